@@ -1,0 +1,49 @@
+"""Deployment settings: environment variables `OPORA_*`. Behaviour belongs to the pipelines' YAML, not here."""
+
+from functools import lru_cache
+from pathlib import Path
+
+from pydantic import Field, SecretStr
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+ROOT = Path(__file__).parent
+
+
+class Settings(BaseSettings):
+    """Every field is bounded and says what it is for."""
+
+    model_config = SettingsConfigDict(env_prefix="OPORA_", env_file=None, extra="ignore", frozen=True)
+
+    data_dir: Path = Field(Path(".opora"), description="Everything kept lives here, so two installations never meet.")
+    host: str = Field("127.0.0.1", description="Address to listen on.")
+    port: int = Field(1416, ge=1, le=65535, description="Port to listen on.")
+    pipelines_dir: Path = Field(ROOT / "pipelines", description="Folder with one sub-folder per endpoint.")
+
+    database_url: str = Field("", description="SQLAlchemy URL of the records; empty: SQLite under the data folder.")
+    qdrant_url: str = Field("", description="URL of a Qdrant server; empty: the embedded engine under the data folder.")
+    qdrant_api_key: SecretStr = Field(SecretStr(""), description="API key of the Qdrant server.")
+
+    token_issuer: str = Field("opora", min_length=1, description="Required `iss` of every token.")
+    token_audience: str = Field("opora", min_length=1, description="Required `aud` of every token.")
+    token_skew_seconds: int = Field(60, ge=0, le=300, description="Clock skew allowed in `exp`, `nbf` and `iat`.")
+    token_jwks_file: Path | None = Field(None, description="Public keys (RS256, ES256) of an identity provider.")
+
+    default_locale: str = Field("ru", pattern="^(ru|en)$", description="Locale when neither request nor tenant names one.")
+    rate_limit_per_minute: int = Field(60, ge=0, le=1_000_000, description="Questions a minute per person; 0: off.")
+    rate_limit_per_day: int = Field(5_000, ge=0, le=100_000_000, description="Questions a day per person; 0: off.")
+    max_body_bytes: int = Field(1_000_000, ge=1_000, le=100_000_000, description="Largest body of a question.")
+    max_upload_bytes: int = Field(50_000_000, ge=1_000, le=1_000_000_000, description="Largest body of an upload.")
+    turn_timeout_seconds: float = Field(60, gt=0, le=600, description="Time budget of one turn.")
+    workers: int = Field(4, ge=1, le=64, description="Questions answered at once in one process.")
+    log_level: str = Field("INFO", pattern="^(DEBUG|INFO|WARNING|ERROR)$", description="Least severe level logged.")
+
+    @property
+    def database(self) -> str:
+        """The SQLAlchemy URL in force."""
+        return self.database_url or f"sqlite:///{self.data_dir / 'opora.db'}"
+
+
+@lru_cache(maxsize=1)
+def get_settings() -> Settings:
+    """The process's settings, read once. Tests call `get_settings.cache_clear()` after changing the environment."""
+    return Settings()

@@ -1,0 +1,120 @@
+"""The one error tree. Each leaf maps to one HTTP status and one stable code.
+
+Texts for people are looked up by `code` in the locale files; an exception carries no text of its own that could reach a
+customer. Three branches say whose turn it is: the caller's, nobody's (try again), or ours.
+"""
+
+from typing import ClassVar
+
+
+class OporaError(Exception):
+    """Base of every error that Opora raises on purpose.
+
+    :param code: the stable ASCII code, when a class covers several.
+    :param params: values for the localised text; never secrets, never another tenant's data.
+    """
+
+    code: str = "internal_error"
+    status: ClassVar[int] = 500
+    retryable: ClassVar[bool] = False
+
+    def __init__(self, code: str | None = None, **params: str | int | float) -> None:
+        self.code = code or type(self).code
+        self.params = params
+        super().__init__(self.code)
+
+
+class CallerError(OporaError):
+    """The request must change before it can succeed."""
+
+    code = "invalid_request"
+    status = 422
+
+
+class Malformed(CallerError):
+    """The body cannot be read at all: broken UTF-8, broken JSON."""
+
+    code = "malformed_body"
+    status = 400
+
+
+class Unauthenticated(CallerError):
+    """No acceptable token. Codes: `token_missing`, `token_invalid`, `token_expired`, `token_too_large`."""
+
+    code = "token_invalid"
+    status = 401
+
+
+class Forbidden(CallerError):
+    """A valid token without the scope for this."""
+
+    code = "scope_missing"
+    status = 403
+
+
+class NotFound(CallerError):
+    """Missing, or another tenant's: the two look the same from outside."""
+
+    code = "not_found"
+    status = 404
+
+
+class TooLarge(CallerError):
+    """The body exceeds the configured size."""
+
+    code = "body_too_large"
+    status = 413
+
+
+class UnsupportedMedia(CallerError):
+    """A content type or file format that Opora does not read."""
+
+    code = "unsupported_media_type"
+    status = 415
+
+
+class Invalid(CallerError):
+    """A readable request with a value that is out of bounds or unknown."""
+
+
+class RateLimited(CallerError):
+    """Too many requests; `retry_after` seconds is when the next one can pass."""
+
+    code = "rate_limited"
+    status = 429
+    retryable = True
+
+    def __init__(self, retry_after: int) -> None:
+        super().__init__(retry_after=retry_after)
+        self.retry_after = retry_after
+
+
+class TryAgain(OporaError):
+    """Nothing is wrong with the request; the same one can succeed later."""
+
+    code = "unavailable"
+    status = 503
+    retryable = True
+
+
+class Busy(TryAgain):
+    """The data folder or the service is in use by somebody else. Code `data_in_use`: another process has the index."""
+
+    code = "busy"
+
+
+class TimedOut(TryAgain):
+    """The turn took longer than its budget."""
+
+    code = "timeout"
+    status = 504
+
+
+class InternalFault(OporaError):
+    """Ours: a broken invariant or configuration. Logged in full, shown as its code alone."""
+
+
+class NoTenant(InternalFault):
+    """Stored data was asked for outside a tenant context."""
+
+    code = "no_tenant"

@@ -1,0 +1,66 @@
+"""What an index backend must do. One `Collection` is one tenant's searchable chunks, whatever engine holds them."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol, TypeAlias
+
+Json: TypeAlias = "str | int | float | bool | None | Sequence[Json] | Mapping[str, Json]"
+Weights: TypeAlias = Mapping[int, float]
+"""A sparse vector: dimension (unsigned 32 bit) to weight. A mapping cannot name a dimension twice."""
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """One chunk to store. `id` is a UUID; `vectors` are sparse vectors by name; `payload` is `{content, meta}`."""
+
+    id: str
+    vectors: Mapping[str, Weights]
+    payload: Mapping[str, Json]
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """One stored chunk as found. `score` is the raw score of the vector that found it (0 when fetched by id)."""
+
+    id: str
+    score: float
+    payload: Mapping[str, Json]
+
+
+@dataclass(frozen=True, slots=True)
+class Conditions:
+    """Payload conditions, all of which must hold.
+
+    `any_of` maps a payload path (`meta.tags`) to accepted values, an empty tuple accepting nothing;
+    `between` maps a payload path of ISO dates to (from, to), either end None for open.
+    """
+
+    any_of: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    between: Mapping[str, tuple[str | None, str | None]] = field(default_factory=dict)
+
+
+class Collection(Protocol):
+    """One tenant's chunks. Thread-safe. Writes are durable when the call returns."""
+
+    def upsert(self, points: Sequence[Point]) -> None:
+        """Store points, replacing those with the same id. Raises `InternalFault` on NaN or a malformed id."""
+
+    def delete(self, ids: Sequence[str]) -> None:
+        """Remove points; unknown ids are ignored."""
+
+    def search(
+        self, queries: Mapping[str, Weights], *, limit: int, conditions: Conditions | None = None
+    ) -> Mapping[str, list[Hit]]:
+        """The best `limit` hits for each named vector by inner product with stored IDF, best first."""
+
+    def fetch(self, ids: Sequence[str]) -> list[Hit]:
+        """The stored points among `ids`, in their order."""
+
+    def scan(self, *, conditions: Conditions | None = None, batch: int = 256) -> Iterator[Hit]:
+        """Every stored point, in no particular order."""
+
+    def count(self) -> int:
+        """How many points are stored."""
+
+    def close(self) -> None:
+        """Flush and release the collection."""
