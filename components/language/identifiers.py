@@ -1,0 +1,52 @@
+"""Codes and numbers: what must match to the letter or not at all."""
+
+import re
+
+from components.language.normalise import CYRILLIC_LOOKALIKES
+
+_LETTERS = "A-ZА-ЯЁ"
+_CODE = re.compile(
+    rf"(?<![{_LETTERS}\d_])([{_LETTERS}]{{1,8}})(-?)(\d[\d]*(?:[-.]\d+)*)([A-Z]{{0,2}})(?![{_LETTERS}\d_])",
+    re.IGNORECASE,
+)
+# "Ошибка Е 20" and "error 404": after one of these words a bare number, or a letter apart from its number, is a code.
+_ANNOUNCED = re.compile(
+    r"\b(?:ошибк\w{0,3}|код\w{0,3}|error|code|fault|alarm|errno)\s*(?:№|#|:|code|код\w{0,3})?\s*[\"«']?"
+    rf"(?:([{_LETTERS}]{{1,3}})\s+)?(\d{{1,6}})(?![\d.,%]*[%\d])(?!\w)",
+    re.IGNORECASE,
+)
+_LOOKALIKE_ONLY = re.compile(r"[A-Za-zАВЕКМНОРСТУХаеорсухк]+\Z")
+_NUMBER = re.compile(r"(?<![\w.,])\d{1,3}(?:[   ]\d{3})+(?:[.,]\d+)?(?![\d])|\d+(?:[.,:]\d+)*")
+
+
+def codes(text: str) -> tuple[str, ...]:
+    """The identifiers in `text` in canonical form (`E20` for `е20`, `Е-20`, `ошибка E 20`), in order, each once.
+
+    An identifier is a run of Latin letters (or Cyrillic ones drawn like them) followed by digits, or a number that a
+    word such as "код" or "error" announces.
+    """
+    found: dict[str, None] = {}
+    for match in _CODE.finditer(text):
+        letters, dash, digits, tail = match.groups()
+        if not _LOOKALIKE_ONLY.match(letters):
+            continue
+        letters = letters.translate(CYRILLIC_LOOKALIKES).upper()
+        # A hyphen matters in CVE-2016-2961 and not in E-20: short prefixes are panel codes.
+        found[f"{letters}{dash if len(letters) > 2 else ''}{digits}{tail.upper()}"] = None
+    for match in _ANNOUNCED.finditer(text):
+        letters, digits = match.groups()
+        if letters is None:
+            found[digits] = None
+        elif _LOOKALIKE_ONLY.match(letters):
+            found[letters.translate(CYRILLIC_LOOKALIKES).upper() + digits] = None
+    return tuple(found)
+
+
+def numbers(text: str) -> tuple[str, ...]:
+    """The numbers in `text` in order, canonical: no thousands separators, a decimal point, no leading zeros."""
+    return tuple(_canonical(match.group()) for match in _NUMBER.finditer(text))
+
+
+def _canonical(number: str) -> str:
+    number = re.sub(r"[   ]", "", number).replace(",", ".")
+    return number.lstrip("0") or "0" if number.isdigit() else number

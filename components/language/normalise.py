@@ -1,0 +1,33 @@
+"""One spelling for one text: Unicode form, invisible characters, letter case, ё and е, look-alike letters."""
+
+import re
+import unicodedata
+
+_INVISIBLE = re.compile("[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufeff]")
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+_LINE_BREAK = re.compile("\r\n|[\r\u0085\u2028\u2029\x0b\x0c]")
+_SPACE = re.compile("[\u00a0\u1680\u2000-\u200a\u202f\u205f\u3000]")
+
+CYRILLIC_LOOKALIKES = str.maketrans("АВЕКМНОРСТУХаеорсухк", "ABEKMHOPCTYXaeopcyxk")
+"""Cyrillic letters that are drawn like Latin ones; what a person types into a code without noticing."""
+LATIN_LOOKALIKES = str.maketrans("ABEKMHOPCTYXaeopcyxk", "АВЕКМНОРСТУХаеорсухк")
+
+
+def clean(text: str) -> str:
+    """Text as it is stored and quoted: composed Unicode, nothing invisible, plain spaces and `\\n` line breaks.
+
+    Idempotent. A decomposed `й` (и + breve) becomes one letter; soft hyphens and zero-width characters, which split
+    words for a search engine and hide text from a reader, are dropped.
+    """
+    # Twice in this order: dropping an invisible character can bring a letter and its combining mark together.
+    text = unicodedata.normalize("NFC", _INVISIBLE.sub("", text))
+    text = _LINE_BREAK.sub("\n", text)
+    return _CONTROL.sub("", _SPACE.sub(" ", text))
+
+
+def fold(text: str) -> str:
+    """Lower case with ё as е. Keeps the length, so that offsets into the result are offsets into `text`."""
+    lowered = text.lower()
+    if len(lowered) != len(text):
+        lowered = "".join(low if len(low := char.lower()) == 1 else char for char in text)
+    return lowered.replace("ё", "е")

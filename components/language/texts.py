@@ -1,0 +1,45 @@
+"""Text for people, by key and locale. The texts themselves live in `locales/<locale>/<area>.yaml`."""
+
+from collections.abc import Mapping
+from functools import lru_cache
+from pathlib import Path
+
+import yaml
+
+LOCALES = ("ru", "en")
+_FOLDER = Path(__file__).parent / "locales"
+
+
+def text(key: str, locale: str, **params: str | int | float) -> str:
+    """The text at `area.path.to.key`, its `{placeholders}` filled.
+
+    :param locale: `ru` or `en`; anything else, or a key missing there, falls back to Russian, then English.
+    :raises KeyError: no locale has the key, or a placeholder has no value.
+    """
+    for candidate in dict.fromkeys((locale, *LOCALES)):
+        found = _texts(candidate).get(key)
+        if found is not None:
+            return found.format(**params) if params else found
+    raise KeyError(key)
+
+
+def keys(prefix: str) -> tuple[str, ...]:
+    """Every key that starts with `prefix`, in file order, over all locales."""
+    return tuple(dict.fromkeys(key for locale in LOCALES for key in _texts(locale) if key.startswith(prefix)))
+
+
+@lru_cache(maxsize=8)
+def _texts(locale: str) -> Mapping[str, str]:
+    flat: dict[str, str] = {}
+    if locale in LOCALES:
+        for path in sorted((_FOLDER / locale).glob("*.yaml")):
+            _flatten(path.stem, yaml.safe_load(path.read_text(encoding="utf-8")) or {}, flat)
+    return flat
+
+
+def _flatten(prefix: str, node: object, flat: dict[str, str]) -> None:
+    if isinstance(node, dict):
+        for name, child in node.items():
+            _flatten(f"{prefix}.{name}", child, flat)
+    else:
+        flat[prefix] = str(node)

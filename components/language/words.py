@@ -1,0 +1,88 @@
+"""Words and their stems. Stemming is Snowball (Porter 2001): Russian for Cyrillic words, English for Latin ones."""
+
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+
+from py_rust_stemmers import SnowballStemmer
+
+from components.language.normalise import CYRILLIC_LOOKALIKES, LATIN_LOOKALIKES, fold
+
+_WORD = re.compile(r"\d+(?:[.,]\d+)+|[^\W_]+")
+_CYRILLIC = re.compile("[а-яА-ЯёЁ]")
+_LATIN = re.compile("[a-zA-Z]")
+_LOOKALIKE_CODE = re.compile("[АВЕКМНОРСТУХаеорсухкA-Za-z]{1,4}[0-9]")
+_RUSSIAN = SnowballStemmer("russian")
+_ENGLISH = SnowballStemmer("english")
+
+# Function words carry no topic. "не", "нет", "без" and their English kin stay: they turn a sentence round.
+STOP_WORDS = frozenset(
+    """
+    а и или но да же ли бы б то это этот эта эти этого этой этому этим этих тот та те того той тому тем тех том
+    в во на с со к ко у о об обо от до из изо за по под над при про для через между перед около как так что чтобы
+    кто где когда куда откуда почему зачем сколько какой какая какое какие какого какому каким каком каких какую
+    какими какова каков каково каковы который которая которое которые которого которой которому которым которых
+    которую котором которыми чей чья чье чьи чего чему чем ком кого кому кем я мы ты вы он она оно они мне меня мной
+    нам нас нами тебе тебя вам вас вами ему его него ей ее нее им их них ими себя себе собой свой своя свое свои
+    своего своей своих своему своим свою мой моя мое мои моего моей моих моему моим мою наш наша наше наши нашего
+    нашей ваш ваша ваше ваши вашего вашей ваших быть есть был была было были будет будут буду является являются
+    являлся являлась являлось если то тогда там тут здесь вот уже еще только лишь даже также тоже ведь раз можно
+    нужно надо либо нибудь сам сама само сами весь вся все всех всего всей всем всеми после потом ну пожалуйста
+    подскажите скажите здравствуйте привет the a an and or but of to in on at by for from with as is are was were
+    be been being am do does did done have has had having it its this that these those there here i you he she we
+    they me him her us them my your his our their mine yours what which who whom whose when where why how can could
+    will would shall should may might must if then than so such into about over under after before between during
+    while also just only very please hi hello
+    """.split()
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """One word: its characters as written, its offsets, its stem, and whether it is a function word."""
+
+    text: str
+    start: int
+    end: int
+    stem: str
+    stop: bool
+
+
+@lru_cache(maxsize=200_000)
+def analyse(word: str) -> tuple[str, bool]:
+    """The stem of one word as written, and whether it is a function word. Cached: a language reuses its words."""
+    word = one_script(word)
+    folded = fold(word)
+    if folded in STOP_WORDS:
+        return folded, True
+    if any(char.isdigit() for char in folded):
+        return folded.replace(",", "."), False
+    stemmer = _RUSSIAN if _CYRILLIC.search(folded) else _ENGLISH
+    return stemmer.stem_word(folded) or folded, False
+
+
+def one_script(word: str) -> str:
+    """A word that mixes Cyrillic and Latin look-alikes, in the script that it means; a code in Latin."""
+    if _LOOKALIKE_CODE.match(word):
+        return word.translate(CYRILLIC_LOOKALIKES)
+    if word.isascii() or not (_CYRILLIC.search(word) and _LATIN.search(word)):
+        return word
+    cyrillic, latin = word.translate(LATIN_LOOKALIKES), word.translate(CYRILLIC_LOOKALIKES)
+    if not _LATIN.search(cyrillic):
+        return cyrillic
+    return latin if not _CYRILLIC.search(latin) else word
+
+
+def words(text: str) -> list[Word]:
+    """Every word of `text` in order. Parts of a hyphenated word are words; `10.5` is one."""
+    found = []
+    for match in _WORD.finditer(text):
+        stem, stop = analyse(match.group())
+        found.append(Word(match.group(), match.start(), match.end(), stem, stop))
+    return found
+
+
+def stems(text: str) -> list[str]:
+    """The content stems of `text` in order, function words left out."""
+    found = (analyse(word) for word in _WORD.findall(text))
+    return [stem for stem, stop in found if not stop]
