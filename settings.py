@@ -28,7 +28,7 @@ class Settings(BaseSettings):
     token_skew_seconds: int = Field(60, ge=0, le=300, description="Clock skew allowed in `exp`, `nbf` and `iat`.")
     token_jwks_file: Path | None = Field(None, description="Public keys (RS256, ES256) of an identity provider.")
 
-    default_locale: str = Field("ru", pattern="^(ru|en)$", description="Locale when neither request nor tenant names one.")
+    default_locale: str = Field("ru", pattern="^(ru|en)$", description="Locale when nobody names one.")
     rate_limit_per_minute: int = Field(60, ge=0, le=1_000_000, description="Questions a minute per person; 0: off.")
     rate_limit_per_day: int = Field(5_000, ge=0, le=100_000_000, description="Questions a day per person; 0: off.")
     max_body_bytes: int = Field(1_000_000, ge=1_000, le=100_000_000, description="Largest body of a question.")
