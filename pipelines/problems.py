@@ -1,0 +1,116 @@
+"""Errors as callers see them: problem objects (RFC 9457) with a stable code and a text in their language.
+
+Nothing internal gets out: no exception text, no class or path, no echo of a value that was sent.
+"""
+
+import json
+import traceback
+from http import HTTPStatus
+from pathlib import PurePath
+
+from pydantic import ValidationError
+from starlette.responses import Response
+
+from components.language.texts import LOCALES, text
+from tenants.errors import CallerError, Invalid, Malformed, OporaError, RateLimited
+
+MEDIA_TYPE = "application/problem+json"
+RETRY_SECONDS = 1
+"""When to come back after `busy` or `unavailable`: the service frees up within a second, or not soon at all."""
+_FIELD_LENGTH = 100
+_OWN_CODES = frozenset({"question_empty", "question_too_long"})
+
+
+class UnreadableFields(Invalid):
+    """JSON, but not what the endpoint takes.
+
+    :param fields: the (path, code) of each complaint, paths in the caller's own names.
+    """
+
+    def __init__(self, fields: tuple[tuple[str, str], ...]) -> None:
+        super().__init__(fields[0][1])
+        self.fields = fields
+
+
+def response(error: OporaError, *, locale: str, request_id: str = "", turn_id: str | None = None) -> Response:
+    """The HTTP answer to an error.
+
+    :param locale: the caller's language; others than ours fall back to Russian.
+    :param request_id: the id of this request, as in the `X-Request-Id` header.
+    :param turn_id: the turn that failed, when one had begun.
+    """
+    body: dict[str, object] = {
+        "type": f"urn:opora:problem:{error.code}",
+        "title": _text("title", locale, error),
+        "status": error.status,
+        "code": error.code,
+        "detail": _text("detail", locale, error),
+        "retryable": error.retryable,
+        "request_id": request_id,
+        "turn_id": turn_id,
+    }
+    if isinstance(error, UnreadableFields):
+        body["errors"] = [{"field": field, "code": code} for field, code in error.fields]
+    headers = {"Content-Language": locale if locale in LOCALES else LOCALES[0], "Cache-Control": "no-store"}
+    if error.status == HTTPStatus.UNAUTHORIZED:
+        headers["WWW-Authenticate"] = 'Bearer error="invalid_token"'
+    if isinstance(error, RateLimited):
+        headers["Retry-After"] = str(error.retry_after)
+    elif error.retryable:
+        headers["Retry-After"] = str(RETRY_SECONDS)
+    return Response(json.dumps(body, ensure_ascii=False), error.status, headers, MEDIA_TYPE)
+
+
+def from_validation(error: ValidationError) -> CallerError:
+    """The typed error behind pydantic's, whose own text names our models and quotes the input."""
+    complaints = error.errors(include_url=False, include_input=False)
+    if any(complaint["type"] == "json_invalid" for complaint in complaints):
+        return Malformed()
+    fields: list[tuple[str, str]] = []
+    for complaint in complaints[:20]:
+        path = [str(part) for part in complaint["loc"]]
+        code = _code(complaint["type"], path, str(complaint.get("ctx", {}).get("error", "")))
+        fields.append((".".join(path)[:_FIELD_LENGTH], code))
+    return UnreadableFields(tuple(fields))
+
+
+def locale_of(accept_language: str) -> str:
+    """The first of our locales in an `Accept-Language` header, empty when it names none of them."""
+    for item in accept_language.split(","):
+        tag = item.split(";", 1)[0].strip().lower()[:2]
+        if tag in LOCALES:
+            return tag
+    return ""
+
+
+def trail(error: BaseException) -> str:
+    """Where an exception came from, for the log: classes and frames only.
+
+    Messages and values stay out, because they can quote a question, a token or a document.
+    """
+    steps: list[str] = []
+    current: BaseException | None = error
+    while current is not None:
+        frames = traceback.extract_tb(current.__traceback__)
+        where = " > ".join(f"{PurePath(frame.filename).name}:{frame.lineno}" for frame in frames[-6:])
+        code = f"({current.code})" if isinstance(current, OporaError) else ""
+        steps.append(f"{type(current).__name__}{code} at {where}")
+        current = current.__cause__ or current.__context__
+    return " <- ".join(steps[:4])
+
+
+def _code(kind: str, path: list[str], message: str) -> str:
+    if kind == "extra_forbidden":
+        return "unknown_filter" if path[0] == "filters" else "unknown_field"
+    if kind == "missing":
+        return "field_missing"
+    return message if message in _OWN_CODES else "field_invalid"
+
+
+def _text(kind: str, locale: str, error: OporaError) -> str:
+    for name in (error.code, "invalid_request" if isinstance(error, CallerError) else "internal_error"):
+        try:
+            return text(f"service.{name}.{kind}", locale, **error.params)
+        except KeyError:
+            continue
+    return HTTPStatus(error.status).phrase
