@@ -1,0 +1,84 @@
+"""Which measured numbers are good enough; the thresholds live in `targets.yaml`."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+import yaml
+from pydantic import BaseModel, ConfigDict
+
+_FILE = Path(__file__).with_name("targets.yaml")
+
+
+class Target(BaseModel):
+    """One demand on one number. Exactly one of the three bounds is given."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    figure: str
+    set: str = ""
+    at_least: float | None = None
+    at_most: float | None = None
+    over_reference: float | None = None
+
+    @property
+    def demand(self) -> str:
+        """The bound as a short formula."""
+        if self.at_least is not None:
+            return f">= {self.at_least:g}"
+        if self.at_most is not None:
+            return f"<= {self.at_most:g}"
+        return f">= reference + {self.over_reference:g}"
+
+
+class _Targets(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    targets: tuple[Target, ...]
+    bench: tuple[Target, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """A target, the number it was held against, and the reference's number where it has one."""
+
+    target: Target
+    value: float
+    reference: float | None
+    met: bool
+
+
+@lru_cache(maxsize=1)
+def _load() -> _Targets:
+    return _Targets.model_validate(yaml.safe_load(_FILE.read_text(encoding="utf-8")))
+
+
+def judge(name: str, figures: Mapping[str, float], reference: Mapping[str, float] | None = None) -> list[Judged]:
+    """The demands on a set whose figures were measured; a demand without its number is left out."""
+    return _judged([target for target in _load().targets if target.set == name], figures, reference or {})
+
+
+def judge_bench(figures: Mapping[str, float]) -> list[Judged]:
+    """The demands on speed and memory."""
+    return _judged(_load().bench, figures, {})
+
+
+def _judged(targets: Sequence[Target], figures: Mapping[str, float], reference: Mapping[str, float]) -> list[Judged]:
+    judged = []
+    for target in targets:
+        value, theirs = figures.get(target.figure), reference.get(target.figure)
+        if value is None or (target.over_reference is not None and theirs is None):
+            continue
+        judged.append(Judged(target, value, theirs, _met(target, value, theirs or 0.0)))
+    return judged
+
+
+def _met(target: Target, value: float, reference: float) -> bool:
+    # A share that is equal to its bound on paper may differ in the last bit.
+    slack = 1e-9
+    if target.at_least is not None:
+        return value >= target.at_least - slack
+    if target.at_most is not None:
+        return value <= target.at_most + slack
+    return value - reference >= (target.over_reference or 0.0) - slack
