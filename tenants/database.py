@@ -1,0 +1,112 @@
+"""The records' database: SQLite under the data folder by default, PostgreSQL by URL. Same models, same migrations.
+
+SQLite is set up for one writer and many readers: write-ahead log, foreign keys enforced, a commit on disk before it is
+acknowledged, and transactions that write take the write lock when they begin, because one that starts as a reader and
+turns writer fails at once when somebody else wrote in between.
+"""
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from threading import Lock
+
+from sqlalchemy import Connection, Engine, create_engine, event, inspect, make_url, text
+from sqlalchemy.orm import Session
+from sqlalchemy.pool import ConnectionPoolEntry
+
+from settings import Settings, get_settings
+
+HEAD = "0001"
+"""The newest migration. A test compares it with the migrations and the models."""
+
+_BUSY_MILLISECONDS = 30_000
+_MIGRATION_LOCK = 0x6F706F7261  # "opora": the advisory lock that replicas starting together queue on
+_ENGINES: dict[str, Engine] = {}
+_OPENING = Lock()
+
+
+def engine(settings: Settings | None = None) -> Engine:
+    """The process's engine for these settings, its schema brought up to date when it is first opened."""
+    settings = settings or get_settings()
+    found = _ENGINES.get(settings.database)
+    if found is not None:
+        return found
+    with _OPENING:
+        if settings.database not in _ENGINES:
+            opened = _open(settings.database)
+            _bring_up_to_date(opened)
+            _ENGINES[settings.database] = opened
+        return _ENGINES[settings.database]
+
+
+def migrate(settings: Settings | None = None) -> None:
+    """Create or upgrade the schema. Safe to call from several processes at once; nothing to do costs one query."""
+    _bring_up_to_date(engine(settings))
+
+
+@contextmanager
+def reading(settings: Settings | None = None) -> Iterator[Session]:
+    """A session that sees one consistent state."""
+    with Session(engine(settings)) as session:
+        yield session
+
+
+@contextmanager
+def writing(settings: Settings | None = None) -> Iterator[Session]:
+    """A session that is committed when the block ends and rolled back when it raises."""
+    bind = engine(settings).execution_options(sqlite_begin="IMMEDIATE")
+    with Session(bind, expire_on_commit=False) as session, session.begin():
+        yield session
+
+
+def close_all() -> None:
+    """Give all connections back. The next call opens anew."""
+    with _OPENING:
+        while _ENGINES:
+            _ENGINES.popitem()[1].dispose()
+
+
+def _open(url: str) -> Engine:
+    parsed = make_url(url)
+    if parsed.get_backend_name() != "sqlite":
+        return create_engine(parsed, pool_pre_ping=True)
+    if parsed.database:
+        Path(parsed.database).parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    opened = create_engine(parsed)
+    event.listen(opened, "connect", _set_up_sqlite)
+    event.listen(opened, "begin", _begin_sqlite)
+    return opened
+
+
+def _set_up_sqlite(connection: sqlite3.Connection, _entry: ConnectionPoolEntry) -> None:
+    connection.isolation_level = None  # the driver's own idea of when to begin would get in the way of _begin_sqlite
+    for pragma in ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON", f"busy_timeout={_BUSY_MILLISECONDS}"):
+        connection.execute(f"PRAGMA {pragma}")
+
+
+def _begin_sqlite(connection: Connection) -> None:
+    connection.exec_driver_sql(f"BEGIN {connection.get_execution_options().get('sqlite_begin', 'DEFERRED')}")
+
+
+def _bring_up_to_date(target: Engine) -> None:
+    with target.execution_options(sqlite_begin="IMMEDIATE").begin() as connection:
+        if connection.dialect.name == "postgresql":
+            connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _MIGRATION_LOCK})
+        if _revision(connection) == HEAD:
+            return
+        # Alembic takes a quarter of a second to import, and is not needed on most starts.
+        from alembic import command
+        from alembic.config import Config
+
+        config = Config()
+        config.set_main_option("script_location", "tenants:migrations")
+        config.set_main_option("path_separator", "os")
+        config.attributes["connection"] = connection
+        command.upgrade(config, "head")
+
+
+def _revision(connection: Connection) -> str | None:
+    if not inspect(connection).has_table("alembic_version"):
+        return None
+    return connection.execute(text("SELECT version_num FROM alembic_version")).scalar_one_or_none()

@@ -1,0 +1,147 @@
+"""The tenants of this installation and where each one's chunks are kept."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from threading import Lock
+from time import monotonic
+from types import MappingProxyType
+
+from sqlalchemy import select
+from sqlalchemy.exc import IntegrityError
+
+from settings import Settings, get_settings
+from tenants import context, database
+from tenants.errors import Invalid, NotFound
+from tenants.models import TenantRow
+from tenants.names import check_tenant_id, collection_name, physical_name
+
+FRESH_SECONDS = 2.0
+"""How long another process's change to a tenant may stay unseen here. A change made in this process is seen at once."""
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """Where a tenant's chunks are.
+
+    `collection` is the lasting name, an alias; the chunks of one `generation` lie under `physical`, so that a new
+    generation can be built beside the old one. `filter` (a value of `meta.tenant`) and `shard_key` are for tenants that
+    share a collection; None where the collection is the tenant's own.
+    """
+
+    collection: str
+    generation: int = 1
+    filter: str | None = None
+    shard_key: str | None = None
+
+    @property
+    def physical(self) -> str:
+        """The name of the generation in force."""
+        return physical_name(self.collection, self.generation)
+
+
+@dataclass(frozen=True, slots=True)
+class TenantRecord:
+    """One registered tenant. `policy` is as stored; `tenants.policy` gives it meaning."""
+
+    tenant_id: str
+    name: str
+    locale: str
+    placement: Placement
+    created_at: datetime
+    policy: Mapping[str, object]
+
+
+_CACHE: dict[tuple[str, str], tuple[float, TenantRecord]] = {}
+_CACHING = Lock()
+
+
+class Registry:
+    """Adds and finds tenants. Records are cached for `FRESH_SECONDS`, so that a question costs no query."""
+
+    def __init__(self, settings: Settings | None = None) -> None:
+        self._settings = settings or get_settings()
+
+    def add(self, tenant_id: str, *, name: str = "", locale: str = "") -> TenantRecord:
+        """Register a tenant. Raises `Invalid`: `tenant_id_invalid`, `tenant_exists`.
+
+        :param name: what people call it; the id when empty.
+        :param locale: `ru` or `en`; the installation's default when empty.
+        """
+        check_tenant_id(tenant_id)
+        row = TenantRow(
+            tenant_id=tenant_id,
+            name=name or tenant_id,
+            locale=locale or self._settings.default_locale,
+            policy={},
+            collection=collection_name(tenant_id),
+            generation=1,
+            created_at=datetime.now(UTC),
+        )
+        try:
+            with database.writing(self._settings) as session:
+                session.add(row)
+        except IntegrityError as clash:
+            raise Invalid("tenant_exists") from clash
+        return self.get(tenant_id)
+
+    def get(self, tenant_id: str) -> TenantRecord:
+        """The tenant. Raises `NotFound` with the code `tenant_unknown`."""
+        key = (self._settings.database, tenant_id)
+        cached = _CACHE.get(key)
+        if cached is not None and monotonic() - cached[0] < FRESH_SECONDS:
+            return cached[1]
+        # Taken before reading, so that a write in between is not hidden for longer than it is fresh.
+        now = monotonic()
+        with database.reading(self._settings) as session:
+            row = session.get(TenantRow, tenant_id)
+            if row is None:
+                raise NotFound("tenant_unknown")
+            record = _record(row)
+        with _CACHING:
+            _CACHE[key] = (now, record)
+        return record
+
+    def exists(self, tenant_id: str) -> bool:
+        """Whether the tenant is registered."""
+        try:
+            self.get(tenant_id)
+        except NotFound:
+            return False
+        return True
+
+    def list(self) -> tuple[TenantRecord, ...]:
+        """All tenants by id."""
+        with database.reading(self._settings) as session:
+            return tuple(_record(row) for row in session.scalars(select(TenantRow).order_by(TenantRow.tenant_id)))
+
+    def update(self, tenant_id: str, *, name: str, locale: str, policy: Mapping[str, object]) -> TenantRecord:
+        """Replace what can change about a tenant. Raises `NotFound`."""
+        with database.writing(self._settings) as session:
+            row = session.get(TenantRow, tenant_id)
+            if row is None:
+                raise NotFound("tenant_unknown")
+            row.name, row.locale, row.policy = name, locale, dict(policy)
+        self.forget(tenant_id)
+        return self.get(tenant_id)
+
+    def forget(self, tenant_id: str) -> None:
+        """Drop the cached record of one tenant."""
+        with _CACHING:
+            _CACHE.pop((self._settings.database, tenant_id), None)
+
+
+def current(settings: Settings | None = None) -> TenantRecord:
+    """The record of the tenant in context. Raises `NotFound` with the code `tenant_unknown`."""
+    return Registry(settings).get(context.current().tenant_id)
+
+
+def _record(row: TenantRow) -> TenantRecord:
+    return TenantRecord(
+        tenant_id=row.tenant_id,
+        name=row.name,
+        locale=row.locale,
+        placement=Placement(row.collection, row.generation, row.shared_filter, row.shard_key),
+        created_at=row.created_at,
+        policy=MappingProxyType(dict(row.policy)),
+    )
