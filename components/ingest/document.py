@@ -1,0 +1,76 @@
+"""The values that travel through the ingest pipeline."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from components.turn import Frozen
+from tenants.errors import CallerError
+from tenants.index.protocol import Json
+
+Markup = Literal["markdown", "plain"]
+
+
+@dataclass(frozen=True, slots=True)
+class SourceDocument(Frozen):
+    """One article as it was given.
+
+    :param doc_id: what a citation of the article names; unique within a tenant.
+    :param title: empty when the source has none; the first heading, then the file name take its place.
+    :param source: the file it came from, relative to what was ingested.
+    :param lang: ISO 639-1; empty: told from the letters.
+    :param meta: everything else that came with it. Known keys (`trust`, `status`, `priority`, `tags`, …) are checked.
+    :param line: where it starts in its source, 0 when it is the whole source.
+    """
+
+    doc_id: str
+    title: str
+    text: str
+    source: str = ""
+    url: str | None = None
+    lang: str = ""
+    meta: Mapping[str, Json] = field(default_factory=dict)
+    markup: Markup = "markdown"
+    line: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal(Frozen):
+    """A document that was not ingested and why. `error` carries the stable code and the values for its text."""
+
+    error: CallerError
+    source: str = ""
+    line: int = 0
+    doc_id: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk(Frozen):
+    """A part of a document that is found, judged and quoted as one.
+
+    :param text: what is stored and shown; the title and `heading` are not in it.
+    :param heading: the path of headings below the title, joined by ` › `.
+    :param sentences: (start, end) character offsets into `text`.
+    :param meta: the stored metadata, complete once the chunk has been enriched.
+    """
+
+    text: str
+    heading: str
+    index: int
+    chunk_id: str = ""
+    sentences: tuple[tuple[int, int], ...] = ()
+    meta: Mapping[str, Json] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Revision(Frozen):
+    """A new or changed document on its way into the index.
+
+    :param content_hash: covers all that was given and the recipe it is processed by.
+    :param title: the title in force, resolved while splitting.
+    """
+
+    document: SourceDocument
+    content_hash: str
+    title: str = ""
+    chunks: tuple[Chunk, ...] = ()

@@ -1,0 +1,188 @@
+"""Markdown as blocks of clean, readable text: what a customer may be shown, with its structure still known."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+
+from components.turn import Frozen
+
+BlockKind = Literal["heading", "prose", "item", "code", "table"]
+
+_PARSER = MarkdownIt("commonmark").enable("table")
+# A closed list, because help articles write placeholders such as <name> or <source> as well.
+_TAGS = (
+    "a abbr article aside b big blockquote br caption center cite col colgroup dd del details dfn div dl dt em "
+    "figcaption figure font footer h1 h2 h3 h4 h5 h6 header hr i iframe img ins kbd li main mark nav nobr ol p picture "
+    "pre q s samp script section small span strike strong style sub summary sup svg table tbody td tfoot th thead tr "
+    "tt u ul video wbr"
+).split()
+_TAG = re.compile(rf"</?(?:{'|'.join(_TAGS)})(?:\s[^<>]*)?/?>", re.IGNORECASE)
+_BREAK = re.compile(r"<br\s*/?>", re.IGNORECASE)
+_HIDDEN = re.compile(r"<!--.*?(?:-->|\Z)|<(script|style)\b.*?(?:</\1\s*>|\Z)", re.IGNORECASE | re.DOTALL)
+_HARD_BREAK = "\v"
+_LINE_END = re.compile(r"[ \t]*([\n\v])[ \t]*")
+_WRAPPED_FROM = 50
+"""A line at least this long that ends in mid-sentence was wrapped by an editor, not ended by its author."""
+
+
+@dataclass(frozen=True, slots=True)
+class Block(Frozen):
+    """One block of a document.
+
+    :param text: the block as shown; for an item with its marker and everything nested in it.
+    :param level: of a heading, 1–6.
+    :param head: of a table, its header rows; of code, its opening fence; of an item, its marker.
+    :param children: of an item, what it holds.
+    """
+
+    kind: BlockKind
+    text: str
+    level: int = 0
+    head: str = ""
+    children: tuple["Block", ...] = ()
+
+
+def markdown_blocks(text: str) -> tuple[Block, ...]:
+    """The blocks of a CommonMark text with tables, in order.
+
+    Links become their text; images, HTML comments and tags, emphasis marks and rulers are dropped; code is kept to
+    the letter, its back-ticks included; quotations lose their marker.
+    """
+    return _blocks(_PARSER.parse(text))
+
+
+def plain_blocks(text: str) -> tuple[Block, ...]:
+    """The paragraphs of a text without markup, as they are."""
+    paragraphs = (part.strip("\n") for part in re.split(r"\n[ \t]*\n", text))
+    return tuple(Block("prose", part) for part in paragraphs if part.strip())
+
+
+def _blocks(tokens: Sequence[Token]) -> tuple[Block, ...]:
+    found: list[Block] = []
+    at = 0
+    while at < len(tokens):
+        token = tokens[at]
+        end = _closing(tokens, at) if token.nesting == 1 else at
+        inner = tokens[at + 1 : end]
+        if token.type == "heading_open":
+            found.append(Block("heading", _inline(inner[0]).replace("\n", " "), level=int(token.tag[1])))
+        elif token.type == "paragraph_open":
+            found.append(Block("prose", _inline(inner[0])))
+        elif token.type in {"bullet_list_open", "ordered_list_open"}:
+            found.extend(_items(token, inner))
+        elif token.type == "blockquote_open":
+            found.extend(_blocks(inner))
+        elif token.type in {"fence", "code_block"}:
+            found.append(_code(token))
+        elif token.type == "table_open":
+            found.append(_table(inner))
+        elif token.type == "html_block":
+            found.append(Block("prose", _html(token.content)))
+        at = end + 1
+    return tuple(block for block in found if block.text)
+
+
+def _closing(tokens: Sequence[Token], opening: int) -> int:
+    level = tokens[opening].level
+    return next(at for at in range(opening + 1, len(tokens)) if tokens[at].level == level and tokens[at].nesting == -1)
+
+
+def _items(opening: Token, tokens: Sequence[Token]) -> list[Block]:
+    items: list[Block] = []
+    number = int(opening.attrGet("start") or 1) if opening.type == "ordered_list_open" else None
+    at = 0
+    while at < len(tokens):
+        end = _closing(tokens, at)
+        marker = "- " if number is None else f"{number}{tokens[at].markup} "
+        items.append(_item(marker, _blocks(tokens[at + 1 : end])))
+        number = None if number is None else number + 1
+        at = end + 1
+    return items
+
+
+def _item(marker: str, children: tuple[Block, ...]) -> Block:
+    # A heading inside a list opens no section; it stays a line of its item.
+    children = tuple(Block("prose", child.text) if child.kind == "heading" else child for child in children)
+    text = ""
+    for child in children:
+        separator = "" if not text else "\n" if child.kind == "item" else "\n\n"
+        text += separator + child.text
+    return Block("item", indent(text, marker), head=marker, children=children) if text else Block("item", "")
+
+
+def indent(text: str, marker: str) -> str:
+    """`text` as the body of a list item: the marker before its first line, spaces of that width before the others."""
+    first, *others = text.split("\n")
+    pad = " " * len(marker)
+    return "\n".join([marker + first, *(pad + line if line else line for line in others)])
+
+
+def _code(token: Token) -> Block:
+    content = token.content.strip("\n")
+    fence = "```" if "```" not in content else token.markup or "~~~"
+    opening = fence + (token.info.split() or [""])[0]
+    return Block("code", f"{opening}\n{content}\n{fence}" if content.strip() else "", head=opening)
+
+
+def _table(tokens: Sequence[Token]) -> Block:
+    rows: list[list[str]] = []
+    header_rows = 0
+    for token in tokens:
+        if token.type == "tr_open":
+            rows.append([])
+        elif token.type == "thead_close":
+            header_rows = len(rows)
+        elif token.type == "inline":
+            rows[-1].append(re.sub(r"\s+", " ", _inline(token)).replace("|", "\\|"))
+    if not any(cell for row in rows for cell in row):
+        return Block("table", "")
+    lines = [f"| {' | '.join(row)} |" for row in rows]
+    head = "\n".join([*lines[:header_rows], f"|{' --- |' * len(rows[0])}"])
+    return Block("table", "\n".join([head, *lines[header_rows:]]), head=head)
+
+
+def _inline(token: Token) -> str:
+    parts: list[str] = []
+    for part in token.children or ():
+        if part.type == "text":
+            parts.append(part.content)
+        elif part.type == "code_inline":
+            pad = " " if part.content.startswith("`") or part.content.endswith("`") else ""
+            parts.append(f"{part.markup}{pad}{part.content}{pad}{part.markup}")
+        elif part.type == "softbreak":
+            parts.append("\n")
+        elif part.type == "hardbreak":
+            parts.append(_HARD_BREAK)
+        elif part.type == "html_inline":
+            parts.append(_TAG.sub("", _BREAK.sub(_HARD_BREAK, _HIDDEN.sub("", part.content))))
+    return _unwrapped("".join(parts))
+
+
+def _html(content: str) -> str:
+    visible = _TAG.sub("", _BREAK.sub("\n", _HIDDEN.sub("", content))).strip()
+    if not visible:
+        return ""
+    return "\n\n".join(
+        _inline(_PARSER.parseInline(part.strip())[0]) for part in re.split(r"\n\s*\n", visible) if part.strip()
+    )
+
+
+def _unwrapped(text: str) -> str:
+    """Lines wrapped in mid-sentence joined again; lines that an author ended on purpose stay lines."""
+    pieces = _LINE_END.split(text.strip(" \t\n\v"))
+    joined = pieces[0]
+    for at in range(1, len(pieces), 2):
+        mark, line = pieces[at], pieces[at + 1]
+        last = joined[joined.rfind("\n") + 1 :]
+        if not line or not joined:
+            joined += line
+        elif mark == "\n" and (line[0].islower() or (len(last) >= _WRAPPED_FROM and last[-1] not in ".!?…:;")):
+            joined += f" {line}"
+        else:
+            # Without a full stop before it only a blank line keeps the next line from becoming the same sentence.
+            joined += ("\n" if not last or last[-1] in ".!?…:;" else "\n\n") + line
+    return joined

@@ -1,0 +1,84 @@
+"""Documents cut into chunks."""
+
+from dataclasses import replace
+from hashlib import sha256
+from uuid import UUID, uuid5
+
+from haystack import component
+
+from components.ingest.document import Chunk, Revision, SourceDocument
+from components.ingest.markdown import Block, markdown_blocks, plain_blocks
+from components.ingest.pack import Sizes, packed
+from components.language.normalise import clean
+from components.language.sentences import sentence_spans
+from tenants.errors import InternalFault
+
+_NAMESPACE = UUID("6f0ec5ce-52f3-5b3e-9a35-1c6c9d0f7a11")
+HEADING_SEPARATOR = " › "
+
+
+@component
+class DocumentSplitter:
+    """Cuts documents into chunks at headings, then paragraphs, then sentences.
+
+    A chunk belongs to one heading path, which is kept apart from its text. Tables, code and code entries ("E20 — …")
+    stay whole up to `max_tokens`; a longer table is cut between rows with its header repeated.
+
+    :param min_tokens: a chunk is closed at the first end of a paragraph from here on.
+    :param max_tokens: the most a chunk holds, overlap included.
+    :param overlap_tokens: what the next chunk of the same section repeats, in whole sentences.
+    :param fragment_tokens: smaller chunks are merged with a neighbour, except under the heading of a code.
+    """
+
+    def __init__(
+        self, min_tokens: int = 200, max_tokens: int = 500, overlap_tokens: int = 50, fragment_tokens: int = 50
+    ) -> None:
+        if not 0 <= 2 * overlap_tokens <= min_tokens <= max_tokens or max_tokens < 100 or fragment_tokens < 0:
+            raise InternalFault("splitter_sizes_invalid", min_tokens=min_tokens, max_tokens=max_tokens)
+        if fragment_tokens > max_tokens // 4:
+            raise InternalFault("splitter_sizes_invalid", fragment_tokens=fragment_tokens, max_tokens=max_tokens)
+        self.min_tokens = min_tokens
+        self.max_tokens = max_tokens
+        self.overlap_tokens = overlap_tokens
+        self.fragment_tokens = fragment_tokens
+        self._sizes = Sizes(min_tokens, max_tokens, overlap_tokens, fragment_tokens)
+
+    @component.output_types(revisions=list[Revision])
+    def run(self, revisions: list[Revision]) -> dict[str, list[Revision]]:
+        """Fill in each revision's title and chunks, the chunks' ids and sentences included."""
+        return {"revisions": [self._split(revision) for revision in revisions]}
+
+    def _split(self, revision: Revision) -> Revision:
+        document = revision.document
+        text = clean(document.text)
+        blocks = plain_blocks(text) if document.markup == "plain" else markdown_blocks(text)
+        title = clean(document.title).strip() or _title(document, blocks)
+        parts = [(HEADING_SEPARATOR.join(path), body) for path, body in packed(blocks, title, self._sizes)]
+        return replace(revision, title=title, chunks=_identified(document.doc_id, parts))
+
+
+def _title(document: SourceDocument, blocks: tuple[Block, ...]) -> str:
+    """The first heading, or the file's name, or the document's id."""
+    for block in blocks:
+        if block.kind == "heading":
+            return block.text
+    name = document.source.rsplit("/", 1)[-1].rsplit(".", 1)[0]
+    # Many articles of one file would all get the same name from it.
+    return name if name and not document.line else document.doc_id
+
+
+def _identified(doc_id: str, parts: list[tuple[str, str]]) -> tuple[Chunk, ...]:
+    """Chunks with ids made of their document and content, so that an unchanged chunk keeps its id wherever it moves."""
+    seen: dict[str, int] = {}
+    chunks = []
+    for index, (heading, text) in enumerate(parts):
+        digest = chunk_hash(heading, text)
+        occurrence = seen[digest] = seen.get(digest, -1) + 1
+        chunk_id = str(uuid5(_NAMESPACE, f"{doc_id}\n{digest}\n{occurrence}"))
+        chunks.append(Chunk(text, heading, index, chunk_id, sentence_spans(text), {"content_hash": digest}))
+    return tuple(chunks)
+
+
+def chunk_hash(heading: str, text: str) -> str:
+    """SHA-256 over all that a chunk is found by besides its document's title."""
+    return sha256(f"{heading}\n\n{text}".encode()).hexdigest()
