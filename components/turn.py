@@ -115,15 +115,16 @@ class Passage(Frozen):
 class Query(Frozen):
     """What is searched in this pass.
 
-    `weights` maps each content stem of the question to its inverse document frequency in the tenant's knowledge base;
-    `missing` are the stems that no document holds. `tried` are all search texts of earlier passes.
+    `search` is the question as it is understood and judged; `variants` are further texts searched beside it.
+    `weights` maps each content stem of `search` to its inverse document frequency in the tenant's knowledge base;
+    `doubtful` are stems that a typing-error repair put there. `tried` are all texts searched so far.
     """
 
     search: str
     variants: tuple[str, ...] = ()
     recovery: Recovery = "none"
     weights: Mapping[str, float] = field(default_factory=dict)
-    missing: tuple[str, ...] = ()
+    doubtful: frozenset[str] = frozenset()
     codes: tuple[str, ...] = ()
     tried: tuple[str, ...] = ()
 
@@ -132,22 +133,28 @@ class Query(Frozen):
 class Evidence(Frozen):
     """The passages found so far, best first. Grows over passes and never shrinks.
 
-    `kept` are the chunk ids that the grader let through; `adequacy` (0..1) says how well they cover the question;
-    `retrieved` counts all passages seen; `grew` says whether the last pass brought any new one.
+    `judged` maps chunk ids to the judge's probability that the passage answers the question, `relevance` is the best of
+    them; `kept` are the ids that the grader let through, best first. `adequacy` (0..1) says how well they answer together, `uncovered` which stems
+    of the question they leave open. `grew` says whether the last pass brought any new passage.
     """
 
     passages: tuple[Passage, ...] = ()
-    kept: tuple[str, ...] = ()
+    judged: Mapping[str, float] = field(default_factory=dict)
     relevance: float = 0.0
+    kept: tuple[str, ...] = ()
     adequacy: float = 0.0
     uncovered: tuple[str, ...] = ()
-    retrieved: int = 0
     grew: bool = True
 
+    @property
+    def retrieved(self) -> int:
+        """How many passages were found over all passes."""
+        return len(self.passages)
+
     def usable(self) -> tuple[Passage, ...]:
-        """The graded passages, best first."""
-        kept = set(self.kept)
-        return tuple(p for p in self.passages if p.chunk_id in kept)
+        """The passages that the grader let through, best first."""
+        by_id = {passage.chunk_id: passage for passage in self.passages}
+        return tuple(by_id[chunk_id] for chunk_id in self.kept)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,85 @@
+"""A passage taken apart once, for every judgement made about it."""
+
+from collections.abc import Mapping, Set
+from dataclasses import dataclass
+from functools import lru_cache
+
+from components.language.identifiers import codes
+from components.language.words import Word, words
+from components.turn import Passage
+
+_PREFIX = 5
+_SIMILAR = 0.7
+
+
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    """One sentence of a passage: its offsets, its content stems with the place of their first occurrence, its words."""
+
+    start: int
+    end: int
+    places: Mapping[str, int]
+    words: tuple[Word, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Analysis:
+    """What a judge looks at in a passage.
+
+    `head` are the stems of title and heading, `stems` those of body and head together, `prefixes` the same by their
+    first five letters, `codes` the identifiers named anywhere in it.
+    """
+
+    sentences: tuple[Sentence, ...]
+    head: frozenset[str]
+    stems: frozenset[str]
+    prefixes: Mapping[str, tuple[str, ...]]
+    codes: frozenset[str]
+
+
+def analyse(passage: Passage) -> Analysis:
+    """The analysis of a passage; repeated for the same text, it costs a look-up."""
+    return _analyse(passage.title, passage.heading, passage.text, passage.sentences)
+
+
+@lru_cache(maxsize=2_000)
+def _analyse(title: str, heading: str, text: str, spans: tuple[tuple[int, int], ...]) -> Analysis:
+    sentences = tuple(_sentence(text, start, end) for start, end in spans)
+    head = frozenset(word.stem for word in words(f"{title}\n{heading}") if not word.stop)
+    stems = head.union(*(sentence.places for sentence in sentences))
+    found = frozenset(codes(f"{title}\n{heading}\n{text}"))
+    return Analysis(sentences, head, stems, _by_prefix(stems), found)
+
+
+def _sentence(text: str, start: int, end: int) -> Sentence:
+    found = tuple(words(text[start:end]))
+    places: dict[str, int] = {}
+    for place, word in enumerate(found):
+        if not word.stop:
+            places.setdefault(word.stem, place)
+    return Sentence(start, end, places, found)
+
+
+def _by_prefix(stems: Set[str]) -> dict[str, tuple[str, ...]]:
+    prefixes: dict[str, tuple[str, ...]] = {}
+    for stem in stems:
+        if len(stem) >= _PREFIX:
+            prefixes[stem[:_PREFIX]] = (*prefixes.get(stem[:_PREFIX], ()), stem)
+    return prefixes
+
+
+def relatives(stem: str, prefixes: Mapping[str, tuple[str, ...]]) -> frozenset[str]:
+    """Stems that look derived from the same word: five letters in common at the start, and 70% of the longer one.
+
+    Stemming leaves "подключение" and "подключить" apart; this brings them together, at a lower credit.
+    """
+    return frozenset(other for other in prefixes.get(stem[:_PREFIX], ()) if _alike(stem, other))
+
+
+def _alike(stem: str, other: str) -> bool:
+    common = 0
+    for one, two in zip(stem, other, strict=False):
+        if one != two:
+            break
+        common += 1
+    return common / max(len(stem), len(other)) >= _SIMILAR

@@ -1,0 +1,102 @@
+"""How much of a question a passage covers: the features that the local judge weighs.
+
+Coverage is the share of the question's inverse-document-frequency weight whose stems are present (the idea of
+query-term coverage in Metzler & Croft 2005, on sentences). Every feature lies in 0..1.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+
+from components.judge.analysis import Analysis, Sentence, relatives
+from components.language.words import Word, words
+from components.turn import Query
+
+_DERIVED_CREDIT = 0.6
+_DOUBT_CREDIT = 0.8
+_NEAR_WORDS = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A question prepared for many passages: weights by stem (sum 1), neighbouring pairs, weights of names."""
+
+    weights: Mapping[str, float]
+    pairs: tuple[tuple[str, str], ...]
+    names: Mapping[str, float]
+    codes: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Coverage:
+    """The features of one passage for one question.
+
+    `sentence` and `sentence_soft` are the best sentence's exact and derivation-tolerant coverage, read under its
+    heading; `passage` and `passage_soft` the whole chunk's; `order` the share of neighbouring word pairs that stay
+    near each other in one sentence; `names_missing` the weight share of names (capitalised words) that are absent.
+    """
+
+    sentence: float
+    sentence_soft: float
+    passage: float
+    passage_soft: float
+    order: float
+    names_missing: float
+
+
+def prepare(query: Query) -> Question:
+    """The question's side of every comparison, computed once a pass."""
+    found = words(query.search)
+    content = [word for word in found if not word.stop]
+    total = sum(query.weights.values()) or 1.0
+    weights = {
+        stem: weight / total * (_DOUBT_CREDIT if stem in query.doubtful else 1.0)
+        for stem, weight in query.weights.items()
+    }
+    names = {word.stem: weights[word.stem] for word in content if _is_name(word) and word.stem in weights}
+    pairs = tuple((one.stem, two.stem) for one, two in pairwise(content))
+    return Question(weights, pairs, names, frozenset(query.codes))
+
+
+def _is_name(word: Word) -> bool:
+    # The first word of a sentence is capitalised whatever it is.
+    return word.start > 0 and word.text[0].isupper()
+
+
+def cover(question: Question, passage: Analysis) -> Coverage:
+    """Measure one passage. Cost: some 20 microseconds a sentence."""
+    kin = {stem: relatives(stem, passage.prefixes) for stem in question.weights if stem not in passage.stems}
+    exact = sum(weight for stem, weight in question.weights.items() if stem in passage.stems)
+    soft = exact + _DERIVED_CREDIT * sum(question.weights[stem] for stem, others in kin.items() if others)
+    best = best_soft = order = 0.0
+    for sentence in passage.sentences:
+        covered, derived = sentence_coverage(question, passage, sentence, kin)
+        best = max(best, covered)
+        best_soft = max(best_soft, covered + _DERIVED_CREDIT * derived)
+        order = max(order, _order(question, sentence))
+    named = sum(question.names.values())
+    absent = sum(weight for stem, weight in question.names.items() if stem in kin and not kin[stem])
+    return Coverage(best, best_soft, exact, soft, order, absent / named if named else 0.0)
+
+
+def sentence_coverage(
+    question: Question, passage: Analysis, sentence: Sentence, kin: Mapping[str, frozenset[str]]
+) -> tuple[float, float]:
+    """The exact and the merely derived coverage of one sentence, its heading counted as its context."""
+    exact = derived = 0.0
+    for stem, weight in question.weights.items():
+        if stem in sentence.places or stem in passage.head:
+            exact += weight
+        elif (others := kin.get(stem)) and any(other in sentence.places or other in passage.head for other in others):
+            derived += weight
+    return exact, derived
+
+
+def _order(question: Question, sentence: Sentence) -> float:
+    if not question.pairs:
+        return 0.0
+    near = 0
+    for one, two in question.pairs:
+        first, second = sentence.places.get(one), sentence.places.get(two)
+        near += first is not None and second is not None and abs(first - second) <= _NEAR_WORDS
+    return near / len(question.pairs)
