@@ -1,0 +1,210 @@
+"""The HTTP service: Hayhooks' immutable host behind the tenant gate. Assembles, decides nothing."""
+
+import logging
+import os
+import signal
+import sys
+from asyncio import to_thread
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from types import FrameType, TracebackType
+from typing import TYPE_CHECKING, Protocol, TypeAlias, runtime_checkable
+
+# Hayhooks reads a `.env` from any folder above at import: a file lying about must not reconfigure the service.
+os.environ["PYTHON_DOTENV_DISABLED"] = "true"
+
+import uvicorn
+from fastapi import FastAPI
+from hayhooks.server.app import create_app as create_host
+from hayhooks.settings import settings as host_settings
+from loguru import logger as host_log
+from sqlalchemy import text as sql
+from starlette.middleware import Middleware
+from starlette.responses import JSONResponse, Response
+from tenants.tokens import TokenVerifier
+
+from pipelines import problems
+from pipelines.ask.contract import AskRequest
+from pipelines.gate import Gate, Route
+from pipelines.ingest.contract import IngestRequest
+from settings import Settings, get_settings
+from tenants import database, index, policy, quotas
+from tenants.errors import TryAgain
+
+if TYPE_CHECKING:
+    from loguru import Message
+
+log = logging.getLogger("opora.service")
+
+ExceptionInfo: TypeAlias = tuple[type[BaseException], BaseException, TracebackType | None]
+
+GRACE_SECONDS = 20
+"""How long requests in work may take to finish once the process is told to stop."""
+
+
+@runtime_checkable
+class Resident(Protocol):
+    """A pipeline wrapper that holds something between requests."""
+
+    def warm_up(self) -> None:
+        """Take it."""
+
+    def close(self) -> None:
+        """Let it go."""
+
+
+def routes(settings: Settings) -> tuple[Route, ...]:
+    """Every door of the service. What is not here does not exist for callers."""
+    return (
+        Route("GET", "/healthz"),
+        Route("GET", "/readyz"),
+        Route("POST", "/ask/run", scope="ask", body=AskRequest, limit=settings.max_body_bytes),
+        Route("POST", "/ingest/run", scope="ingest", body=IngestRequest, limit=settings.max_upload_bytes),
+    )
+
+
+def create_app(settings: Settings | None = None) -> FastAPI:
+    """The service as an ASGI application. Raises when a pipeline cannot be loaded: no service beats half of one."""
+    settings = settings or get_settings()
+    _configure_host(settings)
+    app = create_host()
+    limiter = quotas.RateLimiter(settings)
+
+    def admit(route: Route) -> None:
+        if route.scope == "ask":
+            limiter.check()
+
+    # Appended, so the gate stands inside CORS (which answers preflights, and must mark refusals too) and request ids,
+    # and outside everything that does any work.
+    app.user_middleware.append(
+        Middleware(
+            Gate,
+            routes=routes(settings),
+            verify=TokenVerifier(settings).verify,
+            tenant_locale=lambda: policy.current().locale,
+            admit=admit,
+            locale=settings.default_locale,
+        )
+    )
+    _add_health(app, settings)
+    _add_lifespan(app, settings)
+    return app
+
+
+def serve(settings: Settings | None = None) -> None:
+    """Run the service in this process until it is told to stop (SIGTERM, Ctrl-C), then finish what is in work."""
+    settings = settings or get_settings()
+    configure_logging(settings)
+    # Uvicorn raises the signal again once it has closed everything: by then it asks for a clean exit.
+    signal.signal(signal.SIGTERM, _leave)
+    uvicorn.run(
+        create_app(settings),
+        host=settings.host,
+        port=settings.port,
+        access_log=False,
+        log_config=None,
+        server_header=False,
+        ws="none",
+        timeout_graceful_shutdown=GRACE_SECONDS,
+    )
+
+
+def configure_logging(settings: Settings) -> None:
+    """One line a record on standard error: no payloads, no values of variables, no texts of exceptions."""
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(_Line("%(asctime)s %(levelname)s %(name)s %(message)s"))
+    logging.basicConfig(level=settings.log_level, handlers=[handler], force=True)
+    for name in ("haystack", "sqlalchemy", "alembic", "asyncio", "qdrant_client", "httpx"):
+        logging.getLogger(name).setLevel(logging.WARNING)
+
+
+class _Line(logging.Formatter):
+    def formatException(self, ei: ExceptionInfo | tuple[None, None, None]) -> str:  # noqa: N802
+        return "" if ei[1] is None else problems.trail(ei[1])
+
+    def format(self, record: logging.LogRecord) -> str:
+        # One record, one line: nobody forges a second one.
+        return super().format(record).replace("\n", " ").replace("\r", " ")
+
+
+def _configure_host(settings: Settings) -> None:
+    """Fix what Hayhooks would take from the environment, and keep payloads out of its log."""
+    host_settings.durable_mode = True
+    host_settings.pipelines_dir = str(settings.pipelines_dir)
+    host_settings.root_path = ""
+    host_settings.additional_python_path = ""
+    host_settings.show_tracebacks = False
+    host_settings.chainlit_enabled = False
+    host_settings.monitoring_enabled = False
+    host_settings.tracing_enabled = False
+    host_settings.tracing_include_haystack_spans = False
+    host_settings.tracing_include_payload_values = False
+    # No page of another origin has business here yet: preflights are answered, with a no.
+    host_settings.cors_allow_origins = []
+    host_settings.cors_allow_origin_regex = None
+    host_settings.cors_allow_credentials = False
+    # An empty list would mean Hayhooks' default: uvicorn's records, rewritten.
+    host_settings.intercepted_loggers = ["opora.intercepted"]
+    host_log.remove()
+    host_log.add(_log_host, level="WARNING", backtrace=False, diagnose=False)
+
+
+def _log_host(message: "Message") -> None:
+    # The text itself can quote what a caller sent.
+    record = message.record
+    fault = record["exception"]
+    what = problems.trail(fault.value) if fault is not None and fault.value is not None else "no exception"
+    log.warning("%s:%d %s: %s", record["name"], record["line"], record["level"].name, what)
+
+
+def _add_health(app: FastAPI, settings: Settings) -> None:
+    async def healthz() -> Response:
+        """The process answers."""
+        return JSONResponse({"status": "ok"})
+
+    async def readyz() -> Response:
+        """Questions can be answered: the pipelines are warm and the records can be read."""
+        try:
+            await to_thread(_touch_records, settings)
+        except Exception as error:
+            log.error("not ready: %s", problems.trail(error))
+            raise TryAgain from None
+        return JSONResponse({"status": "ready"})
+
+    app.add_api_route("/healthz", healthz, methods=["GET"], tags=["health"])
+    app.add_api_route("/readyz", readyz, methods=["GET"], tags=["health"])
+
+
+def _touch_records(settings: Settings) -> None:
+    with database.reading(settings) as session:
+        session.execute(sql("SELECT 1"))
+
+
+def _add_lifespan(app: FastAPI, settings: Settings) -> None:
+    """Warm up before the first request is let in, close after the last one has left."""
+    inner = app.router.lifespan_context
+    registry = app.state.pipeline_registry
+    wrappers = [registry.get(name) for name in registry.get_names()]
+    residents = [wrapper for wrapper in wrappers if isinstance(wrapper, Resident)]
+
+    @asynccontextmanager
+    async def lifespan(host: FastAPI) -> AsyncIterator[Mapping[str, object] | None]:
+        async with inner(host) as state:
+            await to_thread(database.migrate, settings)
+            for resident in residents:
+                await to_thread(resident.warm_up)
+            log.info("ready on http://%s:%d", settings.host, settings.port)
+            try:
+                yield state
+            finally:
+                for resident in residents:
+                    await to_thread(resident.close)
+                await to_thread(index.close_all)
+                await to_thread(database.close_all)
+                log.info("closed")
+
+    app.router.lifespan_context = lifespan
+
+
+def _leave(number: int, frame: FrameType | None) -> None:  # noqa: ARG001
+    sys.exit(0)

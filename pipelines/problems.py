@@ -5,6 +5,8 @@ Nothing internal gets out: no exception text, no class or path, no echo of a val
 
 import json
 import traceback
+from contextvars import ContextVar
+from dataclasses import dataclass
 from http import HTTPStatus
 from pathlib import PurePath
 
@@ -32,13 +34,25 @@ class UnreadableFields(Invalid):
         self.fields = fields
 
 
-def response(error: OporaError, *, locale: str, request_id: str = "", turn_id: str | None = None) -> Response:
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """How to answer this request's sender: the locale, and the id that also stands in the `X-Request-Id` header."""
+
+    locale: str = LOCALES[0]
+    request_id: str = ""
+
+
+_ANYBODY = Caller()
+caller: ContextVar[Caller] = ContextVar("opora_caller", default=_ANYBODY)
+"""Set by the gate."""
+
+
+def response(error: OporaError, *, turn_id: str | None = None) -> Response:
     """The HTTP answer to an error.
 
-    :param locale: the caller's language; others than ours fall back to Russian.
-    :param request_id: the id of this request, as in the `X-Request-Id` header.
     :param turn_id: the turn that failed, when one had begun.
     """
+    locale = caller.get().locale
     body: dict[str, object] = {
         "type": f"urn:opora:problem:{error.code}",
         "title": _text("title", locale, error),
@@ -46,12 +60,12 @@ def response(error: OporaError, *, locale: str, request_id: str = "", turn_id: s
         "code": error.code,
         "detail": _text("detail", locale, error),
         "retryable": error.retryable,
-        "request_id": request_id,
+        "request_id": caller.get().request_id,
         "turn_id": turn_id,
     }
     if isinstance(error, UnreadableFields):
         body["errors"] = [{"field": field, "code": code} for field, code in error.fields]
-    headers = {"Content-Language": locale if locale in LOCALES else LOCALES[0], "Cache-Control": "no-store"}
+    headers = {"Content-Language": locale, "Cache-Control": "no-store"}
     if error.status == HTTPStatus.UNAUTHORIZED:
         headers["WWW-Authenticate"] = 'Bearer error="invalid_token"'
     if isinstance(error, RateLimited):

@@ -1,0 +1,114 @@
+"""`POST /ask/run`: the use case of asking, as Hayhooks serves it."""
+
+import asyncio
+import logging
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
+from time import perf_counter
+from uuid import uuid4
+
+from hayhooks import BasePipelineWrapper
+from pydantic import ValidationError
+from starlette.datastructures import Headers
+from starlette.responses import Response
+
+from components.turn import Quality
+from pipelines import problems
+from pipelines.ask.contract import AskFilters, AskRequest, TurnAnswer
+from pipelines.ask.usecase import Ask
+from settings import get_settings
+from tenants.errors import Busy, InternalFault, OporaError, TimedOut
+
+log = logging.getLogger("opora.ask")
+
+WAITING_LIMIT = 1_000
+"""Questions in the queue before the next one is turned away; at 60 answers a second they would wait 17 s."""
+
+
+class PipelineWrapper(BasePipelineWrapper):
+    """Runs questions in threads of their own: the pipeline is CPU work and would hold up the event loop."""
+
+    skip_mcp = True
+    skip_a2a = True
+
+    def setup(self) -> None:
+        """Build the use case; called once, while the host starts."""
+        settings = get_settings()
+        self.ask = Ask()
+        self.budget = settings.turn_timeout_seconds
+        self.pool = ThreadPoolExecutor(settings.workers, thread_name_prefix="ask")
+        self.waiting = 0
+
+    def warm_up(self) -> None:
+        """Load what the first question needs."""
+        self.ask.warm_up()
+
+    def close(self) -> None:
+        """Finish the questions in work, drop those in the queue, release the engine."""
+        self.pool.shutdown(wait=True, cancel_futures=True)
+        self.ask.close()
+
+    async def run_api_async(
+        self,
+        question: str,
+        session_id: str | None = None,
+        locale: str | None = None,
+        quality: Quality = "balanced",
+        filters: AskFilters | None = None,
+        anonymous: bool = False,
+        headers: Headers | None = None,
+    ) -> Response:
+        """Answer a question from the tenant's knowledge base.
+
+        :param question: 1 to 2000 characters.
+        :param session_id: the conversation it belongs to.
+        :param locale: language of the reply, `ru` or `en`.
+        :param quality: how many extra passes may be spent: `quick`, `balanced`, `thorough`.
+        :param filters: which passages may be found.
+        :param anonymous: keep nothing about the person.
+        :returns: the `turn.v1` object, or a problem object.
+        """
+        turn_id = str(uuid4())
+        try:
+            # Hayhooks has turned `filters` into a mapping by now; the contract checks it again.
+            request = AskRequest(
+                question=question,
+                session_id=session_id,
+                locale=locale,
+                quality=quality,
+                filters=filters,
+                anonymous=anonymous,
+            )
+            body = await self._answer(request, turn_id)
+        except OporaError as error:
+            return problems.response(error, turn_id=turn_id)
+        except ValidationError as error:
+            return problems.response(problems.from_validation(error))
+        except Exception as error:
+            log.error("turn %s: %s", turn_id, problems.trail(error))
+            return problems.response(InternalFault(), turn_id=turn_id)
+        return Response(body, media_type="application/json")
+
+    async def _answer(self, request: AskRequest, turn_id: str) -> bytes:
+        if self.waiting >= WAITING_LIMIT:
+            raise Busy
+        started = perf_counter()
+        work = self.pool.submit(copy_context().run, self._work, request, turn_id)
+        self.waiting += 1
+        try:
+            return await asyncio.wait_for(asyncio.wrap_future(work), self.budget)
+        except TimeoutError:
+            if work.cancelled():
+                # It never began, so there is no turn to report on.
+                raise TimedOut from None
+            spent = (perf_counter() - started) * 1_000
+            return _encode(self.ask.give_up(request, "timeout", turn_id=turn_id, latency_ms=spent))
+        finally:
+            self.waiting -= 1
+
+    def _work(self, request: AskRequest, turn_id: str) -> bytes:
+        return _encode(self.ask.answer(request, turn_id=turn_id))
+
+
+def _encode(answer: TurnAnswer) -> bytes:
+    return answer.model_dump_json().encode()

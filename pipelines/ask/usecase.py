@@ -1,0 +1,161 @@
+"""Answering one question: the one use case behind HTTP, the command line and evaluation."""
+
+import logging
+from collections.abc import Mapping
+from dataclasses import replace
+from time import perf_counter
+from typing import Protocol
+from uuid import uuid4
+
+from components.language.texts import LOCALES, text
+from components.turn import Filters, Reason, Reply, Turn, Verdict
+from pipelines import problems
+from pipelines.ask.contract import AskRequest, Handoff, TurnAnswer
+from pipelines.ask.engine import AskEngine
+from settings import get_settings
+from tenants import handoffs, policy
+from tenants.errors import CallerError, TryAgain
+
+log = logging.getLogger("opora.ask")
+
+HANDED_OVER = frozenset({"high_stakes", "human_followup"})
+"""Outcomes that open a ticket at once. Others only show a way to ask for one."""
+
+
+class Engine(Protocol):
+    """What carries a turn from question to outcome; called inside a tenant's context, from several threads."""
+
+    def warm_up(self) -> None:
+        """Load what the first question needs."""
+
+    def run(self, turn: Turn) -> tuple[Turn, Mapping[str, float]]:
+        """The finished turn, and the milliseconds each step took."""
+
+    def close(self) -> None:
+        """Let go of what `warm_up` took."""
+
+
+class Ask:
+    """Takes a request to its answer. Thread-safe.
+
+    :param engine: the pipeline; the one in `ask.yaml` by default.
+    """
+
+    def __init__(self, engine: Engine | None = None) -> None:
+        self.engine: Engine = engine or AskEngine()
+
+    def warm_up(self) -> None:
+        """Load what the first question needs."""
+        self.engine.warm_up()
+
+    def close(self) -> None:
+        """Release what the engine holds."""
+        self.engine.close()
+
+    def turn(self, request: AskRequest) -> Turn:
+        """The finished turn alone: nothing is handed over, so evaluation leaves no tickets behind."""
+        return self._finish(begin(request))[0]
+
+    def answer(self, request: AskRequest, *, turn_id: str | None = None) -> TurnAnswer:
+        """Answer for the current tenant. A fault on our side is an outcome (`failed`), not an exception.
+
+        :param turn_id: the id to use, when the caller has already told somebody; a new one otherwise.
+        :raises OporaError: the caller's mistake, or a reason to try again: no answer could be begun.
+        """
+        started = perf_counter()
+        turn, steps = self._finish(begin(request, turn_id))
+        turn, handoff = _hand_over(turn)
+        spent = (perf_counter() - started) * 1_000
+        log.info("turn %s %s %s %.1fms", turn.turn_id, turn.outcome, turn.reason, spent)
+        return TurnAnswer.from_turn(turn, steps=steps, latency_ms=spent, handoff=handoff)
+
+    def give_up(self, request: AskRequest, reason: Reason, *, turn_id: str, latency_ms: float) -> TurnAnswer:
+        """The answer to a turn that somebody else stopped, such as a clock."""
+        turn = _fail(begin(request, turn_id), reason)
+        log.warning("turn %s %s %s %.1fms", turn.turn_id, turn.outcome, turn.reason, latency_ms)
+        return TurnAnswer.from_turn(turn, latency_ms=latency_ms, handoff=Handoff(status="offered"))
+
+    def _finish(self, turn: Turn) -> tuple[Turn, Mapping[str, float]]:
+        try:
+            finished, steps = self.engine.run(turn)
+        except (CallerError, TryAgain):
+            raise
+        except Exception as error:
+            log.error("turn %s: %s", turn.turn_id, problems.trail(error))
+            return _fail(turn, "pipeline_error"), {}
+        if finished.outcome is None:
+            # Haystack ends a starved graph without an exception.
+            log.error("turn %s: the pipeline ended without an outcome", turn.turn_id)
+            return _fail(finished, "pipeline_error"), steps
+        return finished, steps
+
+
+def begin(request: AskRequest, turn_id: str | None = None) -> Turn:
+    """The turn that a request starts for the current tenant."""
+    return Turn(
+        turn_id=turn_id or str(uuid4()),
+        question=request.question,
+        locale=_locale(request.locale),
+        quality=request.quality,
+        session_id=request.session_id or "",
+        filters=request.filters.to_turn() if request.filters else Filters(),
+    )
+
+
+def _locale(asked: str | None) -> str:
+    """The first that we speak of: the request's, the tenant's, the installation's."""
+    for candidate in (asked, policy.current().locale):
+        language = (candidate or "")[:2].lower()
+        if language in LOCALES:
+            return language
+    return get_settings().default_locale
+
+
+def _fail(turn: Turn, reason: Reason) -> Turn:
+    return replace(
+        turn,
+        outcome="failed",
+        reason=reason,
+        draft=None,
+        best=None,
+        verdict=Verdict(route="error", reasons=(reason,)),
+        reply=Reply(text=text(f"outcomes.failed.{reason}", turn.locale)),
+    )
+
+
+def _hand_over(turn: Turn) -> tuple[Turn, Handoff | None]:
+    """Open the ticket that the outcome asks for, and say which one it is, or that it could not be opened."""
+    if turn.outcome == "failed":
+        return turn, Handoff(status="offered")
+    if turn.outcome not in HANDED_OVER:
+        return turn, None
+    terms = turn.reply.handoff or {}
+    offer = terms.get("offer") or None
+    draft = turn.draft or turn.best
+    try:
+        ticket = handoffs.open_ticket(
+            turn_id=turn.turn_id,
+            reason=turn.reason or turn.outcome,
+            question=turn.question,
+            draft=draft.text if draft else "",
+        )
+    except Exception as error:
+        log.error("turn %s: no ticket: %s", turn.turn_id, problems.trail(error))
+        channel = terms.get("channel") or ""
+        key = "failed" if channel else "failed_plain"
+        return _add(turn, key, channel=channel), Handoff(status="failed", channel=channel or None, offer=offer)
+    key = "created" if ticket.channel else "created_plain"
+    return _add(turn, key, ticket_id=ticket.ticket_id, channel=ticket.channel), Handoff(
+        status="open",
+        ticket_id=ticket.ticket_id,
+        channel=ticket.channel or None,
+        created_at=ticket.created_at.isoformat(),
+        offer=offer,
+    )
+
+
+def _add(turn: Turn, key: str, **params: str) -> Turn:
+    """The turn with one more sentence about the handoff at the end of its reply."""
+    said = text(f"outcomes.handoff.{key}", turn.locale, **params)
+    joined = f"{turn.reply.text}\n\n{said}".strip()
+    return replace(turn, reply=replace(turn.reply, text=joined))

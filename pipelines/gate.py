@@ -1,0 +1,219 @@
+"""The gate in front of every route: who asks, what they may do, and whether the body can be read at all.
+
+Threat: Hayhooks authenticates nobody and brings routes of its own (drawing, status, chat, files, API documents), and
+more may come with an update. So nothing passes that is not in the table, and the tenant is set here, once, from the
+token. Errors from further in are answered here too: Hayhooks puts exception text into its 500s.
+"""
+
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from time import perf_counter
+
+from pydantic import BaseModel, ValidationError
+from starlette.datastructures import Headers
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from pipelines import problems
+from tenants.context import Tenant, acting_as
+from tenants.errors import (
+    Forbidden,
+    InternalFault,
+    Invalid,
+    NotFound,
+    OporaError,
+    TooLarge,
+    TryAgain,
+    Unauthenticated,
+    UnsupportedMedia,
+)
+
+log = logging.getLogger("opora.gate")
+
+_PROBLEM = problems.MEDIA_TYPE.encode()
+_BY_STATUS: Mapping[int, type[OporaError]] = {404: NotFound, 405: NotFound, 422: Invalid, 503: TryAgain}
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """One open door. `scope` None: no token needed. `limit` is the largest body in bytes."""
+
+    method: str
+    path: str
+    scope: str | None = None
+    body: type[BaseModel] | None = None
+    limit: int = 0
+
+
+class _ClientLeft(Exception):
+    """The client closed the connection before its request was complete."""
+
+
+class Gate:
+    """Pure ASGI, so that it adds microseconds and cannot break streams.
+
+    :param routes: everything that may be reached; all else is `not_found`.
+    :param verify: turns a raw token into a tenant or raises `Unauthenticated`.
+    :param tenant_locale: called inside the tenant's context; raises when the tenant is not registered.
+    :param admit: called inside the tenant's context; raises when this person asks too often.
+    :param locale: the locale of callers about whom nothing is known.
+    """
+
+    def __init__(
+        self,
+        app: ASGIApp,
+        *,
+        routes: Sequence[Route],
+        verify: Callable[[str], Tenant],
+        tenant_locale: Callable[[], str],
+        admit: Callable[[Route], None],
+        locale: str,
+    ) -> None:
+        self.app = app
+        self.routes = {(route.method, route.path): route for route in routes}
+        self.verify = verify
+        self.tenant_locale = tenant_locale
+        self.admit = admit
+        self.locale = locale
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http":
+            await _Passage(self, scope, receive, send).run()
+        elif scope["type"] == "websocket":
+            await send({"type": "websocket.close", "code": 1008})
+        else:
+            await self.app(scope, receive, send)
+
+
+class _Passage:
+    """One request on its way through the gate."""
+
+    def __init__(self, gate: Gate, scope: Scope, receive: Receive, send: Send) -> None:
+        self.gate = gate
+        self.scope = scope
+        self.receive = receive
+        self.send = send
+        self.headers = Headers(scope=scope)
+        self.request_id = str(scope.get("state", {}).get("request_id", ""))
+        self.language = problems.locale_of(self.headers.get("accept-language", ""))
+        self.route: Route | None = None
+        self.tenant_id = "-"
+        self.status = 0
+        self.replaced: OporaError | None = None
+
+    async def run(self) -> None:
+        started = perf_counter()
+        self._address(self.gate.locale)
+        code = "-"
+        try:
+            await self._enter()
+            if self.replaced is not None:
+                raise self.replaced
+        except OporaError as error:
+            code = error.code
+            await self._refuse(error)
+        except _ClientLeft:
+            code = "client_left"
+        except Exception as error:
+            log.error("request %s: %s", self.request_id, problems.trail(error))
+            code = InternalFault.code
+            await self._refuse(InternalFault())
+        finally:
+            spent = (perf_counter() - started) * 1_000
+            # The path of an unknown route is the caller's text, so it stays out of the log.
+            shown = f"{self.route.method} {self.route.path}" if self.route else "-"
+            log.info("%s %s %d %.1fms tenant=%r %s", self.request_id, shown, self.status, spent, self.tenant_id, code)
+
+    async def _enter(self) -> None:
+        self.route = self.gate.routes.get((self.scope["method"], self.scope["path"]))
+        if self.route is None:
+            raise NotFound
+        if self.route.scope is None:
+            await self.gate.app(self.scope, self.receive, self._answer)
+            return
+        tenant = self.gate.verify(_bearer(self.headers))
+        self.tenant_id = tenant.tenant_id
+        if self.route.scope not in tenant.scopes:
+            raise Forbidden(scope=self.route.scope)
+        with acting_as(tenant):
+            self._address(self.gate.tenant_locale())
+            self.gate.admit(self.route)
+            receive = self.receive
+            if self.route.body is not None:
+                receive = await self._read(self.route.body, self.route.limit)
+            await self.gate.app(self.scope, receive, self._answer)
+
+    def _address(self, locale: str) -> None:
+        """Speak `locale` to this caller, unless the request asks for another one."""
+        problems.caller.set(problems.Caller(self.language or locale, self.request_id))
+
+    async def _read(self, model: type[BaseModel], limit: int) -> Receive:
+        """Take in the body, check it against the contract, and hand it on as it came."""
+        _check_media(self.headers)
+        declared = self.headers.get("content-length", "")
+        if declared.isdecimal() and int(declared) > limit:
+            raise TooLarge(limit=limit)
+        body = bytearray()
+        more = True
+        while more:
+            message = await self.receive()
+            if message["type"] == "http.disconnect":
+                raise _ClientLeft
+            body += message.get("body", b"")
+            more = message.get("more_body", False)
+            if len(body) > limit:
+                raise TooLarge(limit=limit)
+        try:
+            model.model_validate_json(body)
+        except ValidationError as error:
+            raise problems.from_validation(error) from None
+        return _replay(bytes(body), self.receive)
+
+    async def _answer(self, message: Message) -> None:
+        """Pass a response on, unless it is an error that is not in our own form."""
+        if message["type"] == "http.response.start":
+            status = message["status"]
+            kind = dict(message.get("headers", ())).get(b"content-type", b"")
+            if status >= 400 and not kind.startswith(_PROBLEM):
+                self.replaced = _BY_STATUS.get(status, InternalFault)()
+            else:
+                self.status = status
+        if self.replaced is None:
+            await self.send(message)
+
+    async def _refuse(self, error: OporaError) -> None:
+        if self.status:
+            return
+        self.status = error.status
+        answer = problems.response(error)
+        if isinstance(error, TooLarge):
+            answer.headers["Connection"] = "close"
+        await answer(self.scope, self.receive, self.send)
+
+
+def _bearer(headers: Headers) -> str:
+    scheme, _, token = headers.get("authorization", "").partition(" ")
+    if scheme.lower() != "bearer" or not token.strip():
+        raise Unauthenticated("token_missing")
+    return token.strip()
+
+
+def _check_media(headers: Headers) -> None:
+    media, _, parameters = headers.get("content-type", "").lower().partition(";")
+    charset = parameters.strip().removeprefix("charset=").strip('"')
+    # A compressed body would have to be unpacked before its size is known.
+    if media.strip() != "application/json" or charset not in ("", "utf-8", "utf8") or "content-encoding" in headers:
+        raise UnsupportedMedia
+
+
+def _replay(body: bytes, receive: Receive) -> Receive:
+    sent = False
+
+    async def replayed() -> Message:
+        nonlocal sent
+        if sent:
+            return await receive()
+        sent = True
+        return {"type": "http.request", "body": body, "more_body": False}
+
+    return replayed

@@ -1,0 +1,43 @@
+"""What `POST /ingest/run` takes and answers."""
+
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, StringConstraints
+
+from components.ingest.document import SourceDocument
+
+_Short = Annotated[str, StringConstraints(max_length=500)]
+
+
+class Article(BaseModel):
+    """One article. Keys that are not listed here are kept as its metadata."""
+
+    model_config = ConfigDict(extra="allow", frozen=True)
+    __pydantic_extra__: dict[str, JsonValue]
+
+    doc_id: Annotated[str, StringConstraints(min_length=1, max_length=500)]
+    title: _Short = ""
+    text: str
+    source: _Short = ""
+    url: Annotated[str, StringConstraints(max_length=2_000)] | None = None
+    lang: Literal["", "ru", "en"] = ""
+
+    def to_document(self) -> SourceDocument:
+        """The article as the ingest pipeline takes it."""
+        return SourceDocument(
+            doc_id=self.doc_id,
+            title=self.title,
+            text=self.text,
+            source=self.source,
+            url=self.url,
+            lang=self.lang,
+            meta=self.__pydantic_extra__,
+        )
+
+
+class IngestRequest(BaseModel):
+    """Articles to add or replace by `doc_id`. Articles that are not in the request stay."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    documents: Annotated[tuple[Article, ...], Field(min_length=1, max_length=10_000)]

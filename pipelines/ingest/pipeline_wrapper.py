@@ -1,0 +1,61 @@
+"""`POST /ingest/run`: the use case of ingesting, as Hayhooks serves it."""
+
+import asyncio
+import json
+import logging
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
+
+from hayhooks import BasePipelineWrapper
+from pydantic import JsonValue, ValidationError
+from starlette.responses import Response
+
+from pipelines import problems
+from pipelines.ingest.contract import IngestRequest
+from pipelines.ingest.usecase import Ingest
+from tenants.errors import InternalFault, OporaError
+
+log = logging.getLogger("opora.ingest")
+
+
+class PipelineWrapper(BasePipelineWrapper):
+    """One ingest at a time: it is CPU work, and questions come first."""
+
+    skip_mcp = True
+    skip_a2a = True
+
+    def setup(self) -> None:
+        """Build the use case; called once, while the host starts."""
+        self.ingest = Ingest()
+        self.pool = ThreadPoolExecutor(1, thread_name_prefix="ingest")
+
+    def warm_up(self) -> None:
+        """Nothing is needed before the first article."""
+
+    def close(self) -> None:
+        """Finish the request in work; those in the queue are dropped, unacknowledged."""
+        self.pool.shutdown(wait=True, cancel_futures=True)
+
+    async def run_api_async(self, documents: list[dict[str, JsonValue]]) -> Response:
+        """Add or replace articles in the tenant's knowledge base.
+
+        :param documents: articles with `doc_id`, `title`, `text`; further keys are kept as metadata.
+        :returns: a report of what changed, or a problem object.
+        """
+        try:
+            # Checked by the gate in strict form already; this is the same contract for callers without one.
+            request = IngestRequest.model_validate({"documents": documents})
+            work = self.pool.submit(copy_context().run, self._work, request)
+            body = await asyncio.wrap_future(work)
+        except OporaError as error:
+            return problems.response(error)
+        except ValidationError as error:
+            return problems.response(problems.from_validation(error))
+        except Exception as error:
+            log.error("ingest: %s", problems.trail(error))
+            return problems.response(InternalFault())
+        return Response(body, media_type="application/json")
+
+    def _work(self, request: IngestRequest) -> bytes:
+        report = self.ingest.run(article.to_document() for article in request.documents)
+        return json.dumps(report).encode()
