@@ -156,9 +156,8 @@ def _below(part: Part, ancestor: Part) -> bool:
 
 
 def _mergeable(parts: tuple[Part, ...], part: Part, sizes: Sizes, *, leads_on: bool) -> bool:
-    size = count_tokens(_rendered(parts, sizes)[1])
-    small_before, small = size < sizes.fragment, part.tokens < sizes.fragment
-    if not (small_before or (small and not leads_on)):
+    small_before = sum(known.tokens for known in parts) < sizes.fragment
+    if not (small_before or (part.tokens < sizes.fragment and not leads_on)):
         return False
     # Under a code's own heading nothing else may stand: an answer about E20 must not quote E25.
     if any(heading for known in (*parts, part) for heading in known.path if is_code_entry(heading)):

@@ -51,13 +51,13 @@ def pieces(blocks: Sequence[Block], *, limit: int, whole: int) -> list[Piece]:
     found: list[Piece] = []
     at = 0
     while at < len(blocks):
-        entry_end = _entry_end(blocks, at)
-        entry = join(Piece(block.text, count_tokens(block.text), _before(block)) for block in blocks[at:entry_end])
-        if entry_end > at + 1 and entry.tokens <= whole:
+        end = _entry_end(blocks, at)
+        entry = join(_whole(blocks[near], _before(blocks, near)) for near in range(at, end)) if end > at + 1 else None
+        if entry is not None and entry.tokens <= whole:
             found.append(entry)
-            at = entry_end
+            at = end
         else:
-            found.extend(_broken(blocks[at], limit, whole))
+            found.extend(_broken(blocks[at], _before(blocks, at), limit, whole))
             at += 1
     return found
 
@@ -86,34 +86,38 @@ def _body(block: Block) -> str:
     return block.children[0].text if block.children else block.text
 
 
-def _before(block: Block) -> str:
-    return "\n" if block.kind == "item" else _PARAGRAPH
+def _before(blocks: Sequence[Block], at: int) -> str:
+    return "\n" if at and blocks[at].kind == blocks[at - 1].kind == "item" else _PARAGRAPH
 
 
-def _broken(block: Block, limit: int, whole: int) -> Iterator[Piece]:
-    tokens = count_tokens(block.text)
-    verbatim = block.kind in {"table", "code"}
+def _whole(block: Block, before: str) -> Piece:
+    return Piece(block.text, count_tokens(block.text), before, repeatable=block.kind not in {"table", "code"})
+
+
+def _broken(block: Block, before: str, limit: int, whole: int) -> Iterator[Piece]:
+    piece = _whole(block, before)
     entry = is_code_entry(_body(block))
-    if tokens <= (whole if verbatim or entry else limit):
-        yield Piece(block.text, tokens, _before(block), repeatable=not verbatim)
+    if piece.tokens <= (limit if piece.repeatable and not entry else whole):
+        yield piece
     elif block.kind == "table":
         yield from _row_groups(block, whole)
     elif block.kind == "code":
         yield from _line_groups(block, whole)
     elif block.kind == "item" and block.children:
-        yield from _item_parts(block, limit, whole)
+        yield from _item_parts(block, before, limit, whole)
     elif entry:
         yield from _entry_parts(block.text, limit)
     else:
         yield from _sentences(block.text, limit)
 
 
-def _item_parts(block: Block, limit: int, whole: int) -> Iterator[Piece]:
+def _item_parts(block: Block, before: str, limit: int, whole: int) -> Iterator[Piece]:
     # The marker is a few tokens itself, so the parts have to leave room for it.
     room = count_tokens(block.head)
-    marker, before = block.head, "\n"
+    marker = block.head
     for child in block.children:
-        for part in _broken(child, limit - room, whole - room):
+        child_before = "\n" if child.kind == "item" else _PARAGRAPH
+        for part in _broken(child, child_before, limit - room, whole - room):
             goes_on = part.before == " " and not before
             text = part.text if goes_on else indent(part.text, marker)
             yield Piece(text, count_tokens(text), before or part.before, part.repeatable)
