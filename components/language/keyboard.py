@@ -1,0 +1,113 @@
+"""Words typed in the wrong keyboard layout: `jib,rf` is `ошибка`, `куегкт` is `return`."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from components.language.letters import letters, switched
+from components.language.normalise import CYRILLIC_LOOKALIKES, fold
+from components.language.vocabulary import EMPTY, Vocabulary, is_frequent
+
+_LATIN_KEYS = "`qwertyuiop[]asdfghjkl;'zxcvbnm,.~QWERTYUIOP{}ASDFGHJKL:\"ZXCVBNM<>"
+_CYRILLIC_KEYS = "ёйцукенгшщзхъфывапролджэячсмитьбюЁЙЦУКЕНГШЩЗХЪФЫВАПРОЛДЖЭЯЧСМИТЬБЮ"
+_TO_CYRILLIC = str.maketrans(_LATIN_KEYS, _CYRILLIC_KEYS)
+_TO_LATIN = str.maketrans(_CYRILLIC_KEYS, _LATIN_KEYS)
+
+_TOKEN = re.compile(r"[^\s-]+")  # IP-адрес is two words with two readings
+_LATIN = re.compile("[A-Za-z]")
+_CYRILLIC = re.compile("[А-Яа-яЁё]")
+_NOT_TYPED_WORDS = re.compile(r"[@/\\=_*#]")  # addresses, paths, markup
+_OPENING = "[{('\"<«@"
+_CLOSING = ",.;:'\"]}>)?!&/@^$»…"
+# What the keys of the sentence marks give when the layout is English by mistake.
+_MARKS = str.maketrans("&/@^$", '?.":;')
+
+# Nats. Set on the development questions of the benchmark sets, clean and mistyped by program.
+_KNOWN = 10.0
+_MARK = 6.0  # a mark beside a word in the wrong layout: its key is a letter in the right one
+_ABBREVIATION = 4.0
+_PLAUSIBLE = 3.3  # mean cost per letter pair of what looks like a word already
+_ALONE = 6.0  # the most that a short or plausible word gains: not enough without its neighbours
+
+
+@dataclass(frozen=True, slots=True)
+class _Reading:
+    start: int
+    end: int
+    text: str
+    gain: float
+    vote: float
+
+
+def layout(text: str, vocabulary: Vocabulary = EMPTY) -> str | None:
+    """`text` with the words that were typed in the wrong layout put right, or None when there are none.
+
+    Both directions, word by word: a phrase may mix words, codes and names that are right already. A word is read
+    anew when the other layout makes a likelier word of it, by letter pairs, frequent words and `vocabulary`.
+    """
+    repaired = text
+    for script, table in ((_LATIN, _TO_CYRILLIC), (_CYRILLIC, _TO_LATIN)):
+        readings = [
+            max(_readings(match, table, vocabulary, shouted=text.isupper()), key=lambda reading: reading.gain)
+            for match in _TOKEN.finditer(text)
+            if _one_layout(match.group(), script)
+        ]
+        switches = switched([r.gain for r in readings], [r.vote for r in readings])
+        for reading, switch in zip(readings, switches, strict=True):
+            if switch:
+                repaired = repaired[: reading.start] + reading.text + repaired[reading.end :]
+    return repaired if repaired != text else None
+
+
+def _one_layout(token: str, script: re.Pattern[str]) -> bool:
+    other = _CYRILLIC if script is _LATIN else _LATIN
+    return (
+        bool(script.search(token))
+        and not other.search(token)
+        and not _NOT_TYPED_WORDS.search(token.lstrip(_OPENING).rstrip(_CLOSING))
+    )
+
+
+def _readings(
+    match: re.Match[str], table: dict[int, int], vocabulary: Vocabulary, *, shouted: bool
+) -> Iterator[_Reading]:
+    """The token read in the other layout; a mark at either end may be a letter there or a mark after all."""
+    token = match.group()
+    to_russian = table is _TO_CYRILLIC
+    bare_start = len(token) - len(token.lstrip(_OPENING))
+    bare_end = max(bare_start + 1, len(token.rstrip(_CLOSING)))
+    typed = token[bare_start:bare_end]
+    typed_cost = _cost(typed, vocabulary, russian=not to_russian)
+    name = vocabulary.holds(typed) and not is_frequent(typed)  # written so in either layout: says nothing of the rest
+    if typed.isupper() and len(typed) > 1 and not shouted:
+        typed_cost -= _ABBREVIATION
+    doubtful = len(typed) > 2 and _letter_cost(typed, russian=not to_russian) > _PLAUSIBLE * (len(typed) + 1)
+    for start in range(bare_start + 1):
+        for end in range(bare_end, len(token) + 1):
+            left, read, right = token[:start], token[start:end].translate(table), token[end:]
+            word = read.lstrip(_OPENING).rstrip(_CLOSING)
+            marks = len(read) - len(word) + sum(char in _LATIN_KEYS for char in left + right)
+            gain = typed_cost - _cost(word, vocabulary, russian=to_russian) - _MARK * marks
+            whole = left.translate(_MARKS) + read + right.translate(_MARKS) if to_russian else left + read + right
+            gain = gain if doubtful else min(gain, _ALONE)
+            if _is_code(typed) and not _is_code(word.translate(CYRILLIC_LOOKALIKES)):
+                gain = -_KNOWN
+            yield _Reading(match.start(), match.end(), whole, gain, 0.0 if name else gain)
+
+
+def _is_code(word: str) -> bool:
+    """Whether `word` can be a code on a display: Latin letters, never a lonely Y, and digits."""
+    return word.isascii() and any(map(str.isdigit, word)) and not word.lower().startswith("y")
+
+
+def _cost(word: str, vocabulary: Vocabulary, *, russian: bool) -> float:
+    """How unlikely `word` is in a language, the likelier when it is known. A short word says little by being known."""
+    known = bool(word) and vocabulary.knows(word)
+    return _letter_cost(word, russian=russian) - (_KNOWN * min(1.0, len(word) / 3) if known else 0.0)
+
+
+def _letter_cost(word: str, *, russian: bool) -> float:
+    """Cost of the letters. Digits are the same keys in both layouts, so that a code is left to its neighbours."""
+    if any(char.isdigit() for char in word):
+        return 0.0
+    return letters("ru").cost(fold(word)) if russian else letters("en").cost(fold(word).replace("'", ""))

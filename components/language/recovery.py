@@ -1,0 +1,79 @@
+"""Questions as they were meant: typed in the wrong keyboard layout, in Latin letters, or with typing errors.
+
+Three repairs, each usable alone (`layout`, `transliterations`, `spelling`), and `recover`, which chooses. All are pure
+and judge words by the tenant's `Vocabulary`; make one for each revision of a knowledge base with `vocabulary_of`.
+"""
+
+from collections import deque
+from collections.abc import Container, Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from components.language.keyboard import layout
+from components.language.spelling import Speller, spelling
+from components.language.transliteration import transliterations
+from components.language.vocabulary import Vocabulary
+from components.language.words import words
+
+__all__ = [
+    "Recovered",
+    "Speller",
+    "Vocabulary",
+    "layout",
+    "recover",
+    "spelling",
+    "transliterations",
+    "unknown_words",
+    "vocabulary_of",
+]
+
+Kind = Literal["layout", "transliteration", "typo"]
+
+
+@dataclass(frozen=True, slots=True)
+class Recovered:
+    """A question put right. `kind` is the main repair; `others` are less likely readings worth a search."""
+
+    kind: Kind
+    text: str
+    others: tuple[str, ...] = ()
+
+
+def recover(question: str, vocabulary: Vocabulary) -> Recovered | None:
+    """`question` as it was meant, or None when every word is known or nothing better is found.
+
+    A repaired layout or alphabet may leave typing errors, which are then corrected too; `kind` stays the first.
+    """
+    if not unknown_words(question, vocabulary):
+        return None
+    if (retyped := layout(question, vocabulary)) is not None:
+        return Recovered("layout", spelling(retyped, vocabulary) or retyped)
+    if readings := transliterations(question, vocabulary):
+        corrected = dict.fromkeys(spelling(reading, vocabulary) or reading for reading in readings)
+        best, *others = corrected
+        return Recovered("transliteration", best, tuple(others))
+    corrected_typos = spelling(question, vocabulary)
+    return Recovered("typo", corrected_typos) if corrected_typos is not None else None
+
+
+def unknown_words(question: str, vocabulary: Vocabulary) -> tuple[str, ...]:
+    """The words of `question` that are neither frequent ones nor the knowledge base's, in order."""
+    return tuple(word.text for word in words(question) if not vocabulary.knows(word.text))
+
+
+def vocabulary_of(words: Mapping[str, int], stems: Container[str] | None = None) -> Vocabulary:
+    """The vocabulary over these very mappings, the same object again while they are in use.
+
+    :param words: folded word to the number of passages that hold it, unchanged while it is in use.
+    :param stems: the stems of those words; found when not given.
+    """
+    for known in _recent:
+        if known.words is words and (stems is None or known.stems is stems):
+            return known
+    made = Vocabulary(words, stems)
+    _recent.append(made)
+    return made
+
+
+# The vocabularies of the tenants asked lately. A list of their own mappings: nothing of one tenant can reach another.
+_recent: deque[Vocabulary] = deque(maxlen=16)

@@ -1,0 +1,76 @@
+"""Typing errors, put right against the words that a knowledge base uses."""
+
+import math
+from collections.abc import Container, Mapping
+
+from components.language.letters import letters
+from components.language.normalise import fold
+from components.language.vocabulary import Vocabulary
+from components.language.words import words
+
+_SHORTEST = 4  # letters; a shorter word has too many neighbours
+_TWO_ERRORS_FROM = 8  # letters
+
+# Nats. Set on the development questions of the benchmark sets, clean and misspelt by program.
+_ERROR = 6.5  # price of one typing error
+_FIRST_LETTER = 3.0  # and of one in the first letter, which people seldom miss
+_UNSEEN = 1.0  # price of a right word that the knowledge base happens not to use
+
+
+class Speller:
+    """Corrects typing errors against given words: `spelling` over a vocabulary of its own.
+
+    :param words: folded word to the number of passages that hold it; kept, not copied.
+    :param stems: the stems of those words; found when not given.
+    """
+
+    def __init__(self, words: Mapping[str, int], stems: Container[str] | None = None) -> None:
+        self._vocabulary = Vocabulary(words, stems)
+
+    def correct(self, text: str) -> str | None:
+        """`text` with its misspelt words put right, or None when there is nothing to correct."""
+        return spelling(text, self._vocabulary)
+
+
+def spelling(text: str, vocabulary: Vocabulary) -> str | None:
+    """`text` with its misspelt words put right, or None when there is nothing to correct.
+
+    At most one error in words of 4 to 7 letters, two from 8 on. Codes, numbers, abbreviations, frequent words and words
+    that the vocabulary holds in any form are left alone.
+    """
+    corrected = text
+    shouted = text.isupper()
+    for word in reversed(words(text)):
+        meant = None if word.text.isupper() and not shouted else _meant(fold(word.text), vocabulary)
+        if meant is not None:
+            corrected = corrected[: word.start] + _like(word.text, meant) + corrected[word.end :]
+    return corrected if corrected != text else None
+
+
+def _meant(word: str, vocabulary: Vocabulary) -> str | None:
+    """The word that the folded `word` was meant to be, or None when it is right or too far from any.
+
+    A noisy channel: the likeliest known word with its errors against the likelihood that `word` is a right one, which
+    its letters tell.
+    """
+    if len(word) < _SHORTEST or not word.isalpha() or vocabulary.knows(word):
+        return None
+    errors = 1 if len(word) < _TWO_ERRORS_FROM else 2
+    prices = {
+        near: math.log(vocabulary.mass / vocabulary.frequency(near))
+        + _ERROR * distance
+        + (_FIRST_LETTER if near[0] != word[0] else 0.0)
+        for near, distance in vocabulary.near(word, errors)
+    }
+    if not prices:
+        return None
+    best = min(prices, key=lambda near: (prices[near], near))
+    right_as_it_is = letters("en" if word.isascii() else "ru").cost(word) + _UNSEEN
+    return best if prices[best] < right_as_it_is else None
+
+
+def _like(typed: str, word: str) -> str:
+    """`word` in the letter case of `typed`."""
+    if len(typed) > 1 and typed.isupper():
+        return word.upper()
+    return word[:1].upper() + word[1:] if typed[:1].isupper() else word

@@ -1,0 +1,174 @@
+"""Russian typed in Latin letters: `kak vernut tovar` is `как вернуть товар`."""
+
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+
+from components.language.letters import letters, switched
+from components.language.normalise import fold
+from components.language.vocabulary import EMPTY, Vocabulary, is_frequent
+
+# What people write, several schemes at once: GOST 7.79, ICAO passports, BGN, and the habits of chats. Each spelling has
+# its readings with a price in nats for the rarer ones.
+_READINGS: Mapping[str, tuple[tuple[str, float], ...]] = {
+    "a": (("а", 0.0),),
+    "b": (("б", 0.0),),
+    "c": (("ц", 0.5), ("с", 1.5), ("к", 2.0)),
+    "d": (("д", 0.0),),
+    "e": (("е", 0.0), ("э", 1.0)),
+    "f": (("ф", 0.0),),
+    "g": (("г", 0.0), ("ж", 3.0)),
+    "h": (("х", 0.5),),
+    "i": (("и", 0.0), ("й", 1.0), ("ы", 2.0)),
+    "j": (("й", 0.5), ("ж", 1.0), ("ь", 2.0)),
+    "k": (("к", 0.0),),
+    "l": (("л", 0.0),),
+    "m": (("м", 0.0),),
+    "n": (("н", 0.0),),
+    "o": (("о", 0.0),),
+    "p": (("п", 0.0),),
+    "q": (("к", 1.5), ("я", 2.0)),
+    "r": (("р", 0.0),),
+    "s": (("с", 0.0), ("ш", 4.0)),
+    "t": (("т", 0.0),),
+    "u": (("у", 0.0), ("ю", 3.0)),
+    "v": (("в", 0.0),),
+    "w": (("в", 1.0), ("ш", 1.5), ("щ", 2.5)),
+    "x": (("х", 0.5), ("кс", 1.0)),
+    "y": (("ы", 0.0), ("й", 0.0), ("и", 2.5), ("ь", 3.0)),
+    "z": (("з", 0.0), ("ж", 4.0), ("ц", 4.0)),
+    "'": (("ь", 0.0), ("ъ", 1.0)),
+    "`": (("ь", 0.0), ("ъ", 1.0)),
+    "4": (("ч", 0.5),),
+    "6": (("ш", 0.5),),
+    "zh": (("ж", 0.0),),
+    "kh": (("х", 0.0),),
+    "ts": (("ц", 0.0),),
+    "tz": (("ц", 0.5),),
+    "cz": (("ц", 0.5),),
+    "ch": (("ч", 0.0),),
+    "sh": (("ш", 0.0), ("щ", 2.0)),
+    "sch": (("щ", 0.0), ("сч", 1.5)),
+    "shh": (("щ", 0.0),),
+    "shch": (("щ", 0.0),),
+    "sc": (("щ", 2.0),),
+    "ya": (("я", 0.0),),
+    "ja": (("я", 0.0),),
+    "ia": (("я", 1.0),),
+    "yu": (("ю", 0.0),),
+    "ju": (("ю", 0.0),),
+    "iu": (("ю", 1.0),),
+    "yo": (("е", 0.5),),
+    "jo": (("е", 0.5),),
+    "io": (("е", 3.0),),
+    "ye": (("е", 0.5), ("ье", 1.0), ("ые", 1.0)),
+    "je": (("е", 0.5), ("э", 1.0), ("ье", 1.0)),
+    "eh": (("э", 1.0),),
+    "yy": (("ый", 0.0),),
+    "iy": (("ий", 0.0),),
+    "ij": (("ий", 0.0),),
+    "yj": (("ый", 0.0),),
+    "ck": (("к", 1.0),),
+    "ph": (("ф", 1.0),),
+}
+_LONGEST = max(map(len, _READINGS))
+_SOFTENED = frozenset("бвдзлмнпрст")  # a soft sign after these is often left out: `vernut`, `skolko`
+_SOFT_SIGN = 1.5
+_BEAM = 10
+
+_TOKEN = re.compile(r"(?<![\w@/.:\\])[46]?[A-Za-z](?:[A-Za-z'`]*[A-Za-z'`])?(?![\w@/\\]|[.:]\w|-[А-Яа-яЁё])")
+_SHOUT = re.compile(r"[A-Z]{2,}")
+
+# Nats. Set on the development questions of the benchmark sets, clean and transliterated by program.
+_KNOWN = 10.0
+_ALONE = 6.0  # the most that a short word, or a reading that nobody knows, gains: not enough without its neighbours
+
+
+@dataclass(frozen=True, slots=True)
+class _Reading:
+    start: int
+    end: int
+    texts: tuple[str, ...]
+    gain: float
+    vote: float
+
+
+def transliterations(text: str, vocabulary: Vocabulary = EMPTY, *, limit: int = 3) -> tuple[str, ...]:
+    """`text` with its words in Latin letters that mean Russian ones read as Russian, the likeliest reading first.
+
+    Empty when there are none. Names, codes, addresses and English words stay as they are. Readings are judged by
+    `vocabulary`, frequent words and letter pairs; ё is written as е.
+    """
+    readings = [_reading(match, vocabulary, shouted=text.isupper()) for match in _TOKEN.finditer(text)]
+    switches = switched([r.gain for r in readings], [r.vote for r in readings])
+    chosen = [reading for reading, switch in zip(readings, switches, strict=True) if switch and reading.texts]
+    found: dict[str, None] = {}
+    for rank in range(limit if chosen else 0):
+        whole = text
+        for reading in reversed(chosen):
+            whole = whole[: reading.start] + reading.texts[min(rank, len(reading.texts) - 1)] + whole[reading.end :]
+        found[whole] = None
+    return tuple(found)
+
+
+def _reading(match: re.Match[str], vocabulary: Vocabulary, *, shouted: bool) -> _Reading:
+    typed = match.group()
+    ranked = sorted((cost - _bonus(word, vocabulary), word) for word, cost in _candidates(fold(typed)))
+    if not ranked:
+        return _Reading(match.start(), match.end(), (), 0.0, 0.0)
+    best_cost, best = ranked[0]
+    known = vocabulary.knows(typed) or vocabulary.knows(typed.partition("'")[0])
+    name = known and not is_frequent(typed)  # written so in either alphabet: says nothing of the rest
+    gain = letters("en").cost(fold(typed).strip("'`46")) - best_cost - (_KNOWN if known else 0.0)
+    if len(typed) < 3 or not vocabulary.knows(best):
+        gain = min(gain, _ALONE)
+    if _SHOUT.fullmatch(typed) and not shouted:
+        gain -= _KNOWN
+    likely = [word for _, word in ranked if not vocabulary.knows(best) or vocabulary.knows(word)]
+    texts = tuple(_like(typed, word) for word in likely[:3])
+    return _Reading(match.start(), match.end(), texts, gain, 0.0 if name else gain)
+
+
+def _bonus(word: str, vocabulary: Vocabulary) -> float:
+    """What being known is worth to a reading: more in this very form than by its stem, more for a frequent word."""
+    if is_frequent(word):
+        worth = _KNOWN + 3.0
+    elif frequency := vocabulary.frequency(word):
+        worth = _KNOWN + min(2.5, 0.5 + math.log10(frequency))
+    else:
+        worth = _KNOWN if vocabulary.holds(word) else 0.0
+    return worth * min(1.0, len(word) / 3)
+
+
+@lru_cache(maxsize=8192)
+def _candidates(typed: str) -> tuple[tuple[str, float], ...]:
+    """The likeliest Russian readings of a word with their costs: a beam search over its spellings by letter pairs."""
+    pair = letters("ru").costs
+    beams: list[list[tuple[float, str]]] = [[] for _ in range(len(typed) + 1)]
+    beams[0] = [(0.0, " ")]
+    for position in range(len(typed)):
+        for cost, text in sorted(beams[position])[:_BEAM]:
+            for length in range(1, min(_LONGEST, len(typed) - position) + 1):
+                for read, price in _READINGS.get(typed[position : position + length], ()):
+                    total, last = cost + price, text[-1]
+                    for letter in read:
+                        total += pair[last + letter]
+                        last = letter
+                    following = beams[position + length]
+                    following.append((total, text + read))
+                    if last in _SOFTENED:
+                        following.append((total + pair[last + "ь"] + _SOFT_SIGN, text + read + "ь"))
+    ends = sorted((cost + pair[text[-1] + " "], text[1:]) for cost, text in beams[-1])
+    best: dict[str, float] = {}
+    for cost, word in ends:
+        best.setdefault(word, cost)
+    return tuple(best.items())[: 2 * _BEAM]
+
+
+def _like(typed: str, word: str) -> str:
+    """`word` in the letter case of `typed`."""
+    if len(typed) > 1 and typed.isupper():
+        return word.upper()
+    return word[:1].upper() + word[1:] if typed[:1].isupper() else word

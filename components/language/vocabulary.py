@@ -1,0 +1,104 @@
+"""The words that a knowledge base uses: what decides whether a doubtful word is a word at all."""
+
+from collections.abc import Container, Iterator, Mapping
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+from rapidfuzz.distance import OSA
+
+from components.language.letters import ALPHABETS, letters
+from components.language.normalise import fold
+from components.language.words import STOP_WORDS, analyse, one_script
+
+_SHORTEST_STEM = 4
+_BIT = {letter: 1 << place for place, letter in enumerate("".join(ALPHABETS.values()))}
+_OTHER_BIT = 1 << len(_BIT)
+
+
+class Vocabulary:
+    """The words of a knowledge base with the number of passages that hold each. Cheap to make, prepared when used.
+
+    The index for near words takes eight bytes and a reference for each word and is built when first asked for.
+
+    :param words: folded word to frequency. It is kept, not copied: do not change it afterwards.
+    :param stems: their stems; found from the words when not given.
+    """
+
+    def __init__(self, words: Mapping[str, int], stems: Container[str] | None = None) -> None:
+        self.words = words
+        self._stems = stems
+
+    @cached_property
+    def stems(self) -> Container[str]:
+        """The stems of the words."""
+        if self._stems is not None:
+            return self._stems
+        return frozenset(analyse(word)[0] for word in self.words)
+
+    def holds(self, word: str) -> bool:
+        """Whether the knowledge base itself uses `word`, in this or another form."""
+        folded = fold(one_script(word))
+        if folded in self.words:
+            return True
+        stem, _ = analyse(folded)
+        return len(stem) >= _SHORTEST_STEM and stem in self.stems
+
+    def knows(self, word: str) -> bool:
+        """Whether `word` is one of the knowledge base's, or a frequent word of Russian or English."""
+        return is_frequent(word) or self.holds(word)
+
+    def frequency(self, word: str) -> int:
+        """How many passages hold exactly this folded word."""
+        return self.words.get(word, 0)
+
+    @cached_property
+    def mass(self) -> int:
+        """The frequencies of all words together, at least 1."""
+        return max(1, sum(self.words.values()))
+
+    def near(self, word: str, errors: int) -> Iterator[tuple[str, int]]:
+        """The words at most `errors` typing errors from a folded word, with their number: Damerau-Levenshtein distance
+        in its restricted form, a transposition counting one.
+
+        Words of about the same length are compared by their letter sets all at once; each error takes at most one
+        letter away and brings at most one. The distance is measured for the few that are left.
+        """
+        known, sets, starts = self._index
+        low, high = (
+            starts[min(max(length, 0), len(starts) - 1)] for length in (len(word) - errors, len(word) + errors + 1)
+        )
+        window, typed = sets[low:high], np.uint64(_letter_set(word))
+        lost = np.bitwise_count(window & ~typed) <= errors
+        brought = np.bitwise_count(typed & ~window) <= errors
+        for position in np.flatnonzero(lost & brought).tolist():
+            candidate = known[low + position]
+            distance = OSA.distance(word, candidate, score_cutoff=errors)
+            if distance <= errors:
+                yield candidate, distance
+
+    @cached_property
+    def _index(self) -> tuple[list[str], npt.NDArray[np.uint64], list[int]]:
+        """Words in the order of their length, their letter sets, and where each length starts."""
+        known = sorted(filter(str.isalpha, self.words), key=len)
+        sets = np.fromiter(map(_letter_set, known), dtype=np.uint64, count=len(known))
+        lengths = np.fromiter(map(len, known), dtype=np.int64, count=len(known))
+        longest = len(known[-1]) if known else 0
+        return known, sets, np.searchsorted(lengths, np.arange(longest + 2)).tolist()
+
+
+def _letter_set(word: str) -> int:
+    found = 0
+    for letter in word:
+        found |= _BIT.get(letter, _OTHER_BIT)
+    return found
+
+
+def is_frequent(word: str) -> bool:
+    """Whether `word` is a frequent one of Russian or English in general."""
+    folded = fold(word)
+    return folded in STOP_WORDS or folded in letters("ru").frequent or folded in letters("en").frequent
+
+
+EMPTY = Vocabulary({}, frozenset())
+"""The vocabulary of nobody: frequent words alone are known."""
