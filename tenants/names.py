@@ -12,8 +12,8 @@ from hashlib import sha256
 
 from tenants.errors import Invalid
 
-MAX_TENANT_ID_BYTES = 255
-"""Longest tenant id, in UTF-8 bytes."""
+MAX_ID_BYTES = 255
+"""Longest tenant id or subject, in UTF-8 bytes."""
 
 # A final dot is dropped by Windows, so it is not clean.
 _CLEAN = re.compile(r"[a-z0-9](?:[a-z0-9._-]{0,61}[a-z0-9_-])?")
@@ -31,11 +31,20 @@ def check_tenant_id(tenant_id: str) -> str:
     Raises `Invalid` with the code `tenant_id_invalid` otherwise. Control characters and line separators could forge log
     lines, NUL is refused by PostgreSQL, and lone surrogates have no UTF-8.
     """
-    if not tenant_id or any(unicodedata.category(character) in _UNPRINTABLE for character in tenant_id):
-        raise Invalid("tenant_id_invalid")
-    if len(tenant_id.encode()) > MAX_TENANT_ID_BYTES:
-        raise Invalid("tenant_id_invalid")
-    return tenant_id
+    return _check(tenant_id, "tenant_id_invalid")
+
+
+def check_subject(subject: str) -> str:
+    """The same for the person or system inside a tenant. Raises `Invalid` with the code `subject_invalid`."""
+    return _check(subject, "subject_invalid")
+
+
+def _check(name: str, code: str) -> str:
+    if not name or any(unicodedata.category(character) in _UNPRINTABLE for character in name):
+        raise Invalid(code)
+    if len(name.encode()) > MAX_ID_BYTES:
+        raise Invalid(code)
+    return name
 
 
 def collection_name(tenant_id: str) -> str:

@@ -3,8 +3,6 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from threading import Lock
-from time import monotonic
 from types import MappingProxyType
 
 from sqlalchemy import select
@@ -13,11 +11,9 @@ from sqlalchemy.exc import IntegrityError
 from settings import Settings, get_settings
 from tenants import context, database
 from tenants.errors import Invalid, NotFound
+from tenants.fresh import Fresh
 from tenants.models import TenantRow
 from tenants.names import check_tenant_id, collection_name, physical_name
-
-FRESH_SECONDS = 2.0
-"""How long another process's change to a tenant may stay unseen here. A change made in this process is seen at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,12 +48,11 @@ class TenantRecord:
     policy: Mapping[str, object]
 
 
-_CACHE: dict[tuple[str, str], tuple[float, TenantRecord]] = {}
-_CACHING = Lock()
+_FRESH: Fresh[TenantRecord] = Fresh()
 
 
 class Registry:
-    """Adds and finds tenants. Records are cached for `FRESH_SECONDS`, so that a question costs no query."""
+    """Adds and finds tenants. Records are kept in memory, so that a question costs no query."""
 
     def __init__(self, settings: Settings | None = None) -> None:
         self._settings = settings or get_settings()
@@ -87,20 +82,15 @@ class Registry:
 
     def get(self, tenant_id: str) -> TenantRecord:
         """The tenant. Raises `NotFound` with the code `tenant_unknown`."""
-        key = (self._settings.database, tenant_id)
-        cached = _CACHE.get(key)
-        if cached is not None and monotonic() - cached[0] < FRESH_SECONDS:
-            return cached[1]
-        # Taken before reading, so that a write in between is not hidden for longer than it is fresh.
-        now = monotonic()
-        with database.reading(self._settings) as session:
-            row = session.get(TenantRow, tenant_id)
-            if row is None:
-                raise NotFound("tenant_unknown")
-            record = _record(row)
-        with _CACHING:
-            _CACHE[key] = (now, record)
-        return record
+
+        def load(_known: TenantRecord | None) -> TenantRecord:
+            with database.reading(self._settings) as session:
+                row = session.get(TenantRow, tenant_id)
+                if row is None:
+                    raise NotFound("tenant_unknown")
+                return _record(row)
+
+        return _FRESH.get((self._settings.database, tenant_id), load)
 
     def exists(self, tenant_id: str) -> bool:
         """Whether the tenant is registered."""
@@ -122,13 +112,8 @@ class Registry:
             if row is None:
                 raise NotFound("tenant_unknown")
             row.name, row.locale, row.policy = name, locale, dict(policy)
-        self.forget(tenant_id)
+        _FRESH.expire((self._settings.database, tenant_id))
         return self.get(tenant_id)
-
-    def forget(self, tenant_id: str) -> None:
-        """Drop the cached record of one tenant."""
-        with _CACHING:
-            _CACHE.pop((self._settings.database, tenant_id), None)
 
 
 def current(settings: Settings | None = None) -> TenantRecord:

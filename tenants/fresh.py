@@ -1,0 +1,44 @@
+"""Values kept in memory that this process is never behind on, and other processes' changes reach within seconds."""
+
+from collections.abc import Callable
+from threading import Lock
+from time import monotonic
+from typing import Generic, TypeAlias, TypeVar
+
+FRESH_SECONDS = 2.0
+"""How long another process's change may stay unseen here."""
+
+Key: TypeAlias = tuple[str, str]
+"""Database URL and tenant id: two installations in one process, such as two tests, never meet."""
+
+T = TypeVar("T")
+
+
+class Fresh(Generic[T]):
+    """A thread-safe store of loaded values, one per tenant."""
+
+    def __init__(self) -> None:
+        self._kept: dict[Key, tuple[float, T]] = {}
+        self._lock = Lock()
+        self._expiries = 0
+
+    def get(self, key: Key, load: Callable[[T | None], T]) -> T:
+        """The kept value, or what `load` makes of the last one known once that may be out of date."""
+        kept = self._kept.get(key)
+        now = monotonic()
+        if kept is not None and now - kept[0] < FRESH_SECONDS:
+            return kept[1]
+        expiries = self._expiries
+        value = load(kept[1] if kept else None)
+        with self._lock:
+            # A write in this process while loading: the value may be from before it, so it is used once and not kept.
+            if expiries == self._expiries:
+                self._kept[key] = (now, value)
+        return value
+
+    def expire(self, key: Key) -> None:
+        """Have the next reader load: something was written. Call it after the commit."""
+        with self._lock:
+            self._expiries += 1
+            if key in self._kept:
+                self._kept[key] = (float("-inf"), self._kept[key][1])

@@ -1,0 +1,79 @@
+"""Questions handed over to a person. A ticket is stored before anybody is told that it exists."""
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Literal, TypeAlias
+from uuid import uuid4
+
+from sqlalchemy import select
+
+from tenants import context, database, policy
+from tenants.models import TicketRow
+
+Status: TypeAlias = Literal["open", "closed"]
+
+
+@dataclass(frozen=True, slots=True)
+class Ticket:
+    """One handed-over question. `draft` is the unverified answer, for the operator's eyes only."""
+
+    ticket_id: str
+    turn_id: str
+    subject: str
+    channel: str
+    reason: str
+    question: str
+    draft: str
+    status: Status
+    created_at: datetime
+
+
+def open_ticket(turn_id: str, reason: str, question: str, *, draft: str = "") -> Ticket:
+    """Hand the question of a turn over to the channel in the tenant's policy.
+
+    :param reason: the stable code of the refusal or of the risk.
+    """
+    caller = context.current()
+    row = TicketRow(
+        tenant_id=caller.tenant_id,
+        ticket_id=uuid4().hex,
+        turn_id=turn_id,
+        subject=caller.subject,
+        channel=policy.current().handoff_channel,
+        reason=reason,
+        question=question,
+        draft=draft,
+        status="open",
+        created_at=datetime.now(UTC),
+    )
+    with database.writing() as session:
+        session.add(row)
+    return _ticket(row)
+
+
+def get(ticket_id: str) -> Ticket | None:
+    """The tenant's ticket; None when it has no such one."""
+    with database.reading() as session:
+        row = session.get(TicketRow, (context.current().tenant_id, ticket_id))
+        return _ticket(row) if row else None
+
+
+def opened(*, limit: int = 100) -> tuple[Ticket, ...]:
+    """The tenant's open tickets, oldest first."""
+    query = select(TicketRow).where(TicketRow.tenant_id == context.current().tenant_id, TicketRow.status == "open")
+    with database.reading() as session:
+        return tuple(_ticket(row) for row in session.scalars(query.order_by(TicketRow.created_at).limit(limit)))
+
+
+def _ticket(row: TicketRow) -> Ticket:
+    return Ticket(
+        ticket_id=row.ticket_id,
+        turn_id=row.turn_id,
+        subject=row.subject,
+        channel=row.channel,
+        reason=row.reason,
+        question=row.question,
+        draft=row.draft,
+        status="open" if row.status == "open" else "closed",
+        created_at=row.created_at,
+    )

@@ -1,0 +1,75 @@
+"""`Idempotency-Key`: a request sent twice is worked on once and answered twice alike.
+
+Keys belong to tenant and subject, so one person's key never answers another. A key reserved by a process that died is
+free again after `ABANDONED`; an answer is kept for `KEPT`.
+"""
+
+from datetime import UTC, datetime, timedelta
+
+from sqlalchemy import delete
+from sqlalchemy.exc import IntegrityError
+
+from tenants import context, database
+from tenants.errors import Busy, Invalid
+from tenants.models import IdempotencyRow
+
+KEPT = timedelta(hours=24)
+ABANDONED = timedelta(minutes=15)
+MAX_KEY_LENGTH = 255
+
+
+def begin(key: str, request_hash: str) -> str | None:
+    """Reserve the key, or return the answer that the same request already got.
+
+    Raises `Invalid` with `idempotency_key_invalid` (empty, too long, not printable ASCII) or `idempotency_key_reused` (sent with a
+    different request before), and `Busy` with `request_in_progress` while the first request is being worked on.
+
+    :param request_hash: of all that shapes the answer; at most 64 characters.
+    """
+    if not 0 < len(key) <= MAX_KEY_LENGTH or not key.isascii() or not key.isprintable():
+        raise Invalid("idempotency_key_invalid")
+    now = datetime.now(UTC)
+    try:
+        with database.writing() as session:
+            session.execute(delete(IdempotencyRow).where(IdempotencyRow.created_at < now - KEPT))
+            row = session.get(IdempotencyRow, _identity(key))
+            if row is not None and row.answer is None and row.created_at < now - ABANDONED:
+                session.delete(row)
+                session.flush()
+                row = None
+            if row is None:
+                tenant_id, subject, _ = _identity(key)
+                session.add(
+                    IdempotencyRow(
+                        tenant_id=tenant_id, subject=subject, key=key, request_hash=request_hash, created_at=now
+                    )
+                )
+                return None
+            if row.request_hash != request_hash:
+                raise Invalid("idempotency_key_reused")
+            if row.answer is None:
+                raise Busy("request_in_progress")
+            return row.answer
+    except IntegrityError as raced:
+        raise Busy("request_in_progress") from raced
+
+
+def finish(key: str, answer: str) -> None:
+    """Keep the answer for whoever sends the same request again."""
+    with database.writing() as session:
+        row = session.get(IdempotencyRow, _identity(key))
+        if row is not None:
+            row.answer = answer
+
+
+def abandon(key: str) -> None:
+    """Free the key: the request failed in a way that trying again may cure."""
+    with database.writing() as session:
+        row = session.get(IdempotencyRow, _identity(key))
+        if row is not None and row.answer is None:
+            session.delete(row)
+
+
+def _identity(key: str) -> tuple[str, str, str]:
+    caller = context.current()
+    return caller.tenant_id, caller.subject, key

@@ -1,0 +1,186 @@
+"""Keys that sign and check tokens. Each key has one algorithm, so a token cannot choose how it is checked.
+
+Own keys (HS256) lie in one file under the data folder, readable by its owner alone. Public keys of an identity provider
+(RS256, ES256) come from a JWKS file. Both files are read again when they change.
+"""
+
+import base64
+import json
+import os
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from threading import Lock
+from time import time
+from typing import Literal, TypeAlias
+from uuid import uuid4
+
+from cryptography.hazmat.primitives.asymmetric.ec import SECP256R1, EllipticCurvePublicKey
+from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
+from jwt import PyJWK, PyJWTError
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from settings import Settings
+from tenants.errors import InternalFault
+
+Algorithm: TypeAlias = Literal["HS256", "RS256", "ES256"]
+_SECRET_BYTES = 32
+_LEAST_RSA_BITS = 2048
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """One key and the one algorithm it may be used with. `until` (epoch seconds) ends the overlap of a rotated key."""
+
+    kid: str
+    algorithm: Algorithm
+    material: bytes | RSAPublicKey | EllipticCurvePublicKey
+    until: float | None = None
+
+
+class OwnKey(BaseModel):
+    """One HS256 key as stored. `secret` is base64url."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    kid: str
+    secret: str
+    until: float | None = None
+
+    def key(self) -> Key:
+        """The key, ready for use."""
+        return Key(self.kid, "HS256", base64.urlsafe_b64decode(self.secret), self.until)
+
+
+class _OwnKeys(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    keys: tuple[OwnKey, ...]
+
+
+def own_keys_file(settings: Settings) -> Path:
+    """Where this installation's own keys are."""
+    return settings.data_dir / "keys" / "tokens.json"
+
+
+def signing_key(settings: Settings) -> Key:
+    """The newest own key, made when there is none."""
+    path = own_keys_file(settings)
+    if not path.exists():
+        # Two processes may start together: the file that is linked first stays.
+        draft = _write_draft(path, (_new_key(),))
+        try:
+            os.link(draft, path)
+        except FileExistsError:
+            pass
+        finally:
+            draft.unlink()
+    return _read_own(path)[-1].key()
+
+
+def rotate(settings: Settings, *, overlap_seconds: int) -> str:
+    """Sign with a new key from now on; earlier keys are accepted for `overlap_seconds` more. Returns the new `kid`.
+
+    Make the overlap as long as the longest token still in use lives.
+    """
+    signing_key(settings)
+    path = own_keys_file(settings)
+    now = time()
+    kept = tuple(
+        key if key.until is not None else key.model_copy(update={"until": now + overlap_seconds})
+        for key in _read_own(path)
+        if key.until is None or key.until > now
+    )
+    new = _new_key()
+    _write_draft(path, (*kept, new)).replace(path)
+    return new.kid
+
+
+class KeyRing:
+    """Every key that a token may be checked with, by `kid`."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._lock = Lock()
+        self._seen: tuple[tuple[int, int, int] | None, ...] = ()
+        self._keys: Mapping[str, Key] = {}
+
+    def get(self, kid: str) -> Key | None:
+        """The key of that name unless its overlap is over. Only ever looked up in memory: `kid` comes from outside."""
+        key = self._current().get(kid)
+        return None if key is None or (key.until is not None and key.until <= time()) else key
+
+    def _current(self) -> Mapping[str, Key]:
+        own, jwks = own_keys_file(self._settings), self._settings.token_jwks_file
+        seen = tuple(_version(path) for path in (own, jwks) if path is not None)
+        with self._lock:
+            if seen != self._seen:
+                found = [key.key() for key in _read_own(own)] if own.exists() else []
+                found += read_jwks(jwks) if jwks is not None else []
+                keys = {key.kid: key for key in found}
+                if len(keys) != len(found):
+                    raise InternalFault("keys_ambiguous")
+                self._keys, self._seen = keys, seen
+            return self._keys
+
+
+def read_jwks(path: Path) -> list[Key]:
+    """The public signing keys in a JWKS file. Raises `InternalFault` on a key that must not be there.
+
+    Refused: symmetric keys (anybody who may read them could sign), private keys, RSA under 2,048 bits, curves other
+    than P-256, keys without `kid`. Keys for encryption are skipped.
+    """
+    try:
+        listed = json.loads(path.read_text(encoding="utf-8"))["keys"]
+        return [_public_key(entry) for entry in listed if entry.get("use", "sig") == "sig"]
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, PyJWTError) as fault:
+        raise InternalFault("jwks_unreadable") from fault
+
+
+def _public_key(entry: Mapping[str, object]) -> Key:
+    kid = entry["kid"]
+    if not isinstance(kid, str) or "d" in entry:
+        raise ValueError("a JWKS key needs a kid and must be public")
+    material = PyJWK(dict(entry)).key
+    algorithm: Algorithm
+    if isinstance(material, RSAPublicKey) and material.key_size >= _LEAST_RSA_BITS:
+        algorithm = "RS256"
+    elif isinstance(material, EllipticCurvePublicKey) and isinstance(material.curve, SECP256R1):
+        algorithm = "ES256"
+    else:
+        raise ValueError("a JWKS key must be RSA of 2048 bits or more, or EC P-256")
+    if entry.get("alg", algorithm) != algorithm:
+        raise ValueError("a JWKS key must be for RS256 or ES256")
+    return Key(kid, algorithm, material)
+
+
+def _new_key() -> OwnKey:
+    return OwnKey(
+        kid=secrets.token_hex(8), secret=base64.urlsafe_b64encode(secrets.token_bytes(_SECRET_BYTES)).decode()
+    )
+
+
+def _read_own(path: Path) -> tuple[OwnKey, ...]:
+    try:
+        return _OwnKeys.model_validate_json(path.read_bytes()).keys
+    except (OSError, ValidationError) as fault:
+        raise InternalFault("keys_unreadable") from fault
+
+
+def _write_draft(path: Path, keys: tuple[OwnKey, ...]) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    draft = path.with_name(f"{path.name}.{uuid4().hex}")
+    with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
+        file.write(_OwnKeys(keys=keys).model_dump_json())
+        file.flush()
+        os.fsync(file.fileno())
+    return draft
+
+
+def _version(path: Path) -> tuple[int, int, int] | None:
+    try:
+        found = path.stat()
+    except FileNotFoundError:
+        return None
+    return found.st_mtime_ns, found.st_size, found.st_ino

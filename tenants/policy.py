@@ -1,0 +1,64 @@
+"""What a tenant has decided for its assistant. Stored with the tenant, in force at once, on replicas in seconds."""
+
+from typing import Annotated, Literal, TypeAlias
+
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
+
+from tenants import context, registry
+from tenants.errors import Invalid
+from tenants.registry import Registry, TenantRecord
+
+Text: TypeAlias = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=2_000)]
+Domain: TypeAlias = Annotated[
+    str, StringConstraints(to_lower=True, pattern=r"^[a-z0-9-]+(\.[a-z0-9-]+)+$", max_length=253)
+]
+Limit: TypeAlias = Annotated[int, Field(ge=0, le=100_000_000)]
+
+
+class Policy(BaseModel):
+    """Every field is bounded, and its default is the careful one."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: Text = Field("Opora", description="What the assistant calls the company.")
+    locale: Literal["ru", "en"] = Field("ru", description="Language when the request names none.")
+    approved_offers: dict[str, Text] = Field(
+        default_factory=dict,
+        description="Offers the assistant may make, by risk (`cancellation`). It never makes another.",
+    )
+    handoff_channel: Text = Field("operator", description="Where questions handed over to a person arrive.")
+    top_k: int = Field(5, ge=1, le=20, description="Passages an answer may stand on.")
+    allowed_domains: tuple[Domain, ...] = Field(
+        (), description="Domains that an answer may link to, subdomains included; empty: those of its own sources."
+    )
+    low_confidence_to_human: bool = Field(
+        False, description="Hand a weakly supported answer over to a person instead of showing it under a notice."
+    )
+    rate_limit_per_minute: Limit | None = Field(None, description="Overrides the installation's; 0: off.")
+    rate_limit_per_day: Limit | None = Field(None, description="Overrides the installation's; 0: off.")
+
+
+def current() -> Policy:
+    """The policy of the tenant in context."""
+    return of(registry.current())
+
+
+def of(tenant: TenantRecord) -> Policy:
+    """The policy of a tenant, its name and locale included."""
+    return Policy.model_validate({**tenant.policy, "name": tenant.name, "locale": tenant.locale})
+
+
+def save(policy: Policy) -> None:
+    """Put a policy in force for the tenant in context. What equals a default is not stored and follows it."""
+    chosen = policy.model_dump(mode="json", exclude_defaults=True, exclude={"name", "locale"})
+    Registry().update(context.current().tenant_id, name=policy.name, locale=policy.locale, policy=chosen)
+
+
+def change(**fields: object) -> Policy:
+    """Change some fields and put the result in force. Raises `Invalid` with the code `policy_invalid` and the field."""
+    try:
+        changed = Policy.model_validate({**current().model_dump(), **fields})
+    except ValidationError as refused:
+        raise Invalid("policy_invalid", field=".".join(map(str, refused.errors()[0]["loc"]))) from refused
+    save(changed)
+    return changed
