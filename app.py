@@ -139,6 +139,8 @@ def _configure_host(settings: Settings) -> None:
     host_settings.tracing_enabled = False
     host_settings.tracing_include_haystack_spans = False
     host_settings.tracing_include_payload_values = False
+    # Hayhooks keeps spans in memory even so, and sorts them on every request.
+    host_settings.tracing_buffer_capacity = 1
     # No page of another origin has business here yet: preflights are answered, with a no.
     host_settings.cors_allow_origins = []
     host_settings.cors_allow_origin_regex = None

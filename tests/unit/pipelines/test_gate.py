@@ -1,0 +1,270 @@
+"""The gate alone, with a small application behind it."""
+
+import json
+import logging
+from collections.abc import AsyncIterator
+
+import httpx
+import pytest
+from pydantic import BaseModel, ConfigDict
+from starlette.responses import JSONResponse, PlainTextResponse
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from pipelines.gate import Gate, Route
+from tenants.context import Tenant, current
+from tenants.errors import NotFound, RateLimited, Unauthenticated
+
+LIMIT = 200
+
+
+class Body(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+    question: str
+
+
+ROUTES = (
+    Route("GET", "/open"),
+    Route("POST", "/ask/run", scope="ask", body=Body, limit=LIMIT),
+    Route("POST", "/broken", scope="ask", body=Body, limit=LIMIT),
+    Route("POST", "/crash", scope="ask", body=Body, limit=LIMIT),
+    Route("POST", "/teapot", scope="ask", body=Body, limit=LIMIT),
+)
+
+
+async def inner(scope: Scope, receive: Receive, send: Send) -> None:
+    answer: ASGIApp
+    if scope["path"] == "/open":
+        answer = PlainTextResponse("open")
+    elif scope["path"] == "/broken":
+        answer = JSONResponse({"detail": "Pipeline execution failed: secret"}, 500)
+    elif scope["path"] == "/crash":
+        raise RuntimeError("secret")
+    elif scope["path"] == "/teapot":
+        answer = PlainTextResponse("secret", 418)
+    elif scope["path"] == "/hidden":
+        answer = PlainTextResponse("hidden")
+    else:
+        message = await receive()
+        answer = JSONResponse({"tenant": current().tenant_id, "got": json.loads(message["body"])})
+    await answer(scope, receive, send)
+
+
+def verify(raw: str) -> Tenant:
+    if raw == "bad":
+        raise Unauthenticated
+    tenant_id, _, scopes = raw.partition(":")
+    return Tenant(tenant_id, "anna", frozenset(scopes.split(",")))
+
+
+def tenant_locale() -> str:
+    if current().tenant_id == "ghost":
+        raise NotFound("tenant_unknown")
+    return "en" if current().tenant_id == "english" else "ru"
+
+
+def admit(route: Route) -> None:
+    if current().tenant_id == "eager":
+        raise RateLimited(7)
+
+
+@pytest.fixture
+async def client() -> AsyncIterator[httpx.AsyncClient]:
+    gate = Gate(inner, routes=ROUTES, verify=verify, tenant_locale=tenant_locale, admit=admit, locale="ru")
+    async with httpx.AsyncClient(transport=httpx.ASGITransport(gate), base_url="http://opora") as client:
+        yield client
+
+
+def bearer(token: str = "acme:ask") -> dict[str, str]:
+    return {"Authorization": f"Bearer {token}"}
+
+
+def problem(response: httpx.Response, status: int, code: str) -> dict[str, object]:
+    assert response.status_code == status
+    assert response.headers["content-type"] == "application/problem+json"
+    body: dict[str, object] = response.json()
+    assert body["code"] == code
+    assert body["status"] == status
+    assert body["title"]
+    assert body["detail"]
+    assert "secret" not in response.text
+    return body
+
+
+async def test_the_tenant_of_the_token_is_in_force_inside(client: httpx.AsyncClient) -> None:
+    response = await client.post("/ask/run", json={"question": "q"}, headers=bearer("beta:ask"))
+    assert response.json() == {"tenant": "beta", "got": {"question": "q"}}
+
+
+async def test_an_open_route_needs_no_token(client: httpx.AsyncClient) -> None:
+    assert (await client.get("/open")).text == "open"
+
+
+@pytest.mark.parametrize(("method", "path"), [("GET", "/hidden"), ("GET", "/ask/run"), ("OPTIONS", "/ask/run")])
+async def test_what_is_not_in_the_table_is_not_there(client: httpx.AsyncClient, method: str, path: str) -> None:
+    problem(await client.request(method, path, headers=bearer("acme:ask,admin")), 404, "not_found")
+
+
+@pytest.mark.parametrize("value", ["", "Bearer", "Bearer ", "Basic YTpi", "acme:ask"])
+async def test_no_bearer_token(client: httpx.AsyncClient, value: str) -> None:
+    response = await client.post("/ask/run", json={"question": "q"}, headers={"Authorization": value})
+    problem(response, 401, "token_missing")
+    assert response.headers["www-authenticate"].startswith("Bearer")
+
+
+async def test_a_refused_token(client: httpx.AsyncClient) -> None:
+    problem(await client.post("/ask/run", json={"question": "q"}, headers=bearer("bad")), 401, "token_invalid")
+
+
+@pytest.mark.parametrize("scopes", ["", "ingest", "operate", "admin", "ASK"])
+async def test_another_scope(client: httpx.AsyncClient, scopes: str) -> None:
+    response = await client.post("/ask/run", json={"question": "q"}, headers=bearer(f"acme:{scopes}"))
+    problem(response, 403, "scope_missing")
+
+
+async def test_an_unregistered_tenant(client: httpx.AsyncClient) -> None:
+    problem(await client.post("/ask/run", json={"question": "q"}, headers=bearer("ghost:ask")), 404, "tenant_unknown")
+
+
+async def test_too_many_requests_say_when_to_come_back(client: httpx.AsyncClient) -> None:
+    response = await client.post("/ask/run", json={"question": "q"}, headers=bearer("eager:ask"))
+    assert "7" in str(problem(response, 429, "rate_limited")["detail"])
+    assert response.headers["retry-after"] == "7"
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "code"),
+    [
+        (b"", 400, "malformed_body"),
+        (b"{", 400, "malformed_body"),
+        (b'{"question": "\xff"}', 400, "malformed_body"),
+        (b'{"question": "\\ud800"}', 400, "malformed_body"),
+        (b'\xef\xbb\xbf{"question": "q"}', 400, "malformed_body"),
+        ('{"question": "q"}'.encode("utf-16"), 400, "malformed_body"),
+        (b"[" * LIMIT, 400, "malformed_body"),
+        (b"[]", 422, "field_invalid"),
+        (b"null", 422, "field_invalid"),
+        (b"{}", 422, "field_missing"),
+        (b'{"question": 1}', 422, "field_invalid"),
+        (b'{"question": "q", "tenant_id": "beta"}', 422, "unknown_field"),
+    ],
+)
+async def test_bodies_that_do_not_read(client: httpx.AsyncClient, body: bytes, status: int, code: str) -> None:
+    headers = {**bearer(), "Content-Type": "application/json"}
+    problem(await client.post("/ask/run", content=body, headers=headers), status, code)
+
+
+async def test_the_fields_in_error_are_named(client: httpx.AsyncClient) -> None:
+    response = await client.post("/ask/run", json={"question": "q", "colour": 1}, headers=bearer())
+    assert problem(response, 422, "unknown_field")["errors"] == [{"field": "colour", "code": "unknown_field"}]
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {},
+        {"Content-Type": "text/plain"},
+        {"Content-Type": "application/x-www-form-urlencoded"},
+        {"Content-Type": "application/json; charset=koi8-r"},
+        {"Content-Type": "application/json", "Content-Encoding": "gzip"},
+    ],
+)
+async def test_other_media(client: httpx.AsyncClient, headers: dict[str, str]) -> None:
+    response = await client.post("/ask/run", content=b'{"question": "q"}', headers={**bearer(), **headers})
+    problem(response, 415, "unsupported_media_type")
+
+
+@pytest.mark.parametrize("kind", ["application/json", "APPLICATION/JSON", 'application/json; charset="UTF-8"'])
+async def test_ways_to_write_json(client: httpx.AsyncClient, kind: str) -> None:
+    response = await client.post("/ask/run", content=b'{"question": "q"}', headers={**bearer(), "Content-Type": kind})
+    assert response.status_code == 200
+
+
+async def test_a_body_at_and_over_the_limit(client: httpx.AsyncClient) -> None:
+    def padded(size: int) -> bytes:
+        return b'{"question": "' + b"q" * (size - 16) + b'"}'
+
+    headers = {**bearer(), "Content-Type": "application/json"}
+    assert (await client.post("/ask/run", content=padded(LIMIT), headers=headers)).status_code == 200
+    problem(await client.post("/ask/run", content=padded(LIMIT + 1), headers=headers), 413, "body_too_large")
+
+    async def undeclared() -> AsyncIterator[bytes]:
+        for _ in range(LIMIT):
+            yield b"[["
+
+    problem(await client.post("/ask/run", content=undeclared(), headers=headers), 413, "body_too_large")
+
+
+@pytest.mark.parametrize("path", ["/broken", "/crash"])
+async def test_faults_further_in_are_told_by_code_alone(
+    client: httpx.AsyncClient, path: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.DEBUG):
+        problem(await client.post(path, json={"question": "q"}, headers=bearer()), 500, "internal_error")
+    assert "secret" not in caplog.text
+
+
+async def test_a_foreign_error_page_is_replaced(client: httpx.AsyncClient) -> None:
+    problem(await client.post("/teapot", json={"question": "q"}, headers=bearer()), 500, "internal_error")
+
+
+@pytest.mark.parametrize(
+    ("asked", "tenant", "spoken"),
+    [("", "acme", "ru"), ("", "english", "en"), ("en-GB,ru;q=0.5", "acme", "en"), ("fr, ru", "english", "ru")],
+)
+async def test_problems_speak_the_callers_language(
+    client: httpx.AsyncClient, asked: str, tenant: str, spoken: str
+) -> None:
+    headers = {**bearer(f"{tenant}:ask"), "Accept-Language": asked}
+    response = await client.post("/ask/run", json={}, headers=headers)
+    assert response.headers["content-language"] == spoken
+    assert (
+        problem(response, 422, "field_missing")["title"]
+        == {"ru": "Не хватает поля", "en": "A field is missing"}[spoken]
+    )
+
+
+async def test_the_log_names_routes_and_codes_and_nothing_a_caller_wrote(
+    client: httpx.AsyncClient, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.INFO):
+        await client.post("/ask/run?q=canary1", json={"question": "canary2"}, headers=bearer("acme:ask"))
+        await client.post("/canary3", json={"question": "canary4"}, headers=bearer("bad"))
+        await client.post("/ask/run", json={"canary5": 1}, headers=bearer("acme:ask"))
+    lines = " ".join(record.getMessage() for record in caplog.records if record.name.startswith("opora"))
+    assert "POST /ask/run 200" in lines
+    assert "tenant='acme'" in lines
+    assert "not_found" in lines
+    assert "canary" not in lines
+
+
+async def test_websockets_are_closed() -> None:
+    sent: list[Message] = []
+
+    async def receive() -> Message:
+        return {"type": "websocket.connect"}
+
+    async def send(message: Message) -> None:
+        sent.append(message)
+
+    gate = Gate(inner, routes=ROUTES, verify=verify, tenant_locale=tenant_locale, admit=admit, locale="ru")
+    await gate({"type": "websocket", "path": "/open", "headers": []}, receive, send)
+    assert sent == [{"type": "websocket.close", "code": 1008}]
+
+
+async def test_a_client_that_leaves_reaches_nothing() -> None:
+    sent: list[Message] = []
+    messages: list[Message] = [
+        {"type": "http.request", "body": b'{"question"', "more_body": True},
+        {"type": "http.disconnect"},
+    ]
+
+    async def receive() -> Message:
+        return messages.pop(0)
+
+    async def send(message: Message) -> None:
+        sent.append(message)
+
+    gate = Gate(inner, routes=ROUTES, verify=verify, tenant_locale=tenant_locale, admit=admit, locale="ru")
+    headers = [(b"authorization", b"Bearer acme:ask"), (b"content-type", b"application/json")]
+    await gate({"type": "http", "method": "POST", "path": "/ask/run", "headers": headers}, receive, send)
+    assert sent == []

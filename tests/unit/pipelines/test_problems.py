@@ -1,0 +1,68 @@
+"""Problem objects: every error of the tree has its texts, and traces quote nobody."""
+
+import json
+from collections.abc import Iterator
+
+import pytest
+
+from components.language.texts import LOCALES, keys, text
+from pipelines import problems
+from tenants import errors
+from tenants.errors import OporaError, RateLimited
+
+
+def tree(kind: type[OporaError]) -> Iterator[type[OporaError]]:
+    yield kind
+    for child in kind.__subclasses__():
+        yield from tree(child)
+
+
+def codes() -> set[str]:
+    return {kind.code for kind in tree(OporaError) if kind.__module__ == errors.__name__} - {"no_tenant"}
+
+
+@pytest.mark.parametrize("code", sorted(codes()))
+@pytest.mark.parametrize("locale", LOCALES)
+def test_every_code_has_a_title_and_says_what_to_do(code: str, locale: str) -> None:
+    assert f"service.{code}.title" in keys(f"service.{code}.")
+    assert text(f"service.{code}.detail", locale) != text(f"service.{code}.title", locale)
+
+
+def test_both_languages_have_the_same_texts_and_placeholders() -> None:
+    for key in keys("service."):
+        russian, english = (text(key, locale) for locale in LOCALES)
+        assert russian != english
+        assert russian.count("{") == english.count("{")
+
+
+def test_an_unknown_code_gets_a_general_text() -> None:
+    body = json.loads(bytes(problems.response(errors.Invalid("never_heard_of")).body))
+    assert body["title"] == text("service.invalid_request.title", "ru")
+    assert body["type"] == "urn:opora:problem:never_heard_of"
+
+
+def test_only_errors_that_may_pass_later_say_when() -> None:
+    assert problems.response(RateLimited(42)).headers["retry-after"] == "42"
+    assert "retry-after" in problems.response(errors.Busy()).headers
+    assert "retry-after" not in problems.response(errors.NotFound()).headers
+
+
+def test_a_trail_shows_where_and_not_what() -> None:
+    try:
+        try:
+            raise KeyError("the secret question")
+        except KeyError as cause:
+            raise errors.InternalFault("broken", value="the secret question") from cause
+    except errors.InternalFault as error:
+        trail = problems.trail(error)
+    assert "secret" not in trail
+    assert "InternalFault(broken)" in trail
+    assert "KeyError at test_problems.py:" in trail
+
+
+@pytest.mark.parametrize(
+    ("header", "locale"),
+    [("", ""), ("*", ""), ("ru", "ru"), ("EN-us", "en"), ("fr;q=1, en;q=0.5", "en"), (",;,", ""), ("russisch", "ru")],
+)
+def test_accept_language(header: str, locale: str) -> None:
+    assert problems.locale_of(header) == locale
