@@ -1,0 +1,383 @@
+"""The command line: the same use cases as HTTP, for people and scripts.
+
+Nothing heavy is imported before a command needs it, so that `opora tenant list` answers at once. With `--json`,
+standard output holds JSON and nothing else; everything for people goes to standard error.
+"""
+
+import json
+import os
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from time import perf_counter
+from typing import TYPE_CHECKING, Annotated, TypeAlias, get_args
+
+import typer
+from typer.core import TyperGroup
+
+from components.language.terminal import terminal_locale
+from components.language.texts import LOCALES, text
+from tenants.errors import CallerError, Invalid, OporaError
+
+if TYPE_CHECKING:
+    from pipelines.ingest.usecase import IngestReport
+    from rich.console import Console
+    from rich.progress import Progress
+    from typer import Context
+
+    from pipelines.ask.contract import TurnAnswer
+    from pipelines.ask.usecase import Ask
+    from tenants.context import Tenant
+
+DEFAULT_TENANT = "default"
+"""The tenant of somebody who names none."""
+DATA_SETS = ("fixture", "codes", "vkcloud", "xquad", "techqa", "wixqa", "terra", "wice")
+SUBJECT = "cli"
+_FAULT = 2
+
+
+def say(key: str, locale: str | None = None, **params: str | int | float) -> str:
+    """A text of the command line in the terminal's language, or in `locale`."""
+    return text(f"cli.{key}", locale or terminal_locale(), **params)
+
+
+def explained(error: OporaError) -> str:
+    """An error as one line that says what to do."""
+    for key in (f"cli.error.{error.code}", f"service.{error.code}.detail"):
+        try:
+            return text(key, terminal_locale(), **error.params)
+        except KeyError:
+            continue
+    return say("error.unknown", code=error.code)
+
+
+class _Group(TyperGroup):
+    """Turns our errors into one line on standard error and exit code 2."""
+
+    def invoke(self, ctx: "Context") -> object:
+        try:
+            return super().invoke(ctx)
+        except OporaError as error:
+            fault = error
+        except PermissionError as denied:
+            fault = CallerError("folder_unusable", path=str(denied.filename))
+        typer.echo(f"{say('error.label')}: {explained(fault)}", err=True)
+        raise typer.Exit(_FAULT)
+
+
+app = typer.Typer(
+    cls=_Group,
+    help=say("help.app"),
+    add_completion=False,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+)
+tenants_app = typer.Typer(help=say("help.tenant"), no_args_is_help=True)
+app.add_typer(tenants_app, name="tenant")
+
+Json: TypeAlias = Annotated[bool, typer.Option("--json", help=say("help.json"))]
+TenantOption: TypeAlias = Annotated[str, typer.Option("--tenant", help=say("help.tenant_option"))]
+LocaleOption: TypeAlias = Annotated[str, typer.Option("--locale", help=say("help.locale"))]
+
+
+@app.command(help=say("help.demo"))
+def demo() -> None:
+    """Set up the demo shop, ask what shows the product, and fail if anything ends otherwise than promised."""
+    from evaluation.fixture import demo_corpus, showcase
+    from pipelines.ask.usecase import Ask
+
+    tenants = {locale: f"demo-{locale}" for locale in LOCALES}
+    for locale, tenant_id in tenants.items():
+        _ensure_tenant(tenant_id, locale)
+        with _acting_as(tenant_id), _progress(say("demo.preparing")) as progress:
+            report = _ingest(list(demo_corpus(locale).documents()), progress)
+    ask = Ask()
+    ask.warm_up()
+    matched = 0
+    cases = showcase()
+    for case in cases:
+        with _acting_as(tenants[case.locale]):
+            answer = _ask(ask, case.question, case.locale, "balanced")
+        _print_turn(_console(), answer, case.question)
+        if (answer.outcome, answer.refusal_reason or "") == (case.outcome, case.reason):
+            matched += 1
+        else:
+            _console().print(say("demo.unexpected", expected=f"{case.outcome} {case.reason}"), style="bold red")
+    ask.close()
+    _console().print(say("demo.done", matched=matched, total=len(cases)))
+    _console().print(say("demo.more", tenant=tenants[terminal_locale()]), highlight=False)
+    if matched < len(cases):
+        raise typer.Exit(1)
+
+
+@app.command(help=say("help.serve"))
+def serve(
+    port: Annotated[int | None, typer.Option(help=say("help.port"), min=1, max=65535)] = None,
+    host: Annotated[str | None, typer.Option(help=say("help.host"))] = None,
+) -> None:
+    """Run the service until it is stopped. Settings come from the environment; the options win."""
+    from settings import get_settings
+
+    given = {name: str(value) for name, value in (("OPORA_PORT", port), ("OPORA_HOST", host)) if value is not None}
+    os.environ.update(given)
+    get_settings.cache_clear()
+    settings = get_settings()
+    _check_port(settings.host, settings.port)
+    from app import serve as serve_http
+
+    typer.echo(say("serve.listening", host=settings.host, port=settings.port), err=True)
+    serve_http(settings)
+
+
+def _check_port(host: str, port: int) -> None:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    with socket.socket(family) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((host, port))
+        except OSError as taken:
+            raise CallerError("port_taken", port=port) from taken
+
+
+@tenants_app.command("add", help=say("help.tenant_add"))
+def tenant_add(
+    tenant_id: Annotated[str, typer.Argument(help=say("help.tenant_id"))],
+    name: Annotated[str, typer.Option(help=say("help.name"))] = "",
+    locale: LocaleOption = "",
+) -> None:
+    """Register a tenant."""
+    from tenants.registry import Registry
+
+    Registry().add(tenant_id, name=name, locale=_checked_locale(locale))
+    typer.echo(say("tenant.added", tenant_id=tenant_id))
+
+
+@tenants_app.command("list", help=say("help.tenant_list"))
+def tenant_list(as_json: Json = False) -> None:
+    """Print every registered tenant."""
+    from tenants.registry import Registry
+
+    found = Registry().list()
+    if as_json:
+        rows = [
+            {
+                "tenant_id": one.tenant_id,
+                "name": one.name,
+                "locale": one.locale,
+                "created_at": f"{one.created_at:%FT%TZ}",
+            }
+            for one in found
+        ]
+        _print_json(rows)
+        return
+    if not found:
+        typer.echo(say("tenant.none"), err=True)
+        return
+    from rich.table import Table
+
+    table = Table()
+    for column in ("id", "name", "locale", "created_at"):
+        table.add_column(say(f"tenant.{column}"))
+    for one in found:
+        table.add_row(one.tenant_id, one.name, one.locale, f"{one.created_at:%Y-%m-%d %H:%M}")
+    _console().print(table)
+
+
+@tenants_app.command("token", help=say("help.tenant_token"))
+def tenant_token(
+    tenant_id: Annotated[str, typer.Argument(help=say("help.tenant_id"))],
+    scope: Annotated[list[str], typer.Option(help=say("help.scope"))] = ["ask"],  # noqa: B006 - Typer copies defaults
+    ttl: Annotated[int, typer.Option(help=say("help.ttl"), min=1)] = 3600,
+    subject: Annotated[str, typer.Option(help=say("help.subject"))] = SUBJECT,
+) -> None:
+    """Print a signed token of a registered tenant, and nothing else, so that a script can take it."""
+    from settings import get_settings
+    from tenants.context import SCOPES
+    from tenants.registry import Registry
+    from tenants.tokens import issue
+
+    for one in scope:
+        if one not in SCOPES:
+            raise Invalid("scope_unknown", scope=one)
+    Registry().get(tenant_id)
+    typer.echo(issue(get_settings(), tenant_id, scopes=frozenset(scope), subject=subject, ttl_seconds=ttl))
+
+
+@app.command(help=say("help.ingest"))
+def ingest(
+    path: Annotated[Path, typer.Argument(help=say("help.path"))],
+    tenant: TenantOption = DEFAULT_TENANT,
+    as_json: Json = False,
+) -> None:
+    """Load articles. Exit code 1 when any was refused; the others are in."""
+    from pipelines.ingest.usecase import read_path
+
+    if not path.exists():
+        raise Invalid("path_missing", path=str(path))
+    if tenant == DEFAULT_TENANT:
+        _ensure_tenant(tenant, "")
+    started = perf_counter()
+    with _acting_as(tenant), _progress(say("ingest.reading")) as progress:
+        report = _ingest(read_path(path), progress)
+    if as_json:
+        _print_json(report)
+    else:
+        _print_ingest(report, perf_counter() - started)
+    if report["refused"]:
+        raise typer.Exit(1)
+
+
+@app.command(help=say("help.ask"))
+def ask(
+    question: Annotated[str, typer.Argument(help=say("help.question"))],
+    tenant: TenantOption = DEFAULT_TENANT,
+    as_json: Json = False,
+    quality: Annotated[str, typer.Option(help=say("help.quality"))] = "balanced",
+    locale: LocaleOption = "",
+) -> None:
+    """Answer one question as the service would."""
+    from pipelines.ask.usecase import Ask
+
+    try:
+        question.encode()
+    except UnicodeEncodeError as broken:
+        raise Invalid("question_unreadable") from broken
+    engine = Ask()
+    with _acting_as(tenant):
+        answer = _ask(engine, question, _checked_locale(locale), quality)
+    engine.close()
+    if as_json:
+        typer.echo(answer.model_dump_json())
+    else:
+        _print_turn(_console(), answer, question)
+
+
+@app.command(help=say("help.evaluate", names=", ".join(DATA_SETS)))
+def evaluate(
+    datasets: Annotated[list[str], typer.Argument(help=say("help.datasets", names=", ".join(DATA_SETS)))],
+    data: Annotated[Path | None, typer.Option(help=say("help.data"))] = None,
+    as_json: Json = False,
+) -> None:
+    """Measure data sets and say which targets are met. What is absent is skipped and said so."""
+    for name in datasets:
+        if name not in DATA_SETS:
+            raise Invalid("dataset_unknown", name=name, names=", ".join(DATA_SETS))
+    from evaluation import report as reports
+    from evaluation import workspace
+
+    workspace.enter()
+    from evaluation.run import measure
+
+    measured: list[reports.SetReport] = []
+    skipped: list[reports.Skipped] = []
+    console = _console()
+    with _progress("") as progress:
+        for result in measure(datasets, data, _shown_by(progress)):
+            if isinstance(result, reports.Skipped):
+                skipped.append(result)
+                typer.echo(say("evaluate.skipped", name=result.name, path=str(result.path)), err=True)
+                continue
+            measured.append(result)
+            if not as_json:
+                reports.print_set(console, result, terminal_locale())
+    if as_json:
+        _print_json(reports.as_json(measured, skipped))
+    else:
+        reports.print_targets(console, [judged for one in measured for judged in one.targets()], terminal_locale())
+
+
+def _ensure_tenant(tenant_id: str, locale: str) -> None:
+    from tenants.registry import Registry
+
+    registry = Registry()
+    if not registry.exists(tenant_id):
+        registry.add(tenant_id, locale=locale)
+
+
+@contextmanager
+def _acting_as(tenant_id: str) -> Iterator["Tenant"]:
+    from tenants.context import SCOPES, Tenant, acting_as
+    from tenants.registry import Registry
+
+    Registry().get(tenant_id)
+    with acting_as(Tenant(tenant_id, subject=SUBJECT, scopes=SCOPES)) as tenant:
+        yield tenant
+
+
+def _checked_locale(locale: str) -> str:
+    if locale and locale not in LOCALES:
+        raise Invalid("locale_unknown", locale=locale)
+    return locale
+
+
+def _ask(engine: "Ask", question: str, locale: str, quality: str) -> "TurnAnswer":
+    from pydantic import ValidationError
+
+    from components.turn import Quality
+    from pipelines import problems
+    from pipelines.ask.contract import AskRequest
+
+    if quality not in get_args(Quality):
+        raise Invalid("quality_unknown", quality=quality)
+    try:
+        request = AskRequest.model_validate({"question": question, "locale": locale or None, "quality": quality})
+    except ValidationError as invalid:
+        raise problems.from_validation(invalid) from invalid
+    return engine.answer(request)
+
+
+def _console() -> "Console":
+    from rich.console import Console
+
+    return Console(soft_wrap=True)
+
+
+@contextmanager
+def _progress(label: str) -> Iterator["Progress"]:
+    """A progress bar on standard error, gone when it is done; nothing where that is not a terminal."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    console = Console(stderr=True)
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
+        progress.add_task(label, total=None)
+        yield progress
+
+
+def _print_json(value: object) -> None:
+    typer.echo(json.dumps(value, ensure_ascii=False, indent=2))
+
+
+def _print_turn(console: "Console", answer: "TurnAnswer", question: str) -> None:
+    """A turn as a person reads it: question, outcome, answer with [N], then what each [N] is."""
+    from rich.markup import escape
+
+    outcome = say(f"outcome.{answer.outcome}")
+    reason = f" / {answer.refusal_reason}" if answer.refusal_reason else ""
+    spent = say("turn.milliseconds", value=f"{answer.meta.latency_ms:.1f}")
+    colour = "green" if answer.outcome == "answered" else "yellow"
+    console.print(f"\n[bold]{escape(question)}[/]")
+    console.print(f"[{colour}]{answer.outcome}{reason}[/] ({outcome}), {spent}", highlight=False)
+    if answer.answer.notice:
+        console.print(f"{say('turn.notice')}: {escape(answer.answer.notice)}", style="italic", highlight=False)
+    console.print(escape(answer.answer.text), highlight=False)
+    for option in answer.clarification.options if answer.clarification else ():
+        console.print(f"  • {escape(option)}", highlight=False)
+    for citation in answer.citations:
+        place = " › ".join(filter(None, (citation.title, citation.heading)))
+        console.print(f"  [dim]\\[{citation.index}] {escape(place)} ({escape(citation.doc_id)})[/]", highlight=False)
+        console.print(f"      [dim]«{escape(' '.join(citation.excerpt.split()))}»[/]", highlight=False)
+
+
+def _print_ingest(report: "IngestReport", seconds: float) -> None: ...
+
+
+def main() -> None:
+    """The `opora` command."""
+    app()
+
+
+if __name__ == "__main__":
+    main()

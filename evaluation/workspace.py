@@ -4,9 +4,17 @@ import hashlib
 import os
 import shutil
 import time
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
+from components.ingest.document import SourceDocument
+from evaluation.cases import Corpus
+from evaluation.reference import Reference, ReferenceChunk
+from pipelines.ingest.usecase import Ingest
 from settings import ROOT, get_settings
+from tenants.context import SCOPES, Tenant, acting_as
+from tenants.index import Hit, Json, open_collection
+from tenants.registry import Registry
 
 _MAKES_CHUNKS = ("components/ingest", "components/language", "pipelines/ingest", "tenants/index")
 _KEPT_SECONDS = 86_400
@@ -41,3 +49,49 @@ def _code_digest() -> str:
             if path.suffix in {".py", ".yaml", ".json"} and "locales" not in path.parts:
                 digest.update(path.read_bytes())
     return digest.hexdigest()[:12]
+
+
+def tenant_for(corpus: Corpus, progress: Callable[[int], None]) -> Tenant:
+    """The tenant that holds the corpus, indexed by the product's own ingest unless it already is.
+
+    Its id carries a digest of the articles, so that a changed corpus is another tenant.
+    """
+    articles = list(corpus.documents())
+    tenant = Tenant(f"{corpus.name}-{_digest(articles)}", subject="evaluation", scopes=SCOPES)
+    registry = Registry()
+    if not registry.exists(tenant.tenant_id):
+        registry.add(tenant.tenant_id, name=corpus.name, locale=corpus.locale)
+    with acting_as(tenant):
+        Ingest().run(articles, progress=progress)
+    return tenant
+
+
+def reference() -> Reference:
+    """The yardstick over the chunks of the tenant in context."""
+    return Reference(_reference_chunk(hit) for hit in open_collection().scan())
+
+
+def _reference_chunk(hit: Hit) -> ReferenceChunk:
+    meta = hit.payload["meta"]
+    if not isinstance(meta, Mapping):
+        raise TypeError(hit.id)
+    return ReferenceChunk(
+        doc_id=str(meta["doc_id"]),
+        prefix=f"{meta['title']} {meta['heading']}",
+        text=str(hit.payload["content"]),
+        sentences=tuple(_spans(meta["sentences"])),
+    )
+
+
+def _spans(value: Json) -> Iterator[tuple[int, int]]:
+    for pair in value if isinstance(value, list) else ():
+        match pair:
+            case [int(start), int(end)]:
+                yield start, end
+
+
+def _digest(articles: list[SourceDocument]) -> str:
+    digest = hashlib.sha256()
+    for article in articles:
+        digest.update(repr(article).encode("utf-8", "surrogatepass"))
+    return digest.hexdigest()[:8]

@@ -1,0 +1,204 @@
+"""`make bench`: how fast a real service is, asked from another process, over a real knowledge base.
+
+Tables go to standard error and the same numbers as JSON to standard output. The first run indexes some 10,000 real and
+110,000 synthetic chunks, which takes minutes; later runs reuse them.
+"""
+
+import json
+import random
+import sys
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from rich.console import Console
+from rich.progress import Progress
+from rich.table import Table
+
+from components.language.terminal import terminal_locale
+from components.language.texts import text
+from evaluation import workspace
+from evaluation.datasets import DATA, Absent, vkcloud
+from evaluation.fixture import questions
+from evaluation.load import Reply, alone, together
+from evaluation.report import print_targets
+from evaluation.server import Served, serving
+from evaluation.synthetic import fill
+from evaluation.targets import judge_bench
+from settings import get_settings
+from tenants import database, index
+from tenants.context import SCOPES, Tenant, acting_as
+from tenants.tokens import issue
+
+SCHEMA = "bench.v1"
+SIZES = (10_000, 100_000)
+WARM_UP = 40
+ROUNDS = 3
+CLIENTS = 16
+TOGETHER = 1_600
+SHORT_ROUNDS = 20
+SENTENCES = 20_000
+_FIXED = frozenset({"irrelevant", "nonsense", "out_of_scope", "blocked"})
+_REFUSED = frozenset({"refused", "cannot_answer", "clarify"})
+_TOKEN_SECONDS = 3_600
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """What a measured service serves: tokens of the real tenant and of the synthetic ones by size, and questions."""
+
+    folder: Path
+    token: str
+    synthetic: Mapping[int, str]
+    questions: tuple[str, ...]
+    chunks: int
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """The numbers, milliseconds by step, and how often each outcome came back."""
+
+    figures: Mapping[str, float]
+    steps: Mapping[str, float]
+    outcomes: Mapping[str, int]
+    chunks: int
+
+
+def main() -> int:
+    """Measure and print, targets missed or not; the exit code is 0 when there was something to print."""
+    console = Console(stderr=True)
+    locale = terminal_locale()
+    try:
+        with Progress(console=console, transient=True, disable=not console.is_terminal) as progress:
+            prepared = prepare(progress, text("cli.bench.preparing", locale))
+    except Absent as absent:
+        console.print(text("cli.evaluate.skipped", locale, name="bench", path=str(absent.path)))
+        return 1
+    with serving(prepared.folder) as served:
+        measured = measure(served, prepared)
+    judged = judge_bench(measured.figures)
+    _print(console, measured, locale)
+    print_targets(console, judged, locale)
+    result = {
+        "schema": SCHEMA,
+        "chunks": measured.chunks,
+        "figures": measured.figures,
+        "ms_by_step": measured.steps,
+        "outcomes": measured.outcomes,
+        "targets": [{**one.target.model_dump(exclude_none=True, exclude={"set"}), "met": one.met} for one in judged],
+    }
+    sys.stdout.write(json.dumps(result, ensure_ascii=False, indent=2) + "\n")
+    return 0
+
+
+def prepare(progress: Progress, label: str) -> Prepared:
+    """Index what is served, in this process, and let go of it. Raises `Absent`."""
+    chosen = vkcloud(DATA, "ru")[0]
+    folder = workspace.enter()
+    task = progress.add_task(label, total=None)
+
+    def show(done: int, total: int) -> None:
+        progress.update(task, completed=done, total=total or None)
+
+    tenant = workspace.tenant_for(chosen.corpus, show)
+    with acting_as(tenant):
+        chunks = workspace.reference().chunks
+    sentences = [chunk.text[start:end] for chunk in chunks for start, end in chunk.sentences if end - start > 20]
+    random.Random(0).shuffle(sentences)  # noqa: S311 - reproducible, not a secret
+    synthetic = {}
+    for size in SIZES:
+        other = Tenant(f"synthetic-{size}", subject="bench", scopes=SCOPES)
+        fill(other, size, sentences[:SENTENCES], show)
+        synthetic[size] = _token(other)
+    index.close_all()
+    database.close_all()
+    asked = tuple(case.question for case in chosen.cases)
+    return Prepared(folder, _token(tenant), synthetic, asked, len(chunks))
+
+
+def measure(served: Served, prepared: Prepared) -> Measured:
+    """Ask the running service. Memory is read before the synthetic tenants are touched."""
+    port, token, asked = served.port, prepared.token, prepared.questions
+    alone(port, token, asked[:WARM_UP])
+    before = served.cpu_seconds()
+    single = alone(port, token, asked * ROUNDS)
+    cpu_ms = (served.cpu_seconds() - before) * 1_000 / len(single)
+    crowd, seconds = together(port, token, asked, clients=CLIENTS, total=TOGETHER)
+    fixed = alone(port, token, questions("fixed") * SHORT_ROUNDS)
+    refused = alone(port, token, questions("refused") * SHORT_ROUNDS)
+    resident, highest = served.memory_mb("VmRSS"), served.memory_mb("VmHWM")
+    by_size = {size: _percentile(_warm(port, other, asked), 50) for size, other in prepared.synthetic.items()}
+    small, large = SIZES
+    figures = {
+        "alone_ms_p50": _percentile(single, 50),
+        "alone_ms_p99": _percentile(single, 99),
+        "alone_cpu_ms": cpu_ms,
+        "answers_per_second": len(crowd) / seconds,
+        "together_ms_p50": _percentile(crowd, 50),
+        "together_ms_p99": _percentile(crowd, 99),
+        "errors": float(sum(reply.failed for reply in (*single, *crowd, *fixed, *refused))),
+        "fixed_reply_ms_p50": _percentile(_with(fixed, _FIXED), 50),
+        "refusal_ms_p50": _percentile(_with(refused, _REFUSED), 50),
+        "resident_mb": resident,
+        "resident_highest_mb": highest,
+        "ms_p50_at_10k": by_size[small],
+        "ms_p50_at_100k": by_size[large],
+        "slowdown_100k": by_size[large] / by_size[small],
+    }
+    outcomes = Counter(reply.outcome for reply in single)
+    return Measured(figures, _mean_steps(single), dict(outcomes.most_common()), prepared.chunks)
+
+
+def _warm(port: int, token: str, asked: Sequence[str]) -> list[Reply]:
+    alone(port, token, asked[:WARM_UP])
+    return alone(port, token, asked)
+
+
+def _token(tenant: Tenant) -> str:
+    return issue(
+        get_settings(), tenant.tenant_id, scopes=frozenset({"ask"}), subject="bench", ttl_seconds=_TOKEN_SECONDS
+    )
+
+
+def _with(replies: Sequence[Reply], outcomes: frozenset[str]) -> list[Reply]:
+    return [reply for reply in replies if reply.outcome in outcomes]
+
+
+def _percentile(replies: Sequence[Reply], share: float) -> float:
+    """Milliseconds; not a number when nothing was measured."""
+    return float(np.percentile([reply.milliseconds for reply in replies], share)) if replies else float("nan")
+
+
+def _mean_steps(replies: Sequence[Reply]) -> dict[str, float]:
+    """Mean milliseconds of each step over all questions, a step that did not run counting as none."""
+    total: defaultdict[str, float] = defaultdict(float)
+    for reply in replies:
+        for step, spent in reply.steps.items():
+            total[step] += spent
+    return {step: round(spent / len(replies), 3) for step, spent in sorted(total.items(), key=_by_cost)}
+
+
+def _by_cost(item: tuple[str, float]) -> float:
+    return -item[1]
+
+
+def _print(console: Console, measured: Measured, locale: str) -> None:
+    title = f"{text('cli.bench.title', locale)}: {measured.chunks}"
+    for heading, key, rows in (
+        (title, "figure", measured.figures),
+        (text("cli.bench.steps", locale), "step", measured.steps),
+    ):
+        table = Table(title=heading, title_justify="left")
+        table.add_column(text(f"cli.bench.{key}", locale))
+        table.add_column(text("cli.bench.value", locale), justify="right")
+        for name, value in rows.items():
+            table.add_row(name, f"{value:.2f}")
+        console.print(table)
+    counted = ", ".join(f"{name} {count}" for name, count in measured.outcomes.items())
+    console.print(text("cli.evaluate.outcomes", locale, counted=counted), highlight=False)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

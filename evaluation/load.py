@@ -1,0 +1,79 @@
+"""A client for measuring: plain HTTP/1.1 with connections kept open, one thread for each, no more CPU than it needs."""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from http.client import HTTPConnection, HTTPException
+from itertools import cycle, islice
+from time import perf_counter
+
+TIMEOUT_SECONDS = 30
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """One answered question. Where the service gave no `outcome` it is empty, and `status` says why (0: no reply)."""
+
+    status: int
+    outcome: str
+    milliseconds: float
+    steps: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def failed(self) -> bool:
+        """Whether this was anything but a product outcome."""
+        return self.status != 200 or self.outcome == "failed"
+
+
+class Client:
+    """One connection to the service.
+
+    :param token: a bearer token with the scope `ask`.
+    """
+
+    def __init__(self, port: int, token: str) -> None:
+        self._connection = HTTPConnection("127.0.0.1", port, timeout=TIMEOUT_SECONDS)
+        self._headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
+
+    def ask(self, question: str) -> Reply:
+        """Put one question; a broken connection is a reply with status 0."""
+        body = json.dumps({"question": question}).encode()
+        started = perf_counter()
+        try:
+            self._connection.request("POST", "/ask/run", body, self._headers)
+            response = self._connection.getresponse()
+            answer = json.loads(response.read())
+        except (HTTPException, OSError, ValueError):
+            self._connection.close()
+            return Reply(0, "", (perf_counter() - started) * 1_000)
+        spent = (perf_counter() - started) * 1_000
+        if response.status != 200:
+            return Reply(response.status, "", spent)
+        return Reply(200, answer["outcome"], spent, answer["meta"]["latency_ms_by_step"])
+
+    def close(self) -> None:
+        """Hang up."""
+        self._connection.close()
+
+
+def alone(port: int, token: str, questions: Iterable[str]) -> list[Reply]:
+    """The questions one after another on one connection."""
+    client = Client(port, token)
+    replies = [client.ask(question) for question in questions]
+    client.close()
+    return replies
+
+
+def together(port: int, token: str, questions: Sequence[str], *, clients: int, total: int) -> tuple[list[Reply], float]:
+    """`total` questions from `clients` clients at once, and the seconds until the last was answered."""
+    share = total // clients
+
+    def work(number: int) -> list[Reply]:
+        first = number * share
+        return alone(port, token, islice(cycle(questions), first, first + share))
+
+    started = perf_counter()
+    with ThreadPoolExecutor(clients) as pool:
+        replies = [reply for part in pool.map(work, range(clients)) for reply in part]
+    return replies, perf_counter() - started

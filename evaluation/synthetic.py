@@ -1,0 +1,97 @@
+"""Knowledge bases of any size, made of real sentences in a random order: for measuring how search time grows."""
+
+import random
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from uuid import UUID, uuid5
+
+from components.language.encoder import VECTORS, encode_passage
+from components.language.words import words
+from tenants import lexicon
+from tenants.context import Tenant, acting_as
+from tenants.index import Point, open_collection
+from tenants.lexicon import ChunkTerms
+from tenants.registry import Registry
+
+SENTENCES_PER_CHUNK = 6
+_BATCH = 2_000
+_SEED = 20
+_NAMESPACE = UUID("0d8b1f5a-6f0d-5a57-9f43-3f6a1c7f2b11")
+
+
+@dataclass(frozen=True, slots=True)
+class _Sentence:
+    """A sentence with all that a chunk inherits from it, computed once: encoding every chunk would take minutes."""
+
+    text: str
+    vectors: dict[str, dict[int, float]]
+    stems: frozenset[str]
+    words: frozenset[str]
+
+
+def fill(tenant: Tenant, size: int, sentences: Sequence[str], progress: Callable[[int, int], None]) -> None:
+    """Make `tenant` a knowledge base of `size` chunks, unless it is one already.
+
+    :param sentences: what chunks are made of; each chunk is another draw, so no two are near-duplicates.
+    """
+    registry = Registry()
+    if not registry.exists(tenant.tenant_id):
+        registry.add(tenant.tenant_id)
+    with acting_as(tenant):
+        collection = open_collection(create=True)
+        if collection.count() == size and lexicon.current().chunks == size:
+            return
+        lexicon.rebuild(())
+        chunks = _chunks(size, [_analysed(sentence) for sentence in sentences])
+        done = 0
+        while batch := list(islice(chunks, _BATCH)):
+            collection.upsert([point for point, _ in batch])
+            lexicon.apply(terms for _, terms in batch)
+            done += len(batch)
+            progress(done, size)
+
+
+def _analysed(sentence: str) -> _Sentence:
+    found = [word for word in words(sentence) if not word.stop]
+    return _Sentence(
+        sentence,
+        encode_passage("", "", sentence),
+        frozenset(word.stem for word in found),
+        frozenset(word.text.lower() for word in found),
+    )
+
+
+def _chunks(size: int, sentences: Sequence[_Sentence]) -> Iterator[tuple[Point, ChunkTerms]]:
+    rng = random.Random(_SEED)  # noqa: S311 - reproducible, not a secret
+    for number in range(size):
+        parts = rng.sample(sentences, SENTENCES_PER_CHUNK)
+        terms = ChunkTerms(frozenset().union(*(p.stems for p in parts)), frozenset().union(*(p.words for p in parts)))
+        yield _point(number, parts), terms
+
+
+def _point(number: int, parts: Sequence[_Sentence]) -> Point:
+    chunk_id = str(uuid5(_NAMESPACE, str(number)))
+    spans, position = [], 0
+    for part in parts:
+        spans.append([position, position + len(part.text)])
+        position += len(part.text) + 1
+    vectors: dict[str, dict[int, float]] = {name: {} for name in VECTORS}
+    for part in parts:
+        for name in VECTORS:
+            vectors[name].update(part.vectors[name])
+    meta = {
+        "doc_id": f"synthetic-{number // 10}",
+        "chunk_id": chunk_id,
+        "chunk_index": number % 10,
+        "title": "",
+        "heading": "",
+        "source": "synthetic",
+        "lang": "ru",
+        "updated_at": "2026-01-01",
+        "trust": "auto",
+        "status": "active",
+        "priority": 0,
+        "sentences": spans,
+    }
+    return Point(chunk_id, vectors, {"content": "\n".join(part.text for part in parts), "meta": meta})
