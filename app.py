@@ -5,7 +5,7 @@ import os
 import signal
 import sys
 from asyncio import to_thread
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from types import FrameType, TracebackType
 from typing import TYPE_CHECKING, Protocol, TypeAlias, runtime_checkable
@@ -21,7 +21,6 @@ from loguru import logger as host_log
 from sqlalchemy import text as sql
 from starlette.middleware import Middleware
 from starlette.responses import JSONResponse, Response
-from tenants.tokens import TokenVerifier
 
 from pipelines import problems
 from pipelines.ask.contract import AskRequest
@@ -30,6 +29,7 @@ from pipelines.ingest.contract import IngestRequest
 from settings import Settings, get_settings
 from tenants import database, index, policy, quotas
 from tenants.errors import TryAgain
+from tenants.tokens import TokenVerifier
 
 if TYPE_CHECKING:
     from loguru import Message
@@ -72,7 +72,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
 
     def admit(route: Route) -> None:
         if route.scope == "ask":
-            limiter.check()
+            limiter.admit()
 
     # Appended, so the gate stands inside CORS (which answers preflights, and must mark refusals too) and request ids,
     # and outside everything that does any work.
@@ -190,14 +190,14 @@ def _add_lifespan(app: FastAPI, settings: Settings) -> None:
     residents = [wrapper for wrapper in wrappers if isinstance(wrapper, Resident)]
 
     @asynccontextmanager
-    async def lifespan(host: FastAPI) -> AsyncIterator[Mapping[str, object] | None]:
-        async with inner(host) as state:
+    async def lifespan(host: FastAPI) -> AsyncIterator[None]:
+        async with inner(host):
             await to_thread(database.migrate, settings)
             for resident in residents:
                 await to_thread(resident.warm_up)
             log.info("ready on http://%s:%d", settings.host, settings.port)
             try:
-                yield state
+                yield
             finally:
                 for resident in residents:
                     await to_thread(resident.close)

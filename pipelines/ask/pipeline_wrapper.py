@@ -4,10 +4,11 @@ import asyncio
 import logging
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
+from hashlib import sha256
 from time import perf_counter
 from uuid import uuid4
 
-from hayhooks import BasePipelineWrapper
+from hayhooks.server.utils.base_pipeline_wrapper import BasePipelineWrapper
 from pydantic import ValidationError
 from starlette.datastructures import Headers
 from starlette.responses import Response
@@ -17,6 +18,7 @@ from pipelines import problems
 from pipelines.ask.contract import AskFilters, AskRequest, TurnAnswer
 from pipelines.ask.usecase import Ask
 from settings import get_settings
+from tenants import idempotency
 from tenants.errors import Busy, InternalFault, OporaError, TimedOut
 
 log = logging.getLogger("opora.ask")
@@ -79,7 +81,8 @@ class PipelineWrapper(BasePipelineWrapper):
                 filters=filters,
                 anonymous=anonymous,
             )
-            body = await self._answer(request, turn_id)
+            key = None if headers is None else headers.get("idempotency-key")
+            body = await self._answer(request, turn_id, key)
         except OporaError as error:
             return problems.response(error, turn_id=turn_id)
         except ValidationError as error:
@@ -89,11 +92,11 @@ class PipelineWrapper(BasePipelineWrapper):
             return problems.response(InternalFault(), turn_id=turn_id)
         return Response(body, media_type="application/json")
 
-    async def _answer(self, request: AskRequest, turn_id: str) -> bytes:
+    async def _answer(self, request: AskRequest, turn_id: str, key: str | None) -> bytes:
         if self.waiting >= WAITING_LIMIT:
             raise Busy
         started = perf_counter()
-        work = self.pool.submit(copy_context().run, self._work, request, turn_id)
+        work = self.pool.submit(copy_context().run, self._work, request, turn_id, key)
         self.waiting += 1
         try:
             return await asyncio.wait_for(asyncio.wrap_future(work), self.budget)
@@ -106,8 +109,24 @@ class PipelineWrapper(BasePipelineWrapper):
         finally:
             self.waiting -= 1
 
-    def _work(self, request: AskRequest, turn_id: str) -> bytes:
-        return _encode(self.ask.answer(request, turn_id=turn_id))
+    def _work(self, request: AskRequest, turn_id: str, key: str | None) -> bytes:
+        if key is None:
+            return _encode(self.ask.answer(request, turn_id=turn_id))
+        earlier = idempotency.begin(key, sha256(request.model_dump_json().encode()).hexdigest())
+        if earlier is not None:
+            return earlier.encode()
+        try:
+            answer = self.ask.answer(request, turn_id=turn_id)
+        except BaseException:
+            idempotency.abandon(key)
+            raise
+        body = _encode(answer)
+        if answer.outcome == "failed":
+            # Sending the same request again is the cure, so the key must not stand in the way.
+            idempotency.abandon(key)
+        else:
+            idempotency.finish(key, body.decode())
+        return body
 
 
 def _encode(answer: TurnAnswer) -> bytes:

@@ -14,12 +14,15 @@ from pipelines.ask.contract import AskRequest, Handoff, TurnAnswer
 from pipelines.ask.engine import AskEngine
 from settings import get_settings
 from tenants import handoffs, policy
+from tenants.context import Tenant, acting_as, current
 from tenants.errors import CallerError, TryAgain
 
 log = logging.getLogger("opora.ask")
 
 HANDED_OVER = frozenset({"high_stakes", "human_followup"})
 """Outcomes that open a ticket at once. Others only show a way to ask for one."""
+
+ANONYMOUS = "anonymous"
 
 
 class Engine(Protocol):
@@ -64,7 +67,8 @@ class Ask:
         """
         started = perf_counter()
         turn, steps = self._finish(begin(request, turn_id))
-        turn, handoff = _hand_over(turn)
+        with acting_as(_author(request)):
+            turn, handoff = _hand_over(turn)
         spent = (perf_counter() - started) * 1_000
         log.info("turn %s %s %s %.1fms", turn.turn_id, turn.outcome, turn.reason, spent)
         return TurnAnswer.from_turn(turn, steps=steps, latency_ms=spent, handoff=handoff)
@@ -100,6 +104,12 @@ def begin(request: AskRequest, turn_id: str | None = None) -> Turn:
         session_id=request.session_id or "",
         filters=request.filters.to_turn() if request.filters else Filters(),
     )
+
+
+def _author(request: AskRequest) -> Tenant:
+    """Whose name goes on what is kept about this turn."""
+    caller = current()
+    return replace(caller, subject=ANONYMOUS) if request.anonymous else caller
 
 
 def _locale(asked: str | None) -> str:

@@ -6,7 +6,7 @@ import logging
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 
-from hayhooks import BasePipelineWrapper
+from hayhooks.server.utils.base_pipeline_wrapper import BasePipelineWrapper
 from pydantic import JsonValue, ValidationError
 from starlette.responses import Response
 
