@@ -2,15 +2,12 @@
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Literal, TypeAlias
 from uuid import uuid4
 
 from sqlalchemy import select
 
 from tenants import context, database, policy
 from tenants.models import TicketRow
-
-Status: TypeAlias = Literal["open", "closed"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +21,6 @@ class Ticket:
     reason: str
     question: str
     draft: str
-    status: Status
     created_at: datetime
 
 
@@ -43,7 +39,6 @@ def open_ticket(turn_id: str, reason: str, question: str, *, draft: str = "") ->
         reason=reason,
         question=question,
         draft=draft,
-        status="open",
         created_at=datetime.now(UTC),
     )
     with database.writing() as session:
@@ -58,11 +53,11 @@ def get(ticket_id: str) -> Ticket | None:
         return _ticket(row) if row else None
 
 
-def opened(*, limit: int = 100) -> tuple[Ticket, ...]:
-    """The tenant's open tickets, oldest first."""
-    query = select(TicketRow).where(TicketRow.tenant_id == context.current().tenant_id, TicketRow.status == "open")
+def latest(*, limit: int = 100) -> tuple[Ticket, ...]:
+    """The tenant's newest tickets, newest first."""
+    query = select(TicketRow).where(TicketRow.tenant_id == context.current().tenant_id)
     with database.reading() as session:
-        return tuple(_ticket(row) for row in session.scalars(query.order_by(TicketRow.created_at).limit(limit)))
+        return tuple(_ticket(row) for row in session.scalars(query.order_by(TicketRow.created_at.desc()).limit(limit)))
 
 
 def _ticket(row: TicketRow) -> Ticket:
@@ -74,6 +69,5 @@ def _ticket(row: TicketRow) -> Ticket:
         reason=row.reason,
         question=row.question,
         draft=row.draft,
-        status="open" if row.status == "open" else "closed",
         created_at=row.created_at,
     )

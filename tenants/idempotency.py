@@ -21,8 +21,8 @@ MAX_KEY_LENGTH = 255
 def begin(key: str, request_hash: str) -> str | None:
     """Reserve the key, or return the answer that the same request already got.
 
-    Raises `Invalid` with `idempotency_key_invalid` (empty, too long, not printable ASCII) or `idempotency_key_reused` (sent with a
-    different request before), and `Busy` with `request_in_progress` while the first request is being worked on.
+    Raises `Invalid` with `idempotency_key_invalid` (empty, too long, not printable ASCII) or `idempotency_key_reused`
+    (sent with a different request before), and `Busy` with `request_in_progress` while the first is being worked on.
 
     :param request_hash: of all that shapes the answer; at most 64 characters.
     """

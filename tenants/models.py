@@ -102,7 +102,6 @@ class TicketRow(Base):
     reason: Mapped[str] = mapped_column(String(64))
     question: Mapped[str] = mapped_column(Text)
     draft: Mapped[str] = mapped_column(Text)
-    status: Mapped[str] = mapped_column(String(16))
     created_at: Mapped[datetime]
 
 

@@ -3,8 +3,8 @@
 The tenant comes from the context and the place from the registry. No caller can name either.
 """
 
-from pathlib import Path
 from threading import Lock
+from typing import TYPE_CHECKING
 
 from settings import Settings, get_settings
 from tenants import registry
@@ -14,7 +14,11 @@ from tenants.index.empty import EmptyCollection
 from tenants.index.protocol import Collection
 from tenants.registry import TenantRecord
 
+if TYPE_CHECKING:
+    from tenants.index.server import QdrantServer
+
 _OPEN: dict[tuple[str, str], Collection] = {}
+_SERVERS: dict[str, "QdrantServer"] = {}
 _OPENING = Lock()
 
 
@@ -45,14 +49,27 @@ def open_collection(*, create: bool = False) -> Collection:
 
 
 def close_all() -> None:
-    """Close every collection. The next call opens anew."""
+    """Close every collection and connection. The next call opens anew.
+
+    Call it when the process ends and after a long ingest: the embedded engine compacts what was written.
+    """
     with _OPENING:
         while _OPEN:
             _OPEN.popitem()[1].close()
+        while _SERVERS:
+            _SERVERS.popitem()[1].close()
 
 
 def _open(settings: Settings, tenant: TenantRecord, *, create: bool) -> Collection | None:
-    folder = _folder(settings, tenant)
+    return (
+        _open_server(settings, tenant, create=create)
+        if settings.qdrant_url
+        else _open_edge(settings, tenant, create=create)
+    )
+
+
+def _open_edge(settings: Settings, tenant: TenantRecord, *, create: bool) -> Collection | None:
+    folder = settings.data_dir / "index" / tenant.placement.physical
     if not EdgeCollection.exists(folder):
         if not create:
             return None
@@ -60,5 +77,16 @@ def _open(settings: Settings, tenant: TenantRecord, *, create: bool) -> Collecti
     return EdgeCollection(folder, tenant.tenant_id)
 
 
-def _folder(settings: Settings, tenant: TenantRecord) -> Path:
-    return settings.data_dir / "index" / tenant.placement.physical
+def _open_server(settings: Settings, tenant: TenantRecord, *, create: bool) -> Collection | None:
+    # The client takes seconds of CPU to import, which the embedded engine should not pay for.
+    from tenants.index.server import QdrantServer, ServerCollection
+
+    url = settings.qdrant_url
+    if url not in _SERVERS:
+        _SERVERS[url] = QdrantServer(url, settings.qdrant_api_key.get_secret_value())
+    server = _SERVERS[url]
+    if not ServerCollection.exists(server, tenant.placement):
+        if not create:
+            return None
+        ServerCollection.create(server, tenant.placement, tenant.tenant_id)
+    return ServerCollection(server, tenant.placement, tenant.tenant_id)

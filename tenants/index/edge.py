@@ -121,6 +121,8 @@ class EdgeCollection:
     def upsert(self, points: Sequence[Point]) -> None:
         """Store points, replacing those with the same id."""
         check_points(points)
+        if not points:
+            return
         with self._changing([point.id for point in points]) as shard:
             for start in range(0, len(points), _SLICE):
                 batch = [
@@ -131,6 +133,8 @@ class EdgeCollection:
 
     def delete(self, ids: Sequence[str]) -> None:
         """Remove points; unknown ids are ignored."""
+        if not ids:
+            return
         with self._changing(ids) as shard:
             shard.update(UpdateOperation.delete_points(list(ids)))
 

@@ -58,7 +58,6 @@ def upgrade() -> None:
         sa.Column("reason", sa.String(64), nullable=False),
         sa.Column("question", sa.Text, nullable=False),
         sa.Column("draft", sa.Text, nullable=False),
-        sa.Column("status", sa.String(16), nullable=False),
         sa.Column("created_at", sa.DateTime, nullable=False),
         sa.Index("ix_tickets_tenant_created", "tenant_id", "created_at"),
     )

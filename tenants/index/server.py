@@ -1,0 +1,215 @@
+"""Qdrant by URL, or in memory for tests: the same chunks through `QdrantClient`.
+
+A collection's lasting name is an alias from the first day, so a new generation can take its place in one step. Payloads
+and the vector `text-sparse` lie as `QdrantDocumentStore` has them, so stock Haystack tools read our collections.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from threading import RLock
+
+from qdrant_client import QdrantClient
+from qdrant_client.http import models
+from qdrant_client.http.exceptions import ResponseHandlingException, UnexpectedResponse
+
+from tenants.errors import InternalFault, TryAgain
+from tenants.index.layout import (
+    DATES,
+    KEYWORDS,
+    VECTORS,
+    canonical_id,
+    check_points,
+    check_queries,
+    day_bounds,
+    nothing_matches,
+)
+from tenants.index.protocol import Conditions, Hit, Point, Weights
+from tenants.registry import Placement
+
+IN_MEMORY = ":memory:"
+_TENANT = "opora_tenant"
+_SLICE = 128
+_DENSE = models.VectorParams(size=1, distance=models.Distance.COSINE)
+"""No point has it. `QdrantDocumentStore` opens no collection that does not declare `text-dense`."""
+
+
+class QdrantServer:
+    """One connection to a server, shared by all collections.
+
+    :param url: where the server is, or `:memory:`.
+    """
+
+    def __init__(self, url: str, api_key: str = "") -> None:
+        self.in_memory = url == IN_MEMORY
+        # The in-memory engine is not thread-safe; a server sorts its callers out by itself.
+        self._one_at_a_time: AbstractContextManager[object] = RLock() if self.in_memory else nullcontext()
+        # The version check is a request of its own, with errors of its own.
+        self._client = QdrantClient(location=url, api_key=api_key or None, check_compatibility=False)
+
+    @contextmanager
+    def call(self) -> Iterator[QdrantClient]:
+        """The client, its errors turned into ours: unreachable or overloaded is worth another try, the rest is not."""
+        with self._one_at_a_time:
+            try:
+                yield self._client
+            except ResponseHandlingException as unreachable:
+                raise TryAgain("index_unavailable") from unreachable
+            except UnexpectedResponse as refused:
+                if refused.status_code is None or refused.status_code in {408, 429} or refused.status_code >= 500:
+                    raise TryAgain("index_unavailable") from refused
+                raise InternalFault("index_failed") from refused
+
+    def close(self) -> None:
+        """Disconnect."""
+        self._client.close()
+
+
+class ServerCollection:
+    """One tenant's chunks in one collection of a server.
+
+    :param placement: which collection; see `create`.
+    :param tenant_id: whose it must be. Raises `InternalFault` with the code `collection_foreign` when it is not.
+    """
+
+    def __init__(self, server: QdrantServer, placement: Placement, tenant_id: str) -> None:
+        self._server = server
+        self._name = placement.collection
+        with server.call() as client:
+            kept = client.get_collection(self._name).config.metadata or {}
+        if kept.get(_TENANT) != tenant_id:
+            raise InternalFault("collection_foreign")
+
+    @staticmethod
+    def exists(server: QdrantServer, placement: Placement) -> bool:
+        """Whether the collection was made, alias included: the last step of `create`."""
+        with server.call() as client:
+            # `collection_exists` follows aliases.
+            return client.collection_exists(placement.collection)
+
+    @staticmethod
+    def create(server: QdrantServer, placement: Placement, tenant_id: str) -> None:
+        """Make an empty collection behind its alias. Running into another process that makes the same one is fine."""
+        with server.call() as client:
+            if not client.collection_exists(placement.physical):
+                try:
+                    client.create_collection(
+                        placement.physical,
+                        vectors_config={"text-dense": _DENSE},
+                        sparse_vectors_config={
+                            name: models.SparseVectorParams(modifier=models.Modifier.IDF) for name in VECTORS
+                        },
+                        optimizers_config=models.OptimizersConfigDiff(default_segment_number=2),
+                        metadata={_TENANT: tenant_id},
+                    )
+                except UnexpectedResponse as clash:
+                    if clash.status_code != 409:
+                        raise
+            if not server.in_memory:  # which has no payload indexes, and warns
+                for name in KEYWORDS:
+                    client.create_payload_index(
+                        placement.physical, f"meta.{name}", models.PayloadSchemaType.KEYWORD, wait=True
+                    )
+                for name in DATES:
+                    client.create_payload_index(
+                        placement.physical, f"meta.{name}", models.PayloadSchemaType.DATETIME, wait=True
+                    )
+            alias = models.CreateAlias(collection_name=placement.physical, alias_name=placement.collection)
+            client.update_collection_aliases([models.CreateAliasOperation(create_alias=alias)])
+
+    def upsert(self, points: Sequence[Point]) -> None:
+        """Store points, replacing those with the same id."""
+        check_points(points)
+        for start in range(0, len(points), _SLICE):
+            batch = [
+                models.PointStruct(
+                    id=canonical_id(point.id),
+                    vector={name: _vector(weights) for name, weights in point.vectors.items()},
+                    payload=dict(point.payload),
+                )
+                for point in points[start : start + _SLICE]
+            ]
+            with self._server.call() as client:
+                client.upsert(self._name, batch, wait=True)
+
+    def delete(self, ids: Sequence[str]) -> None:
+        """Remove points; unknown ids are ignored."""
+        if not ids:
+            return
+        chosen: list[models.ExtendedPointId] = [canonical_id(point_id) for point_id in ids]
+        with self._server.call() as client:
+            client.delete(self._name, models.PointIdsList(points=chosen), wait=True)
+
+    def search(
+        self, queries: Mapping[str, Weights], *, limit: int, conditions: Conditions | None = None
+    ) -> Mapping[str, list[Hit]]:
+        """The best `limit` hits for each named vector, all vectors in one request."""
+        check_queries(queries)
+        asked = [name for name, weights in queries.items() if weights]
+        if not asked or limit < 1 or nothing_matches(conditions):
+            return {name: [] for name in queries}
+        matching = _filter(conditions)
+        requests = [
+            models.QueryRequest(
+                query=_vector(queries[name]), using=name, limit=limit, filter=matching, with_payload=True
+            )
+            for name in asked
+        ]
+        with self._server.call() as client:
+            answers = client.query_batch_points(self._name, requests)
+        found = {
+            name: [Hit(str(point.id), point.score, point.payload or {}) for point in answer.points]
+            for name, answer in zip(asked, answers, strict=True)
+        }
+        return {name: found.get(name, []) for name in queries}
+
+    def fetch(self, ids: Sequence[str]) -> list[Hit]:
+        """The stored points among `ids`, in their order."""
+        wanted = [canonical_id(point_id) for point_id in ids]
+        if not wanted:
+            return []
+        with self._server.call() as client:
+            records = client.retrieve(self._name, wanted, with_payload=True)
+        payloads = {str(record.id): record.payload or {} for record in records}
+        return [Hit(point_id, 0.0, payloads[point_id]) for point_id in wanted if point_id in payloads]
+
+    def scan(self, *, conditions: Conditions | None = None, batch: int = 256) -> Iterator[Hit]:
+        """Every stored point. Points written meanwhile may or may not appear."""
+        if nothing_matches(conditions):
+            return
+        matching = _filter(conditions)
+        offset = None
+        while True:
+            with self._server.call() as client:
+                records, offset = client.scroll(
+                    self._name, scroll_filter=matching, limit=batch, offset=offset, with_payload=True
+                )
+            for record in records:
+                yield Hit(str(record.id), 0.0, record.payload or {})
+            if offset is None:
+                return
+
+    def count(self) -> int:
+        """How many points are stored."""
+        with self._server.call() as client:
+            return client.count(self._name, exact=True).count
+
+    def close(self) -> None:
+        """Nothing to release: the connection belongs to all collections."""
+
+
+def _vector(weights: Weights) -> models.SparseVector:
+    return models.SparseVector(indices=list(weights), values=list(weights.values()))
+
+
+def _filter(conditions: Conditions | None) -> models.Filter | None:
+    if conditions is None:
+        return None
+    must: list[models.Condition] = [
+        models.FieldCondition(key=path, match=models.MatchAny(any=list(values)))
+        for path, values in conditions.any_of.items()
+    ]
+    for path, bounds in conditions.between.items():
+        start, end = day_bounds(bounds)
+        if start or end:
+            must.append(models.FieldCondition(key=path, range=models.DatetimeRange(gte=start, lt=end)))
+    return models.Filter(must=must) if must else None
