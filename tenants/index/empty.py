@@ -23,6 +23,7 @@ class EmptyCollection:
         *,
         limit: int,  # noqa: ARG002
         conditions: Conditions | None = None,  # noqa: ARG002
+        payloads: bool = True,  # noqa: ARG002
     ) -> Mapping[str, list[Hit]]:
         """No hit for any vector."""
         check_queries(queries)

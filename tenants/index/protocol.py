@@ -49,9 +49,17 @@ class Collection(Protocol):
         """Remove points; unknown ids are ignored."""
 
     def search(
-        self, queries: Mapping[str, Weights], *, limit: int, conditions: Conditions | None = None
+        self,
+        queries: Mapping[str, Weights],
+        *,
+        limit: int,
+        conditions: Conditions | None = None,
+        payloads: bool = True,
     ) -> Mapping[str, list[Hit]]:
-        """The best `limit` hits for each named vector by inner product with stored IDF, best first."""
+        """The best `limit` hits for each named vector by inner product with stored IDF, best first.
+
+        :param payloads: False leaves payloads empty, for a caller that merges the rankings and then fetches the best.
+        """
 
     def fetch(self, ids: Sequence[str]) -> list[Hit]:
         """The stored points among `ids`, in their order."""

@@ -140,7 +140,12 @@ class ServerCollection:
             client.delete(self._name, models.PointIdsList(points=chosen), wait=True)
 
     def search(
-        self, queries: Mapping[str, Weights], *, limit: int, conditions: Conditions | None = None
+        self,
+        queries: Mapping[str, Weights],
+        *,
+        limit: int,
+        conditions: Conditions | None = None,
+        payloads: bool = True,
     ) -> Mapping[str, list[Hit]]:
         """The best `limit` hits for each named vector, all vectors in one request."""
         check_queries(queries)
@@ -150,7 +155,7 @@ class ServerCollection:
         matching = _filter(conditions)
         requests = [
             models.QueryRequest(
-                query=_vector(queries[name]), using=name, limit=limit, filter=matching, with_payload=True
+                query=_vector(queries[name]), using=name, limit=limit, filter=matching, with_payload=payloads
             )
             for name in asked
         ]
