@@ -133,9 +133,10 @@ class Query(Frozen):
 class Evidence(Frozen):
     """The passages found so far, best first. Grows over passes and never shrinks.
 
-    `judged` maps chunk ids to the judge's probability that the passage answers the question, `relevance` is the best of
-    them; `kept` are the ids that the grader let through, best first. `adequacy` (0..1) says how well they answer together, `uncovered` which stems
-    of the question they leave open. `grew` says whether the last pass brought any new passage.
+    `judged` maps chunk ids to the judge's probability that the passage answers the question; `relevance` is the best of
+    them. `kept` are the ids that the grader let through, best first. `adequacy` (0..1) says how well they answer
+    together, `uncovered` which stems of the question they leave open. `grew` says whether the last pass brought any
+    new passage.
     """
 
     passages: tuple[Passage, ...] = ()

@@ -1,0 +1,1 @@
+"""Answers from evidence, each sentence with its citation."""

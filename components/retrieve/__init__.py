@@ -1,0 +1,1 @@
+"""Finding evidence: search, near-duplicate removal, ranking."""

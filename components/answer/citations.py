@@ -1,0 +1,66 @@
+"""Marks [N] and what they point to."""
+
+import re
+from collections.abc import Sequence
+
+from components.answer.units import Unit
+from components.turn import Citation, Claim, Draft
+
+_MARKER = re.compile(r"(?:[-*+•–—]|\d{1,3}[.)])\s+|\|\s*")
+
+
+def cite(chosen: Sequence[Unit]) -> Draft:
+    """A draft that quotes the units in order. Units that stand side by side in their passage share one citation."""
+    runs: list[list[Unit]] = []
+    for unit in chosen:
+        if runs and _follows(runs[-1][-1], unit):
+            runs[-1].append(unit)
+        else:
+            runs.append([unit])
+    citations = tuple(_citation(index, run) for index, run in enumerate(runs, 1))
+    lines: list[str] = []
+    claims: list[Claim] = []
+    for index, run in enumerate(runs, 1):
+        for unit in run:
+            said = _said(unit)
+            if not said:
+                continue
+            claims.append(Claim(said, (index,)))
+            _write(lines, unit, f"{said} [{index}]")
+    return Draft("\n".join(lines), tuple(claims), citations)
+
+
+def _follows(one: Unit, two: Unit) -> bool:
+    return one.passage is two.passage and two.number == one.number + 1
+
+
+def _citation(index: int, run: Sequence[Unit]) -> Citation:
+    passage = run[0].passage
+    start, end = run[0].sentence.start, run[-1].sentence.end
+    return Citation(index, passage, passage.text[start:end], (start, end))
+
+
+def _said(unit: Unit) -> str:
+    """The unit without its list marker, on one line."""
+    text = _MARKER.sub("", unit.text, count=1) if unit.kind in ("item", "row") else unit.text
+    return " ".join(text.rstrip("| ").split()) if unit.kind != "code" else unit.text
+
+
+def _write(lines: list[str], unit: Unit, marked: str) -> None:
+    """Sentences of a run make a paragraph; list items, rows and code keep lines of their own."""
+    if unit.kind == "item":
+        marker = _MARKER.match(unit.text)
+        lines.append(f"{marker.group().strip() if marker else '-'} {marked}")
+    elif (
+        unit.kind in ("row", "code", "lead")
+        or not lines
+        or lines[-1].startswith(("-", "*", "•"))
+        or _numbered(lines[-1])
+    ):
+        lines.append(marked)
+    else:
+        lines[-1] = f"{lines[-1]} {marked}"
+
+
+def _numbered(line: str) -> bool:
+    return bool(re.match(r"\d{1,3}[.)] ", line))

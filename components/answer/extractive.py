@@ -1,0 +1,122 @@
+"""Answering without a model: the sentences of the evidence that answer, in their order, each with its citation."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from haystack import component
+
+from components.answer.citations import cite
+from components.answer.units import Unit, block, header, units
+from components.judge.analysis import analyse, relatives
+from components.judge.coverage import Question, prepare, sentence_coverage
+from components.language.identifiers import codes
+from components.language.questions import Asked, asked, holds
+from components.turn import Draft, Turn
+
+# Weights of a sentence's features beside its passage's place, in the proportions of a logistic regression on the
+# XQuAD development questions (does the sentence hold the gold answer?), n = 1,038.
+_PASSAGE = 2.0
+_COVERED = 1.0
+_DERIVED = 0.6
+_HOLDS_KIND = 0.25
+_ORDERED = 0.4
+
+
+@dataclass(frozen=True, slots=True)
+class _Scored:
+    unit: Unit
+    score: float
+
+
+@component
+class ExtractiveAnswerer:
+    """Quotes the best sentences of the graded evidence; it cannot invent.
+
+    A question about how to do something gets the whole list of steps with its introduction; another question gets the
+    best sentences alone. A sentence about another code than the one asked about is never quoted.
+
+    :param max_sentences: most sentences outside a list.
+    :param max_steps: most items of one list, rows of one table.
+    :param passages: graded passages looked at, best first.
+    :param margin: sentences scoring this much below the best are left out.
+    """
+
+    def __init__(self, max_sentences: int = 3, max_steps: int = 12, passages: int = 3, margin: float = 0.9) -> None:
+        self.max_sentences = max_sentences
+        self.max_steps = max_steps
+        self.passages = passages
+        self.margin = margin
+
+    @component.output_types(turn=Turn)
+    def run(self, turn: Turn) -> dict[str, Turn]:
+        """:returns: the turn with a draft; without claims when nothing can be quoted."""
+        question = prepare(turn.query)
+        kind = asked(turn.query.search)
+        by_passage = {passage.chunk_id: units(passage) for passage in turn.evidence.usable()[: self.passages]}
+        scored = self._scored(turn, question, kind, by_passage.values())
+        if not scored:
+            return {"turn": replace(turn, draft=Draft("", (), ()))}
+        chosen = self._chosen(scored, kind)
+        whole = _with_context(chosen, by_passage, kind, self.max_steps)
+        allowed = [unit for unit in whole if not _other_code(unit, question)]
+        return {"turn": replace(turn, draft=cite(allowed))}
+
+    def _scored(self, turn: Turn, question: Question, kind: Asked, passages: Iterable[Sequence[Unit]]) -> list[_Scored]:
+        found = []
+        for among in passages:
+            if not among:
+                continue
+            passage = among[0].passage
+            place = 0.5 * passage.score + 0.5 * turn.evidence.judged.get(passage.chunk_id, 0.0)
+            analysis = analyse(passage)
+            kin = {stem: relatives(stem, analysis.prefixes) for stem in question.weights}
+            for unit in among:
+                if unit.kind in ("heading", "code") or _other_code(unit, question):
+                    continue
+                exact, derived = sentence_coverage(question, analysis, unit.sentence, kin)
+                score = _PASSAGE * place + _COVERED * exact + _DERIVED * derived
+                score += _HOLDS_KIND * holds(kind, _news(unit, question)) + _ORDERED * _in_order(unit, question)
+                found.append(_Scored(unit, score))
+        return sorted(found, key=lambda scored: -scored.score)
+
+    def _chosen(self, scored: Sequence[_Scored], kind: Asked) -> list[Unit]:
+        least = scored[0].score - self.margin
+        return [one.unit for one in scored[: self.max_sentences] if one.score >= least]
+
+
+def _with_context(
+    chosen: Sequence[Unit], by_passage: dict[str, tuple[Unit, ...]], kind: Asked, most: int
+) -> list[Unit]:
+    """The chosen units with what they cannot be read without, in reading order, better passage first."""
+    found: dict[Unit, None] = {}
+    listed = False
+    for unit in chosen:
+        among = by_passage[unit.passage.chunk_id]
+        if unit.kind == "lead" or (unit.kind == "item" and kind == "steps"):
+            # One list is an answer, two are a dump of the chunk.
+            if not listed:
+                found.update(dict.fromkeys(block(unit, among, most)))
+            listed = True
+        elif unit.kind == "row":
+            found.update(dict.fromkeys(header(unit, among)))
+        else:
+            found[unit] = None
+    order = {chunk_id: place for place, chunk_id in enumerate(dict.fromkeys(u.passage.chunk_id for u in chosen))}
+    return sorted(found, key=lambda unit: (order[unit.passage.chunk_id], unit.number))
+
+
+def _news(unit: Unit, question: Question) -> str:
+    """What the sentence says beyond the words of the question."""
+    return " ".join(word.text for word in unit.sentence.words if word.stem not in question.weights)
+
+
+def _in_order(unit: Unit, question: Question) -> float:
+    places = unit.sentence.places
+    near = sum(one in places and two in places and abs(places[one] - places[two]) <= 4 for one, two in question.pairs)
+    return near / len(question.pairs) if question.pairs else 0.0
+
+
+def _other_code(unit: Unit, question: Question) -> bool:
+    """Whether the unit speaks of another code than the question's: E25 is no answer to E20."""
+    named = set(codes(unit.text))
+    return bool(question.codes and named and not named & question.codes)

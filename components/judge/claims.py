@@ -1,0 +1,80 @@
+"""Does a passage support a claim? Numbers, codes, names and negation must agree; the words must be there."""
+
+from functools import lru_cache
+
+from components.judge.analysis import analyse, relatives
+from components.judge.protocol import ClaimVerdict
+from components.language.identifiers import codes, numbers
+from components.language.normalise import fold
+from components.language.words import Word, words
+from components.turn import ClaimStatus, Passage
+
+_SUPPORTED = 0.75
+_PARTIAL = 0.5
+_DERIVED_CREDIT = 0.7
+_WINDOW = 3
+NEGATIONS = frozenset(
+    "не нет ни без нельзя невозможно никогда никто ничего not no never none without cannot can't don't doesn't".split()
+)
+
+
+def check(claim: str, passage: Passage) -> ClaimVerdict:
+    """A quotation is supported. Otherwise at least three quarters of the claim's content words must stand within
+    three neighbouring sentences under their heading, every number and code of the claim must be in the passage, every
+    name too, and both must be negated or neither.
+    """
+    if _flat(claim) in _flat(passage.text):
+        return ClaimVerdict("supported", 1.0, claim)
+    found = words(claim)
+    content = {word.stem for word in found if not word.stop and fold(word.text) not in NEGATIONS}
+    if not content:
+        return ClaimVerdict("unsupported", 0.0, "")
+    score, quote = _best_window(content, passage)
+    if not _facts_agree(claim, found, passage) or _negated(claim) != _negated(quote):
+        return ClaimVerdict("unsupported", min(score, _PARTIAL), quote)
+    return ClaimVerdict(_status(score), score, quote)
+
+
+def _status(score: float) -> ClaimStatus:
+    if score >= _SUPPORTED:
+        return "supported"
+    return "partially_supported" if score >= _PARTIAL else "unsupported"
+
+
+def _best_window(content: set[str], passage: Passage) -> tuple[float, str]:
+    analysis = analyse(passage)
+    kin = {stem: relatives(stem, analysis.prefixes) for stem in content}
+    best, quote = 0.0, ""
+    for size in range(1, _WINDOW + 1):
+        for first in range(max(0, len(analysis.sentences) - size + 1)):
+            window = analysis.sentences[first : first + size]
+            present = analysis.head.union(*(sentence.places for sentence in window))
+            score = sum(
+                1.0 if stem in present else _DERIVED_CREDIT if kin[stem] & present else 0.0 for stem in content
+            ) / len(content)
+            if score > best + 0.05 * (size > 1):
+                best, quote = score, passage.text[window[0].start : window[-1].end]
+    return best, quote
+
+
+def _facts_agree(claim: str, found: list[Word], passage: Passage) -> bool:
+    head = f"{passage.title}\n{passage.heading}\n"
+    whole = head + passage.text
+    if not set(codes(claim)) <= analyse(passage).codes or not set(numbers(claim)) <= _numbers(whole):
+        return False
+    known = analyse(passage).stems
+    names = {word.stem for word in found if word.start > 0 and word.text[0].isupper() and not word.stop}
+    return all(stem in known or relatives(stem, analyse(passage).prefixes) for stem in names)
+
+
+@lru_cache(maxsize=2_000)
+def _numbers(text: str) -> frozenset[str]:
+    return frozenset(numbers(text))
+
+
+def _negated(text: str) -> bool:
+    return any(fold(word) in NEGATIONS for word in text.split())
+
+
+def _flat(text: str) -> str:
+    return " ".join(fold(text).split())

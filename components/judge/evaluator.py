@@ -1,0 +1,48 @@
+"""Before anything is generated: is the evidence enough to answer?"""
+
+from dataclasses import replace
+
+from haystack import component
+
+from components.judge.protocol import Judge
+from components.turn import Gate, Turn, Verdict
+
+
+@component
+class RetrievalEvaluator:
+    """Sends a turn on to answering, back for more evidence, or to its refusal.
+
+    Adequacy is the relevance of the best passage; 0 when the question names codes and the kept passages hold none of
+    them, because an identifier is exact or it is another one. Another pass is worth it only from `worth_retrying` upwards,
+    while the budget lasts and the last pass brought something new: a hopeless question is refused at once.
+
+    :param judge: who says what is left uncovered.
+    :param threshold: least adequacy to answer: the relevance gate.
+    :param worth_retrying: least adequacy for another pass.
+    """
+
+    def __init__(self, judge: Judge, threshold: float = 0.55, worth_retrying: float = 0.3) -> None:
+        self.judge = judge
+        self.threshold = threshold
+        self.worth_retrying = worth_retrying
+
+    @component.output_types(enough=Turn, retry=Turn, refuse=Turn)
+    def run(self, turn: Turn) -> dict[str, Turn]:
+        """:returns: the turn under exactly one of `enough`, `retry`, `refuse`."""
+        evidence = turn.evidence
+        uncovered = self.judge.uncovered(turn.query, evidence.usable())
+        codes_lost = bool(turn.query.codes) and set(turn.query.codes) <= set(uncovered)
+        adequacy = 0.0 if codes_lost or not evidence.kept else evidence.relevance
+        gate = Gate("relevance", adequacy >= self.threshold, adequacy, self.threshold)
+        judged = replace(
+            turn,
+            evidence=replace(evidence, adequacy=adequacy, uncovered=uncovered),
+            verdict=Verdict(gates=(gate,)),
+        )
+        if gate.passed:
+            return {"enough": judged}
+        if self.worth_retrying <= adequacy and evidence.grew and turn.passes < turn.max_passes:
+            reasons = ("weak_evidence",)
+            return {"retry": replace(judged, verdict=replace(judged.verdict, route="retry", reasons=reasons))}
+        reasons = ("code_not_found",) if codes_lost else ("no_evidence",)
+        return {"refuse": replace(judged, verdict=replace(judged.verdict, route="human", reasons=reasons))}

@@ -1,0 +1,50 @@
+"""Passage by passage: is this evidence for the question?"""
+
+from dataclasses import replace
+
+from haystack import component
+
+from components.judge.protocol import Judge
+from components.turn import Passage, Turn
+
+
+@component
+class DocGrader:
+    """Grades the best passages YES or NO in one call of the judge and orders the YES ones.
+
+    All NO means no evidence. The best search hit is kept when others are, even if it was graded NO itself. When the
+    judge fails, every passage is kept and the turn is marked degraded: a broken grader must not hide a document.
+
+    :param judge: who grades.
+    :param depth: passages graded, best first.
+    :param threshold: least relevance for YES.
+    :param search_share: share of the search score, beside the judge's, in the order of the kept passages.
+    """
+
+    def __init__(self, judge: Judge, depth: int = 8, threshold: float = 0.2, search_share: float = 0.5) -> None:
+        self.judge = judge
+        self.depth = depth
+        self.threshold = threshold
+        self.search_share = search_share
+
+    @component.output_types(turn=Turn)
+    def run(self, turn: Turn) -> dict[str, Turn]:
+        """:returns: the turn with its evidence judged and graded."""
+        evidence = turn.evidence
+        new = [passage for passage in evidence.passages[: self.depth] if passage.chunk_id not in evidence.judged]
+        try:
+            judged = {**evidence.judged, **self.judge.relevance(turn.query, new)}
+        except Exception:
+            kept = tuple(passage.chunk_id for passage in evidence.passages[: self.depth])
+            degraded = tuple(dict.fromkeys((*turn.degraded, "grader")))
+            return {"turn": replace(turn, evidence=replace(evidence, kept=kept), degraded=degraded)}
+        yes = [passage for passage in evidence.passages if judged.get(passage.chunk_id, 0.0) >= self.threshold]
+        if yes and evidence.passages[0] not in yes:
+            yes.append(evidence.passages[0])
+        yes.sort(key=lambda passage: -self._order(passage, judged[passage.chunk_id]))
+        kept = tuple(passage.chunk_id for passage in yes)
+        relevance = max((judged[chunk_id] for chunk_id in kept), default=0.0)
+        return {"turn": replace(turn, evidence=replace(evidence, judged=judged, kept=kept, relevance=relevance))}
+
+    def _order(self, passage: Passage, relevance: float) -> float:
+        return self.search_share * passage.score + (1 - self.search_share) * relevance

@@ -1,0 +1,123 @@
+"""The deterministic judge: word coverage, names, numbers, codes, negation. No model, no network, always the same.
+
+What it can see: invented numbers, codes and names, questions whose words the knowledge base lacks. What it cannot: a
+false paraphrase made of the right words, or an answer given in entirely other words than the question.
+"""
+
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from math import exp
+
+from haystack import default_from_dict, default_to_dict
+
+from components.judge.analysis import analyse, relatives
+from components.judge.claims import check
+from components.judge.coverage import Coverage, Question, cover, prepare
+from components.judge.protocol import ClaimVerdict, SelfEvaluation
+from components.language.words import stems
+from components.turn import Answerability, Draft, Passage, Query
+
+# Logistic regression on the features of `Coverage`, fitted on the Russian and English XQuAD development questions with
+# the listed articles withheld (n = 1,038): is the answer in the knowledge base at all?
+WEIGHTS = {
+    "bias": -3.73,
+    "sentence": 2.41,
+    "sentence_soft": 2.75,
+    "passage": 1.99,
+    "passage_soft": 2.65,
+    "order": 2.55,
+    "names_missing": -2.2,
+}
+_STRICT_CODES = 3
+
+
+class LocalJudge:
+    """Judges by the features of `components/judge/coverage.py`.
+
+    :param weights: coefficients by feature name and `bias`; those left out keep their fitted value.
+    :param fully: share of the question's weight that an answer's sentences must cover to answer it fully.
+    :param partly: share below which an answer counts as none.
+    """
+
+    def __init__(self, weights: dict[str, float] | None = None, fully: float = 0.5, partly: float = 0.15) -> None:
+        if unknown := set(weights or {}) - set(WEIGHTS):
+            raise ValueError(f"no such features: {sorted(unknown)}; there are {', '.join(WEIGHTS)}")
+        self.weights = {**WEIGHTS, **(weights or {})}
+        self.fully = fully
+        self.partly = partly
+
+    def to_dict(self) -> dict[str, object]:
+        """For Haystack: the constructor's arguments."""
+        return default_to_dict(self, weights=self.weights, fully=self.fully, partly=self.partly)
+
+    @classmethod
+    def from_dict(cls, data: dict[str, object]) -> "LocalJudge":
+        """For Haystack: the judge that `to_dict` described."""
+        return default_from_dict(cls, data)
+
+    def relevance(self, query: Query, passages: Sequence[Passage]) -> Mapping[str, float]:
+        """The probability, by chunk id, that each passage answers the question; 0 where none of its codes occurs."""
+        question = prepare(query)
+        return {passage.chunk_id: self._probability(question, passage) for passage in passages}
+
+    def uncovered(self, query: Query, passages: Sequence[Passage]) -> tuple[str, ...]:
+        """Codes, then stems of the question that none of the passages holds, weightiest first.
+
+        More than three codes are a pasted log, of which no document holds every one; they are left out.
+        """
+        analyses = [analyse(passage) for passage in passages]
+        codes = query.codes if len(query.codes) <= _STRICT_CODES else ()
+        lost = [code for code in codes if not any(code in analysis.codes for analysis in analyses)]
+        absent = [
+            stem
+            for stem in query.weights
+            if not any(stem in analysis.stems or relatives(stem, analysis.prefixes) for analysis in analyses)
+        ]
+        return (*lost, *sorted(absent, key=lambda stem: -query.weights[stem]))
+
+    def check(self, claim: str, passage: Passage) -> ClaimVerdict:
+        """Whether the passage supports the claim; see `components/judge/claims.py`."""
+        return check(claim, passage)
+
+    def evaluate(self, query: Query, draft: Draft, relevance: float) -> SelfEvaluation:
+        """Quality = half relevance, 30% supported claims, 20% coverage of the question by what is quoted."""
+        question = prepare(query)
+        quoted = _quoted(draft)
+        covered = sum(weight for stem, weight in question.weights.items() if stem in quoted)
+        supported = draft.factuality / 100
+        quality = round(100 * (0.5 * relevance + 0.3 * supported + 0.2 * min(1.0, covered / self.fully)))
+        missing = tuple(code for code in query.codes[:_STRICT_CODES] if code.lower() not in quoted)
+        return SelfEvaluation(max(1, min(100, quality)), self._answerability(covered), relevance * supported, missing)
+
+    def _answerability(self, covered: float) -> Answerability:
+        if covered >= self.fully:
+            return "fully"
+        return "partially" if covered >= self.partly else "cannot"
+
+    def _probability(self, question: Question, passage: Passage) -> float:
+        analysis = analyse(passage)
+        if question.codes and not question.codes & analysis.codes:
+            return 0.0
+        features: Coverage = cover(question, analysis)
+        weights = self.weights
+        total = (
+            weights["bias"]
+            + weights["sentence"] * features.sentence
+            + weights["sentence_soft"] * features.sentence_soft
+            + weights["passage"] * features.passage
+            + weights["passage_soft"] * features.passage_soft
+            + weights["order"] * features.order
+            + weights["names_missing"] * features.names_missing
+        )
+        return 1 / (1 + exp(-total))
+
+
+def _quoted(draft: Draft) -> frozenset[str]:
+    """The stems a reader of the draft sees or stands under: its claims and the headings of what it cites."""
+    heads = [analyse(citation.passage).head for citation in draft.citations]
+    return frozenset().union(*heads, *(_stems(claim.text) for claim in draft.claims))
+
+
+@lru_cache(maxsize=1_000)
+def _stems(text: str) -> frozenset[str]:
+    return frozenset(stems(text))

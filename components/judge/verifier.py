@@ -1,0 +1,70 @@
+"""After answering: does each claim follow from the passages it cites?"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+
+from haystack import component
+
+from components.judge.protocol import ClaimVerdict, Judge
+from components.turn import Citation, Claim, Draft, Turn
+
+_RANK = {"supported": 2, "partially_supported": 1, "unsupported": 0}
+
+
+@component
+class FactVerifier:
+    """Checks the claims of a draft and drops those that nothing supports, before anybody sees them.
+
+    Factuality is the percentage of supported claims among all that were drafted, the dropped ones included. A claim
+    without a citation that resolves is unsupported. Claims beyond `max_claims` are dropped unchecked.
+
+    :param judge: who checks.
+    :param max_claims: most claims checked.
+    """
+
+    def __init__(self, judge: Judge, max_claims: int = 10) -> None:
+        self.judge = judge
+        self.max_claims = max_claims
+
+    @component.output_types(turn=Turn)
+    def run(self, turn: Turn) -> dict[str, Turn]:
+        """:returns: the turn with its draft checked and repaired."""
+        return {"turn": replace(turn, draft=self._checked(turn.draft) if turn.draft else None)}
+
+    def _checked(self, draft: Draft) -> Draft:
+        if not draft.claims:
+            return replace(draft, factuality=100.0, factuality_status="no_claims")
+        citations = {citation.index: citation for citation in draft.citations}
+        try:
+            checked = [self._verdict(claim, citations) for claim in draft.claims[: self.max_claims]]
+        except Exception:
+            return replace(draft, factuality=0.0, factuality_status="failed")
+        supported = tuple(claim for claim in checked if claim.status == "supported")
+        kept = {claim.text for claim in supported}
+        used = {index for claim in supported for index in claim.citations}
+        return replace(
+            draft,
+            text=without([claim for claim in draft.claims if claim.text not in kept], draft.text),
+            claims=supported,
+            citations=tuple(citation for citation in draft.citations if citation.index in used),
+            factuality=round(100 * len(supported) / len(draft.claims), 1),
+            factuality_status="checked",
+        )
+
+    def _verdict(self, claim: Claim, citations: dict[int, Citation]) -> Claim:
+        best = ClaimVerdict("unsupported", 0.0, "")
+        for index in claim.citations:
+            if index in citations:
+                verdict = self.judge.check(claim.text, citations[index].passage)
+                if (_RANK[verdict.status], verdict.score) > (_RANK[best.status], best.score):
+                    best = verdict
+        return replace(claim, status=best.status, quote=best.quote)
+
+
+def without(claims: Sequence[Claim], text: str) -> str:
+    """The text less these claims and the marks [N] and list bullets that belong to them."""
+    for claim in claims:
+        marked = rf"{re.escape(claim.text)}(?: ?\[\d+\])*"
+        text = re.sub(rf"^(?:[-*•]|\d+[.)])? ?{marked}\n?|{marked} ?", "", text, count=1, flags=re.MULTILINE)
+    return text.strip()

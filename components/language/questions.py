@@ -1,0 +1,61 @@
+"""What kind of answer a question asks for, told by its words. Russian and English."""
+
+import re
+from typing import Literal
+
+from components.language.normalise import fold
+
+Asked = Literal["date", "number", "name", "steps", "other"]
+
+_KINDS: tuple[tuple[Asked, re.Pattern[str]], ...] = (
+    (
+        "date",
+        re.compile(
+            r"\b(?:когда|в каком году|в каких годах|какого числа|в каком веке|в какой день|дата|when|"
+            r"(?:what|which) (?:year|date|day|century))\b"
+        ),
+    ),
+    (
+        "number",
+        re.compile(
+            r"\b(?:сколько|скольк\w+|какое количество|какой процент|как(?:ов|ова|ая|ой) "
+            r"(?:цена|стоимость|размер|длина|высота|ширина|вес|площадь|срок|доля|численность|сумма)|"
+            r"how (?:many|much|long|far|old|often)|what (?:percent\w*|number|price|size))\b"
+        ),
+    ),
+    ("name", re.compile(r"\b(?:кто|кого|кому|кем|чей|чья|чье|чьи|где|куда|откуда|who|whom|whose|where)\b")),
+    (
+        "steps",
+        re.compile(
+            r"\b(?:как|каким образом|что (?:мне )?(?:делать|сделать|нужно|предпринять)|инструкци\w+|порядок|"
+            r"how (?:to|do|can|should)|what (?:should|do|can) i do|steps?|instructions?|fix|исправить|устранить)\b"
+        ),
+    ),
+)
+_HOLDS: dict[Asked, re.Pattern[str]] = {
+    "date": re.compile(
+        r"\b(?:1\d{3}|20\d\d)\b|\d{1,2}[:.]\d\d|\b(?:век|столети|год|январ|феврал|март|апрел|ма[йя]|июн|июл|август|"
+        r"сентябр|октябр|ноябр|декабр|centur|january|february|march|april|may|june|july|august|september|october|"
+        r"november|december|дн(?:я|ей)|день|час|недел|месяц|day|hour|week|month|year)",
+    ),
+    "number": re.compile(
+        r"\d|\b(?:один|одна|одно|два|две|дв(?:ух|ум)|три|трех|четыр|пят|шест|сем[ьи]|восем|восьм|девят|десят|"
+        r"двенадцат|двадцат|тридцат|сорок|сто|тысяч|миллион|миллиард|полов|трет|one|two|three|four|five|six|seven|"
+        r"eight|nine|ten|twelve|twenty|hundred|thousand|million|billion|half|dozen)"
+    ),
+}
+_NAME = re.compile(r"(?<!^)\b[A-ZА-ЯЁ][\w-]+")
+
+
+def asked(question: str) -> Asked:
+    """The kind of answer that `question` asks for; the more specific kind first."""
+    folded = fold(question)
+    return next((kind for kind, pattern in _KINDS if pattern.search(folded)), "other")
+
+
+def holds(kind: Asked, text: str) -> bool:
+    """Whether `text` holds something of that kind; always true of kinds that have no outward form."""
+    if kind == "name":
+        return bool(_NAME.search(text))
+    pattern = _HOLDS.get(kind)
+    return pattern is None or bool(pattern.search(fold(text)))

@@ -1,0 +1,109 @@
+"""Searching the tenant's passages."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from haystack import component
+
+from components.language.encoder import VECTORS, encode_query
+from components.retrieve.passages import from_payload
+from components.turn import Evidence, Filters, Passage, Turn
+from tenants.index import open_collection
+from tenants.index.protocol import Collection, Conditions, Hit
+
+_VARIANT_CREDIT = 0.9
+
+
+@component
+class TenantRetriever:
+    """Finds passages of the tenant in context for every query of the turn and adds them to its evidence.
+
+    Each vector's hits are scaled by that vector's best hit and added up with `weights`; a passage found by several
+    queries keeps its best score. The parts of the score stay visible in `Passage.scores`.
+
+    :param weights: share of each sparse vector (`text-sparse`, `grams`, `headings`) in the fused score.
+    :param candidates: hits taken from each vector and query.
+    :param top_k: passages a pass adds at most.
+    """
+
+    def __init__(self, weights: dict[str, float] | None = None, candidates: int = 60, top_k: int = 20) -> None:
+        self.weights = weights or {"text-sparse": 0.5, "grams": 0.2, "headings": 0.3}
+        self.candidates = candidates
+        self.top_k = top_k
+        if unknown := set(self.weights) - set(VECTORS):
+            raise ValueError(f"no such vectors: {sorted(unknown)}; there are {', '.join(VECTORS)}")
+
+    @component.output_types(turn=Turn)
+    def run(self, turn: Turn) -> dict[str, Turn]:
+        """:returns: the turn with its evidence grown."""
+        conditions = to_conditions(turn.filters)
+        collection = open_collection()
+        found: dict[str, Passage] = {}
+        searches = (turn.query.search, *turn.query.variants) if turn.passes <= 1 else turn.query.variants
+        for text in searches:
+            credit = 1.0 if text == turn.query.search else _VARIANT_CREDIT
+            for passage in self._search(collection, text, conditions, credit):
+                known = found.get(passage.chunk_id)
+                if known is None or passage.score > known.score:
+                    found[passage.chunk_id] = passage
+        ranked = sorted(found.values(), key=lambda passage: -passage.score)[: self.top_k]
+        return {"turn": replace(turn, evidence=grown(turn, ranked))}
+
+    def _search(self, collection: Collection, text: str, conditions: Conditions | None, credit: float) -> list[Passage]:
+        queries = {name: weights for name, weights in encode_query(text).items() if name in self.weights and weights}
+        if not queries:
+            return []
+        hits = collection.search(queries, limit=self.candidates, conditions=conditions)
+        parts = _scaled(hits)
+        fused = {
+            point: credit * sum(self.weights[name] * score for name, score in scores.items())
+            for point, scores in parts.items()
+        }
+        payloads = {hit.id: hit.payload for found in hits.values() for hit in found}
+        best = sorted(fused, key=lambda point: -fused[point])[: self.top_k]
+        return [from_payload(payloads[point], fused[point], parts[point]) for point in best]
+
+
+def _scaled(hits: Mapping[str, list[Hit]]) -> dict[str, dict[str, float]]:
+    """Scores by point and vector, each vector's best hit being 1."""
+    parts: dict[str, dict[str, float]] = {}
+    for name, found in hits.items():
+        top = found[0].score if found else 0.0
+        for hit in found:
+            if top > 0:
+                parts.setdefault(hit.id, {})[name] = hit.score / top
+    return parts
+
+
+def grown(turn: Turn, found: list[Passage]) -> Evidence:
+    """The turn's evidence with new passages behind the known ones, nothing lost, best score kept."""
+    known = {passage.chunk_id: passage for passage in turn.evidence.passages}
+    new = [passage for passage in found if passage.chunk_id not in known]
+    better = {
+        passage.chunk_id: passage
+        for passage in found
+        if passage.chunk_id in known and passage.score > _search_score(known[passage.chunk_id])
+    }
+    passages = [better.get(chunk_id, passage) for chunk_id, passage in known.items()] + new
+    passages.sort(key=lambda passage: -passage.score)
+    return replace(turn.evidence, passages=tuple(passages), grew=bool(new))
+
+
+def _search_score(passage: Passage) -> float:
+    """What the search gave, before trust was added."""
+    return passage.scores.get("search", passage.score)
+
+
+def to_conditions(filters: Filters) -> Conditions | None:
+    """The turn's filters as conditions on stored metadata; None when nothing is filtered."""
+    fields = {
+        "meta.project_key": filters.project_keys,
+        "meta.tags": filters.tags,
+        "meta.source_type": filters.source_types,
+        "meta.evidence_tier": filters.evidence_tiers,
+        "meta.doc_id": filters.doc_ids,
+    }
+    any_of = {path: values for path, values in fields.items() if values is not None}
+    dated = filters.date_from is not None or filters.date_to is not None
+    between = {"meta.updated_at": (filters.date_from, filters.date_to)} if dated else {}
+    return Conditions(any_of, between) if any_of or between else None

@@ -1,0 +1,101 @@
+"""What to search: the question as it was meant, and on a retry new queries from what is still open."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from math import log
+
+from haystack import component
+
+from components.judge.analysis import relatives
+from components.language.identifiers import codes
+from components.language.normalise import clean
+from components.language.recovery import Recovered, recover, vocabulary_of
+from components.language.words import stems, words
+from components.turn import Query, Turn
+from tenants import lexicon
+from tenants.lexicon import Lexicon
+
+
+@component
+class QueryRewriter:
+    """Puts the search queries of the next pass into the turn, or says that there is nothing new to ask.
+
+    First pass: the question itself, repaired when its words are strange to the knowledge base (wrong keyboard layout,
+    Latin letters, typing errors); the words as typed are searched beside the repair. Later passes: up to
+    `max_queries` new ones, never a repeat. Codes, amounts and names are never changed.
+
+    :param recovery: whether to repair questions.
+    :param max_queries: most new queries a pass.
+    """
+
+    def __init__(self, recovery: bool = True, max_queries: int = 3) -> None:
+        self.recovery = recovery
+        self.max_queries = max_queries
+
+    @component.output_types(search=Turn, exhausted=Turn)
+    def run(self, turn: Turn) -> dict[str, Turn]:
+        """:returns: `search` with queries to search, or `exhausted` when every query has been tried."""
+        query = self._first(turn) if turn.passes == 0 else self._next(turn)
+        if query is None:
+            return {"exhausted": turn}
+        return {"search": replace(turn, query=query, passes=turn.passes + 1)}
+
+    def _first(self, turn: Turn) -> Query:
+        known = lexicon.current()
+        typed = clean(turn.question).strip()
+        meant = recover(typed, vocabulary_of(known.words, known.stems)) if self.recovery else None
+        search = meant.text if meant else typed
+        variants = _distinct((typed, *meant.others), but={search})[: self.max_queries] if meant else ()
+        found = stems(search)
+        return Query(
+            search=search,
+            variants=variants,
+            recovery=meant.kind if meant else "none",
+            weights={stem: rarity(known, stem) for stem in found},
+            doubtful=_doubtful(meant, typed, found),
+            codes=codes(search),
+            tried=(search, *variants),
+        )
+
+    def _next(self, turn: Turn) -> Query | None:
+        query = turn.query
+        candidates = _expansions(query, turn.evidence.uncovered, lexicon.current())
+        variants = _distinct(candidates, but=set(query.tried))[: self.max_queries]
+        return replace(query, variants=variants, tried=query.tried + variants) if variants else None
+
+
+def rarity(known: Lexicon, stem: str) -> float:
+    """Inverse document frequency of a stem over the tenant's chunks, the BM25 form, above 0."""
+    holding = known.stems.get(stem, 0)
+    return log(1 + (known.chunks - holding + 0.5) / (holding + 0.5))
+
+
+def _doubtful(meant: Recovered | None, typed: str, found: Iterable[str]) -> frozenset[str]:
+    # Only a corrected word is a guess; a repaired layout or alphabet spells the very keys that were pressed.
+    if meant is None or meant.kind != "typo":
+        return frozenset()
+    return frozenset(found) - frozenset(stems(typed))
+
+
+def _expansions(query: Query, uncovered: Iterable[str], known: Lexicon) -> list[str]:
+    """The question with relatives of its open words, then its weightiest words alone."""
+    by_prefix: dict[str, tuple[str, ...]] = {}
+    openings = {stem[:5]: stem for stem in uncovered if len(stem) >= 5}
+    if openings:
+        for stem in known.stems:
+            if stem[:5] in openings:
+                by_prefix[stem[:5]] = (*by_prefix.get(stem[:5], ()), stem)
+    kin = [other for stem in openings.values() for other in sorted(relatives(stem, by_prefix)) if other != stem]
+    candidates = [f"{query.search} {' '.join(kin)}"] if kin else []
+    heavy = _heaviest(query.weights)
+    spoken = [word.text for word in words(query.search) if word.stem in heavy]
+    return [*candidates, " ".join(spoken)] if spoken else candidates
+
+
+def _heaviest(weights: Mapping[str, float]) -> frozenset[str]:
+    ranked = sorted(weights, key=lambda stem: -weights[stem])
+    return frozenset(ranked[: (len(ranked) + 1) // 2])
+
+
+def _distinct(texts: Iterable[str], *, but: set[str]) -> tuple[str, ...]:
+    return tuple(text for text in dict.fromkeys(texts) if text not in but)
