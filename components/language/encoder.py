@@ -10,7 +10,7 @@ from functools import lru_cache
 from zlib import crc32
 
 from components.language.normalise import fold
-from components.language.words import one_script, stems, words
+from components.language.words import one_script, stems, word_counts
 
 VECTORS = ("text-sparse", "grams", "headings")
 """Names of the vectors: content stems, character 3- and 4-grams of words, stems of title and heading path."""
@@ -46,7 +46,9 @@ def encode_query(text: str) -> dict[str, dict[int, float]]:
 
 def _saturated(counts: Mapping[int, int], vector: str) -> dict[int, float]:
     length_norm = K1 * (1 - B + B * sum(counts.values()) / _AVERAGE_LENGTH[vector])
-    return {dimension: round(n * (K1 + 1) / (n + length_norm), 5) for dimension, n in counts.items()}
+    # Hundreds of dimensions share a handful of counts, and rounding each one takes longer than finding them.
+    weights = {n: round(n * (K1 + 1) / (n + length_norm), 5) for n in set(counts.values())}
+    return {dimension: weights[n] for dimension, n in counts.items()}
 
 
 def _stem_dimensions(found: Iterable[str]) -> list[int]:
@@ -59,11 +61,12 @@ def dimension(term: str) -> int:
     return crc32(term.encode())
 
 
-def _gram_counts(text: str) -> Counter[int]:
-    counts: Counter[int] = Counter()
-    for word in words(text):
-        if not word.stop:
-            counts.update(_grams(word.text))
+def _gram_counts(text: str) -> dict[int, int]:
+    counts: dict[int, int] = {}
+    known = counts.get
+    for word, times in word_counts(text).items():
+        for gram in _grams(word):
+            counts[gram] = known(gram, 0) + times
     return counts
 
 

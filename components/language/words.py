@@ -1,6 +1,7 @@
 """Words and their stems. Stemming is Snowball (Porter 2001): Russian for Cyrillic words, English for Latin ones."""
 
 import re
+from collections import Counter
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -86,3 +87,8 @@ def stems(text: str) -> list[str]:
     """The content stems of `text` in order, function words left out."""
     found = (analyse(word) for word in _WORD.findall(text))
     return [stem for stem, stop in found if not stop]
+
+
+def word_counts(text: str) -> Counter[str]:
+    """How often each content word of `text` stands there as written."""
+    return Counter(word for word in _WORD.findall(text) if not analyse(word)[1])
