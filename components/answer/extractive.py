@@ -56,7 +56,7 @@ class ExtractiveAnswerer:
         scored = self._scored(turn, question, kind, by_passage.values())
         if not scored:
             return {"turn": replace(turn, draft=Draft("", (), ()))}
-        chosen = self._chosen(scored, kind)
+        chosen = self._chosen(scored)
         whole = _with_context(chosen, by_passage, kind, self.max_steps)
         allowed = [unit for unit in whole if not _other_code(unit, question)]
         return {"turn": replace(turn, draft=cite(allowed))}
@@ -79,7 +79,7 @@ class ExtractiveAnswerer:
                 found.append(_Scored(unit, score))
         return sorted(found, key=lambda scored: -scored.score)
 
-    def _chosen(self, scored: Sequence[_Scored], kind: Asked) -> list[Unit]:
+    def _chosen(self, scored: Sequence[_Scored]) -> list[Unit]:
         least = scored[0].score - self.margin
         return [one.unit for one in scored[: self.max_sentences] if one.score >= least]
 

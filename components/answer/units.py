@@ -16,7 +16,7 @@ _FENCE = re.compile(r"(?:```|~~~)")
 _RULE_ROW = re.compile(r"\|[\s:|-]*\Z")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Unit:
     """One sentence of a passage. `kind` says how it is written; `lead` introduces what follows and ends in a colon."""
 

@@ -1,0 +1,1 @@
+"""Where the turn goes, and what the visitor is told."""

@@ -13,8 +13,8 @@ class RetrievalEvaluator:
     """Sends a turn on to answering, back for more evidence, or to its refusal.
 
     Adequacy is the relevance of the best passage; 0 when the question names codes and the kept passages hold none of
-    them, because an identifier is exact or it is another one. Another pass is worth it only from `worth_retrying` upwards,
-    while the budget lasts and the last pass brought something new: a hopeless question is refused at once.
+    them, because an identifier is exact or it is another one. Another pass is worth it only from `worth_retrying`
+    upwards, while the budget lasts and the last pass brought something new: a hopeless question is refused at once.
 
     :param judge: who says what is left uncovered.
     :param threshold: least adequacy to answer: the relevance gate.

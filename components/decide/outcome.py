@@ -1,0 +1,102 @@
+"""Exactly one outcome for every turn, and its words in the visitor's language."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from haystack import component
+
+from components.language.texts import text
+from components.turn import Draft, Outcome, Reason, Reply, Turn
+from tenants import policy
+from tenants.policy import Policy
+
+
+@component
+class OutcomeComposer:
+    """Decides the outcome that earlier steps left open and writes the reply.
+
+    An outcome set by the guard or the intent classifier stands. Without a draft the turn is refused, or asks back when
+    the question is short and the evidence came near. With one, the verdict's route and gates decide; see the table of
+    outcomes in the contract.
+
+    :param clarify_from: least adequacy to ask back instead of refusing.
+    :param clarify_words: most content words of a question that is asked back.
+    :param options: most topics offered when asking back.
+    """
+
+    def __init__(self, clarify_from: float = 0.35, clarify_words: int = 2, options: int = 3) -> None:
+        self.clarify_from = clarify_from
+        self.clarify_words = clarify_words
+        self.options = options
+
+    @component.output_types(turn=Turn)
+    def run(self, turn: Turn) -> dict[str, Turn]:
+        """:returns: the turn with `outcome`, `reason` and `reply`."""
+        rules = policy.current()
+        outcome, reason = (turn.outcome, turn.reason) if turn.outcome else self._decide(turn, rules)
+        decided = replace(turn, outcome=outcome, reason=reason)
+        return {"turn": replace(decided, reply=self._reply(decided, rules))}
+
+    def _decide(self, turn: Turn, rules: Policy) -> tuple[Outcome, Reason | None]:
+        draft = turn.best or turn.draft
+        if draft is None:
+            return ("clarify", None) if self._near(turn) else ("refused", "no_relevant_context")
+        if not draft.claims:
+            return "refused", "unverified_answer"
+        if draft.factuality_status == "failed":
+            return "human_followup", "budget_exhausted"
+        if draft.answerability == "cannot":
+            return "cannot_answer", "insufficient_context"
+        if turn.verdict.route != "auto":
+            return ("human_followup", "low_confidence") if rules.low_confidence_to_human else ("low_confidence", None)
+        return ("partially_answered", None) if draft.missing else ("answered", None)
+
+    def _near(self, turn: Turn) -> bool:
+        topics = self._topics(turn)
+        return (
+            turn.evidence.adequacy >= self.clarify_from
+            and len(turn.query.weights) <= self.clarify_words
+            and len(topics) > 1
+        )
+
+    def _topics(self, turn: Turn) -> tuple[str, ...]:
+        headings = (passage.heading.split(" › ")[-1] or passage.title for passage in turn.evidence.usable())
+        return tuple(dict.fromkeys(filter(None, headings)))[: self.options]
+
+    def _reply(self, turn: Turn, rules: Policy) -> Reply:
+        draft = turn.best or turn.draft
+        if turn.outcome in ("answered", "partially_answered", "low_confidence") and draft:
+            return replace(turn.reply, text=draft.text, notice=_notice(turn, draft))
+        if turn.outcome == "clarify":
+            options = self._topics(turn)
+            return Reply(text("outcomes.clarify.options", turn.locale), clarification=options)
+        return Reply(_fixed_text(turn), handoff=_handoff(turn, rules))
+
+
+def _notice(turn: Turn, draft: Draft) -> str | None:
+    if turn.outcome == "low_confidence":
+        return text("outcomes.notice.low_confidence", turn.locale)
+    if turn.outcome == "partially_answered":
+        topics = ", ".join(draft.missing)
+        return text("outcomes.partially_answered.missing", turn.locale, topics=topics)
+    return None
+
+
+def _fixed_text(turn: Turn) -> str:
+    """The most specific text there is: by lost code, by risk, by small talk, by reason, by outcome."""
+    lost = [code for code in turn.query.codes if code in turn.evidence.uncovered]
+    if turn.outcome == "refused" and lost:
+        return text("outcomes.refused.unknown_code", turn.locale, code=", ".join(lost))
+    if turn.outcome == "high_stakes" and turn.risk != "none":
+        return text(f"outcomes.high_stakes.{turn.risk}", turn.locale)
+    if turn.intent == "chitchat" and turn.outcome == "irrelevant":
+        return text("outcomes.irrelevant.chitchat", turn.locale)
+    return text(f"outcomes.{turn.outcome}.{turn.reason or 'default'}", turn.locale)
+
+
+def _handoff(turn: Turn, rules: Policy) -> Mapping[str, str] | None:
+    """What the visitor may be offered on the way to a person: only what the tenant has approved."""
+    if turn.outcome not in ("high_stakes", "human_followup"):
+        return None
+    offer = rules.approved_offers.get(turn.risk, "")
+    return {"channel": rules.handoff_channel, "offer": offer}

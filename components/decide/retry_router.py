@@ -1,0 +1,55 @@
+"""After checking: show it, try again, or give it to a person."""
+
+from dataclasses import replace
+
+from haystack import component
+
+from components.turn import Draft, Gate, Turn, Verdict
+
+
+@component
+class RetryRouter:
+    """Decides by facts first, then by the two gates, then by what is left of the budget.
+
+    `auto` needs every shown claim supported, `quality` and `relevance` at their thresholds. Otherwise another pass,
+    when the budget allows one and the last pass found something new; else `human` with the reasons. The draft that goes
+    on is the best of all passes, not the last.
+
+    :param quality_threshold: least quality, 1..100.
+    :param relevance_threshold: least relevance of the evidence, 0..1, measured apart from quality.
+    :param factuality_threshold: least percentage of drafted claims that were supported.
+    """
+
+    def __init__(
+        self,
+        quality_threshold: int = 80,
+        relevance_threshold: float = 0.8,
+        factuality_threshold: float = 80.0,
+    ) -> None:
+        self.quality_threshold = quality_threshold
+        self.relevance_threshold = relevance_threshold
+        self.factuality_threshold = factuality_threshold
+
+    @component.output_types(done=Turn, retry=Turn)
+    def run(self, turn: Turn) -> dict[str, Turn]:
+        """:returns: the turn under exactly one of `done`, `retry`."""
+        draft = turn.best or turn.draft or Draft("", (), ())
+        gates = self._gates(draft)
+        failed = tuple(gate.name for gate in gates if not gate.passed)
+        judged = replace(turn, draft=draft, best=draft)
+        if not failed:
+            return {"done": replace(judged, verdict=Verdict("auto", (), gates))}
+        if turn.passes < turn.max_passes and turn.evidence.grew:
+            return {"retry": replace(judged, verdict=Verdict("retry", failed, gates))}
+        spent = ("budget_exhausted",) if turn.passes >= turn.max_passes else ()
+        return {"done": replace(judged, verdict=Verdict("human", (*failed, *spent), gates))}
+
+    def _gates(self, draft: Draft) -> tuple[Gate, ...]:
+        checked = draft.factuality_status == "checked" and bool(draft.claims)
+        cited = checked and all(claim.status == "supported" and claim.citations for claim in draft.claims)
+        facts = draft.factuality if cited else 0.0
+        return (
+            Gate("factuality", facts >= self.factuality_threshold, facts, self.factuality_threshold),
+            Gate("quality", draft.quality >= self.quality_threshold, draft.quality, self.quality_threshold),
+            Gate("relevance", draft.relevance >= self.relevance_threshold, draft.relevance, self.relevance_threshold),
+        )

@@ -1,0 +1,80 @@
+"""The ask pipeline, loaded from its YAML and run for one turn."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from pathlib import Path
+from time import perf_counter
+
+from haystack import Pipeline, tracing
+from haystack.tracing import Span, Tracer
+from haystack.tracing.tracer import NullSpan
+
+from components.turn import Turn
+
+YAML = Path(__file__).with_name("ask.yaml")
+_FIRST, _LAST = "guard", "outcome"
+_STEPS: ContextVar[dict[str, float] | None] = ContextVar("opora_steps", default=None)
+
+
+class AskEngine:
+    """Runs turns through the pipeline. Thread-safe once warm: components keep no state between turns.
+
+    Call `run` inside a tenant's context.
+
+    :param yaml: the pipeline file; unknown components and modules outside `components` are refused on loading.
+    """
+
+    def __init__(self, yaml: Path = YAML) -> None:
+        self.pipeline = Pipeline.loads(yaml.read_text(encoding="utf-8"), allowed_modules=["components", "haystack"])
+        tracing.enable_tracing(StepTimer())
+
+    def warm_up(self) -> None:
+        """Load what the first question needs."""
+        self.pipeline.warm_up()
+
+    def run(self, turn: Turn) -> tuple[Turn, Mapping[str, float]]:
+        """The finished turn and the milliseconds of each step, in order; a step's later passes are `name #2`."""
+        steps: dict[str, float] = {}
+        token = _STEPS.set(steps)
+        try:
+            result = self.pipeline.run({_FIRST: {"turn": turn}}, include_outputs_from=None)
+        finally:
+            _STEPS.reset(token)
+        finished: Turn = result[_LAST]["turn"] if _LAST in result else turn
+        return finished, steps
+
+    def close(self) -> None:
+        """Nothing is held that outlives the process."""
+
+
+class StepTimer(Tracer):
+    """Times components for the turn that runs in this context; records no content."""
+
+    def __init__(self) -> None:
+        self._span = NullSpan()
+
+    @contextmanager
+    def trace(
+        self, operation_name: str, tags: dict[str, object] | None = None, parent_span: Span | None = None
+    ) -> Iterator[Span]:
+        """Add the block's duration to the turn's steps when the block is a component's run."""
+        steps = _STEPS.get()
+        name = str((tags or {}).get("haystack.component.name", ""))
+        if steps is None or not name:
+            yield self._span
+            return
+        started = perf_counter()
+        try:
+            yield self._span
+        finally:
+            steps[_numbered(name, steps)] = (perf_counter() - started) * 1_000
+
+    def current_span(self) -> Span | None:
+        """No span is kept open."""
+        return None
+
+
+def _numbered(name: str, steps: Mapping[str, float]) -> str:
+    visits = sum(1 for step in steps if step == name or step.startswith(f"{name} #"))
+    return name if not visits else f"{name} #{visits + 1}"
