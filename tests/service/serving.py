@@ -1,0 +1,100 @@
+"""A service process to test against, what it is given, and the form its problems must have."""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+from pathlib import Path
+from threading import Event, Thread
+
+import httpx
+
+from tenants.context import SCOPES
+
+ROOT = Path(__file__).parents[2]
+RSA_KID = "provider-1"
+ALL_SCOPES = tuple(sorted(SCOPES))
+CROWD = tuple(f"crowd-{number}" for number in range(6))
+TENANTS = {"acme": "ru", "empty": "ru", "globex": "en", "hurried": "en", **dict.fromkeys(CROWD, "ru")}
+
+ARTICLES = [
+    {
+        "doc_id": "errors.md",
+        "title": "Коды ошибок стиральной машины",
+        "text": "## E10\n\nКод E10 означает, что вода не поступает в машину. Откройте кран подачи воды.\n\n"
+        "## E20\n\nКод E20 означает, что вода не сливается. Очистите фильтр сливного насоса и проверьте шланг.\n",
+        "tags": ["errors"],
+    },
+    {
+        "doc_id": "returns.md",
+        "title": "Возврат товара",
+        "text": "Товар надлежащего качества можно вернуть в течение 14 дней после покупки. Сохраните чек.\n",
+        "tags": ["returns"],
+    },
+]
+
+
+class Server:
+    """A service process of its own. `log` grows while it runs."""
+
+    def __init__(self, environment: dict[str, str]) -> None:
+        self.port = _free_port()
+        self.url = f"http://127.0.0.1:{self.port}"
+        self.log: list[str] = []
+        self._up = Event()
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", "import app; app.serve()"],
+            cwd=ROOT,
+            env={**os.environ, **environment, "OPORA_PORT": str(self.port)},
+            stderr=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            encoding="utf-8",
+        )
+        self._reader = Thread(target=self._read, daemon=True)
+        self._reader.start()
+
+    def wait_until_up(self) -> None:
+        assert self._up.wait(timeout=90), "".join(self.log)
+        assert self.process.poll() is None, "".join(self.log)
+
+    def stop(self) -> int:
+        """Ask the process to leave and return its exit code."""
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGTERM)
+        code = self.process.wait(timeout=60)
+        self._reader.join(timeout=10)
+        if self.process.stderr:
+            self.process.stderr.close()
+        return code
+
+    def _read(self) -> None:
+        assert self.process.stderr
+        for line in self.process.stderr:
+            self.log.append(line)
+            if "Uvicorn running" in line:
+                self._up.set()
+        self._up.set()
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def problem(response: httpx.Response, status: int, code: str) -> dict[str, object]:
+    """The problem object, after checking that it is one."""
+    assert response.status_code == status, response.text
+    assert response.headers["content-type"] == "application/problem+json"
+    body: dict[str, object] = response.json()
+    assert set(body) >= {"type", "title", "status", "code", "detail", "retryable", "request_id", "turn_id"}
+    assert body["code"] == code
+    assert body["status"] == status
+    assert body["title"]
+    assert body["detail"]
+    assert body["request_id"] == response.headers["x-request-id"]
+    for word in ("Traceback", ".py", "Error", "pydantic", "hayhooks", "haystack"):
+        assert word not in response.text
+    return body

@@ -1,0 +1,94 @@
+"""What comes back over HTTP: the whole `turn.v1` object, whatever the outcome."""
+
+from collections.abc import Callable
+
+import httpx
+import pytest
+
+from pipelines.ask.contract import TurnAnswer
+from settings import Settings
+from tenants import handoffs
+from tenants.context import Tenant, acting_as
+
+
+def ask(client: httpx.Client, question: str, **fields: object) -> TurnAnswer:
+    response = client.post("/ask/run", json={"question": question, **fields})
+    assert response.status_code == 200, response.text
+    assert response.headers["content-type"] == "application/json"
+    answer = TurnAnswer.model_validate_json(response.content)
+    assert set(response.json()) == {
+        field.serialization_alias or name for name, field in TurnAnswer.model_fields.items()
+    }
+    return answer
+
+
+def test_an_answer_with_its_citation(acme: httpx.Client) -> None:
+    answer = ask(acme, "Что означает код E20?", session_id="s-1")
+    assert answer.outcome == "answered"
+    assert answer.citations[0].doc_id == "errors.md"
+    assert "[1]" in answer.answer.text
+    assert answer.session_id == "s-1"
+    assert answer.locale == "ru"
+    assert answer.meta.latency_ms > 0
+    assert answer.meta.query.original == "Что означает код E20?"
+
+
+def test_a_refusal_shows_nothing_of_what_was_found(acme: httpx.Client) -> None:
+    answer = ask(acme, "Что означает код E401?")
+    assert (answer.outcome, answer.refusal_reason) == ("refused", "no_relevant_context")
+    assert answer.answer.text
+    assert not (answer.citations or answer.sources or answer.claims)
+
+
+def test_a_handoff_opens_a_ticket_that_the_tenant_can_find(acme: httpx.Client, installation: Settings) -> None:
+    question = "Позовите оператора, хочу поговорить с человеком"
+    answer = ask(acme, question)
+    assert answer.outcome == "human_followup"
+    assert answer.handoff is not None
+    assert answer.handoff.status == "open"
+    assert answer.handoff.ticket_id
+    assert answer.handoff.ticket_id in answer.answer.text
+    with acting_as(Tenant("acme", "operator")):
+        ticket = handoffs.get(answer.handoff.ticket_id)
+    assert ticket is not None
+    assert (ticket.question, ticket.turn_id, ticket.subject) == (question, answer.turn_id, "anna")
+    with acting_as(Tenant("globex", "operator")):
+        assert handoffs.get(answer.handoff.ticket_id) is None
+
+
+def test_an_anonymous_turn_leaves_no_name(acme: httpx.Client) -> None:
+    answer = ask(acme, "Позовите оператора, хочу поговорить с человеком", anonymous=True)
+    assert answer.handoff is not None
+    with acting_as(Tenant("acme", "operator")):
+        ticket = handoffs.get(answer.handoff.ticket_id or "")
+    assert ticket is not None
+    assert ticket.subject == "anonymous"
+
+
+def test_a_tenant_without_documents_gets_a_refusal(
+    anybody: httpx.Client, token: Callable[..., str], installation: Settings
+) -> None:
+    before = {path.name for path in installation.data_dir.rglob("*")}
+    headers = {"Authorization": f"Bearer {token('empty')}"}
+    response = anybody.post("/ask/run", json={"question": "Что означает код E20?"}, headers=headers)
+    assert response.json()["outcome"] == "refused"
+    assert not [name for name in {path.name for path in installation.data_dir.rglob("*")} - before if "empty" in name]
+
+
+@pytest.mark.parametrize(
+    ("locale", "spoken"), [("en", "en"), ("en-GB", "en"), ("RU", "ru"), ("de", "ru"), (None, "ru")]
+)
+def test_the_locale_asked_for_or_the_tenants(acme: httpx.Client, locale: str | None, spoken: str) -> None:
+    assert ask(acme, "Что означает код E401?", locale=locale).locale == spoken
+
+
+def test_another_tenant_speaks_its_own_language(anybody: httpx.Client, token: Callable[..., str]) -> None:
+    headers = {"Authorization": f"Bearer {token('globex')}"}
+    response = anybody.post("/ask/run", json={"question": "What does E401 mean?"}, headers=headers)
+    assert response.json()["locale"] == "en"
+
+
+def test_turns_have_ids_of_their_own(acme: httpx.Client) -> None:
+    answers = [ask(acme, "Что означает код E20?") for _ in range(3)]
+    assert len({answer.turn_id for answer in answers}) == 3
+    assert len({answer.trace_id for answer in answers}) == 3

@@ -1,0 +1,155 @@
+"""Input that nobody means well by, or nobody thought of: a typed 4xx that says what to do, or a proper answer."""
+
+import json
+from pathlib import Path
+
+import httpx
+import pytest
+
+from tests.service.serving import ROOT, problem
+
+NAUGHTY = ROOT / ".." / "shared" / "data" / "blns" / "dev" / "strings.jsonl"
+JSON = {"Content-Type": "application/json"}
+
+
+@pytest.mark.parametrize(
+    ("fields", "code"),
+    [
+        ({}, "field_missing"),
+        ({"question": ""}, "question_empty"),
+        ({"question": " \n\t\u00a0 "}, "question_empty"),
+        ({"question": "\x00"}, "question_empty"),
+        ({"question": "я" * 2_001}, "question_too_long"),
+        ({"question": 5}, "field_invalid"),
+        ({"question": None}, "field_invalid"),
+        ({"question": "q", "qualty": "quick"}, "unknown_field"),
+        ({"question": "q", "quality": "perfect"}, "field_invalid"),
+        ({"question": "q", "locale": "ru; DROP"}, "field_invalid"),
+        ({"question": "q", "session_id": "../x"}, "field_invalid"),
+        ({"question": "q", "filters": {"colour": ["red"]}}, "unknown_filter"),
+        ({"question": "q", "filters": {"tags": "errors"}}, "field_invalid"),
+        ({"question": "q", "filters": {"date_from": "01.02.2026"}}, "field_invalid"),
+        ({"question": "q", "filters": {"project_key": "a", "project_keys": ["b"]}}, "unknown_filter"),
+    ],
+)
+def test_fields(acme: httpx.Client, fields: dict[str, object], code: str) -> None:
+    body = problem(acme.post("/ask/run", json=fields), 422, code)
+    assert isinstance(body["errors"], list)
+    assert body["errors"][0]["code"] == code
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b"{",
+        b"question=E20",
+        b'{"question": "E20",}',
+        b"{'question': 'E20'}",
+        b'{"question": "\xff\xfe"}',
+        b'{"question": "\xd0"}',
+        b'{"question": "\\ud83d"}',
+        b'{"question": "\xed\xa0\xbd"}',
+        b'{"question": "a\nb"}',
+        '{"question": "E20"}'.encode("utf-16"),
+        '{"question": "Что значит E20?"}'.encode("cp1251"),
+        b'{"question": ' + b"[" * 100_000,
+        b'{"question": "E20"} {"question": "E20"}',
+    ],
+)
+def test_bodies_that_do_not_read(acme: httpx.Client, body: bytes) -> None:
+    problem(acme.post("/ask/run", content=body, headers=JSON), 400, "malformed_body")
+
+
+@pytest.mark.parametrize("body", [b"[]", b"null", b'"E20"', b"7"])
+def test_json_that_is_no_object(acme: httpx.Client, body: bytes) -> None:
+    problem(acme.post("/ask/run", content=body, headers=JSON), 422, "field_invalid")
+
+
+@pytest.mark.parametrize(
+    "kind", ["", "text/plain", "multipart/form-data; boundary=x", "application/json; charset=cp1251"]
+)
+def test_other_media(acme: httpx.Client, kind: str) -> None:
+    response = acme.post("/ask/run", content=b'{"question": "E20"}', headers={"Content-Type": kind})
+    problem(response, 415, "unsupported_media_type")
+
+
+def test_a_body_over_the_limit(acme: httpx.Client) -> None:
+    problem(acme.post("/ask/run", content=b" " * 1_000_001, headers=JSON), 413, "body_too_large")
+
+
+def test_a_question_of_exactly_the_limit(acme: httpx.Client) -> None:
+    response = acme.post("/ask/run", json={"question": f"  {'код E20 ' * 250}"[:2_002]})
+    assert response.status_code == 200
+
+
+def test_a_body_of_articles_may_be_larger_than_a_question(acme: httpx.Client) -> None:
+    documents = [{"doc_id": "long.md", "title": "", "text": "word " * 1_000, "note": "я" * 600_000}]
+    assert acme.post("/ingest/run", json={"documents": documents}).status_code != 413
+
+
+@pytest.mark.parametrize(
+    ("body", "code"),
+    [
+        ({}, "field_missing"),
+        ({"documents": []}, "field_invalid"),
+        ({"documents": {}}, "field_invalid"),
+        ({"documents": ["text"]}, "field_invalid"),
+        ({"documents": [{"title": "t", "text": "x"}]}, "field_missing"),
+        ({"documents": [{"doc_id": "", "text": "x"}]}, "field_invalid"),
+        ({"documents": [{"doc_id": "a"}]}, "field_missing"),
+        ({"documents": [{"doc_id": "a", "text": "x", "lang": "klingon"}]}, "field_invalid"),
+        ({"documents": [{"doc_id": "a", "text": "x"}], "collection": "globex"}, "unknown_field"),
+    ],
+)
+def test_articles(acme: httpx.Client, body: dict[str, object], code: str) -> None:
+    problem(acme.post("/ingest/run", json=body), 422, code)
+
+
+def test_an_empty_filter_list_matches_nothing(acme: httpx.Client) -> None:
+    question = {"question": "Что означает код E20?"}
+    assert acme.post("/ask/run", json=question).json()["outcome"] == "answered"
+    for name in ("project_keys", "tags", "source_types", "evidence_tiers", "doc_ids"):
+        answer = acme.post("/ask/run", json={**question, "filters": {name: []}}).json()
+        assert answer["outcome"] != "answered"
+        assert answer["meta"]["chunks"]["retrieved"] == 0
+        assert answer["meta"]["filters"] == {name: []}
+
+
+def test_a_bare_project_key_is_wrapped(acme: httpx.Client) -> None:
+    answer = acme.post("/ask/run", json={"question": "Что означает E20?", "filters": {"project_key": "p"}}).json()
+    assert answer["meta"]["filters"] == {"project_keys": ["p"]}
+
+
+def naughty() -> list[str]:
+    lines = Path(NAUGHTY).read_text(encoding="utf-8").splitlines()
+    return [json.loads(line)["text"] for line in lines]
+
+
+@pytest.mark.skipif(not NAUGHTY.exists(), reason="the naughty strings are not in ../shared/data/blns")
+def test_naughty_strings_are_answered_or_refused_in_form(acme: httpx.Client) -> None:
+    for text in naughty():
+        body = json.dumps({"question": text}, ensure_ascii=True).encode()
+        response = acme.post("/ask/run", content=body, headers=JSON)
+        if response.status_code == 200:
+            answer = response.json()
+            assert answer["schema"] == "turn.v1"
+            assert answer["outcome"] != "failed", text
+        else:
+            assert response.status_code in (400, 422), text
+            problem(response, response.status_code, response.json()["code"])
+
+
+@pytest.mark.skipif(not NAUGHTY.exists(), reason="the naughty strings are not in ../shared/data/blns")
+def test_naughty_strings_in_every_other_field(acme: httpx.Client) -> None:
+    for text in naughty()[::5]:
+        for fields in (
+            {"session_id": text},
+            {"locale": text},
+            {"filters": {"tags": [text]}},
+            {"filters": {"date_from": text}},
+            {"filters": {text: ["x"]}},
+            {text: "x"},
+        ):
+            body = json.dumps({"question": "Что означает E20?", **fields}).encode()
+            assert acme.post("/ask/run", content=body, headers=JSON).status_code in (200, 400, 422), fields

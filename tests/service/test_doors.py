@@ -1,0 +1,125 @@
+"""Which routes exist for whom. The list is read from the application, so a new route without its case fails here."""
+
+from collections.abc import Callable
+
+import httpx
+import pytest
+from fastapi.routing import APIRoute
+from starlette.routing import Mount, Route
+
+import app
+from settings import Settings
+from tests.service.serving import ALL_SCOPES, ARTICLES, problem
+
+OPEN = {("GET", "/healthz"), ("GET", "/readyz")}
+SCOPED: dict[tuple[str, str], tuple[str, dict[str, object]]] = {
+    ("POST", "/ask/run"): ("ask", {"question": "Что значит код E20?"}),
+    ("POST", "/ingest/run"): ("ingest", {"documents": [dict(ARTICLES[1])]}),
+}
+"""Every door that needs a token: its scope, and a body that it takes."""
+
+CLOSED = {
+    ("GET", "/openapi.json"), ("GET", "/docs"), ("GET", "/docs/oauth2-redirect"), ("GET", "/redoc"), ("GET", "/status"),
+    ("GET", "/status/{pipeline_name}"), ("GET", "/draw/{pipeline_name}"), ("GET", "/models"), ("GET", "/v1/models"),
+    ("POST", "/chat/completions"), ("POST", "/v1/chat/completions"), ("POST", "/responses"), ("POST", "/v1/responses"),
+    ("POST", "/files"), ("POST", "/v1/files"),
+}  # fmt: skip
+"""What Hayhooks brings along and nobody may reach."""
+
+GUESSES = (
+    "/", "/traces", "/traces/1", "/deploy", "/deploy_files", "/undeploy/ask", "/ask", "/ask/run/", "/ASK/run",
+    "//ask/run",
+    "/ask/run;x", "/ingest", "/chat", "/metrics", "/admin", "/static/x", "/.env", "/tenants/globex",
+    "/collections/globex", "/ask/executions", "/healthz/", "/%2e%2e/etc/passwd", "/v1/chat/completions/",
+)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def reachable(installation: Settings) -> set[tuple[str, str]]:
+    """(method, path) of every route in the application, Hayhooks' own included."""
+    service = app.create_app(installation)
+    found: set[tuple[str, str]] = set()
+    for route in service.routes:
+        assert not isinstance(route, Mount), route
+        if isinstance(route, APIRoute | Route):
+            found |= {(method, route.path) for method in route.methods or () if method != "HEAD"}
+    for path, operations in service.openapi()["paths"].items():
+        found |= {(method.upper(), path) for method in operations}
+    return found
+
+
+def test_every_route_has_its_case(reachable: set[tuple[str, str]]) -> None:
+    assert reachable >= OPEN | set(SCOPED)
+    assert reachable - OPEN - set(SCOPED) <= CLOSED, (
+        "a route without a case: open it in app.routes or list it as closed"
+    )
+
+
+def test_the_table_of_the_gate_is_this_one(installation: Settings) -> None:
+    doors = {(route.method, route.path): route.scope for route in app.routes(installation)}
+    assert doors == dict.fromkeys(OPEN) | {door: scope for door, (scope, _) in SCOPED.items()}
+
+
+def test_closed_routes_do_not_exist_for_anybody(
+    anybody: httpx.Client, token: Callable[..., str], reachable: set[tuple[str, str]]
+) -> None:
+    closed = {*reachable, *(("GET", path) for path in GUESSES), *(("POST", path) for path in GUESSES)}
+    for method, path in sorted(closed - OPEN - set(SCOPED)):
+        for headers in ({}, {"Authorization": f"Bearer {token('acme', *ALL_SCOPES)}"}):
+            named = path.replace("{pipeline_name}", "ask").replace("{model}", "ask")
+            problem(anybody.request(method, named, headers=headers, json={"model": "ask"}), 404, "not_found")
+
+
+def test_other_methods_do_not_exist(acme: httpx.Client) -> None:
+    for _, path in SCOPED:
+        for method in ("GET", "PUT", "PATCH", "DELETE", "HEAD", "TRACE"):
+            assert acme.request(method, path).status_code == 404
+
+
+@pytest.mark.parametrize("door", sorted(SCOPED))
+@pytest.mark.parametrize("scope", ALL_SCOPES)
+def test_a_scope_opens_its_own_doors_only(
+    acme: httpx.Client, token: Callable[..., str], door: tuple[str, str], scope: str
+) -> None:
+    needed, body = SCOPED[door]
+    response = acme.request(*door, json=body, headers={"Authorization": f"Bearer {token('acme', scope)}"})
+    if scope == needed:
+        assert response.status_code == 200
+    else:
+        assert needed in str(problem(response, 403, "scope_missing")["detail"])
+
+
+@pytest.mark.parametrize("door", sorted(SCOPED))
+@pytest.mark.parametrize("tenant_id", ["ghost", "ACME", "acme ", "acme~g000001", "Acmé", "%61cme", "../acme", "acme/x"])
+def test_a_tenant_that_is_not_here_looks_the_same_everywhere(
+    acme: httpx.Client, token: Callable[..., str], door: tuple[str, str], tenant_id: str
+) -> None:
+    headers = {"Authorization": f"Bearer {token(tenant_id, *ALL_SCOPES)}"}
+    problem(acme.request(*door, json=SCOPED[door][1], headers=headers), 404, "tenant_unknown")
+
+
+@pytest.mark.parametrize("door", sorted(SCOPED))
+@pytest.mark.parametrize("field", ["tenant", "tenant_id", "collection", "collection_name", "qdrant_filter", "scope"])
+def test_no_body_names_a_tenant(acme: httpx.Client, door: tuple[str, str], field: str) -> None:
+    problem(acme.request(*door, json={**SCOPED[door][1], field: "globex"}), 422, "unknown_field")
+
+
+def test_no_header_query_or_document_id_reaches_into_another_tenant(
+    acme: httpx.Client, ingest: Callable[..., httpx.Response]
+) -> None:
+    secret = {"doc_id": "globex-only.md", "title": "Zephyr", "text": "The zephyr valve code is ZX99. Turn it left."}
+    assert ingest("globex", [secret]).status_code == 200
+    for filters in (None, {"doc_ids": ["globex-only.md"]}):
+        response = acme.post(
+            "/ask/run?tenant=globex&tenant_id=globex",
+            json={"question": "What is the zephyr valve code?", "filters": filters},
+            headers={
+                "X-Tenant": "globex",
+                "X-Tenant-Id": "globex",
+                "X-Forwarded-User": "globex",
+                "Cookie": "tenant=globex",
+            },
+        )
+        assert response.status_code == 200
+        assert response.json()["outcome"] != "answered"
+        assert "ZX99" not in response.text
