@@ -6,9 +6,8 @@ from contextvars import ContextVar
 from pathlib import Path
 from time import perf_counter
 
-from haystack import Pipeline, tracing
-from haystack.tracing import Span, Tracer
-from haystack.tracing.tracer import NullSpan
+from haystack import Pipeline
+from haystack.tracing.tracer import NullSpan, Span, Tracer, enable_tracing
 
 from components.turn import Turn
 
@@ -27,7 +26,7 @@ class AskEngine:
 
     def __init__(self, yaml: Path = YAML) -> None:
         self.pipeline = Pipeline.loads(yaml.read_text(encoding="utf-8"), allowed_modules=["components", "haystack"])
-        tracing.enable_tracing(StepTimer())
+        enable_tracing(StepTimer())
 
     def warm_up(self) -> None:
         """Load what the first question needs."""
@@ -56,7 +55,10 @@ class StepTimer(Tracer):
 
     @contextmanager
     def trace(
-        self, operation_name: str, tags: dict[str, object] | None = None, parent_span: Span | None = None
+        self,
+        operation_name: str,  # noqa: ARG002 - Haystack passes these by name
+        tags: dict[str, object] | None = None,
+        parent_span: Span | None = None,  # noqa: ARG002
     ) -> Iterator[Span]:
         """Add the block's duration to the turn's steps when the block is a component's run."""
         steps = _STEPS.get()
