@@ -135,6 +135,12 @@ class EdgeCollection:
                 ]
                 shard.update(UpdateOperation.upsert_points(batch))
 
+    def describe(self, payloads: Mapping[str, Payload]) -> None:
+        """Replace the payloads of points by id; unknown ids are ignored."""
+        with self._changing(list(payloads)) as shard:
+            for point_id, payload in payloads.items():
+                shard.update(UpdateOperation.overwrite_payload([canonical_id(point_id)], dict(payload)))
+
     def delete(self, ids: Sequence[str]) -> None:
         """Remove points; unknown ids are ignored."""
         if not ids:

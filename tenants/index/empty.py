@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from tenants.errors import InternalFault
 from tenants.index.layout import check_queries
-from tenants.index.protocol import Conditions, Hit, Point, Weights
+from tenants.index.protocol import Conditions, Hit, Json, Point, Weights
 
 
 class EmptyCollection:
@@ -13,6 +13,9 @@ class EmptyCollection:
     def upsert(self, points: Sequence[Point]) -> None:  # noqa: ARG002
         """Refused: writers open with `create=True`."""
         raise InternalFault("collection_missing")
+
+    def describe(self, payloads: Mapping[str, Mapping[str, Json]]) -> None:
+        """Nothing to describe."""
 
     def delete(self, ids: Sequence[str]) -> None:
         """Nothing to remove."""

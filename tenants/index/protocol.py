@@ -45,6 +45,9 @@ class Collection(Protocol):
     def upsert(self, points: Sequence[Point]) -> None:
         """Store points, replacing those with the same id. Raises `InternalFault` on NaN or a malformed id."""
 
+    def describe(self, payloads: Mapping[str, Mapping[str, Json]]) -> None:
+        """Replace the payloads of points by id and leave their vectors alone; unknown ids are ignored."""
+
     def delete(self, ids: Sequence[str]) -> None:
         """Remove points; unknown ids are ignored."""
 

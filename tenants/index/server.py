@@ -23,7 +23,7 @@ from tenants.index.layout import (
     day_bounds,
     nothing_matches,
 )
-from tenants.index.protocol import Conditions, Hit, Point, Weights
+from tenants.index.protocol import Conditions, Hit, Json, Point, Weights
 from tenants.registry import Placement
 
 IN_MEMORY = ":memory:"
@@ -130,6 +130,18 @@ class ServerCollection:
             ]
             with self._server.call() as client:
                 client.upsert(self._name, batch, wait=True)
+
+    def describe(self, payloads: Mapping[str, Mapping[str, Json]]) -> None:
+        """Replace the payloads of points by id; unknown ids are ignored."""
+        changes = [
+            models.OverwritePayloadOperation(
+                overwrite_payload=models.SetPayload(payload=dict(payload), points=[canonical_id(point_id)])
+            )
+            for point_id, payload in payloads.items()
+        ]
+        for start in range(0, len(changes), _SLICE):
+            with self._server.call() as client:
+                client.batch_update_points(self._name, changes[start : start + _SLICE], wait=True)
 
     def delete(self, ids: Sequence[str]) -> None:
         """Remove points; unknown ids are ignored."""
