@@ -261,7 +261,7 @@ class TurnAnswer(_Part):
         """
         if turn.outcome is None:
             raise ValueError("turn has no outcome")
-        draft = (turn.draft or turn.best) if turn.outcome in SHOWN else None
+        draft = (turn.best or turn.draft) if turn.outcome in SHOWN else None
         citations = draft.citations if draft else ()
         return cls(
             turn_id=turn.turn_id,

@@ -23,6 +23,8 @@ HANDED_OVER = frozenset({"high_stakes", "human_followup"})
 """Outcomes that open a ticket at once. Others only show a way to ask for one."""
 
 ANONYMOUS = "anonymous"
+ROLE_CHANNEL: str = policy.Policy.model_fields["handoff_channel"].default
+"""A channel that names a role. Any other is an address worth telling the visitor."""
 
 
 class Engine(Protocol):
@@ -141,24 +143,28 @@ def _hand_over(turn: Turn) -> tuple[Turn, Handoff | None]:
         return turn, None
     terms = turn.reply.handoff or {}
     offer = terms.get("offer") or None
-    draft = turn.draft or turn.best
+    if offer:
+        turn = _add(turn, "offer", offer=offer)
+    draft = turn.best or turn.draft
     try:
         ticket = handoffs.open_ticket(
             turn_id=turn.turn_id,
-            reason=turn.reason or turn.outcome,
+            reason=turn.reason or str(turn.outcome),
             question=turn.question,
             draft=draft.text if draft else "",
         )
     except Exception as error:
         log.error("turn %s: no ticket: %s", turn.turn_id, problems.trail(error))
-        channel = terms.get("channel") or ""
-        key = "failed" if channel else "failed_plain"
-        return _add(turn, key, channel=channel), Handoff(status="failed", channel=channel or None, offer=offer)
-    key = "created" if ticket.channel else "created_plain"
-    return _add(turn, key, ticket_id=ticket.ticket_id, channel=ticket.channel), Handoff(
+        channel = terms.get("channel") or None
+        told = channel if channel != ROLE_CHANNEL else None
+        key = "failed" if told else "failed_plain"
+        return _add(turn, key, channel=told or ""), Handoff(status="failed", channel=channel, offer=offer)
+    told = ticket.channel if ticket.channel != ROLE_CHANNEL else ""
+    key = "created" if told else "created_plain"
+    return _add(turn, key, ticket_id=ticket.ticket_id, channel=told), Handoff(
         status="open",
         ticket_id=ticket.ticket_id,
-        channel=ticket.channel or None,
+        channel=ticket.channel,
         created_at=ticket.created_at.isoformat(),
         offer=offer,
     )

@@ -34,13 +34,13 @@ async def test_three_hundred_questions_at_once_leak_nowhere(server: Server, toke
         async def ask(number: int) -> tuple[str, httpx.Response]:
             tenant_id = CROWD[number % len(CROWD)]
             other = CROWD[(number // len(CROWD) + number + 1) % len(CROWD)]
-            body: dict[str, object] = [
+            bodies: list[dict[str, object]] = [
                 {"question": "Какой сервисный код прибора?"},
                 {"question": f"Какой код сообщить мастеру {PLACE[other]}?"},
                 {"question": "Какой сервисный код прибора?", "filters": {"tags": [CANARY[other]]}},
                 {"question": "Какой сервисный код прибора?", "colour": "red"},
-            ][number % 4]
-            return tenant_id, await client.post("/ask/run", json=body, headers=headers[tenant_id])
+            ]
+            return tenant_id, await client.post("/ask/run", json=bodies[number % 4], headers=headers[tenant_id])
 
         answers = await asyncio.gather(*(ask(number) for number in range(300)))
 

@@ -175,5 +175,5 @@ def test_a_huge_token(anybody: httpx.Client, claims: dict[str, object], sign: Ca
 @pytest.mark.parametrize("raw", ["x", "a.b.c", "..", "eyJ.eyJ.", "%00", "a b", "я".encode().decode("latin-1")])
 def test_what_is_no_token_at_all(anybody: httpx.Client, raw: str) -> None:
     for door in DOORS:
-        headers = {"Authorization": f"Bearer {raw}".encode("latin-1")}
+        headers = {b"Authorization": f"Bearer {raw}".encode("latin-1")}
         problem(anybody.post(door, json={"question": "q"}, headers=headers), 401, "token_invalid")

@@ -1,0 +1,233 @@
+"""The use case with a pipeline of our making: what it does when things go right, wrong, and slowly."""
+
+import json
+import logging
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+from threading import Event
+
+import pytest
+from starlette.datastructures import Headers
+
+from components.turn import Claim, Draft, Reply, Turn
+from pipelines.ask import usecase
+from pipelines.ask.contract import AskRequest
+from pipelines.ask.pipeline_wrapper import WAITING_LIMIT, PipelineWrapper
+from pipelines.ask.usecase import Ask
+from settings import get_settings
+from tenants import database, handoffs, policy
+from tenants.context import Tenant, acting_as
+from tenants.errors import Busy, NoTenant
+from tenants.registry import Registry
+
+REQUEST = AskRequest(question="Где мой секретный заказ?")
+
+
+class FakeEngine:
+    """Finishes turns as it is told."""
+
+    def __init__(self, finish: Callable[[Turn], Turn]) -> None:
+        self.finish = finish
+        self.calls = 0
+        self.closed = False
+
+    def warm_up(self) -> None:
+        pass
+
+    def run(self, turn: Turn) -> tuple[Turn, Mapping[str, float]]:
+        self.calls += 1
+        return self.finish(turn), {"guard": 0.25}
+
+    def close(self) -> None:
+        self.closed = True
+
+
+def answered(turn: Turn) -> Turn:
+    return replace(turn, outcome="answered", reply=Reply(text="Ответ."))
+
+
+def stakes(turn: Turn) -> Turn:
+    draft = Draft("Черновик.", (Claim("Черновик.", ()),), ())
+    terms = {"channel": "chat@shop.example", "offer": "скидка 10%"}
+    return replace(
+        turn, outcome="high_stakes", reason="high_risk", draft=draft, reply=Reply(text="Передаю.", handoff=terms)
+    )
+
+
+@pytest.fixture(autouse=True)
+def _tenant(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setenv("OPORA_DATA_DIR", str(tmp_path))
+    get_settings.cache_clear()
+    Registry().add("acme", locale="ru")
+    with acting_as(Tenant("acme", "anna", frozenset({"ask"}))):
+        yield
+    database.close_all()
+    get_settings.cache_clear()
+
+
+def test_a_turn_comes_back_as_the_contract() -> None:
+    answer = Ask(FakeEngine(answered)).answer(REQUEST, turn_id="t-1")
+    assert (answer.turn_id, answer.outcome, answer.answer.text, answer.locale) == ("t-1", "answered", "Ответ.", "ru")
+    assert answer.meta.latency_ms_by_step == {"guard": 0.25}
+    assert answer.handoff is None
+
+
+def test_a_crash_is_an_outcome_and_its_text_stays_inside(caplog: pytest.LogCaptureFixture) -> None:
+    def crash(turn: Turn) -> Turn:
+        raise RuntimeError(f"cannot read {turn.question}")
+
+    with caplog.at_level(logging.DEBUG):
+        answer = Ask(FakeEngine(crash)).answer(REQUEST)
+    assert (answer.outcome, answer.refusal_reason, answer.verdict.route) == ("failed", "pipeline_error", "error")
+    assert answer.handoff is not None
+    assert answer.handoff.status == "offered"
+    assert answer.answer.text
+    assert "cannot read" not in answer.model_dump_json()
+    assert "секретный" not in caplog.text
+    assert "RuntimeError at" in caplog.text
+
+
+@pytest.mark.parametrize("fault", [NoTenant(), KeyError("x"), RecursionError()])
+def test_faults_of_ours_are_outcomes(fault: Exception) -> None:
+    def fail(turn: Turn) -> Turn:
+        raise fault
+
+    assert Ask(FakeEngine(fail)).answer(REQUEST).outcome == "failed"
+
+
+def test_what_may_pass_later_is_not_an_outcome() -> None:
+    def busy(turn: Turn) -> Turn:
+        raise Busy("data_in_use")
+
+    with pytest.raises(Busy):
+        Ask(FakeEngine(busy)).answer(REQUEST)
+
+
+def test_a_pipeline_that_ends_nowhere_is_a_fault() -> None:
+    assert Ask(FakeEngine(lambda turn: turn)).answer(REQUEST).outcome == "failed"
+
+
+def test_high_stakes_open_a_ticket_and_hide_the_draft() -> None:
+    answer = Ask(FakeEngine(stakes)).answer(REQUEST)
+    assert answer.handoff is not None
+    assert (answer.handoff.status, answer.handoff.offer) == ("open", "скидка 10%")
+    ticket = handoffs.get(answer.handoff.ticket_id or "")
+    assert ticket is not None
+    assert (ticket.turn_id, ticket.reason, ticket.draft) == (answer.turn_id, "high_risk", "Черновик.")
+    assert "Черновик" not in answer.model_dump_json()
+    assert answer.answer.text.startswith("Передаю.")
+    assert "скидка 10%" in answer.answer.text
+    assert ticket.ticket_id in answer.answer.text
+
+
+def test_a_ticket_that_cannot_be_opened_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*args: object, **more: object) -> None:
+        raise OSError("disk full")
+
+    monkeypatch.setattr(handoffs, "open_ticket", refuse)
+    answer = Ask(FakeEngine(stakes)).answer(REQUEST)
+    assert answer.outcome == "high_stakes"
+    assert answer.handoff is not None
+    assert (answer.handoff.status, answer.handoff.ticket_id) == ("failed", None)
+    assert "chat@shop.example" in answer.answer.text
+    assert "disk full" not in answer.model_dump_json()
+
+
+def test_evaluation_leaves_no_tickets(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(handoffs, "open_ticket", lambda **more: pytest.fail("a ticket"))
+    assert Ask(FakeEngine(stakes)).turn(REQUEST).outcome == "high_stakes"
+
+
+def test_the_request_goes_before_the_tenant_and_the_tenant_before_the_installation() -> None:
+    assert usecase.begin(REQUEST).locale == "ru"
+    policy.change(locale="en")
+    assert usecase.begin(REQUEST).locale == "en"
+    assert usecase.begin(REQUEST.model_copy(update={"locale": "ru-RU"})).locale == "ru"
+    assert usecase.begin(REQUEST.model_copy(update={"locale": "kk"})).locale == "en"
+
+
+@pytest.fixture
+def serve() -> Iterator[Callable[[FakeEngine, float], PipelineWrapper]]:
+    """A wrapper around an engine, without Hayhooks."""
+    made: list[PipelineWrapper] = []
+
+    def make(engine: FakeEngine, budget: float = 30.0) -> PipelineWrapper:
+        wrapper = PipelineWrapper()  # type: ignore[no-untyped-call]
+        wrapper.ask = Ask(engine)
+        wrapper.budget = budget
+        wrapper.pool = ThreadPoolExecutor(1)
+        wrapper.waiting = 0
+        made.append(wrapper)
+        return wrapper
+
+    yield make
+    for wrapper in made:
+        wrapper.close()
+
+
+async def test_a_turn_out_of_time_is_an_outcome(serve: Callable[..., PipelineWrapper]) -> None:
+    release = Event()
+
+    def stall(turn: Turn) -> Turn:
+        release.wait(30)
+        return answered(turn)
+
+    response = await serve(FakeEngine(stall), budget=0.05).run_api_async("q")
+    release.set()
+    answer = json.loads(bytes(response.body))
+    assert (response.status_code, answer["outcome"], answer["refusal_reason"]) == (200, "failed", "timeout")
+
+
+async def test_a_turn_that_never_began_is_no_outcome(serve: Callable[..., PipelineWrapper]) -> None:
+    release = Event()
+    engine = FakeEngine(answered)
+    wrapper = serve(engine, budget=0.05)
+    wrapper.pool.submit(release.wait, 30)
+    response = await wrapper.run_api_async("q")
+    release.set()
+    assert (response.status_code, json.loads(bytes(response.body))["code"]) == (504, "timeout")
+    assert engine.calls == 0
+
+
+async def test_a_full_queue_turns_away(serve: Callable[..., PipelineWrapper]) -> None:
+    wrapper = serve(FakeEngine(answered))
+    wrapper.waiting = WAITING_LIMIT
+    response = await wrapper.run_api_async("q")
+    assert (response.status_code, json.loads(bytes(response.body))["code"]) == (503, "busy")
+    assert "retry-after" in response.headers
+
+
+async def test_a_key_answers_once_and_a_failure_frees_it(serve: Callable[..., PipelineWrapper]) -> None:
+    outcomes = iter(["crash", "answer"])
+
+    def finish(turn: Turn) -> Turn:
+        if next(outcomes) == "crash":
+            raise RuntimeError
+        return answered(turn)
+
+    engine = FakeEngine(finish)
+    wrapper = serve(engine)
+    headers = Headers({"Idempotency-Key": "k"})
+    bodies = [json.loads(bytes((await wrapper.run_api_async("q", headers=headers)).body)) for _ in range(3)]
+    assert [body["outcome"] for body in bodies] == ["failed", "answered", "answered"]
+    assert bodies[1] == bodies[2]
+    assert engine.calls == 2
+
+
+async def test_a_busy_engine_frees_the_key_and_says_so(serve: Callable[..., PipelineWrapper]) -> None:
+    def busy(turn: Turn) -> Turn:
+        raise Busy("data_in_use")
+
+    wrapper = serve(FakeEngine(busy))
+    for _ in range(2):
+        response = await wrapper.run_api_async("q", headers=Headers({"Idempotency-Key": "k"}))
+        body = json.loads(bytes(response.body))
+        assert (response.status_code, body["code"]) == (503, "data_in_use")
+        assert body["turn_id"]
+
+
+async def test_a_wrapper_called_without_the_gate_checks_for_itself(serve: Callable[..., PipelineWrapper]) -> None:
+    response = await serve(FakeEngine(answered)).run_api_async(" ")
+    assert (response.status_code, json.loads(bytes(response.body))["code"]) == (422, "question_empty")
