@@ -2,9 +2,8 @@
 
 Threats and answers: a token that names its own algorithm (each key has one, `none` has none); an RSA public key used
 as an HMAC secret (the same); a `kid` that is a path or a query (looked up in memory only, and bounded); a token for
-another service (`iss` and `aud` are required); one that never ends (`exp` is required); a huge one (8 kB, before any
-parsing).
-Every refusal is one of four stable codes and says no more.
+another service (`iss` and `aud` are required); one that never ends (`exp` is required and bounded); a huge one (8 kB,
+before any parsing). Every refusal is one of four stable codes and says no more.
 """
 
 import re
@@ -21,6 +20,7 @@ from tenants.names import check_subject, check_tenant_id
 
 MAX_TOKEN_BYTES = 8192
 MAX_TTL_SECONDS = 366 * 24 * 3600
+"""Longest life of a token, ours or a provider's."""
 _REQUIRED = ["exp", "aud", "iss", "sub", "tenant"]
 _KID = re.compile(r"[A-Za-z0-9._~+/=:-]{1,128}")
 
@@ -102,7 +102,9 @@ def issue(settings: Settings, tenant_id: str, *, scopes: Iterable[str], subject:
 
 
 def _tenant(claims: dict[str, object]) -> Tenant:
-    tenant_id, subject, scope = claims["tenant"], claims["sub"], claims.get("scope", "")
+    tenant_id, subject, scope, exp = claims["tenant"], claims["sub"], claims.get("scope", ""), claims["exp"]
     if not isinstance(tenant_id, str) or not isinstance(subject, str) or not isinstance(scope, str):
+        raise Unauthenticated("token_invalid")
+    if not isinstance(exp, int | float) or exp > time() + MAX_TTL_SECONDS:
         raise Unauthenticated("token_invalid")
     return Tenant(check_tenant_id(tenant_id), check_subject(subject), SCOPES.intersection(scope.split()))
