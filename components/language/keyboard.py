@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from components.language.letters import letters, switched
+from components.language.letters import is_shouted, letters, switched
 from components.language.normalise import CYRILLIC_LOOKALIKES, fold
 from components.language.vocabulary import EMPTY, Vocabulary, is_frequent
 
@@ -48,7 +48,7 @@ def layout(text: str, vocabulary: Vocabulary = EMPTY) -> str | None:
     repaired = text
     for script, table in ((_LATIN, _TO_CYRILLIC), (_CYRILLIC, _TO_LATIN)):
         readings = [
-            max(_readings(match, table, vocabulary, shouted=text.isupper()), key=lambda reading: reading.gain)
+            max(_readings(match, table, vocabulary, shouted=is_shouted(text)), key=lambda reading: reading.gain)
             for match in _TOKEN.finditer(text)
             if _one_layout(match.group(), script)
         ]
@@ -78,9 +78,11 @@ def _readings(
     bare_end = max(bare_start + 1, len(token.rstrip(_CLOSING)))
     typed = token[bare_start:bare_end]
     typed_cost = _cost(typed, vocabulary, russian=not to_russian)
-    name = vocabulary.holds(typed) and not is_frequent(typed)  # written so in either layout: says nothing of the rest
-    if typed.isupper() and len(typed) > 1 and not shouted:
+    abbreviation = typed.isupper() and len(typed) > 1 and not shouted
+    if abbreviation:
         typed_cost -= _ABBREVIATION
+    # Names are written so in either layout and say nothing of the rest.
+    name = abbreviation or (vocabulary.holds(typed) and not is_frequent(typed))
     doubtful = len(typed) > 2 and _letter_cost(typed, russian=not to_russian) > _PLAUSIBLE * (len(typed) + 1)
     for start in range(bare_start + 1):
         for end in range(bare_end, len(token) + 1):

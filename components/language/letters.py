@@ -72,7 +72,12 @@ def switched(gains: Sequence[float], votes: Sequence[float], *, threshold: float
     ]
 
 
-def count(text: str, language: Language, *, frequent: int = 700) -> dict[str, list[str] | str]:
+def is_shouted(text: str) -> bool:
+    """Whether several words are written in capitals, so that a word in capitals is no abbreviation."""
+    return text.isupper() and len(text.split()) > 1
+
+
+def count(text: str, language: Language, *, frequent: int = 4000) -> dict[str, list[str] | str]:
     """The table of a language from a text in it, as `letters.json` holds it."""
     alphabet = ALPHABETS[language]
     found = Counter(re.findall(f"[{alphabet}]+", fold(text)))

@@ -3,13 +3,14 @@
 import math
 from collections.abc import Container, Mapping
 
-from components.language.letters import letters
+from components.language.letters import is_shouted, letters
 from components.language.normalise import fold
 from components.language.vocabulary import Vocabulary
 from components.language.words import words
 
 _SHORTEST = 4  # letters; a shorter word has too many neighbours
 _TWO_ERRORS_FROM = 8  # letters
+_NEGATING = ("не", "ни", "un", "in", "im", "il", "ir", "a")
 
 # Nats. Set on the development questions of the benchmark sets, clean and misspelt by program.
 _ERROR = 6.5  # price of one typing error
@@ -39,7 +40,7 @@ def spelling(text: str, vocabulary: Vocabulary) -> str | None:
     that the vocabulary holds in any form are left alone.
     """
     corrected = text
-    shouted = text.isupper()
+    shouted = is_shouted(text)
     for word in reversed(words(text)):
         meant = None if word.text.isupper() and not shouted else _meant(fold(word.text), vocabulary)
         if meant is not None:
@@ -61,12 +62,19 @@ def _meant(word: str, vocabulary: Vocabulary) -> str | None:
         + _ERROR * distance
         + (_FIRST_LETTER if near[0] != word[0] else 0.0)
         for near, distance in vocabulary.near(word, errors)
+        if not _turned_round(word, near)
     }
     if not prices:
         return None
     best = min(prices, key=lambda near: (prices[near], near))
     right_as_it_is = letters("en" if word.isascii() else "ru").cost(word) + _UNSEEN
     return best if prices[best] < right_as_it_is else None
+
+
+def _turned_round(word: str, other: str) -> bool:
+    """Whether one word negates the other: `немедленно` is no slip for `медленно`, nor `unavailable` for `available`."""
+    longer, shorter = sorted((word, other), key=len, reverse=True)
+    return any(longer == prefix + shorter for prefix in _NEGATING)
 
 
 def _like(typed: str, word: str) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
-from components.language.letters import letters, switched
+from components.language.letters import is_shouted, letters, switched
 from components.language.normalise import fold
 from components.language.vocabulary import EMPTY, Vocabulary, is_frequent
 
@@ -83,7 +83,7 @@ _SHOUT = re.compile(r"[A-Z]{2,}")
 
 # Nats. Set on the development questions of the benchmark sets, clean and transliterated by program.
 _KNOWN = 10.0
-_ALONE = 6.0  # the most that a short word, or a reading that nobody knows, gains: not enough without its neighbours
+_ALONE = 3.0  # the most that a short word, or a reading that nobody knows, gains: nothing without its neighbours
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +101,7 @@ def transliterations(text: str, vocabulary: Vocabulary = EMPTY, *, limit: int = 
     Empty when there are none. Names, codes, addresses and English words stay as they are. Readings are judged by
     `vocabulary`, frequent words and letter pairs; ё is written as е.
     """
-    readings = [_reading(match, vocabulary, shouted=text.isupper()) for match in _TOKEN.finditer(text)]
+    readings = [_reading(match, vocabulary, shouted=is_shouted(text)) for match in _TOKEN.finditer(text)]
     switches = switched([r.gain for r in readings], [r.vote for r in readings])
     chosen = [reading for reading, switch in zip(readings, switches, strict=True) if switch and reading.texts]
     found: dict[str, None] = {}
@@ -120,11 +120,12 @@ def _reading(match: re.Match[str], vocabulary: Vocabulary, *, shouted: bool) -> 
         return _Reading(match.start(), match.end(), (), 0.0, 0.0)
     best_cost, best = ranked[0]
     known = vocabulary.knows(typed) or vocabulary.knows(typed.partition("'")[0])
-    name = known and not is_frequent(typed)  # written so in either alphabet: says nothing of the rest
+    abbreviation = bool(_SHOUT.fullmatch(typed)) and not shouted
+    name = abbreviation or (known and not is_frequent(typed))  # written so in either alphabet: says nothing of the rest
     gain = letters("en").cost(fold(typed).strip("'`46")) - best_cost - (_KNOWN if known else 0.0)
     if len(typed) < 3 or not vocabulary.knows(best):
         gain = min(gain, _ALONE)
-    if _SHOUT.fullmatch(typed) and not shouted:
+    if abbreviation:
         gain -= _KNOWN
     likely = [word for _, word in ranked if not vocabulary.knows(best) or vocabulary.knows(word)]
     texts = tuple(_like(typed, word) for word in likely[:3])

@@ -1,0 +1,62 @@
+import re
+
+import pytest
+from hypothesis import given
+
+from components.language.identifiers import codes, numbers
+from components.language.normalise import CYRILLIC_LOOKALIKES, LATIN_LOOKALIKES
+from tests.generated import texts
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("Ошибка E20", ("E20",)),
+        ("ошибка Е20 на экране", ("E20",)),
+        ("е-20", ("E20",)),
+        ("ошибка E 20", ("E20",)),
+        ("код ошибки 404", ("404",)),
+        ("E20, E25 и снова е20", ("E20", "E25")),
+        ("CVE-2016-2961", ("CVE-2016-2961",)),
+        ("модель WM1040", ("WM1040",)),
+        ("в 2015 году стоило 20 рублей", ()),
+        ("слив воды", ()),
+    ],
+)
+def test_codes(text: str, found: tuple[str, ...]) -> None:
+    assert codes(text) == found
+
+
+@given(texts)
+def test_a_code_is_canonical_and_named_once(text: str) -> None:
+    found = codes(text)
+    assert len(set(found)) == len(found)
+    assert all(re.fullmatch(r"[A-Z]*-?[0-9][0-9.-]*[A-Z]{0,2}", code) for code in found)
+
+
+@pytest.mark.parametrize("code", ["E20", "H1", "AB12", "CKM-7", "T401"])
+def test_look_alike_letters_give_the_same_code(code: str) -> None:
+    cyrillic = code.translate(LATIN_LOOKALIKES)
+    assert cyrillic.translate(CYRILLIC_LOOKALIKES) == code
+    assert codes(f"Ошибка {cyrillic}") == codes(f"Ошибка {code}") != ()
+    assert codes(code.lower()) == codes(code)
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("10 000 рублей", ("10000",)),
+        ("10,5 кг", ("10.5",)),
+        ("14 дней и 2 года", ("14", "2")),
+        ("007", ("7",)),
+        ("0", ("0",)),
+        ("без чисел", ()),
+    ],
+)
+def test_numbers(text: str, found: tuple[str, ...]) -> None:
+    assert numbers(text) == found
+
+
+@given(texts)
+def test_a_number_begins_and_ends_with_a_digit(text: str) -> None:
+    assert all(number[0].isdigit() and number[-1].isdigit() for number in numbers(text))

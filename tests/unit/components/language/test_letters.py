@@ -1,0 +1,48 @@
+import json
+import math
+from pathlib import Path
+
+import pytest
+
+from components.language import letters as module
+from components.language.letters import ALPHABETS, UNKNOWN_PAIR, Language, count, letters, main, switched
+
+
+@pytest.mark.parametrize("language", ["ru", "en"])
+def test_the_pairs_after_each_letter_are_probabilities(language: Language) -> None:
+    costs = letters(language).costs
+    for first in " " + ALPHABETS[language]:
+        total = sum(math.exp(-costs[first + second]) for second in " " + ALPHABETS[language])
+        assert 0.8 < total < 1.25  # steps of 0.4 nats round each by a fifth at most
+
+
+@pytest.mark.parametrize(("word", "nonsense"), [("ошибка", "ьыщъжй"), ("возврат", "фывапролдж")])
+def test_words_are_likelier_than_keys_hit_at_random(word: str, nonsense: str) -> None:
+    assert letters("ru").cost(word) / len(word) < letters("ru").cost(nonsense) / len(nonsense)
+
+
+def test_letters_of_another_alphabet_are_as_unlikely_as_can_be() -> None:
+    assert letters("ru").cost("a") == 2 * UNKNOWN_PAIR
+
+
+def test_a_table_is_counted_from_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "ru.txt").write_text("кот кот Ёж", encoding="utf-8")
+    (tmp_path / "en.txt").write_text("cat the cat", encoding="utf-8")
+    monkeypatch.setattr(module, "_FILE", tmp_path / "letters.json")
+    main([str(tmp_path / "ru.txt"), str(tmp_path / "en.txt")])
+    tables = json.loads((tmp_path / "letters.json").read_text(encoding="utf-8"))
+    assert tables == {
+        "ru": count("кот кот еж", "ru"),
+        "en": count("cat the cat", "en"),
+    }
+    assert tables["ru"]["frequent"] == "еж кот"
+    row = tables["en"]["pairs"][1 + ALPHABETS["en"].index("c")]
+    assert min(row) == row[1 + ALPHABETS["en"].index("a")]
+
+
+def test_neighbours_carry_a_doubtful_word_and_cannot_outweigh_a_clear_one() -> None:
+    assert switched([0.0], [0.0]) == [False]
+    assert switched([0.0, 30.0], [0.0, 30.0]) == [True, True]
+    assert switched([0.0, -30.0], [0.0, -30.0]) == [False, False]
+    assert switched([40.0, -30.0, -30.0], [40.0, -30.0, -30.0]) == [True, False, False]
+    assert switched([], []) == []

@@ -1,0 +1,291 @@
+"""Questions typed wrongly, against the demo knowledge base and a small vocabulary."""
+
+import json
+from collections import Counter
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from components.language.normalise import clean, fold
+from components.language.recovery import (
+    Recovered,
+    Speller,
+    Vocabulary,
+    layout,
+    recover,
+    spelling,
+    transliterations,
+    unknown_words,
+    vocabulary_of,
+)
+from components.language.words import one_script, stems, words
+from evaluation.noise import transliterated, typos, wrong_layout
+from settings import ROOT
+from tests.generated import texts
+
+_DEMO = ROOT / "evaluation" / "demo"
+_NAMES = [
+    "VPN",
+    "API",
+    "Kubernetes",
+    "PostgreSQL",
+    "TLS",
+    "DNS",
+    "CPU",
+    "IP",
+    "iPhone",
+    "Wi-Fi",
+    "E20",
+    "USB-C",
+    "nginx",
+]
+_ENGLISH = [
+    "how to return my order",
+    "The washing machine does not drain",
+    "password reset",
+    "Do I have to pay for delivery?",
+    "error E20, what's wrong?",
+    "Is the drum covered by the warranty?",
+]
+
+
+def _word_counts(*parts: str) -> dict[str, int]:
+    return dict(Counter(fold(one_script(word.text)) for part in parts for word in words(clean(part))))
+
+
+def _articles(locale: str) -> list[str]:
+    return [path.read_text(encoding="utf-8") for path in sorted((_DEMO / locale).glob("*.md"))]
+
+
+_RUSSIAN = vocabulary_of(_word_counts(*_articles("ru")))
+_QUESTIONS = [
+    case["question"]
+    for case in map(json.loads, (_DEMO / "fixture.jsonl").read_text(encoding="utf-8").splitlines())
+    if case["locale"] == "ru" and case["question"][0] >= "А"
+]
+_RECOVERABLE = [question for question in _QUESTIONS if len(stems(question)) >= 2]
+_MANUAL = Vocabulary(
+    _word_counts("стиральная машина не сливает воду ошибка насос фильтр возврат товара вернуть заказ балансировщик")
+    | {"слив": 9}
+)
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [
+        ("jib,rf t20", "ошибка е20"),
+        ("Rfr dthyenm njdfh&", "Как вернуть товар?"),
+        ("rfr dthyenm njdfh?", "как вернуть товар?"),
+        ("dgy yt hf,jnftn", "впн не работает"),
+        ("rfr yfcnhjbnm VPN", "как настроить VPN"),
+        ("{jxe dthyenm @njdfh@", 'Хочу вернуть "товар"'),
+        ("ghbitk ,hfrjdfyysq njdfh/", "пришел бракованный товар."),
+        ("куегкт ещ ершы", "return to this"),
+        ("рщц вщ ш зфн", "how do i pay"),
+        ("Jib,rf E20", "Ошибка E20"),
+        ("стиральная vfibyf", "стиральная машина"),
+    ],
+)
+def test_the_wrong_layout_is_read_right(typed: str, meant: str) -> None:
+    assert layout(typed, _RUSSIAN) == meant
+
+
+@pytest.mark.parametrize("vocabulary", [Vocabulary({}), _RUSSIAN, _MANUAL])
+@pytest.mark.parametrize("text", [*_NAMES, *_ENGLISH, *_QUESTIONS, " ".join(_NAMES), f"как настроить {_NAMES}"])
+def test_what_is_right_keeps_its_layout_and_letters(text: str, vocabulary: Vocabulary) -> None:
+    assert layout(text, vocabulary) is None
+    assert transliterations(text, vocabulary) == ()
+
+
+@pytest.mark.parametrize(
+    "address", ["user@example.com", "https://example.com/a_b", "C:\\Temp", "a/b", "key=value", "#tag"]
+)
+def test_addresses_and_paths_are_never_words(address: str) -> None:
+    assert layout(address) is None
+    assert transliterations(address) == ()
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [
+        ("kak vernut tovar", "как вернуть товар"),
+        ("kak vernut' tovar, esli net cheka?", "как вернуть товар, если нет чека?"),
+        ("Kak vernut TOVAR", "Как вернуть ТОВАР"),
+        ("KAK VERNUT TOVAR", "КАК ВЕРНУТЬ ТОВАР"),
+        ("mashina ne slivaet vodu", "машина не сливает воду"),
+        ("mashyna ne slivaet", "машина не сливает"),
+        ("oshibka E20", "ошибка E20"),
+        ("как vernut товар", "как вернуть товар"),
+        ("4to delat", "что делать"),
+        ("vozvrat i obmen", "возврат и обмен"),
+    ],
+)
+def test_russian_in_latin_letters_is_read_as_russian(typed: str, meant: str) -> None:
+    assert transliterations(typed, _RUSSIAN)[0] == meant
+
+
+@pytest.mark.parametrize(
+    ("spelled", "word"),
+    [
+        ("shchetka", "щетка"),
+        ("schetka", "щетка"),
+        ("shhetka", "щетка"),
+        ("wetka", "щетка"),
+        ("khranenie", "хранение"),
+        ("hranenie", "хранение"),
+        ("xranenie", "хранение"),
+        ("cena", "цена"),
+        ("tsena", "цена"),
+        ("garantija", "гарантия"),
+        ("garantiya", "гарантия"),
+        ("garantiia", "гарантия"),
+        ("zhaloba", "жалоба"),
+        ("ob'yavlenie", "объявление"),
+        ("moj", "мой"),
+        ("novyj", "новый"),
+        ("novyy", "новый"),
+    ],
+)
+def test_every_scheme_leads_to_the_word_that_the_knowledge_base_uses(spelled: str, word: str) -> None:
+    assert transliterations(f"kakaya {spelled}", Vocabulary({word: 3}))[0] == f"какая {word}"
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [
+        ("стиральая", "стиральная"),
+        ("машна", "машина"),
+        ("вовзрат товра", "возврат товара"),
+        ("Фльтр", "Фильтр"),
+        ("балонсирвщик", "балансировщик"),
+        ("ВЕРНУТ ЗАКЗ", "ВЕРНУТ ЗАКАЗ"),
+    ],
+)
+def test_typing_errors_are_corrected(typed: str, meant: str) -> None:
+    assert spelling(typed, _MANUAL) == meant
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("E21 H1 404 10.5", "codes and numbers"),
+        ("машинами фильтры возвратов", "other forms of known words"),
+        ("нсс", "too short"),
+        ("сливв воды", None),
+        ("мшна", "two errors in a short word"),
+        ("НАСОЧ ВОДЫ", None),
+        ("бегемот", "a word of no knowledge base"),
+        ("как где почему", "frequent words"),
+    ],
+)
+def test_what_is_no_typing_error_stays(text: str, why: str | None) -> None:
+    assert (spelling(text, _MANUAL) is None) == (why is not None)
+
+
+def test_the_more_frequent_of_two_near_words_is_meant() -> None:
+    assert Speller({"кран": 1, "экран": 90}).correct("ккран") == "экран"
+    assert Speller({"кран": 90, "экран": 1}).correct("ккран") == "кран"
+
+
+@pytest.mark.parametrize("question", _RECOVERABLE)
+def test_a_question_in_the_wrong_layout_is_recovered(question: str) -> None:
+    retyped = layout(wrong_layout(question), _RUSSIAN)
+    assert retyped is not None
+    assert stems(retyped) == stems(question)
+    recovered = recover(wrong_layout(question), _RUSSIAN)
+    assert recovered is not None
+    assert recovered.kind == "layout"
+
+
+def test_most_transliterated_questions_come_back() -> None:
+    found = expected = 0
+    for seed, question in enumerate(_RECOVERABLE):
+        recovered = recover(transliterated(question, seed), _RUSSIAN)
+        assert recovered is not None
+        assert recovered.kind == "transliteration"
+        found += len(set(stems(question)) & set(stems(recovered.text)))
+        expected += len(set(stems(question)))
+    assert found >= 0.9 * expected
+
+
+def test_typing_errors_in_words_of_the_knowledge_base_come_back() -> None:
+    sentences = [line for article in _articles("ru") for line in article.splitlines() if 4 <= len(stems(line)) <= 12]
+    broken = repaired = 0
+    for seed, sentence in enumerate(sentences):
+        mistyped = typos(sentence, 2, seed)
+        recovered = recover(mistyped, _RUSSIAN)
+        lost = set(stems(sentence)) - set(stems(mistyped))
+        broken += len(lost)
+        repaired += len(lost & set(stems(recovered.text))) if recovered else 0
+    assert broken > 100
+    assert repaired >= 0.85 * broken
+
+
+@given(texts)
+def test_text_of_any_kind_is_recovered_to_text_that_needs_no_other_repair_of_its_kind(text: str) -> None:
+    recovered = recover(text, _MANUAL)
+    assert recovered is None or recovered.text != text
+    if not unknown_words(text, _MANUAL):
+        assert recovered is None
+
+
+@given(st.lists(st.sampled_from(sorted(_RUSSIAN.words)), min_size=1, max_size=8).map(" ".join))
+def test_words_of_the_knowledge_base_are_never_touched(text: str) -> None:
+    assert recover(text, _RUSSIAN) is None
+    assert spelling(text, _RUSSIAN) is None
+
+
+@given(texts)
+def test_a_layout_repair_keeps_every_offset(text: str) -> None:
+    repaired = layout(text, _MANUAL)
+    assert repaired is None or len(repaired) == len(text)
+
+
+@pytest.mark.parametrize(
+    ("word", "opposite"), [("немедленно", "медленно"), ("доступен", "недоступен"), ("unavailable", "available")]
+)
+def test_a_word_is_never_corrected_to_its_opposite(word: str, opposite: str) -> None:
+    assert spelling(word, Vocabulary({opposite: 50})) is None
+
+
+def test_an_empty_knowledge_base_corrects_nothing_but_knows_the_layout() -> None:
+    empty = Vocabulary({})
+    assert recover("стиральая мащина", empty) is None
+    assert recover("rfr dthyenm ltymub", empty) == Recovered("layout", "как вернуть деньги")
+
+
+def test_a_vocabulary_is_prepared_once_for_the_same_words() -> None:
+    counts, others = {"слив": 1}, {"слив": 1}
+    assert vocabulary_of(counts) is vocabulary_of(counts)
+    assert vocabulary_of(counts) is not vocabulary_of(others)
+
+
+def test_near_words_are_found_by_the_definition_of_distance() -> None:
+    known = Vocabulary(dict.fromkeys(["слив", "сливы", "силв", "налив", "олив", "сливочный"], 1))
+    assert dict(known.near("слив", 1)) == {"слив": 0, "сливы": 1, "силв": 1, "олив": 1}
+    assert dict(known.near("слив", 2)) == {"слив": 0, "сливы": 1, "силв": 1, "олив": 1, "налив": 2}
+
+
+def _restricted_distance(one: str, other: str) -> int:
+    rows = {(-1, -1): len(one) + len(other)}
+    for i in range(len(one) + 1):
+        rows[i, 0] = i
+    for j in range(len(other) + 1):
+        rows[0, j] = j
+    for i in range(1, len(one) + 1):
+        for j in range(1, len(other) + 1):
+            same = one[i - 1] == other[j - 1]
+            rows[i, j] = min(rows[i - 1, j] + 1, rows[i, j - 1] + 1, rows[i - 1, j - 1] + (not same))
+            if i > 1 and j > 1 and one[i - 1] == other[j - 2] and one[i - 2] == other[j - 1]:
+                rows[i, j] = min(rows[i, j], rows[i - 2, j - 2] + 1)
+    return rows[len(one), len(other)]
+
+
+_SHORT = st.text("абвxé", min_size=1, max_size=6)
+
+
+@given(st.lists(_SHORT, max_size=12, unique=True), _SHORT, st.sampled_from([1, 2]))
+def test_the_index_of_near_words_misses_none(known: list[str], word: str, errors: int) -> None:
+    expected = {w: d for w in known if (d := _restricted_distance(word, w)) <= errors}
+    assert dict(Vocabulary(dict.fromkeys(known, 1)).near(word, errors)) == expected

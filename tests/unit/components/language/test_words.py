@@ -1,0 +1,62 @@
+import pytest
+from hypothesis import given
+
+from components.language.normalise import clean
+from components.language.words import stems, words
+from tests.generated import texts
+
+
+@given(texts)
+def test_words_are_in_order_and_quote_the_text(text: str) -> None:
+    end = 0
+    for word in words(text):
+        assert end <= word.start < word.end <= len(text)
+        assert text[word.start : word.end] == word.text
+        assert word.stem
+        end = word.end
+
+
+@given(texts)
+def test_every_letter_and_digit_is_part_of_a_word(text: str) -> None:
+    covered = {i for word in words(text) for i in range(word.start, word.end)}
+    assert all(i in covered for i, char in enumerate(text) if char.isalnum())
+
+
+@given(texts)
+def test_stems_are_those_of_the_content_words(text: str) -> None:
+    assert stems(text) == [word.stem for word in words(text) if not word.stop]
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("машина", "машины"),
+        ("стиральную", "стиральной"),
+        ("ещё мёд", "еще мед"),
+        ("Е20", "E20"),
+        ("е20", "e20"),
+        ("cлить", "слить"),
+        ("НЕ СЛИВАЕТ", "не сливает"),
+        ("returns", "returned"),
+        ("10,5", "10.5"),
+        ("стира\u00adльная", "стиральная"),
+        ("краи\u0306", "край"),
+    ],
+)
+def test_two_spellings_meet_in_one_stem(one: str, other: str) -> None:
+    assert stems(clean(one)) == stems(clean(other))
+
+
+@pytest.mark.parametrize(("one", "other"), [("E20", "E25"), ("E20", "E201"), ("слив", "сливки"), ("10.5", "105")])
+def test_what_differs_stays_apart(one: str, other: str) -> None:
+    assert stems(one) != stems(other)
+
+
+@pytest.mark.parametrize("negation", ["не", "нет", "без", "not", "no", "without"])
+def test_words_that_turn_a_sentence_round_are_content(negation: str) -> None:
+    assert stems(negation), negation
+
+
+@pytest.mark.parametrize("word", ["и", "как", "чтобы", "the", "how"])
+def test_function_words_carry_no_topic(word: str) -> None:
+    assert stems(word) == []
