@@ -50,7 +50,7 @@ class PipelineWrapper(BasePipelineWrapper):
         self.pool.shutdown(wait=True, cancel_futures=True)
         self.ask.close()
 
-    async def run_api_async(
+    async def run_api_async(  # type: ignore[override]
         self,
         question: str,
         session_id: str | None = None,

@@ -36,7 +36,7 @@ class PipelineWrapper(BasePipelineWrapper):
         """Finish the request in work; those in the queue are dropped, unacknowledged."""
         self.pool.shutdown(wait=True, cancel_futures=True)
 
-    async def run_api_async(self, documents: list[dict[str, JsonValue]]) -> Response:
+    async def run_api_async(self, documents: list[dict[str, JsonValue]]) -> Response:  # type: ignore[override]
         """Add or replace articles in the tenant's knowledge base.
 
         :param documents: articles with `doc_id`, `title`, `text`; further keys are kept as metadata.
@@ -57,5 +57,10 @@ class PipelineWrapper(BasePipelineWrapper):
         return Response(body, media_type="application/json")
 
     def _work(self, request: IngestRequest) -> bytes:
-        report = self.ingest.run(article.to_document() for article in request.documents)
-        return json.dumps(report).encode()
+        report = self.ingest.run([article.to_document() for article in request.documents])
+        if report.errors and not report.added + report.updated + report.unchanged:
+            # Nothing was taken: a success would hide it.
+            raise problems.UnreadableFields(
+                tuple((f"documents.{refusal.doc_id}", refusal.error.code) for refusal in report.errors[:20])
+            )
+        return json.dumps(report.as_json(), ensure_ascii=False).encode()
