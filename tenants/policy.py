@@ -10,7 +10,7 @@ from tenants.registry import Registry, TenantRecord
 
 Text: TypeAlias = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=2_000)]
 Domain: TypeAlias = Annotated[
-    str, StringConstraints(to_lower=True, pattern=r"^[a-z0-9-]+(\.[a-z0-9-]+)+$", max_length=253)
+    str, StringConstraints(to_lower=True, pattern=r"^[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)+$", max_length=253)
 ]
 Limit: TypeAlias = Annotated[int, Field(ge=0, le=100_000_000)]
 

@@ -1,0 +1,78 @@
+"""One suite, several engines: each test runs against every backend of the index or of the records.
+
+Engines that need a server run where `OPORA_TEST_QDRANT_URL` or `OPORA_TEST_POSTGRES_URL` names one.
+"""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from uuid import uuid4
+
+import pytest
+from sqlalchemy import create_engine, make_url, text
+
+from settings import Settings, get_settings
+from tenants import database, index
+from tenants.context import Tenant, acting_as
+from tenants.registry import Registry
+
+
+def _url_from(variable: str) -> str:
+    url = os.environ.get(variable, "")
+    if not url:
+        pytest.skip(f"{variable} is not set")
+    return url
+
+
+@pytest.fixture
+def installation(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Settings]:
+    """Settings of an installation of its own; the engines are closed afterwards."""
+    monkeypatch.setenv("OPORA_DATA_DIR", str(tmp_path / "data"))
+    get_settings.cache_clear()
+    yield get_settings()
+    index.close_all()
+    database.close_all()
+    get_settings.cache_clear()
+
+
+@pytest.fixture(params=["edge", "memory", pytest.param("server", marks=pytest.mark.server)])
+def backend(request: pytest.FixtureRequest, installation: Settings, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The installation's index is on this engine from here on."""
+    name = str(request.param)
+    if name != "edge":
+        url = ":memory:" if name == "memory" else _url_from("OPORA_TEST_QDRANT_URL")
+        monkeypatch.setenv("OPORA_QDRANT_URL", url)
+        get_settings.cache_clear()
+    return name
+
+
+@pytest.fixture
+def tenant(backend: str) -> Iterator[Tenant]:
+    """A registered tenant in context, its id new, so that servers may be shared."""
+    caller = Tenant(f"t{uuid4().hex}", "anna")
+    Registry().add(caller.tenant_id)
+    with acting_as(caller):
+        yield caller
+
+
+@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.server)])
+def records(
+    request: pytest.FixtureRequest, installation: Settings, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Settings]:
+    """The installation's records are on this database from here on."""
+    if request.param == "sqlite":
+        yield installation
+        return
+    server = make_url(_url_from("OPORA_TEST_POSTGRES_URL"))
+    schema = f"test_{uuid4().hex}"
+    admin = create_engine(server)
+    with admin.begin() as connection:
+        connection.execute(text(f'CREATE SCHEMA "{schema}"'))
+    url = server.update_query_dict({"options": f"-csearch_path={schema}"})
+    monkeypatch.setenv("OPORA_DATABASE_URL", url.render_as_string(hide_password=False))
+    get_settings.cache_clear()
+    yield get_settings()
+    database.close_all()
+    with admin.begin() as connection:
+        connection.execute(text(f'DROP SCHEMA "{schema}" CASCADE'))
+    admin.dispose()

@@ -1,0 +1,302 @@
+"""What every index backend does, seen through the one door."""
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
+from math import inf, nan
+from pathlib import Path
+from uuid import NAMESPACE_OID, uuid4, uuid5
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from settings import get_settings
+from tenants import database, index
+from tenants.context import Tenant, acting_as
+from tenants.errors import InternalFault, Invalid, NotFound
+from tenants.index import Collection, Conditions, Json, Point, open_collection
+from tenants.index.layout import VECTORS
+from tenants.models import TenantRow
+from tenants.registry import Registry
+
+
+def named(number: int) -> str:
+    return str(uuid5(NAMESPACE_OID, str(number)))
+
+
+def point(number: int, stems: dict[int, float] | None = None, **meta: Json) -> Point:
+    return Point(
+        named(number),
+        {"text-sparse": {number: 1.0} if stems is None else stems, "grams": {1: 1.0, 1000 + number: 0.5}},
+        {"id": named(number), "content": f"текст {number}", "meta": {"doc_id": f"d{number}", **meta}},
+    )
+
+
+@pytest.fixture
+def chunks(tenant: Tenant) -> Collection:
+    return open_collection(create=True)
+
+
+def ids(collection: Collection, conditions: Conditions | None = None) -> set[str]:
+    return {hit.id for hit in collection.scan(conditions=conditions, batch=2)}
+
+
+def test_a_tenant_without_a_collection_reads_as_empty_and_stays_so(tenant: Tenant, tmp_path: Path) -> None:
+    before = sorted(tmp_path.rglob("*"))
+    collection = open_collection()
+    assert collection.count() == 0
+    assert collection.search({"grams": {1: 1.0}}, limit=5) == {"grams": []}
+    assert collection.fetch([named(1)]) == []
+    assert list(collection.scan()) == []
+    collection.delete([named(1)])
+    with pytest.raises(InternalFault):
+        collection.upsert([point(1)])
+    assert sorted(tmp_path.rglob("*")) == before
+    assert open_collection(create=True).count() == 0
+
+
+def test_an_unregistered_tenant_has_no_door(backend: str) -> None:
+    with acting_as(Tenant("nobody", "anna")), pytest.raises(NotFound) as refused:
+        open_collection(create=True)
+    assert refused.value.code == "tenant_unknown"
+
+
+def test_what_is_stored_is_found_by_each_vector(chunks: Collection) -> None:
+    stored = Point(named(1), {name: {7: 1.5} for name in VECTORS}, point(1, tags=["a"], none=None, n=1).payload)
+    chunks.upsert([stored, point(2)])
+    found = chunks.search({name: {7: 1.0} for name in VECTORS}, limit=5)
+    assert set(found) == set(VECTORS)
+    for hits in found.values():
+        assert [(hit.id, hit.payload) for hit in hits] == [(named(1), stored.payload)]
+        assert hits[0].score > 0
+
+
+def test_rare_outranks_common(chunks: Collection) -> None:
+    chunks.upsert([point(number, {1: 1.0}) for number in range(20)] + [point(20, {2: 1.0})])
+    hits = chunks.search({"text-sparse": {1: 1.0, 2: 1.0}}, limit=30)["text-sparse"]
+    assert hits[0].id == named(20)
+    assert [hit.score for hit in hits] == sorted((hit.score for hit in hits), reverse=True)
+    assert len(hits) == 21
+
+
+def test_scores_are_inverse_document_frequencies(chunks: Collection) -> None:
+    """Qdrant's formula: ln(1 + (points - holders + 0.5) / (holders + 0.5))."""
+    chunks.upsert([point(number, {1: 2.0} if number < 3 else {2: 1.0}) for number in range(10)])
+    hits = chunks.search({"text-sparse": {1: 0.5}}, limit=10)["text-sparse"]
+    assert [hit.score for hit in hits] == pytest.approx([1.1451323] * 3, rel=1e-4)
+
+
+def test_limits_and_empty_queries(chunks: Collection) -> None:
+    chunks.upsert([point(number, {1: 1.0}) for number in range(5)])
+    found = chunks.search({"text-sparse": {1: 1.0}, "grams": {}, "headings": {9: 1.0}}, limit=3)
+    assert {name: len(hits) for name, hits in found.items()} == {"text-sparse": 3, "grams": 0, "headings": 0}
+    assert chunks.search({"grams": {}}, limit=3) == {"grams": []}
+    assert chunks.search({"grams": {1: 1.0}}, limit=0) == {"grams": []}
+    assert chunks.search({}, limit=3) == {}
+
+
+def test_payloads_can_be_left_out_and_fetched(chunks: Collection) -> None:
+    chunks.upsert([point(1), point(2)])
+    hits = chunks.search({"grams": {1: 1.0}}, limit=5, payloads=False)["grams"]
+    assert {hit.id for hit in hits} == {named(1), named(2)}
+    assert all(hit.payload == {} for hit in hits)
+    assert [hit.payload for hit in chunks.fetch([named(2)])] == [point(2).payload]
+
+
+def test_an_upsert_replaces_vectors_and_payload(chunks: Collection) -> None:
+    chunks.upsert([point(1, {5: 1.0}, trust="raw")])
+    assert chunks.fetch([named(1)])[0].payload == point(1, trust="raw").payload
+    chunks.upsert([point(1, {6: 1.0}, trust="accepted")])
+    assert chunks.count() == 1
+    assert chunks.search({"text-sparse": {5: 1.0}}, limit=5)["text-sparse"] == []
+    assert [hit.payload for hit in chunks.search({"text-sparse": {6: 1.0}}, limit=5)["text-sparse"]] == [
+        point(1, trust="accepted").payload
+    ]
+    assert chunks.fetch([named(1)])[0].payload == point(1, trust="accepted").payload
+
+
+def test_deleted_points_are_gone_and_unknown_ids_ignored(chunks: Collection) -> None:
+    chunks.upsert([point(1), point(2)])
+    assert len(chunks.fetch([named(1), named(2)])) == 2
+    chunks.delete([named(1), named(99)])
+    chunks.delete([])
+    assert ids(chunks) == {named(2)}
+    assert [hit.id for hit in chunks.search({"grams": {1: 1.0}}, limit=5)["grams"]] == [named(2)]
+    assert chunks.fetch([named(1)]) == []
+
+
+def test_fetching_keeps_the_order_asked_for(chunks: Collection) -> None:
+    chunks.upsert([point(number) for number in range(5)])
+    wanted = [named(3), named(99), named(0).upper(), named(4)]
+    assert [hit.id for hit in chunks.fetch(wanted)] == [named(3), named(0), named(4)]
+    assert chunks.fetch([]) == []
+
+
+def test_conditions_hold_together(chunks: Collection) -> None:
+    chunks.upsert(
+        [
+            point(1, tags=["a", "b"], updated_at="2024-01-01", source_type="faq"),
+            point(2, tags=["b"], updated_at="2024-01-31", source_type="faq"),
+            point(3, tags=[], updated_at="", source_type="guide"),
+            point(4),
+        ]
+    )
+
+    def matching(conditions: Conditions) -> set[int]:
+        found = chunks.search({"grams": {1: 1.0}}, limit=9, conditions=conditions)["grams"]
+        assert ids(chunks, conditions) == {hit.id for hit in found}
+        return {number for number in range(9) if named(number) in {hit.id for hit in found}}
+
+    assert matching(Conditions()) == {1, 2, 3, 4}
+    assert matching(Conditions({"meta.tags": ("a", "c")})) == {1}
+    assert matching(Conditions({"meta.tags": ("b",), "meta.source_type": ("faq", "guide")})) == {1, 2}
+    assert matching(Conditions({"meta.tags": ("b",), "meta.source_type": ("guide",)})) == set()
+    assert matching(Conditions({}, {"meta.updated_at": ("2024-01-01", "2024-01-31")})) == {1, 2}
+    assert matching(Conditions({}, {"meta.updated_at": ("2024-01-02", None)})) == {2}
+    assert matching(Conditions({}, {"meta.updated_at": (None, "2024-01-30")})) == {1}
+    assert matching(Conditions({}, {"meta.updated_at": (None, None)})) == {1, 2, 3, 4}
+    assert matching(Conditions({"meta.doc_id": ("d2",)}, {"meta.updated_at": ("2024-01-01", None)})) == {2}
+
+
+def test_accepting_nothing_matches_nothing(chunks: Collection) -> None:
+    """The trap of the stock filters: `in []` there matches everything."""
+    chunks.upsert([point(1, tags=["a"])])
+    for conditions in (Conditions({"meta.tags": ()}), Conditions({"meta.doc_id": ("d1",), "meta.tags": ()})):
+        assert chunks.search({"grams": {1: 1.0}}, limit=5, conditions=conditions) == {"grams": []}
+        assert ids(chunks, conditions) == set()
+
+
+@pytest.mark.parametrize("bounds", [("yesterday", None), (None, "2024-13-01"), ("2024-01-01' OR 1", None)])
+def test_what_is_no_day_is_refused(chunks: Collection, bounds: tuple[str | None, str | None]) -> None:
+    with pytest.raises(Invalid) as refused:
+        chunks.search({"grams": {1: 1.0}}, limit=5, conditions=Conditions({}, {"meta.updated_at": bounds}))
+    assert refused.value.code == "filter_invalid"
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        Point(named(1), {"grams": {1: nan}}, {}),
+        Point(named(1), {"grams": {1: inf, 2: -inf}}, {}),
+        Point(named(1), {"grams": {1: 1e39}}, {}),
+        Point(named(1), {"grams": {-1: 1.0}}, {}),
+        Point(named(1), {"grams": {2**32: 1.0}}, {}),
+        Point(named(1), {"text-dense": {1: 1.0}}, {}),
+        Point("not a uuid", {"grams": {1: 1.0}}, {}),
+    ],
+)
+def test_a_malformed_point_stores_nothing(chunks: Collection, broken: Point) -> None:
+    with pytest.raises(InternalFault):
+        chunks.upsert([point(2), broken])
+    assert chunks.count() == 0
+
+
+def test_an_unknown_vector_is_a_fault(chunks: Collection) -> None:
+    with pytest.raises(InternalFault):
+        chunks.search({"text-dense": {1: 1.0}}, limit=1)
+    with pytest.raises(InternalFault):
+        chunks.fetch(["not a uuid"])
+
+
+def test_tenants_see_their_own_chunks_alone(backend: str) -> None:
+    """Ids that a careless naming would bring together, on one engine."""
+    for tenant_id in ("ёлка", "Ёлка", "елка", "acme", "ACME", f"x{uuid4().hex}"):
+        tenant = Tenant(tenant_id if backend != "server" else tenant_id + uuid4().hex, "anna")
+        Registry().add(tenant.tenant_id)
+        with acting_as(tenant):
+            assert open_collection().count() == 0
+            collection = open_collection(create=True)
+            collection.upsert([Point(named(1), {"grams": {1: 1.0}}, {"content": tenant.tenant_id, "meta": {}})])
+            found = collection.search({"grams": {1: 1.0}}, limit=9)["grams"]
+            assert [hit.payload["content"] for hit in found] == [tenant.tenant_id]
+
+
+def test_a_collection_of_another_tenant_is_not_opened(chunks: Collection, tenant: Tenant) -> None:
+    """The registry says where a tenant's chunks are; the collection says whose they are."""
+    chunks.upsert([point(1)])
+    thief = Tenant(f"t{uuid4().hex}", "eve")
+    Registry().add(thief.tenant_id)
+    with database.writing() as session:
+        owner, other = (session.get_one(TenantRow, name) for name in (tenant.tenant_id, thief.tenant_id))
+        name, owner.collection = owner.collection, "elsewhere"
+        session.flush()
+        other.collection = name
+    if get_settings().qdrant_url != ":memory:":  # which would forget its collections
+        index.close_all()
+    index.door._OPEN.clear()
+    get_settings.cache_clear()
+    registry_cache_expired(thief.tenant_id)
+    with acting_as(thief), pytest.raises(InternalFault) as refused:
+        open_collection()
+    assert refused.value.code == "collection_foreign"
+
+
+def registry_cache_expired(tenant_id: str) -> None:
+    record = Registry().get(tenant_id)
+    Registry().update(tenant_id, name=record.name, locale=record.locale, policy={})
+
+
+def test_a_shared_placement_is_refused_until_it_is_built(tenant: Tenant) -> None:
+    with database.writing() as session:
+        session.get_one(TenantRow, tenant.tenant_id).shared_filter = tenant.tenant_id
+    registry_cache_expired(tenant.tenant_id)
+    with pytest.raises(InternalFault) as refused:
+        open_collection(create=True)
+    assert refused.value.code == "placement_unsupported"
+
+
+def test_what_was_stored_is_there_after_opening_again(chunks: Collection, backend: str) -> None:
+    if backend == "memory":
+        pytest.skip("memory forgets")
+    chunks.upsert([point(number) for number in range(300)])
+    chunks.delete([named(number) for number in range(0, 300, 2)])
+    index.close_all()
+    again = open_collection()
+    assert again.count() == 150
+    assert again.fetch([named(1)])[0].payload == point(1).payload
+
+
+def test_reading_while_writing(chunks: Collection) -> None:
+    """Readers see whole points: no error, no payload but the one stored with the id."""
+
+    def read() -> Iterator[str]:
+        for _ in range(20):
+            for hit in chunks.search({"grams": {1: 1.0}}, limit=50)["grams"]:
+                yield f"{hit.id} {hit.payload['id']}"
+
+    with ThreadPoolExecutor(3) as pool:
+        readers = [pool.submit(copy_context().run, lambda: list(read())) for _ in range(3)]
+        for start in range(0, 60, 6):
+            chunks.upsert([point(number) for number in range(start, start + 6)])
+            chunks.delete([named(start)])
+        for seen in readers:
+            assert all(line.split()[0] == line.split()[1] for line in seen.result())
+    assert chunks.count() == 50
+
+
+STEPS = st.lists(
+    st.tuples(st.booleans(), st.lists(st.integers(0, 12), min_size=1, max_size=5, unique=True), st.integers(0, 3)),
+    max_size=8,
+)
+
+
+@settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(STEPS)
+def test_any_history_leaves_what_a_dictionary_would(
+    chunks: Collection, steps: list[tuple[bool, list[int], int]]
+) -> None:
+    chunks.delete(list(ids(chunks)))
+    kept: dict[str, int] = {}
+    for store, numbers, version in steps:
+        if store:
+            chunks.upsert([point(number, {version: 1.0}, version=version) for number in numbers])
+            kept |= {named(number): version for number in numbers}
+        else:
+            chunks.delete([named(number) for number in numbers])
+            kept = {point_id: at for point_id, at in kept.items() if point_id not in set(map(named, numbers))}
+    assert chunks.count() == len(kept)
+    for version in range(4):
+        found = chunks.search({"text-sparse": {version: 1.0}}, limit=50)["text-sparse"]
+        assert {hit.id for hit in found} == {point_id for point_id, at in kept.items() if at == version}
+    assert {hit.id for hit in chunks.scan(batch=3)} == kept.keys()

@@ -1,0 +1,93 @@
+"""What the embedded engine alone must do: keep others out, and compact without losing anything."""
+
+import subprocess
+import sys
+from pathlib import Path
+from uuid import NAMESPACE_OID, uuid5
+
+import pytest
+
+from settings import Settings
+from tenants import index
+from tenants.context import Tenant, acting_as
+from tenants.errors import Busy
+from tenants.index import Point, edge, open_collection
+from tenants.registry import Registry
+
+ACME = Tenant("acme", "anna")
+OPENING = """
+from tenants.context import Tenant, acting_as
+from tenants.errors import Busy
+from tenants.index import open_collection
+with acting_as(Tenant("acme", "anna")):
+    try:
+        print(open_collection().count())
+    except Busy as busy:
+        print(busy.code)
+"""
+
+
+def points(numbers: range) -> list[Point]:
+    return [
+        Point(str(uuid5(NAMESPACE_OID, str(number))), {"grams": {1: 1.0, number: 2.0}}, {"content": str(number)})
+        for number in numbers
+    ]
+
+
+def opened_elsewhere() -> str:
+    done = subprocess.run([sys.executable, "-c", OPENING], check=True, capture_output=True, text=True)
+    return done.stdout.strip()
+
+
+@pytest.fixture(autouse=True)
+def _acme(installation: Settings) -> None:
+    Registry(installation).add("acme")
+
+
+def test_a_second_process_is_turned_away_until_the_first_is_done() -> None:
+    with acting_as(ACME):
+        open_collection(create=True).upsert(points(range(5)))
+    assert opened_elsewhere() == "data_in_use"
+    index.close_all()
+    assert opened_elsewhere() == "5"
+
+
+def test_a_closed_collection_says_try_again() -> None:
+    with acting_as(ACME):
+        collection = open_collection(create=True)
+        index.close_all()
+        with pytest.raises(Busy):
+            collection.count()
+        assert open_collection().count() == 0
+
+
+def test_compacting_on_close_keeps_everything(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(edge, "_COMPACT_KILOBYTES", 1)
+    with acting_as(ACME):
+        collection = open_collection(create=True)
+        collection.upsert(points(range(1_000)))
+        collection.delete([point.id for point in points(range(600))])
+        before = collection.search({"grams": {1: 1.0, 900: 1.0}}, limit=3)["grams"][0]
+        growing = set(tmp_path.rglob("segment.json"))
+        index.close_all()
+        assert set(tmp_path.rglob("segment.json")) != growing
+        again = open_collection()
+        assert again.count() == 400
+        after = again.search({"grams": {1: 1.0, 900: 1.0}}, limit=3)["grams"][0]
+        assert (after.id, after.payload) == (before.id, before.payload)
+        assert after.score < before.score  # removed points count in the frequencies until they are compacted away
+        assert {hit.payload["content"] for hit in again.scan()} == {str(number) for number in range(600, 1_000)}
+        again.upsert(points(range(10)))
+        assert again.count() == 410
+
+
+def test_losing_the_race_to_create_is_fine(tmp_path: Path) -> None:
+    folder = tmp_path / "shards" / "acme~g000001"
+    for _ in range(2):
+        edge.EdgeCollection.create(folder, "acme")
+    assert [path.name for path in folder.parent.iterdir()] == [folder.name]
+
+
+def test_a_draft_of_a_collection_is_none(tmp_path: Path) -> None:
+    (tmp_path / "shards" / "acme~g000001" / "shard").mkdir(parents=True)
+    assert not edge.EdgeCollection.exists(tmp_path / "shards" / "acme~g000001")
