@@ -7,13 +7,14 @@ standard output holds JSON and nothing else; everything for people goes to stand
 import json
 import os
 import socket
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Annotated, TypeAlias, get_args
 
 import typer
+from pydantic import ValidationError
 from typer.core import TyperGroup
 
 from components.language.terminal import terminal_locale
@@ -21,13 +22,11 @@ from components.language.texts import LOCALES, text
 from tenants.errors import CallerError, Invalid, OporaError
 
 if TYPE_CHECKING:
-    from pipelines.ingest.usecase import IngestReport
     from rich.console import Console
     from rich.progress import Progress
-    from typer import Context
+    from typer._click.core import Context
 
-    from pipelines.ask.contract import TurnAnswer
-    from pipelines.ask.usecase import Ask
+    from pipelines.ask.contract import AskRequest, TurnAnswer
     from tenants.context import Tenant
 
 DEFAULT_TENANT = "default"
@@ -60,6 +59,9 @@ class _Group(TyperGroup):
             return super().invoke(ctx)
         except OporaError as error:
             fault = error
+        except ValidationError as unfit:
+            name = ".".join(map(str, unfit.errors()[0]["loc"])).upper()
+            fault = CallerError("settings_invalid", name=f"OPORA_{name}")
         except PermissionError as denied:
             fault = CallerError("folder_unusable", path=str(denied.filename))
         typer.echo(f"{say('error.label')}: {explained(fault)}", err=True)
@@ -98,7 +100,7 @@ def demo() -> None:
     cases = showcase()
     for case in cases:
         with _acting_as(tenants[case.locale]):
-            answer = _ask(ask, case.question, case.locale, "balanced")
+            answer = ask.answer(_request(case.question, case.locale, "balanced"))
         _print_turn(_console(), answer, case.question)
         if (answer.outcome, answer.refusal_reason or "") == (case.outcome, case.reason):
             matched += 1
@@ -237,16 +239,13 @@ def ask(
     locale: LocaleOption = "",
 ) -> None:
     """Answer one question as the service would."""
-    from pipelines.ask.usecase import Ask
-
-    try:
-        question.encode()
-    except UnicodeEncodeError as broken:
-        raise Invalid("question_unreadable") from broken
-    engine = Ask()
+    request = _request(question, _checked_locale(locale), quality)
     with _acting_as(tenant):
-        answer = _ask(engine, question, _checked_locale(locale), quality)
-    engine.close()
+        from pipelines.ask.usecase import Ask
+
+        engine = Ask()
+        answer = engine.answer(request)
+        engine.close()
     if as_json:
         typer.echo(answer.model_dump_json())
     else:
@@ -311,9 +310,7 @@ def _checked_locale(locale: str) -> str:
     return locale
 
 
-def _ask(engine: "Ask", question: str, locale: str, quality: str) -> "TurnAnswer":
-    from pydantic import ValidationError
-
+def _request(question: str, locale: str, quality: str) -> "AskRequest":
     from components.turn import Quality
     from pipelines import problems
     from pipelines.ask.contract import AskRequest
@@ -321,10 +318,13 @@ def _ask(engine: "Ask", question: str, locale: str, quality: str) -> "TurnAnswer
     if quality not in get_args(Quality):
         raise Invalid("quality_unknown", quality=quality)
     try:
-        request = AskRequest.model_validate({"question": question, "locale": locale or None, "quality": quality})
+        question.encode()
+    except UnicodeEncodeError as broken:
+        raise Invalid("question_unreadable") from broken
+    try:
+        return AskRequest.model_validate({"question": question, "locale": locale or None, "quality": quality})
     except ValidationError as invalid:
         raise problems.from_validation(invalid) from invalid
-    return engine.answer(request)
 
 
 def _console() -> "Console":
@@ -371,7 +371,13 @@ def _print_turn(console: "Console", answer: "TurnAnswer", question: str) -> None
         console.print(f"      [dim]«{escape(' '.join(citation.excerpt.split()))}»[/]", highlight=False)
 
 
-def _print_ingest(report: "IngestReport", seconds: float) -> None: ...
+def _shown_by(progress: "Progress") -> Callable[[str, int, int], None]:
+    task = progress.task_ids[0]
+
+    def show(what: str, done: int, total: int) -> None:
+        progress.update(task, description=what, completed=done, total=total or None)
+
+    return show
 
 
 def main() -> None:

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -28,7 +28,7 @@ class Absent(Exception):
         self.path = path
 
 
-def vkcloud(data: Path, language: str) -> list[QuestionSet | PairSet]:
+def vkcloud(data: Path, language: str) -> list[QuestionSet]:
     """A real support knowledge base with the questions of its own FAQ; half of them name their article."""
     path = _present(data / "vkcloud" / "corpus" / f"corpus_{language}.jsonl")
     questions = _rows(data / "vkcloud" / "dev" / f"faq_{language}.jsonl")
@@ -49,7 +49,7 @@ def vkcloud(data: Path, language: str) -> list[QuestionSet | PairSet]:
     return [QuestionSet(name, Corpus(name, language, partial(read_path, path)), tuple(cases))]
 
 
-def xquad(data: Path, language: str) -> list[QuestionSet | PairSet]:
+def xquad(data: Path, language: str) -> list[QuestionSet]:
     """Paragraphs, questions and answer spans; the second set leaves articles out, so that their questions have none."""
     folder = data / "xquad"
     paragraphs = _rows(folder / "corpus" / f"paragraphs_{language}.jsonl")
@@ -85,7 +85,7 @@ def xquad(data: Path, language: str) -> list[QuestionSet | PairSet]:
     ]
 
 
-def techqa(data: Path) -> list[QuestionSet | PairSet]:
+def techqa(data: Path) -> list[QuestionSet]:
     """Long real forum questions over technotes; some have no answer there."""
     corpus = _rows(data / "techqa" / "corpus" / "corpus.jsonl")
     questions = _rows(data / "techqa" / "dev" / "questions.jsonl")
@@ -109,7 +109,7 @@ def techqa(data: Path) -> list[QuestionSet | PairSet]:
     return [QuestionSet("techqa", Corpus("techqa", "en", documents), cases)]
 
 
-def wixqa(data: Path) -> list[QuestionSet | PairSet]:
+def wixqa(data: Path) -> list[QuestionSet]:
     """Expert questions over help-centre articles, several of which may be needed.
 
     Every article of the set answers some question, so another product's help is indexed with them where it is present.
@@ -137,14 +137,14 @@ def wixqa(data: Path) -> list[QuestionSet | PairSet]:
     return [QuestionSet("wixqa", Corpus("wixqa", "en", documents), cases)]
 
 
-def pairs(data: Path, name: str, language: str) -> list[QuestionSet | PairSet]:
+def pairs(data: Path, name: str, language: str) -> list[PairSet]:
     """Claims with a passage each and whether it supports them; partial support is none."""
     rows = _rows(data / name / "dev" / "pairs.jsonl")
     found = tuple(Pair(_str(r, "id"), _str(r, "passage"), _str(r, "claim"), r["supported"] is True) for r in rows)
     return [PairSet(name, language, found)]
 
 
-READERS: Mapping[str, tuple[Callable[[Path], list[QuestionSet | PairSet]], ...]] = {
+READERS: Mapping[str, tuple[Callable[[Path], Sequence[QuestionSet | PairSet]], ...]] = {
     "vkcloud": (partial(vkcloud, language="ru"), partial(vkcloud, language="en")),
     "xquad": (partial(xquad, language="ru"), partial(xquad, language="en")),
     "techqa": (techqa,),

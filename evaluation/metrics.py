@@ -118,14 +118,12 @@ def retrieval(records: Sequence[Record]) -> Figures:
 
 
 def answering(records: Sequence[Record]) -> Figures:
-    """What the shown answers hold. Questions with gold spans count as missed when nothing was shown."""
+    """What the shown answers hold, how long they are, and what their citations are worth."""
     shown = [record for record in records if record.shown]
-    spanned = [record for record in records if record.case.gold_spans and record.case.answerable is not False]
     lengths = [sentence_count(record.text) for record in shown]
     cited = [record for record in shown if record.case.gold_docs]
     return {
-        "gold_span_in_answer": mean([_span_shown(r, r.text) for r in spanned]),
-        "gold_span_in_three_sentences": mean([_span_shown(r, first_sentences(r.text)) for r in spanned]),
+        **spans_shown(records),
         "sentences_mean": mean([float(length) for length in lengths]),
         "sentences_max": exact(max(lengths), len(lengths)) if lengths else None,
         "cited_sentences": mean([float(bool(s.quotes)) for record in shown for s in record.sentences]),
@@ -133,6 +131,15 @@ def answering(records: Sequence[Record]) -> Figures:
         "citation_precision_gold": mean(
             [float(q.doc_id in record.case.gold_docs) for record in cited for s in record.sentences for q in s.quotes]
         ),
+    }
+
+
+def spans_shown(records: Sequence[Record]) -> Figures:
+    """How often the answer holds a gold span. Where nothing was shown, it was missed."""
+    spanned = [record for record in records if record.case.gold_spans]
+    return {
+        "gold_span_in_answer": mean([_span_shown(r, r.text) for r in spanned]),
+        "gold_span_in_three_sentences": mean([_span_shown(r, first_sentences(r.text)) for r in spanned]),
     }
 
 

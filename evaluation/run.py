@@ -3,9 +3,11 @@
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from time import perf_counter
 
+from components.judge.local import LocalJudge
 from components.turn import Citation, Draft, Turn
 from evaluation import metrics, workspace
 from evaluation.cases import Case, PairSet, QuestionSet, Quote, Record, Sentence
@@ -74,20 +76,22 @@ class Evaluation:
 
     def __init__(self, progress: Progress) -> None:
         self._progress = progress
-        self._ask = Ask()
+        self._ask: Ask | None = None
         self._tenants: dict[str, Tenant] = {}
         self._references: dict[str, Reference] = {}
         self._hits: dict[str, dict[str, float]] = {}
 
     def close(self) -> None:
         """Release the pipeline."""
-        self._ask.close()
+        if self._ask is not None:
+            self._ask.close()
 
     def run(self, chosen: QuestionSet | PairSet) -> SetReport:
         """Measure one set."""
         started = perf_counter()
         if isinstance(chosen, PairSet):
-            figures = verify_pairs(chosen, lambda done, total: self._progress(chosen.name, done, total))
+            show = partial(self._progress, chosen.name)
+            figures = verify_pairs(chosen, LocalJudge().check, show)
             return SetReport(chosen.name, len(chosen.pairs), perf_counter() - started, figures)
         tenant = self._tenant(chosen)
         with acting_as(tenant):
@@ -99,9 +103,7 @@ class Evaluation:
     def _tenant(self, chosen: QuestionSet) -> Tenant:
         name = chosen.corpus.name
         if name not in self._tenants:
-            self._tenants[name] = workspace.tenant_for(
-                chosen.corpus, lambda done, total: self._progress(name, done, total)
-            )
+            self._tenants[name] = workspace.tenant_for(chosen.corpus, partial(self._progress, name))
         return self._tenants[name]
 
     def _reference(self, chosen: QuestionSet) -> Reference:
@@ -112,6 +114,8 @@ class Evaluation:
         return self._references[name]
 
     def _asked(self, chosen: QuestionSet) -> list[Record]:
+        if self._ask is None:
+            self._ask = Ask()
         self._ask.warm_up()
         records = []
         for done, case in enumerate(chosen.cases, 1):
@@ -141,7 +145,7 @@ class Evaluation:
             len(records),
             0.0,
             _known(figures),
-            _known({**metrics.retrieval(theirs), **metrics.answering(theirs), **_trade(theirs)}),
+            _known({**metrics.retrieval(theirs), **metrics.spans_shown(theirs), **_trade(theirs)}),
             curve,
             reference_curve,
             dict(counted.most_common()),
@@ -181,7 +185,7 @@ def recorded(case: Case, turn: Turn, milliseconds: float = 0.0) -> Record:
 
 def gate_score(turn: Turn) -> float:
     """How sure the turn was that the knowledge base holds an answer, 0..1: what the refusal curve moves along."""
-    return turn.evidence.relevance
+    return turn.evidence.adequacy
 
 
 def _sentences(draft: Draft) -> tuple[Sentence, ...]:

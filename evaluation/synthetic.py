@@ -10,7 +10,7 @@ from components.language.encoder import VECTORS, encode_passage
 from components.language.words import words
 from tenants import lexicon
 from tenants.context import Tenant, acting_as
-from tenants.index import Point, open_collection
+from tenants.index import Json, Point, open_collection
 from tenants.lexicon import ChunkTerms
 from tenants.registry import Registry
 
@@ -72,7 +72,8 @@ def _chunks(size: int, sentences: Sequence[_Sentence]) -> Iterator[tuple[Point, 
 
 def _point(number: int, parts: Sequence[_Sentence]) -> Point:
     chunk_id = str(uuid5(_NAMESPACE, str(number)))
-    spans, position = [], 0
+    spans: list[Json] = []
+    position = 0
     for part in parts:
         spans.append([position, position + len(part.text)])
         position += len(part.text) + 1
@@ -80,7 +81,7 @@ def _point(number: int, parts: Sequence[_Sentence]) -> Point:
     for part in parts:
         for name in VECTORS:
             vectors[name].update(part.vectors[name])
-    meta = {
+    meta: dict[str, Json] = {
         "doc_id": f"synthetic-{number // 10}",
         "chunk_id": chunk_id,
         "chunk_index": number % 10,

@@ -7,10 +7,11 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
+from pipelines.ingest.usecase import Ingest
+
 from components.ingest.document import SourceDocument
 from evaluation.cases import Corpus
 from evaluation.reference import Reference, ReferenceChunk
-from pipelines.ingest.usecase import Ingest
 from settings import ROOT, get_settings
 from tenants.context import SCOPES, Tenant, acting_as
 from tenants.index import Hit, Json, open_collection
@@ -51,7 +52,7 @@ def _code_digest() -> str:
     return digest.hexdigest()[:12]
 
 
-def tenant_for(corpus: Corpus, progress: Callable[[int], None]) -> Tenant:
+def tenant_for(corpus: Corpus, progress: Callable[[int, int], None]) -> Tenant:
     """The tenant that holds the corpus, indexed by the product's own ingest unless it already is.
 
     Its id carries a digest of the articles, so that a changed corpus is another tenant.

@@ -26,7 +26,7 @@ class QuestionSuggester:
     :param threshold: least relevance of the passage to its suggestion.
     """
 
-    def __init__(self, judge: Judge, limit: int = 3, threshold: float = 0.55) -> None:
+    def __init__(self, judge: Judge, limit: int = 3, threshold: float = 0.6) -> None:
         self.judge = judge
         self.limit = limit
         self.threshold = threshold
@@ -47,7 +47,9 @@ class QuestionSuggester:
 
     def _answerable(self, question: str, passage: Passage) -> bool:
         query = Query(question, weights=dict.fromkeys(stems(question), 1.0))
-        return self.judge.relevance(query, (passage,))[passage.chunk_id] >= self.threshold
+        # The stored scores are those of another question.
+        unscored = replace(passage, scores={})
+        return self.judge.relevance(query, (unscored,))[passage.chunk_id] >= self.threshold
 
 
 def _topics(turn: Turn) -> Iterator[tuple[Passage, str]]:

@@ -13,6 +13,9 @@ from components.language.normalise import clean
 from components.language.sentences import sentence_spans
 from tenants.errors import InternalFault
 
+VERSION = "1"
+"""Raised whenever the same text is cut or cleaned differently, so that stored documents are split anew."""
+
 _NAMESPACE = UUID("6f0ec5ce-52f3-5b3e-9a35-1c6c9d0f7a11")
 HEADING_SEPARATOR = " › "
 

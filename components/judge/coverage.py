@@ -32,13 +32,12 @@ class Coverage:
     """The features of one passage for one question.
 
     `sentence` and `sentence_soft` are the best sentence's exact and derivation-tolerant coverage, read under its
-    heading; `passage` and `passage_soft` the whole chunk's; `order` the share of neighbouring word pairs that stay
+    heading; `passage_soft` is the whole chunk's, tolerant; `order` the share of neighbouring word pairs that stay
     near each other in one sentence; `names_missing` the weight share of names (capitalised words) that are absent.
     """
 
     sentence: float
     sentence_soft: float
-    passage: float
     passage_soft: float
     order: float
     names_missing: float
@@ -76,7 +75,7 @@ def cover(question: Question, passage: Analysis) -> Coverage:
         order = max(order, _order(question, sentence))
     named = sum(question.names.values())
     absent = sum(weight for stem, weight in question.names.items() if stem in kin and not kin[stem])
-    return Coverage(best, best_soft, exact, soft, order, absent / named if named else 0.0)
+    return Coverage(best, best_soft, soft, order, absent / named if named else 0.0)
 
 
 def sentence_coverage(

@@ -17,16 +17,16 @@ from components.judge.protocol import ClaimVerdict, SelfEvaluation
 from components.language.words import stems
 from components.turn import Answerability, Draft, Passage, Query
 
-# Logistic regression on the features of `Coverage`, fitted on the Russian and English XQuAD development questions with
-# the listed articles withheld (n = 1,038): is the answer in the knowledge base at all?
+# Logistic regression (ridge, C = 5) on the features of `Coverage` and the search's lexical score, fitted on the Russian
+# and English XQuAD development questions with the listed articles withheld (n = 1,038): is the answer there at all?
 WEIGHTS = {
-    "bias": -3.73,
-    "sentence": 2.41,
-    "sentence_soft": 2.75,
-    "passage": 1.99,
-    "passage_soft": 2.65,
-    "order": 2.55,
-    "names_missing": -2.2,
+    "bias": -4.1,
+    "sentence": 1.75,
+    "sentence_soft": 2.95,
+    "passage_soft": 2.28,
+    "order": 4.42,
+    "names_missing": -2.72,
+    "lexical": 4.91,
 }
 _STRICT_CODES = 3
 
@@ -104,10 +104,10 @@ class LocalJudge:
             weights["bias"]
             + weights["sentence"] * features.sentence
             + weights["sentence_soft"] * features.sentence_soft
-            + weights["passage"] * features.passage
             + weights["passage_soft"] * features.passage_soft
             + weights["order"] * features.order
             + weights["names_missing"] * features.names_missing
+            + weights["lexical"] * passage.scores.get("lexical", 0.0)
         )
         return 1 / (1 + exp(-total))
 

@@ -1,6 +1,7 @@
 """Near-duplicate removal, before anything is judged twice."""
 
 from dataclasses import replace
+from functools import lru_cache
 
 from haystack import component
 
@@ -29,7 +30,7 @@ class NearDuplicateFilter:
         kept: list[tuple[Passage, frozenset[str]]] = []
         per_document: dict[str, int] = {}
         for passage in turn.evidence.passages:
-            words = frozenset(fold(passage.text).split())
+            words = _words(passage.text)
             if passage.chunk_id not in turn.evidence.judged:
                 if per_document.get(passage.doc_id, 0) >= self.max_per_document:
                     continue
@@ -39,6 +40,11 @@ class NearDuplicateFilter:
             per_document[passage.doc_id] = per_document.get(passage.doc_id, 0) + 1
         passages = tuple(passage for passage, _ in kept)
         return {"turn": replace(turn, evidence=replace(turn.evidence, passages=passages))}
+
+
+@lru_cache(maxsize=4_000)
+def _words(text: str) -> frozenset[str]:
+    return frozenset(fold(text).split())
 
 
 def _similarity(one: frozenset[str], two: frozenset[str]) -> float:

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from haystack import component
 
-from components.language.encoder import VECTORS, encode_query
+from components.language.encoder import K1, VECTORS, encode_query
 from components.retrieve.passages import from_payload
 from components.turn import Evidence, Filters, Passage, Turn
 from tenants.index import open_collection
@@ -42,21 +42,24 @@ class TenantRetriever:
         searches = (turn.query.search, *turn.query.variants) if turn.passes <= 1 else turn.query.variants
         for text in searches:
             credit = 1.0 if text == turn.query.search else _VARIANT_CREDIT
-            for passage in self._search(collection, text, conditions, credit):
+            for passage in self._search(collection, turn, text, conditions, credit):
                 known = found.get(passage.chunk_id)
                 if known is None or passage.score > known.score:
                     found[passage.chunk_id] = passage
         ranked = sorted(found.values(), key=lambda passage: -passage.score)[: self.top_k]
         return {"turn": replace(turn, evidence=grown(turn, ranked))}
 
-    def _search(self, collection: Collection, text: str, conditions: Conditions | None, credit: float) -> list[Passage]:
+    def _search(
+        self, collection: Collection, turn: Turn, text: str, conditions: Conditions | None, credit: float
+    ) -> list[Passage]:
         queries = {name: weights for name, weights in encode_query(text).items() if name in self.weights and weights}
         if not queries:
             return []
         hits = collection.search(queries, limit=self.candidates, conditions=conditions)
         parts = _scaled(hits)
+        _add_lexical(parts, hits, turn.query.weights)
         fused = {
-            point: credit * sum(self.weights[name] * score for name, score in scores.items())
+            point: credit * sum(share * scores.get(name, 0.0) for name, share in self.weights.items())
             for point, scores in parts.items()
         }
         payloads = {hit.id: hit.payload for found in hits.values() for hit in found}
@@ -73,6 +76,18 @@ def _scaled(hits: Mapping[str, list[Hit]]) -> dict[str, dict[str, float]]:
             if top > 0:
                 parts.setdefault(hit.id, {})[name] = hit.score / top
     return parts
+
+
+def _add_lexical(
+    parts: dict[str, dict[str, float]], hits: Mapping[str, list[Hit]], weights: Mapping[str, float]
+) -> None:
+    """Adds `lexical`, the stem score as a share of the most that BM25 could give to the question's words.
+
+    Unlike the scaled scores it does not depend on the other hits, so it can tell a good best hit from a poor one.
+    """
+    most = (K1 + 1) * sum(weights.values())
+    for hit in hits.get("text-sparse", ()):
+        parts[hit.id]["lexical"] = min(1.0, hit.score / most) if most else 0.0
 
 
 def grown(turn: Turn, found: list[Passage]) -> Evidence:

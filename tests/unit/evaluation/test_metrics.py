@@ -92,7 +92,7 @@ def test_answers_are_counted_over_what_should_have_been_shown() -> None:
             record(case, "answered", text="Гарантия 24 месяца. [1]", sentences=(good,)),
             record(case, "low_confidence", text="Гарантия 24 месяца. [1] Нет. [2]", sentences=(good, stray)),
             record(case, "refused", text="Гарантия 24 месяца."),
-            record(Case("2", "?", answerable=False, gold_spans=("x",)), "answered", text="x"),
+            record(Case("2", "?", answerable=False), "answered", text="x"),
         ]
     )
     assert value(figures["gold_span_in_answer"]) == pytest.approx(2 / 3)

@@ -1,0 +1,40 @@
+"""What the intent classifier sees of a message: hashed stems, stem pairs and character runs.
+
+Hashing needs no stored vocabulary, so the model file is one small matrix.
+"""
+
+import re
+import zlib
+from collections.abc import Iterator
+
+import numpy as np
+import numpy.typing as npt
+
+from components.language.normalise import clean, fold
+from components.language.words import words
+
+DIMENSIONS = 1 << 14
+LONGEST = 400
+"""Characters that are looked at. What a message wants is said early; a pasted log only dilutes it."""
+_CHARACTERS = 4
+_SPACE = re.compile(r"\W+")
+
+
+def indices(text: str) -> npt.NDArray[np.int64]:
+    """The distinct dimensions (0 to `DIMENSIONS` - 1) that `text` switches on, ascending."""
+    hashed = {zlib.crc32(feature.encode()) % DIMENSIONS for feature in _features(clean(text)[:LONGEST])}
+    return np.fromiter(sorted(hashed), dtype=np.int64, count=len(hashed))
+
+
+def _features(text: str) -> Iterator[str]:
+    stems = [word.stem for word in words(text)]
+    yield from (f"w {stem}" for stem in stems)
+    yield from (f"p {first} {second}" for first, second in zip(["^", *stems], [*stems, "$"], strict=True))
+    yield f"n {min(len(stems), 12)}"
+    # Character runs see through endings and typing errors.
+    padded = f" {_SPACE.sub(' ', fold(text)).strip()} "
+    yield from (padded[i : i + _CHARACTERS] for i in range(len(padded) - _CHARACTERS + 1))
+    if "?" in text:
+        yield "?"
+    if "!" in text:
+        yield "!"

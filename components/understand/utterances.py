@@ -1,0 +1,53 @@
+"""The utterances that the intent classifier learns from, as written in `intent_utterances/<language>.yaml`."""
+
+import hashlib
+import itertools
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import yaml
+
+FOLDER = Path(__file__).parent / "intent_utterances"
+_CHOICE = re.compile(r"\{([^{}]*)\}")
+_MOST = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Utterance:
+    """One message to learn from. Those of one `template` are variants of each other and weigh 1 together."""
+
+    text: str
+    label: str
+    template: str
+    weight: float
+
+
+def expand(template: str) -> list[str]:
+    """The sentences that a template with `{a|b|c}` choices stands for: all, or `_MOST` spread evenly over them."""
+    pieces = _CHOICE.split(template)
+    choices = [piece.split("|") if i % 2 else [piece] for i, piece in enumerate(pieces)]
+    combined = ["".join(parts) for parts in itertools.product(*choices)]
+    if len(combined) <= _MOST:
+        return combined
+    # A step prime to the choices' sizes visits every part of every choice.
+    return [combined[(i * len(combined)) // _MOST + i % (len(combined) // _MOST)] for i in range(_MOST)]
+
+
+def utterances(folder: Path = FOLDER) -> Iterator[Utterance]:
+    """Every utterance of every language, in file order."""
+    for path in sorted(folder.glob("*.yaml")):
+        for label, templates in yaml.safe_load(path.read_text(encoding="utf-8")).items():
+            for template in templates:
+                variants = expand(str(template))
+                for text in variants:
+                    yield Utterance(text, str(label), str(template), 1 / len(variants))
+
+
+def digest(folder: Path = FOLDER) -> str:
+    """A fingerprint of the utterance files, kept in the model so that a stale one is noticed."""
+    found = hashlib.sha256()
+    for path in sorted(folder.glob("*.yaml")):
+        found.update(path.read_bytes())
+    return found.hexdigest()
