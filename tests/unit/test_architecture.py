@@ -1,0 +1,212 @@
+"""The house rules that a machine can check: who may import whom, sizes, annotations, texts, what no file may hold."""
+
+import ast
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from statistics import median
+from string import Formatter
+
+import pytest
+import yaml
+
+from components.language.texts import LOCALES, keys
+from settings import ROOT
+
+ROOMS = ("app", "cli", "settings", "pipelines", "components", "tenants", "evaluation", "ui")
+MAY_IMPORT = {
+    "app": {"settings", "pipelines", "components", "tenants", "ui"},
+    "cli": {"settings", "app", "pipelines", "components", "tenants", "evaluation"},
+    "settings": set(),
+    "pipelines": {"settings", "pipelines", "components", "tenants"},
+    "components": {"settings", "components", "tenants"},
+    "components.language": {"components.language"},
+    "components.turn": set(),
+    "tenants": {"settings", "tenants"},
+    "evaluation": {"settings", "evaluation", "pipelines", "components", "tenants"},
+    "ui": set(),
+}
+STORES = {"qdrant_client", "qdrant_edge", "sqlalchemy", "alembic", "redis", "psycopg", "sqlite3"}
+LONGEST_MODULE = 500
+TYPICAL_MODULE = 150
+NOT_OURS = re.compile(r"\.(git|venv|opora|hypothesis|\w+_cache)|__pycache__|dist|build|.*\.egg-info")
+# Written in parts, so that this file passes its own rule.
+REGISTRY = re.compile(
+    "|".join(["pypi" + r"\.org", "python" + r"hosted\.org", "npm" + r"js\.org", r"index" + "-url", "find" + "-links"])
+)
+MACHINE = re.compile(r"(?<![\w.~$}])/(?:work|root|Users|home)/\w")
+
+
+def _files() -> Iterator[Path]:
+    for folder, folders, names in os.walk(ROOT):
+        folders[:] = [name for name in folders if not NOT_OURS.fullmatch(name)]
+        yield from (Path(folder, name) for name in names if not name.endswith(".pyc"))
+
+
+FILES = sorted(_files())
+MODULES = [path for path in FILES if path.suffix == ".py"]
+PRODUCT = [path for path in MODULES if path.relative_to(ROOT).parts[0].removesuffix(".py") in ROOMS]
+_SOURCES = {path: path.read_text(encoding="utf-8") for path in MODULES}
+
+
+def _named(path: Path) -> str:
+    return str(path.relative_to(ROOT))
+
+
+def _module(path: Path) -> str:
+    return ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+
+
+def _imported(tree: ast.AST, module: str, *, is_package: bool) -> Iterator[str]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            base = module.split(".")
+            above = base[: len(base) - node.level + is_package] if node.level else []
+            source = ".".join([*above, *([node.module] if node.module else [])])
+            yield from (f"{source}.{alias.name}" for alias in node.names)
+
+
+def _within(name: str, package: str) -> bool:
+    return name == package or name.startswith(package + ".")
+
+
+def wrong_imports(source: str, module: str, *, is_package: bool = False) -> list[str]:
+    """What the module's text imports against the rules."""
+    rule = max((room for room in MAY_IMPORT if _within(module, room)), key=len)
+    wrong = []
+    for name in _imported(ast.parse(source), module, is_package=is_package):
+        ours = name.split(".")[0] in ROOMS
+        if ours and not any(_within(name, allowed) for allowed in MAY_IMPORT[rule]):
+            wrong.append(f"{module} imports {name}")
+        if name.split(".")[0] in STORES and not _within(module, "tenants"):
+            wrong.append(f"{module} opens a store of its own: {name}")
+    return wrong
+
+
+def test_imports_point_one_way_and_stores_have_one_door() -> None:
+    wrong = [
+        fault
+        for path in PRODUCT
+        for fault in wrong_imports(_SOURCES[path], _module(path), is_package=path.name == "__init__.py")
+    ]
+    assert not wrong
+
+
+@pytest.mark.parametrize(
+    ("module", "source"),
+    [
+        ("tenants.registry", "from components.turn import Turn"),
+        ("components.judge.local", "def f():\n    from pipelines.ask import engine"),
+        ("components.language.words", "from components.turn import Turn"),
+        ("components.language.words", "import settings"),
+        ("components.turn", "from components.language import words"),
+        ("components.turn", "from .language import words"),
+        ("pipelines.ask.usecase", "import app"),
+        ("evaluation.run", "from cli import main"),
+        ("pipelines.ask.usecase", "from evaluation import run"),
+        ("components.retrieve.retriever", "from qdrant_client import QdrantClient"),
+        ("app", "import sqlalchemy"),
+    ],
+)
+def test_a_wrong_import_is_seen(module: str, source: str) -> None:
+    assert wrong_imports(source, module)
+
+
+def test_a_module_can_be_read_in_one_sitting() -> None:
+    assert not {_named(path) for path in MODULES if len(_SOURCES[path].splitlines()) > LONGEST_MODULE}
+
+
+def test_most_modules_are_short() -> None:
+    assert median(len(_SOURCES[path].splitlines()) for path in PRODUCT) <= TYPICAL_MODULE
+
+
+def unannotated(source: str) -> list[str]:
+    """The functions that leave a parameter or their result without a type."""
+    found = []
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            spec = node.args
+            every = [*spec.posonlyargs, *spec.args, *spec.kwonlyargs, *filter(None, [spec.vararg, spec.kwarg])]
+            named = [arg for place, arg in enumerate(every) if not (place == 0 and arg.arg in {"self", "cls"})]
+            if node.returns is None or any(arg.annotation is None for arg in named):
+                found.append(node.name)
+    return found
+
+
+def test_every_function_is_annotated() -> None:
+    assert not {_named(path): names for path in MODULES if (names := unannotated(_SOURCES[path]))}
+
+
+def test_a_missing_annotation_is_seen() -> None:
+    assert unannotated("def f(a: int, *b: int, **c): ...\ndef g(a: int, *, b) -> None: ...\ndef h() -> None: ...") == [
+        "f",
+        "g",
+    ]
+
+
+def _text_of(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except UnicodeDecodeError:
+        return path.read_bytes().decode("latin-1")
+
+
+def test_no_file_names_a_registry_or_a_place_on_one_machine() -> None:
+    found = {
+        _named(path): match.group()
+        for path in FILES
+        if (match := REGISTRY.search(_text_of(path)) or MACHINE.search(_text_of(path)))
+    }
+    assert not found
+
+
+def _flat(node: object, prefix: str) -> Iterator[tuple[str, str]]:
+    if isinstance(node, dict):
+        for name, child in node.items():
+            yield from _flat(child, f"{prefix}.{name}")
+    else:
+        assert isinstance(node, str), f"{prefix} is no text"
+        yield prefix, node
+
+
+def _locale(locale: str) -> dict[str, str]:
+    folder = ROOT / "components" / "language" / "locales" / locale
+    areas = {path.stem: yaml.safe_load(path.read_text(encoding="utf-8")) for path in sorted(folder.glob("*.yaml"))}
+    return dict(pair for area, node in areas.items() for pair in _flat(node, area))
+
+
+def _placeholders(template: str) -> set[str]:
+    return {name for _, name, _, _ in Formatter().parse(template) if name is not None}
+
+
+def test_all_locales_say_the_same_things() -> None:
+    russian, *others = (_locale(locale) for locale in LOCALES)
+    for other in others:
+        assert other.keys() == russian.keys()
+        differing = {key for key in russian if _placeholders(russian[key]) != _placeholders(other[key])}
+        assert not differing
+
+
+def texts_asked_for(source: str) -> set[str]:
+    """The keys that a module asks the locale files for, where it names them outright."""
+    tree = ast.parse(source)
+    if "components.language.texts.text" not in set(_imported(tree, "", is_package=False)):
+        return set()
+    calls = (node for node in ast.walk(tree) if isinstance(node, ast.Call) and isinstance(node.func, ast.Name))
+    asked = (call.args[0] for call in calls if isinstance(call.func, ast.Name) and call.func.id == "text" and call.args)
+    return {key.value for key in asked if isinstance(key, ast.Constant) and isinstance(key.value, str)}
+
+
+def test_every_text_that_code_asks_for_exists() -> None:
+    asked = {(key, _named(path)) for path in PRODUCT for key in texts_asked_for(_SOURCES[path])}
+    known = set(keys(""))
+    assert not {(key, where) for key, where in asked if key not in known}
+
+
+def test_a_text_asked_for_is_seen() -> None:
+    source = 'from components.language.texts import text\ntext("a.b", "ru")\ntext(key, "ru")'
+    assert texts_asked_for(source) == {"a.b"}
+    assert texts_asked_for('from sqlalchemy import text\ntext("SELECT 1")') == set()
