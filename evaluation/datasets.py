@@ -7,10 +7,9 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from pipelines.ingest.usecase import read_path
-
 from components.ingest.document import SourceDocument
 from evaluation.cases import Case, Corpus, Pair, PairSet, QuestionSet
+from pipelines.ingest.usecase import read_path
 from settings import ROOT
 
 DATA = ROOT.parent / "shared" / "data"

@@ -7,11 +7,10 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
-from pipelines.ingest.usecase import Ingest
-
 from components.ingest.document import SourceDocument
 from evaluation.cases import Corpus
 from evaluation.reference import Reference, ReferenceChunk
+from pipelines.ingest.usecase import Ingest
 from settings import ROOT, get_settings
 from tenants.context import SCOPES, Tenant, acting_as
 from tenants.index import Hit, Json, open_collection

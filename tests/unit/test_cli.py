@@ -1,0 +1,142 @@
+import json
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+import cli
+from components.language.terminal import terminal_locale
+from components.language.texts import LOCALES, keys, text
+from settings import get_settings
+from tenants import database, index
+from tenants.context import Tenant
+from tenants.tokens import TokenVerifier
+
+
+@pytest.fixture(autouse=True)
+def own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setenv("OPORA_DATA_DIR", str(tmp_path / "kept"))
+    monkeypatch.setenv("LC_ALL", "en_GB.UTF-8")
+    get_settings.cache_clear()
+    yield
+    index.close_all()
+    database.close_all()
+    get_settings.cache_clear()
+
+
+def opora(*arguments: str) -> Result:
+    return CliRunner().invoke(cli.app, list(arguments))
+
+
+def test_a_tenant_is_added_and_listed() -> None:
+    added = opora("tenant", "add", "shop", "--name", "Магазин", "--locale", "en")
+    assert added.exit_code == 0
+    assert "opora ingest PATH --tenant shop" in added.stdout
+    listed = json.loads(opora("tenant", "list", "--json").stdout)
+    assert [(one["tenant_id"], one["name"], one["locale"]) for one in listed] == [("shop", "Магазин", "en")]
+    assert "Магазин" in opora("tenant", "list").stdout
+
+
+def test_no_tenants_is_an_empty_list_and_a_hint() -> None:
+    assert json.loads(opora("tenant", "list", "--json").stdout) == []
+    assert "opora tenant add" in opora("tenant", "list").stderr
+
+
+def test_a_token_is_printed_alone_and_verifies() -> None:
+    opora("tenant", "add", "shop")
+    issued = opora("tenant", "token", "shop", "--scope", "ask", "--scope", "ingest", "--subject", "anna", "--ttl", "60")
+    assert issued.exit_code == 0
+    verified = TokenVerifier(get_settings()).verify(issued.stdout.strip())
+    assert verified == Tenant("shop", "anna", frozenset({"ask", "ingest"}))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [
+        (("tenant", "token", "nobody"), "tenant_unknown"),
+        (("tenant", "add", ""), "tenant_id_invalid"),
+        (("tenant", "add", "x" * 256), "tenant_id_invalid"),
+        (("ingest", ".", "--tenant", "nobody"), "tenant_unknown"),
+        (("ask", "?", "--tenant", "nobody"), "tenant_unknown"),
+    ],
+)
+@pytest.mark.parametrize("locale", LOCALES)
+def test_a_mistake_is_one_line_in_the_readers_language(
+    arguments: tuple[str, ...], code: str, locale: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LC_ALL", f"{locale}_XX.UTF-8")
+    result = opora(*arguments)
+    assert result.exit_code == 2
+    assert result.stdout == ""
+    assert result.stderr == f"{text('cli.error.label', locale)}: {text(f'cli.error.{code}', locale)}\n"
+
+
+def test_a_missing_path_is_named() -> None:
+    result = opora("ingest", "/no/such/folder")
+    assert result.exit_code == 2
+    assert result.stderr == "Error: No such file or folder: /no/such/folder. Check the path.\n"
+
+
+def test_what_may_be_chosen_is_said() -> None:
+    opora("tenant", "add", "shop")
+    assert "ask, ingest, operate, admin" in opora("tenant", "token", "shop", "--scope", "everything").stderr
+    assert "ru or en" in opora("tenant", "add", "other", "--locale", "de").stderr
+    assert "quick, balanced, thorough" in opora("ask", "?", "--tenant", "shop", "--quality", "slow").stderr
+    assert "xquad" in opora("evaluate", "squad").stderr
+
+
+@pytest.mark.parametrize(
+    ("question", "told"),
+    [("", "1 to 2000"), ("   ", "1 to 2000"), ("а" * 2001, "2000"), ("\udcff", "UTF-8")],
+)
+def test_a_question_that_cannot_be_asked_is_refused_with_advice(question: str, told: str) -> None:
+    opora("tenant", "add", "shop")
+    result = opora("ask", question, "--tenant", "shop", "--json")
+    assert result.exit_code == 2
+    assert result.stdout == ""
+    assert told in result.stderr
+    assert result.stderr.count("\n") == 1
+
+
+def test_a_taken_port_is_said_before_anything_starts() -> None:
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", 0))
+        other.listen()
+        port = other.getsockname()[1]
+        result = opora("serve", "--port", str(port))
+    assert result.exit_code == 2
+    assert f"Port {port}" in result.stderr
+
+
+def test_a_setting_that_does_not_do_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPORA_WORKERS", "0")
+    result = opora("tenant", "list")
+    assert result.exit_code == 2
+    assert "OPORA_WORKERS" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("said", "spoken"),
+    [("ru_RU.UTF-8", "ru"), ("en_US", "en"), ("de_DE.UTF-8", "en"), ("C.UTF-8", "ru"), ("POSIX", "ru"), ("", "ru")],
+)
+def test_the_terminal_says_the_language(said: str, spoken: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LC_ALL", said)
+    monkeypatch.delenv("LC_MESSAGES", raising=False)
+    monkeypatch.delenv("LANG", raising=False)
+    assert terminal_locale() == spoken
+
+
+def test_both_languages_say_everything() -> None:
+    for key in keys("cli."):
+        said = {locale: text(key, locale) for locale in LOCALES}
+        assert all(said.values()), key
+        if any("а" <= letter <= "я" for letter in said["ru"].lower()):
+            assert said["ru"] != said["en"], key
+
+
+def test_help_names_every_command() -> None:
+    shown = opora("--help").stdout
+    for command in ("demo", "serve", "tenant", "ingest", "ask", "evaluate"):
+        assert command in shown
