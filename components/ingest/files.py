@@ -1,0 +1,128 @@
+"""Files and folders as a stream of unread articles: nothing is held but the one at hand."""
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO, Literal, TypeAlias
+
+from components.ingest.document import Refusal
+from components.turn import Frozen
+from tenants.errors import CallerError, Invalid, NotFound, TooLarge, UnsupportedMedia
+
+Format: TypeAlias = Literal["markdown", "plain", "json"]
+
+FORMATS: dict[str, Format] = {
+    ".md": "markdown",
+    ".markdown": "markdown",
+    ".txt": "plain",
+    ".jsonl": "json",
+    ".ndjson": "json",
+}
+LARGEST_ARTICLE = 20_000_000
+"""Bytes of one text file, or of one line of JSON Lines. A JSON Lines file itself may be of any size."""
+
+
+@dataclass(frozen=True, slots=True)
+class RawArticle(Frozen):
+    """The bytes of one article, not yet read.
+
+    :param source: its file relative to what is ingested, with forward slashes.
+    :param line: where it starts in its file, 0 when it is the whole file.
+    """
+
+    data: bytes
+    format: Format
+    source: str
+    line: int = 0
+
+
+def raw_articles(path: Path) -> Iterator[RawArticle | Refusal]:
+    """The articles of a file, or of all files in a folder in the order of their names.
+
+    Hidden files and folders are skipped. In a folder, a file that cannot be taken is refused and the others go on;
+    a single file that cannot be taken raises: `path_missing`, `file_unreadable`, `file_unsupported`, `file_too_large`,
+    `file_empty`; `folder_empty` for a folder without a single file.
+    """
+    if not path.exists():
+        raise NotFound("path_missing", path=str(path))
+    if not path.is_dir():
+        yield from _articles(path, path.name)
+        return
+    found = False
+    for file in _files(path):
+        found = True
+        source = file.relative_to(path).as_posix()
+        try:
+            yield from _articles(file, source)
+        except CallerError as error:
+            yield Refusal(error, source)
+    if not found:
+        raise Invalid("folder_empty", path=str(path))
+
+
+def count_articles(path: Path) -> int:
+    """How many articles to expect, for showing progress; lines count before they are read."""
+    files = _files(path) if path.is_dir() else iter([path])
+    return sum(_lines(file) if FORMATS.get(file.suffix.lower()) == "json" else 1 for file in files)
+
+
+def _files(folder: Path) -> Iterator[Path]:
+    # Links are not followed: they lead out of the folder that was named, or round in circles.
+    for at, folders, names in os.walk(folder):
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        for name in sorted(names):
+            file = Path(at, name)
+            if not name.startswith(".") and not file.is_symlink():
+                yield file
+
+
+def _lines(file: Path) -> int:
+    try:
+        with file.open("rb") as stream:
+            return sum(1 for line in stream if not line.isspace())
+    except OSError:
+        return 0
+
+
+def _articles(file: Path, source: str) -> Iterator[RawArticle | Refusal]:
+    form = FORMATS.get(file.suffix.lower())
+    if form is None:
+        raise UnsupportedMedia("file_unsupported", path=source, formats=", ".join(FORMATS))
+    # A pipe or a device would be read for ever.
+    if not file.is_file():
+        raise Invalid("file_unreadable", path=source)
+    try:
+        with file.open("rb") as stream:
+            if form == "json":
+                yield from _lines_of(stream, source)
+            else:
+                yield _whole(stream, form, source)
+    except OSError as unreadable:
+        raise Invalid("file_unreadable", path=source) from unreadable
+
+
+def _whole(stream: BinaryIO, form: Format, source: str) -> RawArticle:
+    data = stream.read(LARGEST_ARTICLE + 1)
+    if len(data) > LARGEST_ARTICLE:
+        raise TooLarge("file_too_large", path=source, limit=LARGEST_ARTICLE)
+    if not data.strip():
+        raise Invalid("file_empty", path=source)
+    return RawArticle(data, form, source)
+
+
+def _lines_of(stream: BinaryIO, source: str) -> Iterator[RawArticle | Refusal]:
+    number = 0
+    empty = True
+    while data := stream.readline(LARGEST_ARTICLE + 1):
+        number += 1
+        if len(data) > LARGEST_ARTICLE:
+            yield Refusal(TooLarge("line_too_large", path=source, limit=LARGEST_ARTICLE, line=number), source, number)
+            while data and not data.endswith(b"\n"):
+                data = stream.readline(LARGEST_ARTICLE)
+            empty = False
+        elif data.strip(b"\xef\xbb\xbf \t\r\n"):
+            yield RawArticle(data, "json", source, number)
+            empty = False
+    if empty:
+        raise Invalid("file_empty", path=source)

@@ -1,0 +1,85 @@
+"""What may come with a document besides its text, checked before anything is stored."""
+
+import json
+from collections.abc import Mapping
+from datetime import date
+from typing import get_args
+
+from components.turn import DocumentStatus, Trust
+from tenants.errors import Invalid
+from tenants.index.protocol import Json
+
+PRIORITIES = range(101)
+_CLOSED = {"trust": get_args(Trust), "status": get_args(DocumentStatus)}
+_WORDS = ("project_key", "source_type", "evidence_tier")
+_LONGEST_WORD = 200
+_LONGEST_VALUE = 1_000
+_MOST_TAGS = 50
+
+
+def checked_metadata(meta: Mapping[str, Json]) -> dict[str, Json]:
+    """`meta` with its known keys in their stored form, the unknown ones as they are.
+
+    Raises `Invalid` with the code `metadata_invalid` and the field.
+    """
+    checked: dict[str, Json] = {name: value for name, value in meta.items() if value is not None}
+    for name, accepted in _CLOSED.items():
+        if name in checked and checked[name] not in accepted:
+            raise Invalid("metadata_invalid", field=name)
+    for name in _WORDS:
+        if name in checked:
+            checked[name] = _word(name, checked[name])
+    if "priority" in checked:
+        checked["priority"] = _priority(checked["priority"])
+    if "tags" in checked:
+        checked["tags"] = _tags(checked["tags"])
+    if "updated_at" in checked:
+        checked["updated_at"] = _day(checked["updated_at"])
+    return checked
+
+
+def storable(meta: Mapping[str, Json]) -> dict[str, Json]:
+    """The part of `meta` that every chunk of the document carries: single values and flat lists of modest size.
+
+    A nested value, such as a table of contents, would be repeated with each chunk and cannot be filtered by.
+    """
+    return {name: value for name, value in meta.items() if _flat(value) and _size(value) <= _LONGEST_VALUE}
+
+
+def _flat(value: Json) -> bool:
+    if isinstance(value, list | tuple):
+        return all(isinstance(item, str | int | float | bool) for item in value)
+    return not isinstance(value, Mapping)
+
+
+def _size(value: Json) -> int:
+    return len(value) if isinstance(value, str) else len(json.dumps(value))
+
+
+def _word(name: str, value: Json) -> str:
+    # A number is a fair way to write a project key, and filters compare text.
+    word = str(value) if isinstance(value, int) and not isinstance(value, bool) else value
+    if not isinstance(word, str) or not 0 < len(word) <= _LONGEST_WORD:
+        raise Invalid("metadata_invalid", field=name)
+    return word
+
+
+def _priority(value: Json) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or value not in PRIORITIES:
+        raise Invalid("metadata_invalid", field="priority")
+    return value
+
+
+def _tags(value: Json) -> list[Json]:
+    given = [value] if isinstance(value, str) else value
+    if not isinstance(given, list | tuple) or len(given) > _MOST_TAGS:
+        raise Invalid("metadata_invalid", field="tags")
+    return list(dict.fromkeys(_word("tags", tag) for tag in given))
+
+
+def _day(value: Json) -> str:
+    """The ISO 8601 day of a date or a moment, kept in the time zone that it was given in."""
+    try:
+        return date.fromisoformat(str(value).strip()[:10]).isoformat()
+    except ValueError as malformed:
+        raise Invalid("metadata_invalid", field="updated_at") from malformed

@@ -1,0 +1,90 @@
+"""What an ingest run did."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeAlias, TypedDict
+
+from components.ingest.document import Refusal
+from components.turn import Frozen
+
+
+class RefusalJson(TypedDict):
+    """A refusal for a program: `params` fill the text of `code`."""
+
+    code: str
+    params: dict[str, str | int | float]
+    source: str
+    line: int
+    doc_id: str
+
+
+class ReportJson(TypedDict):
+    """An `IngestReport` for a program."""
+
+    added: int
+    updated: int
+    unchanged: int
+    removed: int
+    chunks_written: int
+    chunks_kept: int
+    chunks_removed: int
+    healed: bool
+    seconds: float
+    errors: list[RefusalJson]
+
+
+@dataclass(frozen=True, slots=True)
+class Progress(Frozen):
+    """How far a run is. `total` documents are expected, 0 when that is unknown; `chunks` went in or were kept."""
+
+    documents: int
+    total: int
+    chunks: int
+
+
+OnProgress: TypeAlias = Callable[[Progress], None]
+
+
+@dataclass(frozen=True, slots=True)
+class IngestReport(Frozen):
+    """What a run changed, in documents and in chunks, and what it refused.
+
+    :param chunks_written: encoded and stored; `chunks_kept` belong to changed documents and did not change themselves.
+    :param errors: one entry per document, line or file that was not taken; all others were.
+    :param healed: the run before was cut off, and what it left behind was put right first.
+    """
+
+    added: int = 0
+    updated: int = 0
+    unchanged: int = 0
+    removed: int = 0
+    chunks_written: int = 0
+    chunks_kept: int = 0
+    chunks_removed: int = 0
+    errors: tuple[Refusal, ...] = ()
+    healed: bool = False
+    seconds: float = 0.0
+
+    def as_json(self) -> ReportJson:
+        """The report for a program."""
+        return ReportJson(
+            added=self.added,
+            updated=self.updated,
+            unchanged=self.unchanged,
+            removed=self.removed,
+            chunks_written=self.chunks_written,
+            chunks_kept=self.chunks_kept,
+            chunks_removed=self.chunks_removed,
+            healed=self.healed,
+            seconds=round(self.seconds, 3),
+            errors=[
+                RefusalJson(
+                    code=refusal.error.code,
+                    params=refusal.error.params,
+                    source=refusal.source,
+                    line=refusal.line,
+                    doc_id=refusal.doc_id,
+                )
+                for refusal in self.errors
+            ],
+        )
