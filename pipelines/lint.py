@@ -1,0 +1,268 @@
+"""Finds in a pipeline's YAML what Haystack accepts in silence and gets wrong at run time.
+
+`python -m pipelines.lint [FILE…]` checks our own pipelines or the files named, and ends with 1 when it finds anything.
+Components are imported and created, so check only files that you would run.
+"""
+
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from importlib import import_module
+from inspect import Parameter, signature
+from pathlib import Path
+
+import yaml
+from haystack import Pipeline
+
+from components.language.texts import text
+from components.turn import EXTRA_PASSES
+from settings import get_settings
+
+ALLOWED_MODULES = ["components", "haystack"]
+MOST_COMPONENTS = 19
+"""Every component adds time to every question, and the more the larger the graph."""
+MOST_PASSES = 1 + max(EXTRA_PASSES.values())
+
+_KEYS = {"components", "connections", "max_runs_per_component", "metadata", "connection_type_validation"}
+_HAYHOOKS_KEYS = {"inputs", "outputs", "streaming_components"}
+_ANY_NUMBER = {Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD}
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that is wrong: a stable code, where in the file, and what was found there."""
+
+    code: str
+    where: str
+    found: str = ""
+
+    def told(self, locale: str) -> str:
+        """The finding as a line for people."""
+        return f"{self.where}: {text(f'lint.{self.code}', locale, found=self.found)}"
+
+
+@dataclass(frozen=True, slots=True)
+class _Connection:
+    where: str
+    sender: str
+    sender_socket: str
+    receiver: str
+    receiver_socket: str
+
+
+def lint(source: str) -> list[Finding]:
+    """Everything wrong with the YAML text of a pipeline; empty when it is sound."""
+    loader = _Loader(source)
+    try:
+        content = loader.get_single_data()
+    except yaml.YAMLError as error:
+        return [Finding("not_yaml", "yaml", " ".join(str(error).split()))]
+    finally:
+        loader.dispose()
+    if not isinstance(content, dict):
+        return [Finding("not_a_mapping", "yaml", str(content))]
+    findings = [Finding("duplicate_key", f"yaml:{line}", key) for key, line in loader.repeated]
+    findings += [Finding("unknown_key", "yaml", str(key)) for key in content if key not in _KEYS | _HAYHOOKS_KEYS]
+    components = content.get("components") or {}
+    if not isinstance(components, dict):
+        return [*findings, Finding("not_a_mapping", "components", str(components))]
+    for name, spec in components.items():
+        findings += _component_faults(f"components.{name}", spec)
+    if len(components) > MOST_COMPONENTS:
+        findings.append(Finding("too_many_components", "components", str(len(components))))
+    if any(finding.where.startswith("components.") for finding in findings):
+        return findings  # sockets are known only once every component stands
+    return findings + list(_graph_faults(content, components))
+
+
+class _Loader(yaml.SafeLoader):
+    """The safe loader, which also remembers the keys that one mapping holds twice, with their lines."""
+
+    def __init__(self, source: str) -> None:
+        super().__init__(source)
+        self.repeated: list[tuple[str, int]] = []
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[object, object]:
+        seen: set[str] = set()
+        for key, _ in node.value:
+            if key.value in seen:
+                self.repeated.append((str(key.value), key.start_mark.line + 1))
+            seen.add(str(key.value))
+        mapping: dict[object, object] = super().construct_mapping(node, deep)
+        return mapping
+
+
+def _component_faults(where: str, spec: object) -> Iterator[Finding]:
+    """What is wrong with one `{type, init_parameters}`, nested ones included."""
+    if not isinstance(spec, dict):
+        yield Finding("not_a_mapping", where, str(spec))
+        return
+    yield from (Finding("unknown_key", where, str(key)) for key in spec if key not in {"type", "init_parameters"})
+    given = spec.get("init_parameters") or {}
+    if not isinstance(given, dict):
+        yield Finding("not_a_mapping", f"{where}.init_parameters", str(given))
+        return
+    made = _class(str(spec.get("type", "")))
+    if made is None:
+        yield Finding("unknown_type", where, str(spec.get("type", "")))
+        return
+    accepted = _parameters(made)
+    if not any(p.kind is Parameter.VAR_KEYWORD for p in accepted):
+        names = {p.name for p in accepted}
+        yield from (Finding("unknown_parameter", where, str(key)) for key in given if key not in names)
+    required = [p.name for p in accepted if p.default is Parameter.empty and p.kind not in _ANY_NUMBER]
+    yield from (Finding("missing_parameter", where, name) for name in required if name not in given)
+    for name, value in given.items():
+        if _is_component(value):
+            yield from _component_faults(f"{where}.{name}", value)
+        elif any(_is_component(part) for part in _parts(value)):
+            yield Finding("nested_too_deep", where, str(name))
+
+
+def _parameters(made: type) -> list[Parameter]:
+    """The parameters of a class's own or inherited initialiser; none when it has only the one of every object."""
+    initialiser = next((vars(base)["__init__"] for base in made.__mro__[:-1] if "__init__" in vars(base)), None)
+    return list(signature(initialiser).parameters.values())[1:] if initialiser is not None else []
+
+
+def _class(path: str) -> type | None:
+    module, _, name = path.rpartition(".")
+    if module.split(".")[0] not in ALLOWED_MODULES:
+        return None
+    try:
+        found = getattr(import_module(module), name, None)
+    except ImportError:
+        return None
+    return found if isinstance(found, type) else None
+
+
+def _is_component(value: object) -> bool:
+    return isinstance(value, dict) and "." in str(value.get("type", "")) and "init_parameters" in value
+
+
+def _parts(value: object) -> Iterator[object]:
+    children = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    for child in children:
+        yield child
+        yield from _parts(child)
+
+
+def _graph_faults(content: Mapping[str, object], components: Mapping[str, object]) -> Iterator[Finding]:
+    """What is wrong with how the components are joined."""
+    try:
+        parts = Pipeline.from_dict({"components": components}, allowed_modules=ALLOWED_MODULES)
+    except Exception as error:  # whatever a component raises on creation is the finding
+        yield Finding("not_built", "components", " ".join(str(error).split()))
+        return
+    inputs = {name: set(found) for name, found in parts.inputs(True).items()}
+    outputs = {name: set(found) for name, found in parts.outputs(True).items()}
+    connections, faults = _connections(content.get("connections") or [], inputs, outputs, set(components))
+    yield from faults
+    yield from _declared_paths(content, inputs, outputs, set(components))
+    joined = {name for c in connections for name in (c.sender, c.receiver)}
+    if len(components) > 1 and not faults:
+        yield from (Finding("unconnected", f"components.{name}") for name in components if name not in joined)
+    yield from _loop_faults(connections, content.get("max_runs_per_component"))
+    if not faults:
+        try:
+            Pipeline.from_dict(dict(content), allowed_modules=ALLOWED_MODULES)
+        except Exception as error:  # wrong types, two senders into one socket, and what may come
+            yield Finding("not_assembled", "connections", " ".join(str(error).split()))
+
+
+def _connections(
+    listed: object, inputs: Mapping[str, set[str]], outputs: Mapping[str, set[str]], names: set[str]
+) -> tuple[list[_Connection], list[Finding]]:
+    sound: list[_Connection] = []
+    faults: list[Finding] = []
+    if not isinstance(listed, list):
+        return sound, [Finding("not_a_mapping", "connections", str(listed))]
+    for number, entry in enumerate(listed, start=1):
+        where = f"connections.{number}"
+        if not isinstance(entry, dict):
+            faults.append(Finding("not_a_mapping", where, str(entry)))
+            continue
+        wrong = [Finding("unknown_key", where, str(key)) for key in entry if key not in {"sender", "receiver"}]
+        sender, receiver = str(entry.get("sender", "")), str(entry.get("receiver", ""))
+        wrong += [*_path_faults(where, sender, outputs, names), *_path_faults(where, receiver, inputs, names)]
+        faults += wrong
+        if not wrong:
+            (source, output), (target, put) = sender.split("."), receiver.split(".")
+            sound.append(_Connection(where, source, output, target, put))
+    return sound, faults
+
+
+def _path_faults(where: str, path: str, sockets: Mapping[str, set[str]], names: set[str]) -> Iterator[Finding]:
+    component, _, socket = path.partition(".")
+    if not socket or "." in socket:
+        yield Finding("malformed_path", where, path)
+    elif component not in names:
+        yield Finding("unknown_component", where, component)
+    elif socket not in sockets.get(component, ()):
+        yield Finding("unknown_socket", where, path)
+
+
+def _declared_paths(
+    content: Mapping[str, object], inputs: Mapping[str, set[str]], outputs: Mapping[str, set[str]], names: set[str]
+) -> Iterator[Finding]:
+    """Hayhooks' `inputs` and `outputs`, whose wrong paths it accepts."""
+    for key, sockets in (("inputs", inputs), ("outputs", outputs)):
+        declared = content.get(key) or {}
+        if not isinstance(declared, dict):
+            yield Finding("not_a_mapping", key, str(declared))
+            continue
+        for name, paths in declared.items():
+            for path in paths if isinstance(paths, list) else [paths]:
+                yield from _path_faults(f"{key}.{name}", str(path), sockets, names)
+
+
+def _loop_faults(connections: Iterable[_Connection], most_runs: object) -> Iterator[Finding]:
+    """A value from outside a loop arrives once: a socket inside that nothing in the loop feeds is empty on pass two."""
+    connections = list(connections)
+    reachable = _reachable(connections)
+    in_loop = {name for name, reached in reachable.items() if name in reached}
+    for component, socket in dict.fromkeys((c.receiver, c.receiver_socket) for c in connections):
+        if component not in in_loop:
+            continue
+        senders = [c.sender for c in connections if (c.receiver, c.receiver_socket) == (component, socket)]
+        if not any(sender in reachable[component] for sender in senders):
+            yield Finding("loop_trap", f"{component}.{socket}", ", ".join(senders))
+    if in_loop and not (isinstance(most_runs, int) and most_runs > MOST_PASSES):
+        yield Finding("loop_without_net", "max_runs_per_component", str(MOST_PASSES))
+
+
+def _reachable(connections: Iterable[_Connection]) -> dict[str, set[str]]:
+    """Each component with those that its values come to, itself included when it is in a loop."""
+    following: dict[str, set[str]] = {}
+    for connection in connections:
+        following.setdefault(connection.sender, set()).add(connection.receiver)
+        following.setdefault(connection.receiver, set())
+    reached: dict[str, set[str]] = {}
+    for name, next_steps in following.items():
+        seen: set[str] = set()
+        waiting = list(next_steps)
+        while waiting:
+            step = waiting.pop()
+            if step not in seen:
+                seen.add(step)
+                waiting.extend(following[step])
+        reached[name] = seen
+    return reached
+
+
+def main(paths: list[str]) -> int:
+    """Print the findings in the given files, or in every pipeline of ours; 1 when there are any."""
+    locale = get_settings().default_locale
+    files = [Path(path) for path in paths] or sorted(get_settings().pipelines_dir.glob("*/*.yaml"))
+    lines: list[str] = []
+    for path in files:
+        findings = lint(path.read_text(encoding="utf-8"))
+        lines += [f"{path}: {finding.told(locale)}" for finding in findings]
+        if not findings:
+            sys.stdout.write(text("lint.clean", locale, path=str(path)) + "\n")
+    sys.stderr.writelines(f"{line}\n" for line in lines)
+    return 1 if lines else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

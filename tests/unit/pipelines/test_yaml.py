@@ -1,0 +1,150 @@
+"""The linter of pipeline YAML: our own files pass, and each rule sees the fault that it is for."""
+
+from pathlib import Path
+
+import pytest
+
+from components.language.texts import LOCALES, keys
+from pipelines.lint import MOST_COMPONENTS, MOST_PASSES, Finding, lint, main
+from settings import ROOT
+
+OURS = sorted((ROOT / "pipelines").glob("*/*.yaml"))
+JOINER = "{type: haystack.components.joiners.branch.BranchJoiner, init_parameters: {type_: str}}"
+PROMPT = "{type: haystack.components.builders.prompt_builder.PromptBuilder, init_parameters: {template: '{{a}}{{b}}'}}"
+ROUTER = """
+    type: haystack.components.routers.conditional_router.ConditionalRouter
+    init_parameters:
+      routes:
+        - {condition: "{{n}}", output: "{{n}}", output_name: again, output_type: str}
+        - {condition: "{{not n}}", output: "{{n}}", output_name: done, output_type: str}
+"""
+LOOP = f"""
+components:
+  start: {JOINER}
+  head: {JOINER}
+  prompt: {PROMPT}
+  router: {ROUTER}
+  end: {JOINER}
+connections:
+  - {{sender: start.value, receiver: head.value}}
+  - {{sender: head.value, receiver: prompt.a}}
+  - {{sender: prompt.prompt, receiver: router.n}}
+  - {{sender: router.again, receiver: head.value}}
+  - {{sender: router.done, receiver: end.value}}
+max_runs_per_component: {MOST_PASSES + 1}
+"""
+SOUND = f"""
+components:
+  one: {JOINER}
+  two: {JOINER}
+connections:
+  - {{sender: one.value, receiver: two.value}}
+"""
+
+
+@pytest.mark.parametrize("path", OURS, ids=lambda path: path.name)
+def test_our_pipelines_are_sound(path: Path) -> None:
+    assert lint(path.read_text(encoding="utf-8")) == []
+
+
+def test_there_are_pipelines_to_check() -> None:
+    assert {path.name for path in OURS} >= {"ask.yaml", "ingest.yaml"}
+
+
+@pytest.mark.parametrize("source", [SOUND, LOOP])
+def test_a_sound_pipeline_has_no_findings(source: str) -> None:
+    assert lint(source) == []
+
+
+def changed(old: str, new: str, source: str = SOUND) -> str:
+    assert old in source
+    return source.replace(old, new, 1)
+
+
+_CONNECTION = "{sender: one.value, receiver: two.value}"
+BROKEN = [
+    ("components: [", "not_yaml", "yaml"),
+    ("- a\n- b", "not_a_mapping", "yaml"),
+    ("components: 5", "not_a_mapping", "components"),
+    (changed("connections:", "conections:"), "unknown_key", "yaml"),
+    (changed("connections:", "max_loops: 3\nconnections:"), "unknown_key", "yaml"),
+    (changed("two:", "one:"), "duplicate_key", "yaml:4"),
+    (changed("init_parameters", "init_params"), "unknown_key", "components.one"),
+    (changed("one: " + JOINER, "one: joiner"), "not_a_mapping", "components.one"),
+    (changed("{type_: str}", "str"), "not_a_mapping", "components.one.init_parameters"),
+    (changed("BranchJoiner", "BranchJoyner"), "unknown_type", "components.one"),
+    (changed("haystack.components.joiners.branch", "haystack.nowhere"), "unknown_type", "components.one"),
+    (changed("haystack.components.joiners.branch.BranchJoiner", "os.PathLike"), "unknown_type", "components.one"),
+    (changed("{type_: str}", "{type_: str, tpye: 1}"), "unknown_parameter", "components.one"),
+    (changed("{type_: str}", "{}"), "missing_parameter", "components.one"),
+    (changed("{type_: str}", "{type_: no.such.type}"), "not_built", "components"),
+    (
+        changed("{type_: str}", "{type_: {type: haystack.dataclasses.Document, init_parameters: {contnet: a}}}"),
+        "unknown_parameter",
+        "components.one.type_",
+    ),
+    (
+        changed("{type_: str}", f"{{type_: [{JOINER}]}}"),
+        "nested_too_deep",
+        "components.one",
+    ),
+    (changed(_CONNECTION, "one.value -> two.value"), "not_a_mapping", "connections.1"),
+    (changed("  - " + _CONNECTION, "  one: two"), "not_a_mapping", "connections"),
+    (changed("receiver:", "reciever:"), "unknown_key", "connections.1"),
+    (changed("sender: one.value", "sender: one"), "malformed_path", "connections.1"),
+    (changed("sender: one.value", "sender: one.value.more"), "malformed_path", "connections.1"),
+    (changed("sender: one.value", "sender: onee.value"), "unknown_component", "connections.1"),
+    (changed("sender: one.value", "sender: one.values"), "unknown_socket", "connections.1"),
+    (changed("receiver: two.value", "receiver: two.text"), "unknown_socket", "connections.1"),
+    (changed("connections:", f"  three: {JOINER}\nconnections:"), "unconnected", "components.three"),
+    (SOUND + "inputs: {query: [one.vale]}", "unknown_socket", "inputs.query"),
+    (SOUND + "outputs: {answer: three.value}", "unknown_component", "outputs.answer"),
+    (SOUND + "outputs: [one.value]", "not_a_mapping", "outputs"),
+    (changed("str}", "int}"), "not_assembled", "connections"),
+    (
+        changed("  - {sender: head", "  - {sender: start.value, receiver: prompt.b}\n  - {sender: head", LOOP),
+        "loop_trap",
+        "prompt.b",
+    ),
+    (changed(f"max_runs_per_component: {MOST_PASSES + 1}", "", LOOP), "loop_without_net", "max_runs_per_component"),
+    (
+        changed(f"component: {MOST_PASSES + 1}", f"component: {MOST_PASSES}", LOOP),
+        "loop_without_net",
+        "max_runs_per_component",
+    ),
+    (
+        "components:\n"
+        + "".join(f"  c{n}: {JOINER}\n" for n in range(MOST_COMPONENTS + 1))
+        + "connections:\n"
+        + "".join(f"  - {{sender: c{n}.value, receiver: c{n + 1}.value}}\n" for n in range(MOST_COMPONENTS)),
+        "too_many_components",
+        "components",
+    ),
+]
+
+
+@pytest.mark.parametrize(("source", "code", "where"), BROKEN, ids=[f"{code}-{where}" for _, code, where in BROKEN])
+def test_each_fault_is_found_where_it_is(source: str, code: str, where: str) -> None:
+    findings = lint(source)
+    assert (code, where) in {(finding.code, finding.where) for finding in findings}
+    assert all(finding.told(locale) for finding in findings for locale in LOCALES)
+
+
+def test_every_rule_has_its_broken_file() -> None:
+    rules = {key.removeprefix("lint.") for key in keys("lint.")} - {"clean"}
+    assert {code for _, code, _ in BROKEN} == rules
+
+
+def test_a_value_that_the_loop_feeds_too_is_no_trap() -> None:
+    assert "loop_trap" not in {finding.code for finding in lint(LOOP)}
+
+
+def test_the_command_names_file_and_fault(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    sound, broken = tmp_path / "sound.yaml", tmp_path / "broken.yaml"
+    sound.write_text(SOUND, encoding="utf-8")
+    broken.write_text(changed("one.value", "one.vale"), encoding="utf-8")
+    assert main([str(sound)]) == 0
+    assert main([str(sound), str(broken)]) == 1
+    captured = capsys.readouterr()
+    assert str(sound) in captured.out
+    assert captured.err == f"{broken}: {Finding('unknown_socket', 'connections.1', 'one.vale').told('ru')}\n"
