@@ -67,8 +67,8 @@ def all() -> tuple[DocumentRecord, ...]:
 def put(*records: DocumentRecord) -> None:
     """Add or replace documents, all in one transaction."""
     with database.writing() as session:
-        for record in records:
-            session.merge(_row(record))
+        _delete(session, tuple(record.doc_id for record in records))
+        session.add_all([_row(record) for record in records])
 
 
 def remove(*doc_ids: str) -> None:
