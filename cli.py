@@ -10,7 +10,6 @@ import socket
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from time import perf_counter
 from typing import TYPE_CHECKING, Annotated, TypeAlias, get_args
 
 import typer
@@ -19,7 +18,7 @@ from typer.core import TyperGroup
 
 from components.language.terminal import terminal_locale
 from components.language.texts import LOCALES, text
-from tenants.errors import CallerError, Invalid, OporaError
+from tenants.errors import CallerError, Invalid, NotFound, OporaError
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -27,12 +26,14 @@ if TYPE_CHECKING:
     from typer._click.core import Context
 
     from pipelines.ask.contract import AskRequest, TurnAnswer
+    from pipelines.ingest.report import IngestReport, OnProgress
     from tenants.context import Tenant
 
 DEFAULT_TENANT = "default"
 """The tenant of somebody who names none."""
 DATA_SETS = ("fixture", "codes", "vkcloud", "xquad", "techqa", "wixqa", "terra", "wice")
 SUBJECT = "cli"
+REFUSALS_SHOWN = 50
 _FAULT = 2
 
 
@@ -48,7 +49,17 @@ def explained(error: OporaError) -> str:
             return text(key, terminal_locale(), **error.params)
         except KeyError:
             continue
-    return say("error.unknown", code=error.code)
+    if "path" in error.params:
+        return f"{error.params['path']}: {refused(error)}"
+    return refused(error)
+
+
+def refused(error: OporaError) -> str:
+    """Why an article or a file was not loaded, without naming it."""
+    try:
+        return text(f"cli.refusal.{error.code}", terminal_locale(), **error.params)
+    except KeyError:
+        return say("error.unknown", code=error.code)
 
 
 class _Group(TyperGroup):
@@ -86,14 +97,15 @@ LocaleOption: TypeAlias = Annotated[str, typer.Option("--locale", help=say("help
 @app.command(help=say("help.demo"))
 def demo() -> None:
     """Set up the demo shop, ask what shows the product, and fail if anything ends otherwise than promised."""
-    from evaluation.fixture import demo_corpus, showcase
+    from evaluation.fixture import DEMO, showcase
     from pipelines.ask.usecase import Ask
+    from pipelines.ingest.usecase import Ingest
 
     tenants = {locale: f"demo-{locale}" for locale in LOCALES}
     for locale, tenant_id in tenants.items():
         _ensure_tenant(tenant_id, locale)
         with _acting_as(tenant_id), _progress(say("demo.preparing")) as progress:
-            report = _ingest(list(demo_corpus(locale).documents()), progress)
+            Ingest().run_path(DEMO / locale, prune=True, progress=_counted_by(progress))
     ask = Ask()
     ask.warm_up()
     matched = 0
@@ -210,23 +222,23 @@ def tenant_token(
 def ingest(
     path: Annotated[Path, typer.Argument(help=say("help.path"))],
     tenant: TenantOption = DEFAULT_TENANT,
+    prune: Annotated[bool, typer.Option("--prune", help=say("help.prune"))] = False,
     as_json: Json = False,
 ) -> None:
     """Load articles. Exit code 1 when any was refused; the others are in."""
-    from pipelines.ingest.usecase import read_path
-
     if not path.exists():
-        raise Invalid("path_missing", path=str(path))
+        raise NotFound("path_missing", path=str(path))
     if tenant == DEFAULT_TENANT:
         _ensure_tenant(tenant, "")
-    started = perf_counter()
     with _acting_as(tenant), _progress(say("ingest.reading")) as progress:
-        report = _ingest(read_path(path), progress)
+        from pipelines.ingest.usecase import Ingest
+
+        report = Ingest().run_path(path, prune=prune, progress=_counted_by(progress))
     if as_json:
-        _print_json(report)
+        _print_json(report.as_json())
     else:
-        _print_ingest(report, perf_counter() - started)
-    if report["refused"]:
+        _print_ingest(report)
+    if report.errors:
         raise typer.Exit(1)
 
 
@@ -371,6 +383,11 @@ def _print_turn(console: "Console", answer: "TurnAnswer", question: str) -> None
         console.print(f"      [dim]«{escape(' '.join(citation.excerpt.split()))}»[/]", highlight=False)
 
 
+def _counted_by(progress: "Progress") -> "OnProgress":
+    task = progress.task_ids[0]
+    return lambda now: progress.update(task, completed=now.documents, total=now.total or None)
+
+
 def _shown_by(progress: "Progress") -> Callable[[str, int, int], None]:
     task = progress.task_ids[0]
 
@@ -378,6 +395,31 @@ def _shown_by(progress: "Progress") -> Callable[[str, int, int], None]:
         progress.update(task, description=what, completed=done, total=total or None)
 
     return show
+
+
+def _print_ingest(report: "IngestReport") -> None:
+    typer.echo(
+        say(
+            "ingest.report",
+            added=report.added,
+            updated=report.updated,
+            unchanged=report.unchanged,
+            removed=report.removed,
+            written=report.chunks_written,
+            kept=report.chunks_kept,
+            gone=report.chunks_removed,
+            seconds=f"{report.seconds:.1f}",
+        )
+    )
+    if report.healed:
+        typer.echo(say("ingest.healed"), err=True)
+    if report.errors:
+        typer.echo(say("ingest.refused", refused=len(report.errors)), err=True)
+    for refusal in report.errors[:REFUSALS_SHOWN]:
+        source = refusal.doc_id or refusal.source
+        line = say("ingest.line", line=refusal.line) if refusal.line else ""
+        where = ", ".join(filter(None, (source, line)))
+        typer.echo(f"  {where}: {refused(refusal.error)}" if where else f"  {refused(refusal.error)}", err=True)
 
 
 def main() -> None:

@@ -157,9 +157,7 @@ READERS: Mapping[str, tuple[Callable[[Path], Sequence[QuestionSet | PairSet]], .
 def _document(row: Row, *, title: str, text: str, lang: str) -> SourceDocument:
     doc_id = _str(row, "doc_id")
     url = row.get("url")
-    return SourceDocument(
-        doc_id=doc_id, title=title, text=text, source=doc_id, url=str(url) if url else None, lang=lang, meta={}
-    )
+    return SourceDocument(doc_id, title, text, doc_id, str(url) if url else None, lang, markup="plain")
 
 
 def _present(path: Path) -> Path:

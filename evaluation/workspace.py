@@ -62,7 +62,7 @@ def tenant_for(corpus: Corpus, progress: Callable[[int, int], None]) -> Tenant:
     if not registry.exists(tenant.tenant_id):
         registry.add(tenant.tenant_id, name=corpus.name, locale=corpus.locale)
     with acting_as(tenant):
-        Ingest().run(articles, progress=progress)
+        Ingest().run(articles, progress=lambda now: progress(now.documents, now.total))
     return tenant
 
 
