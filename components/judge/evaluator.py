@@ -21,7 +21,7 @@ class RetrievalEvaluator:
     :param worth_retrying: least adequacy for another pass.
     """
 
-    def __init__(self, judge: Judge, threshold: float = 0.58, worth_retrying: float = 0.3) -> None:
+    def __init__(self, judge: Judge, threshold: float = 0.55, worth_retrying: float = 0.3) -> None:
         self.judge = judge
         self.threshold = threshold
         self.worth_retrying = worth_retrying
