@@ -9,11 +9,10 @@ from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey, generat
 from jwt.algorithms import RSAAlgorithm
 
 from settings import Settings, get_settings
-from tenants import database, policy
-from tenants.context import Tenant, acting_as
+from tenants import database
 from tenants.registry import Registry
 from tenants.tokens import issue
-from tests.service.serving import ARTICLES, RSA_KID, TENANTS, Server
+from tests.service.serving import ARTICLES, RSA_KID, TENANTS, Server, environment
 
 
 @pytest.fixture(scope="session")
@@ -22,31 +21,37 @@ def provider_key() -> RSAPrivateKey:
 
 
 @pytest.fixture(scope="session")
-def installation(tmp_path_factory: pytest.TempPathFactory, provider_key: RSAPrivateKey) -> Iterator[Settings]:
+def installation(tmp_path_factory: pytest.TempPathFactory, provider_key: RSAPrivateKey) -> Settings:
     """A data folder with registered tenants, before any server runs on it."""
     folder = tmp_path_factory.mktemp("service")
     jwks = folder / "jwks.json"
     public = json.loads(RSAAlgorithm.to_jwk(provider_key.public_key()))
     jwks.write_text(json.dumps({"keys": [{**public, "kid": RSA_KID, "alg": "RS256", "use": "sig"}]}))
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("OPORA_DATA_DIR", str(folder))
-        patch.setenv("OPORA_TOKEN_JWKS_FILE", str(jwks))
-        patch.setenv("OPORA_RATE_LIMIT_PER_MINUTE", "0")
-        patch.setenv("OPORA_RATE_LIMIT_PER_DAY", "0")
-        get_settings.cache_clear()
-        settings = get_settings()
-        for tenant_id, locale in TENANTS.items():
-            Registry(settings).add(tenant_id, locale=locale)
-        with acting_as(Tenant("hurried", "setup")):
-            policy.change(rate_limit_per_minute=3)
-        yield settings
-        database.close_all()
-        get_settings.cache_clear()
+    settings = Settings(
+        data_dir=folder, token_jwks_file=jwks, rate_limit_per_minute=0, rate_limit_per_day=0, default_locale="ru"
+    )
+    registry = Registry(settings)
+    for tenant_id, locale in TENANTS.items():
+        record = registry.add(tenant_id, locale=locale)
+        if tenant_id == "hurried":
+            registry.update(tenant_id, name=record.name, locale=locale, policy={"rate_limit_per_minute": 3})
+    return settings
+
+
+@pytest.fixture(autouse=True)
+def _in_force(installation: Settings, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """The installation's settings are this process's too, for as long as a test of this folder runs."""
+    for name, value in environment(installation).items():
+        monkeypatch.setenv(name, value)
+    get_settings.cache_clear()
+    yield
+    database.close_all()
+    get_settings.cache_clear()
 
 
 @pytest.fixture(scope="session")
 def server(installation: Settings) -> Iterator[Server]:
-    running = Server({})
+    running = Server(environment(installation))
     try:
         running.wait_until_up()
         yield running

@@ -10,6 +10,7 @@ from threading import Event, Thread
 
 import httpx
 
+from settings import Settings
 from tenants.context import SCOPES
 
 ROOT = Path(__file__).parents[2]
@@ -75,6 +76,11 @@ class Server:
             if "Uvicorn running" in line:
                 self._up.set()
         self._up.set()
+
+
+def environment(settings: Settings) -> dict[str, str]:
+    """The variables that make a process use these settings."""
+    return {f"OPORA_{name.upper()}": str(getattr(settings, name)) for name in settings.model_fields_set}
 
 
 def _free_port() -> int:

@@ -10,7 +10,7 @@ from settings import Settings
 from tenants import database
 from tenants.registry import Registry
 from tenants.tokens import issue
-from tests.service.serving import ARTICLES, Server, problem
+from tests.service.serving import ARTICLES, Server, environment, problem
 
 
 def test_health_needs_no_token(anybody: httpx.Client) -> None:
@@ -34,14 +34,13 @@ def test_pages_of_other_origins_are_not_let_in(anybody: httpx.Client, token: Cal
 
 
 def test_told_to_stop_it_finishes_what_is_in_work_and_leaves_the_data_whole(tmp_path: Path) -> None:
-    settings = Settings(data_dir=tmp_path)
+    settings = Settings(data_dir=tmp_path, rate_limit_per_minute=0)
     Registry(settings).add("acme", locale="ru")
     raw = issue(settings, "acme", scopes=("ask", "ingest"), subject="anna", ttl_seconds=600)
     database.close_all()
-    environment = {"OPORA_DATA_DIR": str(tmp_path), "OPORA_RATE_LIMIT_PER_MINUTE": "0"}
     headers = {"Authorization": f"Bearer {raw}"}
 
-    first = Server(environment)
+    first = Server(environment(settings))
     with httpx.Client(base_url=first.url, timeout=60, headers=headers) as client, ThreadPoolExecutor(4) as pool:
         first.wait_until_up()
         assert client.post("/ingest/run", json={"documents": ARTICLES}).status_code == 200
@@ -58,7 +57,7 @@ def test_told_to_stop_it_finishes_what_is_in_work_and_leaves_the_data_whole(tmp_
     assert any("opora.service closed" in line for line in first.log)
     assert not [line for line in first.log if " ERROR " in line or "Traceback" in line]
 
-    second = Server(environment)
+    second = Server(environment(settings))
     with httpx.Client(base_url=second.url, timeout=60, headers=headers) as client:
         second.wait_until_up()
         answer = client.post("/ask/run", json={"question": "Что означает код E20?"}).json()
