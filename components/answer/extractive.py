@@ -35,7 +35,8 @@ class ExtractiveAnswerer:
     """Quotes the best sentences of the graded evidence; it cannot invent.
 
     A question about how to do something gets the whole list of steps with its introduction; another question gets the
-    best sentences alone. All of them come from the document of the best one. A sentence about another code than the one asked about is never quoted.
+    best sentences alone. All of them come from the document of the best one. A sentence about another code than the
+    one asked about is never quoted.
 
     :param max_sentences: most sentences outside a list.
     :param max_steps: most items of one list, rows of one table.
