@@ -57,7 +57,7 @@ def markdown_blocks(text: str) -> tuple[Block, ...]:
 
 def plain_blocks(text: str) -> tuple[Block, ...]:
     """The paragraphs of a text without markup, as they are."""
-    paragraphs = (part.strip("\n") for part in re.split(r"\n[ \t]*\n", text))
+    paragraphs = (part.strip("\n") for part in re.split(r"\n(?:[ \t]*\n)+", text))
     return tuple(Block("prose", part) for part in paragraphs if part.strip())
 
 

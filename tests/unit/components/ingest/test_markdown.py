@@ -1,0 +1,93 @@
+"""Clean text: what a customer may be shown, and nothing that only an editor needs."""
+
+import re
+
+import pytest
+from hypothesis import given
+
+from components.ingest.markdown import markdown_blocks, plain_blocks
+from components.language.normalise import clean
+from tests.generated import lines
+
+
+def shown(text: str) -> str:
+    return "\n\n".join(block.text for block in markdown_blocks(text))
+
+
+@pytest.mark.parametrize(
+    ("written", "read"),
+    [
+        ('См. [раздел *Оплата*](/pay "t") и ![снимок](a.png) ниже.', "См. раздел Оплата и  ниже."),
+        (
+            "**Важно:** _выньте_ вилку, snake_case и 2 * 3 * 4 остаются",
+            "Важно: выньте вилку, snake_case и 2 * 3 * 4 остаются",
+        ),
+        ("Команда `rm *.log **x**` удалит", "Команда `rm *.log **x**` удалит"),
+        ("Введите <IP-адрес>, <name> и <source>.", "Введите <IP-адрес>, <name> и <source>."),
+        ("До<br>после <b>жирный</b> <!-- скрыто --> &amp; всё", "До\n\nпосле жирный  & всё"),
+        ("<https://example.com> и [](https://x)", "https://example.com и"),
+        ("> **Совет**\n> вымойте фильтр", "Совет\n\nвымойте фильтр".replace("\n\n", " ")),
+        ("текст\n\n---\n\n[ref]: http://x", "текст"),
+        ("<!-- весь блок\nскрыт -->\n\nвидно", "видно"),
+        ("<script>alert(1)</script>\n\nвидно", "видно"),
+        ("<div class='x'>\nвнутри **жирно**\n</div>", "внутри жирно"),
+        (r"5 \* 3 \_ 2", "5 * 3 _ 2"),
+        ("Title: Guide\n\nText:\nbody", "Title: Guide\n\nText: body"),
+    ],
+)
+def test_shown_text(written: str, read: str) -> None:
+    assert shown(written) == read
+
+
+def test_lines_wrapped_by_an_editor_are_joined_and_ended_ones_stay() -> None:
+    assert (
+        shown("Первая строка обрывается\nна полуслове.\nВторая.") == "Первая строка обрывается на полуслове.\nВторая."
+    )
+    assert shown("Wix Payments\nImportant: read this") == "Wix Payments\n\nImportant: read this"
+
+
+def test_lists_keep_numbers_nesting_and_code() -> None:
+    (first, second) = markdown_blocks(
+        "1. Выньте\n\n   ```sh\n   a  *b*\n   ```\n1. Вставьте\n   - до щелчка\n   - ровно"
+    )
+    assert first.text == "1. Выньте\n\n   ```sh\n   a  *b*\n   ```"
+    assert second.text == "2. Вставьте\n   - до щелчка\n   - ровно"
+    assert [block.text for block in markdown_blocks("7) семь\n8) восемь")] == ["7) семь", "8) восемь"]
+
+
+def test_a_table_keeps_its_rows() -> None:
+    (table,) = markdown_blocks("|Код|Что [делать](x)|\n|---|:-:|\n|E20|`a\\|b` **слить**|\n|E30||")
+    assert table.kind == "table"
+    assert table.head == "| Код | Что делать |\n| --- | --- |"
+    assert table.text == f"{table.head}\n| E20 | `a\\|b` слить |\n| E30 |  |"
+
+
+def test_code_is_kept_to_the_letter() -> None:
+    code = "if (a < b) { /* **нет** */ }\n\n    <b>x</b>"
+    assert shown(f"```c\n{code}\n```") == f"```c\n{code}\n```"
+    assert shown("~~~\na ``` b\n~~~") == "~~~\na ``` b\n~~~"
+
+
+def test_headings_know_their_level() -> None:
+    blocks = markdown_blocks("# Ошибки **E10**\n\nДва\n---\n\nтекст")
+    assert [(block.kind, block.level, block.text) for block in blocks] == [
+        ("heading", 1, "Ошибки E10"),
+        ("heading", 2, "Два"),
+        ("prose", 0, "текст"),
+    ]
+
+
+def test_plain_text_is_left_alone() -> None:
+    assert [block.text for block in plain_blocks("# не заголовок\n*a*\n\n \n  два")] == ["# не заголовок\n*a*", "  два"]
+
+
+@given(lines)
+def test_no_word_appears_from_nowhere(text: str) -> None:
+    text = clean(text)
+    if "&" in text or "\\" in text:  # entities and escapes stand for other characters
+        return
+    written = re.sub(r"[\W_\d]", "", text)
+    position = 0
+    for letter in re.sub(r"[\W_\d]", "", shown(text)):
+        position = written.find(letter, position) + 1
+        assert position > 0
