@@ -318,7 +318,7 @@ def _acting_as(tenant_id: str) -> Iterator["Tenant"]:
 
 def _checked_locale(locale: str) -> str:
     if locale and locale not in LOCALES:
-        raise Invalid("locale_unknown", locale=locale)
+        raise Invalid("locale_unknown", language=locale)
     return locale
 
 

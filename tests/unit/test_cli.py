@@ -1,4 +1,5 @@
 import json
+import re
 import socket
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,7 +10,7 @@ from typer.testing import CliRunner, Result
 import cli
 from components.language.terminal import terminal_locale
 from components.language.texts import LOCALES, keys, text
-from settings import get_settings
+from settings import ROOT, get_settings
 from tenants import database, index
 from tenants.context import Tenant
 from tenants.tokens import TokenVerifier
@@ -140,3 +141,69 @@ def test_help_names_every_command() -> None:
     shown = opora("--help").stdout
     for command in ("demo", "serve", "tenant", "ingest", "ask", "evaluate"):
         assert command in shown
+
+
+@pytest.fixture
+def articles(tmp_path: Path) -> Path:
+    folder = tmp_path / "articles"
+    folder.mkdir()
+    (folder / "drain.md").write_text("# Слив\n\nПрочистите фильтр насоса, если вода не сливается.", encoding="utf-8")
+    (folder / "return.txt").write_text("Вернуть товар можно за 7 дней.", encoding="utf-8")
+    return folder
+
+
+def test_articles_go_to_a_tenant_that_is_made_for_them(articles: Path) -> None:
+    loaded = opora("ingest", str(articles), "--json")
+    assert loaded.exit_code == 0
+    report = json.loads(loaded.stdout)
+    assert (report["added"], report["errors"]) == (2, [])
+    assert [one["tenant_id"] for one in json.loads(opora("tenant", "list", "--json").stdout)] == [cli.DEFAULT_TENANT]
+    again = opora("ingest", str(articles))
+    assert "0 added" in again.stdout
+    assert "2 unchanged" in again.stdout
+
+
+def test_a_removed_article_goes_when_asked_to(articles: Path) -> None:
+    opora("ingest", str(articles))
+    (articles / "return.txt").unlink()
+    assert json.loads(opora("ingest", str(articles), "--json").stdout)["removed"] == 0
+    assert json.loads(opora("ingest", str(articles), "--prune", "--json").stdout)["removed"] == 1
+
+
+def test_what_cannot_be_read_is_named_and_the_rest_is_loaded(articles: Path) -> None:
+    (articles / "empty.md").write_text("")
+    (articles / "old.txt").write_bytes("Привет".encode("cp1251"))
+    (articles / "faq.jsonl").write_text('{"doc_id": "a", "text": "Ответ."}\nnot json\n{"text": "x"}\n')
+    (articles / "photo.png").write_bytes(b"\x89PNG")
+    result = opora("ingest", str(articles))
+    assert result.exit_code == 1
+    assert "3 added" in result.stdout
+    lines = {line.partition(":")[0].strip(): line for line in result.stderr.splitlines()[1:]}
+    assert lines.keys() == {"empty.md", "old.txt", "photo.png", "faq.jsonl, line 2", "faq.jsonl, line 3"}
+    assert "UTF-8" in lines["old.txt"]
+    assert "not JSON" in lines["faq.jsonl, line 2"]
+    assert "doc_id" in lines["faq.jsonl, line 3"]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "told"),
+    [("empty.md", b"", "is empty"), ("photo.png", b"\x89PNG", "cannot be read yet"), ("old.jsonl", b"", "is empty")],
+)
+def test_a_single_file_that_cannot_be_loaded_is_a_mistake(tmp_path: Path, name: str, content: bytes, told: str) -> None:
+    (tmp_path / name).write_bytes(content)
+    result = opora("ingest", str(tmp_path / name))
+    assert result.exit_code == 2
+    assert name in result.stderr
+    assert told in result.stderr
+
+
+def test_an_empty_folder_is_a_mistake(tmp_path: Path) -> None:
+    (tmp_path / "nothing").mkdir()
+    assert "has no file that can be loaded" in opora("ingest", str(tmp_path / "nothing")).stderr
+
+
+def test_every_reason_not_to_load_an_article_has_words() -> None:
+    sources = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "components" / "ingest").glob("*.py"))
+    codes = set(re.findall(r'(?:Invalid|TooLarge|UnsupportedMedia)\(\s*"(\w+)"', sources))
+    assert len(codes) > 10
+    assert not {code for code in codes if not keys(f"cli.refusal.{code}") and not keys(f"cli.error.{code}")}
