@@ -1,0 +1,205 @@
+"""compose.yaml against the parts of the Compose Specification that it uses, and against our own rules."""
+
+import copy
+import re
+from collections.abc import Callable, Iterator
+from typing import TypeAlias
+
+import pytest
+import yaml
+from jsonschema import Draft202012Validator, ValidationError
+
+from settings import ROOT, Settings
+
+Node: TypeAlias = "dict[str, Node] | list[Node] | str | int | bool | None"
+
+NAME = {"type": "string", "pattern": r"^[a-z][a-z0-9_-]*$"}
+NAMES = {"type": "array", "items": NAME, "uniqueItems": True, "minItems": 1}
+TEXTS = {"type": "array", "items": {"type": "string"}, "minItems": 1}
+DURATION = {"type": "string", "pattern": r"^([0-9]+(us|ms|s|m|h))+$"}
+
+
+def _mapping(properties: dict[str, object], required: tuple[str, ...] = ()) -> dict[str, object]:
+    return {"type": "object", "properties": properties, "required": list(required), "additionalProperties": False}
+
+
+def _named(values: dict[str, object]) -> dict[str, object]:
+    return {"type": "object", "propertyNames": NAME, "additionalProperties": values, "minProperties": 1}
+
+
+SERVICE = _mapping(
+    {
+        "build": {"type": "string"},
+        "image": {"type": "string"},
+        "profiles": NAMES,
+        "command": TEXTS,
+        "environment": {
+            "type": "object",
+            "propertyNames": {"pattern": "^[A-Z][A-Z0-9_]*$"},
+            "additionalProperties": {"type": "string"},  # YAML turns a bare `true` into what no process can read
+        },
+        "ports": {"type": "array", "items": {"type": "string", "pattern": r"^[0-9.]+:\d{1,5}:\d{1,5}$"}},
+        "volumes": {"type": "array", "items": {"type": "string", "pattern": "^[a-z]+:/[a-z/.]+$"}},
+        "networks": NAMES,
+        "depends_on": _named(
+            _mapping(
+                {"condition": {"enum": ["service_started", "service_healthy", "service_completed_successfully"]}},
+                ("condition",),
+            )
+        ),
+        "healthcheck": _mapping(
+            {
+                "test": {"type": "array", "prefixItems": [{"enum": ["CMD", "CMD-SHELL"]}], "items": {"type": "string"}},
+                "interval": DURATION,
+                "timeout": DURATION,
+                "start_period": DURATION,
+                "retries": {"type": "integer", "minimum": 1},
+            },
+            ("test", "interval", "timeout", "retries"),
+        ),
+        "read_only": {"type": "boolean"},
+        "tmpfs": TEXTS,
+        "cap_drop": TEXTS,
+        "security_opt": TEXTS,
+        "restart": {"enum": ["no", "always", "on-failure", "unless-stopped"]},
+    },
+    ("image", "healthcheck", "networks", "restart"),
+)
+COMPOSE = _mapping(
+    {
+        "name": NAME,
+        "services": _named(SERVICE),
+        "networks": _named(_mapping({"internal": {"type": "boolean"}})),
+        "volumes": _named(_mapping({})),
+    },
+    ("name", "services", "networks", "volumes"),
+)
+
+FILE: dict[str, dict[str, dict[str, Node]]] = yaml.safe_load((ROOT / "compose.yaml").read_text(encoding="utf-8"))
+SERVICES = FILE["services"]
+PINNED = re.compile(r"[a-z][a-z0-9/-]*:(?:v|version-)?\d+\.\d+(?:\.\d+)?(?:-[a-z0-9.]+)?")
+SECRET = re.compile("PASSWORD|SECRET|KEY|TOKEN")
+FROM_OUTSIDE = re.compile(r"\$\{[A-Z_]+:\?[^}]+\}")
+
+
+def _listed(service: dict[str, Node], key: str) -> list[str]:
+    value = service.get(key) or []
+    assert isinstance(value, list)
+    return [str(item) for item in value]
+
+
+def _environment(service: dict[str, Node]) -> dict[str, str]:
+    value = service.get("environment") or {}
+    assert isinstance(value, dict)
+    return {name: str(setting) for name, setting in value.items()}
+
+
+def test_the_file_follows_the_schema() -> None:
+    Draft202012Validator.check_schema(COMPOSE)
+    Draft202012Validator(COMPOSE).validate(FILE)
+
+
+def _changes() -> Iterator[tuple[str, Callable[[dict[str, dict[str, dict[str, Node]]]], object]]]:
+    yield "unknown key", lambda file: file["services"]["opora"].update({"helthcheck": {}})
+    yield "no health check", lambda file: file["services"]["redis"].pop("healthcheck")
+    yield "a bare true", lambda file: file["services"]["phoenix"].update({"environment": {"A": True}})
+    yield "a port for all the world", lambda file: file["services"]["opora"].update({"ports": ["1416:1416"]})
+    yield (
+        "an unknown condition",
+        lambda file: file["services"]["opora"].update({"depends_on": {"redis": {"condition": "healthy"}}}),
+    )
+
+
+CHANGES = dict(_changes())
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_the_schema_sees_a_fault(change: str) -> None:
+    broken = copy.deepcopy(FILE)
+    CHANGES[change](broken)
+    with pytest.raises(ValidationError):
+        Draft202012Validator(COMPOSE).validate(broken)
+
+
+def test_all_that_the_product_can_use_is_there() -> None:
+    assert set(SERVICES) == {"opora", "qdrant", "postgres", "redis", "ollama", "phoenix"}
+
+
+@pytest.mark.parametrize("name", SERVICES)
+def test_an_image_is_one_version_for_ever(name: str) -> None:
+    assert PINNED.fullmatch(str(SERVICES[name]["image"]))
+
+
+@pytest.mark.parametrize("name", SERVICES)
+def test_ports_are_open_to_this_machine_alone(name: str) -> None:
+    assert all(port.startswith("127.0.0.1:") for port in _listed(SERVICES[name], "ports"))
+
+
+@pytest.mark.parametrize("name", SERVICES)
+def test_secrets_come_from_outside_and_must_be_set(name: str) -> None:
+    for variable, value in _environment(SERVICES[name]).items():
+        if SECRET.search(variable):
+            assert FROM_OUTSIDE.fullmatch(value), variable
+        if "://" in value and "@" in value:
+            assert FROM_OUTSIDE.search(value.partition("@")[0]), variable
+
+
+@pytest.mark.parametrize("name", SERVICES)
+def test_every_volume_and_network_is_declared(name: str) -> None:
+    assert {volume.partition(":")[0] for volume in _listed(SERVICES[name], "volumes")} <= FILE["volumes"].keys()
+    assert set(_listed(SERVICES[name], "networks")) <= FILE["networks"].keys()
+
+
+def test_nothing_declared_is_unused() -> None:
+    volumes = {volume.partition(":")[0] for service in SERVICES.values() for volume in _listed(service, "volumes")}
+    networks = {network for service in SERVICES.values() for network in _listed(service, "networks")}
+    assert (volumes, networks) == (set(FILE["volumes"]), set(FILE["networks"]))
+
+
+def test_the_stores_cannot_reach_out_and_are_not_published() -> None:
+    assert FILE["networks"]["stores"] == {"internal": True}
+    for name in ("qdrant", "postgres", "redis"):
+        assert SERVICES[name]["networks"] == ["stores"]
+        assert "ports" not in SERVICES[name]
+
+
+def test_only_the_service_reaches_the_open_port_of_the_trace_viewer() -> None:
+    assert [name for name, service in SERVICES.items() if "traces" in _listed(service, "networks")] == [
+        "opora",
+        "phoenix",
+    ]
+    assert not [port for port in _listed(SERVICES["phoenix"], "ports") if port.endswith(":4317")]
+
+
+@pytest.mark.parametrize(
+    ("switch", "value"),
+    [
+        ("PHOENIX_TELEMETRY_ENABLED", "false"),
+        ("PHOENIX_ALLOW_EXTERNAL_RESOURCES", "false"),
+        ("PHOENIX_DISABLE_AGENT_ASSISTANT", "true"),
+        ("PHOENIX_ENABLE_MCP_SERVER", "false"),
+        ("PHOENIX_ALLOWED_SANDBOX_PROVIDERS", "NONE"),
+        ("PHOENIX_DEFAULT_RETENTION_POLICY_DAYS", "90"),
+    ],
+)
+def test_the_trace_viewer_calls_nobody_and_forgets(switch: str, value: str) -> None:
+    assert _environment(SERVICES["phoenix"])[switch] == value
+
+
+def test_the_service_is_given_settings_that_exist() -> None:
+    given = {name.removeprefix("OPORA_").lower() for name in _environment(SERVICES["opora"])}
+    image = re.findall(r"OPORA_([A-Z_]+)=", (ROOT / "Dockerfile").read_text(encoding="utf-8"))
+    assert given | {name.lower() for name in image} <= Settings.model_fields.keys()
+
+
+def test_the_service_runs_with_the_least_rights() -> None:
+    service = SERVICES["opora"]
+    assert service["read_only"] is True
+    assert service["cap_drop"] == ["ALL"]
+    assert "USER opora" in (ROOT / "Dockerfile").read_text(encoding="utf-8")
+
+
+def test_every_room_of_the_product_is_in_the_image() -> None:
+    dockerfile = (ROOT / "Dockerfile").read_text(encoding="utf-8")
+    rooms = {path.parent.name for path in ROOT.glob("*/__init__.py")}
+    assert {room for room in rooms if f"COPY {room} {room}" not in dockerfile} == set()
