@@ -137,9 +137,14 @@ class EdgeCollection:
 
     def describe(self, payloads: Mapping[str, Payload]) -> None:
         """Replace the payloads of points by id; unknown ids are ignored."""
+        if not payloads:
+            return
         with self._changing(list(payloads)) as shard:
+            # The engine fails on an id that it does not have.
+            stored = {str(record.id) for record in shard.retrieve(list(payloads), False, False)}
             for point_id, payload in payloads.items():
-                shard.update(UpdateOperation.overwrite_payload([canonical_id(point_id)], dict(payload)))
+                if canonical_id(point_id) in stored:
+                    shard.update(UpdateOperation.overwrite_payload([point_id], dict(payload)))
 
     def delete(self, ids: Sequence[str]) -> None:
         """Remove points; unknown ids are ignored."""

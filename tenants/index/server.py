@@ -133,15 +133,15 @@ class ServerCollection:
 
     def describe(self, payloads: Mapping[str, Mapping[str, Json]]) -> None:
         """Replace the payloads of points by id; unknown ids are ignored."""
-        changes = [
-            models.OverwritePayloadOperation(
-                overwrite_payload=models.SetPayload(payload=dict(payload), points=[canonical_id(point_id)])
-            )
-            for point_id, payload in payloads.items()
-        ]
-        for start in range(0, len(changes), _SLICE):
+        named = {canonical_id(point_id): payload for point_id, payload in payloads.items()}
+        wanted = list(named)
+        for start in range(0, len(wanted), _SLICE):
             with self._server.call() as client:
-                client.batch_update_points(self._name, changes[start : start + _SLICE], wait=True)
+                # The engine fails on an id that it does not have.
+                records = client.retrieve(self._name, wanted[start : start + _SLICE], with_payload=False)
+                changes = [_overwriting(str(record.id), named[str(record.id)]) for record in records]
+                if changes:
+                    client.batch_update_points(self._name, changes, wait=True)
 
     def delete(self, ids: Sequence[str]) -> None:
         """Remove points; unknown ids are ignored."""
@@ -216,6 +216,11 @@ class ServerCollection:
 
 def _vector(weights: Weights) -> models.SparseVector:
     return models.SparseVector(indices=list(weights), values=list(weights.values()))
+
+
+def _overwriting(point_id: str, payload: Mapping[str, Json]) -> models.UpdateOperation:
+    change = models.SetPayload(payload=dict(payload), points=[point_id])
+    return models.OverwritePayloadOperation(overwrite_payload=change)
 
 
 def _filter(conditions: Conditions | None) -> models.Filter | None:

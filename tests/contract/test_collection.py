@@ -116,6 +116,19 @@ def test_an_upsert_replaces_vectors_and_payload(chunks: Collection) -> None:
     assert chunks.fetch([named(1)])[0].payload == point(1, trust="accepted").payload
 
 
+def test_a_payload_changes_without_its_vectors(chunks: Collection) -> None:
+    chunks.upsert([point(1, {5: 1.0}, tags=["a"]), point(2, {5: 1.0})])
+    assert len(chunks.search({"text-sparse": {5: 1.0}}, limit=5)["text-sparse"]) == 2
+    changed = point(1, tags=["b"]).payload
+    chunks.describe({named(1): changed, named(99): changed})
+    chunks.describe({})
+    found = chunks.search({"text-sparse": {5: 1.0}}, limit=5, conditions=Conditions({"meta.tags": ("b",)}))
+    assert [(hit.id, hit.payload) for hit in found["text-sparse"]] == [(named(1), changed)]
+    assert chunks.fetch([named(1), named(2), named(99)])[1].payload == point(2).payload
+    assert ids(chunks, Conditions({"meta.tags": ("a",)})) == set()
+    assert chunks.count() == 2
+
+
 def test_deleted_points_are_gone_and_unknown_ids_ignored(chunks: Collection) -> None:
     chunks.upsert([point(1), point(2)])
     assert len(chunks.fetch([named(1), named(2)])) == 2

@@ -174,11 +174,15 @@ def test_an_unfinished_run_is_known_to_the_next(acme: Tenant) -> None:
 
 
 def test_differences_are_folded(acme: Tenant, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lexicon, "_FOLD_AFTER", 3)
+    monkeypatch.setattr(lexicon, "_FOLD_WITHIN_RUN", 5)
+    monkeypatch.setattr(lexicon, "_FOLD_AFTER_RUN", 2)
     for number in range(10):
         lexicon.apply([terms("все", f"n{number}")])
     with database.reading() as session:
-        assert session.query(LexiconPartRow).count() <= 4
+        assert session.query(LexiconPartRow).count() == 5  # one whole of 6, 4 differences after it
+    lexicon.finish()
+    with database.reading() as session:
+        assert session.query(LexiconPartRow).count() == 1
     lexicon._FRESH = type(lexicon._FRESH)()
     assert counts(lexicon.current())[:2] == (10, {"все": 10} | {f"n{number}": 1 for number in range(10)})
 
