@@ -16,6 +16,9 @@ from components.ingest.metadata import checked_metadata
 from tenants.errors import CallerError, Invalid
 from tenants.index.protocol import Json
 
+LONGEST_ID = 500
+"""Characters of a `doc_id`: what the records' key column holds."""
+
 _FRONT_MATTER = re.compile(r"\A---[ \t]*\n(.{0,20000}?\n)---[ \t]*(?:\n|\Z)", re.DOTALL)
 _BYTE_ORDER_MARKS = (codecs.BOM_UTF8, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _ENCODINGS = dict(zip(_BYTE_ORDER_MARKS, ("utf-8-sig", "utf-16", "utf-16"), strict=True))
@@ -29,12 +32,10 @@ class ArticleParser:
     looks like a header (`Title: …`) is text. A file's `doc_id` is its path unless it names another.
 
     :param max_characters: the longest text of one document.
-    :param max_id_characters: the longest `doc_id`.
     """
 
-    def __init__(self, max_characters: int = 5_000_000, max_id_characters: int = 500) -> None:
+    def __init__(self, max_characters: int = 5_000_000) -> None:
         self.max_characters = max_characters
-        self.max_id_characters = max_id_characters
 
     @component.output_types(documents=list[SourceDocument], refusals=list[Refusal])
     def run(self, articles: list[RawArticle | SourceDocument]) -> dict[str, list[SourceDocument] | list[Refusal]]:
@@ -66,8 +67,8 @@ class ArticleParser:
     def _checked(self, document: SourceDocument) -> SourceDocument:
         if not document.doc_id.strip():
             raise Invalid("doc_id_missing")
-        if len(document.doc_id) > self.max_id_characters or not document.doc_id.isprintable():
-            raise Invalid("doc_id_invalid", limit=self.max_id_characters)
+        if len(document.doc_id) > LONGEST_ID or not document.doc_id.isprintable():
+            raise Invalid("doc_id_invalid", limit=LONGEST_ID)
         if not document.text.strip():
             raise Invalid("text_missing")
         if len(document.text) > self.max_characters:
@@ -159,7 +160,7 @@ def _from_keys(keys: Mapping[str, Json], body: str | None, article: RawArticle) 
         # A file has its path to go by; one of many lines has nothing.
         doc_id = "" if doc_id is None else doc_id
     if not isinstance(doc_id, str | None):
-        raise Invalid("doc_id_invalid", limit=0)
+        raise Invalid("doc_id_invalid", limit=LONGEST_ID)
     return SourceDocument(
         doc_id=article.source if doc_id is None else doc_id,
         title=_text(meta, "title"),

@@ -1,0 +1,197 @@
+"""Files and lines as documents; whatever cannot be one is refused by name and place."""
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from components.ingest import files
+from components.ingest.document import Refusal, SourceDocument
+from components.ingest.files import FORMATS, Format, RawArticle, count_articles, raw_articles
+from components.ingest.parse import ArticleParser
+from tenants.errors import CallerError
+
+
+def parse(data: str | bytes, form: Format = "json", line: int = 1) -> SourceDocument | Refusal:
+    raw = data if isinstance(data, bytes) else data.encode()
+    return ArticleParser().parse(RawArticle(raw, form, "dir/a.md", line))
+
+
+def document(data: str | bytes, form: Format = "json") -> SourceDocument:
+    parsed = parse(data, form)
+    assert isinstance(parsed, SourceDocument)
+    return parsed
+
+
+def code(parsed: SourceDocument | Refusal) -> str:
+    assert isinstance(parsed, Refusal)
+    return parsed.error.code
+
+
+def test_further_keys_are_metadata() -> None:
+    line = {
+        "doc_id": "a",
+        "title": "T",
+        "text": "Title: x",
+        "url": "u",
+        "lang": "ru",
+        "section": "s",
+        "tags": ["b", "b"],
+    }
+    found = document(json.dumps(line))
+    assert (found.doc_id, found.title, found.text, found.url, found.lang) == ("a", "T", "Title: x", "u", "ru")
+    assert found.meta == {"section": "s", "tags": ["b"]}
+    assert (found.source, found.line) == ("dir/a.md", 1)
+    assert document('{"doc_id": 7, "text": "x", "title": null}').doc_id == "7"
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("{", "json_invalid"),
+        ("[1]", "json_invalid"),
+        ('{"doc_id": "a", "text": NaN}', "json_invalid"),
+        ("[" * 100_000, "json_invalid"),
+        (b'{"doc_id": "\xff"}', "file_undecodable"),
+        ('{"text": "x"}', "doc_id_missing"),
+        ('{"doc_id": " ", "text": "x"}', "doc_id_missing"),
+        ('{"doc_id": ["a"], "text": "x"}', "doc_id_invalid"),
+        ('{"doc_id": "a\\nb", "text": "x"}', "doc_id_invalid"),
+        (json.dumps({"doc_id": "a" * 501, "text": "x"}), "doc_id_invalid"),
+        ('{"doc_id": "a"}', "text_missing"),
+        ('{"doc_id": "a", "text": " \\n"}', "text_missing"),
+        ('{"doc_id": "a", "text": 5}', "field_invalid"),
+        ('{"doc_id": "a", "text": "x \\ud800"}', "field_invalid"),
+        ('{"doc_id": "a", "text": "x", "title": {}}', "field_invalid"),
+        ('{"doc_id": "a", "text": "x", "trust": "holy"}', "metadata_invalid"),
+        ('{"doc_id": "a", "text": "x", "status": 1}', "metadata_invalid"),
+        ('{"doc_id": "a", "text": "x", "priority": 101}', "metadata_invalid"),
+        ('{"doc_id": "a", "text": "x", "priority": true}', "metadata_invalid"),
+        ('{"doc_id": "a", "text": "x", "tags": {"a": 1}}', "metadata_invalid"),
+        ('{"doc_id": "a", "text": "x", "updated_at": "soon"}', "metadata_invalid"),
+    ],
+)
+def test_refused_lines(line: str | bytes, expected: str) -> None:
+    refusal = parse(line)
+    assert code(refusal) == expected
+    assert isinstance(refusal, Refusal)
+    assert (refusal.source, refusal.line) == ("dir/a.md", 1)
+
+
+def test_text_over_the_limit_is_refused() -> None:
+    parser = ArticleParser(max_characters=3)
+    assert code(parser.parse(SourceDocument("a", "", "abcd"))) == "text_too_long"
+    assert isinstance(parser.parse(SourceDocument("a", "", "abc")), SourceDocument)
+
+
+def test_front_matter_of_a_markdown_file() -> None:
+    found = document("---\ntitle: T\ntags: [a]\nupdated_at: 2026-01-31\npriority: 5\n---\n# H\n", "markdown")
+    assert (found.doc_id, found.title, found.text) == ("dir/a.md", "T", "# H\n")
+    assert found.meta == {"tags": ["a"], "updated_at": "2026-01-31", "priority": 5}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Title: x\n\nbody",
+        "---\nnot: [closed\n---\nbody",
+        "---\njust text\n---\nbody",
+        "---\na: &a [1]\nb: *a\n---\nx",
+        "---\n",
+    ],
+)
+def test_what_is_no_front_matter_stays_text(text: str) -> None:
+    assert document(text, "markdown").text == text
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
+def test_encodings(encoding: str) -> None:
+    assert document("Ошибка\r\nE20".encode(encoding), "plain").text == "Ошибка\nE20"
+
+
+@pytest.mark.parametrize("data", ["привет".encode("cp1251"), b"PK\x03\x04\x00\x00", b"a\0b"])
+def test_what_is_no_text_is_refused(data: bytes) -> None:
+    assert code(parse(data, "markdown")) == "file_undecodable"
+
+
+@given(st.binary(max_size=300), st.sampled_from(["json", "markdown", "plain"]))
+def test_any_bytes_are_a_document_or_a_refusal(data: bytes, form: Format) -> None:
+    assert isinstance(parse(data, form), SourceDocument | Refusal)
+
+
+def test_run_keeps_good_and_refused_apart() -> None:
+    good, bad = SourceDocument("a", "", "x"), SourceDocument("", "", "x")
+    parsed = ArticleParser().run(articles=[bad, good, RawArticle(b"{", "json", "f", 3)])
+    assert parsed["documents"] == [good]
+    assert [(one.error.code, one.line) for one in parsed["refusals"] if isinstance(one, Refusal)] == [
+        ("doc_id_missing", 0),
+        ("json_invalid", 3),
+    ]
+
+
+def test_a_folder_streams_in_order_and_refuses_by_file(tmp_path: Path) -> None:
+    (tmp_path / "sub").mkdir()
+    (tmp_path / ".git").mkdir()
+    (tmp_path / ".git/x.md").write_text("hidden")
+    (tmp_path / "b.md").write_text("# B")
+    (tmp_path / "sub/a.TXT").write_text("A")
+    (tmp_path / "c.jsonl").write_bytes(b'\xef\xbb\xbf{"doc_id": "c"}\n\n  \n{"doc_id": "d"}')
+    (tmp_path / "d.pdf").write_bytes(b"%PDF")
+    (tmp_path / "e.md").write_text(" \n")
+    (tmp_path / "f.md").symlink_to("/etc/hostname")
+    found = list(raw_articles(tmp_path))
+    assert [(one.source, one.line, one.format) for one in found if isinstance(one, RawArticle)] == [
+        ("b.md", 0, "markdown"),
+        ("c.jsonl", 1, "json"),
+        ("c.jsonl", 4, "json"),
+        ("sub/a.TXT", 0, "plain"),
+    ]
+    assert [(one.source, one.error.code) for one in found if isinstance(one, Refusal)] == [
+        ("d.pdf", "file_unsupported"),
+        ("e.md", "file_empty"),
+    ]
+    assert count_articles(tmp_path) == 6
+
+
+def test_a_line_over_the_limit_is_refused_and_the_next_one_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(files, "LARGEST_ARTICLE", 20)
+    (tmp_path / "a.jsonl").write_bytes(b"x" * 70 + b'\n{"doc_id": "c"}\n')
+    refusal, article = raw_articles(tmp_path / "a.jsonl")
+    assert isinstance(refusal, Refusal)
+    assert (refusal.error.code, refusal.line) == ("line_too_large", 1)
+    assert isinstance(article, RawArticle)
+    assert (article.data, article.line) == (b'{"doc_id": "c"}\n', 2)
+    (tmp_path / "b.md").write_bytes(b"x" * 21)
+    with pytest.raises(CallerError, match="file_too_large"):
+        list(raw_articles(tmp_path / "b.md"))
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("missing", "path_missing"),
+        ("empty.md", "file_empty"),
+        ("empty.jsonl", "file_empty"),
+        ("blank.jsonl", "file_empty"),
+        ("a.docx", "file_unsupported"),
+        ("pipe.md", "file_unreadable"),
+        ("folder", "folder_empty"),
+    ],
+)
+def test_a_path_that_cannot_be_read_raises(tmp_path: Path, name: str, expected: str) -> None:
+    for empty in ("empty.md", "empty.jsonl", "a.docx"):
+        (tmp_path / empty).touch()
+    (tmp_path / "blank.jsonl").write_text("\n \n")
+    (tmp_path / "folder").mkdir()
+    os.mkfifo(tmp_path / "pipe.md")
+    with pytest.raises(CallerError, match=expected):
+        list(raw_articles(tmp_path / name))
+
+
+def test_every_suffix_is_lower_case() -> None:
+    assert all(suffix == suffix.lower() and suffix.startswith(".") for suffix in FORMATS)
