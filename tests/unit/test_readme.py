@@ -1,0 +1,88 @@
+"""The README cannot drift: its tables, commands and paths are checked against the tree."""
+
+import re
+
+import pytest
+from pydantic import SecretStr
+from pydantic.fields import FieldInfo
+from typer.main import get_command
+
+import cli
+from app import routes
+from settings import ROOT, Settings
+
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+SECURITY = (ROOT / "SECURITY.md").read_text(encoding="utf-8")
+
+
+def _default(field: FieldInfo) -> str:
+    value = field.default.get_secret_value() if isinstance(field.default, SecretStr) else field.default
+    if value is None or value == "":
+        return "none"
+    return f"`{str(value).removeprefix(f'{ROOT}/')}`"
+
+
+def settings_table() -> str:
+    """The table of settings as the README should hold it: copy it from the failing test."""
+    rows = [
+        f"| `OPORA_{name.upper()}` | {_default(field)} | {field.description} |"
+        for name, field in Settings.model_fields.items()
+    ]
+    return "\n".join(["| variable | default | what it is for |", "|---|---|---|", *rows])
+
+
+def test_the_settings_table_is_true() -> None:
+    found = re.search(r"<!-- settings -->\n(.*?)\n<!-- /settings -->", README, re.DOTALL)
+    assert found is not None
+    assert found.group(1) == settings_table()
+
+
+def test_the_endpoints_are_those_of_the_service() -> None:
+    told = set(re.findall(r"\| `(GET|POST) (/\S+)` \| (?:`(\w+)`|none) \|", README))
+    assert told == {(route.method, route.path, route.scope or "") for route in routes(Settings())}
+
+
+def test_every_room_is_described() -> None:
+    rooms = {f"{path.parent.name}/" for path in ROOT.glob("*/__init__.py")} | {path.name for path in ROOT.glob("*.py")}
+    assert rooms | {"tests/"} == set(re.findall(r"^\| `([\w./]+)` \| [^|]+ \|$", README, re.MULTILINE))
+
+
+def test_every_make_target_exists() -> None:
+    targets = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
+    assert set(re.findall(r"\bmake ([a-z]+)\b", README)) - {"sure"} <= targets
+
+
+def test_every_command_exists() -> None:
+    for line in re.findall(r"^(?:export TOKEN=\$\()?opora ([a-z].*)$", README, re.MULTILINE):
+        command: object = get_command(cli.app)
+        for word in line.split():
+            following = getattr(command, "commands", {}).get(word)
+            if following is None:
+                break
+            command = following
+        options = {option for parameter in getattr(command, "params", []) for option in parameter.opts}
+        assert command is not get_command(cli.app), line
+        assert set(re.findall(r"--[a-z-]+", line)) <= options, line
+
+
+@pytest.mark.parametrize("text", [README, SECURITY], ids=["README", "SECURITY"])
+def test_every_path_exists(text: str) -> None:
+    paths = re.findall(
+        r"`((?:app|cli|settings|pipelines|components|tenants|evaluation|ui|tests|compose)[\w/]*(?:/|\.\w+))`", text
+    )
+    assert paths
+    assert [path for path in paths if not (ROOT / path).exists()] == []
+
+
+@pytest.mark.parametrize("text", [README, SECURITY], ids=["README", "SECURITY"])
+def test_every_local_link_leads_somewhere(text: str) -> None:
+    links = re.findall(r"\]\(([^)#]+)\)", text)
+    assert [link for link in links if not link.startswith("https://") and not (ROOT / link).exists()] == []
+
+
+def test_the_thresholds_shown_are_parameters_of_the_pipeline() -> None:
+    pipeline = (ROOT / "pipelines" / "ask" / "ask.yaml").read_text(encoding="utf-8")
+    (example,) = re.findall(r"```yaml\n(.*?)```", README, re.DOTALL)
+    for line in example.splitlines():
+        key = line.partition(":")[0]
+        assert f"\n{key}:" in pipeline, line
