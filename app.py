@@ -18,7 +18,6 @@ from fastapi import FastAPI
 from hayhooks.server.app import create_app as create_host
 from hayhooks.settings import settings as host_settings
 from loguru import logger as host_log
-from sqlalchemy import text as sql
 from starlette.middleware import Middleware
 from starlette.responses import JSONResponse, Response
 
@@ -167,7 +166,7 @@ def _add_health(app: FastAPI, settings: Settings) -> None:
     async def readyz() -> Response:
         """Questions can be answered: the pipelines are warm and the records can be read."""
         try:
-            await to_thread(_touch_records, settings)
+            await to_thread(database.check, settings)
         except Exception as error:
             log.error("not ready: %s", problems.trail(error))
             raise TryAgain from None
@@ -175,11 +174,6 @@ def _add_health(app: FastAPI, settings: Settings) -> None:
 
     app.add_api_route("/healthz", healthz, methods=["GET"], tags=["health"])
     app.add_api_route("/readyz", readyz, methods=["GET"], tags=["health"])
-
-
-def _touch_records(settings: Settings) -> None:
-    with database.reading(settings) as session:
-        session.execute(sql("SELECT 1"))
 
 
 def _add_lifespan(app: FastAPI, settings: Settings) -> None:

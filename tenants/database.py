@@ -60,6 +60,12 @@ def writing(settings: Settings | None = None) -> Iterator[Session]:
         yield session
 
 
+def check(settings: Settings | None = None) -> None:
+    """Raise when the records cannot be read now."""
+    with reading(settings) as session:
+        session.execute(text("SELECT 1"))
+
+
 def close_all() -> None:
     """Give all connections back. The next call opens anew."""
     with _OPENING:
