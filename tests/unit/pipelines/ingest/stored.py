@@ -1,0 +1,51 @@
+"""What a tenant holds, seen from outside of ingestion, and whether all of it fits together."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+
+from components.ingest.document import SourceDocument
+from components.ingest.terms import stored_terms
+from tenants import documents, lexicon
+from tenants.index import Hit, open_collection
+
+
+def article(doc_id: str, sections: int = 3, edit: str = "", **meta: str | int) -> SourceDocument:
+    """An article of as many chunks as it has sections. `edit` goes into the second one."""
+    parts = [
+        f"## Раздел {at} статьи {doc_id}\n\n" + f"Проверьте шланг номер {at}, {edit if at == 1 else ''} он цел. " * 12
+        for at in range(sections)
+    ]
+    return SourceDocument(doc_id, f"Статья {doc_id}", "\n\n".join(parts), f"{doc_id}.md", meta=meta)
+
+
+def hits(doc_id: str = "") -> list[Hit]:
+    """The stored chunks, of one document if named, by id."""
+    found = (hit for hit in open_collection().scan() if not doc_id or meta(hit)["doc_id"] == doc_id)
+    return sorted(found, key=lambda hit: hit.id)
+
+
+def meta(hit: Hit) -> Mapping[str, object]:
+    found = hit.payload["meta"]
+    assert isinstance(found, dict)
+    return found
+
+
+def check_consistent() -> None:
+    """Records, index and lexicon describe the same chunks, each complete and in order."""
+    stored = {hit.id: hit for hit in hits()}
+    named = [chunk_id for record in documents.all() for chunk_id in record.chunk_ids]
+    assert sorted(named) == sorted(stored)
+    for record in documents.all():
+        assert record.content_hash
+        own = [meta(stored[chunk_id]) for chunk_id in record.chunk_ids]
+        assert [one["chunk_index"] for one in own] == list(range(len(own)))
+        assert {one["doc_id"] for one in own} == {record.doc_id}
+    known = lexicon.current()
+    terms = [stored_terms(hit) for hit in stored.values()]
+    assert known.chunks == len(stored)
+    assert dict(known.stems) == _counted(stem for one in terms for stem in one.stems)
+    assert dict(known.words) == _counted(word for one in terms for word in one.words)
+
+
+def _counted(terms: Iterable[str]) -> dict[str, int]:
+    return dict(Counter(terms))

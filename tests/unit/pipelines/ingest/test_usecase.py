@@ -1,0 +1,259 @@
+"""Ingesting: what changes when a document does, and that nothing else does."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from haystack import Pipeline
+
+from components.ingest import write
+from components.ingest.document import Refusal, SourceDocument
+from components.language import encoder
+from pipelines.ingest import usecase
+from pipelines.ingest.report import IngestReport, Progress
+from pipelines.ingest.usecase import Ingest, read_path
+from tenants import documents, lexicon
+from tenants.context import Tenant, acting_as
+from tenants.errors import CallerError, NoTenant, NotFound
+from tenants.index import open_collection
+from tests.unit.pipelines.ingest.stored import article, check_consistent, hits, meta
+
+YAML = Path(usecase.__file__).with_name("ingest.yaml")
+
+
+@pytest.fixture
+def encoded(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The headings of all passages encoded, in order."""
+    headings: list[str] = []
+
+    def counting(title: str, heading: str, text: str) -> dict[str, dict[int, float]]:
+        headings.append(heading)
+        return encoder.encode_passage(title, heading, text)
+
+    monkeypatch.setattr(write, "encode_passage", counting)
+    return headings
+
+
+def counts(report: IngestReport) -> tuple[int, int, int, int]:
+    return report.added, report.updated, report.unchanged, report.removed
+
+
+def test_a_second_run_changes_and_encodes_nothing(tenant: Tenant, ingest: Ingest, encoded: list[str]) -> None:
+    articles = [article("a"), article("b")]
+    first = ingest.run(articles)
+    assert counts(first) == (2, 0, 0, 0)
+    assert (first.chunks_written, first.chunks_kept, len(encoded)) == (6, 0, 6)
+    before, revision = hits(), lexicon.current().revision
+    second = ingest.run(articles)
+    assert counts(second) == (0, 0, 2, 0)
+    assert (second.chunks_written, second.chunks_kept, len(encoded)) == (0, 0, 6)
+    assert (hits(), lexicon.current().revision) == (before, revision)
+    check_consistent()
+
+
+def test_an_edited_document_writes_only_its_changed_chunks(tenant: Tenant, ingest: Ingest, encoded: list[str]) -> None:
+    ingest.run([article("a", 5), article("b")])
+    old = {hit.id for hit in hits("a")}
+    encoded.clear()
+    report = ingest.run([article("a", 5, edit="правка"), article("b")])
+    assert counts(report) == (0, 1, 1, 0)
+    assert (report.chunks_written, report.chunks_kept, report.chunks_removed) == (1, 4, 1)
+    assert encoded == ["Раздел 1 статьи a"]
+    assert len(old & {hit.id for hit in hits("a")}) == 4
+    check_consistent()
+
+
+def test_a_section_put_first_moves_the_others_without_encoding_them(
+    tenant: Tenant, ingest: Ingest, encoded: list[str]
+) -> None:
+    old = article("a")
+    ingest.run([old])
+    encoded.clear()
+    report = ingest.run([SourceDocument("a", old.title, f"{article('z', 1).text}\n\n{old.text}", old.source)])
+    assert (report.chunks_written, report.chunks_kept, len(encoded)) == (1, 3, 1)
+    check_consistent()
+
+
+def test_metadata_alone_is_rewritten_without_encoding(tenant: Tenant, ingest: Ingest, encoded: list[str]) -> None:
+    ingest.run([article("a", trust="raw")])
+    encoded.clear()
+    report = ingest.run([article("a", trust="accepted", priority=9)])
+    assert (report.updated, report.chunks_written, report.chunks_kept, encoded) == (1, 0, 3, [])
+    assert {(meta(hit)["trust"], meta(hit)["priority"]) for hit in hits()} == {("accepted", 9)}
+    found = open_collection().search(encoder.encode_query("Раздел 2 статьи a"), limit=1)
+    assert meta(found["headings"][0])["heading"] == "Раздел 2 статьи a"
+    check_consistent()
+
+
+def test_a_new_title_is_found_by(tenant: Tenant, ingest: Ingest, encoded: list[str]) -> None:
+    old = article("a")
+    ingest.run([old])
+    ingest.run([SourceDocument("a", "Холодильник", old.text, old.source)])
+    assert len(open_collection().search(encoder.encode_query("холодильник"), limit=9)["headings"]) == 3
+    assert not open_collection().search(encoder.encode_query("статья"), limit=9)["headings"][3:]
+    check_consistent()
+
+
+def test_pruning_removes_what_is_gone_and_nothing_else_does(tenant: Tenant, ingest: Ingest) -> None:
+    ingest.run([article("a"), article("b"), article("c")])
+    assert counts(ingest.run([article("b")])) == (0, 0, 1, 0)
+    report = ingest.run([article("b")], prune=True)
+    assert (counts(report), report.chunks_removed) == ((0, 0, 1, 2), 6)
+    assert [record.doc_id for record in documents.all()] == ["b"]
+    check_consistent()
+
+
+def test_a_refusal_keeps_the_others_and_stops_pruning(tenant: Tenant, ingest: Ingest) -> None:
+    ingest.run([article("a"), article("b")])
+    report = ingest.run([article("c"), SourceDocument("b", "", " ")], prune=True)
+    assert counts(report) == (1, 0, 0, 0)
+    assert [(one.error.code, one.doc_id) for one in report.errors] == [("text_missing", "b"), ("prune_skipped", "")]
+    assert len(documents.all()) == 3
+    check_consistent()
+
+
+def test_of_two_with_one_id_the_first_is_taken(
+    tenant: Tenant, ingest: Ingest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(usecase, "_BATCH_DOCUMENTS", 2)
+    path = tmp_path / "a.jsonl"
+    texts = {"a": "первый", "b": "x", "c": "y"}
+    lines = [json.dumps({"doc_id": doc_id, "text": text}) for doc_id, text in texts.items()]
+    path.write_text("\n".join([*lines, json.dumps({"doc_id": "a", "text": "второй"}), "{broken", '{"doc_id": "e"}']))
+    report = ingest.run_path(path)
+    assert report.added == 3
+    assert [(one.error.code, one.line) for one in report.errors] == [
+        ("doc_id_duplicate", 4),
+        ("json_invalid", 5),
+        ("text_missing", 6),
+    ]
+    assert [hit.payload["content"] for hit in hits("a")] == ["первый"]
+    json.dumps(report.as_json())
+    check_consistent()
+
+
+def test_a_folder_and_its_renamed_file(tenant: Tenant, ingest: Ingest, tmp_path: Path) -> None:
+    folder = tmp_path / "kb"
+    folder.mkdir()
+    (folder / "a.md").write_text("# Возврат\n\nДо 14 дней.")
+    (folder / "b.txt").write_text("Гарантия два года.")
+    (folder / "c.pdf").write_bytes(b"%PDF")
+    report = ingest.run_path(folder, prune=True)
+    assert (counts(report), [one.error.code for one in report.errors]) == ((2, 0, 0, 0), ["file_unsupported"])
+    assert {(meta(hit)["doc_id"], meta(hit)["title"]) for hit in hits()} == {("a.md", "Возврат"), ("b.txt", "b")}
+    (folder / "b.txt").rename(folder / "d.txt")
+    assert counts(ingest.run_path(folder, prune=True)) == (1, 0, 1, 1)
+    check_consistent()
+
+
+def test_progress_counts_up(tenant: Tenant, ingest: Ingest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(usecase, "_BATCH_DOCUMENTS", 2)
+    seen: list[Progress] = []
+    ingest.run([article(str(at), 1) for at in range(5)], progress=seen.append)
+    assert seen == [Progress(2, 5, 2), Progress(4, 5, 4), Progress(5, 5, 5)]
+    path = tmp_path / "a.jsonl"
+    path.write_text('{"doc_id": "x", "text": "y"}\n\n{}\n')
+    ingest.run_path(path, progress=seen.append)
+    assert seen[3:] == [Progress(2, 2, 1)]
+
+
+def test_documents_are_streamed(tenant: Tenant, ingest: Ingest, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(usecase, "_BATCH_DOCUMENTS", 2)
+    stored_when_asked: list[int] = []
+
+    def stream() -> Iterator[SourceDocument]:
+        for at in range(6):
+            stored_when_asked.append(len(documents.all()))
+            yield article(str(at), 1)
+
+    ingest.run(stream())
+    assert stored_when_asked == [0, 0, 2, 2, 4, 4]
+
+
+def test_a_path_that_cannot_be_read_touches_nothing(tenant: Tenant, ingest: Ingest, tmp_path: Path) -> None:
+    ingest.run([article("a")])
+    with pytest.raises(CallerError, match="path_missing"):
+        ingest.run_path(tmp_path / "missing", prune=True)
+    assert not ingest.run([article("a")]).healed
+    check_consistent()
+
+
+def test_a_changed_pipeline_processes_again_and_encodes_what_came_out_different(
+    tenant: Tenant, ingest: Ingest, tmp_path: Path
+) -> None:
+    ingest.run([article("a")])
+    chosen = tmp_path / "ingest.yaml"
+    chosen.write_text(YAML.read_text().replace("trust: auto", "trust: accepted"))
+    report = Ingest(chosen).run([article("a")])
+    assert (report.updated, report.chunks_written, report.chunks_kept) == (1, 0, 3)
+    smaller = {
+        "min_tokens: 200": "min_tokens: 100",
+        "max_tokens: 500": "max_tokens: 100",
+        "nt_tokens: 50": "nt_tokens: 20",
+    }
+    text = YAML.read_text()
+    for written, instead in smaller.items():
+        text = text.replace(written, instead)
+    chosen.write_text(text)
+    report = Ingest(chosen).run([article("a")])
+    assert (report.updated, report.chunks_removed) == (1, 3)
+    assert report.chunks_written > 3
+    check_consistent()
+
+
+def test_a_comment_in_the_pipeline_changes_nothing(tenant: Tenant, ingest: Ingest, tmp_path: Path) -> None:
+    ingest.run([article("a")])
+    chosen = tmp_path / "ingest.yaml"
+    chosen.write_text(f"# a comment\n{YAML.read_text()}")
+    assert counts(Ingest(chosen).run([article("a")])) == (0, 0, 1, 0)
+
+
+def test_a_new_encoder_encodes_everything_again(
+    tenant: Tenant, ingest: Ingest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ingest.run([article("a")])
+    monkeypatch.setattr(encoder, "VERSION", "next")
+    monkeypatch.setattr(write, "VERSION", "next")
+    monkeypatch.setattr("components.ingest.enrich.VERSION", "next")
+    report = Ingest().run([article("a")])
+    assert (report.updated, report.chunks_written) == (1, 3)
+    check_consistent()
+
+
+def test_the_pipeline_survives_a_round_trip_through_yaml() -> None:
+    pipeline = Pipeline.loads(YAML.read_text(), allowed_modules=["components"])
+    again = Pipeline.loads(pipeline.dumps(), allowed_modules=["components"])
+    assert again.to_dict()["components"] == pipeline.to_dict()["components"]
+    assert sorted(again.graph.nodes) == ["changes", "enricher", "parser", "splitter", "writer"]
+
+
+def test_tenants_do_not_meet(tenant: Tenant, ingest: Ingest) -> None:
+    from tenants.registry import Registry
+
+    Registry().add("globex")
+    ingest.run([article("a")])
+    with acting_as(Tenant("globex", "tests")):
+        assert counts(ingest.run([article("a", 1)], prune=True)) == (1, 0, 0, 0)
+        check_consistent()
+    assert len(hits()) == 3
+
+
+def test_a_tenant_is_needed_and_must_be_registered(tenant: Tenant, ingest: Ingest) -> None:
+    with acting_as(Tenant("nobody", "tests")), pytest.raises(NotFound):
+        ingest.run([article("a")])
+
+
+def test_without_a_tenant_nothing_starts(ingest: Ingest) -> None:
+    with pytest.raises(NoTenant):
+        ingest.run([article("a")])
+
+
+def test_read_path_raises_or_tells(tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    path.write_text('{"doc_id": "a", "text": "x"}\n{}\n{"doc_id": "b", "text": "y"}')
+    with pytest.raises(CallerError, match="doc_id_missing"):
+        list(read_path(path))
+    refused: list[Refusal] = []
+    assert [found.doc_id for found in read_path(path, refuse=refused.append)] == ["a", "b"]
+    assert [(one.error.code, one.line) for one in refused] == [("doc_id_missing", 2)]
