@@ -1,5 +1,6 @@
 """Does a passage support a claim? Numbers, codes, names and negation must agree; the words must be there."""
 
+import re
 from functools import lru_cache
 
 from components.judge.analysis import analyse, relatives
@@ -13,17 +14,16 @@ _SUPPORTED = 0.75
 _PARTIAL = 0.5
 _DERIVED_CREDIT = 0.7
 _WINDOW = 3
-NEGATIONS = frozenset(
-    "не нет ни без нельзя невозможно никогда никто ничего not no never none without cannot can't don't doesn't".split()
-)
+NEGATIONS = frozenset("не нет ни без нельзя невозможно никогда никто ничего not no never none without cannot".split())
+_SPOKEN = re.compile(r"[\w']+")
 
 
 def check(claim: str, passage: Passage) -> ClaimVerdict:
-    """A quotation is supported. Otherwise at least three quarters of the claim's content words must stand within
-    three neighbouring sentences under their heading, every number and code of the claim must be in the passage, every
-    name too, and both must be negated or neither.
+    """A quotation that is whole and not torn from its negation is supported. Otherwise at least three quarters of the
+    claim's content words must stand within three neighbouring sentences under their heading, every number and code of
+    the claim must be in the passage, every name too, and both must be negated or neither.
     """
-    if _flat(claim) in _flat(passage.text):
+    if _quoted(claim, passage):
         return ClaimVerdict("supported", 1.0, claim)
     found = words(claim)
     content = {word.stem for word in found if not word.stop and fold(word.text) not in NEGATIONS}
@@ -33,6 +33,16 @@ def check(claim: str, passage: Passage) -> ClaimVerdict:
     if not _facts_agree(claim, found, passage) or _negated(claim) != _negated(quote):
         return ClaimVerdict("unsupported", min(score, _PARTIAL), quote)
     return ClaimVerdict(_status(score), score, quote)
+
+
+def _quoted(claim: str, passage: Passage) -> bool:
+    """Whether one sentence holds the claim's very words: "E2" is no quotation from "E20", nor 1 from 1,5 or 1 200."""
+    said = re.escape(_flat(claim))
+    if not said:
+        return False
+    whole = re.compile(rf"(?<!\w)(?<!\d[.,: ]){said}(?!\w|[.,: ]\d)")
+    sentences = (passage.text[sentence.start : sentence.end] for sentence in analyse(passage).sentences)
+    return any(whole.search(_flat(text)) and _negated(text) == _negated(claim) for text in sentences)
 
 
 def _status(score: float) -> ClaimStatus:
@@ -73,7 +83,8 @@ def _numbers(text: str) -> frozenset[str]:
 
 
 def _negated(text: str) -> bool:
-    return any(fold(word) in NEGATIONS for word in text.split())
+    spoken = _SPOKEN.findall(fold(text).replace("’", "'"))
+    return any(word in NEGATIONS or word.endswith("n't") for word in spoken)
 
 
 def _flat(text: str) -> str:

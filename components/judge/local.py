@@ -14,6 +14,7 @@ from components.judge.analysis import analyse, relatives
 from components.judge.claims import check
 from components.judge.coverage import Coverage, Question, cover, prepare
 from components.judge.protocol import ClaimVerdict, SelfEvaluation
+from components.language.identifiers import codes
 from components.language.words import stems
 from components.turn import Answerability, Draft, Passage, Query
 
@@ -66,8 +67,8 @@ class LocalJudge:
         More than three codes are a pasted log, of which no document holds every one; they are left out.
         """
         analyses = [analyse(passage) for passage in passages]
-        codes = query.codes if len(query.codes) <= _STRICT_CODES else ()
-        lost = [code for code in codes if not any(code in analysis.codes for analysis in analyses)]
+        asked = query.codes if len(query.codes) <= _STRICT_CODES else ()
+        lost = [code for code in asked if not any(code in analysis.codes for analysis in analyses)]
         absent = [
             stem
             for stem in query.weights
@@ -86,7 +87,8 @@ class LocalJudge:
         covered = sum(weight for stem, weight in question.weights.items() if stem in quoted)
         supported = draft.factuality / 100
         quality = round(100 * (0.5 * relevance + 0.3 * supported + 0.2 * min(1.0, covered / self.fully)))
-        missing = tuple(code for code in query.codes[:_STRICT_CODES] if code.lower() not in quoted)
+        named = quoted | {code.lower() for claim in draft.claims for code in codes(claim.text)}
+        missing = tuple(code for code in query.codes[:_STRICT_CODES] if code.lower() not in named)
         return SelfEvaluation(max(1, min(100, quality)), self._answerability(covered), relevance * supported, missing)
 
     def _answerability(self, covered: float) -> Answerability:
