@@ -1,0 +1,120 @@
+"""The deterministic judge: probabilities that order passages rightly, and identifiers to the letter."""
+
+import pytest
+from haystack import Pipeline
+from hypothesis import given
+from hypothesis import strategies as st
+
+from components.judge.grader import DocGrader
+from components.judge.local import WEIGHTS, LocalJudge
+from components.turn import Citation, Claim, Draft, Passage
+from tests.generated import lines, texts
+from tests.turns import passage, query
+
+E20 = passage("Код E20 означает, что вода не сливается. Очистите фильтр.", "e20", heading="E20")
+E25 = passage("Код E25 означает, что насос заблокирован. Очистите фильтр.", "e25", heading="E25")
+JUDGE = LocalJudge()
+
+
+def test_the_passage_that_answers_is_the_more_probable() -> None:
+    found = JUDGE.relevance(query("что означает код E20"), [E20, E25, passage("Оплата картой.", "pay")])
+    assert found["e20"] > 0.5
+    assert found["e25"] == 0.0
+    assert found["pay"] == 0.0
+
+
+def test_without_codes_words_decide() -> None:
+    found = JUDGE.relevance(query("вода не сливается"), [E20, passage("Оплата картой.", "pay")])
+    assert found["e20"] > found["pay"]
+
+
+@pytest.mark.parametrize("typed", ["E20", "е20", "Е20", "e 20 ошибка E20", "E-20", "ошибка Е 20"])
+def test_a_code_is_the_same_however_it_is_typed(typed: str) -> None:
+    assert JUDGE.relevance(query(f"вода не сливается {typed}"), [E20])["e20"] > 0.5
+
+
+@pytest.mark.parametrize("other", ["E21", "E201", "E2", "F20", "E200", "E020"])
+def test_another_code_is_another_thing(other: str) -> None:
+    asked = query(f"Код {other} означает, что вода не сливается")
+    assert asked.codes
+    assert JUDGE.relevance(asked, [E20])["e20"] == 0.0
+    assert set(asked.codes) <= set(JUDGE.uncovered(asked, [E20]))
+
+
+@given(texts, lines, texts, st.floats(0, 1))
+def test_relevance_is_a_probability(question: str, text: str, heading: str, lexical: float) -> None:
+    one = passage(text, heading=heading)
+    found = JUDGE.relevance(query(question), [one])
+    assert list(found) == ["c1"]
+    assert 0.0 <= found["c1"] <= 1.0
+
+
+def test_uncovered_names_lost_codes_first_then_the_rarest_words() -> None:
+    asked = query("сушка белья E20 E77")
+    asked_by_weight = {stem: weight for weight, stem in enumerate(asked.weights, 1)}
+    weighed = type(asked)(asked.search, weights=asked_by_weight, codes=asked.codes)
+    assert JUDGE.uncovered(weighed, [E20]) == ("E77", "e77", "бел", "сушк")
+    assert JUDGE.uncovered(weighed, [E20, passage("Сушка белья и код E77.")]) == ()
+
+
+def test_a_pasted_log_asks_for_no_particular_code() -> None:
+    asked = query("E71 E72 E73 E74 вода")
+    assert "E71" not in JUDGE.uncovered(asked, [E20])
+
+
+def draft(*said: str, of: Passage = E20, factuality: float = 100.0) -> Draft:
+    claims = tuple(Claim(text, (1,), "supported") for text in said)
+    return Draft(" ".join(said), claims, (Citation(1, of, of.text, (0, len(of.text))),), factuality=factuality)
+
+
+def test_an_answer_to_all_is_full_and_one_to_nothing_is_none() -> None:
+    asked = query("вода сливается E20")
+    assert JUDGE.evaluate(asked, draft("Код E20: вода не сливается."), 0.9).answerability == "fully"
+    apart = passage("Оплата картой.")
+    assert JUDGE.evaluate(asked, draft("Оплата картой.", of=apart), 0.9).answerability == "cannot"
+
+
+def test_quality_rises_with_relevance_facts_and_coverage() -> None:
+    asked = query("вода сливается")
+    best = JUDGE.evaluate(asked, draft("Вода не сливается."), 0.9)
+    assert JUDGE.evaluate(asked, draft("Вода не сливается."), 0.5).quality < best.quality
+    assert JUDGE.evaluate(asked, draft("Вода не сливается.", factuality=50), 0.9).quality < best.quality
+    assert JUDGE.evaluate(asked, draft("Оплата.", of=passage("Оплата.")), 0.9).quality < best.quality
+
+
+@pytest.mark.parametrize("written", ["E20", "E-20", "Е20", "е20"])
+def test_a_code_that_the_answer_names_is_not_missing(written: str) -> None:
+    said = f"Код {written}: вода не сливается."
+    assert JUDGE.evaluate(query("что значит E20"), draft(said, of=passage(said)), 0.9).missing == ()
+
+
+def test_a_long_identifier_that_the_answer_names_is_not_missing() -> None:
+    said = "CVE-2016-2961 is fixed in version 8."
+    assert JUDGE.evaluate(query("is CVE-2016-2961 fixed"), draft(said, of=passage(said)), 0.9).missing == ()
+
+
+def test_a_code_that_it_does_not_name_is() -> None:
+    assert JUDGE.evaluate(query("что значат E20 и E77"), draft("Код E20: вода."), 0.9).missing == ("E77",)
+
+
+@given(st.floats(0, 1), st.floats(0, 100), texts)
+def test_scores_stay_in_bounds(relevance: float, factuality: float, question: str) -> None:
+    found = JUDGE.evaluate(query(question), draft("Вода.", factuality=factuality), relevance)
+    assert 1 <= found.quality <= 100
+    assert 0.0 <= found.confidence <= 1.0
+
+
+def test_an_unknown_weight_is_refused_and_a_known_one_kept() -> None:
+    with pytest.raises(ValueError, match="no such features"):
+        LocalJudge({"lenght": 1.0})
+    assert LocalJudge({"order": 0.5}).weights == {**WEIGHTS, "order": 0.5}
+
+
+def test_round_trip_as_a_nested_parameter() -> None:
+    pipeline = Pipeline()
+    pipeline.add_component("grade", DocGrader(LocalJudge({"order": 0.5}, fully=0.6, partly=0.2), depth=5))
+    text = pipeline.dumps()
+    again = Pipeline.loads(text, allowed_modules=["components"])
+    assert again.dumps() == text
+    kept = again.to_dict()["components"]["grade"]["init_parameters"]["judge"]["init_parameters"]
+    assert kept == {"weights": {**WEIGHTS, "order": 0.5}, "fully": 0.6, "partly": 0.2}
