@@ -15,7 +15,7 @@ from components.language.words import one_script, stems, word_counts
 VECTORS = ("text-sparse", "grams", "headings")
 """Names of the vectors: content stems, character 3- and 4-grams of words, stems of title and heading path."""
 
-VERSION = "1"
+VERSION = "2"
 """Raised whenever the same text encodes differently, so that stored passages are encoded anew."""
 
 K1 = 1.2

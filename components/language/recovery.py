@@ -32,7 +32,7 @@ Kind = Literal["layout", "transliteration", "typo"]
 
 @dataclass(frozen=True, slots=True)
 class Recovered:
-    """A question put right. `kind` is the main repair; `others` are less likely readings worth a search."""
+    """A question put right. `kind` is the repair; `others` are less likely readings worth a search."""
 
     kind: Kind
     text: str
@@ -42,18 +42,17 @@ class Recovered:
 def recover(question: str, vocabulary: Vocabulary) -> Recovered | None:
     """`question` as it was meant, or None when every word is known or nothing better is found.
 
-    A repaired layout or alphabet may leave typing errors, which are then corrected too; `kind` stays the first.
+    One kind of repair at a time: a layout or an alphabet spells the very keys that were pressed, while each corrected
+    word is a guess.
     """
     if not unknown_words(question, vocabulary):
         return None
     if (retyped := layout(question, vocabulary)) is not None:
-        return Recovered("layout", spelling(retyped, vocabulary) or retyped)
+        return Recovered("layout", retyped)
     if readings := transliterations(question, vocabulary):
-        corrected = dict.fromkeys(spelling(reading, vocabulary) or reading for reading in readings)
-        best, *others = corrected
-        return Recovered("transliteration", best, tuple(others))
-    corrected_typos = spelling(question, vocabulary)
-    return Recovered("typo", corrected_typos) if corrected_typos is not None else None
+        return Recovered("transliteration", readings[0], readings[1:])
+    corrected = spelling(question, vocabulary)
+    return Recovered("typo", corrected) if corrected is not None else None
 
 
 def unknown_words(question: str, vocabulary: Vocabulary) -> tuple[str, ...]:
@@ -67,7 +66,7 @@ def vocabulary_of(words: Mapping[str, int], stems: Container[str] | None = None)
     :param words: folded word to the number of passages that hold it, unchanged while it is in use.
     :param stems: the stems of those words; found when not given.
     """
-    for known in _recent:
+    for known in tuple(_recent):  # other threads append meanwhile
         if known.words is words and (stems is None or known.stems is stems):
             return known
     made = Vocabulary(words, stems)

@@ -42,7 +42,7 @@ class Vocabulary:
         if folded in self.words:
             return True
         stem, _ = analyse(folded)
-        return len(stem) >= _SHORTEST_STEM and stem in self.stems
+        return (len(stem) >= _SHORTEST_STEM or stem[-1:].isdigit()) and stem in self.stems
 
     def knows(self, word: str) -> bool:
         """Whether `word` is one of the knowledge base's, or a frequent word of Russian or English."""

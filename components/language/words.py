@@ -12,7 +12,7 @@ from components.language.normalise import CYRILLIC_LOOKALIKES, LATIN_LOOKALIKES,
 _WORD = re.compile(r"\d+(?:[.,]\d+)+|[^\W_]+")
 _CYRILLIC = re.compile("[а-яА-ЯёЁ]")
 _LATIN = re.compile("[a-zA-Z]")
-_LOOKALIKE_CODE = re.compile("[АВЕКМНОРСТУХаеорсухкA-Za-z]{1,4}[0-9]")
+_LOOKALIKE_CODE = re.compile("[АВЕКМНОРСТУХаеорсухкA-Za-z]{1,4}[0-9]|[0-9]+[АВЕКМНОРСТУХаеорсухк]{1,2}\\Z")  # Е20, 1С
 _RUSSIAN = SnowballStemmer("russian")
 _ENGLISH = SnowballStemmer("english")
 

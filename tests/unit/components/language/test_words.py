@@ -35,6 +35,8 @@ def test_stems_are_those_of_the_content_words(text: str) -> None:
         ("ещё мёд", "еще мед"),
         ("Е20", "E20"),
         ("е20", "e20"),
+        ("1С", "1C"),
+        ("2х", "2x"),
         ("cлить", "слить"),
         ("НЕ СЛИВАЕТ", "не сливает"),
         ("returns", "returned"),
