@@ -20,13 +20,12 @@ def cite(chosen: Sequence[Unit]) -> Draft:
     citations = tuple(_citation(index, run) for index, run in enumerate(runs, 1))
     lines: list[str] = []
     claims: list[Claim] = []
+    listed = sum(unit.kind == "item" for unit in chosen) > 1
     for index, run in enumerate(runs, 1):
         for unit in run:
             said = _said(unit)
-            if not said:
-                continue
             claims.append(Claim(said, (index,)))
-            _write(lines, unit, f"{said} [{index}]")
+            _write(lines, unit, f"{said} [{index}]", listed=listed)
     return Draft("\n".join(lines), tuple(claims), citations)
 
 
@@ -46,9 +45,9 @@ def _said(unit: Unit) -> str:
     return " ".join(text.rstrip("| ").split()) if unit.kind != "code" else unit.text
 
 
-def _write(lines: list[str], unit: Unit, marked: str) -> None:
-    """Sentences of a run make a paragraph; list items, rows and code keep lines of their own."""
-    if unit.kind == "item":
+def _write(lines: list[str], unit: Unit, marked: str, *, listed: bool) -> None:
+    """Sentences make a paragraph; rows, code and the items of a list keep lines of their own, a lone item does not."""
+    if unit.kind == "item" and listed:
         marker = _MARKER.match(unit.text)
         lines.append(f"{marker.group().strip() if marker else '-'} {marked}")
     elif (

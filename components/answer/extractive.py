@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from math import exp
 
 from haystack import component
 
@@ -9,25 +10,32 @@ from components.answer.citations import cite
 from components.answer.units import Unit, block, header, units
 from components.judge.analysis import analyse, relatives
 from components.judge.coverage import Question, prepare, sentence_coverage
-from components.language.identifiers import codes
+from components.language.normalise import fold
 from components.language.questions import Asked, asked, holds
 from components.turn import Draft, Turn
 
 # Weights of a sentence's features, tuned on the XQuAD development questions (n = 1,038; does the sentence hold the gold
 # answer, is its passage the gold one?). The passage's place rules: a fine sentence of a poor passage misleads.
 _PLACE = 6.0
-_COVERED = 1.0
+_COVERED = 0.5
+_COVERED_ITSELF = 0.5
 _DERIVED = 0.6
 _HOLDS_KIND = 0.5
 _ORDERED = 0.4
 _LENGTH = 0.3
 _LONG = 30
+# Where the heading asks the very question, the section answers it from its start.
+_EARLY = 1.5
+_EARLY_SENTENCES = 3.0
+# What a sentence of another chunk of the same document must cover of the question by itself.
+_STRONG = 0.4
 
 
 @dataclass(frozen=True, slots=True)
 class _Scored:
     unit: Unit
     score: float
+    itself: float
 
 
 @component
@@ -83,20 +91,35 @@ class ExtractiveAnswerer:
             place += (1 - self.search_share) * turn.evidence.judged.get(passage.chunk_id, 0.0)
             analysis = analyse(passage)
             kin = {stem: relatives(stem, analysis.prefixes) for stem in question.weights}
+            headed = sum(weight for stem, weight in question.weights.items() if stem in analysis.head)
             for unit in among:
-                if unit.kind in ("heading", "code") or _other_code(unit, question):
+                if unit.kind in ("heading", "code") or not unit.sentence.places or _other_code(unit, question):
                     continue
                 exact, derived = sentence_coverage(question, analysis, unit.sentence, kin)
-                score = _PLACE * place + _COVERED * exact + _DERIVED * derived
+                itself = sum(weight for stem, weight in question.weights.items() if stem in unit.sentence.places)
+                score = _PLACE * place + _COVERED * exact + _COVERED_ITSELF * itself + _DERIVED * derived
+                score += _EARLY * headed * exp(-unit.number / _EARLY_SENTENCES)
                 score += _HOLDS_KIND * holds(kind, _news(unit, question)) + _ORDERED * _in_order(unit, question)
                 score += _LENGTH * min(1.0, len(unit.sentence.words) / _LONG)
-                found.append(_Scored(unit, score))
+                found.append(_Scored(unit, score, itself))
         return sorted(found, key=lambda scored: -scored.score)
 
     def _chosen(self, scored: Sequence[_Scored]) -> list[Unit]:
         best = scored[0]
-        same = [one for one in scored if one.unit.passage.doc_id == best.unit.passage.doc_id]
-        return [one.unit for one in same[: self.max_sentences] if one.score >= best.score - self.margin]
+        near = [one for one in scored if one.score >= best.score - self.margin and _belongs(one, best)]
+        return _distinct([one.unit for one in near])[: self.max_sentences]
+
+
+def _belongs(one: _Scored, best: _Scored) -> bool:
+    """Whether a sentence may stand beside the best one: from its passage, or a strong one of the same document."""
+    if one.unit.passage is best.unit.passage:
+        return True
+    return one.unit.passage.doc_id == best.unit.passage.doc_id and one.itself >= _STRONG
+
+
+def _distinct(found: Sequence[Unit]) -> list[Unit]:
+    """The units less those that repeat another word for word: overlapping chunks and boilerplate do."""
+    return list({fold(unit.text): unit for unit in reversed(found)}.values())[::-1]
 
 
 def _with_context(
@@ -133,5 +156,5 @@ def _in_order(unit: Unit, question: Question) -> float:
 
 def _other_code(unit: Unit, question: Question) -> bool:
     """Whether the unit speaks of another code than the question's: E25 is no answer to E20."""
-    named = set(codes(unit.text))
+    named = unit.sentence.codes
     return bool(question.codes and named and not named & question.codes)

@@ -13,7 +13,7 @@ UnitKind = Literal["sentence", "lead", "item", "row", "code", "heading"]
 _ITEM = re.compile(r"(?:[-*+•–—]|\d{1,3}[.)])\s+")
 _HEADING = re.compile(r"#{1,6}\s")
 _FENCE = re.compile(r"(?:```|~~~)")
-_RULE_ROW = re.compile(r"\|[\s:|-]*\Z")
+_RULE_ROW = re.compile(r"[\s|:=+-]*\Z")
 
 
 @dataclass(frozen=True, slots=True, eq=False)

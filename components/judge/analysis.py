@@ -14,12 +14,13 @@ _SIMILAR = 0.7
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """One sentence of a passage: its offsets, its content stems with the place of their first occurrence, its words."""
+    """One sentence of a passage: offsets, content stems with the place of their first occurrence, words, codes."""
 
     start: int
     end: int
     places: Mapping[str, int]
     words: tuple[Word, ...]
+    codes: frozenset[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +58,7 @@ def _sentence(text: str, start: int, end: int) -> Sentence:
     for place, word in enumerate(found):
         if not word.stop:
             places.setdefault(word.stem, place)
-    return Sentence(start, end, places, found)
+    return Sentence(start, end, places, found, frozenset(codes(text[start:end])))
 
 
 def _by_prefix(stems: Set[str]) -> dict[str, tuple[str, ...]]:

@@ -27,7 +27,7 @@ class TenantRetriever:
     """
 
     def __init__(self, weights: dict[str, float] | None = None, candidates: int = 60, top_k: int = 20) -> None:
-        self.weights = weights or {"text-sparse": 0.5, "grams": 0.2, "headings": 0.3}
+        self.weights = weights or {"text-sparse": 0.4, "grams": 0.2, "headings": 0.4}
         self.candidates = candidates
         self.top_k = top_k
         if unknown := set(self.weights) - set(VECTORS):
@@ -55,16 +55,15 @@ class TenantRetriever:
         queries = {name: weights for name, weights in encode_query(text).items() if name in self.weights and weights}
         if not queries:
             return []
-        hits = collection.search(queries, limit=self.candidates, conditions=conditions)
+        hits = collection.search(queries, limit=self.candidates, conditions=conditions, payloads=False)
         parts = _scaled(hits)
         _add_lexical(parts, hits, turn.query.weights)
         fused = {
             point: credit * sum(share * scores.get(name, 0.0) for name, share in self.weights.items())
             for point, scores in parts.items()
         }
-        payloads = {hit.id: hit.payload for found in hits.values() for hit in found}
         best = sorted(fused, key=lambda point: -fused[point])[: self.top_k]
-        return [from_payload(payloads[point], fused[point], parts[point]) for point in best]
+        return [from_payload(hit.payload, fused[hit.id], parts[hit.id]) for hit in collection.fetch(best)]
 
 
 def _scaled(hits: Mapping[str, list[Hit]]) -> dict[str, dict[str, float]]:

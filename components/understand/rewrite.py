@@ -6,7 +6,6 @@ from math import log
 
 from haystack import component
 
-from components.judge.analysis import relatives
 from components.language.identifiers import codes
 from components.language.normalise import clean
 from components.language.recovery import Recovered, recover, vocabulary_of
@@ -59,7 +58,7 @@ class QueryRewriter:
 
     def _next(self, turn: Turn) -> Query | None:
         query = turn.query
-        candidates = _expansions(query, turn.evidence.uncovered, lexicon.current())
+        candidates = _open_queries(query, turn.evidence.uncovered, lexicon.current())
         variants = _distinct(candidates, but=set(query.tried))[: self.max_queries]
         return replace(query, variants=variants, tried=query.tried + variants) if variants else None
 
@@ -77,19 +76,19 @@ def _doubtful(meant: Recovered | None, typed: str, found: Iterable[str]) -> froz
     return frozenset(found) - frozenset(stems(typed))
 
 
-def _expansions(query: Query, uncovered: Iterable[str], known: Lexicon) -> list[str]:
-    """The question with relatives of its open words, then its weightiest words alone."""
-    by_prefix: dict[str, tuple[str, ...]] = {}
-    openings = {stem[:5]: stem for stem in uncovered if len(stem) >= 5}
-    if openings:
-        for stem in known.stems:
-            if stem[:5] in openings:
-                by_prefix[stem[:5]] = (*by_prefix.get(stem[:5], ()), stem)
-    kin = [other for stem in openings.values() for other in sorted(relatives(stem, by_prefix)) if other != stem]
-    candidates = [f"{query.search} {' '.join(kin)}"] if kin else []
+def _open_queries(query: Query, uncovered: Iterable[str], known: Lexicon) -> list[str]:
+    """The words that no passage found so far holds, alone and with the weightiest ones, which a long question drowns.
+
+    None when the knowledge base holds none of them: searching for them again would find the same.
+    """
+    still_open = {stem for stem in uncovered if stem in known.stems}
+    if not still_open:
+        return []
+    found = words(query.search)
     heavy = _heaviest(query.weights)
-    spoken = [word.text for word in words(query.search) if word.stem in heavy]
-    return [*candidates, " ".join(spoken)] if spoken else candidates
+    alone = [word.text for word in found if word.stem in still_open]
+    together = [word.text for word in found if word.stem in still_open or word.stem in heavy]
+    return [" ".join(alone), " ".join(together)]
 
 
 def _heaviest(weights: Mapping[str, float]) -> frozenset[str]:
