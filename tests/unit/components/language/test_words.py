@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 
 from components.language.normalise import clean
-from components.language.words import stems, words
+from components.language.words import analyse, stems, word_counts, words
 from tests.generated import texts
 
 
@@ -25,6 +25,12 @@ def test_every_letter_and_digit_is_part_of_a_word(text: str) -> None:
 @given(texts)
 def test_stems_are_those_of_the_content_words(text: str) -> None:
     assert stems(text) == [word.stem for word in words(text) if not word.stop]
+
+
+@given(texts)
+def test_counted_words_are_the_content_words(text: str) -> None:
+    counted = [analyse(word)[0] for word in word_counts(text).elements()]
+    assert sorted(counted) == sorted(stems(text))
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,48 @@
+import pytest
+from hypothesis import given
+
+from components.language.questions import Asked, asked, holds
+from tests.generated import texts
+
+
+@pytest.mark.parametrize(
+    ("question", "kind"),
+    [
+        ("Когда привезут заказ?", "date"),
+        ("В каком году основан магазин?", "date"),
+        ("Сколько стоит доставка?", "number"),
+        ("Какова стоимость ремонта?", "number"),
+        ("Кто отвечает за гарантию?", "name"),
+        ("Где пункт выдачи?", "name"),
+        ("Как вернуть товар?", "steps"),
+        ("Ошибка E20, что делать?", "steps"),
+        ("Есть ли гарантия?", "other"),
+        ("How many days do I have?", "number"),
+        ("When does the shop open?", "date"),
+        ("How do I reset the password?", "steps"),
+        ("Where is my order?", "name"),
+        ("Is delivery free?", "other"),
+    ],
+)
+def test_what_is_asked_for(question: str, kind: Asked) -> None:
+    assert asked(question) == kind
+    assert asked(question.upper()) == kind
+
+
+@pytest.mark.parametrize(
+    ("kind", "with_it", "without_it"),
+    [
+        ("date", "Вернуть можно в течение 14 дней.", "Вернуть можно в магазине."),
+        ("number", "Гарантия действует два года.", "Гарантия действует."),
+        ("name", "Звоните в отдел Петровой.", "звоните в отдел"),
+    ],
+)
+def test_whether_a_sentence_holds_it(kind: Asked, with_it: str, without_it: str) -> None:
+    assert holds(kind, with_it)
+    assert not holds(kind, without_it)
+
+
+@given(texts)
+def test_steps_and_other_things_have_no_outward_form(text: str) -> None:
+    assert holds("steps", text)
+    assert holds("other", text)
