@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from itertools import islice
 from uuid import UUID, uuid5
 
+from components.ingest.terms import chunk_terms
 from components.language.encoder import VECTORS, encode_passage
-from components.language.words import words
 from tenants import lexicon
 from tenants.context import Tenant, acting_as
 from tenants.index import Json, Point, open_collection
@@ -26,8 +26,7 @@ class _Sentence:
 
     text: str
     vectors: dict[str, dict[int, float]]
-    stems: frozenset[str]
-    words: frozenset[str]
+    terms: ChunkTerms
 
 
 def fill(tenant: Tenant, size: int, sentences: Sequence[str], progress: Callable[[int, int], None]) -> None:
@@ -53,21 +52,16 @@ def fill(tenant: Tenant, size: int, sentences: Sequence[str], progress: Callable
 
 
 def _analysed(sentence: str) -> _Sentence:
-    found = [word for word in words(sentence) if not word.stop]
-    return _Sentence(
-        sentence,
-        encode_passage("", "", sentence),
-        frozenset(word.stem for word in found),
-        frozenset(word.text.lower() for word in found),
-    )
+    return _Sentence(sentence, encode_passage("", "", sentence), chunk_terms("", "", sentence))
 
 
 def _chunks(size: int, sentences: Sequence[_Sentence]) -> Iterator[tuple[Point, ChunkTerms]]:
     rng = random.Random(_SEED)  # noqa: S311 - reproducible, not a secret
     for number in range(size):
         parts = rng.sample(sentences, SENTENCES_PER_CHUNK)
-        terms = ChunkTerms(frozenset().union(*(p.stems for p in parts)), frozenset().union(*(p.words for p in parts)))
-        yield _point(number, parts), terms
+        stems = frozenset().union(*(part.terms.stems for part in parts))
+        words = frozenset().union(*(part.terms.words for part in parts))
+        yield _point(number, parts), ChunkTerms(stems, words)
 
 
 def _point(number: int, parts: Sequence[_Sentence]) -> Point:
@@ -88,6 +82,7 @@ def _point(number: int, parts: Sequence[_Sentence]) -> Point:
         "title": "",
         "heading": "",
         "source": "synthetic",
+        "url": None,
         "lang": "ru",
         "updated_at": "2026-01-01",
         "trust": "auto",

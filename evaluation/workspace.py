@@ -16,12 +16,18 @@ from tenants.context import SCOPES, Tenant, acting_as
 from tenants.index import Hit, Json, open_collection
 from tenants.registry import Registry
 
-_MAKES_CHUNKS = ("components/ingest", "components/language", "pipelines/ingest", "tenants/index")
+_MAKES_CHUNKS = (
+    "components/ingest",
+    "components/language",
+    "pipelines/ingest",
+    "tenants/index",
+    "evaluation/synthetic.py",
+)
 _KEPT_SECONDS = 86_400
 
 
 def enter() -> Path:
-    """Point this process at evaluation's data folder and switch the question limits off.
+    """Point this process at evaluation's data folder, embedded engines included, and switch the question limits off.
 
     The folder's name is a digest of the code that makes chunks, so a change there starts afresh; folders that nobody
     used for a day are removed. Call before anything of this process opens the records or the index.
@@ -35,6 +41,8 @@ def enter() -> Path:
             shutil.rmtree(other, ignore_errors=True)
     os.environ |= {
         "OPORA_DATA_DIR": str(folder),
+        "OPORA_DATABASE_URL": "",
+        "OPORA_QDRANT_URL": "",
         "OPORA_RATE_LIMIT_PER_MINUTE": "0",
         "OPORA_RATE_LIMIT_PER_DAY": "0",
     }
@@ -44,8 +52,8 @@ def enter() -> Path:
 
 def _code_digest() -> str:
     digest = hashlib.sha256()
-    for folder in _MAKES_CHUNKS:
-        for path in sorted((ROOT / folder).rglob("*")):
+    for place in map(ROOT.joinpath, _MAKES_CHUNKS):
+        for path in [place] if place.is_file() else sorted(place.rglob("*")):
             if path.suffix in {".py", ".yaml", ".json"} and "locales" not in path.parts:
                 digest.update(path.read_bytes())
     return digest.hexdigest()[:12]

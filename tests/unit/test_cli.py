@@ -3,6 +3,7 @@ import re
 import socket
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Never
 
 import pytest
 from typer.testing import CliRunner, Result
@@ -10,9 +11,12 @@ from typer.testing import CliRunner, Result
 import cli
 from components.language.terminal import terminal_locale
 from components.language.texts import LOCALES, keys, text
+from pipelines.ask.contract import AskRequest
+from pipelines.ask.usecase import Ask
 from settings import ROOT, get_settings
 from tenants import database, index
 from tenants.context import Tenant
+from tenants.errors import Busy
 from tenants.tokens import TokenVerifier
 
 
@@ -207,3 +211,27 @@ def test_every_reason_not_to_load_an_article_has_words() -> None:
     codes = set(re.findall(r'(?:Invalid|TooLarge|UnsupportedMedia)\(\s*"(\w+)"', sources))
     assert len(codes) > 10
     assert not {code for code in codes if not keys(f"cli.refusal.{code}") and not keys(f"cli.error.{code}")}
+
+
+def test_a_question_is_answered_as_json_or_as_text(articles: Path) -> None:
+    opora("ingest", str(articles))
+    answer = json.loads(opora("ask", "За сколько дней можно вернуть товар?", "--json").stdout)
+    assert (answer["schema"], answer["outcome"], answer["locale"]) == ("turn.v1", "answered", "ru")
+    assert answer["citations"][0]["doc_id"] == "return.txt"
+    shown = opora("ask", "За сколько дней можно вернуть товар?", "--locale", "en").stdout
+    assert "answered" in shown
+    assert "[1]" in shown
+    assert "return.txt" in shown
+    assert "Вернуть товар можно за 7 дней." in shown
+
+
+def test_a_data_folder_in_use_is_said(articles: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    opora("ingest", str(articles))
+
+    def taken(self: Ask, request: AskRequest) -> Never:
+        raise Busy("data_in_use")
+
+    monkeypatch.setattr(Ask, "answer", taken)
+    result = opora("ask", "Как вернуть товар?")
+    assert result.exit_code == 2
+    assert "OPORA_DATA_DIR" in result.stderr
