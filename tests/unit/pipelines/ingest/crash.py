@@ -1,0 +1,155 @@
+"""Ingest runs killed with SIGKILL, each in a process of its own. Run as a program by `test_kill.py`.
+
+Imports are paid once: this process forks one child per run and never opens the index or the database itself.
+Arguments: data folder, seed, number of moments.
+"""
+
+import os
+import random
+import signal
+import sys
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import ModuleType
+
+from components.ingest.document import SourceDocument
+from pipelines.ingest import usecase
+from pipelines.ingest.report import Progress
+from settings import get_settings
+from tenants import documents, lexicon
+from tenants.context import Tenant, acting_as
+from tenants.index import Hit, open_collection
+from tenants.index.edge import EdgeCollection
+from tenants.registry import Registry
+from tests.unit.pipelines.ingest.stored import article, check_consistent, hits, meta
+
+OLD = [article(str(at), 2) for at in range(7)]
+NEW = [
+    OLD[0],
+    article("1", 2, edit="правка"),
+    article("2", 3),
+    article("3", 2, priority=5),
+    article("4", 1),
+    article("8", 2),
+]
+"""Against `OLD`: one kept, one edited, one longer, one described anew, one shorter, two removed, one added."""
+
+_STEPS: tuple[tuple[type | ModuleType, tuple[str, ...]], ...] = (
+    (EdgeCollection, ("upsert", "describe", "delete")),
+    (documents, ("put", "remove")),
+    (lexicon, ("begin", "apply", "finish", "rebuild")),
+)
+
+
+def ingest(pipe: int, tenant_id: str, given: list[SourceDocument], prune: bool) -> None:
+    """One run in small batches. Writes `.` around each durable step and `+` for each document that is acknowledged."""
+    acknowledged = 0
+
+    def acknowledge(progress: Progress) -> None:
+        nonlocal acknowledged
+        os.write(pipe, b"+" * (progress.documents - acknowledged))
+        acknowledged = progress.documents
+
+    for owner, names in _STEPS:
+        for name in names:
+            setattr(owner, name, _announced(getattr(owner, name), pipe))
+    with acting(tenant_id):
+        usecase.Ingest().run(given, prune=prune, progress=acknowledge)
+
+
+def _announced(step: Callable[..., object], pipe: int) -> Callable[..., object]:
+    def announced(*args: object, **kwargs: object) -> object:
+        os.write(pipe, b".")
+        done = step(*args, **kwargs)
+        os.write(pipe, b".")
+        return done
+
+    return announced
+
+
+@contextmanager
+def acting(tenant_id: str) -> Iterator[None]:
+    usecase._BATCH_DOCUMENTS = 2
+    if not Registry().exists(tenant_id):
+        Registry().add(tenant_id)
+    with acting_as(Tenant(tenant_id, "crash")):
+        yield
+
+
+def check_kept(
+    _: int, tenant_id: str, before: list[SourceDocument], given: list[SourceDocument], promised: int
+) -> None:
+    """What holds right after a kill: every document of before is whole in one version, and so is what was promised."""
+    with acting(tenant_id):
+        present = {hit.id for hit in open_collection().scan()}
+        records = {record.doc_id: record for record in documents.all()}
+        staying = {document.doc_id for document in before} & {document.doc_id for document in given}
+        for doc_id in staying | {document.doc_id for document in given[:promised]}:
+            assert present.issuperset(records[doc_id].chunk_ids), doc_id
+
+
+def check_healed(_: int, tenant_id: str, given: list[SourceDocument]) -> None:
+    """The next run of the same ends where an undisturbed one does."""
+    with acting(tenant_id):
+        report = usecase.Ingest().run(given, prune=True)
+        assert not report.errors
+        check_consistent()
+        healed = [_lasting(hit) for hit in hits()]
+        assert usecase.Ingest().run(given, prune=True).unchanged == len(given)
+    with acting("undisturbed"):
+        assert healed == [_lasting(hit) for hit in hits()]
+
+
+def _lasting(hit: Hit) -> tuple[str, object, dict[str, object]]:
+    kept = {name: value for name, value in meta(hit).items() if name not in {"tenant", "updated_at"}}
+    return hit.id, hit.payload["content"], kept
+
+
+def in_child(work: Callable[..., None], *arguments: object, kill_after: int = sys.maxsize) -> bytes:
+    """Run `work(pipe, …)` in a child and kill it after so many announced steps. Returns what it wrote until its end."""
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            work(writing, *arguments)
+        except BaseException:
+            traceback.print_exc()
+            sys.stderr.flush()
+            os._exit(1)
+        os._exit(0)
+    os.close(writing)
+    written = b""
+    while piece := os.read(reading, 1):
+        written += piece
+        if written.count(b".") == kill_after:
+            os.kill(child, signal.SIGKILL)
+            kill_after = sys.maxsize
+    os.close(reading)
+    _, status = os.waitpid(child, 0)
+    if not os.WIFSIGNALED(status):
+        assert os.waitstatus_to_exitcode(status) == 0, "a run failed"
+    return written
+
+
+def main(seed: int, moments: int) -> None:
+    first = in_child(ingest, "undisturbed", OLD, False).count(b".")
+    update = in_child(ingest, "undisturbed", NEW, True).count(b".")
+    chosen = random.Random(seed)
+    for number in range(moments):
+        tenant_id = f"tenant-{number}"
+        before: list[SourceDocument] = [] if number % 3 == 0 else OLD
+        if before:
+            in_child(ingest, tenant_id, before, False)
+        steps = update if before else first
+        moment = chosen.randrange(1, steps + 1)
+        written = in_child(ingest, tenant_id, NEW, True, kill_after=moment)
+        in_child(check_kept, tenant_id, before, NEW, written.count(b"+"))
+        in_child(check_healed, tenant_id, NEW)
+        print(f"killed after step {moment} of {steps}, {written.count(b'+')} acknowledged", flush=True)
+
+
+if __name__ == "__main__":
+    os.environ["OPORA_DATA_DIR"] = sys.argv[1]
+    get_settings.cache_clear()
+    main(int(sys.argv[2]), int(sys.argv[3]))

@@ -1,0 +1,27 @@
+"""`kill -9` in the middle of an ingest run: nothing acknowledged is lost, and the next run heals."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+from settings import ROOT
+
+_MOMENTS = 10
+_SEED = 14
+"""Its moments fall into every step of a run, between two steps, and into pruning."""
+
+
+def test_ten_kills(tmp_path: Path) -> None:
+    program = [
+        sys.executable,
+        "-W",
+        "error",
+        "-m",
+        "tests.unit.pipelines.ingest.crash",
+        str(tmp_path),
+        "20",
+        str(_MOMENTS),
+    ]
+    done = subprocess.run(program, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.count("killed after step") == _MOMENTS
