@@ -5,6 +5,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from components.language.texts import text
@@ -15,6 +16,8 @@ from evaluation.targets import Judged, judge
 SCHEMA = "evaluation.v1"
 CURVE_STOPS = (0.02, 0.05, 0.1, 0.15, 0.2, 0.3)
 """Over-refusal shares at which the curve is printed; the JSON holds all of it."""
+FAILURES_SHOWN = 3
+_LINE = 160
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +114,11 @@ def print_set(console: Console, report: SetReport, locale: str) -> None:
     if report.outcomes:
         counted = ", ".join(f"{name} {count}" for name, count in report.outcomes.items())
         console.print(text("cli.evaluate.outcomes", locale, counted=counted), highlight=False)
+    if report.failures:
+        console.print(text("cli.evaluate.failures", locale, count=len(report.failures)), highlight=False)
+    for failure in report.failures[:FAILURES_SHOWN]:
+        told = {name: _short(value) for name, value in asdict(failure).items()}
+        console.print("  " + escape(text("cli.evaluate.failure", locale, **told)), highlight=False)
     if report.curve:
         console.print(_curve_table(report, locale))
 
@@ -151,6 +159,11 @@ def print_targets(console: Console, judged: Sequence[Judged], locale: str) -> No
             f"[green]{met}[/]" if one.met else f"[bold red]{met}[/]",
         )
     console.print(table)
+
+
+def _short(words: str) -> str:
+    one_line = " ".join(words.split())
+    return one_line if len(one_line) <= _LINE else f"{one_line[:_LINE]}…"
 
 
 def _shown(name: str, value: float) -> str:
