@@ -13,7 +13,7 @@ import numpy.typing as npt
 from components.language.normalise import clean, fold
 from components.language.words import words
 
-DIMENSIONS = 1 << 14
+DIMENSIONS = 1 << 15
 LONGEST = 400
 """Characters that are looked at. What a message wants is said early; a pasted log only dilutes it."""
 _CHARACTERS = 4

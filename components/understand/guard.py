@@ -1,0 +1,84 @@
+"""The guard: messages that try to command the assistant instead of asking it.
+
+The threat: a visitor who types orders ("ignore your instructions", "you are now …", "print your system prompt") to make
+the assistant speak for someone else, show its configuration or another customer's data. The extractive engine cannot be
+commanded, a language model can; the same guard stands before both. It is a filter of the obvious, not a proof: what is
+shown is still held to citations and claim checks.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import lru_cache
+from pathlib import Path
+
+import yaml
+from haystack import component
+
+from components.language.normalise import clean, fold
+from components.language.words import one_script
+from components.turn import Turn
+
+PATTERNS = Path(__file__).parent / "guard_patterns.yaml"
+LONGEST = 2000
+_SPACES = re.compile(r"[ \t]+")
+_WORD = re.compile(r"[^\W\d_]+")
+# "i g n o r e": letters set apart, three or more in a row.
+_SPACED = re.compile(r"(?<!\w)(?:[^\W\d_][ .\-_*]){3,}[^\W\d_](?!\w)")
+
+
+@component
+class Guard:
+    """Blocks prompt injection and abuse of the assistant, in Russian and English.
+
+    :param patterns: path of a YAML file with `words` and `patterns` by category; None for the one that ships.
+    :param allow: categories that are let through (`override`, `persona`, `extraction`, `foreign_data`, `markup`).
+    """
+
+    def __init__(self, patterns: str | None = None, allow: list[str] | None = None) -> None:
+        self.patterns = patterns
+        self.allow = allow or []
+        if unknown := set(self.allow) - set(self._compiled()):
+            raise ValueError(f"no such categories: {sorted(unknown)}; there are {', '.join(self._compiled())}")
+
+    def warm_up(self) -> None:
+        """Compile the patterns, once per file."""
+        self._compiled()
+
+    @component.output_types(turn=Turn, blocked=Turn)
+    def run(self, turn: Turn) -> dict[str, Turn]:
+        """:returns: `turn` unchanged, or `blocked` with outcome and reason."""
+        if self.offence(turn.question) is None:
+            return {"turn": turn}
+        return {"blocked": replace(turn, outcome="blocked", reason="blocked_by_guardrails")}
+
+    def offence(self, text: str) -> str | None:
+        """The category that `text` falls under, or None."""
+        seen = plain(text)
+        for category, pattern in self._compiled().items():
+            if category not in self.allow and pattern.search(seen):
+                return category
+        return None
+
+    def _compiled(self) -> Mapping[str, re.Pattern[str]]:
+        return _load(self.patterns or str(PATTERNS))
+
+
+def plain(text: str) -> str:
+    """`text` without disguise: folded, one space, one script a word, letters set apart joined."""
+    folded = _SPACES.sub(" ", fold(clean(text)[:LONGEST]))
+    joined = _SPACED.sub(lambda match: re.sub(r"[ .\-_*]", "", match.group()), folded)
+    return _WORD.sub(lambda match: one_script(match.group()), joined)
+
+
+@lru_cache(maxsize=8)
+def _load(path: str) -> Mapping[str, re.Pattern[str]]:
+    stored = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
+    words: dict[str, str] = stored["words"]
+    compiled = {}
+    for category, patterns in stored["patterns"].items():
+        joined = "|".join(f"(?:{pattern})" for pattern in patterns)
+        for name, choice in words.items():
+            joined = joined.replace("{" + name + "}", choice)
+        compiled[str(category)] = re.compile(joined)
+    return compiled

@@ -1,0 +1,145 @@
+"""What the visitor wants: an answer from the knowledge base, a person, or nothing that a document could give."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from types import MappingProxyType
+
+import numpy as np
+import numpy.typing as npt
+from haystack import component
+
+from components.language.keyboard import layout
+from components.language.normalise import clean
+from components.language.transliteration import transliterations
+from components.turn import Intent, Outcome, Reason, Risk, Turn
+from components.understand.features import LONGEST, indices
+from components.understand.gibberish import is_gibberish
+
+MODEL = Path(__file__).parent / "intent.npz"
+FIXED: Mapping[Intent, tuple[Outcome, Reason]] = MappingProxyType(
+    {
+        "nonsense": ("nonsense", "no_intent"),
+        "irrelevant": ("irrelevant", "off_topic"),
+        "chitchat": ("irrelevant", "off_topic"),
+        "out_of_scope": ("out_of_scope", "out_of_scope"),
+        "high_stakes": ("high_stakes", "high_risk"),
+        "wants_human": ("human_followup", "user_request"),
+    }
+)
+"""The outcome of every intent that no document can answer."""
+# The model's labels; the risk classes are labels of their own and add up to `high_stakes`.
+_LABELS: Mapping[str, tuple[Intent, Risk]] = MappingProxyType(
+    {
+        "answerable": ("answerable", "none"),
+        "irrelevant": ("irrelevant", "none"),
+        "chitchat": ("chitchat", "none"),
+        "out_of_scope": ("out_of_scope", "none"),
+        "wants_human": ("wants_human", "none"),
+        "cancellation": ("high_stakes", "cancellation"),
+        "billing_dispute": ("high_stakes", "billing_dispute"),
+        "complaint": ("high_stakes", "complaint"),
+        "lost_access": ("high_stakes", "lost_access"),
+        "medical": ("high_stakes", "medical"),
+        "legal": ("high_stakes", "legal"),
+    }
+)
+_THRESHOLD = 0.6
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What a message wants, how sure that is (0..1), and its risk class."""
+
+    intent: Intent
+    probability: float
+    risk: Risk = "none"
+
+
+class IntentModel:
+    """A trained linear classifier, read from its file. Pure arithmetic, thread-safe."""
+
+    def __init__(self, path: Path = MODEL) -> None:
+        with np.load(path, allow_pickle=False) as stored:
+            self.labels = [str(label) for label in stored["labels"]]
+            self._weights: npt.NDArray[np.int8] = np.ascontiguousarray(stored["weights"].T)
+            self._scales: npt.NDArray[np.float32] = stored["scales"]
+            self._biases: npt.NDArray[np.float32] = stored["biases"]
+            self.digest = str(stored["digest"])
+
+    def probabilities(self, text: str) -> dict[str, float]:
+        """The probability of each label; they add up to 1."""
+        active = indices(text)
+        scores = self._biases.astype(np.float64)
+        if len(active):
+            scores += self._weights[active].sum(axis=0, dtype=np.int64) * self._scales / len(active) ** 0.5
+        odds = np.exp(scores - scores.max())
+        return dict(zip(self.labels, (odds / odds.sum()).tolist(), strict=True))
+
+    def read(self, text: str) -> Reading:
+        """The likeliest intent other than `answerable`, with its probability and likeliest risk class."""
+        found = self.probabilities(text)
+        by_intent: dict[Intent, float] = {}
+        for label, probability in found.items():
+            intent = _LABELS[label][0]
+            by_intent[intent] = by_intent.get(intent, 0.0) + probability
+        del by_intent["answerable"]
+        best = max(by_intent, key=lambda intent: by_intent[intent])
+        likeliest = max((label for label in found if _LABELS[label][0] == best), key=lambda label: found[label])
+        return Reading(best, by_intent[best], _LABELS[likeliest][1])
+
+
+@component
+class IntentClassifier:
+    """Lets through what a document could answer and settles the rest.
+
+    In doubt a message is answerable: another intent needs at least its threshold of probability. A message in the
+    wrong keyboard layout or in Latin letters is read as it was meant.
+
+    :param thresholds: least probability by intent, for those that differ from 0.6. Above 1 switches an intent off.
+    """
+
+    def __init__(self, thresholds: dict[str, float] | None = None) -> None:
+        self.thresholds = thresholds or {}
+        self._model: IntentModel | None = None
+        if unknown := set(self.thresholds) - set(FIXED):
+            raise ValueError(f"no such intents: {sorted(unknown)}; there are {', '.join(FIXED)}")
+
+    def warm_up(self) -> None:
+        """Load the model, once."""
+        self._loaded()
+
+    @component.output_types(answerable=Turn, fixed=Turn)
+    def run(self, turn: Turn) -> dict[str, Turn]:
+        """:returns: `answerable`, or `fixed` with intent, risk, outcome and reason."""
+        reading = self._read(clean(turn.question).strip())
+        if reading is None:
+            return {"answerable": replace(turn, intent="answerable")}
+        outcome, reason = FIXED[reading.intent]
+        settled = replace(turn, intent=reading.intent, risk=reading.risk, outcome=outcome, reason=reason)
+        return {"fixed": settled}
+
+    def _read(self, question: str) -> Reading | None:
+        """What the question wants when that is no answer, else None."""
+        if self._least("nonsense") <= 1 and is_gibberish(question[:LONGEST]):
+            return Reading("nonsense", 1.0)
+        reading = self._loaded().read(meant(question))
+        return reading if reading.probability >= self._least(reading.intent) else None
+
+    def _loaded(self) -> IntentModel:
+        if self._model is None:
+            self._model = IntentModel()
+        return self._model
+
+    def _least(self, intent: Intent) -> float:
+        return self.thresholds.get(intent, _THRESHOLD)
+
+
+def meant(question: str) -> str:
+    """The question with its keyboard layout or alphabet put right, where no dictionary is needed to see it."""
+    if len(question) > LONGEST:
+        return question
+    if (retyped := layout(question)) is not None:
+        return retyped
+    readings = transliterations(question, limit=1)
+    return readings[0] if readings else question
