@@ -97,31 +97,34 @@ LocaleOption: TypeAlias = Annotated[str, typer.Option("--locale", help=say("help
 @app.command(help=say("help.demo"))
 def demo() -> None:
     """Set up the demo shop, ask what shows the product, and fail if anything ends otherwise than promised."""
-    from evaluation.fixture import DEMO, showcase
+    from evaluation.fixture import DEMO, questions
     from pipelines.ask.usecase import Ask
     from pipelines.ingest.usecase import Ingest
+    from tenants import policy
 
-    tenants = {locale: f"demo-{locale}" for locale in LOCALES}
-    for locale, tenant_id in tenants.items():
-        _ensure_tenant(tenant_id, locale)
-        with _acting_as(tenant_id), _progress(say("demo.preparing")) as progress:
+    tenants = {locale: f"demo-{locale}" for locale in questions().shops}
+    for locale, shop in questions().shops.items():
+        _ensure_tenant(tenants[locale], locale, shop.name)
+        with _acting_as(tenants[locale]), _progress(say("demo.preparing")) as progress:
             Ingest().run_path(DEMO / locale, prune=True, progress=_counted_by(progress))
+            if policy.current().approved_offers != shop.offers:
+                policy.change(approved_offers=shop.offers)
     ask = Ask()
     ask.warm_up()
     matched = 0
-    cases = showcase()
-    for case in cases:
-        with _acting_as(tenants[case.locale]):
-            answer = ask.answer(_request(case.question, case.locale, "balanced"))
-        _print_turn(_console(), answer, case.question)
-        if (answer.outcome, answer.refusal_reason or "") == (case.outcome, case.reason):
+    for one in questions().showcase:
+        with _acting_as(tenants[one.tenant]):
+            answer = ask.answer(_request(one.question, one.tenant, "balanced"))
+        _print_turn(_console(), answer, one.question)
+        if (answer.outcome, answer.refusal_reason) == (one.outcome, one.reason):
             matched += 1
         else:
-            _console().print(say("demo.unexpected", expected=f"{case.outcome} {case.reason}"), style="bold red")
+            _console().print(say("demo.unexpected", expected=f"{one.outcome} {one.reason or ''}"), style="bold red")
     ask.close()
-    _console().print(say("demo.done", matched=matched, total=len(cases)))
+    total = len(questions().showcase)
+    _console().print("\n" + say("demo.done", matched=matched, total=total))
     _console().print(say("demo.more", tenant=tenants[terminal_locale()]), highlight=False)
-    if matched < len(cases):
+    if matched < total:
         raise typer.Exit(1)
 
 
@@ -229,7 +232,7 @@ def ingest(
     if not path.exists():
         raise NotFound("path_missing", path=str(path))
     if tenant == DEFAULT_TENANT:
-        _ensure_tenant(tenant, "")
+        _ensure_tenant(tenant)
     with _acting_as(tenant), _progress(say("ingest.reading")) as progress:
         from pipelines.ingest.usecase import Ingest
 
@@ -298,12 +301,12 @@ def evaluate(
         reports.print_targets(console, [judged for one in measured for judged in one.targets()], terminal_locale())
 
 
-def _ensure_tenant(tenant_id: str, locale: str) -> None:
+def _ensure_tenant(tenant_id: str, locale: str = "", name: str = "") -> None:
     from tenants.registry import Registry
 
     registry = Registry()
     if not registry.exists(tenant_id):
-        registry.add(tenant_id, locale=locale)
+        registry.add(tenant_id, name=name, locale=locale)
 
 
 @contextmanager
@@ -377,6 +380,9 @@ def _print_turn(console: "Console", answer: "TurnAnswer", question: str) -> None
     console.print(escape(answer.answer.text), highlight=False)
     for option in answer.clarification.options if answer.clarification else ():
         console.print(f"  • {escape(option)}", highlight=False)
+    if answer.handoff and answer.handoff.offer:
+        offer = text("outcomes.handoff.offer", answer.locale, offer=answer.handoff.offer)
+        console.print(escape(offer), highlight=False)
     for citation in answer.citations:
         place = " › ".join(filter(None, (citation.title, citation.heading)))
         console.print(f"  [dim]\\[{citation.index}] {escape(place)} ({escape(citation.doc_id)})[/]", highlight=False)

@@ -126,8 +126,8 @@ def measure(served: Served, prepared: Prepared) -> Measured:
     single = alone(port, token, asked * ROUNDS)
     cpu_ms = (served.cpu_seconds() - before) * 1_000 / len(single)
     crowd, seconds = together(port, token, asked, clients=CLIENTS, total=TOGETHER)
-    fixed = alone(port, token, questions("fixed") * SHORT_ROUNDS)
-    refused = alone(port, token, questions("refused") * SHORT_ROUNDS)
+    fixed = alone(port, token, questions().fixed * SHORT_ROUNDS)
+    refused = alone(port, token, questions().refused * SHORT_ROUNDS)
     resident, highest = served.memory_mb("VmRSS"), served.memory_mb("VmHWM")
     by_size = {size: _percentile(_warm(port, other, asked), 50) for size, other in prepared.synthetic.items()}
     small, large = SIZES

@@ -1,14 +1,18 @@
 """What the project ships for measuring itself: the twelve cases of the demo shop, and codes that it does not know."""
 
 import json
+from functools import lru_cache
 from pathlib import Path
+from typing import Literal
 
 import yaml
-from pipelines.ingest.usecase import read_path
+from pydantic import BaseModel, ConfigDict
 
 from components.language.identifiers import codes
+from components.turn import Outcome, Reason
 from evaluation.cases import Case, Corpus, QuestionSet
 from evaluation.noise import near_misses
+from pipelines.ingest.usecase import read_path
 
 DEMO = Path(__file__).parent / "demo"
 NEAR_MISSES = 200
@@ -46,33 +50,47 @@ def fixture() -> QuestionSet:
 def near_miss_codes() -> QuestionSet:
     """Questions about codes close to those of the demo shop, none of which it has. `category` is the code asked for."""
     corpus = demo_corpus("ru")
-    known = {code for article in corpus.documents() for code in codes(f"{article.title}\\n{article.text}")}
-    pairs = near_misses(known, questions("near_misses"), NEAR_MISSES, _SEED)
+    known = {code for article in corpus.documents() for code in codes(f"{article.title}\n{article.text}")}
+    pairs = near_misses(known, questions().near_misses, NEAR_MISSES, _SEED)
     cases = tuple(
         Case(f"code-{n:03d}", question, answerable=False, category=code) for n, (code, question) in enumerate(pairs)
     )
     return QuestionSet("codes", corpus, cases)
 
 
-def showcase() -> tuple[Case, ...]:
-    """What the demo asks and how each question has to end; `locale` says which demo tenant is asked."""
-    return tuple(
-        Case(
-            case_id=f"showcase-{number}",
-            question=row["question"],
-            locale=row["tenant"],
-            outcome=row["outcome"],
-            reason=row.get("reason", ""),
-        )
-        for number, row in enumerate(_questions()["showcase"], 1)
-    )
+class Shop(BaseModel):
+    """The demo shop as a tenant. `offers` are what its assistant may offer to whom it hands over, by risk."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    name: str
+    offers: dict[str, str]
 
 
-def questions(kind: str) -> tuple[str, ...]:
-    """Our own questions of one kind: `near_misses` (with a `{code}` in them), `fixed`, `refused`."""
-    return tuple(row["question"] for row in _questions()[kind])
+class Shown(BaseModel):
+    """A question of the demo, the demo tenant that is asked (by locale), and how the turn has to end."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    tenant: Literal["ru", "en"]
+    question: str
+    outcome: Outcome
+    reason: Reason | None = None
 
 
-def _questions() -> dict[str, list[dict[str, str]]]:
-    loaded: dict[str, list[dict[str, str]]] = yaml.safe_load(_QUESTIONS.read_text(encoding="utf-8"))
-    return loaded
+class Questions(BaseModel):
+    """Our own questions; near misses have a `{code}` in them."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    shops: dict[str, Shop]
+    showcase: tuple[Shown, ...]
+    near_misses: tuple[str, ...]
+    fixed: tuple[str, ...]
+    refused: tuple[str, ...]
+
+
+@lru_cache(maxsize=1)
+def questions() -> Questions:
+    """What `questions.yaml` holds."""
+    return Questions.model_validate(yaml.safe_load(_QUESTIONS.read_text(encoding="utf-8")))

@@ -170,7 +170,7 @@ class Evaluation:
 
 def recorded(case: Case, turn: Turn, milliseconds: float = 0.0) -> Record:
     """What evaluation keeps of a finished turn."""
-    draft = turn.draft or turn.best
+    draft = turn.best or turn.draft
     record = Record(
         case=case,
         outcome=turn.outcome or "failed",
