@@ -10,6 +10,7 @@ import socket
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from textwrap import shorten
 from typing import TYPE_CHECKING, Annotated, TypeAlias, get_args
 
 import typer
@@ -34,6 +35,7 @@ DEFAULT_TENANT = "default"
 DATA_SETS = ("fixture", "codes", "vkcloud", "xquad", "techqa", "wixqa", "terra", "wice")
 SUBJECT = "cli"
 REFUSALS_SHOWN = 50
+EXCERPT_SHOWN = 160
 _FAULT = 2
 
 
@@ -380,13 +382,11 @@ def _print_turn(console: "Console", answer: "TurnAnswer", question: str) -> None
     console.print(escape(answer.answer.text), highlight=False)
     for option in answer.clarification.options if answer.clarification else ():
         console.print(f"  • {escape(option)}", highlight=False)
-    if answer.handoff and answer.handoff.offer:
-        offer = text("outcomes.handoff.offer", answer.locale, offer=answer.handoff.offer)
-        console.print(escape(offer), highlight=False)
     for citation in answer.citations:
         place = " › ".join(filter(None, (citation.title, citation.heading)))
         console.print(f"  [dim]\\[{citation.index}] {escape(place)} ({escape(citation.doc_id)})[/]", highlight=False)
-        console.print(f"      [dim]«{escape(' '.join(citation.excerpt.split()))}»[/]", highlight=False)
+        excerpt = shorten(citation.excerpt, EXCERPT_SHOWN, placeholder="…")
+        console.print(f"      [dim]«{escape(excerpt)}»[/]", highlight=False)
 
 
 def _counted_by(progress: "Progress") -> "OnProgress":
