@@ -1,14 +1,14 @@
 """What a chunk adds to the tenant's lexicon."""
 
 from components.language.normalise import fold
-from components.language.words import analyse, word_counts
+from components.language.words import analyse, content_words
 from tenants.index.protocol import Hit
 from tenants.lexicon import ChunkTerms
 
 
 def chunk_terms(title: str, heading: str, text: str) -> ChunkTerms:
     """The distinct content stems and folded content words of a chunk as it is indexed."""
-    found = word_counts(f"{title}\n{heading}\n{text}")
+    found = set(content_words(f"{title}\n{heading}\n{text}"))
     return ChunkTerms(frozenset(analyse(word)[0] for word in found), frozenset(fold(word) for word in found))
 
 

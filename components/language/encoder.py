@@ -7,10 +7,11 @@ neighbours; the index multiplies by its own inverse document frequency.
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
+from itertools import chain
 from zlib import crc32
 
 from components.language.normalise import fold
-from components.language.words import one_script, stems, word_counts
+from components.language.words import content_words, one_script, stems
 
 VECTORS = ("text-sparse", "grams", "headings")
 """Names of the vectors: content stems, character 3- and 4-grams of words, stems of title and heading path."""
@@ -61,13 +62,8 @@ def dimension(term: str) -> int:
     return crc32(term.encode())
 
 
-def _gram_counts(text: str) -> dict[int, int]:
-    counts: dict[int, int] = {}
-    known = counts.get
-    for word, times in word_counts(text).items():
-        for gram in _grams(word):
-            counts[gram] = known(gram, 0) + times
-    return counts
+def _gram_counts(text: str) -> Counter[int]:
+    return Counter(chain.from_iterable(map(_grams, content_words(text))))
 
 
 @lru_cache(maxsize=100_000)

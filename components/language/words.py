@@ -1,7 +1,6 @@
 """Words and their stems. Stemming is Snowball (Porter 2001): Russian for Cyrillic words, English for Latin ones."""
 
 import re
-from collections import Counter
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -89,6 +88,6 @@ def stems(text: str) -> list[str]:
     return [stem for stem, stop in found if not stop]
 
 
-def word_counts(text: str) -> Counter[str]:
-    """How often each content word of `text` stands there as written."""
-    return Counter(word for word in _WORD.findall(text) if not analyse(word)[1])
+def content_words(text: str) -> list[str]:
+    """The content words of `text` in order as written, function words left out."""
+    return [word for word in _WORD.findall(text) if not analyse(word)[1]]
