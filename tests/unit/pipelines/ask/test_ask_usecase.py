@@ -18,7 +18,7 @@ from pipelines.ask.pipeline_wrapper import WAITING_LIMIT, PipelineWrapper
 from pipelines.ask.usecase import Ask
 from settings import get_settings
 from tenants import database, handoffs, policy
-from tenants.context import Tenant, acting_as
+from tenants.context import Tenant, acting_as, current
 from tenants.errors import Busy, NoTenant
 from tenants.registry import Registry
 
@@ -231,3 +231,17 @@ async def test_a_busy_engine_frees_the_key_and_says_so(serve: Callable[..., Pipe
 async def test_a_wrapper_called_without_the_gate_checks_for_itself(serve: Callable[..., PipelineWrapper]) -> None:
     response = await serve(FakeEngine(answered)).run_api_async(" ")
     assert (response.status_code, json.loads(bytes(response.body))["code"]) == (422, "question_empty")
+
+
+def test_the_start_rehearses_with_each_tenant_and_survives_a_busy_one(serve: Callable[..., PipelineWrapper]) -> None:
+    Registry().add("beta", locale="en")
+    met: list[str] = []
+
+    def meet(turn: Turn) -> Turn:
+        met.append(current().tenant_id)
+        if current().tenant_id == "acme":
+            raise Busy("data_in_use")
+        return answered(turn)
+
+    serve(FakeEngine(meet)).warm_up()
+    assert met == ["acme", "beta"]
