@@ -1,13 +1,13 @@
 """Answering without a model: the sentences of the evidence that answer, in their order, each with its citation."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import exp
 
 from haystack import component
 
 from components.answer.citations import cite
-from components.answer.units import Unit, block, header, units
+from components.answer.units import Unit, block, header, is_step, units
 from components.judge.analysis import analyse, relatives
 from components.judge.coverage import Question, prepare, sentence_coverage
 from components.language.normalise import fold
@@ -27,14 +27,19 @@ _LONG = 30
 # Where the heading asks the very question, the section answers it from its start.
 _EARLY = 1.5
 _EARLY_SENTENCES = 3.0
+# Who asks how wants the numbered steps.
+_STEP = 1.0
 # What a sentence of another chunk of the same document must cover of the question by itself.
 _STRONG = 0.4
 
 
 @dataclass(frozen=True, slots=True)
 class _Scored:
+    """`score` compares sentences, `rank` also prefers the kind of sentence asked for; `itself` is its own coverage."""
+
     unit: Unit
     score: float
+    rank: float
     itself: float
 
 
@@ -59,7 +64,7 @@ class ExtractiveAnswerer:
         max_steps: int = 12,
         passages: int = 5,
         search_share: float = 0.66,
-        margin: float = 3.0,
+        margin: float = 0.9,
     ) -> None:
         self.max_sentences = max_sentences
         self.max_steps = max_steps
@@ -76,10 +81,8 @@ class ExtractiveAnswerer:
         scored = self._scored(turn, question, kind, by_passage.values())
         if not scored:
             return {"turn": replace(turn, draft=Draft("", (), ()))}
-        chosen = self._chosen(scored)
-        whole = _with_context(chosen, by_passage, kind, self.max_steps)
-        allowed = [unit for unit in whole if not _other_code(unit, question)]
-        return {"turn": replace(turn, draft=cite(allowed))}
+        chosen = self._chosen(self._near(scored, question), by_passage, kind)
+        return {"turn": replace(turn, draft=cite([unit for unit in chosen if not _other_code(unit, question)]))}
 
     def _scored(self, turn: Turn, question: Question, kind: Asked, passages: Iterable[Sequence[Unit]]) -> list[_Scored]:
         found = []
@@ -101,46 +104,47 @@ class ExtractiveAnswerer:
                 score += _EARLY * headed * exp(-unit.number / _EARLY_SENTENCES)
                 score += _HOLDS_KIND * holds(kind, _news(unit, question)) + _ORDERED * _in_order(unit, question)
                 score += _LENGTH * min(1.0, len(unit.sentence.words) / _LONG)
-                found.append(_Scored(unit, score, itself))
-        return sorted(found, key=lambda scored: -scored.score)
+                wanted = kind == "steps" and is_step(unit, among)
+                found.append(_Scored(unit, score, score + _STEP * wanted, itself))
+        return sorted(found, key=lambda scored: -scored.rank)
 
-    def _chosen(self, scored: Sequence[_Scored]) -> list[Unit]:
+    def _near(self, scored: Sequence[_Scored], question: Question) -> list[Unit]:
+        """Units within the margin of the best one that may stand beside it, in the order of their rank."""
         best = scored[0]
-        near = [one for one in scored if one.score >= best.score - self.margin and _belongs(one, best)]
-        return _distinct([one.unit for one in near])[: self.max_sentences]
+        least = max(one.score for one in scored) - self.margin
+        return [one.unit for one in scored if one is best or (one.score >= least and _belongs(one, best, question))]
+
+    def _chosen(self, near: Sequence[Unit], by_passage: Mapping[str, Sequence[Unit]], kind: Asked) -> list[Unit]:
+        """The best units with what they cannot be read without, in reading order. A list counts as one sentence."""
+        found: dict[Unit, None] = {}
+        said: set[str] = set()
+        picked, listed = 0, False
+        for unit in near:
+            # Overlapping chunks and boilerplate repeat sentences word for word.
+            if unit in found or fold(unit.text) in said:
+                continue
+            among = by_passage[unit.passage.chunk_id]
+            pieces: Sequence[Unit] = (unit,)
+            if unit.kind == "lead" or (unit.kind == "item" and kind == "steps"):
+                if listed:
+                    continue  # one list is an answer, two are a dump of the chunk
+                pieces, listed = block(unit, among, self.max_steps), True
+            elif unit.kind == "row":
+                pieces = header(unit, among)
+            found.update(dict.fromkeys(pieces))
+            said.update(fold(piece.text) for piece in pieces)
+            picked += 1
+            if picked == self.max_sentences:
+                break
+        return sorted(found, key=lambda unit: (unit.passage.chunk_index, unit.number))
 
 
-def _belongs(one: _Scored, best: _Scored) -> bool:
+def _belongs(one: _Scored, best: _Scored, question: Question) -> bool:
     """Whether a sentence may stand beside the best one: from its passage, or a strong one of the same document."""
     if one.unit.passage is best.unit.passage:
         return True
-    return one.unit.passage.doc_id == best.unit.passage.doc_id and one.itself >= _STRONG
-
-
-def _distinct(found: Sequence[Unit]) -> list[Unit]:
-    """The units less those that repeat another word for word: overlapping chunks and boilerplate do."""
-    return list({fold(unit.text): unit for unit in reversed(found)}.values())[::-1]
-
-
-def _with_context(
-    chosen: Sequence[Unit], by_passage: dict[str, tuple[Unit, ...]], kind: Asked, most: int
-) -> list[Unit]:
-    """The chosen units with what they cannot be read without, in reading order, better passage first."""
-    found: dict[Unit, None] = {}
-    listed = False
-    for unit in chosen:
-        among = by_passage[unit.passage.chunk_id]
-        if unit.kind == "lead" or (unit.kind == "item" and kind == "steps"):
-            # One list is an answer, two are a dump of the chunk.
-            if not listed:
-                found.update(dict.fromkeys(block(unit, among, most)))
-            listed = True
-        elif unit.kind == "row":
-            found.update(dict.fromkeys(header(unit, among)))
-        else:
-            found[unit] = None
-    order = {chunk_id: place for place, chunk_id in enumerate(dict.fromkeys(u.passage.chunk_id for u in chosen))}
-    return sorted(found, key=lambda unit: (order[unit.passage.chunk_id], unit.number))
+    exact = not question.codes or bool(one.unit.sentence.codes & question.codes)
+    return one.unit.passage.doc_id == best.unit.passage.doc_id and exact and one.itself >= _STRONG
 
 
 def _news(unit: Unit, question: Question) -> str:

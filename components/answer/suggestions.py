@@ -6,7 +6,6 @@ from dataclasses import replace
 from haystack import component
 
 from components.judge.protocol import Judge
-from components.language.encoder import VECTORS
 from components.language.texts import text
 from components.language.words import stems
 from components.turn import Passage, Query, Turn
@@ -18,8 +17,8 @@ _LONGEST = 60
 class QuestionSuggester:
     """Suggests follow-up questions after an answer that passed every gate, none after any other.
 
-    A suggestion is made of the heading of a passage that was found but not used, and kept only if the judge finds that
-    this passage answers it.
+    A suggestion is made of the heading of a passage that was graded as evidence but not used, and kept only if the
+    judge finds that this passage answers it.
 
     :param judge: who tells whether a suggestion is answerable.
     :param limit: most suggestions.
@@ -53,10 +52,10 @@ class QuestionSuggester:
 
 
 def _topics(turn: Turn) -> Iterator[tuple[Passage, str]]:
-    """The innermost headings of unused passages, best first, each heading and each place of the answer once."""
+    """The innermost headings of graded passages that the answer does not use, best first, each once."""
     used = {(c.passage.doc_id, c.passage.heading) for c in turn.draft.citations} if turn.draft else set()
-    for passage in turn.evidence.passages:
+    for passage in turn.evidence.usable():
         place = (passage.doc_id, passage.heading)
-        if place not in used and any(name in passage.scores for name in VECTORS):
+        if passage.heading and place not in used:
             used.add(place)
-            yield passage, passage.heading.split(" › ")[-1] or passage.title
+            yield passage, passage.heading.split(" › ")[-1]

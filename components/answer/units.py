@@ -12,6 +12,9 @@ UnitKind = Literal["sentence", "lead", "item", "row", "code", "heading"]
 
 _ITEM = re.compile(r"(?:[-*+•–—]|\d{1,3}[.)])\s+")
 _HEADING = re.compile(r"#{1,6}\s")
+# A heading that lost its mark when its short section was merged: a few words on a line, no full stop, no figures.
+_CAPTION = re.compile(r"[^\d\n.!?…;:,]{2,80}\Z")
+_NUMBERED = re.compile(r"\d{1,3}[.)]\s")
 _FENCE = re.compile(r"(?:```|~~~)")
 _RULE_ROW = re.compile(r"[\s|:=+-]*\Z")
 
@@ -49,7 +52,15 @@ def _kind(text: str) -> UnitKind:
         return "row"
     if _ITEM.match(text):
         return "item"
-    return "lead" if text.endswith(":") else "sentence"
+    if text.endswith(":"):
+        return "lead"
+    return "heading" if _CAPTION.match(text) else "sentence"
+
+
+def is_step(of: Unit, among: Sequence[Unit]) -> bool:
+    """Whether `of` is an item of a numbered list or introduces one."""
+    following = among[of.number + 1] if of.kind == "lead" and of.number + 1 < len(among) else of
+    return bool(following.kind == "item" and _NUMBERED.match(following.text))
 
 
 def block(of: Unit, among: Sequence[Unit], most: int) -> tuple[Unit, ...]:

@@ -28,7 +28,8 @@ class Analysis:
     """What a judge looks at in a passage.
 
     `head` are the stems of title and heading, `stems` those of body and head together, `prefixes` the same by their
-    first five letters, `codes` the identifiers named anywhere in it.
+    first five letters, `codes` the identifiers it is about: those in body and heading, and the title's only one. A
+    title that lists several codes belongs to a page about all of them.
     """
 
     sentences: tuple[Sentence, ...]
@@ -48,7 +49,8 @@ def _analyse(title: str, heading: str, text: str, spans: tuple[tuple[int, int], 
     sentences = tuple(_sentence(text, start, end) for start, end in spans)
     head = frozenset(word.stem for word in words(f"{title}\n{heading}") if not word.stop)
     stems = head.union(*(sentence.places for sentence in sentences))
-    found = frozenset(codes(f"{title}\n{heading}\n{text}"))
+    titled = codes(title)
+    found = frozenset(codes(f"{heading}\n{text}")).union(titled if len(titled) == 1 else ())
     return Analysis(sentences, head, stems, _by_prefix(stems), found)
 
 

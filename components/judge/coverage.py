@@ -47,14 +47,25 @@ def prepare(query: Query) -> Question:
     """The question's side of every comparison, computed once a pass."""
     found = words(query.search)
     content = [word for word in found if not word.stop]
-    total = sum(query.weights.values()) or 1.0
+    raised = _raised(query)
+    total = sum(raised.values()) or 1.0
     weights = {
-        stem: weight / total * (_DOUBT_CREDIT if stem in query.doubtful else 1.0)
-        for stem, weight in query.weights.items()
+        stem: weight / total * (_DOUBT_CREDIT if stem in query.doubtful else 1.0) for stem, weight in raised.items()
     }
     names = {word.stem: weights[word.stem] for word in content if _is_name(word) and word.stem in weights}
     pairs = tuple((one.stem, two.stem) for one, two in pairwise(content))
     return Question(weights, pairs, names, frozenset(query.codes))
+
+
+def _raised(query: Query) -> Mapping[str, float]:
+    """The question's weights with at least half of the sum on its codes: "E20" matters more than "on the display"."""
+    named = {code.lower() for code in query.codes} & query.weights.keys()
+    others = sum(weight for stem, weight in query.weights.items() if stem not in named)
+    share = sum(query.weights[stem] for stem in named)
+    if not named or share >= others:
+        return query.weights
+    factor = others / share if share else 1.0
+    return {stem: weight * factor if stem in named else weight for stem, weight in query.weights.items()}
 
 
 def _is_name(word: Word) -> bool:

@@ -3,6 +3,7 @@
 import re
 from typing import Literal
 
+from components.language.identifiers import codes
 from components.language.normalise import fold
 
 Asked = Literal["date", "number", "name", "steps", "other"]
@@ -50,7 +51,9 @@ _NAME = re.compile(r"(?<!^)\b[A-ZА-ЯЁ][\w-]+")
 def asked(question: str) -> Asked:
     """The kind of answer that `question` asks for; the more specific kind first."""
     folded = fold(question)
-    return next((kind for kind, pattern in _KINDS if pattern.search(folded)), "other")
+    found: Asked = next((kind for kind, pattern in _KINDS if pattern.search(folded)), "other")
+    # Whoever types a bare error code wants it gone.
+    return "steps" if found == "other" and codes(question) else found
 
 
 def holds(kind: Asked, text: str) -> bool:
