@@ -6,7 +6,7 @@ mappings are treated as read-only, so a Turn can be shared between components wi
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Literal, Self
 
@@ -135,8 +135,8 @@ class Evidence(Frozen):
 
     `judged` maps chunk ids to the judge's probability that the passage answers the question; `relevance` is the best of
     them. `kept` are the ids that the grader let through, best first. `adequacy` (0..1) says how well they answer
-    together, `uncovered` which stems of the question they leave open. `grew` says whether the last pass brought any
-    new passage.
+    together, `uncovered` which stems of the question they leave open. `settled` are the ids that the last pass left
+    here, which no later pass takes away; `grew` says whether it brought any new one.
     """
 
     passages: tuple[Passage, ...] = ()
@@ -145,6 +145,7 @@ class Evidence(Frozen):
     kept: tuple[str, ...] = ()
     adequacy: float = 0.0
     uncovered: tuple[str, ...] = ()
+    settled: frozenset[str] = frozenset()
     grew: bool = True
 
     @property
@@ -256,3 +257,7 @@ class Turn(Frozen):
     def max_passes(self) -> int:
         """The most retrieval passes this turn may make, the first one included."""
         return 1 + EXTRA_PASSES[self.quality]
+
+    def degraded_at(self, step: str) -> "Turn":
+        """The turn with a note that this step could not do its work."""
+        return replace(self, degraded=tuple(dict.fromkeys((*self.degraded, step))))

@@ -14,7 +14,8 @@ class NearDuplicateFilter:
     """Drops passages that say what a better one says already, and the surplus of one document.
 
     Two passages are near duplicates when the Jaccard similarity of their word sets reaches `threshold` (Broder 1997,
-    without shingles: chunks are short). Passages of earlier passes that were judged stay: evidence never shrinks.
+    without shingles: chunks are short). What an earlier pass kept stays, so that evidence never shrinks, and a pass
+    whose every find is dropped here has found nothing.
 
     :param threshold: similarity in 0..1 from which the lower-ranked passage is dropped.
     :param max_per_document: most passages kept of one document.
@@ -27,11 +28,12 @@ class NearDuplicateFilter:
     @component.output_types(turn=Turn)
     def run(self, turn: Turn) -> dict[str, Turn]:
         """:returns: the turn with distinct passages, best first."""
+        settled = turn.evidence.settled
         kept: list[tuple[Passage, frozenset[str]]] = []
         per_document: dict[str, int] = {}
         for passage in turn.evidence.passages:
             words = _words(passage.text)
-            if passage.chunk_id not in turn.evidence.judged:
+            if passage.chunk_id not in settled:
                 if per_document.get(passage.doc_id, 0) >= self.max_per_document:
                     continue
                 if any(_similarity(words, other) >= self.threshold for _, other in kept):
@@ -39,7 +41,9 @@ class NearDuplicateFilter:
             kept.append((passage, words))
             per_document[passage.doc_id] = per_document.get(passage.doc_id, 0) + 1
         passages = tuple(passage for passage, _ in kept)
-        return {"turn": replace(turn, evidence=replace(turn.evidence, passages=passages))}
+        ids = frozenset(passage.chunk_id for passage in passages)
+        evidence = replace(turn.evidence, passages=passages, settled=ids, grew=ids > settled)
+        return {"turn": replace(turn, evidence=evidence)}
 
 
 @lru_cache(maxsize=4_000)
