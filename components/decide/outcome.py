@@ -39,6 +39,9 @@ class OutcomeComposer:
 
     def _decide(self, turn: Turn, rules: Policy) -> tuple[Outcome, Reason | None]:
         draft = turn.best or turn.draft
+        if draft is None and "grader" in turn.degraded:
+            # Nobody looked at what was found, so nobody may say that the knowledge base has no answer.
+            return "failed", "pipeline_error"
         if draft is None:
             return ("clarify", None) if self._near(turn) else ("refused", "no_relevant_context")
         if not draft.claims:

@@ -16,7 +16,7 @@ class RetrievalEvaluator:
     them, because an identifier is exact or it is another one. Another pass is worth it only from `worth_retrying`
     upwards, while the budget lasts and the last pass brought something new: a hopeless question is refused at once.
 
-    :param judge: who says what is left uncovered.
+    :param judge: who says what is left uncovered. When it fails, relevance alone decides and the turn is marked degraded.
     :param threshold: least adequacy to answer: the relevance gate.
     :param worth_retrying: least adequacy for another pass.
     """
@@ -30,7 +30,10 @@ class RetrievalEvaluator:
     def run(self, turn: Turn) -> dict[str, Turn]:
         """:returns: the turn under exactly one of `enough`, `retry`, `refuse`."""
         evidence = turn.evidence
-        uncovered = self.judge.uncovered(turn.query, evidence.usable())
+        try:
+            uncovered = self.judge.uncovered(turn.query, evidence.usable())
+        except Exception:
+            uncovered, turn = (), turn.degraded_at("retrieval_evaluator")
         codes_lost = bool(turn.query.codes) and set(turn.query.codes) <= set(uncovered)
         adequacy = 0.0 if codes_lost or not evidence.kept else evidence.relevance
         gate = Gate("relevance", adequacy >= self.threshold, adequacy, self.threshold)

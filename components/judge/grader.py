@@ -36,14 +36,13 @@ class DocGrader:
             judged = {**evidence.judged, **self.judge.relevance(turn.query, new)}
         except Exception:
             kept = tuple(passage.chunk_id for passage in evidence.passages[: self.depth])
-            degraded = tuple(dict.fromkeys((*turn.degraded, "grader")))
-            return {"turn": replace(turn, evidence=replace(evidence, kept=kept), degraded=degraded)}
+            return {"turn": replace(turn, evidence=replace(evidence, kept=kept)).degraded_at("grader")}
         yes = [passage for passage in evidence.passages if judged.get(passage.chunk_id, 0.0) >= self.threshold]
         if yes and evidence.passages[0] not in yes:
             yes.append(evidence.passages[0])
-        yes.sort(key=lambda passage: -self._order(passage, judged[passage.chunk_id]))
+        yes.sort(key=lambda passage: -self._order(passage, judged.get(passage.chunk_id, 0.0)))
         kept = tuple(passage.chunk_id for passage in yes)
-        relevance = max((judged[chunk_id] for chunk_id in kept), default=0.0)
+        relevance = max((judged.get(chunk_id, 0.0) for chunk_id in kept), default=0.0)
         return {"turn": replace(turn, evidence=replace(evidence, judged=judged, kept=kept, relevance=relevance))}
 
     def _order(self, passage: Passage, relevance: float) -> float:

@@ -12,7 +12,8 @@ from components.turn import Draft, Turn
 class SelfEvaluator:
     """Scores the draft and keeps the best one of all passes.
 
-    When the judge fails, quality is 0 and answerability `unknown`: a score is measured or it is not there.
+    When the judge fails, quality is 0, answerability `unknown` and the turn marked degraded: a score is measured or it
+    is not there.
 
     :param judge: who evaluates.
     """
@@ -30,7 +31,8 @@ class SelfEvaluator:
             found = self.judge.evaluate(turn.query, turn.draft, relevance)
         except Exception:
             scored = replace(turn.draft, relevance=relevance, quality=0, confidence=0.0, answerability="unknown")
-            return {"turn": replace(turn, draft=scored, best=better(turn.best, scored))}
+            failed = turn.degraded_at("self_evaluator")
+            return {"turn": replace(failed, draft=scored, best=better(turn.best, scored))}
         scored = replace(
             turn.draft,
             relevance=relevance,

@@ -36,7 +36,8 @@ class QueryRewriter:
         """:returns: `search` with queries to search, or `exhausted` when every query has been tried."""
         query = self._first(turn) if turn.passes == 0 else self._next(turn)
         if query is None:
-            return {"exhausted": turn}
+            reasons = (*turn.verdict.reasons, "no_new_query")
+            return {"exhausted": replace(turn, verdict=replace(turn.verdict, route="human", reasons=reasons))}
         return {"search": replace(turn, query=query, passes=turn.passes + 1)}
 
     def _first(self, turn: Turn) -> Query:
