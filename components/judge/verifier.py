@@ -1,7 +1,7 @@
 """After answering: does each claim follow from the passages it cites?"""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Container
 from dataclasses import replace
 
 from haystack import component
@@ -9,6 +9,7 @@ from haystack import component
 from components.judge.protocol import ClaimVerdict, Judge
 from components.turn import Citation, Claim, Draft, Turn
 
+_BULLET = r"(?:[-*+•–—]|\d{1,3}[.)])"
 _RANK = {"supported": 2, "partially_supported": 1, "unsupported": 0}
 
 
@@ -17,7 +18,8 @@ class FactVerifier:
     """Checks the claims of a draft and drops those that nothing supports, before anybody sees them.
 
     Factuality is the percentage of supported claims among all that were drafted, the dropped ones included. A claim
-    without a citation that resolves is unsupported. Claims beyond `max_claims` are dropped unchecked.
+    without a citation that resolves is unsupported. Claims beyond `max_claims` are dropped unchecked. When the judge
+    fails, nothing is dropped, factuality is 0 with the status `failed`, and the turn is marked degraded.
 
     :param judge: who checks.
     :param max_claims: most claims checked.
@@ -30,7 +32,11 @@ class FactVerifier:
     @component.output_types(turn=Turn)
     def run(self, turn: Turn) -> dict[str, Turn]:
         """:returns: the turn with its draft checked and repaired."""
-        return {"turn": replace(turn, draft=self._checked(turn.draft) if turn.draft else None)}
+        if turn.draft is None:
+            return {"turn": turn}
+        checked = self._checked(turn.draft)
+        failed = checked.factuality_status == "failed"
+        return {"turn": replace(turn.degraded_at("verifier") if failed else turn, draft=checked)}
 
     def _checked(self, draft: Draft) -> Draft:
         if not draft.claims:
@@ -41,11 +47,11 @@ class FactVerifier:
         except Exception:
             return replace(draft, factuality=0.0, factuality_status="failed")
         supported = tuple(claim for claim in checked if claim.status == "supported")
-        kept = {claim.text for claim in supported}
+        kept = {place for place, claim in enumerate(checked) if claim.status == "supported"}
         used = {index for claim in supported for index in claim.citations}
         return replace(
             draft,
-            text=without([claim for claim in draft.claims if claim.text not in kept], draft.text),
+            text=without(set(range(len(draft.claims))) - kept, draft),
             claims=supported,
             citations=tuple(citation for citation in draft.citations if citation.index in used),
             factuality=round(100 * len(supported) / len(draft.claims), 1),
@@ -62,9 +68,16 @@ class FactVerifier:
         return replace(claim, status=best.status, quote=best.quote)
 
 
-def without(claims: Sequence[Claim], text: str) -> str:
-    """The text less these claims and the marks [N] and list bullets that belong to them."""
-    for claim in claims:
+def without(dropped: Container[int], draft: Draft) -> str:
+    """The draft's text less its claims at these places and the marks [N] and list bullets that belong to them.
+
+    Claims are looked up in their order, each behind the one before: a dropped claim may read like a part of another.
+    """
+    text, kept, done = draft.text, "", 0
+    for place, claim in enumerate(draft.claims):
         marked = rf"{re.escape(claim.text)}(?: ?\[\d+\])*"
-        text = re.sub(rf"^(?:[-*•]|\d+[.)])? ?{marked}\n?|{marked} ?", "", text, count=1, flags=re.MULTILINE)
-    return text.strip()
+        found = re.compile(rf"^(?:{_BULLET} )?{marked}[ \n]?|{marked} ?", re.MULTILINE).search(text, done)
+        if found:
+            kept += text[done : found.start() if place in dropped else found.end()]
+            done = found.end()
+    return re.sub(" +$", "", kept + text[done:], flags=re.MULTILINE).strip()
