@@ -1,0 +1,193 @@
+"""The real ask pipeline with scripted steps in place of those that search, judge and write."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import yaml
+from haystack import Pipeline, component
+from haystack.core.component import Component
+
+from components.answer.suggestions import QuestionSuggester
+from components.judge.evaluator import RetrievalEvaluator
+from components.judge.grader import DocGrader
+from components.judge.protocol import ClaimVerdict, Judge, SelfEvaluation
+from components.judge.self_evaluator import SelfEvaluator
+from components.judge.verifier import FactVerifier
+from components.retrieve.retriever import grown
+from components.turn import Citation, Claim, Draft, Passage, Query, Turn
+from pipelines.ask.engine import YAML
+from tests.turns import passage
+
+THRESHOLD = 0.55
+WORTH_RETRYING = 0.3
+
+
+@dataclass(frozen=True)
+class Pass:
+    """What happens in one pass: passages found (id to search score), and how the draft written in it is judged."""
+
+    found: Mapping[str, float] = field(default_factory=dict)
+    quality: int = 90
+    supported: tuple[bool, ...] = (True,)
+
+
+@dataclass
+class Script:
+    """The passes of one turn, the relevance of every passage, and what was seen while it ran."""
+
+    passes: Sequence[Pass]
+    relevances: Mapping[str, float]
+    same_texts: frozenset[str] = frozenset()
+    seen: list[frozenset[str]] = field(default_factory=list)
+    drafts: list[tuple[Draft, int, float]] = field(default_factory=list)
+    answers: int = 0
+
+    def at(self, turn: Turn) -> Pass:
+        """The pass that the turn is in."""
+        return self.passes[turn.passes - 1]
+
+    def passage(self, chunk_id: str, score: float) -> Passage:
+        """Ids are `document.number`; ids in `same_texts` say all the same."""
+        text = "Одно и то же." if chunk_id in self.same_texts else f"Текст {chunk_id} ни на что не похож."
+        made = passage(text, chunk_id, doc_id=chunk_id.split(".", maxsplit=1)[0])
+        return replace(made, score=score, scores={"text-sparse": score})
+
+
+@component
+class Door:
+    """Lets turns through one socket; the other one stays shut."""
+
+    def __init__(self, opened: str, shut: str = "") -> None:
+        self.opened = opened
+        component.set_output_types(self, **{name: Turn for name in (opened, shut) if name})
+
+    def run(self, turn: Turn) -> dict[str, Turn]:
+        return {self.opened: turn}
+
+
+@component
+class FixedReply:
+    """Stops every turn with one outcome, as the guard and the intent classifier may."""
+
+    def __init__(self, stopped: Turn) -> None:
+        self.stopped = stopped
+
+    @component.output_types(answerable=Turn, fixed=Turn)
+    def run(self, turn: Turn) -> dict[str, Turn]:
+        stopped = self.stopped
+        decided = replace(turn, outcome=stopped.outcome, reason=stopped.reason, risk=stopped.risk)
+        return {"fixed": replace(decided, intent=stopped.intent)}
+
+
+@component
+class EndlessRewriter:
+    """Always has another query to try, so that nothing but the loops' own rules ends them."""
+
+    @component.output_types(search=Turn, exhausted=Turn)
+    def run(self, turn: Turn) -> dict[str, Turn]:
+        text = f"запрос {turn.passes}"
+        return {"search": replace(turn, query=Query(text, tried=(*turn.query.tried, text)), passes=turn.passes + 1)}
+
+
+@component
+class ScriptedRetriever:
+    """Finds what the script says for this pass, and notes what was known before it."""
+
+    def __init__(self, script: Script) -> None:
+        self.script = script
+
+    @component.output_types(turn=Turn)
+    def run(self, turn: Turn) -> dict[str, Turn]:
+        self.script.seen.append(ids(turn))
+        found = [self.script.passage(chunk_id, score) for chunk_id, score in self.script.at(turn).found.items()]
+        found.sort(key=lambda one: -one.score)
+        return {"turn": replace(turn, evidence=grown(turn, found))}
+
+
+@component
+class CountingAnswerer:
+    """Writes one claim for each entry of the pass's `supported`, citing the best passage; counts its calls."""
+
+    def __init__(self, script: Script) -> None:
+        self.script = script
+
+    @component.output_types(turn=Turn)
+    def run(self, turn: Turn) -> dict[str, Turn]:
+        self.script.answers += 1
+        source = turn.evidence.usable()[0]
+        cited = Citation(1, source, source.text, (0, len(source.text)))
+        said = [
+            f"Проход {turn.passes}, {number}: {'верно' if fine else 'выдумка'}."
+            for number, fine in enumerate(self.script.at(turn).supported)
+        ]
+        draft = Draft(" ".join(f"{one} [1]" for one in said), tuple(Claim(one, (1,)) for one in said), (cited,))
+        return {"turn": replace(turn, draft=draft)}
+
+
+class ScriptedJudge:
+    """Judges by the script; a claim is false when it says so."""
+
+    def __init__(self, script: Script) -> None:
+        self.script = script
+
+    def relevance(self, query: Query, passages: Sequence[Passage]) -> Mapping[str, float]:
+        return {one.chunk_id: self.script.relevances.get(one.chunk_id, 0.0) for one in passages}
+
+    def uncovered(self, query: Query, passages: Sequence[Passage]) -> tuple[str, ...]:
+        return ()
+
+    def check(self, claim: str, passage: Passage) -> ClaimVerdict:
+        if "выдумка" in claim:
+            return ClaimVerdict("unsupported", 0.0, "")
+        return ClaimVerdict("supported", 1.0, passage.text)
+
+    def evaluate(self, query: Query, draft: Draft, relevance: float) -> SelfEvaluation:
+        quality = self.script.passes[len(self.script.seen) - 1].quality
+        self.script.drafts.append((draft, quality, relevance))
+        return SelfEvaluation(quality, "fully", 0.9, ())
+
+
+def ids(turn: Turn) -> frozenset[str]:
+    """The chunk ids of a turn's evidence."""
+    return frozenset(one.chunk_id for one in turn.evidence.passages)
+
+
+def judged_by(judge: Judge) -> dict[str, Component]:
+    """Every judging step of the pipeline with this judge in it."""
+    return {
+        "grade": DocGrader(judge),
+        "evaluate_retrieval": RetrievalEvaluator(judge, threshold=THRESHOLD, worth_retrying=WORTH_RETRYING),
+        "verify": FactVerifier(judge),
+        "self_evaluate": SelfEvaluator(judge),
+        "suggest": QuestionSuggester(judge),
+    }
+
+
+def open_doors() -> dict[str, Component]:
+    """Steps before the loop that let every question in."""
+    return {
+        "guard": Door("turn", "blocked"),
+        "intent": Door("answerable", "fixed"),
+        "complexity": Door("turn"),
+    }
+
+
+def run(turn: Turn, components: Mapping[str, Component]) -> Turn:
+    """The turn at the end of the real pipeline with these components in it."""
+    data = yaml.safe_load(YAML.read_text(encoding="utf-8"))
+    pipeline = Pipeline.from_dict(data, allowed_modules=["components"], components=dict(components))
+    result = pipeline.run({"guard": {"turn": turn}})
+    assert list(result) == ["outcome"]
+    finished = result["outcome"]["turn"]
+    assert isinstance(finished, Turn)
+    return finished
+
+
+def play(script: Script, turn: Turn) -> Turn:
+    """The turn at the end of the real pipeline that follows the script."""
+    steps: dict[str, Component] = {
+        "rewrite": EndlessRewriter(),
+        "retrieve": ScriptedRetriever(script),
+        "answer": CountingAnswerer(script),
+    }
+    return run(turn, {**open_doors(), **judged_by(ScriptedJudge(script)), **steps})
