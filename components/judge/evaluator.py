@@ -16,7 +16,7 @@ class RetrievalEvaluator:
     them, because an identifier is exact or it is another one. Another pass is worth it only from `worth_retrying`
     upwards, while the budget lasts and the last pass brought something new: a hopeless question is refused at once.
 
-    :param judge: who says what is left uncovered. When it fails, relevance alone decides and the turn is marked degraded.
+    :param judge: who says what is left uncovered; when it fails, relevance alone decides and the turn is degraded.
     :param threshold: least adequacy to answer: the relevance gate.
     :param worth_retrying: least adequacy for another pass.
     """
