@@ -10,7 +10,10 @@ _MARKER = re.compile(r"(?:[-*+•–—]|\d{1,3}[.)])\s+|\|\s*")
 
 
 def cite(chosen: Sequence[Unit]) -> Draft:
-    """A draft that quotes the units in order. Units that stand side by side in their passage share one citation."""
+    """A draft that quotes the units in order. Units that stand side by side in their passage share one citation.
+
+    Sentences make a paragraph; rows, code and the items of a list keep lines of their own, a lone item does not.
+    """
     runs: list[list[Unit]] = []
     for unit in chosen:
         if runs and _follows(runs[-1][-1], unit):
@@ -21,11 +24,19 @@ def cite(chosen: Sequence[Unit]) -> Draft:
     lines: list[str] = []
     claims: list[Claim] = []
     listed = sum(unit.kind == "item" for unit in chosen) > 1
+    joins = False
     for index, run in enumerate(runs, 1):
         for unit in run:
             said = _said(unit)
             claims.append(Claim(said, (index,)))
-            _write(lines, unit, f"{said} [{index}]", listed=listed)
+            # A mark behind the closing fence would keep the block open.
+            marked = f"{said}\n[{index}]" if unit.kind == "code" else f"{said} [{index}]"
+            alone = unit.kind in ("row", "code") or (unit.kind == "item" and listed)
+            if joins and not alone and unit.kind != "lead":
+                lines[-1] += f" {marked}"
+            else:
+                lines.append(f"{_bullet(unit)}{marked}" if unit.kind == "item" and listed else marked)
+            joins = not alone
     return Draft("\n".join(lines), tuple(claims), citations)
 
 
@@ -45,21 +56,6 @@ def _said(unit: Unit) -> str:
     return " ".join(text.rstrip("| ").split()) if unit.kind != "code" else unit.text
 
 
-def _write(lines: list[str], unit: Unit, marked: str, *, listed: bool) -> None:
-    """Sentences make a paragraph; rows, code and the items of a list keep lines of their own, a lone item does not."""
-    if unit.kind == "item" and listed:
-        marker = _MARKER.match(unit.text)
-        lines.append(f"{marker.group().strip() if marker else '-'} {marked}")
-    elif (
-        unit.kind in ("row", "code", "lead")
-        or not lines
-        or lines[-1].startswith(("-", "*", "•"))
-        or _numbered(lines[-1])
-    ):
-        lines.append(marked)
-    else:
-        lines[-1] = f"{lines[-1]} {marked}"
-
-
-def _numbered(line: str) -> bool:
-    return bool(re.match(r"\d{1,3}[.)] ", line))
+def _bullet(item: Unit) -> str:
+    marker = _MARKER.match(item.text)
+    return f"{marker.group().strip()} " if marker else "- "

@@ -28,7 +28,7 @@ _LONG = 30
 _EARLY = 1.5
 _EARLY_SENTENCES = 3.0
 # Who asks how wants the numbered steps.
-_STEP = 1.0
+_STEP = 1.5
 # What a sentence of another chunk of the same document must cover of the question by itself.
 _STRONG = 0.4
 
@@ -112,7 +112,7 @@ class ExtractiveAnswerer:
         """Units within the margin of the best one that may stand beside it, in the order of their rank."""
         best = scored[0]
         least = max(one.score for one in scored) - self.margin
-        return [one.unit for one in scored if one is best or (one.score >= least and _belongs(one, best, question))]
+        return [one.unit for one in scored if one is best or (one.rank >= least and _belongs(one, best, question))]
 
     def _chosen(self, near: Sequence[Unit], by_passage: Mapping[str, Sequence[Unit]], kind: Asked) -> list[Unit]:
         """The best units with what they cannot be read without, in reading order. A list counts as one sentence."""
@@ -160,5 +160,4 @@ def _in_order(unit: Unit, question: Question) -> float:
 
 def _other_code(unit: Unit, question: Question) -> bool:
     """Whether the unit speaks of another code than the question's: E25 is no answer to E20."""
-    named = unit.sentence.codes
-    return bool(question.codes and named and not named & question.codes)
+    return bool(question.codes and unit.about and not unit.about & question.codes)

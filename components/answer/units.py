@@ -5,7 +5,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from components.judge.analysis import Analysis, Sentence, analyse
+from components.judge.analysis import Sentence, analyse
+from components.language.identifiers import codes
 from components.turn import Passage
 
 UnitKind = Literal["sentence", "lead", "item", "row", "code", "heading"]
@@ -16,17 +17,27 @@ _HEADING = re.compile(r"#{1,6}\s")
 _CAPTION = re.compile(r"[^\d\n.!?…;:,]{2,80}\Z")
 _NUMBERED = re.compile(r"\d{1,3}[.)]\s")
 _FENCE = re.compile(r"(?:```|~~~)")
+# What opens an entry about a code: "E20 — …", "Код E20 означает …", "| Е 20 | …".
+_ENTRY = re.compile(
+    r"(?:[|*+•–—-]|\d{1,3}[.)]|#{1,6})?\s*(?:(?:код|ошибк|неисправност|error|code|fault|alarm)\w*\s+){0,2}\W?\S+(?: \d+)?",
+    re.IGNORECASE,
+)
 _RULE_ROW = re.compile(r"[\s|:=+-]*\Z")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Unit:
-    """One sentence of a passage. `kind` says how it is written; `lead` introduces what follows and ends in a colon."""
+    """One sentence of a passage. `kind` says how it is written; `lead` introduces what follows and ends in a colon.
+
+    `about` are the codes it speaks of: those it opens with, else those it names, else those of the entry or section
+    that it stands in.
+    """
 
     passage: Passage
     sentence: Sentence
     number: int
     kind: UnitKind
+    about: frozenset[str]
 
     @property
     def text(self) -> str:
@@ -36,11 +47,29 @@ class Unit:
 
 def units(passage: Passage) -> tuple[Unit, ...]:
     """All units of a passage in order."""
-    analysis: Analysis = analyse(passage)
-    return tuple(
-        Unit(passage, sentence, number, _kind(passage.text[sentence.start : sentence.end]))
-        for number, sentence in enumerate(analysis.sentences)
-    )
+    entry = _section(passage)
+    found = []
+    for number, sentence in enumerate(analyse(passage).sentences):
+        text = passage.text[sentence.start : sentence.end]
+        kind = _kind(text)
+        opening = sentence.codes if kind in ("heading", "lead") else _opening(text)
+        entry = opening or entry
+        found.append(Unit(passage, sentence, number, kind, opening or sentence.codes or entry))
+    return tuple(found)
+
+
+def _section(passage: Passage) -> frozenset[str]:
+    """The codes of the innermost heading that names any, or the title's only one."""
+    for heading in reversed(passage.heading.split(" › ")):
+        if named := codes(heading):
+            return frozenset(named)
+    titled = codes(passage.title)
+    return frozenset(titled if len(titled) == 1 else ())
+
+
+def _opening(text: str) -> frozenset[str]:
+    opened = _ENTRY.match(text)
+    return frozenset(codes(opened.group())) if opened else frozenset()
 
 
 def _kind(text: str) -> UnitKind:
@@ -64,7 +93,10 @@ def is_step(of: Unit, among: Sequence[Unit]) -> bool:
 
 
 def block(of: Unit, among: Sequence[Unit], most: int) -> tuple[Unit, ...]:
-    """The list, table or code that `of` introduces or belongs to, its lead first, at most `most` pieces of it."""
+    """The list, table or code that `of` introduces or belongs to, its lead first, at most `most` pieces of it.
+
+    A piece beyond them stands alone.
+    """
     first = of.number
     if of.kind in ("item", "row", "code"):
         while first > 0 and among[first - 1].kind == of.kind:
@@ -75,7 +107,8 @@ def block(of: Unit, among: Sequence[Unit], most: int) -> tuple[Unit, ...]:
     kind = among[last].kind if among[first].kind == "lead" and last < len(among) else among[first].kind
     while last < len(among) and among[last].kind == kind and kind in ("item", "row", "code"):
         last += 1
-    return tuple(among[first : min(last, first + most + 1)])
+    whole = tuple(among[first : min(last, first + most + 1)])
+    return whole if of in whole else (of,)
 
 
 def header(of: Unit, among: Sequence[Unit]) -> tuple[Unit, ...]:

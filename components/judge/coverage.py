@@ -15,6 +15,7 @@ from components.turn import Query
 _DERIVED_CREDIT = 0.6
 _DOUBT_CREDIT = 0.8
 _NEAR_WORDS = 4
+_CODES_SHARE = 0.6
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,13 +59,13 @@ def prepare(query: Query) -> Question:
 
 
 def _raised(query: Query) -> Mapping[str, float]:
-    """The question's weights with at least half of the sum on its codes: "E20" matters more than "on the display"."""
+    """The question's weights with 60% of the sum or more on its codes: "E20" matters more than "on the display"."""
     named = {code.lower() for code in query.codes} & query.weights.keys()
     others = sum(weight for stem, weight in query.weights.items() if stem not in named)
     share = sum(query.weights[stem] for stem in named)
-    if not named or share >= others:
+    if not share or share >= _CODES_SHARE * (share + others):
         return query.weights
-    factor = others / share if share else 1.0
+    factor = others * _CODES_SHARE / (1 - _CODES_SHARE) / share
     return {stem: weight * factor if stem in named else weight for stem, weight in query.weights.items()}
 
 
