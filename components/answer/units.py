@@ -19,7 +19,8 @@ _NUMBERED = re.compile(r"\d{1,3}[.)]\s")
 _FENCE = re.compile(r"(?:```|~~~)")
 # What opens an entry about a code: "E20 — …", "Код E20 означает …", "| Е 20 | …".
 _ENTRY = re.compile(
-    r"(?:[|*+•–—-]|\d{1,3}[.)]|#{1,6})?\s*(?:(?:код|ошибк|неисправност|error|code|fault|alarm)\w*\s+){0,2}\W?\S+(?: \d+)?",
+    r"(?:[|*+•–—-]|\d{1,3}[.)]|#{1,6})?\s*(?:(?:код|ошибк|неисправност|error|code|fault|alarm)\w*\s+){0,2}"
+    r"\W?\S+(?: \d+)?",
     re.IGNORECASE,
 )
 _RULE_ROW = re.compile(r"[\s|:=+-]*\Z")
@@ -53,7 +54,8 @@ def units(passage: Passage) -> tuple[Unit, ...]:
         text = passage.text[sentence.start : sentence.end]
         kind = _kind(text)
         opening = sentence.codes if kind in ("heading", "lead") else _opening(text)
-        entry = opening or entry
+        if kind in ("heading", "lead", "sentence"):
+            entry = opening or entry
         found.append(Unit(passage, sentence, number, kind, opening or sentence.codes or entry))
     return tuple(found)
 

@@ -75,7 +75,7 @@ def without(dropped: Container[int], draft: Draft) -> str:
     """
     text, kept, done = draft.text, "", 0
     for place, claim in enumerate(draft.claims):
-        marked = rf"{re.escape(claim.text)}(?: ?\[\d+\])*"
+        marked = rf"{re.escape(claim.text)}(?:\s?\[\d+\])*"
         found = re.compile(rf"^(?:{_BULLET} )?{marked}[ \n]?|{marked} ?", re.MULTILINE).search(text, done)
         if found:
             kept += text[done : found.start() if place in dropped else found.end()]
