@@ -30,7 +30,6 @@ def _features(text: str) -> Iterator[str]:
     stems = [word.stem for word in words(text)]
     yield from (f"w {stem}" for stem in stems)
     yield from (f"p {first} {second}" for first, second in zip(["^", *stems], [*stems, "$"], strict=True))
-    yield f"n {min(len(stems), 12)}"
     # Character runs see through endings and typing errors.
     padded = f" {_SPACE.sub(' ', fold(text)).strip()} "
     yield from (padded[i : i + _CHARACTERS] for i in range(len(padded) - _CHARACTERS + 1))

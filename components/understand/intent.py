@@ -12,6 +12,8 @@ from haystack import component
 from components.language.keyboard import layout
 from components.language.normalise import clean
 from components.language.transliteration import transliterations
+from components.language.vocabulary import is_frequent
+from components.language.words import words
 from components.turn import Intent, Outcome, Reason, Risk, Turn
 from components.understand.features import LONGEST, indices
 from components.understand.gibberish import is_gibberish
@@ -44,7 +46,8 @@ _LABELS: Mapping[str, tuple[Intent, Risk]] = MappingProxyType(
         "legal": ("high_stakes", "legal"),
     }
 )
-_THRESHOLD = 0.6
+_RECOVERED_FROM = 1 / 3
+"""Least share of frequent words that shows a message to be in its right layout and alphabet."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,10 +99,12 @@ class IntentClassifier:
     In doubt a message is answerable: another intent needs at least its threshold of probability. A message in the
     wrong keyboard layout or in Latin letters is read as it was meant.
 
-    :param thresholds: least probability by intent, for those that differ from 0.6. Above 1 switches an intent off.
+    :param threshold: least probability (0..1) of any intent but `answerable`.
+    :param thresholds: the same for single intents. Above 1 switches one off.
     """
 
-    def __init__(self, thresholds: dict[str, float] | None = None) -> None:
+    def __init__(self, threshold: float = 0.6, thresholds: dict[str, float] | None = None) -> None:
+        self.threshold = threshold
         self.thresholds = thresholds or {}
         self._model: IntentModel | None = None
         if unknown := set(self.thresholds) - set(FIXED):
@@ -132,12 +137,14 @@ class IntentClassifier:
         return self._model
 
     def _least(self, intent: Intent) -> float:
-        return self.thresholds.get(intent, _THRESHOLD)
+        return self.thresholds.get(intent, self.threshold)
 
 
 def meant(question: str) -> str:
-    """The question with its keyboard layout or alphabet put right, where no dictionary is needed to see it."""
-    if len(question) > LONGEST:
+    """The question with its keyboard layout or alphabet put right, where its letters alone show the mistake."""
+    found = words(question)
+    frequent = sum(is_frequent(word.text) for word in found)
+    if len(question) > LONGEST or frequent >= _RECOVERED_FROM * len(found):
         return question
     if (retyped := layout(question)) is not None:
         return retyped

@@ -8,12 +8,15 @@ import numpy.typing as npt
 from scipy.sparse import csr_matrix
 from sklearn.linear_model import LogisticRegression
 
+from components.language.words import words
 from components.understand.features import DIMENSIONS, indices
 from components.understand.intent import MODEL
 from components.understand.utterances import Utterance, digest, utterances
 
 _STRENGTH = 100.0
 """Inverse regularisation, chosen by cross-validation over whole templates."""
+_TOPIC = 0.1
+"""Weight of a single word as a message against a template."""
 _ANSWERABLE = 3.0
 """What `answerable` weighs against each other label: a wrong refusal costs more than a wrong search."""
 
@@ -21,7 +24,7 @@ _ANSWERABLE = 3.0
 def train(learned: list[Utterance]) -> dict[str, npt.NDArray[np.generic]]:
     """The arrays of a model file: `labels`, `weights` (labels x dimensions, int8), `scales`, `biases`, `digest`."""
     texts, labels, weights = [], [], []
-    for utterance in learned:
+    for utterance in [*learned, *topics(learned)]:
         # People leave the question mark out, so both ways are learnt.
         for text in dict.fromkeys((utterance.text, utterance.text.rstrip("?!."))):
             texts.append(text)
@@ -37,6 +40,25 @@ def train(learned: list[Utterance]) -> dict[str, npt.NDArray[np.generic]]:
         "biases": model.intercept_.astype(np.float32),
         "digest": np.array(digest()),
     }
+
+
+def topics(learned: list[Utterance]) -> list[Utterance]:
+    """Each content word of several labels as a message of its own: "card" alone is a topic, not an alarm.
+
+    Words that are a whole message of some other label ("operator") stay what they are.
+    """
+    labels: dict[str, set[str]] = {}
+    spellings: dict[str, str] = {}
+    for utterance in learned:
+        for word in words(utterance.text):
+            if not word.stop:
+                labels.setdefault(word.stem, set()).add(utterance.label)
+                spellings.setdefault(word.stem, word.text)
+    taken = {
+        word.stem for u in learned if u.label != "answerable" and len(words(u.text)) == 1 for word in words(u.text)
+    }
+    shared = [stem for stem, found in labels.items() if "answerable" in found and len(found) > 1 and stem not in taken]
+    return [Utterance(spellings[stem], "answerable", f"topic {stem}", _TOPIC) for stem in shared]
 
 
 def _balanced(labels: list[str], weights: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
