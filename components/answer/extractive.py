@@ -11,7 +11,8 @@ from components.answer.units import Unit, block, header, is_step, units
 from components.judge.analysis import analyse, relatives
 from components.judge.coverage import Question, prepare, sentence_coverage
 from components.language.normalise import fold
-from components.language.questions import Asked, asked, holds
+from components.language.questions import OPEN, Asked, asked, holds
+from components.language.words import words
 from components.turn import Draft, Turn
 
 # Weights of a sentence's features, tuned on the XQuAD development questions (n = 1,038; does the sentence hold the gold
@@ -102,8 +103,9 @@ class ExtractiveAnswerer:
                 itself = sum(weight for stem, weight in question.weights.items() if stem in unit.sentence.places)
                 score = _PLACE * place + _COVERED * exact + _COVERED_ITSELF * itself + _DERIVED * derived
                 score += _EARLY * headed * exp(-unit.number / _EARLY_SENTENCES)
-                score += _HOLDS_KIND * holds(kind, _news(unit, question)) + _ORDERED * _in_order(unit, question)
-                score += _LENGTH * min(1.0, len(unit.sentence.words) / _LONG)
+                score += _HOLDS_KIND * (kind in OPEN or holds(kind, _news(unit, question)))
+                score += _ORDERED * _in_order(unit, question)
+                score += _LENGTH * min(1.0, unit.sentence.length / _LONG)
                 wanted = kind == "steps" and is_step(unit, among)
                 found.append(_Scored(unit, score, score + _STEP * wanted, itself))
         return sorted(found, key=lambda scored: -scored.rank)
@@ -149,7 +151,7 @@ def _belongs(one: _Scored, best: _Scored, question: Question) -> bool:
 
 def _news(unit: Unit, question: Question) -> str:
     """What the sentence says beyond the words of the question."""
-    return " ".join(word.text for word in unit.sentence.words if word.stem not in question.weights)
+    return " ".join(word.text for word in words(unit.text) if word.stem not in question.weights)
 
 
 def _in_order(unit: Unit, question: Question) -> float:

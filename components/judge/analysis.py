@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from components.language.identifiers import codes
-from components.language.words import Word, words
+from components.language.words import words
 from components.turn import Passage
 
 _PREFIX = 5
@@ -14,12 +14,15 @@ _SIMILAR = 0.7
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """One sentence of a passage: offsets, content stems with the place of their first occurrence, words, codes."""
+    """One sentence: its offsets, its content stems with the place of their first occurrence, its length, its codes.
+
+    Thousands of these are kept, so it holds no words.
+    """
 
     start: int
     end: int
     places: Mapping[str, int]
-    words: tuple[Word, ...]
+    length: int
     codes: frozenset[str]
 
 
@@ -44,7 +47,7 @@ def analyse(passage: Passage) -> Analysis:
     return _analyse(passage.title, passage.heading, passage.text, passage.sentences)
 
 
-@lru_cache(maxsize=2_000)
+@lru_cache(maxsize=1_500)
 def _analyse(title: str, heading: str, text: str, spans: tuple[tuple[int, int], ...]) -> Analysis:
     sentences = tuple(_sentence(text, start, end) for start, end in spans)
     head = frozenset(word.stem for word in words(f"{title}\n{heading}") if not word.stop)
@@ -55,12 +58,12 @@ def _analyse(title: str, heading: str, text: str, spans: tuple[tuple[int, int], 
 
 
 def _sentence(text: str, start: int, end: int) -> Sentence:
-    found = tuple(words(text[start:end]))
+    found = words(text[start:end])
     places: dict[str, int] = {}
     for place, word in enumerate(found):
         if not word.stop:
             places.setdefault(word.stem, place)
-    return Sentence(start, end, places, found, frozenset(codes(text[start:end])))
+    return Sentence(start, end, places, len(found), frozenset(codes(text[start:end])))
 
 
 def _by_prefix(stems: Set[str]) -> dict[str, tuple[str, ...]]:

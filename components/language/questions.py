@@ -7,6 +7,8 @@ from components.language.identifiers import codes
 from components.language.normalise import fold
 
 Asked = Literal["date", "number", "name", "steps", "other"]
+OPEN: frozenset[Asked] = frozenset({"steps", "other"})
+"""Kinds whose answers have no outward form to look for."""
 
 _KINDS: tuple[tuple[Asked, re.Pattern[str]], ...] = (
     (
@@ -57,8 +59,7 @@ def asked(question: str) -> Asked:
 
 
 def holds(kind: Asked, text: str) -> bool:
-    """Whether `text` holds something of that kind; always true of kinds that have no outward form."""
-    if kind == "name":
-        return bool(_NAME.search(text))
-    pattern = _HOLDS.get(kind)
-    return pattern is None or bool(pattern.search(fold(text)))
+    """Whether `text` holds something of that kind; always true of `OPEN` kinds."""
+    if kind in OPEN:
+        return True
+    return bool(_NAME.search(text)) if kind == "name" else bool(_HOLDS[kind].search(fold(text)))

@@ -46,7 +46,7 @@ class NearDuplicateFilter:
         return {"turn": replace(turn, evidence=evidence)}
 
 
-@lru_cache(maxsize=4_000)
+@lru_cache(maxsize=1_000)
 def _words(text: str) -> frozenset[str]:
     return frozenset(fold(text).split())
 
