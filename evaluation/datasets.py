@@ -143,15 +143,15 @@ def pairs(data: Path, name: str, language: str) -> list[PairSet]:
     return [PairSet(name, language, found)]
 
 
-READERS: Mapping[str, tuple[Callable[[Path], Sequence[QuestionSet | PairSet]], ...]] = {
-    "vkcloud": (partial(vkcloud, language="ru"), partial(vkcloud, language="en")),
-    "xquad": (partial(xquad, language="ru"), partial(xquad, language="en")),
-    "techqa": (techqa,),
-    "wixqa": (wixqa,),
-    "terra": (partial(pairs, name="terra", language="ru"),),
-    "wice": (partial(pairs, name="wice", language="en"),),
+READERS: Mapping[str, Mapping[str, Callable[[Path], Sequence[QuestionSet | PairSet]]]] = {
+    "vkcloud": {f"vkcloud-{language}": partial(vkcloud, language=language) for language in ("ru", "en")},
+    "xquad": {f"xquad-{language}": partial(xquad, language=language) for language in ("ru", "en")},
+    "techqa": {"techqa": techqa},
+    "wixqa": {"wixqa": wixqa},
+    "terra": {"terra": partial(pairs, name="terra", language="ru")},
+    "wice": {"wice": partial(pairs, name="wice", language="en")},
 }
-"""What each public data set is read with: one reader for each part that can be absent on its own."""
+"""What each public data set is read with, by the name of each part that can be absent on its own."""
 
 
 def _document(row: Row, *, title: str, text: str, lang: str) -> SourceDocument:

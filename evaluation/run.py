@@ -41,11 +41,11 @@ def chosen_sets(name: str, data: Path) -> Iterator[QuestionSet | PairSet | Skipp
     elif name == "codes":
         yield near_miss_codes()
     else:
-        for read in READERS[name]:
+        for part, read in READERS[name].items():
             try:
                 found = read(data)
             except Absent as absent:
-                yield Skipped(name, absent.path)
+                yield Skipped(part, absent.path)
                 continue
             for one in found:
                 yield one
