@@ -19,6 +19,7 @@ from tenants.registry import Registry
 _MAKES_CHUNKS = (
     "components/ingest",
     "components/language/encoder.py",
+    "components/language/identifiers.py",
     "components/language/normalise.py",
     "components/language/sentences.py",
     "components/language/words.py",
