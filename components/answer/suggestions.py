@@ -18,7 +18,7 @@ class QuestionSuggester:
     """Suggests follow-up questions after an answer that passed every gate, none after any other.
 
     A suggestion is made of the heading of a passage that was graded as evidence but not used, and kept only if the
-    judge finds that this passage answers it.
+    judge finds that this passage answers it. When the judge fails there are none: the answer stands without them.
 
     :param judge: who tells whether a suggestion is answerable.
     :param limit: most suggestions.
@@ -35,6 +35,13 @@ class QuestionSuggester:
         """:returns: the turn, with suggestions in its reply when its route is `auto`."""
         if turn.verdict.route != "auto" or turn.draft is None:
             return {"turn": turn}
+        try:
+            suggestions = self._suggested(turn)
+        except Exception:
+            return {"turn": turn.degraded_at("suggestions")}
+        return {"turn": replace(turn, reply=replace(turn.reply, suggestions=suggestions))}
+
+    def _suggested(self, turn: Turn) -> tuple[str, ...]:
         suggestions: list[str] = []
         for passage, topic in _topics(turn):
             question = topic if topic.endswith("?") else text("outcomes.suggestion.topic", turn.locale, topic=topic)
@@ -42,7 +49,7 @@ class QuestionSuggester:
                 suggestions.append(question)
             if len(suggestions) == self.limit:
                 break
-        return {"turn": replace(turn, reply=replace(turn.reply, suggestions=tuple(suggestions)))}
+        return tuple(suggestions)
 
     def _answerable(self, question: str, passage: Passage) -> bool:
         query = Query(question, weights=dict.fromkeys(stems(question), 1.0))
