@@ -1,0 +1,219 @@
+"""Extractive answers: the right sentences or steps in order, to the letter, and never those of another code."""
+
+import re
+from dataclasses import replace
+
+import pytest
+from haystack import Pipeline
+from hypothesis import given
+from hypothesis import strategies as st
+
+from components.answer.extractive import ExtractiveAnswerer
+from components.judge.claims import check
+from components.language.identifiers import codes
+from components.turn import Draft, Passage
+from tests.generated import lines, texts
+from tests.turns import passage, turn
+
+DRAIN = passage(
+    """Код E20 означает, что вода не сливается: насос не опустошил бак за 10 минут.
+
+Что делать при E20:
+
+1. Выключите машину.
+2. Откройте нижнюю панель.
+3. Выкрутите и промойте фильтр.
+
+Если не помогло, вызовите мастера.""",
+    "e20",
+    heading="E20 — вода не сливается",
+)
+PUMP = passage(
+    """Код E25 означает, что насос заблокирован.
+
+Что делать при E25:
+
+1. Достаньте монету из фильтра, чтобы вода сливалась.""",
+    "e25",
+    heading="E25 — насос заблокирован",
+)
+DELIVERY = passage(
+    "Доставка работает каждый день. Доставка по городу стоит 500 рублей. Курьер позвонит заранее.\n\n"
+    "Что взять с собой:\n\n- паспорт;\n- номер заказа.",
+    heading="Доставка",
+)
+
+
+def answer(question: str, *passages: Passage, answerer: ExtractiveAnswerer | None = None) -> Draft:
+    draft = (answerer or ExtractiveAnswerer()).run(turn(question, *passages))["turn"].draft
+    assert draft is not None
+    return draft
+
+
+@pytest.mark.parametrize("question", ["Ошибка E20, что делать?", "Как исправить Е20?", "е20"])
+def test_how_to_gets_the_whole_list_in_order_with_its_lead(question: str) -> None:
+    said = answer(question, DRAIN, PUMP).text.splitlines()
+    first = said.index(next(line for line in said if line.startswith("1. ")))
+    assert said[first - 1].startswith("Что делать при E20:")
+    assert [re.sub(r" \[\d+\]", "", line) for line in said[first : first + 3]] == [
+        "1. Выключите машину.",
+        "2. Откройте нижнюю панель.",
+        "3. Выкрутите и промойте фильтр.",
+    ]
+
+
+def test_a_factual_question_gets_sentences_and_no_list() -> None:
+    said = answer("Сколько стоит доставка по городу?", DELIVERY)
+    assert "Доставка по городу стоит 500 рублей." in [claim.text for claim in said.claims]
+    assert len(said.claims) <= 3
+    assert "\n" not in said.text
+    assert "паспорт" not in said.text
+
+
+def test_fewer_sentences_where_fewer_are_wanted() -> None:
+    alone = ExtractiveAnswerer(max_sentences=1)
+    said = answer("Сколько стоит доставка по городу?", DELIVERY, answerer=alone)
+    assert said.text == "Доставка по городу стоит 500 рублей. [1]"
+
+
+def test_a_long_list_is_cut_but_its_best_item_is_shown() -> None:
+    steps = "\n".join(f"{number}. Шаг {number}." for number in range(1, 20))
+    listed = passage(f"Порядок:\n\n{steps}\n20. Промойте фильтр насоса.")
+    said = answer("как промыть фильтр насоса", listed, answerer=ExtractiveAnswerer(max_steps=5))
+    assert "Промойте фильтр насоса." in said.text
+    assert len(said.claims) <= 8
+
+
+def test_a_table_row_comes_with_its_header() -> None:
+    table = passage("| Товар | Срок |\n|---|---|\n| Фильтр | 12 месяцев |\n| Насос | 24 месяца |", heading="Гарантия")
+    said = [claim.text for claim in answer("Гарантия на насос сколько месяцев?", table).claims]
+    assert "Насос | 24 месяца" in said
+    assert said.index("Товар | Срок") < said.index("Насос | 24 месяца")
+    assert not any("---" in one for one in said)
+
+
+def test_nothing_to_quote_is_an_empty_draft() -> None:
+    assert answer("Вопрос?") == Draft("", (), ())
+    assert answer("E77", PUMP) == Draft("", (), ())
+
+
+def test_one_document_speaks() -> None:
+    other = passage("Доставка по городу стоит 900 рублей.", "c2", heading="Доставка")
+    said = answer("Сколько стоит доставка по городу?", replace(DELIVERY, score=1.0), replace(other, score=0.3))
+    assert {citation.passage.doc_id for citation in said.citations} == {DELIVERY.doc_id}
+
+
+# Another code than the question's.
+
+MERGED = """{e20}Очистите сливной фильтр.
+
+{e25}Насос не вращается, и вода не сливается.
+
+Что делать:
+
+1. Выключите машину.
+2. Достаньте монету, чтобы вода сливалась."""
+
+
+@pytest.mark.parametrize(
+    ("e20", "e25"),
+    [
+        ("## E20 — вода не сливается\n\n", "## E25 — насос заблокирован\n\n"),
+        ("E20 — вода не сливается\n\n", "E25 — насос заблокирован\n\n"),
+        ("Код E20: вода не сливается.\n\n", "Код Е25: насос заблокирован.\n\n"),
+        ("Что делать при ошибке E20:\n\n", "Что делать при ошибке E25:\n\n"),
+    ],
+)
+def test_sections_of_other_codes_in_one_passage_are_not_quoted(e20: str, e25: str) -> None:
+    merged = passage(MERGED.format(e20=e20, e25=e25), heading="Ошибки")
+    said = answer("Ошибка E20, вода не сливается, что делать?", merged, answerer=ExtractiveAnswerer(margin=9)).text
+    assert "Очистите сливной фильтр." in said
+    assert "монету" not in said
+    assert "вращается" not in said
+
+
+def test_a_section_headed_by_another_code_is_not_quoted() -> None:
+    contrast = passage("В отличие от E20 заблокирован насос. Вода не сливается. Достаньте монету.", heading="Код E25")
+    assert "монету" not in answer("E20: вода не сливается, что делать?", contrast).text
+
+
+def test_a_row_of_another_code_is_not_quoted() -> None:
+    table = passage("| Код | Что делать |\n|---|---|\n| E20 | очистить фильтр |\n| E25 | очистить насос, не E20 |")
+    said = answer("ошибка E20 очистить", table).text
+    assert "очистить фильтр" in said
+    assert "насос" not in said
+
+
+_NEAR = ["E20", "Е20", "E25", "E21", "E2", "E201", "F20", "E-20"]
+_FRAMES = ["Код {} означает поломку.", "{} — вода не сливается.", "Очистите фильтр при {}.", "- {}: проверьте насос"]
+_sections = st.lists(
+    st.one_of(
+        st.builds(str.format, st.sampled_from(_FRAMES), st.sampled_from(_NEAR)),
+        st.builds("## {}".format, st.sampled_from(_NEAR)),
+        st.sampled_from(["Вода не сливается.", "1. Очистите фильтр.", "Что делать:", ""]),
+    ),
+    min_size=1,
+    max_size=10,
+).map("\n\n".join)
+
+
+@given(_sections, st.sampled_from(["", "Код E20", "E25"]), st.sampled_from(["E20", "Е20 вода", "код E201", "F20?"]))
+def test_no_sentence_about_another_code(text: str, heading: str, question: str) -> None:
+    wanted = set(codes(question))
+    assert wanted
+    for claim in answer(f"{question} что делать", passage(text, heading=heading)).claims:
+        named = set(codes(claim.text))
+        assert not named or named & wanted
+
+
+# Every answer, whatever the passage.
+
+_questions = st.one_of(texts, st.sampled_from(["как очистить фильтр E20", "Код E20", "Wait for the door", "пункт шаг"]))
+
+
+@given(_questions, st.lists(lines, min_size=1, max_size=3))
+def test_every_claim_is_marked_and_stands_in_the_span_it_cites(question: str, found: list[str]) -> None:
+    passages = [passage(text, f"c{number}", doc_id="d") for number, text in enumerate(found)]
+    draft = answer(question, *passages)
+    by_index = {citation.index: citation for citation in draft.citations}
+    assert list(by_index) == list(range(1, len(draft.citations) + 1))
+    for citation in draft.citations:
+        start, end = citation.span
+        assert 0 <= start < end <= len(citation.passage.text)
+        assert citation.passage.text[start:end] == citation.excerpt
+        assert citation.passage in passages
+    place = 0
+    for claim in draft.claims:
+        (index,) = claim.citations
+        assert _flat(claim.text) in _flat(by_index[index].excerpt)
+        assert check(claim.text, by_index[index].passage).status == "supported"
+        marked = re.compile(rf"{re.escape(claim.text)}\s\[{index}\]")
+        stands = marked.search(draft.text, place)
+        assert stands
+        place = stands.end()
+    assert len(re.findall(r"\[\d+\]", draft.text)) >= len(draft.claims)
+    assert {index for claim in draft.claims for index in claim.citations} == set(by_index)
+
+
+def _flat(text: str) -> str:
+    return " ".join(text.split())
+
+
+def test_round_trip() -> None:
+    pipeline = Pipeline()
+    pipeline.add_component("answer", ExtractiveAnswerer(2, 7, 4, 0.5, 1.5))
+    again = Pipeline.loads(pipeline.dumps(), allowed_modules=["components"])
+    assert again.dumps() == pipeline.dumps()
+    assert again.to_dict()["components"]["answer"]["init_parameters"] == {
+        "max_sentences": 2,
+        "max_steps": 7,
+        "passages": 4,
+        "search_share": 0.5,
+        "margin": 1.5,
+    }
+
+
+def test_only_the_best_passages_are_read() -> None:
+    first, second = passage("Доставка завтра.", "c1", doc_id="d"), passage("Доставка сегодня.", "c2", doc_id="d")
+    said = answer("Когда доставка?", first, second, answerer=ExtractiveAnswerer(passages=1))
+    assert {citation.passage.chunk_id for citation in said.citations} == {"c1"}

@@ -1,0 +1,91 @@
+"""Suggested questions: after a good answer only, short, new, and answered by the knowledge base."""
+
+from dataclasses import replace
+
+import pytest
+from haystack import Pipeline
+
+from components.answer.citations import cite
+from components.answer.suggestions import QuestionSuggester
+from components.answer.units import units
+from components.judge.local import LocalJudge
+from components.language.texts import LOCALES
+from components.turn import Passage, Route, Turn, Verdict
+from tests.turns import BrokenJudge, FixedJudge, passage, turn
+
+USED = passage("Вода не сливается.", "used", doc_id="d", heading="Ошибки › E20")
+OTHERS = [
+    passage(f"Замена {part} стоит 900 рублей.", part, doc_id="d", heading=f"Ремонт › Замена {part}")
+    for part in ("насоса", "фильтра", "люка", "шланга")
+]
+
+
+def answered(*others: Passage, route: Route = "auto", locale: str = "ru") -> Turn:
+    made = turn("E20", USED, *others)
+    return replace(made, draft=cite(units(USED)), verdict=Verdict(route), locale=locale)
+
+
+def suggested(given: Turn, suggester: QuestionSuggester | None = None) -> tuple[str, ...]:
+    always = FixedJudge(dict.fromkeys([one.chunk_id for one in given.evidence.passages], 1.0))
+    return (suggester or QuestionSuggester(always)).run(given)["turn"].reply.suggestions
+
+
+@pytest.mark.parametrize("locale", LOCALES)
+def test_topics_found_beside_the_answer_become_questions(locale: str) -> None:
+    found = suggested(answered(*OTHERS, locale=locale))
+    assert len(found) == 3
+    assert len(set(found)) == 3
+    assert all("Замена" in one and len(one) <= 60 for one in found)
+
+
+def test_what_was_answered_is_not_suggested() -> None:
+    again = passage("Ещё о том же.", "again", doc_id="d", heading=USED.heading)
+    assert suggested(answered(again)) == ()
+
+
+@pytest.mark.parametrize("route", ["retry", "human", "error"])
+def test_nothing_after_any_other_route(route: Route) -> None:
+    assert suggested(answered(*OTHERS, route=route)) == ()
+
+
+def test_nothing_without_a_draft() -> None:
+    assert suggested(replace(answered(*OTHERS), draft=None)) == ()
+
+
+def test_a_long_heading_is_no_question() -> None:
+    assert suggested(answered(passage("Текст.", heading="Замена " + "очень " * 10 + "важной части"))) == ()
+
+
+def test_a_heading_that_is_a_question_stays_one() -> None:
+    assert suggested(answered(passage("Да.", heading="Можно ли вернуть?"))) == ("Можно ли вернуть?",)
+
+
+def test_only_what_the_judge_finds_answered() -> None:
+    judge = FixedJudge({"фильтра": 0.9, "насоса": 0.2})
+    found = suggested(answered(*OTHERS), QuestionSuggester(judge))
+    assert len(found) == 1
+    assert "фильтра" in found[0]
+    assert set(judge.asked) >= {"насоса", "фильтра"}
+
+
+def test_the_local_judge_suggests_what_a_passage_answers() -> None:
+    suggester = QuestionSuggester(LocalJudge(), threshold=0.3)
+    for one in suggested(answered(*OTHERS), suggester):
+        assert "Замена" in one
+
+
+def test_a_judge_that_fails_suggests_nothing_and_spoils_nothing() -> None:
+    given = answered(*OTHERS)
+    after = QuestionSuggester(BrokenJudge("relevance")).run(given)["turn"]
+    assert after.reply.suggestions == ()
+    assert after.draft == given.draft
+    assert after.degraded == ("suggestions",)
+
+
+def test_round_trip() -> None:
+    pipeline = Pipeline()
+    pipeline.add_component("suggest", QuestionSuggester(LocalJudge(), limit=2, threshold=0.7))
+    again = Pipeline.loads(pipeline.dumps(), allowed_modules=["components"])
+    assert again.dumps() == pipeline.dumps()
+    kept = again.to_dict()["components"]["suggest"]["init_parameters"]
+    assert (kept["limit"], kept["threshold"]) == (2, 0.7)
