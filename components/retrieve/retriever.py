@@ -11,7 +11,7 @@ from components.turn import Evidence, Filters, Passage, Turn
 from tenants.index import open_collection
 from tenants.index.protocol import Collection, Conditions, Hit
 
-_VARIANT_CREDIT = 0.9
+_VARIANT_CREDIT = 0.5
 
 
 @component
