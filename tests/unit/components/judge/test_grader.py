@@ -1,0 +1,78 @@
+"""Grading passages: YES and NO, the best hit's privilege, and a judge that fails."""
+
+from dataclasses import replace
+
+from haystack import Pipeline
+from hypothesis import given
+from hypothesis import strategies as st
+
+from components.judge.grader import DocGrader
+from components.judge.local import LocalJudge
+from components.turn import Evidence, Turn
+from tests.turns import BrokenJudge, FixedJudge, passage, searched
+
+FOUND = [passage(f"Текст {number}.", f"c{number}") for number in range(6)]
+RANKED = tuple(replace(one, score=1 - number / 10) for number, one in enumerate(FOUND))
+
+
+def graded(judge: FixedJudge, given_turn: Turn | None = None, **settings: float) -> Evidence:
+    grader = DocGrader(judge, depth=4, threshold=settings.get("threshold", 0.5))
+    return grader.run(given_turn or searched("?", *RANKED))["turn"].evidence
+
+
+def test_yes_is_kept_and_no_is_not() -> None:
+    evidence = graded(FixedJudge({"c0": 0.6, "c1": 0.1, "c2": 0.9}))
+    assert set(evidence.kept) == {"c0", "c2"}
+    assert evidence.relevance == 0.9
+    assert evidence.retrieved == len(FOUND)
+
+
+def test_all_no_is_no_evidence() -> None:
+    evidence = graded(FixedJudge())
+    assert (evidence.kept, evidence.relevance, evidence.usable()) == ((), 0.0, ())
+
+
+def test_the_best_hit_stays_when_others_do() -> None:
+    assert set(graded(FixedJudge({"c2": 0.9})).kept) == {"c0", "c2"}
+
+
+def test_only_the_best_are_graded_and_nothing_twice() -> None:
+    judge = FixedJudge({"c1": 0.9})
+    first = graded(judge)
+    assert judge.asked == ["c0", "c1", "c2", "c3"]
+    better = replace(passage("Новое.", "c9"), score=2.0)
+    again = replace(searched("?"), evidence=replace(first, passages=(better, *first.passages)))
+    graded(judge, again)
+    assert judge.asked == ["c0", "c1", "c2", "c3", "c9"]
+
+
+def test_a_failing_judge_keeps_passages_and_says_so() -> None:
+    after = DocGrader(BrokenJudge("relevance"), depth=4).run(searched("?", *RANKED))["turn"]
+    assert after.evidence.kept == ("c0", "c1", "c2", "c3")
+    assert after.degraded == ("grader",)
+
+
+def test_a_judge_that_forgets_a_passage_says_no_to_it() -> None:
+    class Forgetful(FixedJudge):
+        def relevance(self, query: object, passages: object) -> dict[str, float]:
+            return {"c1": 0.9}
+
+    assert set(graded(Forgetful()).kept) == {"c0", "c1"}
+
+
+@given(st.dictionaries(st.sampled_from([one.chunk_id for one in FOUND]), st.floats(0, 1)), st.floats(0.01, 1))
+def test_what_is_kept_was_found_and_relevance_is_the_best_of_it(judged: dict[str, float], threshold: float) -> None:
+    evidence = graded(FixedJudge(judged), threshold=threshold)
+    assert len(set(evidence.kept)) == len(evidence.kept)
+    assert set(evidence.kept) <= {one.chunk_id for one in FOUND}
+    assert evidence.relevance == max((judged.get(one, 0.0) for one in evidence.kept), default=0.0)
+    assert evidence.relevance >= threshold or not evidence.kept
+
+
+def test_round_trip() -> None:
+    pipeline = Pipeline()
+    pipeline.add_component("grade", DocGrader(LocalJudge(), depth=5, threshold=0.3, search_share=0.4))
+    again = Pipeline.loads(pipeline.dumps(), allowed_modules=["components"])
+    assert again.dumps() == pipeline.dumps()
+    kept = again.to_dict()["components"]["grade"]["init_parameters"]
+    assert (kept["depth"], kept["threshold"], kept["search_share"]) == (5, 0.3, 0.4)

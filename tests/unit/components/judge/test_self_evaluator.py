@@ -1,0 +1,68 @@
+"""Scoring drafts and keeping the best of all passes."""
+
+from dataclasses import replace
+
+from haystack import Pipeline
+from hypothesis import given
+from hypothesis import strategies as st
+
+from components.judge.local import LocalJudge
+from components.judge.protocol import SelfEvaluation
+from components.judge.self_evaluator import SelfEvaluator, better
+from components.turn import Draft, Turn
+from tests.turns import BrokenJudge, FixedJudge, turn
+
+DRAFT = Draft("Текст. [1]", (), (), factuality=100.0)
+
+
+def test_the_draft_gets_its_scores() -> None:
+    judge = FixedJudge(evaluation=SelfEvaluation(71, "partially", 0.6, ("E21",)))
+    after = SelfEvaluator(judge).run(replace(turn("?", relevance=0.7), draft=DRAFT))["turn"]
+    assert (
+        after.draft
+        == after.best
+        == replace(DRAFT, quality=71, answerability="partially", confidence=0.6, missing=("E21",), relevance=0.7)
+    )
+
+
+def test_a_failing_judge_scores_nothing_and_says_so() -> None:
+    after = SelfEvaluator(BrokenJudge("evaluate")).run(replace(turn("?"), draft=DRAFT))["turn"]
+    assert after.draft is not None
+    assert (after.draft.quality, after.draft.answerability, after.draft.confidence) == (0, "unknown", 0.0)
+    assert after.degraded == ("self_evaluator",)
+
+
+def test_a_turn_without_a_draft_passes_by() -> None:
+    assert SelfEvaluator(FixedJudge()).run(Turn("t", "?")) == {"turn": Turn("t", "?")}
+
+
+drafts = st.builds(
+    Draft,
+    text=st.text(max_size=3),
+    claims=st.just(()),
+    citations=st.just(()),
+    factuality=st.sampled_from([0.0, 50.0, 100.0]),
+    quality=st.integers(0, 3),
+    relevance=st.sampled_from([0.1, 0.9]),
+)
+
+
+@given(st.lists(drafts, min_size=1, max_size=6))
+def test_the_best_is_the_first_of_the_best(made: list[Draft]) -> None:
+    best: Draft | None = None
+    for draft in made:
+        best = better(best, draft)
+    assert best is max(made, key=lambda one: (one.factuality, one.quality, one.relevance))
+
+
+def test_facts_go_before_quality() -> None:
+    honest, eloquent = replace(DRAFT, quality=10), replace(DRAFT, factuality=50.0, quality=99)
+    assert better(honest, eloquent) is honest
+    assert better(eloquent, honest) is honest
+
+
+def test_round_trip() -> None:
+    pipeline = Pipeline()
+    pipeline.add_component("evaluate", SelfEvaluator(LocalJudge(fully=0.7)))
+    again = Pipeline.loads(pipeline.dumps(), allowed_modules=["components"])
+    assert again.dumps() == pipeline.dumps()
