@@ -1,0 +1,216 @@
+"""The outcome table: exactly one outcome for every turn, its reason, and words in both languages."""
+
+from dataclasses import replace
+from typing import get_args
+
+import pytest
+from haystack import Pipeline
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from components.decide.outcome import OutcomeComposer
+from components.language.texts import LOCALES
+from components.turn import (
+    Answerability,
+    Citation,
+    Claim,
+    Draft,
+    FactualityStatus,
+    Intent,
+    Outcome,
+    Reason,
+    Reply,
+    Risk,
+    Route,
+    Turn,
+    Verdict,
+)
+from tenants import policy
+from tenants.policy import Policy
+from tests.turns import passage, turn
+
+SOURCE = passage("Гарантия два года.", heading="Условия › Гарантия")
+OTHER = passage("Возврат за две недели.", "c2", heading="Условия › Возврат")
+GOOD = Draft(
+    "Гарантия два года. [1]",
+    (Claim("Гарантия два года.", (1,), "supported"),),
+    (Citation(1, SOURCE, SOURCE.text, (0, len(SOURCE.text))),),
+    factuality=100.0,
+    factuality_status="checked",
+    answerability="fully",
+)
+SHOWN = {"answered", "partially_answered", "low_confidence"}
+
+
+@pytest.fixture(autouse=True)
+def rules(monkeypatch: pytest.MonkeyPatch) -> dict[str, Policy]:
+    """The tenant's policy; a test may put another one in."""
+    held = {"now": Policy(approved_offers={"cancellation": "скидка 10%"}, handoff_channel="chat")}
+    monkeypatch.setattr(policy, "current", lambda: held["now"])
+    return held
+
+
+def composed(given_turn: Turn) -> Turn:
+    return OutcomeComposer(clarify_from=0.35, clarify_words=2, options=3).run(given_turn)["turn"]
+
+
+def drafted(route: Route = "auto", **changes: object) -> Turn:
+    draft = replace(GOOD, **changes)  # type: ignore[arg-type]
+    return replace(turn("гарантия", SOURCE), draft=draft, best=draft, verdict=Verdict(route))
+
+
+@pytest.mark.parametrize(
+    ("given_turn", "outcome", "reason"),
+    [
+        (drafted(), "answered", None),
+        (drafted(missing=("E21",)), "partially_answered", None),
+        (drafted("human"), "low_confidence", None),
+        (drafted("human", missing=("E21",)), "low_confidence", None),
+        (drafted(answerability="cannot"), "cannot_answer", "insufficient_context"),
+        (drafted("human", answerability="cannot"), "cannot_answer", "insufficient_context"),
+        (drafted("human", claims=(), text=""), "refused", "unverified_answer"),
+        (drafted("human", factuality_status="failed"), "human_followup", "budget_exhausted"),
+        (turn("гарантия на люк машины"), "refused", "no_relevant_context"),
+        (replace(turn("гарантия"), degraded=("grader",)), "failed", "pipeline_error"),
+    ],
+)
+def test_the_table(given_turn: Turn, outcome: Outcome, reason: Reason | None) -> None:
+    after = composed(given_turn)
+    assert (after.outcome, after.reason) == (outcome, reason)
+    assert after.reply.text
+    assert (GOOD.text in after.reply.text) == (outcome in SHOWN)
+
+
+def test_a_tenant_may_send_weak_answers_to_a_person(rules: dict[str, Policy]) -> None:
+    rules["now"] = Policy(low_confidence_to_human=True, handoff_channel="desk")
+    after = composed(drafted("human"))
+    assert (after.outcome, after.reason) == ("human_followup", "low_confidence")
+    assert GOOD.text not in after.reply.text
+    assert after.reply.handoff == {"channel": "desk", "offer": ""}
+
+
+def test_notices_stand_apart_and_only_where_they_belong() -> None:
+    assert composed(drafted()).reply.notice is None
+    assert composed(drafted("human")).reply.notice
+    partial = composed(drafted(missing=("E21", "E22"))).reply.notice
+    assert partial is not None
+    assert "E21, E22" in partial
+
+
+def test_suggestions_survive_on_answers_only() -> None:
+    reply = Reply(suggestions=("Подробнее: Возврат",))
+    assert composed(replace(drafted(), reply=reply)).reply.suggestions == reply.suggestions
+    assert composed(replace(turn("а"), reply=reply)).reply.suggestions == ()
+
+
+def near(question: str, relevance: float) -> Turn:
+    return turn(question, SOURCE, OTHER, relevance=relevance)
+
+
+def test_a_short_question_that_came_near_is_asked_back_with_topics() -> None:
+    after = composed(near("условия", 0.4))
+    assert (after.outcome, after.reason) == ("clarify", None)
+    assert after.reply.clarification == ("Гарантия", "Возврат")
+
+
+@pytest.mark.parametrize(
+    "given_turn",
+    [
+        near("условия", 0.3),
+        near("условия гарантии машины", 0.4),
+        turn("условия", SOURCE, relevance=0.4),
+    ],
+)
+def test_otherwise_it_is_refused(given_turn: Turn) -> None:
+    assert composed(given_turn).outcome == "refused"
+
+
+@pytest.mark.parametrize("locale", LOCALES)
+def test_a_lost_code_is_named(locale: str) -> None:
+    asked = replace(turn("ошибка E401"), locale=locale)
+    after = composed(replace(asked, evidence=replace(asked.evidence, uncovered=("E401", "ошибк"))))
+    assert (after.outcome, after.reason) == ("refused", "no_relevant_context")
+    assert "E401" in after.reply.text
+
+
+def test_only_approved_offers_are_made() -> None:
+    stakes = replace(turn("отмените"), outcome="high_stakes", reason="high_risk", intent="high_stakes")
+    offered = composed(replace(stakes, risk="cancellation")).reply.handoff
+    assert offered == {"channel": "chat", "offer": "скидка 10%"}
+    assert composed(replace(stakes, risk="complaint")).reply.handoff == {"channel": "chat", "offer": ""}
+
+
+FIXED: list[tuple[Outcome, Reason, Intent, Risk]] = [
+    ("nonsense", "no_intent", "nonsense", "none"),
+    ("irrelevant", "off_topic", "irrelevant", "none"),
+    ("irrelevant", "off_topic", "chitchat", "none"),
+    ("out_of_scope", "out_of_scope", "out_of_scope", "none"),
+    ("human_followup", "user_request", "wants_human", "none"),
+    ("blocked", "blocked_by_guardrails", "answerable", "none"),
+    *(("high_stakes", "high_risk", "high_stakes", risk) for risk in get_args(Risk)),
+]
+
+
+@pytest.mark.parametrize(("outcome", "reason", "intent", "risk"), FIXED)
+def test_what_was_decided_before_stands_and_has_words_in_both_languages(
+    outcome: Outcome, reason: Reason, intent: Intent, risk: Risk
+) -> None:
+    made = replace(turn("?"), outcome=outcome, reason=reason, intent=intent, risk=risk)
+    said = {locale: composed(replace(made, locale=locale)) for locale in LOCALES}
+    assert {(after.outcome, after.reason) for after in said.values()} == {(outcome, reason)}
+    texts = {after.reply.text for after in said.values()}
+    assert len(texts) == len(LOCALES)
+    assert all(texts)
+
+
+turns = st.builds(
+    lambda made, draft, route, locale, degraded, intent: replace(
+        made, draft=draft, best=draft, verdict=Verdict(route), locale=locale, degraded=degraded, intent=intent
+    ),
+    st.sampled_from([near("условия", 0.4), near("условия", 0.9), near("E401", 0.0), turn("?")]),
+    st.one_of(
+        st.none(),
+        st.builds(
+            replace,
+            st.just(GOOD),
+            claims=st.sampled_from([(), GOOD.claims]),
+            factuality_status=st.sampled_from(get_args(FactualityStatus)),
+            answerability=st.sampled_from(get_args(Answerability)),
+            missing=st.sampled_from([(), ("E21",)]),
+        ),
+    ),
+    st.sampled_from(get_args(Route)),
+    st.sampled_from([*LOCALES, "de"]),
+    st.sampled_from([(), ("grader",), ("verifier",)]),
+    st.sampled_from(get_args(Intent)),
+)
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(turns, st.booleans())
+def test_every_turn_has_one_outcome_and_words(rules: dict[str, Policy], made: Turn, to_human: bool) -> None:
+    rules["now"] = Policy(low_confidence_to_human=to_human)
+    after = composed(made)
+    assert after.outcome in get_args(Outcome)
+    assert after.reason is None or after.reason in get_args(Reason)
+    assert after.reply.text
+    if after.outcome in SHOWN:
+        assert made.draft is not None
+        assert made.draft.claims
+        assert made.draft.factuality_status != "failed"
+    if after.outcome in {"answered", "partially_answered"}:
+        assert made.verdict.route == "auto"
+    assert (after.reply.handoff is not None) == (after.outcome in {"human_followup", "high_stakes"})
+    assert (after.reply.clarification is not None) == (after.outcome == "clarify")
+
+
+def test_round_trip() -> None:
+    pipeline = Pipeline()
+    pipeline.add_component("outcome", OutcomeComposer(0.4, 3, 2))
+    again = Pipeline.loads(pipeline.dumps(), allowed_modules=["components"])
+    assert again.dumps() == pipeline.dumps()
+    assert again.to_dict()["components"]["outcome"]["init_parameters"] == {
+        "clarify_from": 0.4,
+        "clarify_words": 3,
+        "options": 2,
+    }

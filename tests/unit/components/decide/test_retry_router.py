@@ -1,0 +1,124 @@
+"""Facts first, then two gates, then the budget."""
+
+from dataclasses import replace
+from typing import get_args
+
+import pytest
+from haystack import Pipeline
+from hypothesis import given
+from hypothesis import strategies as st
+
+from components.decide.retry_router import RetryRouter
+from components.turn import Citation, Claim, ClaimStatus, Draft, FactualityStatus, Quality, Turn
+from tests.turns import passage, turn
+
+SOURCE = passage("Гарантия два года.")
+GOOD = Draft(
+    "Гарантия два года. [1]",
+    (Claim("Гарантия два года.", (1,), "supported", "Гарантия два года."),),
+    (Citation(1, SOURCE, SOURCE.text, (0, len(SOURCE.text))),),
+    factuality=100.0,
+    factuality_status="checked",
+    quality=90,
+    relevance=0.9,
+    answerability="fully",
+)
+
+
+def routed(draft: Draft | None, *, grew: bool = True, passes: int = 1, best: Draft | None = None) -> tuple[str, Turn]:
+    made = replace(turn("?", SOURCE), draft=draft, best=best, passes=passes)
+    made = replace(made, evidence=replace(made.evidence, grew=grew))
+    ((socket, after),) = RetryRouter(80, 0.8, 80.0).run(made).items()
+    return socket, after
+
+
+def test_a_good_draft_goes_out() -> None:
+    socket, after = routed(GOOD)
+    assert (socket, after.verdict.route, after.verdict.reasons) == ("done", "auto", ())
+    assert {gate.name for gate in after.verdict.gates} == {"factuality", "quality", "relevance"}
+
+
+@pytest.mark.parametrize(
+    ("draft", "reason"),
+    [
+        (replace(GOOD, quality=79), "quality"),
+        (replace(GOOD, relevance=0.79), "relevance"),
+        (replace(GOOD, factuality=79.0), "factuality"),
+        (replace(GOOD, factuality_status="failed"), "factuality"),
+        (replace(GOOD, factuality_status="skipped"), "factuality"),
+        (replace(GOOD, claims=()), "factuality"),
+        (replace(GOOD, claims=(replace(GOOD.claims[0], citations=()),)), "factuality"),
+        (replace(GOOD, claims=(replace(GOOD.claims[0], status="partially_supported"),)), "factuality"),
+    ],
+)
+def test_each_gate_holds_by_itself(draft: Draft, reason: str) -> None:
+    socket, after = routed(draft)
+    assert (socket, after.verdict.route, after.verdict.reasons) == ("retry", "retry", (reason,))
+    assert [gate.name for gate in after.verdict.gates if not gate.passed] == [reason]
+
+
+def test_a_high_mark_does_not_make_up_for_facts() -> None:
+    assert routed(replace(GOOD, quality=100, relevance=1.0, factuality=0.0))[0] == "retry"
+
+
+def test_nothing_new_ends_it() -> None:
+    socket, after = routed(replace(GOOD, quality=10), grew=False)
+    assert (socket, after.verdict.route, after.verdict.reasons) == ("done", "human", ("quality",))
+
+
+def test_a_spent_budget_is_a_reason() -> None:
+    socket, after = routed(replace(GOOD, quality=10), passes=3)
+    assert (socket, after.verdict.route, after.verdict.reasons) == ("done", "human", ("quality", "budget_exhausted"))
+
+
+def test_the_best_draft_goes_on() -> None:
+    socket, after = routed(replace(GOOD, quality=1), best=GOOD)
+    assert (socket, after.draft, after.best) == ("done", GOOD, GOOD)
+
+
+def test_no_draft_at_all_is_not_answered() -> None:
+    assert routed(None)[1].verdict.route == "retry"
+    assert routed(None, passes=3)[1].verdict.route == "human"
+
+
+drafts = st.builds(
+    replace,
+    st.just(GOOD),
+    quality=st.integers(0, 100),
+    relevance=st.floats(0, 1),
+    factuality=st.floats(0, 100),
+    factuality_status=st.sampled_from(get_args(FactualityStatus)),
+    claims=st.lists(
+        st.builds(Claim, st.just("Да."), st.sampled_from([(), (1,)]), st.sampled_from(get_args(ClaimStatus))),
+        max_size=3,
+    ).map(tuple),
+)
+
+
+@given(drafts, st.sampled_from(get_args(Quality)), st.integers(1, 5), st.booleans())
+def test_one_way_and_never_beyond_the_budget(draft: Draft, quality: Quality, passes: int, grew: bool) -> None:
+    made = replace(turn("?", SOURCE), draft=draft, quality=quality, passes=passes)
+    made = replace(made, evidence=replace(made.evidence, grew=grew))
+    ((socket, after),) = RetryRouter().run(made).items()
+    assert after.verdict.route in {"retry"} if socket == "retry" else after.verdict.route in {"auto", "human"}
+    if socket == "retry":
+        assert passes < made.max_passes
+        assert grew
+    if after.verdict.route == "auto":
+        assert draft.claims
+        assert all(claim.status == "supported" and claim.citations for claim in draft.claims)
+        assert all(gate.passed and gate.score >= gate.threshold for gate in after.verdict.gates)
+    else:
+        assert after.verdict.reasons
+
+
+def test_round_trip() -> None:
+    pipeline = Pipeline()
+    pipeline.add_component("route", RetryRouter(70, 0.7, 60.0))
+    again = Pipeline.loads(pipeline.dumps(), allowed_modules=["components"])
+    assert again.dumps() == pipeline.dumps()
+    assert again.to_dict()["components"]["route"]["init_parameters"] == {
+        "quality_threshold": 70,
+        "relevance_threshold": 0.7,
+        "factuality_threshold": 60.0,
+    }

@@ -1,0 +1,70 @@
+"""Near duplicates and the surplus of one document; what an earlier pass kept stays."""
+
+from dataclasses import replace
+
+from haystack import Pipeline
+from hypothesis import given
+from hypothesis import strategies as st
+
+from components.retrieve.dedupe import NearDuplicateFilter
+from components.turn import Evidence, Passage
+from tests.turns import passage, searched
+
+TEN = "один два три четыре пять шесть семь восемь девять десять"
+
+
+def left(*passages: Passage, threshold: float = 0.9, most: int = 3) -> list[str]:
+    after = NearDuplicateFilter(threshold, most).run(searched("?", *passages))["turn"]
+    return [one.chunk_id for one in after.evidence.passages]
+
+
+def test_the_better_of_two_alike_stays() -> None:
+    assert left(passage(TEN, "a"), passage(TEN.upper() + "  ", "b"), passage("Совсем другое.", "c")) == ["a", "c"]
+
+
+def test_alike_is_measured_on_words() -> None:
+    nearly = f"{TEN} одиннадцать"
+    assert left(passage(TEN, "a"), passage(nearly, "b"), threshold=0.9) == ["a"]
+    assert left(passage(TEN, "a"), passage(nearly, "b"), threshold=0.95) == ["a", "b"]
+
+
+def test_a_part_of_a_longer_text_is_not_alike() -> None:
+    assert left(passage(TEN, "a"), passage("один два", "b"), threshold=0.1) == ["a", "b"]
+
+
+def test_at_most_so_many_of_one_document() -> None:
+    many = [passage(f"Текст номер {number}", f"c{number}", doc_id="d") for number in range(5)]
+    other = passage("Другой документ", "x", doc_id="e")
+    assert left(*many, other) == ["c0", "c1", "c2", "x"]
+    assert left(*many, other, most=1) == ["c0", "x"]
+
+
+chunks = st.lists(
+    st.tuples(st.integers(0, 9), st.sampled_from("de"), st.sampled_from([TEN, "вода", "фильтр насоса", ""])),
+    unique_by=lambda chunk: chunk[0],
+    max_size=8,
+)
+
+
+@given(st.lists(chunks, min_size=1, max_size=4))
+def test_no_pass_takes_away_what_an_earlier_one_kept(passes: list[list[tuple[int, str, str]]]) -> None:
+    evidence = Evidence()
+    for found in passes:
+        before = {one.chunk_id for one in evidence.passages}
+        new = [passage(text, str(number), doc_id=document) for number, document, text in found]
+        unknown = tuple(one for one in new if one.chunk_id not in before)
+        # New finds rank above: the hardest case for what is known already.
+        turn = replace(searched("?"), evidence=replace(evidence, passages=unknown + evidence.passages, grew=True))
+        evidence = NearDuplicateFilter().run(turn)["turn"].evidence
+        after = {one.chunk_id for one in evidence.passages}
+        assert before <= after <= before | {one.chunk_id for one in unknown}
+        assert evidence.grew == (after > before)
+        assert evidence.settled == after
+
+
+def test_round_trip() -> None:
+    pipeline = Pipeline()
+    pipeline.add_component("dedupe", NearDuplicateFilter(0.8, 2))
+    again = Pipeline.loads(pipeline.dumps(), allowed_modules=["components"])
+    assert again.dumps() == pipeline.dumps()
+    assert again.to_dict()["components"]["dedupe"]["init_parameters"] == {"threshold": 0.8, "max_per_document": 2}

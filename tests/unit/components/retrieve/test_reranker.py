@@ -1,0 +1,77 @@
+"""Trust settles near ties and never drowns relevance."""
+
+from dataclasses import replace
+from typing import get_args
+
+import pytest
+from haystack import Pipeline
+from hypothesis import given
+from hypothesis import strategies as st
+
+from components.retrieve.reranker import FeatureReranker
+from components.turn import DocumentStatus, Passage, Trust
+from tests.turns import passage, searched
+
+
+def ranked(*passages: Passage, trust_weight: float = 1.0) -> tuple[Passage, ...]:
+    return FeatureReranker(trust_weight).run(searched("?", *passages))["turn"].evidence.passages
+
+
+def made(
+    chunk_id: str, score: float, trust: Trust = "auto", status: DocumentStatus = "active", priority: int = 0
+) -> Passage:
+    return replace(passage("Текст", chunk_id), score=score, trust=trust, status=status, priority=priority)
+
+
+@pytest.mark.parametrize(
+    ("status", "lost"), [("active", 0.0), ("superseded", 0.40), ("deprecated", 0.40), ("archived", 0.60)]
+)
+def test_old_documents_lose_what_the_specification_says(status: DocumentStatus, lost: float) -> None:
+    (one,) = ranked(made("a", 0.9, status=status))
+    assert one.score == pytest.approx(0.9 - lost)
+    assert one.scores["trust"] == pytest.approx(-lost)
+
+
+@pytest.mark.parametrize("priority", [0, 1, 50, 100])
+def test_each_point_of_priority_is_a_thousandth(priority: int) -> None:
+    (one,) = ranked(made("a", 0.5, priority=priority))
+    assert one.score == pytest.approx(0.5 + 0.001 * priority)
+
+
+def test_accepted_before_auto_before_raw() -> None:
+    order = ranked(made("raw", 0.5, "raw"), made("auto", 0.5, "auto"), made("accepted", 0.5, "accepted"))
+    assert [one.chunk_id for one in order] == ["accepted", "auto", "raw"]
+
+
+trusts = st.sampled_from(get_args(Trust))
+priorities = st.integers(0, 100)
+
+
+@given(st.floats(0, 0.8), trusts, priorities, trusts, priorities)
+def test_trust_never_drowns_a_clear_difference(
+    score: float, one: Trust, one_priority: int, two: Trust, two_priority: int
+) -> None:
+    better, worse = made("a", score + 0.2, one, priority=one_priority), made("b", score, two, priority=two_priority)
+    assert ranked(worse, better)[0].chunk_id == "a"
+
+
+@given(st.floats(0, 1), trusts, st.sampled_from(get_args(DocumentStatus)), priorities, st.floats(0, 1))
+def test_the_parts_add_up_and_a_second_ranking_changes_nothing(
+    score: float, trust: Trust, status: DocumentStatus, priority: int, weight: float
+) -> None:
+    once = ranked(made("a", score, trust, status, priority), trust_weight=weight)
+    assert once[0].score == pytest.approx(once[0].scores["search"] + once[0].scores["trust"])
+    assert once[0].scores["search"] == score
+    assert ranked(*once, trust_weight=weight) == once
+
+
+def test_without_weight_trust_is_ignored() -> None:
+    assert ranked(made("a", 0.5, status="archived"), trust_weight=0.0)[0].score == 0.5
+
+
+def test_round_trip() -> None:
+    pipeline = Pipeline()
+    pipeline.add_component("rerank", FeatureReranker(0.25))
+    again = Pipeline.loads(pipeline.dumps(), allowed_modules=["components"])
+    assert again.dumps() == pipeline.dumps()
+    assert again.to_dict()["components"]["rerank"]["init_parameters"] == {"trust_weight": 0.25}

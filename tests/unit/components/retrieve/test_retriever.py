@@ -1,0 +1,226 @@
+"""Searching: fusion that shows its parts, filters that never widen, evidence that only grows."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import pytest
+from haystack import Pipeline
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from components.language.encoder import VECTORS
+from components.retrieve import retriever
+from components.retrieve.retriever import TenantRetriever, grown, to_conditions
+from components.turn import Evidence, Filters, Passage, Query, Turn
+from tenants.index.protocol import Conditions, Hit, Weights
+from tests.turns import passage, turn
+
+
+def payload(chunk_id: str) -> dict[str, object]:
+    meta = {
+        "chunk_id": chunk_id,
+        "doc_id": "d",
+        "chunk_index": 0,
+        "title": "",
+        "heading": "",
+        "source": "",
+        "url": None,
+        "lang": "ru",
+        "updated_at": "",
+        "trust": "auto",
+        "status": "active",
+        "priority": 0,
+        "sentences": [[0, 5]],
+    }
+    return {"content": "Текст", "meta": meta}
+
+
+class Shelf:
+    """A collection whose hits are fixed by vector, and which remembers how it was asked."""
+
+    def __init__(self, hits: Mapping[str, Mapping[str, float]]) -> None:
+        self.hits = hits
+        self.asked: list[tuple[frozenset[str], int, Conditions | None]] = []
+
+    def search(
+        self,
+        queries: Mapping[str, Weights],
+        *,
+        limit: int,
+        conditions: Conditions | None = None,
+        payloads: bool = True,
+    ) -> dict[str, list[Hit]]:
+        self.asked.append((frozenset(queries), limit, conditions))
+        found = {name: sorted(self.hits.get(name, {}).items(), key=lambda hit: -hit[1])[:limit] for name in queries}
+        return {name: [self._hit(*hit, filled=payloads) for hit in hits] for name, hits in found.items()}
+
+    def fetch(self, ids: Sequence[str]) -> list[Hit]:
+        return [self._hit(one, 0.0, filled=True) for one in ids]
+
+    def _hit(self, point: str, score: float, *, filled: bool) -> Hit:
+        return Hit(point, score, payload(point) if filled else {})  # type: ignore[arg-type]
+
+
+@pytest.fixture
+def shelf(monkeypatch: pytest.MonkeyPatch) -> Shelf:
+    made = Shelf({"text-sparse": {"a": 8.0, "b": 4.0}, "grams": {"b": 6.0, "c": 3.0}, "headings": {"a": 2.0}})
+    monkeypatch.setattr(retriever, "open_collection", lambda: made)
+    return made
+
+
+EVEN = {"text-sparse": 0.5, "grams": 0.25, "headings": 0.25}
+
+
+def found(given_turn: Turn, **settings: int) -> dict[str, Passage]:
+    after = TenantRetriever(EVEN, **settings).run(given_turn)["turn"]
+    return {one.chunk_id: one for one in after.evidence.passages}
+
+
+def test_each_vectors_best_hit_counts_its_whole_share(shelf: Shelf) -> None:
+    scores = {chunk_id: one.score for chunk_id, one in found(turn("фильтр насоса")).items()}
+    assert scores == pytest.approx({"a": 0.5 + 0.25, "b": 0.25 + 0.25, "c": 0.125})
+    assert list(scores) == ["a", "b", "c"]
+
+
+def test_the_parts_of_a_score_are_visible_and_add_up(shelf: Shelf) -> None:
+    for one in found(turn("фильтр насоса")).values():
+        parts = {name: one.scores[name] for name in VECTORS if name in one.scores}
+        assert parts
+        assert one.score == pytest.approx(sum(EVEN[name] * part for name, part in parts.items()))
+
+
+def test_lexical_does_not_depend_on_the_other_hits(shelf: Shelf) -> None:
+    asked = turn("фильтр насоса")
+    both = found(asked)
+    assert 0 < both["b"].scores["lexical"] < both["a"].scores["lexical"] <= 1
+    shelf.hits = {"text-sparse": {"b": 4.0}}
+    alone = found(asked)
+    assert alone["b"].scores["lexical"] == both["b"].scores["lexical"]
+    assert alone["b"].scores["text-sparse"] > both["b"].scores["text-sparse"]
+
+
+def test_a_score_beyond_all_words_is_no_more_than_all(shelf: Shelf) -> None:
+    shelf.hits = {"text-sparse": {"a": 1e6}}
+    assert found(turn("фильтр"))["a"].scores["lexical"] == 1.0
+
+
+def test_without_words_there_is_nothing_lexical_and_no_crash(shelf: Shelf) -> None:
+    asked = turn("фильтр")
+    assert found(replace(asked, query=replace(asked.query, weights={})))["a"].scores["lexical"] == 0.0
+
+
+def test_an_empty_question_finds_nothing(shelf: Shelf) -> None:
+    assert found(turn("")) == {}
+    assert shelf.asked == []
+
+
+def test_a_reading_finds_less_than_the_question_itself(shelf: Shelf) -> None:
+    asked = turn("фильтр")
+    as_typed = replace(asked, query=Query("", variants=("фильтр",), weights=asked.query.weights))
+    assert found(as_typed)["a"].score < found(asked)["a"].score
+
+
+def test_first_the_question_and_its_readings_then_new_queries_only(shelf: Shelf) -> None:
+    asked = turn("фильтр")
+    asked = replace(asked, query=replace(asked.query, variants=("насос", "шланг")))
+    found(asked)
+    assert len(shelf.asked) == 3
+    found(replace(asked, passes=2))
+    assert len(shelf.asked) == 5
+
+
+def test_as_many_as_asked_for(shelf: Shelf) -> None:
+    assert list(found(turn("фильтр"), top_k=1)) == ["a"]
+    found(turn("фильтр"), candidates=7)
+    assert {limit for _, limit, _ in shelf.asked} == {60, 7}
+
+
+def test_only_weighted_vectors_are_searched(shelf: Shelf) -> None:
+    TenantRetriever({"grams": 1.0}).run(turn("фильтр"))
+    assert shelf.asked[0][0] == {"grams"}
+
+
+def test_an_unknown_vector_is_refused() -> None:
+    with pytest.raises(ValueError, match="no such vectors"):
+        TenantRetriever({"dense": 1.0})
+
+
+# Filters.
+
+
+def test_no_filter_is_no_condition(shelf: Shelf) -> None:
+    assert to_conditions(Filters()) is None
+    found(turn("фильтр"))
+    assert shelf.asked[0][2] is None
+
+
+@pytest.mark.parametrize(
+    ("field", "path"),
+    [
+        ("project_keys", "meta.project_key"),
+        ("tags", "meta.tags"),
+        ("source_types", "meta.source_type"),
+        ("evidence_tiers", "meta.evidence_tier"),
+        ("doc_ids", "meta.doc_id"),
+    ],
+)
+@pytest.mark.parametrize("values", [(), ("x",), ("x", "y")])
+def test_a_filter_is_a_condition_and_an_empty_one_matches_nothing(
+    shelf: Shelf, field: str, path: str, values: tuple[str, ...]
+) -> None:
+    filters = replace(Filters(), **{field: values})  # type: ignore[arg-type]
+    assert to_conditions(filters) == Conditions({path: values})
+    found(replace(turn("фильтр"), filters=filters))
+    assert [conditions for _, _, conditions in shelf.asked] == [Conditions({path: values})]
+
+
+@pytest.mark.parametrize("ends", [("2026-01-01", None), (None, "2026-02-01"), ("2026-01-01", "2026-02-01")])
+def test_dates_are_a_range(ends: tuple[str | None, str | None]) -> None:
+    assert to_conditions(Filters(date_from=ends[0], date_to=ends[1])) == Conditions(between={"meta.updated_at": ends})
+
+
+def test_all_filters_hold_together() -> None:
+    made = to_conditions(Filters(tags=(), doc_ids=("d",), date_to="2026-02-01"))
+    assert made == Conditions({"meta.tags": (), "meta.doc_id": ("d",)}, {"meta.updated_at": (None, "2026-02-01")})
+
+
+# Growth.
+
+_found = st.dictionaries(st.sampled_from("abcdef"), st.floats(0, 1), max_size=6)
+
+
+@given(st.lists(_found, min_size=1, max_size=4))
+def test_evidence_grows_and_every_passage_keeps_its_best_score(passes: list[dict[str, float]]) -> None:
+    current = replace(turn("?"), evidence=Evidence())
+    best: dict[str, float] = {}
+    for one_pass in passes:
+        before = set(best)
+        for chunk_id, score in one_pass.items():
+            best[chunk_id] = max(score, best.get(chunk_id, 0.0))
+        new = [replace(passage("Текст", chunk_id), score=score) for chunk_id, score in one_pass.items()]
+        current = replace(current, evidence=grown(current, new))
+        assert {one.chunk_id: one.score for one in current.evidence.passages} == best
+        assert current.evidence.grew == (set(best) > before)
+        scores = [one.score for one in current.evidence.passages]
+        assert scores == sorted(scores, reverse=True)
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.dictionaries(st.sampled_from(VECTORS), st.dictionaries(st.sampled_from("abcdef"), st.floats(0.01, 50))))
+def test_scores_are_shares(shelf: Shelf, hits: dict[str, dict[str, float]]) -> None:
+    shelf.hits = hits
+    for one in found(turn("фильтр насоса")).values():
+        assert 0 <= one.score <= 1 + 1e-9
+        assert all(0 <= part <= 1 for part in one.scores.values())
+
+
+def test_round_trip() -> None:
+    pipeline = Pipeline()
+    pipeline.add_component("retrieve", TenantRetriever(EVEN, 30, 10))
+    again = Pipeline.loads(pipeline.dumps(), allowed_modules=["components"])
+    assert again.dumps() == pipeline.dumps()
+    assert again.to_dict()["components"]["retrieve"]["init_parameters"] == {
+        "weights": EVEN,
+        "candidates": 30,
+        "top_k": 10,
+    }
