@@ -40,6 +40,10 @@ ExceptionInfo: TypeAlias = tuple[type[BaseException], BaseException, TracebackTy
 GRACE_SECONDS = 20
 """How long requests in work may take to finish once the process is told to stop."""
 
+KEEP_ALIVE_SECONDS = 75
+"""How long an idle connection stays open: longer than clients and load balancers keep theirs, so that none of them
+sends a question into a connection that is just being closed."""
+
 
 @runtime_checkable
 class Resident(Protocol):
@@ -104,6 +108,7 @@ def serve(settings: Settings | None = None) -> None:
         log_config=None,
         server_header=False,
         ws="none",
+        timeout_keep_alive=KEEP_ALIVE_SECONDS,
         timeout_graceful_shutdown=GRACE_SECONDS,
     )
 
