@@ -1,0 +1,151 @@
+"""What is searched: the question as it was meant, then new queries and never an old one."""
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import replace
+from types import MappingProxyType
+
+import pytest
+from haystack import Pipeline
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from components.language.normalise import fold
+from components.language.words import stems, words
+from components.turn import Turn
+from components.understand.rewrite import QueryRewriter, rarity
+from tenants import lexicon
+from tenants.lexicon import Lexicon
+from tests.generated import texts
+
+_TEXTS = [
+    "Код E20 означает, что вода не сливается: очистите сливной фильтр стиральной машины.",
+    "Подключение стиральной машины к водопроводу. Подключайте машину к крану.",
+    "Гарантия на стиральные машины действует два года, возврат товара возможен.",
+    "Вернуть товар можно в магазине, доставка и оплата бесплатны.",
+]
+
+
+_EACH = 20
+"""Chunks that hold each text: a word seen once in four chunks would be too rare to correct anything to."""
+
+
+def _counted(terms: Iterable[str]) -> MappingProxyType[str, int]:
+    return MappingProxyType({term: times * _EACH for term, times in Counter(terms).items()})
+
+
+KNOWN = Lexicon(
+    len(_TEXTS) * _EACH,
+    _counted(stem for text in _TEXTS for stem in set(stems(text))),
+    _counted(word for text in _TEXTS for word in {fold(word.text) for word in words(text)}),
+    1,
+)
+
+
+@pytest.fixture(autouse=True)
+def known(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lexicon, "current", lambda: KNOWN)
+
+
+def rewritten(turn: Turn, rewriter: QueryRewriter | None = None) -> tuple[str, Turn]:
+    ((socket, after),) = (rewriter or QueryRewriter()).run(turn).items()
+    return socket, after
+
+
+def first(question: str, rewriter: QueryRewriter | None = None) -> Turn:
+    socket, after = rewritten(Turn("t", question), rewriter)
+    assert socket == "search"
+    assert after.passes == 1
+    return after
+
+
+def test_a_plain_question_is_searched_as_it_is() -> None:
+    query = first("  Гарантия на стиральные машины ").query
+    assert (query.search, query.variants, query.recovery) == ("Гарантия на стиральные машины", (), "none")
+    assert query.tried == (query.search,)
+    assert set(query.weights) == set(stems(query.search))
+    assert query.doubtful == frozenset()
+
+
+@pytest.mark.parametrize(
+    ("typed", "kind", "meant"),
+    [
+        ("ufhfynbz cnbhfkmyjq vfibys", "layout", "гарантия стиральной машины"),
+        ("garantiya stiralnoy mashiny", "transliteration", "гарантия стиральной машины"),
+        ("гарнтия стиральной машины", "typo", "гарантия стиральной машины"),
+    ],
+)
+def test_a_question_typed_wrong_is_searched_as_it_was_meant(typed: str, kind: str, meant: str) -> None:
+    query = first(typed).query
+    assert query.recovery == kind
+    assert stems(query.search) == stems(meant)
+    assert typed in query.variants
+    assert len(query.variants) <= 3
+
+
+def test_only_a_corrected_word_is_doubtful() -> None:
+    corrected = first("гарнтия стиральной машины").query
+    assert corrected.doubtful == frozenset(stems("гарантия"))
+    assert first("ufhfynbz cnbhfkmyjq vfibys").query.doubtful == frozenset()
+
+
+def test_recovery_can_be_off() -> None:
+    query = first("гарнтия стиральной машины", QueryRewriter(recovery=False)).query
+    assert (query.search, query.recovery) == ("гарнтия стиральной машины", "none")
+
+
+@pytest.mark.parametrize("typed", ["jib,rf t20", "Ошбика Е20", "oshibka E20", "ошибка e20"])
+def test_codes_are_kept_to_the_letter(typed: str) -> None:
+    assert first(typed).query.codes == ("E20",)
+
+
+def test_an_unknown_code_is_not_corrected_to_a_known_one() -> None:
+    assert first("ошибка E21, вода не сливается").query.codes == ("E21",)
+
+
+def test_rare_words_weigh_more() -> None:
+    assert rarity(KNOWN, "неизвестн") > rarity(KNOWN, stems("гарантия")[0]) > rarity(KNOWN, stems("машины")[0]) > 0
+    assert rarity(Lexicon(), "слово") > 0
+
+
+def test_a_second_pass_asks_for_what_is_open() -> None:
+    before = first("действует ли гарантия и возможен ли возврат машины")
+    before = replace(before, evidence=replace(before.evidence, uncovered=tuple(stems("возврат"))))
+    socket, after = rewritten(before)
+    assert (socket, after.passes) == ("search", 2)
+    assert (after.query.search, after.query.weights) == (before.query.search, before.query.weights)
+    assert after.query.variants
+    assert all("возврат" in variant for variant in after.query.variants)
+    assert after.query.tried == before.query.tried + after.query.variants
+
+
+def test_what_the_knowledge_base_lacks_is_not_searched_again() -> None:
+    before = first("посудомоечная машина")
+    before = replace(before, evidence=replace(before.evidence, uncovered=tuple(stems("посудомоечная"))))
+    assert rewritten(before)[0] == "exhausted"
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.one_of(texts, st.sampled_from(_TEXTS)), st.integers(1, 4), st.data())
+def test_no_query_twice_and_an_end_to_them(question: str, most: int, data: st.DataObject) -> None:
+    rewriter = QueryRewriter(max_queries=most)
+    turn = first(question, rewriter)
+    for _ in range(20):
+        uncovered = tuple(data.draw(st.lists(st.sampled_from(sorted(turn.query.weights) or ["e21"]), max_size=3)))
+        socket, after = rewritten(replace(turn, evidence=replace(turn.evidence, uncovered=uncovered)), rewriter)
+        assert len(set(after.query.tried)) == len(after.query.tried)
+        if socket == "exhausted":
+            assert (after.passes, after.query) == (turn.passes, turn.query)
+            assert after.verdict.route == "human"
+            assert "no_new_query" in after.verdict.reasons
+            return
+        assert 0 < len(after.query.variants) <= most
+        turn = after
+
+
+def test_round_trip() -> None:
+    pipeline = Pipeline()
+    pipeline.add_component("rewrite", QueryRewriter(recovery=False, max_queries=2))
+    again = Pipeline.loads(pipeline.dumps(), allowed_modules=["components"])
+    assert again.dumps() == pipeline.dumps()
+    assert again.to_dict()["components"]["rewrite"]["init_parameters"] == {"recovery": False, "max_queries": 2}
