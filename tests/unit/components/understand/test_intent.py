@@ -1,0 +1,269 @@
+"""Intent: how-to questions are answerable, demands about one's own case go to a person, in doubt answerable."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Mapping
+from typing import get_args
+
+import numpy as np
+import pytest
+import yaml
+from haystack import Pipeline
+from hypothesis import given
+from hypothesis import strategies as st
+
+from components.language.normalise import fold
+from components.turn import Intent, Turn
+from components.understand.gibberish import is_gibberish
+from components.understand.intent import FIXED, MODEL, IntentClassifier, IntentModel, meant
+from components.understand.utterances import FOLDER, digest, expand, utterances
+from evaluation.datasets import DATA
+from settings import ROOT
+
+STORED = yaml.safe_load((ROOT / "pipelines" / "ask" / "ask.yaml").read_text(encoding="utf-8"))
+PARAMETERS: Mapping[str, object] = STORED["components"]["intent"]["init_parameters"]
+
+# What the product promises to understand, learnt or not.
+PROMISED: dict[str, list[str]] = {
+    "answerable": [
+        "E20",
+        "гарантия",
+        "Как вернуть товар?",
+        "Как отменить заказ?",
+        "Как восстановить пароль?",
+        "Сколько идёт возврат денег?",
+        "Как обратиться в поддержку?",
+    ],
+    "high_stakes": [
+        "Отмените мой заказ и верните деньги немедленно!",
+    ],
+    "chitchat": [
+        "привет!",
+        "спасибо большое",
+        "ghbdtn",
+        "thank you so much",
+    ],
+    "nonsense": [
+        "фывапролдж",
+        "asdfghjkl",
+        "ывапывап",
+        "qqqqqq",
+        "...",
+        "!!!",
+        "😀😀",
+        "аааааа",
+    ],
+}
+# Nothing like these to the letter is among the utterances that the model learnt from.
+HELD_OUT: dict[str, list[str]] = {
+    "answerable": [
+        "E45 горит",
+        "рассрочка на телефон",
+        "Как мне отменить доставку?",
+        "Как восстановить забытый пароль?",
+        "Сколько ждать возврата денег на карту?",
+        "Как обратиться в вашу поддержку?",
+        "Kubernetes ingress",
+        "MongoDB",
+        "сроки",
+        "Сколько стоит ремонт насоса?",
+        "Можно ли отказаться от страховки?",
+        "Где посмотреть мои обращения?",
+        "Кто может подать иск от имени компании?",
+        "При какой температуре плавится свинец?",
+        "What does the blinking red light mean?",
+        "Can I cancel the booking for free?",
+        "How long until my refund shows up?",
+        "Who was the king during the siege?",
+        "rfr cltkfnm djpdhfn",
+        "kak vernut tovar",
+        "Ошибка Е20 на дисплее, как исправить?",
+        "Деньги за заказ списались дважды, почему и что делать?",
+        "Как подать жалобу на курьера?",
+        "PostgreSQL",
+        "jib,rf t20",
+    ],
+    "high_stakes": [
+        "Немедленно верните мне деньги за билет",
+        "Отменяйте мою подписку и возвращайте деньги, я так больше не могу",
+        "Хочу пожаловаться на грубого мастера",
+        "Мой профиль взломали и сменили почту",
+        "Я буду подавать на вас в суд за обман",
+        "Сильно болит живот, какую таблетку мне принять?",
+        "Cancel my subscription now and refund everything",
+        "Your technician was awful and rude, I am furious",
+        "Somebody hacked my account and changed my email",
+        "My lawyer will be in touch, I am suing you",
+        "my chest hurts, which pill should I take?",
+        "jnvtybnt vjq pfrfp b dthybnt ltymub ytvtlktyyj",
+    ],
+    "wants_human": [
+        "соедините меня с вашим оператором",
+        "дайте мне поговорить с живым человеком",
+        "позовите кого-нибудь из сотрудников",
+        "please let me speak to a real human being",
+        "can you transfer me to one of your agents",
+    ],
+    "chitchat": [
+        "привет, бот!",
+        "спасибо вам большое за помощь",
+        "ты робот или человек?",
+        "thank you very much, bye",
+        "hello, how are you doing?",
+        "what is your name, bot?",
+    ],
+    "irrelevant": [
+        "расскажи мне смешной анекдот про кота",
+        "сочини стихи про зиму",
+        "какая завтра будет погода в Казани?",
+        "tell me another funny joke",
+        "write me a poem about the sea",
+        "what is the weather going to be tomorrow?",
+    ],
+    "out_of_scope": [
+        "закажи мне такси до дома",
+        "поставь будильник на шесть утра",
+        "включи какую-нибудь музыку",
+        "set an alarm for six in the morning",
+        "play some jazz music please",
+        "call my mum for me",
+    ],
+}
+EXPECTED = [(intent, text) for told in (PROMISED, HELD_OUT) for intent, texts in told.items() for text in texts]
+
+
+def test_the_held_out_messages_were_not_learnt() -> None:
+    learnt = {fold(u.text).rstrip("!?.") for u in utterances()}
+    assert not {q for questions in HELD_OUT.values() for q in questions if fold(q).rstrip("!?.") in learnt - {""}}
+
+
+@pytest.fixture(scope="module")
+def classifier() -> IntentClassifier:
+    component = IntentClassifier(**PARAMETERS)  # type: ignore[arg-type]
+    component.warm_up()
+    return component
+
+
+def _turn(classifier: IntentClassifier, question: str) -> Turn:
+    (turn,) = classifier.run(Turn("t", question)).values()
+    return turn
+
+
+@pytest.mark.parametrize(("intent", "question"), EXPECTED)
+def test_what_is_wanted(classifier: IntentClassifier, intent: str, question: str) -> None:
+    assert _turn(classifier, question).intent == intent
+
+
+@pytest.mark.parametrize(
+    ("question", "risk"),
+    [
+        ("Отмените мой заказ и верните деньги немедленно!", "cancellation"),
+        ("С меня списали деньги без разрешения, верните немедленно", "billing_dispute"),
+        ("Ваш мастер нахамил мне, хочу пожаловаться", "complaint"),
+        ("Мой аккаунт взломали", "lost_access"),
+        ("У меня болит грудь, что принять?", "medical"),
+        ("Я подам на вас в суд", "legal"),
+        ("Your courier was rude to me, I want to complain", "complaint"),
+    ],
+)
+def test_the_risk_class(classifier: IntentClassifier, question: str, risk: str) -> None:
+    turn = _turn(classifier, question)
+    assert (turn.intent, turn.risk, turn.outcome, turn.reason) == ("high_stakes", risk, "high_stakes", "high_risk")
+
+
+def test_every_other_intent_has_its_outcome() -> None:
+    assert set(FIXED) == set(get_args(Intent)) - {"answerable"}
+
+
+@pytest.mark.parametrize(
+    "file",
+    [
+        "vkcloud/dev/faq_ru",
+        "xquad/dev/questions_ru",
+        "xquad/dev/questions_en",
+        "wixqa/dev/questions",
+        "techqa/dev/questions",
+    ],
+)
+def test_real_questions_are_answerable(classifier: IntentClassifier, file: str) -> None:
+    path = DATA / f"{file}.jsonl"
+    if not path.exists():
+        pytest.skip(f"the public set {file} is not on this machine")
+    questions = [json.loads(line)["question"] for line in path.read_text(encoding="utf-8").splitlines()]
+    stopped = [question for question in questions if _turn(classifier, question).intent != "answerable"]
+    assert len(stopped) <= 0.005 * len(questions), stopped
+
+
+@given(st.text(max_size=300))
+def test_any_text_has_one_intent_and_one_way(text: str) -> None:
+    (way,) = IntentClassifier().run(Turn("t", text))
+    turn = IntentClassifier().run(Turn("t", text))[way]
+    assert (way == "answerable") == (turn.intent == "answerable") == (turn.outcome is None)
+
+
+@given(st.text(max_size=300))
+def test_probabilities_add_up(text: str) -> None:
+    found = IntentModel().probabilities(text)
+    assert sum(found.values()) == pytest.approx(1.0)
+
+
+def test_a_threshold_above_one_switches_an_intent_off() -> None:
+    assert _turn(IntentClassifier(threshold=1.1), "расскажи анекдот").intent == "answerable"
+    assert _turn(IntentClassifier(thresholds={"nonsense": 1.1}), "фывапролдж").intent == "answerable"
+    with pytest.raises(ValueError, match="no such intents"):
+        IntentClassifier(thresholds={"chit-chat": 0.5})
+
+
+def test_a_message_is_read_as_it_was_meant() -> None:
+    assert meant("jnvtybnt pfrfp") == "отмените заказ"
+    assert meant("How do I cancel an order?") == "How do I cancel an order?"
+
+
+@pytest.mark.parametrize("text", ["СНИЛС", "kWh", "API", "куплю гараж", "pgaudit", "12", "ghbdtn", "spasibo"])
+def test_a_word_is_not_gibberish(text: str) -> None:
+    assert not is_gibberish(text)
+
+
+def test_the_stored_model_is_the_one_these_utterances_make() -> None:
+    assert IntentModel().digest == digest(), "run python -m components.understand.train_intent"
+
+
+def test_training_again_gives_the_same_answers() -> None:
+    from components.understand.train_intent import train
+
+    few = [u for u in utterances() if u.label in ("answerable", "wants_human")][::40]
+    first, second = train(few), train(few)
+    assert all(np.array_equal(first[name], second[name]) for name in first)
+    assert set(first["labels"].tolist()) == {"answerable", "wants_human"}
+
+
+def test_the_model_is_small_and_needs_no_scikit_learn() -> None:
+    assert MODEL.stat().st_size < 500_000
+    program = "import sys, components.understand.intent as i; i.IntentModel(); sys.exit('sklearn' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", program], cwd=ROOT, check=False).returncode == 0
+
+
+def test_templates_expand_to_distinct_sentences_with_every_choice() -> None:
+    assert expand("a {b|c} {d|e}") == ["a b d", "a b e", "a c d", "a c e"]
+    many = expand("{1|2|3|4|5} {a|b|c|d|e} {x|y}")
+    assert len(many) == len(set(many)) == 16
+    assert {text[0] for text in many} == set("12345")
+    assert {text[2] for text in many} == set("abcde")
+    assert {text[4] for text in many} == set("xy")
+
+
+@pytest.mark.parametrize("language", ["ru", "en"])
+def test_every_label_has_enough_to_learn_from(language: str) -> None:
+    stored = yaml.safe_load((FOLDER / f"{language}.yaml").read_text(encoding="utf-8"))
+    assert set(stored) == set(IntentModel().labels)
+    few = {label: n for label, texts in stored.items() if (n := sum(len(expand(text)) for text in texts)) < 60}
+    assert not few
+
+
+def test_it_survives_a_round_trip_through_yaml() -> None:
+    pipeline = Pipeline()
+    pipeline.add_component("intent", IntentClassifier(0.7, {"chitchat": 0.9}))
+    again = Pipeline.loads(pipeline.dumps(), allowed_modules=["components"]).get_component("intent")
+    assert isinstance(again, IntentClassifier)
+    assert (again.threshold, again.thresholds) == (0.7, {"chitchat": 0.9})
