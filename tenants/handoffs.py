@@ -2,12 +2,15 @@
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from uuid import uuid4
+from secrets import choice
 
 from sqlalchemy import select
 
 from tenants import context, database, policy
 from tenants.models import TicketRow
+
+_LETTERS = "23456789ABCDEFGHJKMNPQRSTUVWXYZ"
+"""Letters and digits that nobody mistakes for one another, read out over the telephone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +35,7 @@ def open_ticket(turn_id: str, reason: str, question: str, *, draft: str = "") ->
     caller = context.current()
     row = TicketRow(
         tenant_id=caller.tenant_id,
-        ticket_id=uuid4().hex,
+        ticket_id=_number(),
         turn_id=turn_id,
         subject=caller.subject,
         channel=policy.current().handoff_channel,
@@ -71,3 +74,9 @@ def _ticket(row: TicketRow) -> Ticket:
         draft=row.draft,
         created_at=row.created_at,
     )
+
+
+def _number() -> str:
+    """A number to write down, such as `7KQ4M-X2RPA`: 31^10 of them, and one tenant's never meets another's."""
+    drawn = "".join(choice(_LETTERS) for _ in range(10))
+    return f"{drawn[:5]}-{drawn[5:]}"
