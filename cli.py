@@ -281,8 +281,9 @@ def evaluate(
             raise Invalid("dataset_unknown", name=name, names=", ".join(DATA_SETS))
     from evaluation import report as reports
     from evaluation import workspace
+    from settings import get_settings
 
-    workspace.enter()
+    workspace.enter(get_settings().data_dir / "evaluation")
     from evaluation.run import measure
 
     measured: list[reports.SetReport] = []

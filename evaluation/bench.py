@@ -9,7 +9,7 @@ import random
 import sys
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -47,13 +47,11 @@ _TOKEN_SECONDS = 3_600
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """What a measured service serves: tokens of the real tenant and of the synthetic ones by size, and questions."""
+    """A data folder to serve, a token for each of its tenants by the number of its chunks, and what to ask."""
 
     folder: Path
-    token: str
-    synthetic: Mapping[int, str]
+    tokens: Mapping[int, str]
     questions: tuple[str, ...]
-    chunks: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,12 +70,14 @@ def main() -> int:
     locale = terminal_locale()
     try:
         with Progress(console=console, transient=True, disable=not console.is_terminal) as progress:
-            prepared = prepare(progress, text("cli.bench.preparing", locale))
+            real, synthetic = prepare(progress, text("cli.bench.preparing", locale))
     except Absent as absent:
         console.print(text("cli.evaluate.skipped", locale, name="bench", path=str(absent.path)))
         return 1
-    with serving(prepared.folder) as served:
-        measured = measure(served, prepared)
+    with serving(real.folder) as served:
+        measured = measure(served, real)
+    with serving(synthetic.folder) as served:
+        measured = replace(measured, figures={**measured.figures, **measure_growth(served, synthetic)})
     judged = judge_bench(measured.figures)
     _print(console, measured, locale)
     print_targets(console, judged, locale)
@@ -93,34 +93,46 @@ def main() -> int:
     return 0
 
 
-def prepare(progress: Progress, label: str) -> Prepared:
-    """Index what is served, in this process, and let go of it. Raises `Absent`."""
+def prepare(progress: Progress, label: str) -> tuple[Prepared, Prepared]:
+    """Index the real and the synthetic folder in this process, and let go of both. Raises `Absent`.
+
+    Two folders, because a service holds all its tenants in memory, and the real one's memory is what is measured.
+    """
     chosen = vkcloud(DATA, "ru")[0]
-    folder = workspace.enter()
+    shelf = get_settings().data_dir.resolve()
     task = progress.add_task(label, total=None)
 
     def show(done: int, total: int) -> None:
         progress.update(task, completed=done, total=total or None)
 
+    asked = tuple(case.question for case in chosen.cases)
+    folder = workspace.enter(shelf / "bench")
     tenant = workspace.tenant_for(chosen.corpus, show)
     with acting_as(tenant):
         chunks = workspace.reference().chunks
+    real = Prepared(folder, {len(chunks): _token(tenant)}, asked)
+    _let_go()
     sentences = [chunk.text[start:end] for chunk in chunks for start, end in chunk.sentences if end - start > 20]
     random.Random(0).shuffle(sentences)  # noqa: S311 - reproducible, not a secret
-    synthetic = {}
+    folder = workspace.enter(shelf / "bench-synthetic")
+    tokens = {}
     for size in SIZES:
         other = Tenant(f"synthetic-{size}", subject="bench", scopes=SCOPES)
         fill(other, size, sentences[:SENTENCES], show)
-        synthetic[size] = _token(other)
+        tokens[size] = _token(other)
+    _let_go()
+    return real, Prepared(folder, tokens, asked)
+
+
+def _let_go() -> None:
     index.close_all()
     database.close_all()
-    asked = tuple(case.question for case in chosen.cases)
-    return Prepared(folder, _token(tenant), synthetic, asked, len(chunks))
 
 
 def measure(served: Served, prepared: Prepared) -> Measured:
-    """Ask the running service. Memory is read before the synthetic tenants are touched."""
-    port, token, asked = served.port, prepared.token, prepared.questions
+    """Speed and memory over the real knowledge base."""
+    port, asked = served.port, prepared.questions
+    ((chunks, token),) = prepared.tokens.items()
     alone(port, token, asked[:WARM_UP])
     before = served.cpu_seconds()
     single = alone(port, token, asked * ROUNDS)
@@ -128,9 +140,6 @@ def measure(served: Served, prepared: Prepared) -> Measured:
     crowd, seconds = together(port, token, asked, clients=CLIENTS, total=TOGETHER)
     fixed = alone(port, token, questions().fixed * SHORT_ROUNDS)
     refused = alone(port, token, questions().refused * SHORT_ROUNDS)
-    resident, highest = served.memory_mb("VmRSS"), served.memory_mb("VmHWM")
-    by_size = {size: _percentile(_warm(port, other, asked), 50) for size, other in prepared.synthetic.items()}
-    small, large = SIZES
     figures = {
         "alone_ms_p50": _percentile(single, 50),
         "alone_ms_p99": _percentile(single, 99),
@@ -141,14 +150,17 @@ def measure(served: Served, prepared: Prepared) -> Measured:
         "errors": float(sum(reply.failed for reply in (*single, *crowd, *fixed, *refused))),
         "fixed_reply_ms_p50": _percentile(_with(fixed, _FIXED), 50),
         "refusal_ms_p50": _percentile(_with(refused, _REFUSED), 50),
-        "resident_mb": resident,
-        "resident_highest_mb": highest,
-        "ms_p50_at_10k": by_size[small],
-        "ms_p50_at_100k": by_size[large],
-        "slowdown_100k": by_size[large] / by_size[small],
+        "resident_mb": served.memory_mb("VmRSS"),
+        "resident_highest_mb": served.memory_mb("VmHWM"),
     }
     outcomes = Counter(reply.outcome for reply in single)
-    return Measured(figures, _mean_steps(single), dict(outcomes.most_common()), prepared.chunks)
+    return Measured(figures, _mean_steps(single), dict(outcomes.most_common()), chunks)
+
+
+def measure_growth(served: Served, prepared: Prepared) -> dict[str, float]:
+    """How the time of a question grows from 10,000 to 100,000 chunks."""
+    small, large = (_percentile(_warm(served.port, prepared.tokens[size], prepared.questions), 50) for size in SIZES)
+    return {"ms_p50_at_10k": small, "ms_p50_at_100k": large, "slowdown_100k": large / small}
 
 
 def _warm(port: int, token: str, asked: Sequence[str]) -> list[Reply]:

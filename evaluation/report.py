@@ -144,7 +144,8 @@ def print_targets(console: Console, judged: Sequence[Judged], locale: str) -> No
     if not judged:
         return
     table = Table(title=text("cli.evaluate.targets", locale), title_justify="left")
-    for column in ("set", "figure", "demand", "value", "met"):
+    named = any(one.target.set for one in judged)
+    for column in (*(["set"] if named else []), "figure", "demand", "value", "met"):
         table.add_column(text(f"cli.evaluate.{column}", locale), no_wrap=True)
     for one in judged:
         met = text(f"cli.evaluate.{'yes' if one.met else 'no'}", locale)
@@ -152,7 +153,7 @@ def print_targets(console: Console, judged: Sequence[Judged], locale: str) -> No
         if one.target.over_reference is not None and one.reference is not None:
             demand = f"{demand} = {one.reference + one.target.over_reference:.3f}"
         table.add_row(
-            one.target.set,
+            *([one.target.set] if named else []),
             one.target.figure,
             demand,
             f"{one.value:.3f}",

@@ -30,17 +30,16 @@ _MAKES_CHUNKS = (
 _KEPT_SECONDS = 86_400
 
 
-def enter() -> Path:
-    """Point this process at evaluation's data folder, embedded engines included, and switch the question limits off.
+def enter(shelf: Path) -> Path:
+    """Point this process at a data folder on `shelf`, embedded engines included, and switch the question limits off.
 
     The folder's name is a digest of the code that makes chunks, so a change there starts afresh; folders that nobody
-    used for a day are removed. Call before anything of this process opens the records or the index.
+    used for a day are removed. Call while nothing of this process has the records or the index open.
     """
-    shelf = get_settings().data_dir.resolve() / "evaluation"
-    folder = shelf / _code_digest()
+    folder = shelf.resolve() / _code_digest()
     folder.mkdir(parents=True, exist_ok=True)
     os.utime(folder)
-    for other in shelf.iterdir():
+    for other in folder.parent.iterdir():
         if other != folder and other.stat().st_mtime < time.time() - _KEPT_SECONDS:
             shutil.rmtree(other, ignore_errors=True)
     os.environ |= {

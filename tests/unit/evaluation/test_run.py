@@ -29,7 +29,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
         monkeypatch.setenv(f"OPORA_{name}", "1")  # remembered, so that what `enter` sets is undone
     monkeypatch.setenv("OPORA_DATA_DIR", str(tmp_path))
     get_settings.cache_clear()
-    yield workspace.enter()
+    yield workspace.enter(tmp_path)
     index.close_all()
     database.close_all()
     get_settings.cache_clear()
