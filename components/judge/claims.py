@@ -15,6 +15,8 @@ _PARTIAL = 0.5
 _DERIVED_CREDIT = 0.7
 _WINDOW = 3
 NEGATIONS = frozenset("не нет ни без нельзя невозможно никогда никто ничего not no never none without cannot".split())
+_CUT_BEFORE = re.compile(r"(?:\w|\d[.,: ])\Z")
+_CUT_AFTER = re.compile(r"\w|[.,: ]\d")
 _SPOKEN = re.compile(r"[\w']+")
 
 
@@ -37,12 +39,24 @@ def check(claim: str, passage: Passage) -> ClaimVerdict:
 
 def _quoted(claim: str, passage: Passage) -> bool:
     """Whether one sentence holds the claim's very words: "E2" is no quotation from "E20", nor 1 from 1,5 or 1 200."""
-    said = re.escape(_flat(claim))
+    said = _flat(claim)
     if not said:
         return False
-    whole = re.compile(rf"(?<!\w)(?<!\d[.,: ]){said}(?!\w|[.,: ]\d)")
-    sentences = (passage.text[sentence.start : sentence.end] for sentence in analyse(passage).sentences)
-    return any(whole.search(_flat(text)) and _negated(text) == _negated(claim) for text in sentences)
+    for sentence in analyse(passage).sentences:
+        text = passage.text[sentence.start : sentence.end]
+        if len(text) >= len(said) and _holds_whole(_flat(text), said) and _negated(text) == _negated(claim):
+            return True
+    return False
+
+
+def _holds_whole(text: str, said: str) -> bool:
+    """Whether `said` stands in `text` without cutting a word or a number."""
+    at = text.find(said)
+    while at >= 0:
+        if not (_CUT_BEFORE.search(text[:at]) or _CUT_AFTER.match(text, at + len(said))):
+            return True
+        at = text.find(said, at + 1)
+    return False
 
 
 def _status(score: float) -> ClaimStatus:
