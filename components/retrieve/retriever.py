@@ -99,7 +99,7 @@ def grown(turn: Turn, found: list[Passage]) -> Evidence:
         if passage.chunk_id in known and passage.score > _search_score(known[passage.chunk_id])
     }
     passages = [better.get(chunk_id, passage) for chunk_id, passage in known.items()] + new
-    passages.sort(key=lambda passage: -passage.score)
+    passages.sort(key=lambda passage: -_search_score(passage))
     return replace(turn.evidence, passages=tuple(passages), grew=bool(new))
 
 

@@ -205,6 +205,13 @@ def test_evidence_grows_and_every_passage_keeps_its_best_score(passes: list[dict
         assert scores == sorted(scores, reverse=True)
 
 
+def test_trust_given_in_an_earlier_pass_does_not_weigh_against_a_new_find() -> None:
+    archived = replace(passage("Текст", "a"), score=0.6, scores={"search": 0.9, "trust": -0.3})
+    current = replace(turn("?"), evidence=Evidence((archived,)))
+    new = replace(passage("Текст", "b"), score=0.7)
+    assert [one.chunk_id for one in grown(current, [new]).passages] == ["a", "b"]
+
+
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.dictionaries(st.sampled_from(VECTORS), st.dictionaries(st.sampled_from("abcdef"), st.floats(0.01, 50))))
 def test_scores_are_shares(shelf: Shelf, hits: dict[str, dict[str, float]]) -> None:
