@@ -5,8 +5,11 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
 from time import perf_counter
+from typing import Any
 
 from haystack import Pipeline
+from haystack.core.pipeline.base import ComponentPriority
+from haystack.core.pipeline.utils import FIFOPriorityQueue
 from haystack.tracing.tracer import NullSpan, Span, Tracer, enable_tracing
 
 from components.turn import Turn
@@ -25,7 +28,7 @@ class AskEngine:
     """
 
     def __init__(self, yaml: Path = YAML) -> None:
-        self.pipeline = Pipeline.loads(yaml.read_text(encoding="utf-8"), allowed_modules=["components", "haystack"])
+        self.pipeline = TurnPipeline.loads(yaml.read_text(encoding="utf-8"), allowed_modules=["components", "haystack"])
         enable_tracing(StepTimer())
 
     def warm_up(self) -> None:
@@ -45,6 +48,26 @@ class AskEngine:
 
     def close(self) -> None:
         """Nothing is held that outlives the process."""
+
+
+class TurnPipeline(Pipeline):
+    """Haystack's pipeline, spared from asking components whether they can run when nothing was sent to them.
+
+    Every step has one mandatory socket, so one without inputs is blocked. Haystack 3.4 finds that out by checking all
+    of a component's sockets, for all components, before each step: 2 of the 10 ms CPU of a turn.
+    """
+
+    def _fill_queue(
+        self, component_names: list[str], inputs: dict[str, dict[str, list[Any]]], component_visits: dict[str, int]
+    ) -> FIFOPriorityQueue:
+        queue = FIFOPriorityQueue()
+        for name in component_names:
+            priority = ComponentPriority.BLOCKED
+            if pending := inputs.get(name):
+                component = self._get_component_with_graph_metadata_and_visits(name, component_visits[name])
+                priority = self._calculate_priority(component, pending)
+            queue.push(name, priority)
+        return queue
 
 
 class StepTimer(Tracer):

@@ -6,15 +6,18 @@ from haystack import Pipeline
 from hypothesis import given
 from hypothesis import strategies as st
 
-from components.retrieve.dedupe import NearDuplicateFilter
+from components.retrieve.dedupe import NearDuplicateFilter, fingerprint
 from components.turn import Evidence, Passage
 from tests.turns import passage, searched
 
 TEN = "один два три четыре пять шесть семь восемь девять десять"
 
 
-def left(*passages: Passage, threshold: float = 0.9, most: int = 3) -> list[str]:
-    after = NearDuplicateFilter(threshold, most).run(searched("?", *passages))["turn"]
+LONG = " ".join(f"слово{number}" for number in range(60))
+
+
+def left(*passages: Passage, distance: int = 4, most: int = 3) -> list[str]:
+    after = NearDuplicateFilter(distance, most).run(searched("?", *passages))["turn"]
     return [one.chunk_id for one in after.evidence.passages]
 
 
@@ -23,13 +26,20 @@ def test_the_better_of_two_alike_stays() -> None:
 
 
 def test_alike_is_measured_on_words() -> None:
-    nearly = f"{TEN} одиннадцать"
-    assert left(passage(TEN, "a"), passage(nearly, "b"), threshold=0.9) == ["a"]
-    assert left(passage(TEN, "a"), passage(nearly, "b"), threshold=0.95) == ["a", "b"]
+    nearly = f"{LONG} ещё"
+    apart = (fingerprint(LONG) ^ fingerprint(nearly)).bit_count()
+    assert 0 < apart <= 4
+    assert left(passage(LONG, "a"), passage(nearly, "b"), distance=apart) == ["a"]
+    assert left(passage(LONG, "a"), passage(nearly, "b"), distance=apart - 1) == ["a", "b"]
 
 
 def test_a_part_of_a_longer_text_is_not_alike() -> None:
-    assert left(passage(TEN, "a"), passage("один два", "b"), threshold=0.1) == ["a", "b"]
+    assert left(passage(TEN, "a"), passage("один два", "b")) == ["a", "b"]
+
+
+@given(st.permutations(TEN.split()))
+def test_the_order_of_words_does_not_matter(words: list[str]) -> None:
+    assert fingerprint(" ".join(words)) == fingerprint(TEN)
 
 
 def test_at_most_so_many_of_one_document() -> None:
@@ -64,7 +74,7 @@ def test_no_pass_takes_away_what_an_earlier_one_kept(passes: list[list[tuple[int
 
 def test_round_trip() -> None:
     pipeline = Pipeline()
-    pipeline.add_component("dedupe", NearDuplicateFilter(0.8, 2))
+    pipeline.add_component("dedupe", NearDuplicateFilter(8, 2))
     again = Pipeline.loads(pipeline.dumps(), allowed_modules=["components"])
     assert again.dumps() == pipeline.dumps()
-    assert again.to_dict()["components"]["dedupe"]["init_parameters"] == {"threshold": 0.8, "max_per_document": 2}
+    assert again.to_dict()["components"]["dedupe"]["init_parameters"] == {"distance": 8, "max_per_document": 2}
