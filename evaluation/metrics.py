@@ -95,7 +95,7 @@ def entails(quotes: Sequence[Quote], sentence: str) -> bool:
     quoted = "\n".join(quote.excerpt for quote in quotes)
     if normalised(sentence) in normalised(quoted):
         return True
-    if not set(numbers(sentence)) <= set(numbers(quoted)) or not set(codes(sentence)) <= set(codes(quoted)):
+    if not set(numbers(sentence, quoted)) <= set(numbers(quoted)) or not set(codes(sentence)) <= set(codes(quoted)):
         return False
     said, held = set(stems(sentence)), set(stems(quoted))
     if said & _NEGATIONS != held & _NEGATIONS:

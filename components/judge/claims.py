@@ -84,7 +84,7 @@ def _best_window(content: set[str], passage: Passage) -> tuple[float, str]:
 def _facts_agree(claim: str, found: list[Word], passage: Passage) -> bool:
     head = f"{passage.title}\n{passage.heading}\n"
     whole = head + passage.text
-    if not set(codes(claim)) <= analyse(passage).codes or not set(numbers(claim)) <= _numbers(whole):
+    if not set(codes(claim)) <= analyse(passage).codes or not set(numbers(claim, whole)) <= _numbers(whole):
         return False
     known = analyse(passage).stems
     names = {word.stem for word in found if word.start > 0 and word.text[0].isupper() and not word.stop}

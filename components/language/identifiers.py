@@ -5,8 +5,10 @@ import re
 from components.language.normalise import CYRILLIC_LOOKALIKES
 
 _LETTERS = "A-ZА-ЯЁ"
+# Behind a word and a hyphen a code is written in one piece: `SM-G990` holds one, "3rd-and-9" none.
 _CODE = re.compile(
-    rf"(?<![{_LETTERS}\d_])([{_LETTERS}]{{1,8}})(-?)(\d[\d]*(?:[-.]\d+)*)([A-Z]{{0,2}})(?![{_LETTERS}\d_])",
+    rf"(?<![{_LETTERS}\d_])(?:(?<![{_LETTERS}\d_]-)|(?![{_LETTERS}]+-))"
+    rf"([{_LETTERS}]{{1,8}})(-?)(\d[\d]*(?:[-.]\d+)*)([A-Z]{{0,2}})(?![{_LETTERS}\d_])",
     re.IGNORECASE,
 )
 # "Ошибка Е 20" and "error 404": after one of these words a bare number, or a letter apart from its number, is a code.
@@ -17,6 +19,10 @@ _ANNOUNCED = re.compile(
 )
 _LOOKALIKE_ONLY = re.compile(r"[A-Za-zАВЕКМНОРСТУХаеорсухк]+\Z")
 _NUMBER = re.compile(r"(?<![\w.,])\d{1,3}(?:[   ]\d{3})+(?:[.,]\d+)?(?![\d])|\d+(?:[.,:]\d+)*")
+# "2,900": thousands in English, a decimal fraction in Russian.
+_COMMA_THOUSANDS = re.compile(r"[1-9]\d{0,2}(?:,\d{3})+(?:\.\d+)?\Z")
+_LATIN = re.compile(r"[A-Za-z]")
+_CYRILLIC = re.compile(r"[А-Яа-яЁё]")
 
 
 def codes(text: str) -> tuple[str, ...]:
@@ -42,11 +48,24 @@ def codes(text: str) -> tuple[str, ...]:
     return tuple(found)
 
 
-def numbers(text: str) -> tuple[str, ...]:
-    """The numbers in `text` in order, canonical: no thousands separators, a decimal point, no leading zeros."""
-    return tuple(_canonical(match.group()) for match in _NUMBER.finditer(text))
+def numbers(text: str, within: str = "") -> tuple[str, ...]:
+    """The numbers in `text` in order, canonical: no thousands separators, a decimal point, no leading zeros.
+
+    :param text: what to read.
+    :param within: what `text` was taken from or is compared with. Its letters, or else those of `text`, say whether
+        "2,900" is 2900, as in English, or 2.900.
+    """
+    found = [match.group() for match in _NUMBER.finditer(text)]
+    comma_groups = any(map(_COMMA_THOUSANDS.match, found)) and _is_latin(within or text)
+    return tuple(_canonical(number, comma_groups=comma_groups) for number in found)
 
 
-def _canonical(number: str) -> str:
+def _is_latin(text: str) -> bool:
+    return len(_LATIN.findall(text)) > len(_CYRILLIC.findall(text))
+
+
+def _canonical(number: str, *, comma_groups: bool) -> str:
+    if comma_groups and _COMMA_THOUSANDS.match(number):
+        number = number.replace(",", "")
     number = re.sub(r"[   ]", "", number).replace(",", ".")
     return number.lstrip("0") or "0" if number.isdigit() else number

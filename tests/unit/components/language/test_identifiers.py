@@ -19,6 +19,9 @@ from tests.generated import texts
         ("E20, E25 и снова е20", ("E20", "E25")),
         ("CVE-2016-2961", ("CVE-2016-2961",)),
         ("модель WM1040", ("WM1040",)),
+        ("Samsung SM-G990", ("G990",)),
+        ("ошибка-E20", ("E20",)),
+        ("on 3rd-and-9 they punted", ()),
         ("в 2015 году стоило 20 рублей", ()),
         ("слив воды", ()),
     ],
@@ -51,10 +54,20 @@ def test_look_alike_letters_give_the_same_code(code: str) -> None:
         ("007", ("7",)),
         ("0", ("0",)),
         ("без чисел", ()),
+        ("It costs 2,900 roubles, not 1,234,567.50", ("2900", "1234567.50")),
+        ("Диаметр 2,900 мм или 5,3 см", ("2.900", "5.3")),
+        ("Диаметр трубы PVC — 2,900 мм", ("2.900",)),
+        ("weighs 5,3 kg, 0,500 of it and 2,9000 more", ("5.3", "0.500", "2.9000")),
+        ("2,900", ("2.900",)),
     ],
 )
 def test_numbers(text: str, found: tuple[str, ...]) -> None:
     assert numbers(text) == found
+
+
+def test_a_number_is_read_as_in_the_text_around_it() -> None:
+    assert numbers("| WM1040 | 2,900 |", "Диаметры труб, мм:\n| WM1040 | 2,900 |") == ("1040", "2.900")
+    assert numbers("2,900", "The fee is 2,900 roubles") == ("2900",)
 
 
 @given(texts)
