@@ -4,9 +4,10 @@ import re
 from collections.abc import Sequence
 
 from components.answer.units import Unit
+from components.language.marks import ITEM
 from components.turn import Citation, Claim, Draft
 
-_MARKER = re.compile(r"(?:[-*+•–—]|\d{1,3}[.)])\s+|\|\s*")
+_MARKER = re.compile(rf"{ITEM}\s+|\|\s*")
 
 
 def cite(chosen: Sequence[Unit]) -> Draft:

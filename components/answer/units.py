@@ -7,19 +7,20 @@ from typing import Literal
 
 from components.judge.analysis import Sentence, analyse
 from components.language.identifiers import codes
+from components.language.marks import FENCE, HEADING, ITEM, ORDINAL
 from components.turn import Passage
 
 UnitKind = Literal["sentence", "lead", "item", "row", "code", "heading"]
 
-_ITEM = re.compile(r"(?:[-*+•–—]|\d{1,3}[.)])\s+")
-_HEADING = re.compile(r"#{1,6}\s")
+_ITEM = re.compile(rf"{ITEM}\s+")
+_HEADING = re.compile(rf"{HEADING}\s")
 # A heading that lost its mark when its short section was merged: a few words on a line, no full stop, no figures.
 _CAPTION = re.compile(r"[^\d\n.!?…;:,]{2,80}\Z")
-_NUMBERED = re.compile(r"\d{1,3}[.)]\s")
-_FENCE = re.compile(r"(?:```|~~~)")
+_NUMBERED = re.compile(rf"{ORDINAL}\s")
+_FENCE = re.compile(FENCE)
 # What opens an entry about a code: "E20 — …", "Код E20 означает …", "| Е 20 | …".
 _ENTRY = re.compile(
-    r"(?:[|*+•–—-]|\d{1,3}[.)]|#{1,6})?\s*(?:(?:код|ошибк|неисправност|error|code|fault|alarm)\w*\s+){0,2}"
+    rf"(?:{ITEM}|\||{HEADING})?\s*(?:(?:код|ошибк|неисправност|error|code|fault|alarm)\w*\s+){{0,2}}"
     r"\W?\S+(?: \d+)?",
     re.IGNORECASE,
 )

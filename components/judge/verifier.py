@@ -7,9 +7,9 @@ from dataclasses import replace
 from haystack import component
 
 from components.judge.protocol import ClaimVerdict, Judge
+from components.language.marks import ITEM
 from components.turn import Citation, Claim, Draft, Turn
 
-_BULLET = r"(?:[-*+•–—]|\d{1,3}[.)])"
 _RANK = {"supported": 2, "partially_supported": 1, "unsupported": 0}
 
 
@@ -76,7 +76,7 @@ def without(dropped: Container[int], draft: Draft) -> str:
     text, kept, done = draft.text, "", 0
     for place, claim in enumerate(draft.claims):
         marked = rf"{re.escape(claim.text)}(?:\s?\[\d+\])*"
-        found = re.compile(rf"^(?:{_BULLET} )?{marked}[ \n]?|{marked} ?", re.MULTILINE).search(text, done)
+        found = re.compile(rf"^(?:{ITEM} )?{marked}[ \n]?|{marked} ?", re.MULTILINE).search(text, done)
         if found:
             kept += text[done : found.start() if place in dropped else found.end()]
             done = found.end()

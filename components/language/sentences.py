@@ -4,9 +4,11 @@ import re
 
 from razdel import sentenize
 
+from components.language.marks import FENCE, HEADING, ITEM
+
 # Lines that are units of their own: list items, headings, table rows, quotes.
-_OWN_LINE = re.compile(r"\s*(?:[-*+•–—]\s|\d{1,3}[.)]\s|#{1,6}\s|\||>)")
-_FENCE = re.compile(r"\s*(?:```|~~~)")
+_OWN_LINE = re.compile(rf"\s*(?:{ITEM}\s|{HEADING}\s|\||>)")
+_FENCE = re.compile(rf"\s*{FENCE}")
 
 
 def sentence_spans(text: str) -> tuple[tuple[int, int], ...]:
