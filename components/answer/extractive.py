@@ -55,7 +55,6 @@ class ExtractiveAnswerer:
     :param max_sentences: most sentences outside a list.
     :param max_steps: most items of one list, rows of one table.
     :param passages: graded passages looked at, best first.
-    :param search_share: share of the search score, beside the judge's, in a passage's place.
     :param margin: sentences scoring this much below the best are left out.
     """
 
@@ -63,14 +62,12 @@ class ExtractiveAnswerer:
         self,
         max_sentences: int = 3,
         max_steps: int = 12,
-        passages: int = 5,
-        search_share: float = 0.66,
-        margin: float = 0.9,
+        passages: int = 3,
+        margin: float = 1.2,
     ) -> None:
         self.max_sentences = max_sentences
         self.max_steps = max_steps
         self.passages = passages
-        self.search_share = search_share
         self.margin = margin
 
     @component.output_types(turn=Turn)
@@ -91,8 +88,7 @@ class ExtractiveAnswerer:
             if not among:
                 continue
             passage = among[0].passage
-            place = self.search_share * passage.score
-            place += (1 - self.search_share) * turn.evidence.judged.get(passage.chunk_id, 0.0)
+            place = turn.evidence.places[passage.chunk_id]
             analysis = analyse(passage)
             kin = {stem: relatives(stem, analysis.prefixes) for stem in question.weights}
             headed = sum(weight for stem, weight in question.weights.items() if stem in analysis.head)

@@ -26,7 +26,7 @@ class TenantRetriever:
     :param top_k: passages a pass adds at most.
     """
 
-    def __init__(self, weights: dict[str, float] | None = None, candidates: int = 60, top_k: int = 20) -> None:
+    def __init__(self, weights: dict[str, float] | None = None, candidates: int = 40, top_k: int = 20) -> None:
         self.weights = weights or {"text-sparse": 0.4, "grams": 0.2, "headings": 0.4}
         self.candidates = candidates
         self.top_k = top_k
