@@ -134,15 +134,17 @@ class Evidence(Frozen):
     """The passages found so far, best first. Grows over passes and never shrinks.
 
     `judged` maps chunk ids to the judge's probability that the passage answers the question; `relevance` is the best of
-    them. `kept` are the ids that the grader let through, best first. `adequacy` (0..1) says how well they answer
-    together, `uncovered` which stems of the question they leave open. `settled` are the ids that the last pass left
-    here, which no later pass takes away; `grew` says whether it brought any new one.
+    them. `kept` are the ids that the grader let through, best first by `places`, which weigh search score and judgement
+    together. `adequacy` (0..1) says how well they answer together, `uncovered` which stems of the question they leave
+    open. `settled` are the ids that the last pass left here, which no later pass takes away; `grew` says whether it
+    brought any new one.
     """
 
     passages: tuple[Passage, ...] = ()
     judged: Mapping[str, float] = field(default_factory=dict)
     relevance: float = 0.0
     kept: tuple[str, ...] = ()
+    places: Mapping[str, float] = field(default_factory=dict)
     adequacy: float = 0.0
     uncovered: tuple[str, ...] = ()
     settled: frozenset[str] = frozenset()

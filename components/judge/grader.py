@@ -1,5 +1,6 @@
 """Passage by passage: is this evidence for the question?"""
 
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from haystack import component
@@ -18,7 +19,7 @@ class DocGrader:
     :param judge: who grades.
     :param depth: passages graded, best first.
     :param threshold: least relevance for YES.
-    :param search_share: share of the search score, beside the judge's, in the order of the kept passages.
+    :param search_share: share of the search score, beside the judge's, in the places of the kept passages.
     """
 
     def __init__(self, judge: Judge, depth: int = 8, threshold: float = 0.2, search_share: float = 0.66) -> None:
@@ -35,15 +36,21 @@ class DocGrader:
         try:
             judged = {**evidence.judged, **self.judge.relevance(turn.query, new)}
         except Exception:
-            kept = tuple(passage.chunk_id for passage in evidence.passages[: self.depth])
-            return {"turn": replace(turn, evidence=replace(evidence, kept=kept)).degraded_at("grader")}
+            ungraded = evidence.passages[: self.depth]
+            kept, places = tuple(passage.chunk_id for passage in ungraded), self._places(ungraded, evidence.judged)
+            return {"turn": replace(turn, evidence=replace(evidence, kept=kept, places=places)).degraded_at("grader")}
         yes = [passage for passage in evidence.passages if judged.get(passage.chunk_id, 0.0) >= self.threshold]
         if yes and evidence.passages[0] not in yes:
             yes.append(evidence.passages[0])
-        yes.sort(key=lambda passage: -self._order(passage, judged.get(passage.chunk_id, 0.0)))
-        kept = tuple(passage.chunk_id for passage in yes)
+        places = self._places(yes, judged)
+        kept = tuple(sorted(places, key=lambda chunk_id: -places[chunk_id]))
         relevance = max((judged.get(chunk_id, 0.0) for chunk_id in kept), default=0.0)
-        return {"turn": replace(turn, evidence=replace(evidence, judged=judged, kept=kept, relevance=relevance))}
+        graded = replace(evidence, judged=judged, kept=kept, places=places, relevance=relevance)
+        return {"turn": replace(turn, evidence=graded)}
 
-    def _order(self, passage: Passage, relevance: float) -> float:
-        return self.search_share * passage.score + (1 - self.search_share) * relevance
+    def _places(self, passages: Iterable[Passage], judged: Mapping[str, float]) -> dict[str, float]:
+        share = self.search_share
+        return {
+            passage.chunk_id: share * passage.score + (1 - share) * judged.get(passage.chunk_id, 0.0)
+            for passage in passages
+        }

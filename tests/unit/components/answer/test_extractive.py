@@ -201,14 +201,13 @@ def _flat(text: str) -> str:
 
 def test_round_trip() -> None:
     pipeline = Pipeline()
-    pipeline.add_component("answer", ExtractiveAnswerer(2, 7, 4, 0.5, 1.5))
+    pipeline.add_component("answer", ExtractiveAnswerer(2, 7, 4, 1.5))
     again = Pipeline.loads(pipeline.dumps(), allowed_modules=["components"])
     assert again.dumps() == pipeline.dumps()
     assert again.to_dict()["components"]["answer"]["init_parameters"] == {
         "max_sentences": 2,
         "max_steps": 7,
         "passages": 4,
-        "search_share": 0.5,
         "margin": 1.5,
     }
 

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import pytest
 from haystack import Pipeline
 from hypothesis import given
 from hypothesis import strategies as st
@@ -48,7 +49,7 @@ def test_only_the_best_are_graded_and_nothing_twice() -> None:
 
 def test_a_failing_judge_keeps_passages_and_says_so() -> None:
     after = DocGrader(BrokenJudge("relevance"), depth=4).run(searched("?", *RANKED))["turn"]
-    assert after.evidence.kept == ("c0", "c1", "c2", "c3")
+    assert after.evidence.kept == tuple(after.evidence.places) == ("c0", "c1", "c2", "c3")
     assert after.degraded == ("grader",)
 
 
@@ -58,6 +59,14 @@ def test_a_judge_that_forgets_a_passage_says_no_to_it() -> None:
             return {"c1": 0.9}
 
     assert set(graded(Forgetful()).kept) == {"c0", "c1"}
+
+
+def test_a_place_weighs_the_search_and_the_judge() -> None:
+    grader = DocGrader(FixedJudge({"c0": 0.5, "c1": 1.0}), depth=2, search_share=0.75)
+    found = replace(passage("Один.", "c0"), score=0.8), replace(passage("Два.", "c1"), score=0.4)
+    evidence = grader.run(searched("?", *found))["turn"].evidence
+    assert evidence.places == pytest.approx({"c0": 0.725, "c1": 0.55})
+    assert evidence.kept == ("c0", "c1")
 
 
 @given(st.dictionaries(st.sampled_from([one.chunk_id for one in FOUND]), st.floats(0, 1)), st.floats(0.01, 1))
