@@ -9,7 +9,7 @@ from haystack import component
 from components.answer.citations import cite
 from components.answer.units import Unit, block, header, is_step, units
 from components.judge.analysis import analyse, relatives
-from components.judge.coverage import Question, prepare, sentence_coverage
+from components.judge.coverage import Question, prepare, sentence_coverage, word_order
 from components.language.normalise import fold
 from components.language.questions import OPEN, Asked, asked, holds
 from components.language.words import words
@@ -100,7 +100,7 @@ class ExtractiveAnswerer:
                 score = _PLACE * place + _COVERED * exact + _COVERED_ITSELF * itself + _DERIVED * derived
                 score += _EARLY * headed * exp(-unit.number / _EARLY_SENTENCES)
                 score += _HOLDS_KIND * (kind in OPEN or holds(kind, _news(unit, question)))
-                score += _ORDERED * _in_order(unit, question)
+                score += _ORDERED * word_order(question, unit.sentence)
                 score += _LENGTH * min(1.0, unit.sentence.length / _LONG)
                 wanted = kind == "steps" and is_step(unit, among)
                 found.append(_Scored(unit, score, score + _STEP * wanted, itself))
@@ -148,12 +148,6 @@ def _belongs(one: _Scored, best: _Scored, question: Question) -> bool:
 def _news(unit: Unit, question: Question) -> str:
     """What the sentence says beyond the words of the question."""
     return " ".join(word.text for word in words(unit.text) if word.stem not in question.weights)
-
-
-def _in_order(unit: Unit, question: Question) -> float:
-    places = unit.sentence.places
-    near = sum(one in places and two in places and abs(places[one] - places[two]) <= 4 for one, two in question.pairs)
-    return near / len(question.pairs) if question.pairs else 0.0
 
 
 def _other_code(unit: Unit, question: Question) -> bool:

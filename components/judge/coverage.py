@@ -84,7 +84,7 @@ def cover(question: Question, passage: Analysis) -> Coverage:
         covered, derived = sentence_coverage(question, passage, sentence, kin)
         best = max(best, covered)
         best_soft = max(best_soft, covered + _DERIVED_CREDIT * derived)
-        order = max(order, _order(question, sentence))
+        order = max(order, word_order(question, sentence))
     named = sum(question.names.values())
     absent = sum(weight for stem, weight in question.names.items() if stem in kin and not kin[stem])
     return Coverage(best, best_soft, soft, order, absent / named if named else 0.0)
@@ -103,7 +103,8 @@ def sentence_coverage(
     return exact, derived
 
 
-def _order(question: Question, sentence: Sentence) -> float:
+def word_order(question: Question, sentence: Sentence) -> float:
+    """The share of the question's neighbouring word pairs that stay near each other in the sentence, 0..1."""
     if not question.pairs:
         return 0.0
     near = 0
