@@ -14,7 +14,8 @@ class DocGrader:
     """Grades the best passages YES or NO in one call of the judge and orders the YES ones.
 
     All NO means no evidence. The best search hit is kept when others are, even if it was graded NO itself. When the
-    judge fails, every passage is kept and the turn is marked degraded: a broken grader must not hide a document.
+    judge fails, the turn is marked degraded and the best passages are all kept, but relevance stays what earlier passes
+    measured. A turn that is left without a draft then ends as `failed`: nobody may say that nothing is known.
 
     :param judge: who grades.
     :param depth: passages graded, best first.

@@ -210,6 +210,12 @@ def test_a_judge_that_fails_is_declared(methods: tuple[str, ...], quality: Quali
     assert "own words" not in final.reply.text
 
 
+def test_what_nobody_could_grade_is_no_refusal() -> None:
+    final, script = broken("relevance")
+    assert (final.outcome, final.reason, final.degraded) == ("failed", "pipeline_error", ("grader",))
+    assert not script.answers
+
+
 @pytest.mark.parametrize("methods", [("check",), ("evaluate",), ("check", "evaluate")], ids="+".join)
 def test_what_nobody_could_check_is_not_answered(methods: tuple[str, ...]) -> None:
     final, script = broken(*methods)
