@@ -8,11 +8,11 @@ import base64
 import json
 import os
 import secrets
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
-from time import time
+from time import monotonic, time
 from typing import Literal, TypeAlias
 from uuid import uuid4
 
@@ -25,6 +25,8 @@ from settings import Settings
 from tenants.errors import InternalFault
 
 Algorithm: TypeAlias = Literal["HS256", "RS256", "ES256"]
+LOOK_SECONDS = 1.0
+"""How long a changed key file may go unnoticed. Looking costs a system call, in which a busy process loses its turn."""
 _SECRET_BYTES = 32
 _LEAST_RSA_BITS = 2048
 
@@ -98,23 +100,37 @@ def rotate(settings: Settings, *, overlap_seconds: int) -> str:
 
 
 class KeyRing:
-    """Every key that a token may be checked with, by `kid`."""
+    """Every key that a token may be checked with, by `kid`.
 
-    def __init__(self, settings: Settings) -> None:
-        self._settings = settings
+    :param clock: seconds from any start, never going back.
+    """
+
+    def __init__(self, settings: Settings, clock: Callable[[], float] = monotonic) -> None:
+        self._files = own_keys_file(settings), settings.token_jwks_file
+        self._clock = clock
         self._lock = Lock()
+        self._looked = float("-inf")
         self._seen: tuple[tuple[int, int, int] | None, ...] = ()
         self._keys: Mapping[str, Key] = {}
 
+    def current(self) -> Mapping[str, Key]:
+        """The keys in force: the same object until a file changes. The files are looked at once a second at most."""
+        if self._clock() - self._looked >= LOOK_SECONDS:
+            self._look()
+        return self._keys
+
     def get(self, kid: str) -> Key | None:
         """The key of that name unless its overlap is over. Only ever looked up in memory: `kid` comes from outside."""
-        key = self._current().get(kid)
+        if kid not in self.current():
+            # A key that was made a moment ago must work at once.
+            self._look()
+        key = self._keys.get(kid)
         return None if key is None or (key.until is not None and key.until <= time()) else key
 
-    def _current(self) -> Mapping[str, Key]:
-        own, jwks = own_keys_file(self._settings), self._settings.token_jwks_file
-        seen = tuple(_version(path) for path in (own, jwks) if path is not None)
+    def _look(self) -> None:
+        own, jwks = self._files
         with self._lock:
+            seen = tuple(_version(path) for path in self._files if path is not None)
             if seen != self._seen:
                 found = [key.key() for key in _read_own(own)] if own.exists() else []
                 found += read_jwks(jwks) if jwks is not None else []
@@ -122,7 +138,7 @@ class KeyRing:
                 if len(keys) != len(found):
                     raise InternalFault("keys_ambiguous")
                 self._keys, self._seen = keys, seen
-            return self._keys
+            self._looked = self._clock()
 
 
 def read_jwks(path: Path) -> list[Key]:

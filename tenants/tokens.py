@@ -7,8 +7,12 @@ before any parsing). Every refusal is one of four stable codes and says no more.
 """
 
 import re
-from collections.abc import Iterable
-from time import time
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from hashlib import sha256
+from threading import Lock
+from time import monotonic, time
 
 import jwt
 
@@ -21,19 +25,37 @@ from tenants.names import check_subject, check_tenant_id
 MAX_TOKEN_BYTES = 8192
 MAX_TTL_SECONDS = 366 * 24 * 3600
 """Longest life of a token, ours or a provider's."""
+REMEMBERED_TOKENS = 4_096
+REMEMBERED_SECONDS = 30.0
+"""How long a verified token is taken at its word; less where the token or its key ends sooner."""
 _REQUIRED = ["exp", "aud", "iss", "sub", "tenant"]
 _KID = re.compile(r"[A-Za-z0-9._~+/=:-]{1,128}")
+
+
+@dataclass(frozen=True, slots=True)
+class _Verified:
+    """What a verified token said, and the moment (epoch seconds) at which it has to be checked again."""
+
+    tenant: Tenant
+    until: float
 
 
 class TokenVerifier:
     """Checks bearer tokens. Thread-safe; rotated keys are picked up without a restart.
 
+    Tokens that have passed are remembered by digest for a while, since checking one costs as much as a step of the
+    pipeline; a change of the keys forgets them all. Refusals are never remembered.
+
     :param settings: issuer, audience, skew, and where the keys are.
+    :param clock: seconds from any start, never going back; paces looking at the key files.
     """
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, clock: Callable[[], float] = monotonic) -> None:
         self._settings = settings
-        self._ring = KeyRing(settings)
+        self._ring = KeyRing(settings, clock)
+        self._lock = Lock()
+        self._keys: Mapping[str, Key] = {}
+        self._known: OrderedDict[bytes, _Verified] = OrderedDict()
 
     def verify(self, raw: str) -> Tenant:
         """Whom the token speaks for.
@@ -45,13 +67,46 @@ class TokenVerifier:
             raise Unauthenticated("token_missing")
         if len(raw) > MAX_TOKEN_BYTES:
             raise Unauthenticated("token_too_large")
+        keys = self._ring.current()
+        digest = sha256(raw.encode("utf-8", "surrogatepass")).digest()
+        known = self._recall(keys, digest)
+        if known is None:
+            known = self._check(raw)
+            self._remember(keys, digest, known)
+        return known.tenant
+
+    def _recall(self, keys: Mapping[str, Key], digest: bytes) -> _Verified | None:
+        with self._lock:
+            if keys is not self._keys:
+                self._keys = keys
+                self._known.clear()
+            known = self._known.get(digest)
+            if known is None or known.until <= time():
+                return None
+            self._known.move_to_end(digest)
+            return known
+
+    def _remember(self, keys: Mapping[str, Key], digest: bytes, verified: _Verified) -> None:
+        with self._lock:
+            # The keys may have changed since: what the old ones proved is not kept.
+            if keys is self._keys:
+                self._known[digest] = verified
+                self._known.move_to_end(digest)
+                if len(self._known) > REMEMBERED_TOKENS:
+                    self._known.popitem(last=False)
+
+    def _check(self, raw: str) -> _Verified:
         try:
-            return _tenant(self._claims(raw, self._key(raw)))
+            key = self._key(raw)
+            claims = self._claims(raw, key)
+            tenant, exp = _tenant(claims), _expiry(claims)
         except jwt.ExpiredSignatureError as expired:
             raise Unauthenticated("token_expired") from expired
         # Beside its own errors, PyJWT lets through what parsing hostile claims raises underneath.
         except (jwt.PyJWTError, Invalid, ValueError, TypeError, OverflowError, RecursionError) as refused:
             raise Unauthenticated("token_invalid") from refused
+        ends = [time() + REMEMBERED_SECONDS, exp + self._settings.token_skew_seconds]
+        return _Verified(tenant, min(ends if key.until is None else [*ends, key.until]))
 
     def _key(self, raw: str) -> Key:
         kid = jwt.get_unverified_header(raw).get("kid")
@@ -102,9 +157,15 @@ def issue(settings: Settings, tenant_id: str, *, scopes: Iterable[str], subject:
 
 
 def _tenant(claims: dict[str, object]) -> Tenant:
-    tenant_id, subject, scope, exp = claims["tenant"], claims["sub"], claims.get("scope", ""), claims["exp"]
+    tenant_id, subject, scope = claims["tenant"], claims["sub"], claims.get("scope", "")
     if not isinstance(tenant_id, str) or not isinstance(subject, str) or not isinstance(scope, str):
         raise Unauthenticated("token_invalid")
+    return Tenant(check_tenant_id(tenant_id), check_subject(subject), SCOPES.intersection(scope.split()))
+
+
+def _expiry(claims: dict[str, object]) -> float:
+    # PyJWT compares the whole number.
+    exp = claims["exp"]
     if not isinstance(exp, int | float) or exp > time() + MAX_TTL_SECONDS:
         raise Unauthenticated("token_invalid")
-    return Tenant(check_tenant_id(tenant_id), check_subject(subject), SCOPES.intersection(scope.split()))
+    return float(int(exp))

@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 from settings import Settings
 from tenants.context import Tenant
 from tenants.errors import InternalFault, Invalid, Unauthenticated
-from tenants.keys import own_keys_file, read_jwks, rotate, signing_key
-from tenants.tokens import MAX_TOKEN_BYTES, TokenVerifier, issue
+from tenants.keys import LOOK_SECONDS, own_keys_file, read_jwks, rotate, signing_key
+from tenants.tokens import MAX_TOKEN_BYTES, REMEMBERED_SECONDS, TokenVerifier, issue
 
 RSA_KEY = rsa.generate_private_key(65537, 2048)
 EC_KEY = ec.generate_private_key(ec.SECP256R1())
@@ -31,9 +31,24 @@ def settings(tmp_path: Path) -> Settings:
     return Settings.model_validate({"data_dir": tmp_path, "token_jwks_file": jwks})
 
 
+class Clock:
+    """Time that passes when told to."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
 @pytest.fixture
-def verifier(settings: Settings) -> TokenVerifier:
-    return TokenVerifier(settings)
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def verifier(settings: Settings, clock: Clock) -> TokenVerifier:
+    return TokenVerifier(settings, clock)
 
 
 def public(key: rsa.RSAPrivateKey | ec.EllipticCurvePrivateKey, **more: str) -> dict[str, object]:
@@ -190,16 +205,63 @@ def test_noise_in_the_header(header: dict[str, object]) -> None:
     assert refusal(verifier, forged(header, claims(), b"x" * 32)) == "token_invalid"
 
 
-def test_rotation_overlaps_and_ends(settings: Settings, verifier: TokenVerifier) -> None:
+def test_rotation_overlaps_and_ends(settings: Settings, verifier: TokenVerifier, clock: Clock) -> None:
     old = issue(settings, "acme", scopes=["ask"], subject="anna", ttl_seconds=60)
     assert verifier.verify(old).subject == "anna"
     rotate(settings, overlap_seconds=600)
     new = issue(settings, "acme", scopes=["ask"], subject="anna", ttl_seconds=60)
     assert jwt.get_unverified_header(old)["kid"] != jwt.get_unverified_header(new)["kid"]
+    # No time has passed: a new key works at once, and a key that is gone is noticed within a second.
     assert verifier.verify(old) == verifier.verify(new)
     rotate(settings, overlap_seconds=0)
+    clock.now += LOOK_SECONDS
     assert refusal(verifier, new) == "token_invalid"
     assert verifier.verify(old).subject == "anna"  # its own overlap has not ended
+
+
+def test_a_token_that_passed_is_not_checked_again(
+    settings: Settings, verifier: TokenVerifier, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    raw, other = (issue(settings, "acme", scopes=["ask"], subject=name, ttl_seconds=60) for name in ("anna", "boris"))
+    assert verifier.verify(raw).subject == "anna"
+    monkeypatch.setattr(jwt, "decode", lambda *_, **__: pytest.fail("checked again"))
+    assert verifier.verify(raw) == Tenant("acme", "anna", frozenset({"ask"}))
+    with pytest.raises(pytest.fail.Exception):
+        verifier.verify(other)
+    with pytest.raises(pytest.fail.Exception):
+        verifier.verify(raw[:-2] + ("AA" if raw[-2:] != "AA" else "BB"))
+
+
+@pytest.mark.parametrize("seconds", [REMEMBERED_SECONDS - 1, REMEMBERED_SECONDS + 1, 119, 121])
+def test_a_remembered_token_ends_when_it_says(
+    settings: Settings, verifier: TokenVerifier, monkeypatch: pytest.MonkeyPatch, seconds: float
+) -> None:
+    ages = {name: settings.token_skew_seconds - 5 - name for name in (0, 50)}
+    now = time()
+    raws = {name: signed(settings, claims(exp=int(now) - age)) for name, age in ages.items()}
+    assert all(verifier.verify(raw).tenant_id == "acme" for raw in raws.values())
+    monkeypatch.setattr("tenants.tokens.time", lambda: now + seconds)
+    checked: list[str] = []
+    decode = jwt.decode
+
+    def count(raw: str, *rest: object, **options: object) -> object:
+        checked.append(raw)
+        return decode(raw, *rest, **options)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(jwt, "decode", count)
+    for raw in raws.values():
+        verifier.verify(raw)
+    assert raws[0] in checked
+    assert (raws[50] in checked) == (seconds > REMEMBERED_SECONDS)
+
+
+def test_a_changed_key_file_forgets_the_tokens(settings: Settings, verifier: TokenVerifier, clock: Clock) -> None:
+    raw = jwt.encode(claims(), RSA_KEY, "RS256", headers={"kid": "rsa"})
+    assert verifier.verify(raw).tenant_id == "acme"
+    assert settings.token_jwks_file is not None
+    settings.token_jwks_file.write_text(json.dumps({"keys": [public(EC_KEY, kid="ec")]}))
+    clock.now += LOOK_SECONDS
+    assert refusal(verifier, raw) == "token_invalid"
 
 
 def test_own_keys_are_their_owners_alone(settings: Settings) -> None:
