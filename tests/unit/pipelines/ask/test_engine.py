@@ -1,5 +1,6 @@
 """The ask pipeline as it is deployed, over a real embedded index: the same promises, and the promised outcomes."""
 
+import logging
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
@@ -7,7 +8,7 @@ from typing import get_args
 
 import pytest
 from haystack import Pipeline
-from haystack.core.errors import DeserializationError
+from haystack.core.errors import DeserializationError, PipelineRuntimeError
 from haystack.tracing.tracer import disable_tracing
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -106,6 +107,15 @@ def test_outside_a_tenant_nothing_is_searched(engine: AskEngine) -> None:
     with ThreadPoolExecutor(1) as pool, pytest.raises(Exception, match="no_tenant") as raised:
         pool.submit(engine.run, Turn("t", "Ошибка E20, что делать?")).result()
     assert isinstance(raised.value.__cause__, NoTenant)
+
+
+def test_a_step_that_raises_leaves_no_question_behind(engine: AskEngine, caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.DEBUG), ThreadPoolExecutor(1) as pool, pytest.raises(PipelineRuntimeError) as raised:
+        pool.submit(engine.run, Turn("t", "Секретный вопрос об ошибке E20")).result()
+    assert [record.name for record in caplog.records if record.levelno >= logging.WARNING] == []
+    assert "секретный" not in caplog.text.lower()
+    assert raised.value.pipeline_snapshot_file_path is None
+    assert "секретный" not in str(raised.value.pipeline_snapshot).lower()
 
 
 def test_another_tenant_finds_none_of_it(engine: AskEngine) -> None:
