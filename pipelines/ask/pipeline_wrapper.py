@@ -83,7 +83,6 @@ class PipelineWrapper(BasePipelineWrapper):
         :param anonymous: keep nothing about the person.
         :returns: the `turn.v1` object, or a problem object.
         """
-        turn_id = str(uuid4())
         try:
             # Hayhooks has turned `filters` into a mapping by now; the contract checks it again.
             request = AskRequest(
@@ -94,12 +93,20 @@ class PipelineWrapper(BasePipelineWrapper):
                 filters=filters,
                 anonymous=anonymous,
             )
-            key = None if headers is None else headers.get("idempotency-key")
-            body = await self._answer(request, turn_id, key)
-        except OporaError as error:
-            return problems.response(error, turn_id=turn_id)
         except ValidationError as error:
             return problems.response(problems.from_validation(error))
+        return await self.respond(request, headers or Headers())
+
+    async def respond(self, request: AskRequest, headers: Headers) -> Response:
+        """Answer a request that has been read already: the gate comes here straight.
+
+        :returns: the `turn.v1` object, or a problem object.
+        """
+        turn_id = str(uuid4())
+        try:
+            body = await self._answer(request, turn_id, headers.get("idempotency-key"))
+        except OporaError as error:
+            return problems.response(error, turn_id=turn_id)
         except Exception as error:
             log.error("turn %s: %s", turn_id, problems.trail(error))
             return problems.response(InternalFault(), turn_id=turn_id)

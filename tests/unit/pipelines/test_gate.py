@@ -7,12 +7,14 @@ from collections.abc import AsyncIterator
 import httpx
 import pytest
 from pydantic import BaseModel, ConfigDict
-from starlette.responses import JSONResponse, PlainTextResponse
+from starlette.datastructures import Headers
+from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from pipelines.gate import Gate, Route
+from pipelines import problems
+from pipelines.gate import Gate, Route, straight
 from tenants.context import Tenant, current
-from tenants.errors import NotFound, RateLimited, Unauthenticated
+from tenants.errors import Busy, NotFound, RateLimited, Unauthenticated
 
 LIMIT = 200
 
@@ -22,7 +24,16 @@ class Body(BaseModel):
     question: str
 
 
+async def answered(body: Body, headers: Headers) -> Response:
+    if body.question == "crash":
+        raise RuntimeError("secret")
+    if body.question == "busy":
+        return problems.response(Busy(), turn_id="t-1")
+    return JSONResponse({"tenant": current().tenant_id, "question": body.question, "key": headers.get("x-key")})
+
+
 ROUTES = (
+    Route("POST", "/straight", scope="ask", limit=LIMIT, answer=straight(Body, answered)),
     Route("GET", "/open"),
     Route("POST", "/ask/run", scope="ask", body=Body, limit=LIMIT),
     Route("POST", "/broken", scope="ask", body=Body, limit=LIMIT),
@@ -129,6 +140,23 @@ async def test_too_many_requests_say_when_to_come_back(client: httpx.AsyncClient
     response = await client.post("/ask/run", json={"question": "q"}, headers=bearer("eager:ask"))
     assert "7" in str(problem(response, 429, "rate_limited")["detail"])
     assert response.headers["retry-after"] == "7"
+
+
+async def test_a_straight_answer_gets_the_checked_body_and_the_headers(client: httpx.AsyncClient) -> None:
+    response = await client.post("/straight", json={"question": "q"}, headers={**bearer("beta:ask"), "X-Key": "k"})
+    assert response.json() == {"tenant": "beta", "question": "q", "key": "k"}
+
+
+async def test_a_straight_answer_stands_behind_the_same_checks(client: httpx.AsyncClient) -> None:
+    problem(await client.post("/straight", json={"question": "q"}), 401, "token_missing")
+    problem(await client.post("/straight", json={"question": "q"}, headers=bearer("acme:ingest")), 403, "scope_missing")
+    problem(await client.post("/straight", json={"question": "q"}, headers=bearer("eager:ask")), 429, "rate_limited")
+    problem(await client.post("/straight", content=b"{}", headers=bearer()), 415, "unsupported_media_type")
+    problem(await client.post("/straight", json={"question": "q" * LIMIT}, headers=bearer()), 413, "body_too_large")
+    problem(await client.post("/straight", json={"question": 1}, headers=bearer()), 422, "field_invalid")
+    problem(await client.post("/straight", json={"question": "crash"}, headers=bearer()), 500, "internal_error")
+    told = problem(await client.post("/straight", json={"question": "busy"}, headers=bearer()), 503, "busy")
+    assert told["turn_id"] == "t-1"
 
 
 @pytest.mark.parametrize(
