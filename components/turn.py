@@ -183,7 +183,10 @@ class Claim(Frozen):
 
 @dataclass(frozen=True, slots=True)
 class Draft(Frozen):
-    """A candidate answer. `claims` are its sentences in order; `text` is what a reader sees, [N] included."""
+    """A candidate answer. `claims` are its sentences in order; `text` is what a reader sees, [N] included.
+
+    `cut` says that a list in it goes on in the source.
+    """
 
     text: str
     claims: tuple[Claim, ...]
@@ -195,6 +198,7 @@ class Draft(Frozen):
     relevance: float = 0.0
     confidence: float = 0.0
     answerability: Answerability = "unknown"
+    cut: bool = False
 
 
 @dataclass(frozen=True, slots=True)

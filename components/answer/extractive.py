@@ -79,8 +79,9 @@ class ExtractiveAnswerer:
         scored = self._scored(turn, question, kind, by_passage.values())
         if not scored:
             return {"turn": replace(turn, draft=Draft("", (), ()))}
-        chosen = self._chosen(self._near(scored, question), by_passage, kind)
-        return {"turn": replace(turn, draft=cite([unit for unit in chosen if not _other_code(unit, question)]))}
+        chosen, cut = self._chosen(self._near(scored, question), by_passage, kind)
+        draft = cite([unit for unit in chosen if not _other_code(unit, question)])
+        return {"turn": replace(turn, draft=replace(draft, cut=cut))}
 
     def _scored(self, turn: Turn, question: Question, kind: Asked, passages: Iterable[Sequence[Unit]]) -> list[_Scored]:
         found = []
@@ -112,11 +113,16 @@ class ExtractiveAnswerer:
         least = max(one.score for one in scored) - self.margin
         return [one.unit for one in scored if one is best or (one.rank >= least and _belongs(one, best, question))]
 
-    def _chosen(self, near: Sequence[Unit], by_passage: Mapping[str, Sequence[Unit]], kind: Asked) -> list[Unit]:
-        """The best units with what they cannot be read without, in reading order. A list counts as one sentence."""
+    def _chosen(
+        self, near: Sequence[Unit], by_passage: Mapping[str, Sequence[Unit]], kind: Asked
+    ) -> tuple[list[Unit], bool]:
+        """The best units with what they cannot be read without, in reading order, and whether a list was cut.
+
+        A list counts as one sentence.
+        """
         found: dict[Unit, None] = {}
         said: set[str] = set()
-        picked, listed = 0, False
+        picked, listed, cut = 0, False, False
         for unit in near:
             # Overlapping chunks and boilerplate repeat sentences word for word.
             if unit in found or fold(unit.text) in said:
@@ -126,7 +132,11 @@ class ExtractiveAnswerer:
             if unit.kind == "lead" or (unit.kind == "item" and kind == "steps"):
                 if listed:
                     continue  # one list is an answer, two are a dump of the chunk
-                pieces, listed = block(unit, among, self.max_steps), True
+                whole = block(unit, among)
+                shown = whole[: self.max_steps + 1]
+                # An item beyond the shown ones stands alone.
+                pieces, listed = shown if unit in shown else pieces, True
+                cut = len(pieces) < len(whole)
             elif unit.kind == "row":
                 pieces = header(unit, among)
             found.update(dict.fromkeys(pieces))
@@ -134,7 +144,7 @@ class ExtractiveAnswerer:
             picked += 1
             if picked == self.max_sentences:
                 break
-        return sorted(found, key=lambda unit: (unit.passage.chunk_index, unit.number))
+        return sorted(found, key=lambda unit: (unit.passage.chunk_index, unit.number)), cut
 
 
 def _belongs(one: _Scored, best: _Scored, question: Question) -> bool:

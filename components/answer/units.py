@@ -95,11 +95,8 @@ def is_step(of: Unit, among: Sequence[Unit]) -> bool:
     return bool(following.kind == "item" and _NUMBERED.match(following.text))
 
 
-def block(of: Unit, among: Sequence[Unit], most: int) -> tuple[Unit, ...]:
-    """The list, table or code that `of` introduces or belongs to, its lead first, at most `most` pieces of it.
-
-    A piece beyond them stands alone.
-    """
+def block(of: Unit, among: Sequence[Unit]) -> tuple[Unit, ...]:
+    """The list, table or code that `of` introduces or belongs to, its lead first."""
     first = of.number
     if of.kind in ("item", "row", "code"):
         while first > 0 and among[first - 1].kind == of.kind:
@@ -110,8 +107,7 @@ def block(of: Unit, among: Sequence[Unit], most: int) -> tuple[Unit, ...]:
     kind = among[last].kind if among[first].kind == "lead" and last < len(among) else among[first].kind
     while last < len(among) and among[last].kind == kind and kind in ("item", "row", "code"):
         last += 1
-    whole = tuple(among[first : min(last, first + most + 1)])
-    return whole if of in whole else (of,)
+    return tuple(among[first:last])
 
 
 def header(of: Unit, among: Sequence[Unit]) -> tuple[Unit, ...]:

@@ -77,12 +77,15 @@ class OutcomeComposer:
 
 
 def _notice(turn: Turn, draft: Draft) -> str | None:
+    notices = []
     if turn.outcome == "low_confidence":
-        return text("outcomes.notice.low_confidence", turn.locale)
+        notices.append(text("outcomes.notice.low_confidence", turn.locale))
     if turn.outcome == "partially_answered":
         topics = ", ".join(draft.missing)
-        return text("outcomes.partially_answered.missing", turn.locale, topics=topics)
-    return None
+        notices.append(text("outcomes.partially_answered.missing", turn.locale, topics=topics))
+    if draft.cut:
+        notices.append(text("outcomes.notice.list_cut", turn.locale))
+    return " ".join(notices) or None
 
 
 def _fixed_text(turn: Turn) -> str:

@@ -82,6 +82,14 @@ def test_a_long_list_is_cut_but_its_best_item_is_shown() -> None:
     said = answer("как промыть фильтр насоса", listed, answerer=ExtractiveAnswerer(max_steps=5))
     assert "Промойте фильтр насоса." in said.text
     assert len(said.claims) <= 8
+    assert said.cut
+
+
+@pytest.mark.parametrize(("most", "cut"), [(2, True), (3, False)])
+def test_a_list_says_when_it_goes_on(most: int, cut: bool) -> None:
+    listed = passage("Как промыть фильтр насоса:\n\n1. Выключите.\n2. Слейте воду.\n3. Промойте.")
+    said = answer("как промыть фильтр насоса", listed, answerer=ExtractiveAnswerer(max_steps=most))
+    assert (len(said.claims), said.cut) == (most + 1, cut)
 
 
 def test_a_table_row_comes_with_its_header() -> None:

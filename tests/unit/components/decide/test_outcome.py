@@ -54,6 +54,15 @@ def composed(given_turn: Turn) -> Turn:
     return OutcomeComposer(clarify_from=0.35, clarify_words=2, options=3).run(given_turn)["turn"]
 
 
+@pytest.mark.parametrize("route", ["auto", "human"])
+def test_a_cut_list_is_no_secret(route: Route) -> None:
+    whole, cut = (composed(drafted(route, cut=flag)) for flag in (False, True))
+    assert whole.outcome == cut.outcome
+    assert "Список показан не полностью" not in (whole.reply.notice or "")
+    assert (cut.reply.notice or "").endswith("Список показан не полностью, остальное — в источнике.")
+    assert (cut.reply.notice or "").startswith(whole.reply.notice or "")
+
+
 def drafted(route: Route = "auto", **changes: object) -> Turn:
     draft = replace(GOOD, **changes)  # type: ignore[arg-type]
     return replace(turn("гарантия", SOURCE), draft=draft, best=draft, verdict=Verdict(route))
