@@ -47,9 +47,9 @@ from tenants.index.layout import (
     VECTORS,
     canonical_id,
     check_points,
-    check_queries,
     day_bounds,
     nothing_matches,
+    worth_asking,
 )
 from tenants.index.protocol import Conditions, Hit, Json, Point, Weights
 
@@ -162,9 +162,8 @@ class EdgeCollection:
         payloads: bool = True,
     ) -> Mapping[str, list[Hit]]:
         """The best `limit` hits for each named vector, all vectors in one call."""
-        check_queries(queries)
-        asked = [name for name, weights in queries.items() if weights]
-        if not asked or limit < 1 or nothing_matches(conditions):
+        asked = worth_asking(queries, limit, conditions)
+        if not asked:
             return {name: [] for name in queries}
         matching = _filter(conditions)
         requests = [

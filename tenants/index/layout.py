@@ -5,7 +5,7 @@ from datetime import date, timedelta
 from uuid import UUID
 
 from tenants.errors import InternalFault, Invalid
-from tenants.index.protocol import Conditions, Point
+from tenants.index.protocol import Conditions, Point, Weights
 
 VECTORS = ("text-sparse", "grams", "headings")
 """The sparse vectors of a chunk, each weighted by inverse document frequency at query time."""
@@ -49,6 +49,14 @@ def check_queries(queries: Mapping[str, object]) -> None:
     """Raise `InternalFault` on a vector that no collection has."""
     if not queries.keys() <= set(VECTORS):
         raise InternalFault("vector_unknown")
+
+
+def worth_asking(queries: Mapping[str, Weights], limit: int, conditions: Conditions | None) -> list[str]:
+    """The vectors among `queries`, checked, that can find anything."""
+    check_queries(queries)
+    if limit < 1 or nothing_matches(conditions):
+        return []
+    return [name for name, weights in queries.items() if weights]
 
 
 def nothing_matches(conditions: Conditions | None) -> bool:
