@@ -132,7 +132,7 @@ def test_first_the_question_and_its_readings_then_new_queries_only(shelf: Shelf)
 def test_as_many_as_asked_for(shelf: Shelf) -> None:
     assert list(found(turn("фильтр"), top_k=1)) == ["a"]
     found(turn("фильтр"), candidates=7)
-    assert {limit for _, limit, _ in shelf.asked} == {60, 7}
+    assert {limit for _, limit, _ in shelf.asked} == {40, 7}
 
 
 def test_only_weighted_vectors_are_searched(shelf: Shelf) -> None:
