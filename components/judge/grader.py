@@ -23,7 +23,7 @@ class DocGrader:
     :param search_share: share of the search score, beside the judge's, in the places of the kept passages.
     """
 
-    def __init__(self, judge: Judge, depth: int = 8, threshold: float = 0.2, search_share: float = 0.66) -> None:
+    def __init__(self, judge: Judge, depth: int = 8, threshold: float = 0.2, search_share: float = 0.75) -> None:
         self.judge = judge
         self.depth = depth
         self.threshold = threshold
