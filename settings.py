@@ -1,6 +1,6 @@
 """Deployment settings: environment variables `OPORA_*`. Behaviour belongs to the pipelines' YAML, not here."""
 
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from pathlib import Path
 
 from pydantic import Field, SecretStr
@@ -37,7 +37,7 @@ class Settings(BaseSettings):
     workers: int = Field(4, ge=1, le=64, description="Questions answered at once in one process.")
     log_level: str = Field("INFO", pattern="^(DEBUG|INFO|WARNING|ERROR)$", description="Least severe level logged.")
 
-    @property
+    @cached_property
     def database(self) -> str:
         """The SQLAlchemy URL in force."""
         return self.database_url or f"sqlite:///{self.data_dir / 'opora.db'}"
