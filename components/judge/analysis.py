@@ -47,7 +47,7 @@ def analyse(passage: Passage) -> Analysis:
     return _analyse(passage.title, passage.heading, passage.text, passage.sentences)
 
 
-@lru_cache(maxsize=1_500)
+@lru_cache(maxsize=3_000)
 def _analyse(title: str, heading: str, text: str, spans: tuple[tuple[int, int], ...]) -> Analysis:
     sentences = tuple(_sentence(text, start, end) for start, end in spans)
     head = frozenset(word.stem for word in words(f"{title}\n{heading}") if not word.stop)

@@ -48,10 +48,11 @@ class FactVerifier:
             return replace(draft, factuality=0.0, factuality_status="failed")
         supported = tuple(claim for claim in checked if claim.status == "supported")
         kept = {place for place, claim in enumerate(checked) if claim.status == "supported"}
+        dropped = set(range(len(draft.claims))) - kept
         used = {index for claim in supported for index in claim.citations}
         return replace(
             draft,
-            text=without(set(range(len(draft.claims))) - kept, draft),
+            text=without(dropped, draft) if dropped else draft.text,
             claims=supported,
             citations=tuple(citation for citation in draft.citations if citation.index in used),
             factuality=round(100 * len(supported) / len(draft.claims), 1),

@@ -56,25 +56,27 @@ class TenantRetriever:
         if not queries:
             return []
         hits = collection.search(queries, limit=self.candidates, conditions=conditions, payloads=False)
-        parts = _scaled(hits)
+        parts, fused = self._fused(hits, credit)
         _add_lexical(parts, hits, turn.query.weights)
-        fused = {
-            point: credit * sum(share * scores.get(name, 0.0) for name, share in self.weights.items())
-            for point, scores in parts.items()
-        }
         best = sorted(fused, key=lambda point: -fused[point])[: self.top_k]
         return [from_payload(hit.payload, fused[hit.id], parts[hit.id]) for hit in collection.fetch(best)]
 
-
-def _scaled(hits: Mapping[str, list[Hit]]) -> dict[str, dict[str, float]]:
-    """Scores by point and vector, each vector's best hit being 1."""
-    parts: dict[str, dict[str, float]] = {}
-    for name, found in hits.items():
-        top = found[0].score if found else 0.0
-        for hit in found:
-            if top > 0:
-                parts.setdefault(hit.id, {})[name] = hit.score / top
-    return parts
+    def _fused(
+        self, hits: Mapping[str, list[Hit]], credit: float
+    ) -> tuple[dict[str, dict[str, float]], dict[str, float]]:
+        """By point: the scores of each vector, its best hit being 1, and their weighted sum."""
+        parts: dict[str, dict[str, float]] = {}
+        fused: dict[str, float] = {}
+        for name, found in hits.items():
+            top = found[0].score if found else 0.0
+            if top <= 0:
+                continue
+            share = credit * self.weights[name]
+            for hit in found:
+                scaled = hit.score / top
+                parts.setdefault(hit.id, {})[name] = scaled
+                fused[hit.id] = fused.get(hit.id, 0.0) + share * scaled
+        return parts, fused
 
 
 def _add_lexical(
@@ -86,7 +88,7 @@ def _add_lexical(
     """
     most = (K1 + 1) * sum(weights.values())
     for hit in hits.get("text-sparse", ()):
-        parts[hit.id]["lexical"] = min(1.0, hit.score / most) if most else 0.0
+        parts.setdefault(hit.id, {})["lexical"] = min(1.0, hit.score / most) if most else 0.0
 
 
 def grown(turn: Turn, found: list[Passage]) -> Evidence:
