@@ -34,7 +34,9 @@ class Settings(BaseSettings):
     max_body_bytes: int = Field(1_000_000, ge=1_000, le=100_000_000, description="Largest body of a question.")
     max_upload_bytes: int = Field(50_000_000, ge=1_000, le=1_000_000_000, description="Largest body of an upload.")
     turn_timeout_seconds: float = Field(60, gt=0, le=600, description="Time budget of one turn.")
-    workers: int = Field(4, ge=1, le=64, description="Questions answered at once in one process.")
+    workers: int = Field(
+        2, ge=1, le=64, description="Questions answered at once in one process; over 2 they only wait for each other."
+    )
     log_level: str = Field("INFO", pattern="^(DEBUG|INFO|WARNING|ERROR)$", description="Least severe level logged.")
 
     @cached_property

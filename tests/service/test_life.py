@@ -1,5 +1,8 @@
 """Start, health and the end of a service process."""
 
+import os
+import subprocess
+import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -10,12 +13,18 @@ from settings import Settings
 from tenants import database
 from tenants.registry import Registry
 from tenants.tokens import issue
-from tests.service.serving import ARTICLES, Server, environment, problem
+from tests.service.serving import ARTICLES, ROOT, Server, environment, problem
 
 
 def test_health_needs_no_token(anybody: httpx.Client) -> None:
     assert anybody.get("/healthz").json() == {"status": "ok"}
     assert anybody.get("/readyz").json() == {"status": "ready"}
+
+
+def test_no_telemetry_however_the_service_is_started() -> None:
+    told = {name: value for name, value in os.environ.items() if name != "HAYSTACK_TELEMETRY_ENABLED"}
+    look = "import app; from haystack.telemetry import _telemetry; raise SystemExit(bool(_telemetry.telemetry))"
+    assert subprocess.run([sys.executable, "-c", look], cwd=ROOT, env=told, check=False).returncode == 0
 
 
 def test_pages_of_other_origins_are_not_let_in(anybody: httpx.Client, token: Callable[..., str]) -> None:
