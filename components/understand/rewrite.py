@@ -1,6 +1,7 @@
 """What to search: the question as it was meant, and on a retry new queries from what is still open."""
 
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Iterable, Mapping, Set
 from dataclasses import replace
 from math import log
 
@@ -10,9 +11,11 @@ from components.language.identifiers import codes
 from components.language.normalise import clean
 from components.language.recovery import Recovered, recover, vocabulary_of
 from components.language.words import stems, words
-from components.turn import Query, Turn
+from components.turn import Query, Turn, Verdict
 from tenants import lexicon
 from tenants.lexicon import Lexicon
+
+_PARTS = re.compile(r"[^\W\d_]+|\d+")
 
 
 @component
@@ -25,16 +28,25 @@ class QueryRewriter:
 
     :param recovery: whether to repair questions.
     :param max_queries: most new queries a pass.
+    :param least_open: share of the question's weight that must still be open for another pass to be worth its time.
     """
 
-    def __init__(self, recovery: bool = True, max_queries: int = 3) -> None:
+    def __init__(self, recovery: bool = True, max_queries: int = 3, least_open: float = 0.25) -> None:
         self.recovery = recovery
         self.max_queries = max_queries
+        self.least_open = least_open
 
     @component.output_types(search=Turn, exhausted=Turn)
     def run(self, turn: Turn) -> dict[str, Turn]:
-        """:returns: `search` with queries to search, or `exhausted` when every query has been tried."""
+        """:returns: `search` with queries to search, or `exhausted` when every query has been tried.
+
+        A question all of whose codes are strange to the knowledge base is exhausted before the first search.
+        """
         query = self._first(turn) if turn.passes == 0 else self._next(turn)
+        if query is not None and (absent := _absent_codes(query)):
+            evidence = replace(turn.evidence, uncovered=absent)
+            verdict = Verdict("human", ("code_not_found",))
+            return {"exhausted": replace(turn, query=query, evidence=evidence, verdict=verdict)}
         if query is None:
             reasons = (*turn.verdict.reasons, "no_new_query")
             return {"exhausted": replace(turn, verdict=replace(turn.verdict, route="human", reasons=reasons))}
@@ -59,9 +71,23 @@ class QueryRewriter:
 
     def _next(self, turn: Turn) -> Query | None:
         query = turn.query
-        candidates = _open_queries(query, turn.evidence.uncovered, lexicon.current())
+        known = lexicon.current()
+        still_open = {stem for stem in turn.evidence.uncovered if stem in known.stems}
+        share = sum(query.weights.get(stem, 0.0) for stem in still_open)
+        if share < self.least_open * sum(query.weights.values()):
+            return None
+        candidates = _open_queries(query, still_open)
         variants = _distinct(candidates, but=set(query.tried))[: self.max_queries]
         return replace(query, variants=variants, tried=query.tried + variants) if variants else None
+
+
+def _absent_codes(query: Query) -> tuple[str, ...]:
+    """The question's codes when no passage can hold any of them, spelt in one word or in parts ("E-20")."""
+    known = lexicon.current().stems
+    held = (
+        code.lower() in known or all(part in known for part in _PARTS.findall(code.lower())) for code in query.codes
+    )
+    return () if any(held) else query.codes
 
 
 def rarity(known: Lexicon, stem: str) -> float:
@@ -77,12 +103,11 @@ def _doubtful(meant: Recovered | None, typed: str, found: Iterable[str]) -> froz
     return frozenset(found) - frozenset(stems(typed))
 
 
-def _open_queries(query: Query, uncovered: Iterable[str], known: Lexicon) -> list[str]:
+def _open_queries(query: Query, still_open: Set[str]) -> list[str]:
     """The words that no passage found so far holds, alone and with the weightiest ones, which a long question drowns.
 
     None when the knowledge base holds none of them: searching for them again would find the same.
     """
-    still_open = {stem for stem in uncovered if stem in known.stems}
     if not still_open:
         return []
     found = words(query.search)

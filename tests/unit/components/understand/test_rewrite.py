@@ -100,7 +100,20 @@ def test_codes_are_kept_to_the_letter(typed: str) -> None:
 
 
 def test_an_unknown_code_is_not_corrected_to_a_known_one() -> None:
-    assert first("ошибка E21, вода не сливается").query.codes == ("E21",)
+    socket, after = rewritten(Turn("t", "ошибка E21, вода не сливается"))
+    assert (socket, after.passes, after.query.codes) == ("exhausted", 0, ("E21",))
+    assert (after.verdict.route, after.verdict.reasons) == ("human", ("code_not_found",))
+    assert after.evidence.uncovered == ("E21",)
+
+
+def test_one_known_code_is_worth_a_search() -> None:
+    assert first("чем отличаются E20 и E21").query.codes == ("E20", "E21")
+
+
+def test_little_that_is_open_is_not_worth_a_pass() -> None:
+    before = first("действует ли гарантия и возможен ли возврат машины")
+    before = replace(before, evidence=replace(before.evidence, uncovered=tuple(stems("машины"))))
+    assert rewritten(before)[0] == "exhausted"
 
 
 def test_rare_words_weigh_more() -> None:
@@ -109,7 +122,7 @@ def test_rare_words_weigh_more() -> None:
 
 
 def test_a_second_pass_asks_for_what_is_open() -> None:
-    before = first("действует ли гарантия и возможен ли возврат машины")
+    before = first("гарантия или возврат машины")
     before = replace(before, evidence=replace(before.evidence, uncovered=tuple(stems("возврат"))))
     socket, after = rewritten(before)
     assert (socket, after.passes) == ("search", 2)
@@ -148,4 +161,8 @@ def test_round_trip() -> None:
     pipeline.add_component("rewrite", QueryRewriter(recovery=False, max_queries=2))
     again = Pipeline.loads(pipeline.dumps(), allowed_modules=["components"])
     assert again.dumps() == pipeline.dumps()
-    assert again.to_dict()["components"]["rewrite"]["init_parameters"] == {"recovery": False, "max_queries": 2}
+    assert again.to_dict()["components"]["rewrite"]["init_parameters"] == {
+        "recovery": False,
+        "max_queries": 2,
+        "least_open": 0.25,
+    }
