@@ -141,8 +141,12 @@ def test_what_the_knowledge_base_lacks_is_not_searched_again() -> None:
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.one_of(texts, st.sampled_from(_TEXTS)), st.integers(1, 4), st.data())
 def test_no_query_twice_and_an_end_to_them(question: str, most: int, data: st.DataObject) -> None:
-    rewriter = QueryRewriter(max_queries=most)
-    turn = first(question, rewriter)
+    rewriter = QueryRewriter(max_queries=most, least_open=0.0)
+    begun, turn = rewritten(Turn("t", question), rewriter)
+    if begun == "exhausted":
+        assert turn.query.codes
+        assert turn.verdict.reasons == ("code_not_found",)
+        return
     for _ in range(20):
         uncovered = tuple(data.draw(st.lists(st.sampled_from(sorted(turn.query.weights) or ["e21"]), max_size=3)))
         socket, after = rewritten(replace(turn, evidence=replace(turn.evidence, uncovered=uncovered)), rewriter)
