@@ -82,11 +82,13 @@ class QueryRewriter:
 
 
 def _absent_codes(query: Query) -> tuple[str, ...]:
-    """The question's codes when no passage can hold any of them, spelt in one word or in parts ("E-20")."""
+    """The question's codes when no passage can hold any of them, spelt as it is or in parts ("E-20").
+
+    A code is cut into words as passages are, or a version such as V5.2 would count as absent where it stands.
+    """
     known = lexicon.current().stems
-    held = (
-        code.lower() in known or all(part in known for part in _PARTS.findall(code.lower())) for code in query.codes
-    )
+    spelt = ((code, " ".join(_PARTS.findall(code))) for code in query.codes)
+    held = (any(all(stem in known for stem in stems(form)) for form in forms) for forms in spelt)
     return () if any(held) else query.codes
 
 

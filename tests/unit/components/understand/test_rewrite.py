@@ -10,6 +10,7 @@ from haystack import Pipeline
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from components.language.identifiers import codes
 from components.language.normalise import fold
 from components.language.words import stems, words
 from components.turn import Turn
@@ -108,6 +109,21 @@ def test_an_unknown_code_is_not_corrected_to_a_known_one() -> None:
 
 def test_one_known_code_is_worth_a_search() -> None:
     assert first("чем отличаются E20 и E21").query.codes == ("E20", "E21")
+
+
+@pytest.mark.parametrize(
+    ("held", "asked"),
+    [
+        ("Версия V5.2.0.3", "V5.2.0.3"),
+        ("Модель E-20", "E20"),
+        ("Режим A-12", "A12"),
+        ("CVE-2016-2961", "CVE-2016-2961"),
+    ],
+)
+def test_a_code_is_looked_for_as_passages_spell_it(monkeypatch: pytest.MonkeyPatch, held: str, asked: str) -> None:
+    monkeypatch.setattr(lexicon, "current", lambda: Lexicon(1, _counted(stems(held)), MappingProxyType({})))
+    assert codes(asked)
+    assert rewritten(Turn("t", f"что такое {asked}"), QueryRewriter(recovery=False))[0] == "search"
 
 
 def test_little_that_is_open_is_not_worth_a_pass() -> None:
