@@ -1,88 +1,48 @@
-"""The command line: the same use cases as HTTP, for people and scripts.
+"""The command line: the same use cases as HTTP, for people and scripts. `pipelines.terminal` says how they speak."""
 
-Nothing heavy is imported before a command needs it, so that `opora tenant list` answers at once. With `--json`,
-standard output holds JSON and nothing else; everything for people goes to standard error.
-"""
-
-import json
 import os
 import socket
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from textwrap import shorten
-from typing import TYPE_CHECKING, Annotated, TypeAlias, get_args
+from typing import TYPE_CHECKING, Annotated, get_args
 
 import typer
 from pydantic import ValidationError
-from typer.core import TyperGroup
 
 from components.language.terminal import terminal_locale
-from components.language.texts import LOCALES, text
-from tenants.errors import CallerError, Invalid, NotFound, OporaError
+from pipelines.terminal import (
+    DEFAULT_TENANT,
+    SUBJECT,
+    Group,
+    Json,
+    LocaleOption,
+    TenantOption,
+    acting_for,
+    checked_locale,
+    counted_by,
+    ensure_tenant,
+    print_json,
+    progress_bar,
+    refused,
+    say,
+    shown_by,
+    terminal_console,
+)
+from tenants.errors import CallerError, Invalid, NotFound
 
 if TYPE_CHECKING:
     from rich.console import Console
-    from rich.progress import Progress
-    from typer._click.core import Context
 
     from pipelines.ask.contract import AskRequest, TurnAnswer
-    from pipelines.ingest.report import IngestReport, OnProgress
-    from tenants.context import Tenant
+    from pipelines.ingest.report import IngestReport
 
-DEFAULT_TENANT = "default"
-"""The tenant of somebody who names none."""
 DATA_SETS = ("fixture", "codes", "vkcloud", "xquad", "techqa", "wixqa", "terra", "wice")
-SUBJECT = "cli"
 REFUSALS_SHOWN = 50
 EXCERPT_SHOWN = 160
-_FAULT = 2
-
-
-def say(key: str, locale: str | None = None, **params: str | int | float) -> str:
-    """A text of the command line in the terminal's language, or in `locale`."""
-    return text(f"cli.{key}", locale or terminal_locale(), **params)
-
-
-def explained(error: OporaError) -> str:
-    """An error as one line that says what to do."""
-    for key in (f"cli.error.{error.code}", f"service.{error.code}.detail"):
-        try:
-            return text(key, terminal_locale(), **error.params)
-        except KeyError:
-            continue
-    if "path" in error.params:
-        return f"{error.params['path']}: {refused(error)}"
-    return refused(error)
-
-
-def refused(error: OporaError) -> str:
-    """Why an article or a file was not loaded, without naming it."""
-    try:
-        return text(f"cli.refusal.{error.code}", terminal_locale(), **error.params)
-    except KeyError:
-        return say("error.unknown", code=error.code)
-
-
-class _Group(TyperGroup):
-    """Turns our errors into one line on standard error and exit code 2."""
-
-    def invoke(self, ctx: "Context") -> object:
-        try:
-            return super().invoke(ctx)
-        except OporaError as error:
-            fault = error
-        except ValidationError as unfit:
-            name = ".".join(map(str, unfit.errors()[0]["loc"])).upper()
-            fault = CallerError("settings_invalid", name=f"OPORA_{name}")
-        except PermissionError as denied:
-            fault = CallerError("folder_unusable", path=str(denied.filename))
-        typer.echo(f"{say('error.label')}: {explained(fault)}", err=True)
-        raise typer.Exit(_FAULT)
 
 
 app = typer.Typer(
-    cls=_Group,
+    cls=Group,
     help=say("help.app"),
     add_completion=False,
     no_args_is_help=True,
@@ -90,10 +50,6 @@ app = typer.Typer(
 )
 tenants_app = typer.Typer(help=say("help.tenant"), no_args_is_help=True)
 app.add_typer(tenants_app, name="tenant")
-
-Json: TypeAlias = Annotated[bool, typer.Option("--json", help=say("help.json"))]
-TenantOption: TypeAlias = Annotated[str, typer.Option("--tenant", help=say("help.tenant_option"))]
-LocaleOption: TypeAlias = Annotated[str, typer.Option("--locale", help=say("help.locale"))]
 
 
 @app.command(help=say("help.demo"))
@@ -106,26 +62,28 @@ def demo() -> None:
 
     tenants = {locale: f"demo-{locale}" for locale in questions().shops}
     for locale, shop in questions().shops.items():
-        _ensure_tenant(tenants[locale], locale, shop.name)
-        with _acting_as(tenants[locale]), _progress(say("demo.preparing")) as progress:
-            Ingest().run_path(DEMO / locale, prune=True, progress=_counted_by(progress))
+        ensure_tenant(tenants[locale], locale, shop.name)
+        with acting_for(tenants[locale]), progress_bar(say("demo.preparing")) as progress:
+            Ingest().run_path(DEMO / locale, prune=True, progress=counted_by(progress))
             if policy.current().approved_offers != shop.offers:
                 policy.change(approved_offers=shop.offers)
     ask = Ask()
     ask.warm_up()
     matched = 0
     for one in questions().showcase:
-        with _acting_as(tenants[one.tenant]):
+        with acting_for(tenants[one.tenant]):
             answer = ask.answer(_request(one.question, one.tenant, "balanced"))
-        _print_turn(_console(), answer, one.question)
+        _print_turn(terminal_console(), answer, one.question)
         if (answer.outcome, answer.refusal_reason) == (one.outcome, one.reason):
             matched += 1
         else:
-            _console().print(say("demo.unexpected", expected=f"{one.outcome} {one.reason or ''}"), style="bold red")
+            terminal_console().print(
+                say("demo.unexpected", expected=f"{one.outcome} {one.reason or ''}"), style="bold red"
+            )
     ask.close()
     total = len(questions().showcase)
-    _console().print("\n" + say("demo.done", matched=matched, total=total))
-    _console().print(say("demo.more", tenant=tenants[terminal_locale()]), highlight=False)
+    terminal_console().print("\n" + say("demo.done", matched=matched, total=total))
+    terminal_console().print(say("demo.more", tenant=tenants[terminal_locale()]), highlight=False)
     if matched < total:
         raise typer.Exit(1)
 
@@ -168,7 +126,7 @@ def tenant_add(
     """Register a tenant."""
     from tenants.registry import Registry
 
-    Registry().add(tenant_id, name=name, locale=_checked_locale(locale))
+    Registry().add(tenant_id, name=name, locale=checked_locale(locale))
     typer.echo(say("tenant.added", tenant_id=tenant_id))
 
 
@@ -188,7 +146,7 @@ def tenant_list(as_json: Json = False) -> None:
             }
             for one in found
         ]
-        _print_json(rows)
+        print_json(rows)
         return
     if not found:
         typer.echo(say("tenant.none"), err=True)
@@ -200,7 +158,7 @@ def tenant_list(as_json: Json = False) -> None:
         table.add_column(say(f"tenant.{column}"))
     for one in found:
         table.add_row(one.tenant_id, one.name, one.locale, f"{one.created_at:%Y-%m-%d %H:%M}")
-    _console().print(table)
+    terminal_console().print(table)
 
 
 @tenants_app.command("token", help=say("help.tenant_token"))
@@ -234,13 +192,13 @@ def ingest(
     if not path.exists():
         raise NotFound("path_missing", path=str(path))
     if tenant == DEFAULT_TENANT:
-        _ensure_tenant(tenant)
-    with _acting_as(tenant), _progress(say("ingest.reading")) as progress:
+        ensure_tenant(tenant)
+    with acting_for(tenant), progress_bar(say("ingest.reading")) as progress:
         from pipelines.ingest.usecase import Ingest
 
-        report = Ingest().run_path(path, prune=prune, progress=_counted_by(progress))
+        report = Ingest().run_path(path, prune=prune, progress=counted_by(progress))
     if as_json:
-        _print_json(report.as_json())
+        print_json(report.as_json())
     else:
         _print_ingest(report)
     if report.errors:
@@ -256,8 +214,8 @@ def ask(
     locale: LocaleOption = "",
 ) -> None:
     """Answer one question as the service would."""
-    request = _request(question, _checked_locale(locale), quality)
-    with _acting_as(tenant):
+    request = _request(question, checked_locale(locale), quality)
+    with acting_for(tenant):
         from pipelines.ask.usecase import Ask
 
         engine = Ask()
@@ -266,7 +224,7 @@ def ask(
     if as_json:
         typer.echo(answer.model_dump_json())
     else:
-        _print_turn(_console(), answer, question)
+        _print_turn(terminal_console(), answer, question)
 
 
 @app.command(help=say("help.evaluate", names=", ".join(DATA_SETS)))
@@ -288,9 +246,9 @@ def evaluate(
 
     measured: list[reports.SetReport] = []
     skipped: list[reports.Skipped] = []
-    console = _console()
-    with _progress("") as progress:
-        for result in measure(datasets, data, _shown_by(progress)):
+    console = terminal_console()
+    with progress_bar("") as progress:
+        for result in measure(datasets, data, shown_by(progress)):
             if isinstance(result, reports.Skipped):
                 skipped.append(result)
                 typer.echo(say("evaluate.skipped", name=result.name, path=str(result.path)), err=True)
@@ -299,33 +257,9 @@ def evaluate(
             if not as_json:
                 reports.print_set(console, result, terminal_locale())
     if as_json:
-        _print_json(reports.as_json(measured, skipped))
+        print_json(reports.as_json(measured, skipped))
     else:
         reports.print_targets(console, [judged for one in measured for judged in one.targets()], terminal_locale())
-
-
-def _ensure_tenant(tenant_id: str, locale: str = "", name: str = "") -> None:
-    from tenants.registry import Registry
-
-    registry = Registry()
-    if not registry.exists(tenant_id):
-        registry.add(tenant_id, name=name, locale=locale)
-
-
-@contextmanager
-def _acting_as(tenant_id: str) -> Iterator["Tenant"]:
-    from tenants.context import SCOPES, Tenant, acting_as
-    from tenants.registry import Registry
-
-    Registry().get(tenant_id)
-    with acting_as(Tenant(tenant_id, subject=SUBJECT, scopes=SCOPES)) as tenant:
-        yield tenant
-
-
-def _checked_locale(locale: str) -> str:
-    if locale and locale not in LOCALES:
-        raise Invalid("locale_unknown", language=locale)
-    return locale
 
 
 def _request(question: str, locale: str, quality: str) -> "AskRequest":
@@ -343,29 +277,6 @@ def _request(question: str, locale: str, quality: str) -> "AskRequest":
         return AskRequest.model_validate({"question": question, "locale": locale or None, "quality": quality})
     except ValidationError as invalid:
         raise problems.from_validation(invalid) from invalid
-
-
-def _console() -> "Console":
-    from rich.console import Console
-
-    return Console(soft_wrap=True)
-
-
-@contextmanager
-def _progress(label: str) -> Iterator["Progress"]:
-    """A progress bar on standard error, gone when it is done; nothing where that is not a terminal."""
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-
-    console = Console(stderr=True)
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
-        progress.add_task(label, total=None)
-        yield progress
-
-
-def _print_json(value: object) -> None:
-    typer.echo(json.dumps(value, ensure_ascii=False, indent=2))
 
 
 def _print_turn(console: "Console", answer: "TurnAnswer", question: str) -> None:
@@ -388,20 +299,6 @@ def _print_turn(console: "Console", answer: "TurnAnswer", question: str) -> None
         console.print(f"  [dim]\\[{citation.index}] {escape(place)} ({escape(citation.doc_id)})[/]", highlight=False)
         excerpt = shorten(citation.excerpt, EXCERPT_SHOWN, placeholder="…")
         console.print(f"      [dim]«{escape(excerpt)}»[/]", highlight=False)
-
-
-def _counted_by(progress: "Progress") -> "OnProgress":
-    task = progress.task_ids[0]
-    return lambda now: progress.update(task, completed=now.documents, total=now.total or None)
-
-
-def _shown_by(progress: "Progress") -> Callable[[str, int, int], None]:
-    task = progress.task_ids[0]
-
-    def show(what: str, done: int, total: int) -> None:
-        progress.update(task, description=what, completed=done, total=total or None)
-
-    return show
 
 
 def _print_ingest(report: "IngestReport") -> None:

@@ -13,6 +13,7 @@ from components.language.terminal import terminal_locale
 from components.language.texts import LOCALES, keys, text
 from pipelines.ask.contract import AskRequest
 from pipelines.ask.usecase import Ask
+from pipelines.terminal import DEFAULT_TENANT
 from settings import ROOT, get_settings
 from tenants import database, index
 from tenants.context import Tenant
@@ -161,7 +162,7 @@ def test_articles_go_to_a_tenant_that_is_made_for_them(articles: Path) -> None:
     assert loaded.exit_code == 0
     report = json.loads(loaded.stdout)
     assert (report["added"], report["errors"]) == (2, [])
-    assert [one["tenant_id"] for one in json.loads(opora("tenant", "list", "--json").stdout)] == [cli.DEFAULT_TENANT]
+    assert [one["tenant_id"] for one in json.loads(opora("tenant", "list", "--json").stdout)] == [DEFAULT_TENANT]
     again = opora("ingest", str(articles))
     assert "0 added" in again.stdout
     assert "2 unchanged" in again.stdout
