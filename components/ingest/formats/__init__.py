@@ -1,0 +1,1 @@
+"""Readers of file formats: bytes in, one document out. They run in the sandbox only."""

@@ -1,0 +1,34 @@
+"""What every format's reader returns.
+
+Imports nothing heavy: the sandbox's worker loads this on each start.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal
+
+from components.turn import Frozen
+
+if TYPE_CHECKING:
+    from tenants.index.protocol import Json
+
+Markup = Literal["markdown", "plain", "faq"]
+
+
+@dataclass(frozen=True, slots=True)
+class Parsed(Frozen):
+    """A file as one document.
+
+    :param title: empty when the file names none.
+    :param markup: how `text` is written; `faq` is Markdown with one `## question` section per pair.
+    :param meta: what the file says about itself, by the keys of an article.
+    :param flags: what an operator should know of: `hidden_text`, `scanned_pages`, …
+    :param pages: pages or sheets, 0 for a format that has none.
+    """
+
+    title: str
+    text: str
+    markup: Markup = "markdown"
+    meta: "Mapping[str, Json]" = field(default_factory=dict)
+    flags: tuple[str, ...] = ()
+    pages: int = 0
