@@ -11,6 +11,7 @@ from components.ingest.markdown import Block, markdown_blocks, plain_blocks
 from components.ingest.pack import Sizes, packed
 from components.language.normalise import clean
 from components.language.sentences import sentence_spans
+from tenants import fairness
 from tenants.errors import InternalFault
 
 VERSION = "1"
@@ -52,6 +53,7 @@ class DocumentSplitter:
         return {"revisions": [self._split(revision) for revision in revisions]}
 
     def _split(self, revision: Revision) -> Revision:
+        fairness.give_way()
         document = revision.document
         text = clean(document.text)
         blocks = plain_blocks(text) if document.markup == "plain" else markdown_blocks(text)

@@ -18,7 +18,7 @@ from components.ingest.terms import chunk_terms, stored_terms
 from components.language.encoder import VERSION, encode_passage
 from components.turn import Frozen
 from tenants import documents as stored_documents
-from tenants import lexicon
+from tenants import fairness, lexicon
 from tenants.documents import DocumentRecord
 from tenants.index import open_collection
 from tenants.index.protocol import Hit, Json, Point
@@ -101,6 +101,7 @@ def _redescribed(
 
 
 def _point(chunk: Chunk) -> Point:
+    fairness.give_way()
     vectors = encode_passage(str(chunk.meta["title"]), chunk.heading, chunk.text)
     return Point(chunk.chunk_id, vectors, _payload(chunk))
 
@@ -110,6 +111,7 @@ def _payload(chunk: Chunk) -> dict[str, Json]:
 
 
 def _terms(chunk: Chunk) -> ChunkTerms:
+    fairness.give_way()
     return chunk_terms(str(chunk.meta["title"]), chunk.heading, chunk.text)
 
 

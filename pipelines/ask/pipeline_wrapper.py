@@ -19,7 +19,7 @@ from pipelines import problems
 from pipelines.ask.contract import AskFilters, AskRequest, TurnAnswer
 from pipelines.ask.usecase import Ask
 from settings import get_settings
-from tenants import idempotency
+from tenants import fairness, idempotency
 from tenants.context import Tenant, acting_as
 from tenants.errors import Busy, InternalFault, OporaError, TimedOut
 from tenants.registry import Registry
@@ -104,7 +104,8 @@ class PipelineWrapper(BasePipelineWrapper):
         """
         turn_id = str(uuid4())
         try:
-            body = await self._answer(request, turn_id, headers.get("idempotency-key"))
+            with fairness.question():
+                body = await self._answer(request, turn_id, headers.get("idempotency-key"))
         except OporaError as error:
             return problems.response(error, turn_id=turn_id)
         except Exception as error:

@@ -1,0 +1,48 @@
+"""Questions first: ingest works in small slices and waits between them while somebody's question is in work.
+
+Both share one interpreter, so whatever ingest computes a question waits for. The wait is bounded: under questions that
+never pause, ingest still moves on by one slice every `PATIENCE_SECONDS`.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from threading import Condition
+
+PATIENCE_SECONDS = 0.05
+"""How long a slice waits for a gap: four questions or so, each of which a slice of some 5 ms then delays by a third."""
+
+
+class Crossing:
+    """Where questions have priority over ingest."""
+
+    def __init__(self) -> None:
+        self._asking = 0
+        self._changed = Condition()
+
+    @contextmanager
+    def question(self) -> Iterator[None]:
+        """A question is in work for as long as the block lasts, waiting for its turn included. Any number may be."""
+        with self._changed:
+            self._asking += 1
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._asking -= 1
+                if not self._asking:
+                    self._changed.notify_all()
+
+    def give_way(self) -> None:
+        """Wait until no question is in work, or for `PATIENCE_SECONDS`. Call it between slices of a few milliseconds.
+
+        Never inside a database transaction or a lock that a question takes.
+        """
+        # Read without the lock: ingest asks hundreds of times a second, and one slice too many does no harm.
+        if self._asking:
+            with self._changed:
+                self._changed.wait_for(lambda: not self._asking, PATIENCE_SECONDS)
+
+
+_PROCESS = Crossing()
+question = _PROCESS.question
+give_way = _PROCESS.give_way
