@@ -20,7 +20,8 @@ import components as _components  # noqa: F401
 
 # isort: split
 import uvicorn
-from fastapi import FastAPI
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
 from hayhooks.server.app import create_app as create_host
 from hayhooks.settings import settings as host_settings
 from loguru import logger as host_log
@@ -104,9 +105,18 @@ def create_app(settings: Settings | None = None) -> FastAPI:
             locale=settings.default_locale,
         )
     )
+    app.add_exception_handler(RequestValidationError, _unreadable)
     _add_health(app, settings)
     _add_lifespan(app, settings)
     return app
+
+
+async def _unreadable(request: Request, error: Exception) -> Response:  # noqa: ARG001
+    """Path and query parameters that do not fit, in the form of every other problem."""
+    if not isinstance(error, RequestValidationError):
+        raise error
+    # Each path begins with where the parameter came from, which is no name of the caller's.
+    return problems.response(problems.from_complaints([{**one, "loc": one["loc"][1:]} for one in error.errors()]))
 
 
 def _straightened(route: Route, app: FastAPI) -> Route:

@@ -6,6 +6,7 @@ token. Errors from further in are answered here too: Hayhooks puts exception tex
 """
 
 import logging
+import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from time import perf_counter
@@ -14,6 +15,7 @@ from typing import TypeAlias, TypeVar
 from pydantic import BaseModel, ValidationError
 from starlette.datastructures import Headers
 from starlette.responses import Response
+from starlette.routing import compile_path
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from pipelines import problems
@@ -44,6 +46,9 @@ Answer: TypeAlias = Callable[[bytes, Headers], Awaitable[Response]]
 class Route:
     """One open door. `scope` None: no token needed. `limit` is the largest body in bytes.
 
+    `path` may hold templates, written as the host application writes them: `{name}` is one segment, `{name:path}`
+    all the rest, neither ever empty.
+
     `answer` stands in for the application behind the gate where its own way to the same code costs too much.
     """
 
@@ -62,6 +67,29 @@ def straight(model: type[Body], answer: Callable[[Body, Headers], Awaitable[Resp
         return await answer(_checked(model, body), headers)
 
     return run
+
+
+class _Doors:
+    """The table of routes. An exact path costs one look-up; only a path that is not found so is compared to templates.
+
+    The templates are compiled by the router of the host application, so that gate and host never disagree on a path.
+    """
+
+    def __init__(self, routes: Sequence[Route]) -> None:
+        self._exact = {(route.method, route.path): route for route in routes if "{" not in route.path}
+        self._templates: list[tuple[re.Pattern[str], Route]] = [
+            (compile_path(route.path)[0], route) for route in routes if "{" in route.path
+        ]
+
+    def find(self, method: str, path: str) -> Route | None:
+        """The route of a request; of two templates that fit, the one listed first. None: there is no such door."""
+        return self._exact.get((method, path)) or self._templated(method, path)
+
+    def _templated(self, method: str, path: str) -> Route | None:
+        for pattern, route in self._templates:
+            if route.method == method and (found := pattern.match(path)) and all(found.groups()):
+                return route
+        return None
 
 
 class _ClientLeft(Exception):
@@ -89,7 +117,7 @@ class Gate:
         locale: str,
     ) -> None:
         self.app = app
-        self.routes = {(route.method, route.path): route for route in routes}
+        self.doors = _Doors(routes)
         self.verify = verify
         self.tenant_locale = tenant_locale
         self.admit = admit
@@ -144,7 +172,7 @@ class _Passage:
             log.info("%s %s %d %.1fms tenant=%r %s", self.request_id, shown, self.status, spent, self.tenant_id, code)
 
     async def _enter(self) -> None:
-        self.route = self.gate.routes.get((self.scope["method"], self.scope["path"]))
+        self.route = self.gate.doors.find(self.scope["method"], self.scope["path"])
         if self.route is None:
             raise NotFound
         if self.route.scope is None:

@@ -5,10 +5,12 @@ Nothing internal gets out: no exception text, no class or path, no echo of a val
 
 import json
 import traceback
+from collections.abc import Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
 from http import HTTPStatus
 from pathlib import PurePath
+from typing import Any
 
 from pydantic import ValidationError
 from starlette.responses import Response
@@ -77,7 +79,11 @@ def response(error: OporaError, *, turn_id: str | None = None) -> Response:
 
 def from_validation(error: ValidationError) -> CallerError:
     """The typed error behind pydantic's, whose own text names our models and quotes the input."""
-    complaints = error.errors(include_url=False, include_input=False)
+    return from_complaints(error.errors(include_url=False, include_input=False))
+
+
+def from_complaints(complaints: Sequence[Mapping[str, Any]]) -> CallerError:
+    """The same, from pydantic's list of what is wrong: each has its `type`, its path `loc` and perhaps a `ctx`."""
     if any(complaint["type"] == "json_invalid" for complaint in complaints):
         return Malformed()
     fields: list[tuple[str, str]] = []

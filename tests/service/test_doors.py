@@ -1,6 +1,8 @@
 """Which routes exist for whom. The list is read from the application, so a new route without its case fails here."""
 
+import re
 from collections.abc import Callable
+from dataclasses import dataclass, field
 
 import httpx
 import pytest
@@ -11,12 +13,27 @@ import app
 from settings import Settings
 from tests.service.serving import ALL_SCOPES, ARTICLES, problem
 
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """What a door takes: its scope, a body, and for each template in its path an id of `acme` and one of `globex`."""
+
+    scope: str
+    body: dict[str, object] | None = None
+    own: dict[str, str] = field(default_factory=dict)
+    foreign: dict[str, str] = field(default_factory=dict)
+
+
 OPEN = {("GET", "/healthz"), ("GET", "/readyz")}
-SCOPED: dict[tuple[str, str], tuple[str, dict[str, object]]] = {
-    ("POST", "/ask/run"): ("ask", {"question": "Что значит код E20?"}),
-    ("POST", "/ingest/run"): ("ingest", {"documents": [dict(ARTICLES[1])]}),
+SCOPED: dict[tuple[str, str], Case] = {
+    ("POST", "/ask/run"): Case("ask", {"question": "Что значит код E20?"}),
+    ("POST", "/ingest/run"): Case("ingest", {"documents": [dict(ARTICLES[1])]}),
 }
-"""Every door that needs a token: its scope, and a body that it takes."""
+"""Every door that needs a token."""
+
+SPARE: list[dict[str, object]] = [{"doc_id": "spare/door.md", "title": "Дверца", "text": "Дверца открывается наружу."}]
+FOREIGN: list[dict[str, object]] = [{"doc_id": "globex/door.md", "title": "Door", "text": "The door opens outwards."}]
+"""Documents for cases whose path names one: the first is put back before each test that may take it away."""
 
 CLOSED = {
     ("GET", "/openapi.json"), ("GET", "/docs"), ("GET", "/docs/oauth2-redirect"), ("GET", "/redoc"), ("GET", "/status"),
@@ -43,9 +60,30 @@ def reachable(installation: Settings) -> set[tuple[str, str]]:
         assert not isinstance(route, Mount), route
         if isinstance(route, APIRoute | Route):
             found |= {(method, route.path) for method in route.methods or () if method != "HEAD"}
+    plain = {_plain(path) for _, path in found}
     for path, operations in service.openapi()["paths"].items():
-        found |= {(method.upper(), path) for method in operations}
+        if path not in plain:
+            found |= {(method.upper(), path) for method in operations}
     return found
+
+
+def _plain(path: str) -> str:
+    """A path as OpenAPI writes it: `{name:path}` is `{name}` there."""
+    return re.sub(r":\w+}", "}", path)
+
+
+def _named(path: str, ids: dict[str, str]) -> str:
+    """A path with its templates filled in."""
+    for name, value in ids.items():
+        path = re.sub(rf"{{{name}(:\w+)?}}", value, path)
+    assert "{" not in path, "the case of a route with a template needs an id for it"
+    return path
+
+
+def _send(client: httpx.Client, door: tuple[str, str], ids: dict[str, str], token: str) -> httpx.Response:
+    method, path = door
+    headers = {"Authorization": f"Bearer {token}"}
+    return client.request(method, _named(path, ids), json=SCOPED[door].body, headers=headers)
 
 
 def test_every_route_has_its_case(reachable: set[tuple[str, str]]) -> None:
@@ -57,7 +95,7 @@ def test_every_route_has_its_case(reachable: set[tuple[str, str]]) -> None:
 
 def test_the_table_of_the_gate_is_this_one(installation: Settings) -> None:
     doors = {(route.method, route.path): route.scope for route in app.routes(installation)}
-    assert doors == dict.fromkeys(OPEN) | {door: scope for door, (scope, _) in SCOPED.items()}
+    assert doors == dict.fromkeys(OPEN) | {door: case.scope for door, case in SCOPED.items()}
 
 
 def test_closed_routes_do_not_exist_for_anybody(
@@ -73,20 +111,30 @@ def test_closed_routes_do_not_exist_for_anybody(
 def test_other_methods_do_not_exist(acme: httpx.Client) -> None:
     for _, path in SCOPED:
         for method in ("GET", "PUT", "PATCH", "DELETE", "HEAD", "TRACE"):
-            assert acme.request(method, path).status_code == 404
+            if (method, path) not in SCOPED:
+                assert acme.request(method, _named(path, SCOPED[_any_door(path)].own)).status_code == 404
+
+
+def _any_door(path: str) -> tuple[str, str]:
+    return next(door for door in SCOPED if door[1] == path)
 
 
 @pytest.mark.parametrize("door", sorted(SCOPED))
 @pytest.mark.parametrize("scope", ALL_SCOPES)
 def test_a_scope_opens_its_own_doors_only(
-    acme: httpx.Client, token: Callable[..., str], door: tuple[str, str], scope: str
+    acme: httpx.Client,
+    token: Callable[..., str],
+    door: tuple[str, str],
+    scope: str,
+    ingest: Callable[..., httpx.Response],
 ) -> None:
-    needed, body = SCOPED[door]
-    response = acme.request(*door, json=body, headers={"Authorization": f"Bearer {token('acme', scope)}"})
-    if scope == needed:
-        assert response.status_code == 200
+    case = SCOPED[door]
+    assert ingest("acme", SPARE).status_code == 200
+    response = _send(acme, door, case.own, token("acme", scope))
+    if scope == case.scope:
+        assert response.is_success, response.text
     else:
-        assert needed in str(problem(response, 403, "scope_missing")["detail"])
+        assert case.scope in str(problem(response, 403, "scope_missing")["detail"])
 
 
 @pytest.mark.parametrize("door", sorted(SCOPED))
@@ -94,14 +142,29 @@ def test_a_scope_opens_its_own_doors_only(
 def test_a_tenant_that_is_not_here_looks_the_same_everywhere(
     acme: httpx.Client, token: Callable[..., str], door: tuple[str, str], tenant_id: str
 ) -> None:
-    headers = {"Authorization": f"Bearer {token(tenant_id, *ALL_SCOPES)}"}
-    problem(acme.request(*door, json=SCOPED[door][1], headers=headers), 404, "tenant_unknown")
+    response = _send(acme, door, SCOPED[door].own, token(tenant_id, *ALL_SCOPES))
+    problem(response, 404, "tenant_unknown")
 
 
-@pytest.mark.parametrize("door", sorted(SCOPED))
+@pytest.mark.parametrize("door", sorted(door for door in SCOPED if "{" in door[1]))
+def test_a_foreign_id_looks_like_a_missing_one(
+    acme: httpx.Client, token: Callable[..., str], door: tuple[str, str], ingest: Callable[..., httpx.Response]
+) -> None:
+    assert ingest("globex", FOREIGN).status_code == 200
+    case = SCOPED[door]
+    assert case.foreign.keys() == case.own.keys()
+    mine = token("acme", *ALL_SCOPES)
+    foreign = problem(_send(acme, door, case.foreign, mine), 404, "not_found")
+    missing = problem(_send(acme, door, dict.fromkeys(case.foreign, "no-such-thing"), mine), 404, "not_found")
+    assert {**foreign, "request_id": ""} == {**missing, "request_id": ""}
+
+
+@pytest.mark.parametrize("door", sorted(door for door, case in SCOPED.items() if case.body is not None))
 @pytest.mark.parametrize("field", ["tenant", "tenant_id", "collection", "collection_name", "qdrant_filter", "scope"])
 def test_no_body_names_a_tenant(acme: httpx.Client, door: tuple[str, str], field: str) -> None:
-    problem(acme.request(*door, json={**SCOPED[door][1], field: "globex"}), 422, "unknown_field")
+    case = SCOPED[door]
+    response = acme.request(door[0], _named(door[1], case.own), json={**(case.body or {}), field: "globex"})
+    problem(response, 422, "unknown_field")
 
 
 def test_no_header_query_or_document_id_reaches_into_another_tenant(

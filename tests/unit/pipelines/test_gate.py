@@ -3,6 +3,7 @@
 import json
 import logging
 from collections.abc import AsyncIterator
+from urllib.parse import unquote
 
 import httpx
 import pytest
@@ -39,6 +40,11 @@ ROUTES = (
     Route("POST", "/broken", scope="ask", body=Body, limit=LIMIT),
     Route("POST", "/crash", scope="ask", body=Body, limit=LIMIT),
     Route("POST", "/teapot", scope="ask", body=Body, limit=LIMIT),
+    Route("GET", "/things/exact", scope="ask"),
+    Route("GET", "/things/{thing}", scope="ingest"),
+    Route("GET", "/rest/{thing:path}", scope="ask"),
+    Route("PATCH", "/rest/{thing:path}", scope="ingest"),
+    Route("GET", "/files/{folder}/{name:path}", scope="ask"),
 )
 
 
@@ -52,6 +58,8 @@ async def inner(scope: Scope, receive: Receive, send: Send) -> None:
         raise RuntimeError("secret")
     elif scope["path"] == "/teapot":
         answer = PlainTextResponse("secret", 418)
+    elif scope["path"].startswith(("/things/", "/rest/", "/files/")):
+        answer = PlainTextResponse(scope["path"])
     elif scope["path"] == "/hidden":
         answer = PlainTextResponse("hidden")
     else:
@@ -113,6 +121,51 @@ async def test_an_open_route_needs_no_token(client: httpx.AsyncClient) -> None:
 @pytest.mark.parametrize(("method", "path"), [("GET", "/hidden"), ("GET", "/ask/run"), ("OPTIONS", "/ask/run")])
 async def test_what_is_not_in_the_table_is_not_there(client: httpx.AsyncClient, method: str, path: str) -> None:
     problem(await client.request(method, path, headers=bearer("acme:ask,admin")), 404, "not_found")
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "scope"),
+    [
+        ("GET", "/things/exact", "ask"),
+        ("GET", "/things/other", "ingest"),
+        ("GET", "/things/%7Bthing%7D", "ingest"),
+        ("GET", "/rest/a", "ask"),
+        ("GET", "/rest/a/b/c.md", "ask"),
+        ("GET", "/rest/%D0%BA%D0%BE%D0%B4%D1%8B%2FE20", "ask"),
+        ("PATCH", "/rest/a/b", "ingest"),
+        ("GET", "/files/a/b/c", "ask"),
+    ],
+)
+async def test_a_template_opens_what_fits_it(client: httpx.AsyncClient, method: str, path: str, scope: str) -> None:
+    response = await client.request(method, path, headers=bearer(f"acme:{scope}"))
+    assert response.text == unquote(path)
+    other = {"ask": "ingest", "ingest": "ask"}[scope]
+    problem(await client.request(method, path, headers=bearer(f"acme:{other}")), 403, "scope_missing")
+
+
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [
+        ("GET", "/things/"),
+        ("GET", "/things/a/b"),
+        ("GET", "/things/a%2Fb"),
+        ("GET", "/things"),
+        ("GET", "/rest/"),
+        ("GET", "/rest"),
+        ("GET", "/x/rest/a"),
+        ("DELETE", "/rest/a"),
+        ("HEAD", "/rest/a"),
+        ("PATCH", "/things/a"),
+        ("GET", "/files/a/"),
+        ("GET", "/files//a"),
+        ("GET", "/ask/run/{thing}"),
+    ],
+)
+async def test_a_template_opens_nothing_else(client: httpx.AsyncClient, method: str, path: str) -> None:
+    response = await client.request(method, path, headers=bearer("acme:ask,ingest"))
+    assert response.status_code == 404
+    if method != "HEAD":
+        problem(response, 404, "not_found")
 
 
 @pytest.mark.parametrize("value", ["", "Bearer", "Bearer ", "Basic YTpi", "acme:ask"])
