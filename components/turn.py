@@ -21,6 +21,9 @@ FactualityStatus = Literal["checked", "no_claims", "skipped", "failed"]
 Answerability = Literal["fully", "partially", "cannot", "unknown"]
 Trust = Literal["accepted", "auto", "raw"]
 DocumentStatus = Literal["active", "superseded", "deprecated", "archived"]
+EdgeKind = Literal["depends_on", "implements", "decision_for", "related_to", "supersedes"]
+ConflictKind = Literal["number", "date", "code", "negation"]
+Origin = Literal["primary", "related", "conflicting"]
 Outcome = Literal[
     "answered",
     "partially_answered",
@@ -130,6 +133,51 @@ class Query(Frozen):
 
 
 @dataclass(frozen=True, slots=True)
+class Related(Frozen):
+    """The best passage of a document that an edge ties to one of the evidence; context, never primary evidence.
+
+    `kind` reads from `from_doc` to `to_doc`, one of which is the passage's document; `weight` is in 0..1.
+    """
+
+    passage: Passage
+    kind: EdgeKind
+    weight: float
+    from_doc: str
+    to_doc: str
+
+
+@dataclass(frozen=True, slots=True)
+class RejectedApproach(Frozen):
+    """A way of doing things that the tenant has dismissed, and why; it is never proposed as an answer.
+
+    `coverage` (0..1) is the share of the question that its text covers, `day` the ISO 8601 day of the decision.
+    """
+
+    text: str
+    reason: str
+    day: str
+    doc_id: str | None = None
+    coverage: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Statement(Frozen):
+    """One sentence of a passage; `span` are character offsets into the passage's text."""
+
+    chunk_id: str
+    span: tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Conflict(Frozen):
+    """Two documents that answer the question differently. `trusted` is the statement to go by, `other` the one not."""
+
+    kind: ConflictKind
+    trusted: Statement
+    other: Statement
+
+
+@dataclass(frozen=True, slots=True)
 class Evidence(Frozen):
     """The passages found so far, best first. Grows over passes and never shrinks.
 
@@ -137,7 +185,8 @@ class Evidence(Frozen):
     them. `kept` are the ids that the grader let through, best first by `places`, which weigh search score and judgement
     together. `adequacy` (0..1) says how well they answer together, `uncovered` which stems of the question they leave
     open. `settled` are the ids that the last pass left here, which no later pass takes away; `grew` says whether it
-    brought any new one.
+    brought any new one. `related` and `rejected` are what else an answer should know of, most important first;
+    `conflicts` are contradictions between kept passages. The three are worked out anew in every pass.
     """
 
     passages: tuple[Passage, ...] = ()
@@ -149,6 +198,9 @@ class Evidence(Frozen):
     uncovered: tuple[str, ...] = ()
     settled: frozenset[str] = frozenset()
     grew: bool = True
+    related: tuple[Related, ...] = ()
+    rejected: tuple[RejectedApproach, ...] = ()
+    conflicts: tuple[Conflict, ...] = ()
 
     @property
     def retrieved(self) -> int:
@@ -163,12 +215,17 @@ class Evidence(Frozen):
 
 @dataclass(frozen=True, slots=True)
 class Citation(Frozen):
-    """The passage behind one [N]. `span` is the quoted part as character offsets into the passage's text."""
+    """The passage behind one [N]. `span` is the quoted part as character offsets into the passage's text.
+
+    `origin` says what it is to the answer: `primary` evidence, a `related` document to read beside it, or one that is
+    `conflicting` with what the answer says.
+    """
 
     index: int
     passage: Passage
     excerpt: str
     span: tuple[int, int]
+    origin: Origin = "primary"
 
 
 @dataclass(frozen=True, slots=True)
