@@ -208,7 +208,7 @@ def test_an_empty_folder_is_a_mistake(tmp_path: Path) -> None:
 
 
 def test_every_reason_not_to_load_an_article_has_words() -> None:
-    sources = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "components" / "ingest").glob("*.py"))
+    sources = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "components" / "ingest").rglob("*.py"))
     codes = set(re.findall(r'(?:Invalid|TooLarge|UnsupportedMedia)\(\s*"(\w+)"', sources))
     assert len(codes) > 10
     assert not {code for code in codes if not keys(f"cli.refusal.{code}") and not keys(f"cli.error.{code}")}

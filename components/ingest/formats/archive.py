@@ -1,0 +1,106 @@
+"""What a packed document (DOCX, XLSX) says of its contents, checked before any of it is unpacked.
+
+The threat: a few kilobytes that unpack to terabytes, archives within archives, names that lead out of a folder, and XML
+whose entities multiply. Declared sizes may lie, but `zipfile` unpacks no more than is declared, and parts that share
+their bytes are refused, so the declared sizes bound the work. XML is held to having no DOCTYPE: office programs write
+none, and no entity can be declared without one.
+"""
+
+import zipfile
+import zlib
+from collections.abc import Sequence
+from io import BytesIO
+from pathlib import PurePosixPath
+from typing import Never
+from xml.parsers import expat
+
+from components.ingest.formats.limits import HIGHEST_RATIO, LARGEST_UNPACKED, MOST_PARTS
+from tenants.errors import Invalid, TooLarge
+
+_PACKED = b"PK\x03\x04"
+_COMPOUND = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
+_LOCKED = "EncryptedPackage".encode("utf-16-le")
+_ENCRYPTED = 0x1
+_RATIO_FROM = 1_000_000
+"""Bytes unpacked. Smaller parts may compress as well as they like."""
+_ARCHIVES = frozenset({".zip", ".7z", ".rar", ".gz", ".tgz", ".tar", ".bz2", ".xz", ".jar"})
+_XML = frozenset({".xml", ".rels", ".vml"})
+_OTHERS = frozenset({".svg", ".htm", ".html", ".mht"})
+"""Pictures and pages of the web may have a DOCTYPE, and nobody reads them."""
+_MARKS = (b"<", b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff", b"\x00<", b"\x00\x00\x00<")
+_READ_AT_ONCE = 65_536
+
+
+def check_archive(data: bytes) -> None:
+    """Refuse an office file that is locked or dangerous to unpack. What is no archive passes.
+
+    Codes: `file_damaged`, `file_encrypted`, `archive_too_large`, `archive_parts_too_many`, `archive_name_unsafe`,
+    `archive_nested`, `xml_doctype`.
+    """
+    if data.startswith(_COMPOUND) and _LOCKED in data:
+        raise Invalid("file_encrypted")
+    if not data.startswith(_PACKED):
+        return
+    try:
+        with zipfile.ZipFile(BytesIO(data)) as archive:
+            _check_declared(archive.infolist(), len(data))
+            for part in archive.infolist():
+                _check_xml(archive, part)
+    except (zipfile.BadZipFile, zlib.error, expat.ExpatError, OSError, EOFError, ValueError, RuntimeError) as broken:
+        raise Invalid("file_damaged") from broken
+
+
+def _check_declared(parts: Sequence[zipfile.ZipInfo], packed: int) -> None:
+    if len(parts) > MOST_PARTS:
+        raise TooLarge("archive_parts_too_many", limit=MOST_PARTS)
+    for part in parts:
+        _check_name(part.orig_filename)
+        if part.flag_bits & _ENCRYPTED:
+            raise Invalid("file_encrypted")
+        if part.file_size > max(_RATIO_FROM, HIGHEST_RATIO * part.compress_size):
+            raise TooLarge("archive_too_large", limit=LARGEST_UNPACKED)
+    if sum(part.file_size for part in parts) > LARGEST_UNPACKED:
+        raise TooLarge("archive_too_large", limit=LARGEST_UNPACKED)
+    if sum(part.compress_size for part in parts) > packed or len({part.filename for part in parts}) < len(parts):
+        raise Invalid("file_damaged")
+
+
+def _check_name(name: str) -> None:
+    path = PurePosixPath(name.replace("\\", "/"))
+    if path.is_absolute() or ".." in path.parts or ":" in name or not name.isprintable():
+        raise Invalid("archive_name_unsafe")
+    if path.suffix.lower() in _ARCHIVES:
+        raise Invalid("archive_nested")
+
+
+def _check_xml(archive: zipfile.ZipFile, part: zipfile.ZipInfo) -> None:
+    """Read a part up to its root element; a DOCTYPE can stand nowhere else."""
+    suffix = PurePosixPath(part.filename).suffix.lower()
+    if suffix in _OTHERS:
+        return
+    parser = expat.ParserCreate()
+    parser.StartDoctypeDeclHandler = _refuse_doctype
+    parser.StartElementHandler = _stop
+    with archive.open(part) as stream:
+        data = stream.read(_READ_AT_ONCE)
+        # A part is what its document says it is, whatever it is called.
+        if suffix not in _XML and not data.lstrip().startswith(_MARKS):
+            return
+        try:
+            while data:
+                parser.Parse(data)
+                data = stream.read(_READ_AT_ONCE)
+        except _RootReached:
+            return
+
+
+class _RootReached(Exception):
+    """There is no DOCTYPE."""
+
+
+def _stop(name: str, attributes: dict[str, str]) -> Never:  # noqa: ARG001 - expat's signature
+    raise _RootReached
+
+
+def _refuse_doctype(name: str, system: str | None, public: str | None, internal: bool) -> Never:  # noqa: ARG001
+    raise Invalid("xml_doctype")
