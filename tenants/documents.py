@@ -5,14 +5,16 @@ record never names a chunk that is missing; what a crash leaves over is a chunk 
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from sqlalchemy import delete, select
 from sqlalchemy.orm import Session
 
-from tenants import context, database
+from tenants import context, database, registry, relations, versions
+from tenants.index.protocol import Json
 from tenants.models import DocumentRow
+from tenants.versions import DocumentVersion
 
 _PARAMETERS = 500
 """Values in one statement: databases bound them."""
@@ -25,6 +27,11 @@ class DocumentRecord:
     :param content_hash: of all that its chunks are made from; equal means that ingesting it again changes nothing.
     :param chunk_ids: point ids in reading order.
     :param updated_at: ISO 8601 day of the document's own last change.
+    :param flags: what about the text an operator should look at.
+    :param version: the number of the version in force in `tenants.versions`.
+    :param given: what the source says of the properties that an operator may override.
+    :param overrides: what an operator has set of them. Here and with the chunks it stands in place of what was given.
+    :param ingested_at: when the version in force was written.
     """
 
     doc_id: str
@@ -36,6 +43,17 @@ class DocumentRecord:
     status: str = "active"
     url: str | None = None
     lang: str = "ru"
+    trust: str = "auto"
+    priority: int = 0
+    tags: tuple[str, ...] = ()
+    project_key: str = ""
+    evidence_tier: str = ""
+    source_type: str = ""
+    flags: tuple[str, ...] = ()
+    version: int = 1
+    given: Mapping[str, Json] = field(default_factory=dict)
+    overrides: Mapping[str, Json] = field(default_factory=dict)
+    ingested_at: datetime | None = field(default=None, compare=False)
 
 
 def get(doc_id: str) -> DocumentRecord | None:
@@ -57,6 +75,18 @@ def find(doc_ids: Sequence[str]) -> Mapping[str, DocumentRecord]:
     return found
 
 
+def made_from(hashes: Sequence[str]) -> Mapping[str, str]:
+    """Those of `hashes` that are the `content_hash` of a document of the tenant, each with that document's id."""
+    tenant_id = context.current().tenant_id
+    found: dict[str, str] = {}
+    with database.reading() as session:
+        for start in range(0, len(hashes), _PARAMETERS):
+            chosen = DocumentRow.content_hash.in_(hashes[start : start + _PARAMETERS])
+            query = select(DocumentRow.content_hash, DocumentRow.doc_id)
+            found |= session.execute(query.where(DocumentRow.tenant_id == tenant_id, chosen)).tuples()
+    return found
+
+
 def all() -> tuple[DocumentRecord, ...]:
     """All documents of the tenant by id."""
     query = select(DocumentRow).where(DocumentRow.tenant_id == context.current().tenant_id)
@@ -64,17 +94,27 @@ def all() -> tuple[DocumentRecord, ...]:
         return tuple(_record(row) for row in session.scalars(query.order_by(DocumentRow.doc_id)))
 
 
-def put(*records: DocumentRecord) -> None:
-    """Add or replace documents, all in one transaction."""
+def put(*records: DocumentRecord, new_versions: Sequence[DocumentVersion] = ()) -> None:
+    """Add or replace documents, all in one transaction.
+
+    :param new_versions: what to keep of the texts they were made from. Of each document the newest ones stay.
+    """
     with database.writing() as session:
         _delete(session, tuple(record.doc_id for record in records))
         session.add_all([_row(record) for record in records])
+        versions.keep(session, new_versions)
 
 
 def remove(*doc_ids: str) -> None:
-    """Forget documents, all in one transaction; unknown ids are ignored. Their chunks are the caller's to delete."""
+    """Forget documents, their versions and ties, all in one transaction; unknown ids are ignored.
+
+    Their chunks are the caller's to delete.
+    """
     with database.writing() as session:
         _delete(session, doc_ids)
+        versions.forget(session, doc_ids)
+        relations.forget(session, doc_ids)
+    registry.expire()
 
 
 def _delete(session: Session, doc_ids: tuple[str, ...]) -> None:
@@ -96,7 +136,17 @@ def _row(record: DocumentRecord) -> DocumentRow:
         chunk_ids=list(record.chunk_ids),
         updated_at=record.updated_at,
         status=record.status,
-        ingested_at=datetime.now(UTC),
+        trust=record.trust,
+        priority=record.priority,
+        tags=list(record.tags),
+        project_key=record.project_key,
+        evidence_tier=record.evidence_tier,
+        source_type=record.source_type,
+        flags=list(record.flags),
+        version=record.version,
+        given=dict(record.given),
+        overrides=dict(record.overrides),
+        ingested_at=record.ingested_at or datetime.now(UTC),
     )
 
 
@@ -111,4 +161,15 @@ def _record(row: DocumentRow) -> DocumentRecord:
         status=row.status,
         url=row.url,
         lang=row.lang,
+        trust=row.trust,
+        priority=row.priority,
+        tags=tuple(row.tags),
+        project_key=row.project_key,
+        evidence_tier=row.evidence_tier,
+        source_type=row.source_type,
+        flags=tuple(row.flags),
+        version=row.version,
+        given=row.given,
+        overrides=row.overrides,
+        ingested_at=row.ingested_at,
     )

@@ -1,12 +1,30 @@
 """The tables of the records, the same on SQLite and PostgreSQL. Every table is keyed by tenant first."""
 
 from datetime import UTC, datetime
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
-from sqlalchemy import JSON, Dialect, ForeignKey, Index, LargeBinary, String, Text, TypeDecorator
+from sqlalchemy import (
+    JSON,
+    BigInteger,
+    Dialect,
+    ForeignKey,
+    Index,
+    LargeBinary,
+    String,
+    Text,
+    TypeDecorator,
+    UniqueConstraint,
+)
 from sqlalchemy import DateTime as SqlDateTime
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 from sqlalchemy.types import TypeEngine
+
+if TYPE_CHECKING:
+    from tenants.index.protocol import Json
+
+    JsonObject: TypeAlias = dict[str, Json]
+else:  # SQLAlchemy reads annotations at run time, and cannot follow a type that holds itself.
+    JsonObject = dict
 
 TENANT_ID = String(255)
 KEY = String(512)
@@ -46,6 +64,7 @@ class TenantRow(Base):
     generation: Mapped[int]
     shared_filter: Mapped[str | None] = mapped_column(TENANT_ID)
     shard_key: Mapped[str | None] = mapped_column(TENANT_ID)
+    relations: Mapped[int] = mapped_column(default=0)
     created_at: Mapped[datetime]
 
 
@@ -53,6 +72,7 @@ class DocumentRow(Base):
     """One ingested document. Written last, so a row says that all of its chunks are stored."""
 
     __tablename__ = "documents"
+    __table_args__ = (Index("ix_documents_tenant_hash", "tenant_id", "content_hash"),)
 
     tenant_id: Mapped[str] = mapped_column(TENANT_ID, ForeignKey(TenantRow.tenant_id), primary_key=True)
     doc_id: Mapped[str] = mapped_column(KEY, primary_key=True)
@@ -64,7 +84,65 @@ class DocumentRow(Base):
     chunk_ids: Mapped[list[str]] = mapped_column(JSON)
     updated_at: Mapped[str] = mapped_column(String(32))
     status: Mapped[str] = mapped_column(String(32))
+    trust: Mapped[str] = mapped_column(String(32))
+    priority: Mapped[int]
+    tags: Mapped[list[str]] = mapped_column(JSON)
+    project_key: Mapped[str] = mapped_column(Text)
+    evidence_tier: Mapped[str] = mapped_column(Text)
+    source_type: Mapped[str] = mapped_column(Text)
+    flags: Mapped[list[str]] = mapped_column(JSON)
+    version: Mapped[int]
+    given: Mapped[JsonObject] = mapped_column(JSON)
+    overrides: Mapped[JsonObject] = mapped_column(JSON)
     ingested_at: Mapped[datetime]
+
+
+class DocumentVersionRow(Base):
+    """One version of a document as it was given, its text packed. The newest ones are kept."""
+
+    __tablename__ = "document_versions"
+
+    tenant_id: Mapped[str] = mapped_column(TENANT_ID, ForeignKey(TenantRow.tenant_id), primary_key=True)
+    doc_id: Mapped[str] = mapped_column(KEY, primary_key=True)
+    version: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
+    title: Mapped[str] = mapped_column(Text)
+    text: Mapped[bytes] = mapped_column(LargeBinary)
+    source: Mapped[str] = mapped_column(Text)
+    url: Mapped[str | None] = mapped_column(Text)
+    lang: Mapped[str] = mapped_column(String(8))
+    markup: Mapped[str] = mapped_column(String(32))
+    meta: Mapped[JsonObject] = mapped_column(JSON)
+    content_hash: Mapped[str] = mapped_column(String(128))
+    created_at: Mapped[datetime]
+
+
+class EdgeRow(Base):
+    """A tie from one document to another. One that the document itself declares may name a document yet to come."""
+
+    __tablename__ = "edges"
+    __table_args__ = (Index("ix_edges_tenant_to", "tenant_id", "to_doc"),)
+
+    tenant_id: Mapped[str] = mapped_column(TENANT_ID, ForeignKey(TenantRow.tenant_id), primary_key=True)
+    from_doc: Mapped[str] = mapped_column(KEY, primary_key=True)
+    kind: Mapped[str] = mapped_column(String(32), primary_key=True)
+    to_doc: Mapped[str] = mapped_column(KEY, primary_key=True)
+    weight: Mapped[float]
+    declared: Mapped[bool]
+
+
+class RejectedRow(Base):
+    """A way of doing things that the tenant has dismissed."""
+
+    __tablename__ = "rejected"
+    __table_args__ = (Index("ix_rejected_tenant_doc", "tenant_id", "doc_id"),)
+
+    tenant_id: Mapped[str] = mapped_column(TENANT_ID, ForeignKey(TenantRow.tenant_id), primary_key=True)
+    rejected_id: Mapped[str] = mapped_column(String(32), primary_key=True)
+    text: Mapped[str] = mapped_column(Text)
+    reason: Mapped[str] = mapped_column(Text)
+    day: Mapped[str] = mapped_column(String(10))
+    doc_id: Mapped[str | None] = mapped_column(KEY)
+    declared: Mapped[bool]
 
 
 class LexiconPartRow(Base):
@@ -117,3 +195,104 @@ class IdempotencyRow(Base):
     request_hash: Mapped[str] = mapped_column(String(64))
     answer: Mapped[str | None] = mapped_column(Text)
     created_at: Mapped[datetime]
+
+
+class AuditChainRow(Base):
+    """The newest link of a tenant's audit chain; locked while links are added."""
+
+    __tablename__ = "audit_chains"
+
+    tenant_id: Mapped[str] = mapped_column(TENANT_ID, ForeignKey(TenantRow.tenant_id), primary_key=True)
+    sequence: Mapped[int] = mapped_column(BigInteger)
+    hash: Mapped[str] = mapped_column(String(64))
+
+
+class AuditRow(Base):
+    """One link of the audit chain. Nothing in it is about a person: that is in the content, which can be erased."""
+
+    __tablename__ = "audit"
+    __table_args__ = (UniqueConstraint("tenant_id", "turn_id"), Index("ix_audit_tenant_at", "tenant_id", "at"))
+
+    tenant_id: Mapped[str] = mapped_column(TENANT_ID, ForeignKey(TenantRow.tenant_id), primary_key=True)
+    sequence: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    kind: Mapped[str] = mapped_column(String(16))
+    at: Mapped[datetime]
+    turn_id: Mapped[str | None] = mapped_column(String(128))
+    outcome: Mapped[str | None] = mapped_column(String(32))
+    reason: Mapped[str | None] = mapped_column(String(64))
+    note: Mapped[str | None] = mapped_column(Text)
+    digest: Mapped[str | None] = mapped_column(String(64))
+    previous: Mapped[str] = mapped_column(String(64))
+    hash: Mapped[str] = mapped_column(String(64))
+
+
+class AuditContentRow(Base):
+    """What a link's `digest` stands for, kept beside it. `text` is what a search looks through."""
+
+    __tablename__ = "audit_contents"
+    __table_args__ = (
+        Index("ix_audit_contents_person", "tenant_id", "person"),
+        Index("ix_audit_contents_session", "tenant_id", "session_id"),
+    )
+
+    tenant_id: Mapped[str] = mapped_column(TENANT_ID, ForeignKey(TenantRow.tenant_id), primary_key=True)
+    sequence: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    person: Mapped[str] = mapped_column(String(32))
+    session_id: Mapped[str] = mapped_column(String(128))
+    salt: Mapped[str] = mapped_column(String(32))
+    body: Mapped[bytes] = mapped_column(LargeBinary)
+    text: Mapped[str] = mapped_column(Text)
+
+
+class AuditDocumentRow(Base):
+    """A document that a turn found. `chunk_ids` are its passages that the answer cites; none: found only."""
+
+    __tablename__ = "audit_documents"
+    __table_args__ = (Index("ix_audit_documents_sequence", "tenant_id", "sequence"),)
+
+    tenant_id: Mapped[str] = mapped_column(TENANT_ID, ForeignKey(TenantRow.tenant_id), primary_key=True)
+    doc_id: Mapped[str] = mapped_column(KEY, primary_key=True)
+    sequence: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    chunk_ids: Mapped[list[str]] = mapped_column(JSON)
+
+
+class ErasureRow(Base):
+    """Whose turns up to a moment are to be forgotten, those included that are still on their way to the audit."""
+
+    __tablename__ = "erasures"
+
+    tenant_id: Mapped[str] = mapped_column(TENANT_ID, ForeignKey(TenantRow.tenant_id), primary_key=True)
+    person: Mapped[str] = mapped_column(String(32), primary_key=True)
+    session_id: Mapped[str] = mapped_column(String(128), primary_key=True)
+    until: Mapped[datetime]
+
+
+class GapRow(Base):
+    """A question that the knowledge base could not answer, however often and by whomever it was asked."""
+
+    __tablename__ = "gaps"
+    __table_args__ = (Index("ix_gaps_tenant_status", "tenant_id", "status"),)
+
+    tenant_id: Mapped[str] = mapped_column(TENANT_ID, ForeignKey(TenantRow.tenant_id), primary_key=True)
+    gap_id: Mapped[str] = mapped_column(String(32), primary_key=True)
+    reason: Mapped[str] = mapped_column(String(64))
+    question: Mapped[str] = mapped_column(Text)
+    stems: Mapped[list[str]] = mapped_column(JSON)
+    doc_ids: Mapped[list[str]] = mapped_column(JSON)
+    count: Mapped[int]
+    reopened: Mapped[int]
+    status: Mapped[str] = mapped_column(String(16))
+    first_at: Mapped[datetime]
+    last_at: Mapped[datetime]
+    closed_at: Mapped[datetime | None]
+
+
+class GapAskingRow(Base):
+    """Which turn asked for what is missing."""
+
+    __tablename__ = "gap_askings"
+    __table_args__ = (Index("ix_gap_askings_sequence", "tenant_id", "sequence"),)
+
+    tenant_id: Mapped[str] = mapped_column(TENANT_ID, ForeignKey(TenantRow.tenant_id), primary_key=True)
+    gap_id: Mapped[str] = mapped_column(String(32), primary_key=True)
+    sequence: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
