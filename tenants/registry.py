@@ -1,12 +1,14 @@
 """The tenants of this installation and where each one's chunks are kept."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from types import MappingProxyType
 
-from sqlalchemy import select
+from sqlalchemy import select, update
 from sqlalchemy.exc import IntegrityError
+from sqlalchemy.orm import Session
 
 from settings import Settings, get_settings
 from tenants import context, database
@@ -38,7 +40,10 @@ class Placement:
 
 @dataclass(frozen=True, slots=True)
 class TenantRecord:
-    """One registered tenant. `policy` is as stored; `tenants.policy` gives it meaning."""
+    """One registered tenant. `policy` is as stored; `tenants.policy` gives it meaning.
+
+    `relations` is the revision of what `tenants.relations` knows; 0 while there has never been anything.
+    """
 
     tenant_id: str
     name: str
@@ -46,6 +51,7 @@ class TenantRecord:
     placement: Placement
     created_at: datetime
     policy: Mapping[str, object]
+    relations: int = 0
 
 
 _FRESH: Fresh[TenantRecord] = Fresh()
@@ -121,6 +127,26 @@ def current(settings: Settings | None = None) -> TenantRecord:
     return Registry(settings).get(context.current().tenant_id)
 
 
+@contextmanager
+def changing_relations() -> Iterator[Session]:
+    """A writing session, whose changes of edges and rejected approaches are seen from its commit on."""
+    with database.writing() as session:
+        yield session
+        note_relations(session)
+    expire()
+
+
+def note_relations(session: Session) -> None:
+    """Count a change of the tenant's edges or rejected approaches. Call `expire` after the commit."""
+    own = TenantRow.tenant_id == context.current().tenant_id
+    session.execute(update(TenantRow).where(own).values(relations=TenantRow.relations + 1))
+
+
+def expire() -> None:
+    """Have the record of the tenant in context read anew. Call it after the commit that changed it."""
+    _FRESH.expire((get_settings().database, context.current().tenant_id))
+
+
 def _record(row: TenantRow) -> TenantRecord:
     return TenantRecord(
         tenant_id=row.tenant_id,
@@ -129,4 +155,5 @@ def _record(row: TenantRow) -> TenantRecord:
         placement=Placement(row.collection, row.generation, row.shared_filter, row.shard_key),
         created_at=row.created_at,
         policy=MappingProxyType(dict(row.policy)),
+        relations=row.relations,
     )

@@ -68,7 +68,7 @@ def upgrade() -> None:
         sa.Column("from_doc", sa.String(512), primary_key=True),
         sa.Column("kind", sa.String(32), primary_key=True),
         sa.Column("to_doc", sa.String(512), primary_key=True),
-        sa.Column("weight", sa.Float, nullable=False),
+        sa.Column("weight", sa.Double, nullable=False),
         sa.Column("declared", sa.Boolean, nullable=False),
         sa.Index("ix_edges_tenant_to", "tenant_id", "to_doc"),
     )

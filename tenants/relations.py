@@ -1,0 +1,80 @@
+"""What a question needs to know of edges and rejected approaches: all of a tenant's, in memory, read when they change.
+
+The registry's record of the tenant, which is in memory anyway, carries their revision. A tenant that never had any
+costs a question nothing, one that has them a look-up.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from sqlalchemy.orm import Session
+
+from settings import get_settings
+from tenants import database, edges, registry, rejected
+from tenants.edges import SUPERSEDES, Edge
+from tenants.fresh import Key
+from tenants.rejected import Rejected
+
+
+@dataclass(frozen=True, slots=True)
+class Relations:
+    """A tenant's edges and rejected approaches.
+
+    :param edges: by either of its documents, weightiest first; switched off ones are left out.
+    :param successors: by superseded document, the one that supersedes it.
+    """
+
+    edges: Mapping[str, tuple[Edge, ...]] = field(default_factory=dict)
+    successors: Mapping[str, str] = field(default_factory=dict)
+    rejected: tuple[Rejected, ...] = ()
+
+
+NONE = Relations()
+_KEPT: dict[Key, tuple[int, Relations]] = {}
+
+
+def current() -> Relations:
+    """The tenant's relations, never behind this process and at most seconds behind another."""
+    tenant = registry.current()
+    if not tenant.relations:
+        return NONE
+    key = get_settings().database, tenant.tenant_id
+    kept = _KEPT.get(key)
+    if kept is None or kept[0] != tenant.relations:
+        kept = tenant.relations, _related(edges.all(), rejected.all())
+        _KEPT[key] = kept
+    return kept[1]
+
+
+def declare(doc_ids: Sequence[str], ties: Sequence[Edge], approaches: Sequence[Rejected]) -> None:
+    """Make this all that the documents say about themselves; a run over unchanged relations writes nothing."""
+    if not (ties or approaches or registry.current().relations):
+        return
+    with database.writing() as session:
+        changed = edges.declare(session, doc_ids, ties)
+        changed |= rejected.declare(session, doc_ids, approaches)
+        if changed:
+            registry.note_relations(session)
+    registry.expire()
+
+
+def forget(session: Session, doc_ids: Sequence[str]) -> None:
+    """Remove what is gone with these documents. The caller commits, then has the registry read anew."""
+    gone = edges.forget(session, doc_ids)
+    gone |= rejected.forget(session, doc_ids)
+    if gone:
+        registry.note_relations(session)
+
+
+def _related(ties: Iterable[Edge], approaches: tuple[Rejected, ...]) -> Relations:
+    by_document: dict[str, list[Edge]] = defaultdict(list)
+    successors: dict[str, str] = {}
+    for edge in ties:
+        if not edge.weight:
+            continue
+        by_document[edge.from_doc].append(edge)
+        by_document[edge.to_doc].append(edge)
+        if edge.kind == SUPERSEDES:
+            successors.setdefault(edge.to_doc, edge.from_doc)
+    return Relations({doc_id: tuple(found) for doc_id, found in by_document.items()}, successors, approaches)
