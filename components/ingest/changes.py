@@ -1,12 +1,15 @@
-"""Telling changed documents from those that cost nothing."""
+"""Telling changed documents from those that cost nothing, before any of them is opened."""
 
 import json
+from dataclasses import dataclass
 from hashlib import sha256
 from typing import Self
 
 from haystack import component
 
-from components.ingest.document import Refusal, Revision, SourceDocument
+from components.ingest.document import Refusal, SourceDocument
+from components.ingest.files import RawArticle
+from components.turn import Frozen
 from tenants import documents as stored_documents
 from tenants.errors import Invalid
 
@@ -27,49 +30,59 @@ class Seen:
         return len(self.doc_ids) > known
 
 
+@dataclass(frozen=True, slots=True)
+class Changed(Frozen):
+    """An article that no record was made from.
+
+    :param content_hash: covers all that was given and the recipe it is processed by.
+    """
+
+    article: RawArticle | SourceDocument
+    content_hash: str
+
+
 @component
 class ChangeDetector:
-    """Lets through the documents that are new to the tenant in context or differ from what is stored."""
+    """Lets through the articles that are new to the tenant in context or differ from what its records were made from.
 
-    @component.output_types(revisions=list[Revision], unchanged=int, refusals=list[Refusal])
+    Files are compared by their bytes, so one that has not changed is not read again, however long that would take.
+    """
+
+    @component.output_types(changed=list[Changed], unchanged=int, refusals=list[Refusal])
     def run(
-        self, documents: list[SourceDocument], recipe: str, seen: Seen
-    ) -> dict[str, list[Revision] | list[Refusal] | int]:
-        """Compare each document with its record. A second document of the same id is refused: `doc_id_duplicate`.
+        self, articles: list[RawArticle | SourceDocument], recipe: str, seen: Seen
+    ) -> dict[str, list[Changed] | list[Refusal] | int]:
+        """Compare each article with the records. One that stands there twice is refused: `doc_id_duplicate`.
 
         :param recipe: names the way documents are processed; under another one every document counts as changed.
-        :param seen: what the run has met before.
+        :param seen: what the run has met before; unchanged documents are noted there.
         """
-        known = stored_documents.find([document.doc_id for document in documents])
-        revisions: list[Revision] = []
+        hashes = [content_hash(article, recipe) for article in articles]
+        known = stored_documents.made_from(hashes)
+        changed: list[Changed] = []
         refusals: list[Refusal] = []
         unchanged = 0
-        for document in documents:
-            digest = content_hash(document, recipe)
-            record = known.get(document.doc_id)
-            if not seen.is_new(document.doc_id):
-                error = Invalid("doc_id_duplicate", doc_id=document.doc_id)
-                refusals.append(Refusal(error, document.source, document.line, document.doc_id))
-            elif record is not None and record.content_hash == digest:
+        for article, digest in zip(articles, hashes, strict=True):
+            doc_id = known.get(digest)
+            if doc_id is None:
+                changed.append(Changed(article, digest))
+            elif seen.is_new(doc_id):
                 unchanged += 1
             else:
-                revisions.append(Revision(document, digest))
-        return {"revisions": revisions, "unchanged": unchanged, "refusals": refusals}
+                refusals.append(duplicate(article, doc_id))
+        return {"changed": changed, "unchanged": unchanged, "refusals": refusals}
 
 
-def content_hash(document: SourceDocument, recipe: str) -> str:
+def duplicate(article: RawArticle | SourceDocument, doc_id: str) -> Refusal:
+    """Why a second document of the same id is not taken."""
+    return Refusal(Invalid("doc_id_duplicate", doc_id=doc_id), article.source, article.line, doc_id)
+
+
+def content_hash(article: RawArticle | SourceDocument, recipe: str) -> str:
     """SHA-256 of all that a document's chunks are made from. Where it stands in its file is not part of it."""
-    given = [
-        recipe,
-        document.doc_id,
-        document.title,
-        document.text,
-        document.source,
-        document.url,
-        document.lang,
-        document.markup,
-        # Whether a document came alone decides what stands in for a missing title.
-        document.line > 0,
-        dict(document.meta),
-    ]
-    return sha256(json.dumps(given, sort_keys=True, ensure_ascii=False).encode()).hexdigest()
+    # Whether a document came alone decides what stands in for a missing title.
+    given = [recipe, article.source, article.line > 0]
+    if isinstance(article, RawArticle):
+        return sha256(json.dumps([*given, article.format]).encode() + b"\n" + article.data).hexdigest()
+    given += [article.doc_id, article.title, article.text, article.url, article.lang, article.markup]
+    return sha256(json.dumps([*given, dict(article.meta)], sort_keys=True, ensure_ascii=False).encode()).hexdigest()

@@ -10,7 +10,8 @@ from datetime import date
 import yaml
 from haystack import component
 
-from components.ingest.document import Refusal, SourceDocument
+from components.ingest.changes import Changed, Seen, duplicate
+from components.ingest.document import Refusal, Revision, SourceDocument
 from components.ingest.files import RawArticle
 from components.ingest.metadata import checked_metadata
 from tenants.errors import CallerError, Invalid
@@ -37,18 +38,23 @@ class ArticleParser:
     def __init__(self, max_characters: int = 5_000_000) -> None:
         self.max_characters = max_characters
 
-    @component.output_types(documents=list[SourceDocument], refusals=list[Refusal])
-    def run(self, articles: list[RawArticle | SourceDocument]) -> dict[str, list[SourceDocument] | list[Refusal]]:
-        """Read what is raw, check everything. What cannot be taken is refused with its place; the others go on."""
-        documents: list[SourceDocument] = []
+    @component.output_types(revisions=list[Revision], refusals=list[Refusal])
+    def run(self, changed: list[Changed], seen: Seen) -> dict[str, list[Revision] | list[Refusal]]:
+        """Read what is raw, check everything. What cannot be taken is refused with its place; the others go on.
+
+        :param seen: what the run has met before. A second document of the same id is refused: `doc_id_duplicate`.
+        """
+        revisions: list[Revision] = []
         refusals: list[Refusal] = []
-        for article in articles:
-            parsed = self.parse(article)
+        for one in changed:
+            parsed = self.parse(one.article)
             if isinstance(parsed, Refusal):
                 refusals.append(parsed)
+            elif seen.is_new(parsed.doc_id):
+                revisions.append(Revision(parsed, one.content_hash))
             else:
-                documents.append(parsed)
-        return {"documents": documents, "refusals": refusals}
+                refusals.append(duplicate(one.article, parsed.doc_id))
+        return {"revisions": revisions, "refusals": refusals}
 
     def parse(self, article: RawArticle | SourceDocument) -> SourceDocument | Refusal:
         """One article as a document, or why it is refused.

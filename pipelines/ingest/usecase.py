@@ -6,7 +6,7 @@ a run that is cut off keeps what it reported, and the next one heals what it lef
 
 import json
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sized
+from collections.abc import Callable, Generator, Iterable, Iterator, Sized
 from contextlib import contextmanager
 from hashlib import sha256
 from itertools import chain
@@ -29,7 +29,7 @@ from components.language import encoder
 from pipelines.ingest.report import IngestReport, OnProgress, Progress
 from settings import get_settings
 from tenants import context, documents, lexicon
-from tenants.errors import Invalid
+from tenants.errors import Busy, Invalid
 from tenants.registry import Registry
 
 Article: TypeAlias = SourceDocument | RawArticle
@@ -79,11 +79,7 @@ class Ingest:
         :param prune: afterwards the tenant holds exactly the documents of this path. Nothing is pruned when something
             was refused, because a document that could not be read is not a document that is gone.
         """
-        stream = raw_articles(Path(path))
-        # The first article tells whether the path can be read at all, before anything is touched.
-        first = next(stream, None)
-        found = stream if first is None else chain([first], stream)
-        return self._run(found, count_articles(Path(path)), prune=prune, progress=progress)
+        return _finished(self.start_path(path, prune=prune), progress)
 
     def run(
         self, given: Iterable[SourceDocument], *, prune: bool = False, progress: OnProgress | None = None
@@ -92,52 +88,83 @@ class Ingest:
 
         :param prune: afterwards the tenant holds exactly these documents, unless one was refused.
         """
-        return self._run(given, len(given) if isinstance(given, Sized) else 0, prune=prune, progress=progress)
+        total = len(given) if isinstance(given, Sized) else 0
+        return _finished(Run(self._pipeline, self._recipe, given, total, prune=prune), progress)
 
-    def _run(
-        self, found: Iterable[Article | Refusal], total: int, *, prune: bool, progress: OnProgress | None
-    ) -> IngestReport:
-        Registry().get(context.current().tenant_id)
-        with _only_run():
-            return _Run(self._pipeline, self._recipe, total, progress).work(found, prune=prune)
+    def start_path(self, path: Path | str, *, prune: bool = False) -> "Run":
+        """The same as `run_path`, to be done step by step."""
+        stream = raw_articles(Path(path))
+        # The first article tells whether the path can be read at all, before anything is touched.
+        first = next(stream, None)
+        found = stream if first is None else chain([first], stream)
+        return Run(self._pipeline, self._recipe, found, count_articles(Path(path)), prune=prune)
 
 
-class _Run:
-    """One run: what has been seen and counted so far."""
+class Run:
+    """One run, which does nothing until somebody takes its steps: what has been seen and counted so far."""
 
-    def __init__(self, pipeline: Pipeline, recipe: str, total: int, progress: OnProgress | None) -> None:
+    def __init__(
+        self, pipeline: Pipeline, recipe: str, found: Iterable[Article | Refusal], total: int, *, prune: bool
+    ) -> None:
         self._pipeline = pipeline
         self._recipe = recipe
+        self._found = found
         self._total = total
-        self._progress = progress
+        self._prunes = prune
         self._started = perf_counter()
         self._seen = Seen()
         self._met = 0
         self._refusals: list[Refusal] = []
+        self._healed = False
         self._counts: Counter[str] = Counter()
 
-    def work(self, found: Iterable[Article | Refusal], *, prune: bool) -> IngestReport:
-        healed = lexicon.begin()
-        if healed:
-            reconcile()
-        for batch in _batches(found):
-            self._write(batch)
-        if prune:
-            self._prune()
-        if healed:
+    def steps(self, *, wait: bool = True) -> Generator[Progress, None, None]:
+        """Each step writes one batch and tells how far the run is; at the end all is in place.
+
+        A run may be left between two steps, for a while or, with `close`, for good: what is written is whole.
+
+        :param wait: for another run of the same tenant to end; otherwise `Busy` is raised with the code `ingest_busy`.
+        """
+        Registry().get(context.current().tenant_id)
+        with _only_run(wait=wait):
+            self._healed = lexicon.begin()
+            if self._healed:
+                reconcile()
+            try:
+                for batch in _batches(self._found):
+                    yield self._write(batch)
+            except GeneratorExit:
+                self._finish()
+                raise
+            if self._prunes:
+                self._prune()
+            self._finish()
+
+    @property
+    def report(self) -> IngestReport:
+        """What was done so far."""
+        return IngestReport(
+            **self._counts,
+            errors=tuple(self._refusals),
+            healed=self._healed,
+            seconds=perf_counter() - self._started,
+        )
+
+    def _finish(self) -> None:
+        if self._healed:
             recount()
         else:
             lexicon.finish()
-        return IngestReport(
-            **self._counts, errors=tuple(self._refusals), healed=healed, seconds=perf_counter() - self._started
-        )
 
-    def _write(self, batch: list[Article | Refusal]) -> None:
+    def _write(self, batch: list[Article | Refusal]) -> Progress:
         self._refusals.extend(article for article in batch if isinstance(article, Refusal))
         articles = [article for article in batch if not isinstance(article, Refusal)]
         # Run data is exactly the sockets that the pipeline leaves open; what a client sent is inside the articles.
         steps = self._pipeline.run(
-            {"parser": {"articles": articles}, "changes": {"recipe": self._recipe, "seen": self._seen}}
+            {
+                "changes": {"articles": articles, "recipe": self._recipe, "seen": self._seen},
+                "parser": {"seen": self._seen},
+            }
         )
         written: Written = steps["writer"]["written"]
         self._refusals.extend([*steps["parser"]["refusals"], *steps["changes"]["refusals"]])
@@ -145,9 +172,7 @@ class _Run:
         for name in ("added", "updated", "chunks_written", "chunks_kept", "chunks_removed"):
             self._counts[name] += getattr(written, name)
         self._met += len(batch)
-        if self._progress is not None:
-            chunks = self._counts["chunks_written"] + self._counts["chunks_kept"]
-            self._progress(Progress(self._met, self._total, chunks))
+        return Progress(self._met, self._total, self._counts["chunks_written"] + self._counts["chunks_kept"])
 
     def _prune(self) -> None:
         if any(refusal.error.code not in _HARMLESS for refusal in self._refusals):
@@ -157,6 +182,13 @@ class _Run:
         for start in range(0, len(gone), _BATCH_DOCUMENTS):
             self._counts["chunks_removed"] += remove_documents(gone[start : start + _BATCH_DOCUMENTS])
         self._counts["removed"] = len(gone)
+
+
+def _finished(run: Run, progress: OnProgress | None) -> IngestReport:
+    for now in run.steps():
+        if progress is not None:
+            progress(now)
+    return run.report
 
 
 def _batches(found: Iterable[Article | Refusal]) -> Iterator[list[Article | Refusal]]:
@@ -185,9 +217,13 @@ def _recipe(text: str) -> str:
 
 
 @contextmanager
-def _only_run() -> Iterator[None]:
+def _only_run(*, wait: bool) -> Iterator[None]:
     """One run at a time for each tenant of this process: two would take each other's chunks for leftovers."""
     with _STARTING:
         lock = _RUNNING[get_settings().database, context.current().tenant_id]
-    with lock:
+    if not lock.acquire(blocking=wait):
+        raise Busy("ingest_busy")
+    try:
         yield
+    finally:
+        lock.release()

@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from components.ingest import files
-from components.ingest.document import Refusal, SourceDocument
+from components.ingest.changes import Changed, Seen
+from components.ingest.document import Refusal, Revision, SourceDocument
 from components.ingest.files import FORMATS, Format, RawArticle, count_articles, raw_articles
 from components.ingest.parse import ArticleParser
 from tenants.errors import CallerError
@@ -124,11 +125,13 @@ def test_any_bytes_are_a_document_or_a_refusal(data: bytes, form: Format) -> Non
 
 def test_run_keeps_good_and_refused_apart() -> None:
     good, bad = SourceDocument("a", "", "x"), SourceDocument("", "", "x")
-    parsed = ArticleParser().run(articles=[bad, good, RawArticle(b"{", "json", "f", 3)])
-    assert parsed["documents"] == [good]
+    changed = [Changed(bad, "1"), Changed(good, "2"), Changed(RawArticle(b"{", "json", "f", 3), "3"), Changed(good, "4")]
+    parsed = ArticleParser().run(changed, Seen())
+    assert parsed["revisions"] == [Revision(good, "2")]
     assert [(one.error.code, one.line) for one in parsed["refusals"] if isinstance(one, Refusal)] == [
         ("doc_id_missing", 0),
         ("json_invalid", 3),
+        ("doc_id_duplicate", 0),
     ]
 
 
