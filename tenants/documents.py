@@ -103,6 +103,8 @@ def put(*records: DocumentRecord, new_versions: Sequence[DocumentVersion] = ()) 
         _delete(session, tuple(record.doc_id for record in records))
         session.add_all([_row(record) for record in records])
         versions.keep(session, new_versions)
+        registry.note_documents(session)
+    registry.expire()
 
 
 def remove(*doc_ids: str) -> None:

@@ -142,6 +142,12 @@ def note_relations(session: Session) -> None:
     session.execute(update(TenantRow).where(own).values(relations=TenantRow.relations + 1))
 
 
+def note_documents(session: Session) -> None:
+    """Count a change of documents, which matters where they are tied to others. Call `expire` after the commit."""
+    own = TenantRow.tenant_id == context.current().tenant_id, TenantRow.relations > 0
+    session.execute(update(TenantRow).where(*own).values(relations=TenantRow.relations + 1))
+
+
 def expire() -> None:
     """Have the record of the tenant in context read anew. Call it after the commit that changed it."""
     _FRESH.expire((get_settings().database, context.current().tenant_id))

@@ -5,15 +5,17 @@ costs a question nothing, one that has them a look-up.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from settings import get_settings
-from tenants import database, edges, registry, rejected
+from tenants import context, database, edges, registry, rejected
 from tenants.edges import SUPERSEDES, Edge
 from tenants.fresh import Key
+from tenants.models import DocumentRow
 from tenants.rejected import Rejected
 
 
@@ -22,7 +24,8 @@ class Relations:
     """A tenant's edges and rejected approaches.
 
     :param edges: by either of its documents, weightiest first; switched off ones are left out.
-    :param successors: by superseded document, the one that supersedes it.
+    :param successors: by superseded document, the one that supersedes it. A document whose status an operator has set
+        is not among them.
     """
 
     edges: Mapping[str, tuple[Edge, ...]] = field(default_factory=dict)
@@ -31,6 +34,7 @@ class Relations:
 
 
 NONE = Relations()
+_PARAMETERS = 500
 _KEPT: dict[Key, tuple[int, Relations]] = {}
 
 
@@ -42,7 +46,7 @@ def current() -> Relations:
     key = get_settings().database, tenant.tenant_id
     kept = _KEPT.get(key)
     if kept is None or kept[0] != tenant.relations:
-        kept = tenant.relations, _related(edges.all(), rejected.all())
+        kept = tenant.relations, _load()
         _KEPT[key] = kept
     return kept[1]
 
@@ -61,20 +65,42 @@ def declare(doc_ids: Sequence[str], ties: Sequence[Edge], approaches: Sequence[R
 
 def forget(session: Session, doc_ids: Sequence[str]) -> None:
     """Remove what is gone with these documents. The caller commits, then has the registry read anew."""
-    gone = edges.forget(session, doc_ids)
-    gone |= rejected.forget(session, doc_ids)
+    gone = False
+    for start in range(0, len(doc_ids), _PARAMETERS):
+        some = doc_ids[start : start + _PARAMETERS]
+        gone |= edges.forget(session, some)
+        gone |= rejected.forget(session, some)
     if gone:
         registry.note_relations(session)
 
 
-def _related(ties: Iterable[Edge], approaches: tuple[Rejected, ...]) -> Relations:
+def _load() -> Relations:
     by_document: dict[str, list[Edge]] = defaultdict(list)
     successors: dict[str, str] = {}
-    for edge in ties:
+    for edge in edges.all():
         if not edge.weight:
             continue
         by_document[edge.from_doc].append(edge)
         by_document[edge.to_doc].append(edge)
         if edge.kind == SUPERSEDES:
             successors.setdefault(edge.to_doc, edge.from_doc)
-    return Relations({doc_id: tuple(found) for doc_id, found in by_document.items()}, successors, approaches)
+    decided = _decided_by_operators(list(successors))
+    return Relations(
+        {doc_id: tuple(found) for doc_id, found in by_document.items()},
+        {doc_id: by for doc_id, by in successors.items() if doc_id not in decided},
+        rejected.all(),
+    )
+
+
+def _decided_by_operators(doc_ids: Sequence[str]) -> frozenset[str]:
+    """Those of the documents whose status an operator has set: no edge changes that."""
+    decided: set[str] = set()
+    query = select(DocumentRow.doc_id, DocumentRow.overrides).where(
+        DocumentRow.tenant_id == context.current().tenant_id
+    )
+    with database.reading() as session:
+        for start in range(0, len(doc_ids), _PARAMETERS):
+            chosen = DocumentRow.doc_id.in_(doc_ids[start : start + _PARAMETERS])
+            rows = session.execute(query.where(chosen)).tuples()
+            decided.update(doc_id for doc_id, overrides in rows if "status" in overrides)
+    return frozenset(decided)
