@@ -1,0 +1,83 @@
+"""What is kept of a document besides its chunks: its record, and the version it was made from."""
+
+import json
+from collections.abc import Mapping
+from hashlib import sha256
+from typing import get_args
+
+from components.ingest.document import Markup, Revision, SourceDocument
+from components.ingest.properties import properties
+from tenants.documents import DocumentRecord
+from tenants.index.protocol import Json
+from tenants.versions import DocumentVersion
+
+_MARKUPS: dict[str, Markup] = {name: name for name in get_args(Markup)}
+
+
+def kept_record(revision: Revision, given: Mapping[str, Json], version: int) -> DocumentRecord:
+    """The record of a document whose chunks are stored.
+
+    :param given: a chunk's metadata as the source has it, before an operator's word.
+    :param version: the number of the version that the chunks were made from.
+    """
+    meta = revision.chunks[0].meta
+    return DocumentRecord(
+        doc_id=revision.document.doc_id,
+        title=str(meta["title"]),
+        source=revision.document.source,
+        content_hash=revision.content_hash,
+        chunk_ids=tuple(chunk.chunk_id for chunk in revision.chunks),
+        updated_at=str(meta["updated_at"]),
+        status=str(meta["status"]),
+        url=revision.document.url,
+        lang=str(meta["lang"]),
+        trust=str(meta["trust"]),
+        priority=int(str(meta["priority"])),
+        tags=_words(meta["tags"]),
+        project_key=str(meta["project_key"]),
+        evidence_tier=str(meta["evidence_tier"]),
+        source_type=str(meta["source_type"]),
+        flags=_words(meta.get("flags")),
+        version=version,
+        given=properties(given),
+        overrides=revision.overrides or {},
+    )
+
+
+def _words(value: Json) -> tuple[str, ...]:
+    return tuple(str(word) for word in value) if isinstance(value, list | tuple) else ()
+
+
+def kept_version(document: SourceDocument, title: str, number: int) -> DocumentVersion:
+    """The document as it is kept.
+
+    :param title: what it is called where it names no title itself.
+    """
+    meta = dict(document.meta)
+    said = [title, document.text, document.source, document.url, document.lang, document.markup, meta]
+    return DocumentVersion(
+        doc_id=document.doc_id,
+        version=number,
+        title=title,
+        text=document.text,
+        source=document.source,
+        url=document.url,
+        lang=document.lang,
+        markup=document.markup,
+        content_hash=sha256(json.dumps(said, sort_keys=True).encode()).hexdigest(),
+        meta=meta,
+    )
+
+
+def given_document(version: DocumentVersion) -> SourceDocument:
+    """The document that the version was kept of."""
+    return SourceDocument(
+        doc_id=version.doc_id,
+        title=version.title,
+        text=version.text,
+        source=version.source,
+        url=version.url,
+        lang=version.lang,
+        meta=version.meta,
+        markup=_MARKUPS[version.markup],
+    )

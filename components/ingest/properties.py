@@ -1,0 +1,64 @@
+"""What an operator may set about a document, over what its source says."""
+
+from collections.abc import Mapping
+
+from components.ingest.metadata import checked_metadata
+from components.language.normalise import clean
+from tenants.documents import DocumentRecord
+from tenants.errors import Invalid
+from tenants.index.protocol import Json
+
+PROPERTIES = ("title", "status", "trust", "priority", "tags", "project_key", "evidence_tier", "source_type")
+"""Each is kept with the record and with every chunk. Only the title is part of what a chunk is found by."""
+
+_MAY_BE_EMPTY = frozenset({"project_key", "evidence_tier", "source_type"})
+_LONGEST_TITLE = 500
+
+
+def properties(meta: Mapping[str, Json]) -> dict[str, Json]:
+    """The properties among a chunk's metadata."""
+    return {name: meta[name] for name in PROPERTIES}
+
+
+def of_record(record: DocumentRecord) -> dict[str, Json]:
+    """The properties in force, as the document's chunks should carry them."""
+    return {
+        "title": record.title,
+        "status": record.status,
+        "trust": record.trust,
+        "priority": record.priority,
+        "tags": list(record.tags),
+        "project_key": record.project_key,
+        "evidence_tier": record.evidence_tier,
+        "source_type": record.source_type,
+    }
+
+
+def changed(overrides: Mapping[str, Json], changes: Mapping[str, Json]) -> dict[str, Json]:
+    """`overrides` after an operator's changes: None takes one back, so that the source is heard again.
+
+    Raises `Invalid`: `property_unknown`, `metadata_invalid`, each with the field.
+    """
+    for name in changes:
+        if name not in PROPERTIES:
+            raise Invalid("property_unknown", field=name)
+    return {
+        **{name: value for name, value in overrides.items() if name not in changes},
+        **{name: _checked(name, value) for name, value in changes.items() if value is not None},
+    }
+
+
+def _checked(name: str, value: Json) -> Json:
+    if name == "title":
+        return _title(value)
+    # To say "none" differs from saying nothing.
+    if name in _MAY_BE_EMPTY and value == "":
+        return value
+    return checked_metadata({name: value})[name]
+
+
+def _title(value: Json) -> str:
+    title = clean(value).strip() if isinstance(value, str) else ""
+    if not 0 < len(title) <= _LONGEST_TITLE or not title.isprintable():
+        raise Invalid("metadata_invalid", field="title")
+    return title

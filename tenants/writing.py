@@ -1,0 +1,34 @@
+"""One writer at a time to what a tenant knows: its chunks, the records of its documents, the lexicon.
+
+Within this process. Two processes never share the embedded index, whose folder belongs to one of them.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterator
+from contextlib import contextmanager
+from threading import Lock, RLock
+
+from settings import get_settings
+from tenants import context
+from tenants.errors import Busy
+from tenants.fresh import Key
+
+_WRITERS: defaultdict[Key, RLock] = defaultdict(RLock)
+_ADDING = Lock()
+
+
+@contextmanager
+def alone(patience: float | None = None) -> Iterator[None]:
+    """Run the block while nobody else writes for the tenant in context. May be nested.
+
+    :param patience: seconds to wait for the writer before; None waits as long as it takes. Raises `Busy` with the code
+        `documents_busy` when they are over.
+    """
+    with _ADDING:
+        lock = _WRITERS[get_settings().database, context.current().tenant_id]
+    if not lock.acquire(timeout=-1 if patience is None else patience):
+        raise Busy("documents_busy")
+    try:
+        yield
+    finally:
+        lock.release()
