@@ -37,6 +37,7 @@ class Settings(BaseSettings):
     workers: int = Field(
         2, ge=1, le=64, description="Questions answered at once in one process; over 2 they only wait for each other."
     )
+    audit_days: int = Field(396, ge=1, le=36_500, description="Days that the audit keeps a turn: 13 months.")
     log_level: str = Field("INFO", pattern="^(DEBUG|INFO|WARNING|ERROR)$", description="Least severe level logged.")
 
     @cached_property

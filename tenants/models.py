@@ -245,7 +245,7 @@ class AuditContentRow(Base):
 
 
 class AuditDocumentRow(Base):
-    """A document that a turn found. `chunk_ids` are its passages that the answer cites; none: found only."""
+    """A document that a turn found. `chunk_ids` are its passages that the answer cites."""
 
     __tablename__ = "audit_documents"
     __table_args__ = (Index("ix_audit_documents_sequence", "tenant_id", "sequence"),)
@@ -253,6 +253,7 @@ class AuditDocumentRow(Base):
     tenant_id: Mapped[str] = mapped_column(TENANT_ID, ForeignKey(TenantRow.tenant_id), primary_key=True)
     doc_id: Mapped[str] = mapped_column(KEY, primary_key=True)
     sequence: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    cited: Mapped[bool]
     chunk_ids: Mapped[list[str]] = mapped_column(JSON)
 
 
@@ -296,3 +297,43 @@ class GapAskingRow(Base):
     tenant_id: Mapped[str] = mapped_column(TENANT_ID, ForeignKey(TenantRow.tenant_id), primary_key=True)
     gap_id: Mapped[str] = mapped_column(String(32), primary_key=True)
     sequence: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+
+
+class JobRow(Base):
+    """Files to ingest and documents to remove, accepted and yet to be worked off, or what became of them.
+
+    `revision` goes up with every change that a watcher of the job should see; `attempts` with every time it is begun.
+    """
+
+    __tablename__ = "jobs"
+    __table_args__ = (Index("ix_jobs_state", "state", "tenant_id"),)
+
+    tenant_id: Mapped[str] = mapped_column(TENANT_ID, ForeignKey(TenantRow.tenant_id), primary_key=True)
+    job_id: Mapped[str] = mapped_column(String(32), primary_key=True)
+    subject: Mapped[str] = mapped_column(TENANT_ID)
+    kind: Mapped[str] = mapped_column(String(16))
+    state: Mapped[str] = mapped_column(String(16))
+    files: Mapped[list[str]] = mapped_column(JSON)
+    gone: Mapped[list[str]] = mapped_column(JSON)
+    size: Mapped[int] = mapped_column(BigInteger)
+    progress: Mapped[JsonObject] = mapped_column(JSON)
+    report: Mapped[JsonObject | None] = mapped_column(JSON)
+    error: Mapped[str | None] = mapped_column(String(64))
+    revision: Mapped[int]
+    attempts: Mapped[int]
+    cancelling: Mapped[bool]
+    created_at: Mapped[datetime]
+    started_at: Mapped[datetime | None]
+    finished_at: Mapped[datetime | None]
+
+
+class WatchedFileRow(Base):
+    """A file of a tenant's watched folder as it was when a job took it last, and the documents that it holds."""
+
+    __tablename__ = "watched_files"
+
+    tenant_id: Mapped[str] = mapped_column(TENANT_ID, ForeignKey(TenantRow.tenant_id), primary_key=True)
+    path: Mapped[str] = mapped_column(KEY, primary_key=True)
+    size: Mapped[int] = mapped_column(BigInteger)
+    modified_ns: Mapped[int] = mapped_column(BigInteger)
+    doc_ids: Mapped[list[str]] = mapped_column(JSON)

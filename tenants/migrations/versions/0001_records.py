@@ -158,6 +158,7 @@ def upgrade() -> None:
         sa.Column("tenant_id", sa.String(255), sa.ForeignKey("tenants.tenant_id"), primary_key=True),
         sa.Column("doc_id", sa.String(512), primary_key=True),
         sa.Column("sequence", sa.BigInteger, primary_key=True, autoincrement=False),
+        sa.Column("cited", sa.Boolean, nullable=False),
         sa.Column("chunk_ids", sa.JSON, nullable=False),
         sa.Index("ix_audit_documents_sequence", "tenant_id", "sequence"),
     )
@@ -190,4 +191,33 @@ def upgrade() -> None:
         sa.Column("gap_id", sa.String(32), primary_key=True),
         sa.Column("sequence", sa.BigInteger, primary_key=True, autoincrement=False),
         sa.Index("ix_gap_askings_sequence", "tenant_id", "sequence"),
+    )
+    op.create_table(
+        "jobs",
+        sa.Column("tenant_id", sa.String(255), sa.ForeignKey("tenants.tenant_id"), primary_key=True),
+        sa.Column("job_id", sa.String(32), primary_key=True),
+        sa.Column("subject", sa.String(255), nullable=False),
+        sa.Column("kind", sa.String(16), nullable=False),
+        sa.Column("state", sa.String(16), nullable=False),
+        sa.Column("files", sa.JSON, nullable=False),
+        sa.Column("gone", sa.JSON, nullable=False),
+        sa.Column("size", sa.BigInteger, nullable=False),
+        sa.Column("progress", sa.JSON, nullable=False),
+        sa.Column("report", sa.JSON),
+        sa.Column("error", sa.String(64)),
+        sa.Column("revision", sa.Integer, nullable=False),
+        sa.Column("attempts", sa.Integer, nullable=False),
+        sa.Column("cancelling", sa.Boolean, nullable=False),
+        sa.Column("created_at", sa.DateTime, nullable=False),
+        sa.Column("started_at", sa.DateTime),
+        sa.Column("finished_at", sa.DateTime),
+        sa.Index("ix_jobs_state", "state", "tenant_id"),
+    )
+    op.create_table(
+        "watched_files",
+        sa.Column("tenant_id", sa.String(255), sa.ForeignKey("tenants.tenant_id"), primary_key=True),
+        sa.Column("path", sa.String(512), primary_key=True),
+        sa.Column("size", sa.BigInteger, nullable=False),
+        sa.Column("modified_ns", sa.BigInteger, nullable=False),
+        sa.Column("doc_ids", sa.JSON, nullable=False),
     )

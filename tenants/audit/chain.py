@@ -1,0 +1,169 @@
+"""The hash chain: how links are made, and what is wrong with a chain that somebody has touched."""
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from hashlib import sha256
+from typing import Literal, TypeAlias
+
+from tenants.audit.entry import canonical
+
+GENESIS = "0" * 64
+"""What stands for the hash before the first link."""
+
+Kind: TypeAlias = Literal["turn", "erasure", "pruning"]
+FaultKind: TypeAlias = Literal[
+    "changed", "missing", "moved", "content_changed", "content_missing", "cut_off", "foreign", "unreadable"
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Content:
+    """What a link's digest covers. `body` is JSON text; erased, all four are gone."""
+
+    person: str
+    session_id: str
+    salt: str
+    body: str
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 (hex) over the salt and the content."""
+        return sha256(canonical([self.salt, self.person, self.session_id, self.body]).encode()).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """One link as it is stored, with its content where that is not erased.
+
+    :param note: of an erasure `{"sequences": [...]}`, of a pruning the `Head` that it reaches to, as JSON text.
+    """
+
+    tenant_id: str
+    sequence: int
+    kind: str
+    at: datetime
+    turn_id: str | None
+    outcome: str | None
+    reason: str | None
+    note: str | None
+    digest: str | None
+    previous: str
+    hash: str = ""
+    content: Content | None = None
+
+    def computed(self) -> str:
+        """The hash that these fields make: SHA-256 (hex) over canonical JSON."""
+        covered = {
+            "tenant_id": self.tenant_id,
+            "sequence": self.sequence,
+            "kind": self.kind,
+            "at": self.at.isoformat(),
+            "turn_id": self.turn_id,
+            "outcome": self.outcome,
+            "reason": self.reason,
+            "note": self.note,
+            "digest": self.digest,
+            "previous": self.previous,
+        }
+        return sha256(canonical(covered).encode()).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """The newest link of a chain: what to keep elsewhere, and to check later."""
+
+    sequence: int
+    hash: str
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """One thing that is wrong, and where."""
+
+    kind: FaultKind
+    sequence: int
+    turn_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Verification:
+    """What a walk along the chain found. `erased` counts contents that are gone and accounted for."""
+
+    links: int
+    erased: int
+    head: Head
+    faults: tuple[Fault, ...]
+
+
+class Walk:
+    """Checks links in the order of their sequence. Feed all of them to `meet`, then ask for the `result`.
+
+    :param anchors: heads that were taken down earlier: links of this chain, unless they have been pruned since.
+    """
+
+    def __init__(self, tenant_id: str, anchors: Sequence[Head]) -> None:
+        self._tenant_id = tenant_id
+        self._anchors = anchors
+        self._first: Link | None = None
+        self._last = Head(0, GENESIS)
+        self._links = 0
+        self._empty: dict[int, str | None] = {}
+        self._erased: set[int] = set()
+        self._pruned: set[Head] = set()
+        self._faults: list[Fault] = []
+
+    def meet(self, links: Iterable[Link]) -> None:
+        """Go on along the chain."""
+        for link in links:
+            self._check_place(link)
+            self._check_content(link)
+            self._links += 1
+            self._last = Head(link.sequence, link.hash)
+
+    def result(self) -> Verification:
+        """What was found, once all links have been met."""
+        first = self._first
+        if first is not None and first.sequence > 1 and Head(first.sequence - 1, first.previous) not in self._pruned:
+            self._fault("missing", first.sequence - 1)
+        unexplained = self._empty.keys() - self._erased
+        for number in unexplained:
+            self._fault("content_missing", number, self._empty[number])
+        for anchor in self._anchors:
+            if anchor.sequence > self._last.sequence or (not anchor.sequence and self._links):
+                self._fault("cut_off", anchor.sequence)
+        faults = tuple(sorted(set(self._faults), key=lambda fault: (fault.sequence, fault.kind)))
+        return Verification(self._links, len(self._empty) - len(unexplained), self._last, faults)
+
+    def _check_place(self, link: Link) -> None:
+        if link.tenant_id != self._tenant_id:
+            self._fault("foreign", link.sequence, link.turn_id)
+        if self._first is None:
+            self._first = link
+            if link.sequence == 1 and link.previous != GENESIS:
+                self._fault("moved", 1, link.turn_id)
+        elif link.sequence != self._last.sequence + 1:
+            self._fault("missing", self._last.sequence + 1)
+        elif link.previous != self._last.hash:
+            self._fault("moved", link.sequence, link.turn_id)
+        if link.computed() != link.hash or any(
+            link.sequence == anchor.sequence and link.hash != anchor.hash for anchor in self._anchors
+        ):
+            self._fault("changed", link.sequence, link.turn_id)
+
+    def _check_content(self, link: Link) -> None:
+        if link.kind == "turn" and link.content is None:
+            self._empty[link.sequence] = link.turn_id
+        elif link.content is not None and link.content.digest != link.digest:
+            self._fault("content_changed", link.sequence, link.turn_id)
+        try:
+            if link.kind == "erasure":
+                self._erased.update(json.loads(link.note or "")["sequences"])
+            elif link.kind == "pruning":
+                self._pruned.add(Head(**json.loads(link.note or "")))
+        except (ValueError, TypeError, KeyError):
+            self._fault("unreadable", link.sequence)
+
+    def _fault(self, kind: FaultKind, sequence: int, turn_id: str | None = None) -> None:
+        self._faults.append(Fault(kind, sequence, turn_id))

@@ -1,0 +1,166 @@
+"""Carries records from the spool into the database, in a thread of its own."""
+
+import logging
+from collections import deque
+from collections.abc import Iterable, Iterator
+from datetime import UTC, datetime, timedelta
+from itertools import islice
+from pathlib import Path
+from threading import Event, Thread
+from time import monotonic
+
+from sqlalchemy.exc import DataError, IntegrityError
+
+from settings import Settings, get_settings
+from tenants.audit import store
+from tenants.audit.entry import Entry
+from tenants.audit.spool import Spool, read
+from tenants.registry import Registry
+
+log = logging.getLogger("opora.audit")
+
+PACE = 0.25
+"""Seconds between two transactions: a dozen turns share one when the service is busy."""
+
+_LONGEST_PAUSE = 5.0
+_SWEEP_SECONDS = 60.0
+_PRUNE_SECONDS = 86_400.0
+_BATCH = 64
+"""Turns in one transaction: it holds SQLite's write lock for some 5 ms, and tickets wait for it."""
+
+_SPARE = 10_000
+"""Records kept in memory while not even the spool can be written, such as on a full disk."""
+
+
+class Recorder:
+    """Records turns. `record` costs one write to a file and waits for nobody; the rest happens in the thread.
+
+    :param settings: the installation; that of the process by default.
+    """
+
+    def __init__(self, settings: Settings | None = None) -> None:
+        self._settings = settings or get_settings()
+        self.spool = Spool(self._settings.data_dir / "spool")
+        self._spare: deque[Entry] = deque()
+        self._pending: list[Path] = []
+        self._wake = Event()
+        self._stop = Event()
+        self._thread: Thread | None = None
+        self._failures = 0
+        self._swept = self._pruned = float("-inf")
+
+    def start(self) -> None:
+        """Begin to carry, what earlier processes left behind included."""
+        self._thread = Thread(target=self._run, name="audit", daemon=True)
+        self._thread.start()
+
+    def record(self, entry: Entry) -> None:
+        """Take in one turn. When this returns, the death of the process cannot lose it. Never raises."""
+        try:
+            self.spool.append(entry)
+        except OSError as error:
+            if len(self._spare) >= _SPARE:
+                log.critical("turn %s is not recorded: %s", entry.turn_id, type(error).__name__)
+                return
+            log.error("turn %s waits in memory, the spool cannot be written: %s", entry.turn_id, type(error).__name__)
+            self._spare.append(entry)
+        if not self._wake.is_set():
+            self._wake.set()
+
+    def flush(self) -> bool:
+        """Carry over all there is, once. Returns whether the database took it. Only where no thread is running."""
+        return self._carry()
+
+    def close(self) -> None:
+        """Stop, after one more attempt; what the database does not take stays in the spool for the next start."""
+        self._stop.set()
+        self._wake.set()
+        if self._thread is not None:
+            self._thread.join()
+        self._carry()
+        self.spool.cut()
+
+    def _run(self) -> None:
+        while not self._stop.is_set():
+            self._chores()
+            self._wake.wait(_SWEEP_SECONDS)
+            self._stop.wait(min(PACE * 2**self._failures, _LONGEST_PAUSE))
+            self._wake.clear()
+            if not self._carry():
+                self._wake.set()
+
+    def _chores(self) -> None:
+        """Look for what others left behind, and drop what is too old, each from time to time."""
+        now = monotonic()
+        if now - self._swept >= _SWEEP_SECONDS:
+            self._swept = now
+            self._pending += [path for path in self.spool.left_behind() if path not in self._pending]
+            if self._pending:
+                self._wake.set()
+        if now - self._pruned >= _PRUNE_SECONDS and not self._failures:
+            try:
+                self._prune()
+                self._pruned = now
+            except Exception as error:
+                log.error("nothing pruned: %s", type(error).__name__)
+
+    def _prune(self) -> None:
+        before = datetime.now(UTC) - timedelta(days=self._settings.audit_days)
+        for tenant in Registry(self._settings).list():
+            dropped = store.prune(tenant.tenant_id, before, self._settings)
+            if dropped:
+                log.info("tenant=%r: %d audit records pruned", tenant.tenant_id, dropped)
+
+    def _carry(self) -> bool:
+        try:
+            if self._pending:
+                self.spool.force()
+            elif (cut := self.spool.cut()) is not None:
+                self._pending.append(cut)
+            while self._pending:
+                self._store_segment(self._pending[0])
+                self._pending.pop(0).unlink(missing_ok=True)
+            while self._spare:
+                self._store(self._spare[0].tenant_id, [self._spare[0]])
+                self._spare.popleft()
+        except Exception as error:
+            # Whatever it is, the records are safe where they are, and the thread must live on.
+            if not self._failures:
+                log.error("the audit is not written, records wait in the spool: %s", type(error).__name__)
+            self._failures += 1
+            return False
+        if self._failures:
+            log.warning("the audit is written again")
+        self._failures = 0
+        return True
+
+    def _store_segment(self, path: Path) -> None:
+        if not path.exists():
+            return
+        for batch in _batches(self._entries(path)):
+            for tenant_id in dict.fromkeys(entry.tenant_id for entry in batch):
+                self._store(tenant_id, [entry for entry in batch if entry.tenant_id == tenant_id])
+
+    def _entries(self, path: Path) -> Iterator[Entry]:
+        for entry, line in read(path):
+            if entry is not None:
+                yield entry
+            else:
+                log.warning("%s holds a line that was cut short: %d bytes", path.name, len(line))
+
+    def _store(self, tenant_id: str, entries: list[Entry]) -> None:
+        try:
+            store.append(entries, self._settings)
+        except (DataError, IntegrityError) as refused:
+            if len(entries) > 1:
+                for entry in entries:
+                    self._store(tenant_id, [entry])
+                return
+            log.critical("turn %s is put aside: %s", entries[0].turn_id, type(refused).__name__)
+            self.spool.put_aside(entries[0].line())
+
+
+def _batches(entries: Iterable[Entry]) -> Iterator[list[Entry]]:
+    rest = iter(entries)
+    while batch := list(islice(rest, _BATCH)):
+        yield batch

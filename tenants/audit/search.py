@@ -1,0 +1,174 @@
+"""Reading the audit: search, one record, the whole chain for export and verification. For the tenant in context."""
+
+import json
+import zlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy import ColumnElement, Select, and_, select
+
+from tenants import context, database
+from tenants.audit.chain import GENESIS, Content, Head, Link, Verification, Walk
+from tenants.errors import NotFound
+from tenants.models import AuditChainRow, AuditContentRow, AuditDocumentRow, AuditRow
+
+_STRETCH = 500
+"""Links read in one query when the whole chain is walked."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """Which turns. What is left out is open.
+
+    :param document: found by the turn; with `cited`, cited in its answer.
+    :param text: anywhere in question or answer, in any letter case.
+    :param before: only links with a smaller number: the way to the next page.
+    """
+
+    since: datetime | None = None
+    until: datetime | None = None
+    outcome: str | None = None
+    reason: str | None = None
+    document: str | None = None
+    cited: bool = False
+    text: str | None = None
+    session_id: str | None = None
+    person: str | None = None
+    before: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One turn as it was recorded. `content` is None once it has been erased."""
+
+    sequence: int
+    turn_id: str
+    at: datetime
+    outcome: str
+    reason: str | None
+    person: str
+    hash: str
+    content: Mapping[str, object] | None
+
+
+def find(wanted: Wanted, *, limit: int = 50) -> tuple[Record, ...]:
+    """The newest turns that fit, newest first."""
+    tenant_id = context.current().tenant_id
+    query = _links(tenant_id).where(AuditRow.kind == "turn").order_by(AuditRow.sequence.desc()).limit(limit)
+    query = query.where(*_conditions(tenant_id, wanted))
+    with database.reading() as session:
+        return tuple(_record(link, content) for link, content in session.execute(query))
+
+
+def get(turn_id: str) -> Record:
+    """One turn. Raises `NotFound`."""
+    query = _links(context.current().tenant_id).where(AuditRow.turn_id == turn_id)
+    with database.reading() as session:
+        found = session.execute(query).first()
+    if found is None:
+        raise NotFound
+    return _record(found[0], found[1])
+
+
+def links(since: datetime | None = None, until: datetime | None = None) -> Iterator[Link]:
+    """The chain in order, contents included. Read in stretches, so it can be of any length."""
+    after = 0
+    while stretch := _stretch(after, since, until):
+        yield from stretch
+        after = stretch[-1].sequence
+
+
+def head() -> Head | None:
+    """The newest link, as the chain's own record has it."""
+    with database.reading() as session:
+        row = session.get(AuditChainRow, context.current().tenant_id)
+        return Head(row.sequence, row.hash) if row else None
+
+
+def verify(kept: Head | None = None) -> Verification:
+    """Walk the whole chain.
+
+    :param kept: a head that was taken down earlier, to be found again.
+    """
+    # Taken down before the walk, so that what is added meanwhile cannot look like something cut off.
+    newest = head() or Head(0, GENESIS)
+    walk = Walk(context.current().tenant_id, [newest] if kept is None else [newest, kept])
+    walk.meet(links())
+    return walk.result()
+
+
+def _stretch(after: int, since: datetime | None, until: datetime | None) -> list[Link]:
+    tenant_id = context.current().tenant_id
+    query = _links(tenant_id).where(AuditRow.sequence > after).order_by(AuditRow.sequence).limit(_STRETCH)
+    if since is not None:
+        query = query.where(AuditRow.at >= since)
+    if until is not None:
+        query = query.where(AuditRow.at < until)
+    with database.reading() as session:
+        return [_link(row, content) for row, content in session.execute(query)]
+
+
+def _links(tenant_id: str) -> Select[AuditRow, AuditContentRow]:
+    beside = and_(AuditContentRow.tenant_id == AuditRow.tenant_id, AuditContentRow.sequence == AuditRow.sequence)
+    return select(AuditRow, AuditContentRow).outerjoin(AuditContentRow, beside).where(AuditRow.tenant_id == tenant_id)
+
+
+def _conditions(tenant_id: str, wanted: Wanted) -> list[ColumnElement[bool]]:
+    found: list[ColumnElement[bool]] = []
+    for column, value in (
+        (AuditRow.outcome, wanted.outcome),
+        (AuditRow.reason, wanted.reason),
+        (AuditContentRow.session_id, wanted.session_id),
+        (AuditContentRow.person, wanted.person),
+    ):
+        if value is not None:
+            found.append(column == value)
+    if wanted.since is not None:
+        found.append(AuditRow.at >= wanted.since)
+    if wanted.until is not None:
+        found.append(AuditRow.at < wanted.until)
+    if wanted.before is not None:
+        found.append(AuditRow.sequence < wanted.before)
+    if wanted.text is not None:
+        found.append(AuditContentRow.text.contains(wanted.text.lower().replace("ё", "е"), autoescape=True))
+    if wanted.document is not None:
+        found.append(AuditRow.sequence.in_(_finding(tenant_id, wanted.document, cited=wanted.cited)))
+    return found
+
+
+def _finding(tenant_id: str, doc_id: str, *, cited: bool) -> Select[int]:
+    """The numbers of the links whose turns found, or cited, a document."""
+    query = select(AuditDocumentRow.sequence).where(
+        AuditDocumentRow.tenant_id == tenant_id, AuditDocumentRow.doc_id == doc_id
+    )
+    return query.where(AuditDocumentRow.cited.is_(True)) if cited else query
+
+
+def _record(link: AuditRow, content: AuditContentRow | None) -> Record:
+    return Record(
+        sequence=link.sequence,
+        turn_id=link.turn_id or "",
+        at=link.at,
+        outcome=link.outcome or "",
+        reason=link.reason,
+        person=content.person if content else "",
+        hash=link.hash,
+        content=json.loads(zlib.decompress(content.body)) if content else None,
+    )
+
+
+def _link(row: AuditRow, content: AuditContentRow | None) -> Link:
+    fields = ("tenant_id", "sequence", "kind", "at", "turn_id", "outcome", "reason", "note", "digest")
+    return Link(
+        **{name: getattr(row, name) for name in (*fields, "previous", "hash")},
+        content=_content(content) if content else None,
+    )
+
+
+def _content(row: AuditContentRow) -> Content:
+    try:
+        body = zlib.decompress(row.body).decode()
+    except (zlib.error, UnicodeDecodeError):
+        body = ""
+    return Content(row.person, row.session_id, row.salt, body)

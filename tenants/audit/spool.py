@@ -1,0 +1,109 @@
+"""Records on their way to the database, in files under the data folder.
+
+Threat: a process killed between an answer and its record. So a line is written, by one system call, before the answer
+leaves; the operating system keeps it whatever becomes of the process. Each process writes segments of its own and
+holds a lock on the newest; a segment that nobody holds was left behind, and is anybody's to take.
+"""
+
+import fcntl
+import logging
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from secrets import token_hex
+from threading import Lock
+
+from tenants.audit.entry import Entry
+
+log = logging.getLogger("opora.audit")
+
+_SUFFIX = ".jsonl"
+_ASIDE = "aside.txt"
+
+
+class Spool:
+    """The segments of one process. Thread-safe; `append` never waits for more than one other append.
+
+    :param folder: of all processes of the installation.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._lock = Lock()
+        self._open: tuple[int, Path] | None = None
+        self._numbers = iter(range(1, 2**63))
+        self._name = f"{os.getpid()}-{token_hex(4)}"
+
+    def append(self, entry: Entry) -> None:
+        """Write the entry. When this returns, the death of the process cannot lose it. Raises `OSError`."""
+        line = entry.line()
+        with self._lock:
+            descriptor, path = self._open or self._begin()
+            if os.write(descriptor, line) != len(line):
+                raise OSError(f"no room for a record in {path}")
+
+    def cut(self) -> Path | None:
+        """End the segment that is being written and return it, forced to the disk; None when nothing was written."""
+        with self._lock:
+            if self._open is None:
+                return None
+            (descriptor, path), self._open = self._open, None
+        os.fsync(descriptor)
+        os.close(descriptor)
+        return path
+
+    def force(self) -> None:
+        """Force to the disk what has been written."""
+        with self._lock:
+            descriptor = os.dup(self._open[0]) if self._open else None
+        if descriptor is not None:
+            os.fsync(descriptor)
+            os.close(descriptor)
+
+    def left_behind(self) -> list[Path]:
+        """The segments of processes that are gone."""
+        if not self.folder.is_dir():
+            return []
+        return [path for path in sorted(self.folder.glob(f"*{_SUFFIX}")) if _free(path)]
+
+    def put_aside(self, line: bytes) -> None:
+        """Keep a line that cannot be recorded, for a person to look at."""
+        with (self.folder / _ASIDE).open("ab") as file:
+            file.write(line)
+
+    def _begin(self) -> tuple[int, Path]:
+        self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        path = self.folder / f"{self._name}-{next(self._numbers):08d}{_SUFFIX}"
+        unlocked = path.with_suffix(".new")
+        descriptor = os.open(unlocked, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        # Named only now, so that nobody ever sees a segment in use without its lock and takes it for abandoned.
+        unlocked.rename(path)
+        self._open = descriptor, path
+        return self._open
+
+
+def read(path: Path) -> Iterator[tuple[Entry | None, bytes]]:
+    """Each line of a segment; without an entry where it cannot be read: its write was cut short, so no answer left."""
+    with path.open("rb") as file:
+        for line in file:
+            if line == b"\n":
+                continue
+            try:
+                yield Entry.read(line), line
+            except (ValueError, KeyError, TypeError):
+                yield None, line
+
+
+def _free(path: Path) -> bool:
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return False
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    finally:
+        os.close(descriptor)
+    return True

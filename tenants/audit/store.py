@@ -1,0 +1,196 @@
+"""Writing to the audit: adding turns, erasing what was said, dropping what is old. Each is one transaction a tenant."""
+
+import zlib
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from secrets import token_hex
+
+from sqlalchemy import ColumnElement, and_, delete, func, insert, select
+from sqlalchemy.orm import Session
+
+from settings import Settings
+from tenants import database, gaps
+from tenants.audit.chain import GENESIS, Content, Kind, Link
+from tenants.audit.entry import Entry, canonical
+from tenants.models import (
+    AuditChainRow,
+    AuditContentRow,
+    AuditDocumentRow,
+    AuditRow,
+    ErasureRow,
+    GapAskingRow,
+    TenantRow,
+)
+
+_PARAMETERS = 500
+"""Values in one statement: databases bound them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Whose:
+    """Whose turns: those of a person (`audit.person`), those of a session, or, of both, what fits both."""
+
+    person: str = ""
+    session_id: str = ""
+
+    def of(self, rows: type[AuditContentRow] | type[ErasureRow]) -> ColumnElement[bool]:
+        """The condition on a table that has both columns."""
+        given = ((rows.person, self.person), (rows.session_id, self.session_id))
+        return and_(*(column == value for column, value in given if value))
+
+    def covers(self, entry: Entry) -> bool:
+        """Whether this turn is one of them."""
+        return self.person in ("", entry.person) and self.session_id in ("", entry.session_id)
+
+
+def append(entries: Iterable[Entry], settings: Settings) -> int:
+    """Record turns of one tenant; those recorded already are left as they are. Returns how many were new."""
+    by_turn: dict[str, Entry] = {}
+    for entry in entries:
+        by_turn.setdefault(entry.turn_id, entry)
+    tenant_id = next(iter(by_turn.values())).tenant_id
+    with _adding(tenant_id, settings) as chain:
+        known = chain.session.scalars(
+            select(AuditRow.turn_id).where(AuditRow.tenant_id == tenant_id, AuditRow.turn_id.in_(by_turn))
+        ).all()
+        fresh = [entry for turn_id, entry in by_turn.items() if turn_id not in known]
+        forgotten = _forgotten(chain.session, tenant_id)
+        for entry in fresh:
+            sequence = chain.add_turn(entry)
+            if any(whose.covers(entry) and entry.at <= until for whose, until in forgotten):
+                chain.forget([sequence])
+            else:
+                gaps.meet(chain.session, tenant_id, sequence, entry.at, entry.misses)
+    return len(fresh)
+
+
+def erase(tenant_id: str, whose: Whose, settings: Settings) -> tuple[str, ...]:
+    """Erase the content of someone's turns, and of those still on their way here. Returns the ids of these turns."""
+    with _adding(tenant_id, settings) as chain:
+        until = datetime.now(UTC)
+        chain.session.merge(
+            ErasureRow(tenant_id=tenant_id, person=whose.person, session_id=whose.session_id, until=until)
+        )
+        rows = chain.session.execute(
+            select(AuditRow.sequence, AuditRow.turn_id)
+            .join(AuditContentRow, _same_link())
+            .where(AuditRow.tenant_id == tenant_id, whose.of(AuditContentRow))
+        ).all()
+        if rows:
+            chain.forget([row.sequence for row in rows])
+    return tuple(row.turn_id for row in rows if row.turn_id)
+
+
+def prune(tenant_id: str, before: datetime, settings: Settings) -> int:
+    """Drop the links from before a moment, up to the first that is not. Returns how many."""
+    with _adding(tenant_id, settings) as chain:
+        session = chain.session
+        whole = AuditRow.tenant_id == tenant_id
+        kept = session.scalar(select(func.min(AuditRow.sequence)).where(whole, AuditRow.at >= before))
+        old = whole if kept is None else and_(whole, AuditRow.sequence < kept)
+        last = session.scalars(select(AuditRow).where(old).order_by(AuditRow.sequence.desc()).limit(1)).first()
+        if last is None:
+            return 0
+        note = canonical({"sequence": last.sequence, "hash": last.hash})
+        for rows in (AuditContentRow, AuditDocumentRow, GapAskingRow):
+            session.execute(delete(rows).where(rows.tenant_id == tenant_id, rows.sequence <= last.sequence))
+        dropped = session.scalar(select(func.count()).where(old)) or 0
+        session.execute(delete(AuditRow).where(old))
+        session.execute(delete(ErasureRow).where(ErasureRow.tenant_id == tenant_id, ErasureRow.until < before))
+        chain.add("pruning", datetime.now(UTC), note=note)
+        return dropped
+
+
+class _Chain:
+    """A tenant's chain while it is locked for adding."""
+
+    def __init__(self, session: Session, head: AuditChainRow) -> None:
+        self.session = session
+        self._head = head
+
+    def add_turn(self, entry: Entry) -> int:
+        content = Content(entry.person, entry.session_id, token_hex(16), entry.body)
+        sequence = self.add(
+            "turn",
+            entry.at,
+            turn_id=entry.turn_id,
+            outcome=entry.outcome,
+            reason=entry.reason,
+            digest=content.digest,
+        )
+        place = {"tenant_id": entry.tenant_id, "sequence": sequence}
+        packed = zlib.compress(entry.body.encode(), level=1)
+        kept = {"person": entry.person, "session_id": entry.session_id, "salt": content.salt}
+        self.session.execute(insert(AuditContentRow), [place | kept | {"body": packed, "text": entry.text}])
+        found = [
+            place | {"doc_id": doc_id, "cited": bool(chunk_ids), "chunk_ids": list(chunk_ids)}
+            for doc_id, chunk_ids in entry.documents.items()
+        ]
+        if found:
+            self.session.execute(insert(AuditDocumentRow), found)
+        return sequence
+
+    def add(
+        self,
+        kind: Kind,
+        at: datetime,
+        *,
+        turn_id: str | None = None,
+        outcome: str | None = None,
+        reason: str | None = None,
+        note: str | None = None,
+        digest: str | None = None,
+    ) -> int:
+        """Add one link and return its number."""
+        link = Link(
+            self._head.tenant_id,
+            self._head.sequence + 1,
+            kind,
+            at,
+            turn_id,
+            outcome,
+            reason,
+            note,
+            digest,
+            previous=self._head.hash,
+        )
+        link = replace(link, hash=link.computed())
+        fields = ("tenant_id", "sequence", "kind", "at", "turn_id", "outcome", "reason", "note", "digest")
+        values = {name: getattr(link, name) for name in (*fields, "previous", "hash")}
+        self.session.execute(insert(AuditRow), [values])
+        self._head.sequence, self._head.hash = link.sequence, link.hash
+        return link.sequence
+
+    def forget(self, sequences: Sequence[int]) -> None:
+        """Delete what was said in these turns, and say so in the chain."""
+        tenant_id = self._head.tenant_id
+        gaps.forget(self.session, tenant_id, sequences)
+        for start in range(0, len(sequences), _PARAMETERS):
+            chosen = sequences[start : start + _PARAMETERS]
+            for rows in (AuditContentRow, AuditDocumentRow):
+                self.session.execute(delete(rows).where(rows.tenant_id == tenant_id, rows.sequence.in_(chosen)))
+        self.add("erasure", datetime.now(UTC), note=canonical({"sequences": list(sequences)}))
+
+
+@contextmanager
+def _adding(tenant_id: str, settings: Settings) -> Iterator[_Chain]:
+    with database.writing(settings) as session:
+        # On PostgreSQL the tenant's own row keeps a second writer waiting; SQLite has one writer anyway.
+        session.execute(select(TenantRow.tenant_id).where(TenantRow.tenant_id == tenant_id).with_for_update())
+        head = session.get(AuditChainRow, tenant_id, populate_existing=True)
+        if head is None:
+            head = AuditChainRow(tenant_id=tenant_id, sequence=0, hash=GENESIS)
+            session.add(head)
+            session.flush()
+        yield _Chain(session, head)
+
+
+def _forgotten(session: Session, tenant_id: str) -> list[tuple[Whose, datetime]]:
+    rows = session.scalars(select(ErasureRow).where(ErasureRow.tenant_id == tenant_id))
+    return [(Whose(row.person, row.session_id), row.until) for row in rows]
+
+
+def _same_link() -> ColumnElement[bool]:
+    return and_(AuditContentRow.tenant_id == AuditRow.tenant_id, AuditContentRow.sequence == AuditRow.sequence)
