@@ -83,7 +83,8 @@ def made_from(hashes: Sequence[str]) -> Mapping[str, str]:
         for start in range(0, len(hashes), _PARAMETERS):
             chosen = DocumentRow.content_hash.in_(hashes[start : start + _PARAMETERS])
             query = select(DocumentRow.content_hash, DocumentRow.doc_id)
-            found |= session.execute(query.where(DocumentRow.tenant_id == tenant_id, chosen)).tuples()
+            rows = session.execute(query.where(DocumentRow.tenant_id == tenant_id, chosen))
+            found.update((digest, doc_id) for digest, doc_id in rows)
     return found
 
 
