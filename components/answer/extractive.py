@@ -8,10 +8,11 @@ from haystack import component
 
 from components.answer.citations import cite
 from components.answer.units import Unit, block, header, is_step, units
-from components.judge.analysis import analyse, relatives
+from components.judge.analysis import analyse
 from components.judge.coverage import Question, prepare, sentence_coverage, word_order
 from components.language.normalise import fold
 from components.language.questions import OPEN, Asked, asked, holds
+from components.language.relatives import relatives
 from components.language.words import words
 from components.turn import Draft, Turn
 
@@ -91,7 +92,7 @@ class ExtractiveAnswerer:
             passage = among[0].passage
             place = turn.evidence.places[passage.chunk_id]
             analysis = analyse(passage)
-            kin = {stem: relatives(stem, analysis.prefixes) for stem in question.weights}
+            kin = {stem: relatives(stem, analysis.families) for stem in question.weights}
             headed = sum(weight for stem, weight in question.weights.items() if stem in analysis.head)
             for unit in among:
                 if unit.kind in ("heading", "code") or not unit.sentence.places or _other_code(unit, question):

@@ -1,15 +1,13 @@
 """A passage taken apart once, for every judgement made about it."""
 
-from collections.abc import Mapping, Set
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
 from components.language.identifiers import codes
+from components.language.relatives import Families, families
 from components.language.words import words
 from components.turn import Passage
-
-_PREFIX = 5
-_SIMILAR = 0.7
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +28,7 @@ class Sentence:
 class Analysis:
     """What a judge looks at in a passage.
 
-    `head` are the stems of title and heading, `stems` those of body and head together, `prefixes` the same by their
+    `head` are the stems of title and heading, `stems` those of body and head together, `families` the same by their
     first five letters, `codes` the identifiers it is about: those in body and heading, and the title's only one. A
     title that lists several codes belongs to a page about all of them.
     """
@@ -38,7 +36,7 @@ class Analysis:
     sentences: tuple[Sentence, ...]
     head: frozenset[str]
     stems: frozenset[str]
-    prefixes: Mapping[str, tuple[str, ...]]
+    families: Families
     codes: frozenset[str]
 
 
@@ -54,7 +52,7 @@ def _analyse(title: str, heading: str, text: str, spans: tuple[tuple[int, int], 
     stems = head.union(*(sentence.places for sentence in sentences))
     titled = codes(title)
     found = frozenset(codes(f"{heading}\n{text}")).union(titled if len(titled) == 1 else ())
-    return Analysis(sentences, head, stems, _by_prefix(stems), found)
+    return Analysis(sentences, head, stems, families(stems), found)
 
 
 def _sentence(text: str, start: int, end: int) -> Sentence:
@@ -64,28 +62,3 @@ def _sentence(text: str, start: int, end: int) -> Sentence:
         if not word.stop:
             places.setdefault(word.stem, place)
     return Sentence(start, end, places, len(found), frozenset(codes(text[start:end])))
-
-
-def _by_prefix(stems: Set[str]) -> dict[str, tuple[str, ...]]:
-    prefixes: dict[str, tuple[str, ...]] = {}
-    for stem in stems:
-        if len(stem) >= _PREFIX:
-            prefixes[stem[:_PREFIX]] = (*prefixes.get(stem[:_PREFIX], ()), stem)
-    return prefixes
-
-
-def relatives(stem: str, prefixes: Mapping[str, tuple[str, ...]]) -> frozenset[str]:
-    """Stems that look derived from the same word: five letters in common at the start, and 70% of the longer one.
-
-    Stemming leaves "подключение" and "подключить" apart; this brings them together, at a lower credit.
-    """
-    return frozenset(other for other in prefixes.get(stem[:_PREFIX], ()) if _alike(stem, other))
-
-
-def _alike(stem: str, other: str) -> bool:
-    common = 0
-    for one, two in zip(stem, other, strict=False):
-        if one != two:
-            break
-        common += 1
-    return common / max(len(stem), len(other)) >= _SIMILAR

@@ -3,10 +3,11 @@
 import re
 from functools import lru_cache
 
-from components.judge.analysis import analyse, relatives
+from components.judge.analysis import analyse
 from components.judge.protocol import ClaimVerdict
 from components.language.identifiers import codes, numbers
 from components.language.normalise import fold
+from components.language.relatives import relatives
 from components.language.words import Word, words
 from components.turn import ClaimStatus, Passage
 
@@ -32,7 +33,7 @@ def check(claim: str, passage: Passage) -> ClaimVerdict:
     if not content:
         return ClaimVerdict("unsupported", 0.0, "")
     score, quote = _best_window(content, passage)
-    if not _facts_agree(claim, found, passage) or _negated(claim) != _negated(quote):
+    if not _facts_agree(claim, found, passage) or negated(claim) != negated(quote):
         return ClaimVerdict("unsupported", min(score, _PARTIAL), quote)
     return ClaimVerdict(_status(score), score, quote)
 
@@ -44,7 +45,7 @@ def _quoted(claim: str, passage: Passage) -> bool:
         return False
     for sentence in analyse(passage).sentences:
         text = passage.text[sentence.start : sentence.end]
-        if len(text) >= len(said) and _holds_whole(_flat(text), said) and _negated(text) == _negated(claim):
+        if len(text) >= len(said) and _holds_whole(_flat(text), said) and negated(text) == negated(claim):
             return True
     return False
 
@@ -67,7 +68,7 @@ def _status(score: float) -> ClaimStatus:
 
 def _best_window(content: set[str], passage: Passage) -> tuple[float, str]:
     analysis = analyse(passage)
-    kin = {stem: relatives(stem, analysis.prefixes) for stem in content}
+    kin = {stem: relatives(stem, analysis.families) for stem in content}
     best, quote = 0.0, ""
     for size in range(1, _WINDOW + 1):
         for first in range(max(0, len(analysis.sentences) - size + 1)):
@@ -88,7 +89,7 @@ def _facts_agree(claim: str, found: list[Word], passage: Passage) -> bool:
         return False
     known = analyse(passage).stems
     names = {word.stem for word in found if word.start > 0 and word.text[0].isupper() and not word.stop}
-    return all(stem in known or relatives(stem, analyse(passage).prefixes) for stem in names)
+    return all(stem in known or relatives(stem, analyse(passage).families) for stem in names)
 
 
 @lru_cache(maxsize=2_000)
@@ -96,7 +97,8 @@ def _numbers(text: str) -> frozenset[str]:
     return frozenset(numbers(text))
 
 
-def _negated(text: str) -> bool:
+def negated(text: str) -> bool:
+    """Whether `text` holds a word that turns it round."""
     spoken = _SPOKEN.findall(fold(text).replace("’", "'"))
     return any(word in NEGATIONS or word.endswith("n't") for word in spoken)
 

@@ -4,11 +4,13 @@ Coverage is the share of the question's inverse-document-frequency weight whose 
 query-term coverage in Metzler & Croft 2005, on sentences). Every feature lies in 0..1.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from dataclasses import dataclass
 from itertools import pairwise
 
-from components.judge.analysis import Analysis, Sentence, relatives
+from components.judge.analysis import Analysis, Sentence
+from components.language.relatives import relatives
+from components.language.vocabulary import Vocabulary
 from components.language.words import Word, words
 from components.turn import Query
 
@@ -76,7 +78,7 @@ def _is_name(word: Word) -> bool:
 
 def cover(question: Question, passage: Analysis) -> Coverage:
     """Measure one passage. Cost: some 20 microseconds a sentence."""
-    kin = {stem: relatives(stem, passage.prefixes) for stem in question.weights if stem not in passage.stems}
+    kin = {stem: relatives(stem, passage.families) for stem in question.weights if stem not in passage.stems}
     exact = sum(weight for stem, weight in question.weights.items() if stem in passage.stems)
     soft = exact + _DERIVED_CREDIT * sum(question.weights[stem] for stem, others in kin.items() if others)
     best = best_soft = order = 0.0
@@ -85,9 +87,25 @@ def cover(question: Question, passage: Analysis) -> Coverage:
         best = max(best, covered)
         best_soft = max(best_soft, covered + _DERIVED_CREDIT * derived)
         order = max(order, word_order(question, sentence))
+    absent = {stem for stem, others in kin.items() if not others}
+    return Coverage(best, best_soft, soft, order, _share_of_names(question, absent))
+
+
+def most(question: Question, vocabulary: Vocabulary) -> Coverage:
+    """The best that any passage made of these words can reach in each feature; the least of `names_missing`."""
+    unknown = {stem for stem in question.weights if stem not in vocabulary.stems}
+    strange = {stem for stem in unknown if not relatives(stem, vocabulary.families)}
+    exact = sum(weight for stem, weight in question.weights.items() if stem not in unknown)
+    soft = exact + _DERIVED_CREDIT * sum(question.weights[stem] for stem in unknown - strange)
+    near = sum(one not in unknown and two not in unknown for one, two in question.pairs)
+    order = near / len(question.pairs) if question.pairs else 0.0
+    return Coverage(exact, soft, soft, order, _share_of_names(question, strange))
+
+
+def _share_of_names(question: Question, absent: Set[str]) -> float:
+    """The share of the weight of the question's names that lies on `absent` stems."""
     named = sum(question.names.values())
-    absent = sum(weight for stem, weight in question.names.items() if stem in kin and not kin[stem])
-    return Coverage(best, best_soft, soft, order, absent / named if named else 0.0)
+    return sum(weight for stem, weight in question.names.items() if stem in absent) / named if named else 0.0
 
 
 def sentence_coverage(

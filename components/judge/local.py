@@ -10,11 +10,13 @@ from math import exp
 
 from haystack import default_from_dict, default_to_dict
 
-from components.judge.analysis import analyse, relatives
+from components.judge.analysis import analyse
 from components.judge.claims import check
-from components.judge.coverage import Coverage, Question, cover, prepare
+from components.judge.coverage import Coverage, Question, cover, most, prepare
 from components.judge.protocol import ClaimVerdict, SelfEvaluation
 from components.language.identifiers import codes
+from components.language.relatives import relatives
+from components.language.vocabulary import Vocabulary
 from components.language.words import stems
 from components.turn import Answerability, Draft, Passage, Query
 
@@ -44,6 +46,9 @@ class LocalJudge:
         if unknown := set(weights or {}) - set(WEIGHTS):
             raise ValueError(f"no such features: {sorted(unknown)}; there are {', '.join(WEIGHTS)}")
         self.weights = {**WEIGHTS, **(weights or {})}
+        # `ceiling` rests on it: more of a feature is never less of a reason.
+        if wrong := [name for name, weight in self.weights.items() if weight * WEIGHTS[name] < 0 and name != "bias"]:
+            raise ValueError(f"weights of the wrong sign: {sorted(wrong)}")
         self.fully = fully
         self.partly = partly
 
@@ -61,6 +66,18 @@ class LocalJudge:
         question = prepare(query)
         return {passage.chunk_id: self._probability(question, passage) for passage in passages}
 
+    def ceiling(self, query: Query, vocabulary: Vocabulary) -> float:
+        """The relevance of a passage that holds all of the question's words that there are, side by side.
+
+        No passage has more: words that the knowledge base lacks can be in none. Known only for a question searched as
+        it stands; other readings of it have words of their own.
+        """
+        if query.variants:
+            return 1.0
+        known = sum(weight for stem, weight in query.weights.items() if stem in vocabulary.stems)
+        total = sum(query.weights.values())
+        return self._logistic(most(prepare(query), vocabulary), known / total if total else 0.0)
+
     def uncovered(self, query: Query, passages: Sequence[Passage]) -> tuple[str, ...]:
         """Codes, then stems of the question that none of the passages holds, weightiest first.
 
@@ -72,7 +89,7 @@ class LocalJudge:
         absent = [
             stem
             for stem in query.weights
-            if not any(stem in analysis.stems or relatives(stem, analysis.prefixes) for analysis in analyses)
+            if not any(stem in analysis.stems or relatives(stem, analysis.families) for analysis in analyses)
         ]
         return (*lost, *sorted(absent, key=lambda stem: -query.weights[stem]))
 
@@ -100,7 +117,9 @@ class LocalJudge:
         analysis = analyse(passage)
         if question.codes and not question.codes & analysis.codes:
             return 0.0
-        features: Coverage = cover(question, analysis)
+        return self._logistic(cover(question, analysis), passage.scores.get("lexical", 0.0))
+
+    def _logistic(self, features: Coverage, lexical: float) -> float:
         weights = self.weights
         total = (
             weights["bias"]
@@ -109,7 +128,7 @@ class LocalJudge:
             + weights["passage_soft"] * features.passage_soft
             + weights["order"] * features.order
             + weights["names_missing"] * features.names_missing
-            + weights["lexical"] * passage.scores.get("lexical", 0.0)
+            + weights["lexical"] * lexical
         )
         return 1 / (1 + exp(-total))
 

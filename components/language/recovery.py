@@ -5,7 +5,7 @@ and judge words by the tenant's `Vocabulary`; make one for each revision of a kn
 """
 
 from collections import deque
-from collections.abc import Container, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -60,7 +60,7 @@ def unknown_words(question: str, vocabulary: Vocabulary) -> tuple[str, ...]:
     return tuple(word.text for word in words(question) if not vocabulary.knows(word.text))
 
 
-def vocabulary_of(words: Mapping[str, int], stems: Container[str] | None = None) -> Vocabulary:
+def vocabulary_of(words: Mapping[str, int], stems: Collection[str] | None = None) -> Vocabulary:
     """The vocabulary over these very mappings, the same object again while they are in use.
 
     :param words: folded word to the number of passages that hold it, unchanged while it is in use.

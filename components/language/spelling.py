@@ -1,7 +1,7 @@
 """Typing errors, put right against the words that a knowledge base uses."""
 
 import math
-from collections.abc import Container, Mapping
+from collections.abc import Collection, Mapping
 
 from components.language.letters import is_shouted, letters
 from components.language.normalise import fold
@@ -25,7 +25,7 @@ class Speller:
     :param stems: the stems of those words; found when not given.
     """
 
-    def __init__(self, words: Mapping[str, int], stems: Container[str] | None = None) -> None:
+    def __init__(self, words: Mapping[str, int], stems: Collection[str] | None = None) -> None:
         self._vocabulary = Vocabulary(words, stems)
 
     def correct(self, text: str) -> str | None:

@@ -1,6 +1,6 @@
 """The words that a knowledge base uses: what decides whether a doubtful word is a word at all."""
 
-from collections.abc import Container, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from functools import cached_property
 
 import numpy as np
@@ -9,6 +9,7 @@ from rapidfuzz.distance import OSA
 
 from components.language.letters import ALPHABETS, letters
 from components.language.normalise import fold
+from components.language.relatives import Families, families
 from components.language.words import STOP_WORDS, analyse, one_script
 
 _SHORTEST_STEM = 4
@@ -25,16 +26,21 @@ class Vocabulary:
     :param stems: their stems; found from the words when not given.
     """
 
-    def __init__(self, words: Mapping[str, int], stems: Container[str] | None = None) -> None:
+    def __init__(self, words: Mapping[str, int], stems: Collection[str] | None = None) -> None:
         self.words = words
         self._stems = stems
 
     @cached_property
-    def stems(self) -> Container[str]:
+    def stems(self) -> Collection[str]:
         """The stems of the words."""
         if self._stems is not None:
             return self._stems
         return frozenset(analyse(word)[0] for word in self.words)
+
+    @cached_property
+    def families(self) -> Families:
+        """The stems by their beginnings."""
+        return families(self.stems)
 
     def holds(self, word: str) -> bool:
         """Whether the knowledge base itself uses `word`, in this or another form."""

@@ -7,11 +7,12 @@ from math import log
 
 from haystack import component
 
+from components.judge.protocol import Judge
 from components.language.identifiers import codes
 from components.language.normalise import clean
 from components.language.recovery import Recovered, recover, vocabulary_of
 from components.language.words import stems, words
-from components.turn import Query, Turn, Verdict
+from components.turn import Gate, Query, Turn, Verdict
 from tenants import lexicon
 from tenants.lexicon import Lexicon
 
@@ -28,11 +29,22 @@ class QueryRewriter:
 
     :param recovery: whether to repair questions.
     :param max_queries: most new queries a pass.
+    :param judge: who tells at once when no passage can be relevant enough; without one every question is searched.
+    :param least_relevance: least relevance that must be within reach for a search to be worth its time.
     :param least_open: share of the question's weight that must still be open for another pass to be worth its time.
     """
 
-    def __init__(self, recovery: bool = True, max_queries: int = 3, least_open: float = 0.25) -> None:
+    def __init__(
+        self,
+        judge: Judge | None = None,
+        recovery: bool = True,
+        least_relevance: float = 0.3,
+        max_queries: int = 3,
+        least_open: float = 0.25,
+    ) -> None:
+        self.judge = judge
         self.recovery = recovery
+        self.least_relevance = least_relevance
         self.max_queries = max_queries
         self.least_open = least_open
 
@@ -40,17 +52,29 @@ class QueryRewriter:
     def run(self, turn: Turn) -> dict[str, Turn]:
         """:returns: `search` with queries to search, or `exhausted` when every query has been tried.
 
-        A question all of whose codes are strange to the knowledge base is exhausted before the first search.
+        A question that no passage can answer, or all of whose codes are strange to the knowledge base, is exhausted
+        before the first search.
         """
         query = self._first(turn) if turn.passes == 0 else self._next(turn)
-        if query is not None and (absent := _absent_codes(query)):
-            evidence = replace(turn.evidence, uncovered=absent)
-            verdict = Verdict("human", ("code_not_found",))
+        if query is not None and turn.passes == 0 and (verdict := self._hopeless(query)):
+            evidence = replace(turn.evidence, uncovered=_absent_codes(query))
             return {"exhausted": replace(turn, query=query, evidence=evidence, verdict=verdict)}
         if query is None:
             reasons = (*turn.verdict.reasons, "no_new_query")
             return {"exhausted": replace(turn, verdict=replace(turn.verdict, route="human", reasons=reasons))}
         return {"search": replace(turn, query=query, passes=turn.passes + 1)}
+
+    def _hopeless(self, query: Query) -> Verdict | None:
+        if _absent_codes(query):
+            return Verdict("human", ("code_not_found",))
+        if self.judge is None:
+            return None
+        known = lexicon.current()
+        best = self.judge.ceiling(query, vocabulary_of(known.words, known.stems))
+        if best >= self.least_relevance:
+            return None
+        gate = Gate("relevance", passed=False, score=best, threshold=self.least_relevance)
+        return Verdict("human", ("no_evidence",), gates=(gate,))
 
     def _first(self, turn: Turn) -> Query:
         known = lexicon.current()

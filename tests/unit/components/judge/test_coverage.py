@@ -5,8 +5,9 @@ from dataclasses import astuple, replace
 import pytest
 from hypothesis import given
 
-from components.judge.analysis import analyse, relatives
+from components.judge.analysis import analyse
 from components.judge.coverage import Coverage, cover, prepare
+from components.language.relatives import relatives
 from tests.generated import lines, texts
 from tests.turns import passage, query
 
@@ -71,5 +72,5 @@ def test_features_are_shares(question: str, text: str, heading: str) -> None:
 def test_relatives_share_a_beginning() -> None:
     analysis = analyse(passage("Подключение и подключаемый. Подкова."))
     (stem,) = query("подключить").weights
-    assert relatives(stem, analysis.prefixes)
-    assert not relatives("подк", analysis.prefixes)
+    assert relatives(stem, analysis.families)
+    assert not relatives("подк", analysis.families)

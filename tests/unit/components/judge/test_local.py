@@ -1,12 +1,16 @@
 """The deterministic judge: probabilities that order passages rightly, and identifiers to the letter."""
 
+from dataclasses import replace
+
 import pytest
 from haystack import Pipeline
 from hypothesis import given
 from hypothesis import strategies as st
 
+from components.ingest.terms import chunk_terms
 from components.judge.grader import DocGrader
 from components.judge.local import WEIGHTS, LocalJudge
+from components.language.vocabulary import Vocabulary
 from components.turn import Citation, Claim, Draft, Passage
 from tests.generated import lines, texts
 from tests.turns import passage, query
@@ -47,6 +51,28 @@ def test_relevance_is_a_probability(question: str, text: str, heading: str, lexi
     found = JUDGE.relevance(query(question), [one])
     assert list(found) == ["c1"]
     assert 0.0 <= found["c1"] <= 1.0
+
+
+@given(texts, lines, lines, texts)
+def test_no_passage_is_more_relevant_than_its_words_allow(question: str, text: str, other: str, heading: str) -> None:
+    found = [passage(text, heading=heading), passage(other, "c2", title=heading)]
+    terms = [chunk_terms(one.title, one.heading, one.text) for one in found]
+    stems = frozenset().union(*(one.stems for one in terms))
+    asked = query(question)
+    held = sum(stem in stems for stem in asked.weights) / len(asked.weights) if asked.weights else 0.0
+    found = [replace(one, scores={"lexical": held}) for one in found]
+    most = JUDGE.ceiling(asked, Vocabulary({}, stems))
+    assert all(relevance <= most + 1e-9 for relevance in JUDGE.relevance(asked, found).values())
+
+
+def test_a_question_read_in_several_ways_has_no_ceiling() -> None:
+    asked = replace(query("ремонт"), variants=("htvjyn",))
+    assert JUDGE.ceiling(asked, Vocabulary({}, frozenset())) == 1.0
+
+
+def test_a_feature_cannot_count_against_its_meaning() -> None:
+    with pytest.raises(ValueError, match="order"):
+        LocalJudge({"order": -1.0})
 
 
 def test_uncovered_names_lost_codes_first_then_the_rarest_words() -> None:

@@ -13,8 +13,10 @@ from components.judge.grader import DocGrader
 from components.judge.protocol import ClaimVerdict, Judge, SelfEvaluation
 from components.judge.self_evaluator import SelfEvaluator
 from components.judge.verifier import FactVerifier
+from components.language.vocabulary import Vocabulary
 from components.retrieve.retriever import grown
 from components.turn import Citation, Claim, Draft, Passage, Query, Turn
+from components.understand.rewrite import QueryRewriter
 from pipelines.ask.engine import YAML
 from tests.turns import passage
 
@@ -133,6 +135,9 @@ class ScriptedJudge:
     def relevance(self, query: Query, passages: Sequence[Passage]) -> Mapping[str, float]:
         return {one.chunk_id: self.script.relevances.get(one.chunk_id, 0.0) for one in passages}
 
+    def ceiling(self, query: Query, vocabulary: Vocabulary) -> float:
+        return 1.0
+
     def uncovered(self, query: Query, passages: Sequence[Passage]) -> tuple[str, ...]:
         return ()
 
@@ -155,6 +160,7 @@ def ids(turn: Turn) -> frozenset[str]:
 def judged_by(judge: Judge) -> dict[str, Component]:
     """Every judging step of the pipeline with this judge in it."""
     return {
+        "rewrite": QueryRewriter(judge),
         "grade": DocGrader(judge),
         "evaluate_retrieval": RetrievalEvaluator(judge, threshold=THRESHOLD, worth_retrying=WORTH_RETRYING),
         "verify": FactVerifier(judge),
