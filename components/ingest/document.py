@@ -68,11 +68,9 @@ class Revision(Frozen):
 
     :param content_hash: covers all that was given and the recipe it is processed by.
     :param title: the document's own title, resolved while splitting.
-    :param overrides: what an operator has set of the document's properties; None: as its record says.
     """
 
     document: SourceDocument
     content_hash: str
     title: str = ""
     chunks: tuple[Chunk, ...] = ()
-    overrides: Mapping[str, Json] | None = None

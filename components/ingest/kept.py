@@ -14,11 +14,14 @@ from tenants.versions import DocumentVersion
 _MARKUPS: dict[str, Markup] = {name: name for name in get_args(Markup)}
 
 
-def kept_record(revision: Revision, given: Mapping[str, Json], version: int) -> DocumentRecord:
+def kept_record(
+    revision: Revision, version: int, given: Mapping[str, Json], overrides: Mapping[str, Json]
+) -> DocumentRecord:
     """The record of a document whose chunks are stored.
 
-    :param given: a chunk's metadata as the source has it, before an operator's word.
     :param version: the number of the version that the chunks were made from.
+    :param given: a chunk's metadata as the source has it, before an operator's word.
+    :param overrides: an operator's word.
     """
     meta = revision.chunks[0].meta
     return DocumentRecord(
@@ -40,7 +43,7 @@ def kept_record(revision: Revision, given: Mapping[str, Json], version: int) -> 
         flags=_words(meta.get("flags")),
         version=version,
         given=properties(given),
-        overrides=revision.overrides or {},
+        overrides=overrides,
     )
 
 

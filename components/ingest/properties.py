@@ -1,6 +1,7 @@
 """What an operator may set about a document, over what its source says."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from components.ingest.metadata import checked_metadata
 from components.language.normalise import clean
@@ -20,10 +21,15 @@ def properties(meta: Mapping[str, Json]) -> dict[str, Json]:
     return {name: meta[name] for name in PROPERTIES}
 
 
-def of_record(record: DocumentRecord) -> dict[str, Json]:
-    """The properties in force, as the document's chunks should carry them."""
+def description(record: DocumentRecord) -> dict[str, Json]:
+    """What a record and each of its document's chunks both say, as the chunks should have it."""
     return {
+        "doc_id": record.doc_id,
         "title": record.title,
+        "source": record.source,
+        "url": record.url,
+        "lang": record.lang,
+        "updated_at": record.updated_at,
         "status": record.status,
         "trust": record.trust,
         "priority": record.priority,
@@ -32,6 +38,24 @@ def of_record(record: DocumentRecord) -> dict[str, Json]:
         "evidence_tier": record.evidence_tier,
         "source_type": record.source_type,
     }
+
+
+def in_force(record: DocumentRecord, overrides: Mapping[str, Json]) -> DocumentRecord:
+    """The record under these overrides."""
+    chosen = {**record.given, **overrides}
+    tags = chosen["tags"]
+    return replace(
+        record,
+        title=str(chosen["title"]),
+        status=str(chosen["status"]),
+        trust=str(chosen["trust"]),
+        priority=int(str(chosen["priority"])),
+        tags=tuple(map(str, tags)) if isinstance(tags, list | tuple) else (),
+        project_key=str(chosen["project_key"]),
+        evidence_tier=str(chosen["evidence_tier"]),
+        source_type=str(chosen["source_type"]),
+        overrides=overrides,
+    )
 
 
 def changed(overrides: Mapping[str, Json], changes: Mapping[str, Json]) -> dict[str, Json]:

@@ -1,8 +1,10 @@
 """What a chunk adds to the tenant's lexicon."""
 
+from collections.abc import Mapping
+
 from components.language.normalise import fold
 from components.language.words import analyse, content_words
-from tenants.index.protocol import Hit
+from tenants.index.protocol import Hit, Json
 from tenants.lexicon import ChunkTerms
 
 
@@ -14,7 +16,13 @@ def chunk_terms(title: str, heading: str, text: str) -> ChunkTerms:
 
 def stored_terms(hit: Hit) -> ChunkTerms:
     """The same of a stored chunk."""
-    meta = hit.payload["meta"]
-    if not isinstance(meta, dict):
-        raise TypeError(hit.id)
+    meta = stored_meta(hit)
     return chunk_terms(str(meta["title"]), str(meta["heading"]), str(hit.payload["content"]))
+
+
+def stored_meta(hit: Hit) -> Mapping[str, Json]:
+    """The metadata of a stored chunk."""
+    meta = hit.payload["meta"]
+    if not isinstance(meta, Mapping):
+        raise TypeError(hit.id)
+    return meta

@@ -15,8 +15,10 @@ from haystack import component
 
 from components.ingest.document import Chunk, Revision
 from components.ingest.kept import kept_record, kept_version
-from components.ingest.terms import chunk_terms, stored_terms
-from components.language.encoder import VERSION, encode_passage
+from components.ingest.properties import description
+from components.ingest.terms import chunk_terms, stored_meta, stored_terms
+from components.language.encoder import encode_passage
+from components.language.encoder_settings import EncoderSettings, settings_from
 from components.turn import Frozen
 from tenants import documents as stored_documents
 from tenants import fairness, lexicon, versions, writing
@@ -24,6 +26,7 @@ from tenants.documents import DocumentRecord
 from tenants.index import open_collection
 from tenants.index.protocol import Hit, Json, Point
 from tenants.lexicon import ChunkTerms
+from tenants.versions import DocumentVersion
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +42,15 @@ class Written(Frozen):
 
 @component
 class ChunkWriter:
-    """Brings the stored chunks of documents in line with their new revisions."""
+    """Brings the stored chunks of documents in line with their new revisions.
+
+    :param encoder: the settings (`components.language.encoder_settings`) for a tenant's first chunks. A tenant that has
+        some keeps the settings that these were encoded by until its index is rebuilt.
+    """
+
+    def __init__(self, encoder: dict[str, Json] | None = None) -> None:
+        self.encoder = encoder
+        self.settings = EncoderSettings.model_validate(encoder or {})
 
     @component.output_types(written=Written)
     def run(self, revisions: list[Revision]) -> dict[str, Written]:
@@ -47,20 +58,34 @@ class ChunkWriter:
         if not revisions:
             return {"written": Written()}
         with writing.alone():
-            return {"written": _write(revisions)}
+            return {"written": _write(revisions, self.settings)}
 
 
-def _write(given: Sequence[Revision]) -> Written:
-    collection = open_collection(create=True)
-    records = stored_documents.find([revision.document.doc_id for revision in given])
-    revisions = [_overridden(revision, records.get(revision.document.doc_id)) for revision in given]
-    chunks = [chunk for revision in revisions for chunk in revision.chunks]
+@dataclass(frozen=True, slots=True)
+class _Settled:
+    """A revision as it goes in.
+
+    :param record: what is to be known of it once its chunks are stored.
+    :param version: what to keep of its text; None when the version in force is the same.
+    """
+
+    revision: Revision
+    record: DocumentRecord
+    version: DocumentVersion | None
+
+
+def _write(revisions: Sequence[Revision], first: EncoderSettings) -> Written:
+    collection = open_collection(create=True, encoder=first.json_form)
+    settings = settings_from(collection.encoder)
+    records = stored_documents.find([revision.document.doc_id for revision in revisions])
+    settled = _settled(revisions, records)
+    chunks = [chunk for one in settled for chunk in one.revision.chunks]
     stored = {hit.id: hit for hit in collection.fetch([chunk.chunk_id for chunk in chunks])}
     missing = [chunk for chunk in chunks if _differs(chunk, stored.get(chunk.chunk_id))]
     encoded = {chunk.chunk_id for chunk in missing}
-    collection.upsert([_point(chunk) for chunk in missing])
+    collection.upsert([_point(chunk, settings) for chunk in missing])
     collection.describe(_redescribed(chunks, stored, encoded))
-    _put(given, revisions, records)
+    stored_documents.put(*(one.record for one in settled), new_versions=[one.version for one in settled if one.version])
     named = {chunk.chunk_id for chunk in chunks}
     stale = [old for record in records.values() for old in record.chunk_ids if old not in named]
     gone = collection.fetch(stale)
@@ -76,28 +101,58 @@ def _write(given: Sequence[Revision]) -> Written:
     )
 
 
-def _overridden(revision: Revision, record: DocumentRecord | None) -> Revision:
-    """The revision with what an operator has set in place of what its source says."""
-    overrides = revision.overrides
-    if overrides is None:
-        overrides = record.overrides if record else {}
-    chunks = tuple(replace(chunk, meta={**chunk.meta, **overrides}) for chunk in revision.chunks)
-    return replace(revision, chunks=chunks, overrides=overrides)
-
-
-def _put(given: Sequence[Revision], revisions: Sequence[Revision], records: Mapping[str, DocumentRecord]) -> None:
-    """The records of what is stored now, each with a new version unless its text and all beside it is the same."""
+def _settled(revisions: Iterable[Revision], records: Mapping[str, DocumentRecord]) -> list[_Settled]:
     known = versions.hashes(list(records))
-    new_records, new_versions = [], []
-    for source, revision in zip(given, revisions, strict=True):
-        doc_id = revision.document.doc_id
-        number = records[doc_id].version if doc_id in records else 0
+    settled = []
+    for revision in revisions:
+        record = records.get(revision.document.doc_id)
+        number = record.version if record else 0
         version = kept_version(revision.document, revision.title, number + 1)
-        if version.content_hash != known.get(doc_id):
-            new_versions.append(version)
-            number += 1
-        new_records.append(kept_record(revision, source.chunks[0].meta, number))
-    stored_documents.put(*new_records, new_versions=new_versions)
+        same = record is not None and version.content_hash == known.get(record.doc_id)
+        overrides = record.overrides if record else {}
+        # A document that is only processed anew has not changed today.
+        day = {"updated_at": record.updated_at} if record and same else {}
+        own = {**overrides, **day}
+        chunks = tuple(replace(chunk, meta={**chunk.meta, **own}) for chunk in revision.chunks)
+        final = replace(revision, chunks=chunks)
+        given = revision.chunks[0].meta
+        settled.append(
+            _Settled(
+                final,
+                kept_record(final, number if same else number + 1, given, overrides),
+                None if same else version,
+            )
+        )
+    return settled
+
+
+def redescribe(record: DocumentRecord) -> int:
+    """Bring the stored chunks of a document in line with its record. Only under another title are they encoded anew.
+
+    :returns: how many were encoded.
+    """
+    with writing.alone():
+        collection = open_collection(create=True)
+        stored = collection.fetch(record.chunk_ids)
+        wanted = {hit.id: {**stored_meta(hit), **description(record)} for hit in stored}
+        retitled = [hit for hit in stored if stored_meta(hit)["title"] != record.title]
+        chunks = [_stored_chunk(hit, wanted[hit.id]) for hit in retitled]
+        settings = settings_from(collection.encoder)
+        collection.upsert([_point(chunk, settings) for chunk in chunks])
+        collection.describe(
+            {
+                hit.id: {**hit.payload, "meta": wanted[hit.id]}
+                for hit in stored
+                if hit not in retitled and stored_meta(hit) != wanted[hit.id]
+            }
+        )
+        if chunks:
+            lexicon.apply(map(_terms, chunks), map(stored_terms, retitled))
+        return len(chunks)
+
+
+def _stored_chunk(hit: Hit, meta: Mapping[str, Json]) -> Chunk:
+    return Chunk(str(hit.payload["content"]), str(meta["heading"]), int(str(meta["chunk_index"])), hit.id, meta=meta)
 
 
 def remove_documents(doc_ids: Iterable[str]) -> int:
@@ -120,7 +175,7 @@ def _differs(chunk: Chunk, hit: Hit | None) -> bool:
     if hit is None:
         return True
     meta = hit.payload["meta"]
-    return not isinstance(meta, Mapping) or meta.get("title") != chunk.meta["title"] or meta.get("encoder") != VERSION
+    return not isinstance(meta, Mapping) or meta.get("title") != chunk.meta["title"]
 
 
 def _redescribed(
@@ -130,9 +185,9 @@ def _redescribed(
     return {chunk_id: payload for chunk_id, payload in payloads.items() if payload != stored[chunk_id].payload}
 
 
-def _point(chunk: Chunk) -> Point:
+def _point(chunk: Chunk, settings: EncoderSettings) -> Point:
     fairness.give_way()
-    vectors = encode_passage(str(chunk.meta["title"]), chunk.heading, chunk.text)
+    vectors = encode_passage(str(chunk.meta["title"]), chunk.heading, chunk.text, settings)
     return Point(chunk.chunk_id, vectors, _payload(chunk))
 
 
