@@ -1,12 +1,15 @@
 """The ask pipeline, loaded from its YAML and run for one turn."""
 
+import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
+from hashlib import sha256
 from pathlib import Path
 from time import perf_counter
 from typing import Any
 
+import yaml
 from haystack import Pipeline
 from haystack.core.pipeline.base import ComponentPriority
 from haystack.core.pipeline.utils import FIFOPriorityQueue
@@ -24,11 +27,13 @@ class AskEngine:
 
     Call `run` inside a tenant's context.
 
-    :param yaml: the pipeline file; unknown components and modules outside `components` are refused on loading.
+    :param path: the pipeline file; unknown components and modules outside `components` are refused on loading.
     """
 
-    def __init__(self, yaml: Path = YAML) -> None:
-        self.pipeline = TurnPipeline.loads(yaml.read_text(encoding="utf-8"), allowed_modules=["components", "haystack"])
+    def __init__(self, path: Path = YAML) -> None:
+        text = path.read_text(encoding="utf-8")
+        self.pipeline = TurnPipeline.loads(text, allowed_modules=["components", "haystack"])
+        self.digest = _digest(text)
         enable_tracing(StepTimer())
 
     def warm_up(self) -> None:
@@ -98,6 +103,11 @@ class StepTimer(Tracer):
     def current_span(self) -> Span | None:
         """No span is kept open."""
         return None
+
+
+def _digest(text: str) -> str:
+    """Names the behaviour that a pipeline file describes: its comments and layout change nothing."""
+    return sha256(json.dumps(yaml.safe_load(text), sort_keys=True).encode()).hexdigest()[:16]
 
 
 def _numbered(name: str, steps: Mapping[str, float]) -> str:

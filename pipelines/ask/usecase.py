@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Mapping
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from time import perf_counter
 from typing import Protocol
 from uuid import uuid4
@@ -10,10 +11,12 @@ from uuid import uuid4
 from components.language.texts import LOCALES, text
 from components.turn import Filters, Reason, Reply, Turn, Verdict
 from pipelines import problems
+from pipelines.ask import record
 from pipelines.ask.contract import AskRequest, Handoff, TurnAnswer
 from pipelines.ask.engine import AskEngine
 from settings import get_settings
 from tenants import handoffs, policy
+from tenants.audit.recorder import Recorder
 from tenants.context import Tenant, acting_as, current
 from tenants.errors import CallerError, TryAgain
 
@@ -28,7 +31,12 @@ ROLE_CHANNEL: str = policy.Policy.model_fields["handoff_channel"].default
 
 
 class Engine(Protocol):
-    """What carries a turn from question to outcome; called inside a tenant's context, from several threads."""
+    """What carries a turn from question to outcome; called inside a tenant's context, from several threads.
+
+    `digest` names its behaviour in the records.
+    """
+
+    digest: str
 
     def warm_up(self) -> None:
         """Load what the first question needs."""
@@ -48,18 +56,25 @@ class Ask:
 
     def __init__(self, engine: Engine | None = None) -> None:
         self.engine: Engine = engine or AskEngine()
+        self.recorder = Recorder()
 
     def warm_up(self) -> None:
-        """Load what the first question needs."""
+        """Load what the first question needs, and begin to carry records into the audit."""
         self.engine.warm_up()
+        self.recorder.start()
 
     def close(self) -> None:
-        """Release what the engine holds."""
+        """Release what the engine holds, once the last records are in the audit or safe on the disk."""
+        self.recorder.close()
         self.engine.close()
 
     def turn(self, request: AskRequest) -> Turn:
         """The finished turn alone: nothing is handed over, so evaluation leaves no tickets behind."""
-        return self._finish(begin(request))[0]
+        return self.timed_turn(request)[0]
+
+    def timed_turn(self, request: AskRequest) -> tuple[Turn, Mapping[str, float]]:
+        """The finished turn alone, as `turn`, and the milliseconds that each step of the pipeline took."""
+        return self._finish(begin(request))
 
     def answer(self, request: AskRequest, *, turn_id: str | None = None) -> TurnAnswer:
         """Answer for the current tenant. A fault on our side is an outcome (`failed`), not an exception.
@@ -67,19 +82,30 @@ class Ask:
         :param turn_id: the id to use, when the caller has already told somebody; a new one otherwise.
         :raises OporaError: the caller's mistake, or a reason to try again: no answer could be begun.
         """
-        started = perf_counter()
+        started, asked = perf_counter(), datetime.now(UTC)
         turn, steps = self._finish(begin(request, turn_id))
         with acting_as(_author(request)):
             turn, handoff = _hand_over(turn)
         spent = (perf_counter() - started) * 1_000
         log.info("turn %s %s %s %.1fms", turn.turn_id, turn.outcome, turn.reason, spent)
-        return TurnAnswer.from_turn(turn, steps=steps, latency_ms=spent, handoff=handoff)
+        answer = TurnAnswer.from_turn(turn, steps=steps, latency_ms=spent, handoff=handoff)
+        self._record(request, turn, answer, asked)
+        return answer
 
     def give_up(self, request: AskRequest, reason: Reason, *, turn_id: str, latency_ms: float) -> TurnAnswer:
         """The answer to a turn that somebody else stopped, such as a clock."""
         turn = _fail(begin(request, turn_id), reason)
         log.warning("turn %s %s %s %.1fms", turn.turn_id, turn.outcome, turn.reason, latency_ms)
-        return TurnAnswer.from_turn(turn, latency_ms=latency_ms, handoff=Handoff(status="offered"))
+        answer = TurnAnswer.from_turn(turn, latency_ms=latency_ms, handoff=Handoff(status="offered"))
+        # When the stopped turn ends after all, its record comes second, and the audit keeps the first.
+        self._record(request, turn, answer, datetime.now(UTC) - timedelta(milliseconds=latency_ms))
+        return answer
+
+    def _record(self, request: AskRequest, turn: Turn, answer: TurnAnswer, asked: datetime) -> None:
+        try:
+            self.recorder.record(record.entry(request, turn, answer, at=asked, pipeline=self.engine.digest))
+        except Exception as error:
+            log.critical("turn %s is not recorded: %s", turn.turn_id, problems.trail(error))
 
     def _finish(self, turn: Turn) -> tuple[Turn, Mapping[str, float]]:
         try:

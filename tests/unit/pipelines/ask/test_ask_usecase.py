@@ -28,6 +28,8 @@ REQUEST = AskRequest(question="Где мой секретный заказ?")
 class FakeEngine:
     """Finishes turns as it is told."""
 
+    digest = "fake"
+
     def __init__(self, finish: Callable[[Turn], Turn]) -> None:
         self.finish = finish
         self.calls = 0

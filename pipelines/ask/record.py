@@ -1,0 +1,150 @@
+"""What is kept of a turn: everything that happened and what asking it again needs, without personal data.
+
+The content is one JSON object, `audit.v1`:
+
+- `request`: question (redacted), session, locale, quality, filters, whether it was anonymous;
+- `state`: digest of the pipeline and generation of the index that answered;
+- `found`: the documents of all passages that were retrieved, in order;
+- `answer`: the `turn.v1` object, redacted.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import datetime
+from functools import lru_cache
+
+from components.language.normalise import fold
+from components.language.personal import mask
+from components.language.words import stems
+from components.turn import Turn
+from pipelines.ask.contract import AskRequest, TurnAnswer
+from tenants import registry
+from tenants.audit.entry import Entry, canonical
+from tenants.context import Tenant, current
+from tenants.gaps import Miss
+
+SCHEMA = "audit.v1"
+
+_WORDED = frozenset(
+    "text notice missing title heading excerpt page_content snippet quote original search suggested_questions options "
+    "offer question".split()
+)
+"""Keys of the answer that hold words. All others hold numbers, codes and ids, which no mask may touch."""
+
+_GAPS = frozenset({"no_relevant_context", "llm_self_refusal", "unverified_answer", "insufficient_context"})
+_FOLLOWED_UP = frozenset({"low_confidence", "budget_exhausted"})
+_NEAREST = 3
+
+
+def entry(request: AskRequest, turn: Turn, answer: TurnAnswer, *, at: datetime, pipeline: str) -> Entry:
+    """The record of a turn, for the tenant in context.
+
+    :param at: when the question arrived.
+    :param pipeline: digest of the pipeline that answered.
+    """
+    question = mask(request.question)
+    session_id = "" if request.anonymous else answer.session_id
+    said = redacted(answer, keep_session=not request.anonymous)
+    documents: dict[str, tuple[str, ...]] = {passage.doc_id: () for passage in turn.evidence.passages}
+    found = list(documents)
+    for citation in answer.citations:
+        documents[citation.doc_id] = (*documents.get(citation.doc_id, ()), citation.chunk_id)
+    about = canonical(
+        {
+            "schema": SCHEMA,
+            "request": {
+                "question": question,
+                "session_id": session_id,
+                "locale": request.locale,
+                "quality": request.quality,
+                "filters": request.filters.model_dump() if request.filters else None,
+                "anonymous": request.anonymous,
+            },
+            "state": {"pipeline": pipeline, "generation": _generation()},
+            "found": found,
+        }
+    )
+    caller = current()
+    return Entry(
+        tenant_id=caller.tenant_id,
+        turn_id=answer.turn_id,
+        at=at,
+        outcome=answer.outcome,
+        reason=answer.refusal_reason,
+        person="" if request.anonymous else person(caller.tenant_id, caller.subject),
+        session_id=session_id,
+        documents=documents,
+        misses=tuple(_misses(answer, question, found[:_NEAREST])),
+        text=fold(f"{question}\n{mask(answer.answer.text)}"),
+        body=f'{{"answer":{said},{about[1:]}',
+    )
+
+
+def person(tenant_id: str, subject: str) -> str:
+    """The digest under which a person's turns are kept: the same for all of them, and not the person's name."""
+    return Tenant(tenant_id, subject).key("person")
+
+
+def redacted(answer: TurnAnswer, *, keep_session: bool = True) -> str:
+    """The answer as JSON without personal data."""
+    if keep_session and all(map(_clean, _passages(answer))) and mask(said := _said(answer)) == said:
+        return answer.model_dump_json()
+    given = answer.model_dump(mode="json")
+    return canonical(_masked(given if keep_session else given | {"session_id": ""}))
+
+
+def _passages(answer: TurnAnswer) -> Iterator[str]:
+    """The texts that come from the knowledge base, the same ones again and again."""
+    for source in answer.sources:
+        yield source.page_content
+    for citation in answer.citations:
+        yield f"{citation.title}\n{citation.heading}"
+
+
+def _said(answer: TurnAnswer) -> str:
+    """All other words of the answer. What is quoted from a passage is in the passage."""
+    words = [answer.answer.text, answer.answer.notice or "", *answer.answer.missing, *answer.suggested_questions]
+    words += [answer.meta.query.original, answer.meta.query.search, *(claim.text for claim in answer.claims)]
+    words += answer.clarification.options if answer.clarification else ()
+    words += [answer.handoff.offer or ""] if answer.handoff else ()
+    return "\n".join(words)
+
+
+@lru_cache(maxsize=4_096)
+def _clean(text: str) -> bool:
+    return mask(text) == text
+
+
+def _masked(value: object, *, worded: bool = False) -> object:
+    if isinstance(value, str):
+        return mask(value) if worded else value
+    if isinstance(value, Mapping):
+        return {name: _masked(part, worded=name in _WORDED) for name, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [_masked(part, worded=worded) for part in value]
+    return value
+
+
+def _generation() -> int:
+    try:
+        return registry.current().placement.generation
+    except Exception:
+        # The database may be away just now, and a turn is recorded all the same.
+        return 0
+
+
+def _misses(answer: TurnAnswer, question: str, nearest: Iterable[str]) -> Iterator[Miss]:
+    """What this turn shows to be missing in the knowledge base, each thing once."""
+    reason = answer.refusal_reason
+    missed: dict[str, Miss] = {}
+    if reason is not None and reason in (_FOLLOWED_UP if answer.outcome == "human_followup" else _GAPS):
+        missed[""] = _miss(reason, question, nearest)
+    if answer.outcome == "partially_answered":
+        for topic in map(mask, answer.answer.missing):
+            one = _miss("missing_topic", topic, nearest)
+            missed[one.key] = one
+    yield from missed.values()
+
+
+def _miss(reason: str, question: str, nearest: Iterable[str]) -> Miss:
+    about = tuple(dict.fromkeys(stems(question)))
+    return Miss(reason, question, " ".join(about) or fold(question), tuple(sorted(about)), tuple(nearest))
