@@ -101,6 +101,6 @@ def _decided_by_operators(doc_ids: Sequence[str]) -> frozenset[str]:
     with database.reading() as session:
         for start in range(0, len(doc_ids), _PARAMETERS):
             chosen = DocumentRow.doc_id.in_(doc_ids[start : start + _PARAMETERS])
-            rows = session.execute(query.where(chosen)).tuples()
+            rows = session.execute(query.where(chosen))
             decided.update(doc_id for doc_id, overrides in rows if "status" in overrides)
     return frozenset(decided)

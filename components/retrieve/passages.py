@@ -1,6 +1,7 @@
 """Stored payloads as passages."""
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
+from dataclasses import replace
 from typing import Any, get_args
 
 from components.turn import DocumentStatus, Passage, Trust
@@ -32,4 +33,16 @@ def from_payload(payload: Mapping[str, Json], score: float, scores: Mapping[str,
         updated_at=meta["updated_at"],
         score=score,
         scores=scores,
+    )
+
+
+def in_force(passage: Passage, superseded: Container[str]) -> Passage:
+    """The passage with the status that the edges between documents leave it.
+
+    :param superseded: ids of documents that another one supersedes.
+    """
+    return (
+        replace(passage, status="superseded")
+        if passage.status == "active" and passage.doc_id in superseded
+        else passage
     )

@@ -65,6 +65,7 @@ class Shelf:
 def shelf(monkeypatch: pytest.MonkeyPatch) -> Shelf:
     made = Shelf({"text-sparse": {"a": 8.0, "b": 4.0}, "grams": {"b": 6.0, "c": 3.0}, "headings": {"a": 2.0}})
     monkeypatch.setattr(retriever, "open_collection", lambda: made)
+    monkeypatch.setattr(retriever.relations, "current", lambda: retriever.relations.NONE)
     return made
 
 
