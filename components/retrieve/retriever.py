@@ -6,8 +6,9 @@ from dataclasses import replace
 from haystack import component
 
 from components.language.encoder import K1, VECTORS, encode_query
-from components.retrieve.passages import from_payload
+from components.retrieve.passages import from_payload, in_force
 from components.turn import Evidence, Filters, Passage, Turn
+from tenants import relations
 from tenants.index import open_collection
 from tenants.index.protocol import Collection, Conditions, Hit
 
@@ -19,7 +20,8 @@ class TenantRetriever:
     """Finds passages of the tenant in context for every query of the turn and adds them to its evidence.
 
     Each vector's hits are scaled by that vector's best hit and added up with `weights`; a passage found by several
-    queries keeps its best score. The parts of the score stay visible in `Passage.scores`.
+    queries keeps its best score. The parts of the score stay visible in `Passage.scores`. A passage of a document that
+    another one supersedes says so in its status.
 
     :param weights: share of each sparse vector (`text-sparse`, `grams`, `headings`) in the fused score.
     :param candidates: hits taken from each vector and query.
@@ -47,6 +49,9 @@ class TenantRetriever:
                 if known is None or passage.score > known.score:
                     found[passage.chunk_id] = passage
         ranked = sorted(found.values(), key=lambda passage: -passage.score)[: self.top_k]
+        successors = relations.current().successors
+        if successors:
+            ranked = [in_force(passage, successors) for passage in ranked]
         return {"turn": replace(turn, evidence=grown(turn, ranked))}
 
     def _search(
