@@ -1,34 +1,157 @@
-"""Putting right what a run that was cut off left behind."""
+"""Whether records, index and lexicon of a tenant agree, and making them agree again."""
 
-from dataclasses import replace
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TypeAlias, TypedDict
 
-from components.ingest.terms import stored_terms
-from tenants import documents, lexicon
+from components.ingest.document import Revision
+from components.ingest.kept import given_document
+from components.ingest.properties import description
+from components.ingest.terms import stored_meta, stored_terms
+from components.ingest.write import redescribe
+from components.turn import Frozen
+from tenants import documents, fairness, lexicon, versions
+from tenants.documents import DocumentRecord
 from tenants.index import open_collection
+from tenants.index.protocol import Hit
+from tenants.lexicon import ChunkTerms
 
 _BATCH = 500
 
+Rewrite: TypeAlias = Callable[[Sequence[Revision]], object]
+"""Writes documents by the ingest pipeline, as if they had come anew."""
 
-def reconcile() -> int:
-    """Remove chunks that no record names, and open the records whose chunks are missing, for the tenant in context.
 
-    An opened record matches no document, so that ingesting its document again writes what is missing.
+class FindingsJson(TypedDict):
+    """`Findings` for a program."""
 
-    :returns: how many chunks were removed.
+    documents: int
+    chunks: int
+    orphaned_chunks: list[str]
+    incomplete_documents: list[str]
+    misdescribed_documents: list[str]
+    lexicon_differs: bool
+    clean: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Findings(Frozen):
+    """What does not fit together.
+
+    :param documents: how many records were compared; `chunks` how many stored chunks.
+    :param orphans: chunks that no record names, by id.
+    :param incomplete: documents that miss a chunk, by id.
+    :param misdescribed: documents whose chunks say otherwise than the record, by id.
+    :param lexicon_differs: the counted terms are not those of the chunks.
     """
-    collection = open_collection(create=True)
-    records = documents.all()
-    named = {chunk_id for record in records for chunk_id in record.chunk_ids}
-    present = {hit.id for hit in collection.scan()}
-    orphans = list(present - named)
-    for start in range(0, len(orphans), _BATCH):
-        collection.delete(orphans[start : start + _BATCH])
-    opened = [replace(record, content_hash="") for record in records if not present.issuperset(record.chunk_ids)]
-    if opened:
-        documents.put(*opened)
-    return len(orphans)
+
+    documents: int = 0
+    chunks: int = 0
+    orphans: tuple[str, ...] = ()
+    incomplete: tuple[str, ...] = ()
+    misdescribed: tuple[str, ...] = ()
+    lexicon_differs: bool = False
+
+    @property
+    def clean(self) -> bool:
+        """Whether everything fits."""
+        return not (self.orphans or self.incomplete or self.misdescribed or self.lexicon_differs)
+
+    def as_json(self) -> FindingsJson:
+        """The findings for a program."""
+        return FindingsJson(
+            documents=self.documents,
+            chunks=self.chunks,
+            orphaned_chunks=list(self.orphans),
+            incomplete_documents=list(self.incomplete),
+            misdescribed_documents=list(self.misdescribed),
+            lexicon_differs=self.lexicon_differs,
+            clean=self.clean,
+        )
+
+
+def compare(*, count: bool = False) -> Findings:
+    """Compare records and chunks of the tenant in context, both ways. Nobody may write meanwhile.
+
+    :param count: compare the lexicon too, which takes analysing every chunk.
+    """
+    records = {record.doc_id: record for record in documents.all()}
+    owners = {chunk_id: record for record in records.values() for chunk_id in record.chunk_ids}
+    present: set[str] = set()
+    orphans: list[str] = []
+    misdescribed: set[str] = set()
+    counted = _Count()
+    for hit in open_collection().scan():
+        fairness.give_way()
+        present.add(hit.id)
+        owner = owners.get(hit.id)
+        if owner is None:
+            orphans.append(hit.id)
+        elif not _fits(hit, owner):
+            misdescribed.add(owner.doc_id)
+        if count:
+            counted.add(stored_terms(hit))
+    return Findings(
+        documents=len(records),
+        chunks=len(present),
+        orphans=tuple(sorted(orphans)),
+        incomplete=tuple(doc_id for doc_id, record in records.items() if not present.issuperset(record.chunk_ids)),
+        misdescribed=tuple(sorted(misdescribed)),
+        lexicon_differs=count and not counted.equals(lexicon.current()),
+    )
+
+
+def repair(findings: Findings, rewrite: Rewrite) -> None:
+    """Make index and lexicon agree with the records again. Nobody may write meanwhile.
+
+    A document that misses chunks is written from its kept text. Where there is none its record is opened: it matches
+    no source any more, so the next run over its source writes it.
+    """
+    if findings.orphans:
+        collection = open_collection(create=True)
+        for start in range(0, len(findings.orphans), _BATCH):
+            collection.delete(findings.orphans[start : start + _BATCH])
+    known = documents.find(findings.incomplete)
+    kept = {version.doc_id: version for version in versions.in_force(findings.incomplete)}
+    for doc_id, version in kept.items():
+        rewrite([Revision(given_document(version), known[doc_id].content_hash)])
+    documents.put(*(replace(record, content_hash="") for doc_id, record in known.items() if doc_id not in kept))
+    for record in documents.find(findings.misdescribed).values():
+        redescribe(record)
+    if findings.lexicon_differs:
+        recount()
 
 
 def recount() -> None:
-    """Count the lexicon of the tenant in context anew from its chunks, and close the run."""
-    lexicon.rebuild(stored_terms(hit) for hit in open_collection(create=True).scan())
+    """Count the lexicon of the tenant in context anew from its chunks, and take the writer's mark off it."""
+    lexicon.rebuild(_analysed(open_collection(create=True).scan()))
+
+
+def _analysed(hits: Iterator[Hit]) -> Iterator[ChunkTerms]:
+    for hit in hits:
+        fairness.give_way()
+        yield stored_terms(hit)
+
+
+def _fits(hit: Hit, record: DocumentRecord) -> bool:
+    meta = stored_meta(hit)
+    return all(name in meta and meta[name] == value for name, value in description(record).items())
+
+
+class _Count:
+    """The lexicon as it should be, counted chunk by chunk."""
+
+    def __init__(self) -> None:
+        self._chunks = 0
+        self._stems: Counter[str] = Counter()
+        self._words: Counter[str] = Counter()
+
+    def add(self, terms: ChunkTerms) -> None:
+        self._chunks += 1
+        self._stems.update(terms.stems)
+        self._words.update(terms.words)
+
+    def equals(self, known: lexicon.Lexicon) -> bool:
+        counts: tuple[Mapping[str, int], ...] = (self._stems, self._words)
+        return self._chunks == known.chunks and counts == (dict(known.stems), dict(known.words))

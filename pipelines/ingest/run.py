@@ -1,0 +1,163 @@
+"""One ingest run, step by step.
+
+A run streams: it holds one batch of documents and the ids of those it has seen. Batches are written as they come, so
+a run that is cut off keeps what it reported, and the next one heals what it left half done.
+"""
+
+from collections import Counter
+from collections.abc import Collection, Generator, Iterable, Iterator, Mapping
+from time import perf_counter
+from typing import TypeAlias
+
+from haystack import Pipeline
+
+from components.ingest.changes import Seen
+from components.ingest.document import Refusal, SourceDocument
+from components.ingest.files import RawArticle
+from components.ingest.write import Written, remove_documents
+from pipelines.ingest import session
+from pipelines.ingest.report import IngestReport, OnProgress, Progress
+from pipelines.ingest.rewrite import rewriter
+from tenants import context, documents
+from tenants.errors import Invalid
+from tenants.registry import Registry
+
+Article: TypeAlias = SourceDocument | RawArticle
+
+_BATCH_DOCUMENTS = 64
+_BATCH_SIZE = 500_000
+"""Characters or bytes of text per batch: some hundred chunks, two or three flushes to the disk."""
+
+_HARMLESS = frozenset({"file_unsupported", "doc_id_duplicate"})
+"""Refusals that hide no document: pruning may go on."""
+
+
+class Run:
+    """Does nothing until somebody takes its steps.
+
+    :param total: how many articles to expect, 0 when that is unknown.
+    :param prune: afterwards the tenant holds exactly the documents that were found.
+    :param held: the documents that each of some files held before; those that it no longer holds are removed. A file
+        of which something was refused keeps what it had.
+    """
+
+    def __init__(
+        self,
+        pipeline: Pipeline,
+        recipe: str,
+        found: Iterable[Article | Refusal],
+        total: int,
+        *,
+        prune: bool = False,
+        held: Mapping[str, Collection[str]] | None = None,
+    ) -> None:
+        self._pipeline = pipeline
+        self._recipe = recipe
+        self._found = found
+        self._total = total
+        self._prunes = prune
+        self._held = held or {}
+        self._started = perf_counter()
+        self._seen = Seen()
+        self._met = 0
+        self._refusals: list[Refusal] = []
+        self._healed = False
+        self._counts: Counter[str] = Counter()
+
+    def steps(self, *, patience: float | None = None) -> Generator[Progress, None, None]:
+        """Each step writes one batch and tells how far the run is; at the end all is in place.
+
+        A run may be left between two steps, for a while or, with `close`, for good: what is written is whole.
+
+        :param patience: seconds to wait for another run of the same tenant; None waits as long as it takes. Raises
+            `Busy` with the code `ingest_busy` when they are over.
+        """
+        Registry().get(context.current().tenant_id)
+        with session.run(rewriter(self._pipeline), patience) as now:
+            self._healed = now.healed
+            for batch in _batches(self._found):
+                now.check()
+                yield self._write(batch)
+            if self._prunes:
+                self._prune()
+            self._remove(self._no_longer_held())
+
+    def finish(self, progress: OnProgress | None = None) -> IngestReport:
+        """Take all steps."""
+        for now in self.steps():
+            if progress is not None:
+                progress(now)
+        return self.report
+
+    @property
+    def report(self) -> IngestReport:
+        """What was done so far."""
+        return IngestReport(
+            **self._counts,
+            errors=tuple(self._refusals),
+            healed=self._healed,
+            seconds=perf_counter() - self._started,
+        )
+
+    def documents_of(self, file: str) -> list[str]:
+        """The documents of a file that were met, and those that it keeps because something of it was refused."""
+        met = [doc_id for doc_id, source in self._seen.doc_ids.items() if source == file]
+        kept = self._held.get(file, ()) if file in self._doubtful() else ()
+        return [*met, *(doc_id for doc_id in kept if doc_id not in met)]
+
+    def _write(self, batch: list[Article | Refusal]) -> Progress:
+        self._refusals.extend(article for article in batch if isinstance(article, Refusal))
+        articles = [article for article in batch if not isinstance(article, Refusal)]
+        # Run data is exactly the sockets that the pipeline leaves open; what a client sent is inside the articles.
+        steps = self._pipeline.run(
+            {
+                "changes": {"articles": articles, "recipe": self._recipe, "seen": self._seen},
+                "parser": {"seen": self._seen},
+            }
+        )
+        written: Written = steps["writer"]["written"]
+        self._refusals.extend([*steps["parser"]["refusals"], *steps["changes"]["refusals"]])
+        self._counts["unchanged"] += steps["changes"]["unchanged"]
+        for name in ("added", "updated", "chunks_written", "chunks_kept", "chunks_removed"):
+            self._counts[name] += getattr(written, name)
+        self._met += len(batch)
+        return Progress(self._met, self._total, self._counts["chunks_written"] + self._counts["chunks_kept"])
+
+    def _prune(self) -> None:
+        if self._doubtful():
+            self._refusals.append(Refusal(Invalid("prune_skipped")))
+            return
+        self._remove([record.doc_id for record in documents.all() if record.doc_id not in self._seen.doc_ids])
+
+    def _doubtful(self) -> set[str]:
+        """The files of which something was refused that may hide a document."""
+        return {refusal.source for refusal in self._refusals if refusal.error.code not in _HARMLESS}
+
+    def _no_longer_held(self) -> list[str]:
+        doubtful = self._doubtful()
+        held = [doc_id for file, doc_ids in self._held.items() if file not in doubtful for doc_id in doc_ids]
+        return [doc_id for doc_id in held if doc_id not in self._seen.doc_ids]
+
+    def _remove(self, doc_ids: list[str]) -> None:
+        for start in range(0, len(doc_ids), _BATCH_DOCUMENTS):
+            self._counts["chunks_removed"] += remove_documents(doc_ids[start : start + _BATCH_DOCUMENTS])
+        self._counts["removed"] += len(doc_ids)
+
+
+def _batches(found: Iterable[Article | Refusal]) -> Iterator[list[Article | Refusal]]:
+    batch: list[Article | Refusal] = []
+    size = 0
+    for article in found:
+        batch.append(article)
+        size += _size(article)
+        if len(batch) >= _BATCH_DOCUMENTS or size >= _BATCH_SIZE:
+            yield batch
+            batch, size = [], 0
+    if batch:
+        yield batch
+
+
+def _size(article: Article | Refusal) -> int:
+    if isinstance(article, Refusal):
+        return 0
+    return len(article.data) if isinstance(article, RawArticle) else len(article.text)

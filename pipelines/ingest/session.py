@@ -1,0 +1,140 @@
+"""Writing to what a tenant knows, in a way that leaves nothing half done behind.
+
+The lexicon keeps a mark while somebody writes. Who finds it there at the beginning takes over from somebody who was
+cut off, and puts right what that left behind. An ingest run keeps the mark from its first batch to its last. An
+operator's change does not wait for the run: it goes between two of its batches, under the run's mark.
+"""
+
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from time import monotonic, sleep
+
+from components.ingest.reconcile import Rewrite, compare, recount, repair
+from settings import get_settings
+from tenants import claims, context, lexicon, writing
+from tenants.claims import Claim
+from tenants.errors import Busy, CallerError
+from tenants.fresh import Key
+
+PATIENCE_SECONDS = 10.0
+"""How long an operator's change waits for a writer before it is turned away, to be tried again."""
+
+_LOOK_SECONDS = 0.05
+
+
+@dataclass(slots=True)
+class Session:
+    """A run or a change in progress.
+
+    :param healed: something before it was cut off, and put right first.
+    :param harmed: a change failed while the run went on, so what it left behind has to be put right in the end.
+    """
+
+    claim: Claim
+    rewrite: Rewrite
+    healed: bool = False
+    harmed: bool = False
+
+    def check(self) -> None:
+        """Raise `Busy` (`ingest_busy`) when another process has taken over meanwhile."""
+        self.claim.check()
+
+
+_RUNS: dict[Key, Session] = {}
+"""The runs in progress in this process."""
+
+
+@contextmanager
+def run(rewrite: Rewrite, patience: float | None = None) -> Iterator[Session]:
+    """An ingest run: one at a time for a tenant, over all processes. One that is closed early is whole nevertheless.
+
+    :param rewrite: writes documents from their kept texts, for what has to be put right.
+    :param patience: seconds to wait for another run; None waits as long as it takes. Raises `Busy` with the code
+        `ingest_busy` when they are over.
+    """
+    with claims.ingesting(patience) as claim:
+        with writing.alone():
+            session = _begin(claim, rewrite)
+            _RUNS[_key()] = session
+        try:
+            yield session
+        except GeneratorExit:
+            _close(session)
+            raise
+        except BaseException:
+            del _RUNS[_key()]
+            raise
+        _close(session)
+
+
+def _close(session: Session) -> None:
+    with writing.alone():
+        del _RUNS[_key()]
+        _finish(session)
+
+
+@contextmanager
+def change(rewrite: Rewrite, *, patience: float = PATIENCE_SECONDS) -> Iterator[Session]:
+    """A change of a few documents by an operator. What is wrong with it must be found before anything is written.
+
+    Raises `Busy` (`documents_busy`) when somebody else writes for longer than `patience` seconds.
+    """
+    with ExitStack() as held:
+        session, own = _enter(held, rewrite, patience)
+        try:
+            yield session
+        except CallerError:
+            if own:
+                _finish(session)
+            raise
+        except BaseException:
+            # The mark on the lexicon stays; a run, which would take it off, has to be told.
+            session.harmed = True
+            raise
+        if own:
+            _finish(session)
+
+
+def _enter(held: ExitStack, rewrite: Rewrite, patience: float) -> tuple[Session, bool]:
+    """Become the only writer: in the run that is in progress in this process, or in a session of one's own."""
+    until = monotonic() + patience
+    while True:
+        with ExitStack() as attempt:
+            claim = _claimed(attempt)
+            attempt.enter_context(writing.alone(max(0.0, until - monotonic())))
+            during = _RUNS.get(_key())
+            session = during or (_begin(claim, rewrite) if claim else None)
+            if session is not None:
+                held.push(attempt.pop_all())
+                return session, during is None
+        if monotonic() >= until:
+            raise Busy("documents_busy")
+        sleep(_LOOK_SECONDS)
+
+
+def _claimed(held: ExitStack) -> Claim | None:
+    try:
+        return held.enter_context(claims.ingesting(patience=0))
+    except Busy:
+        return None
+
+
+def _begin(claim: Claim, rewrite: Rewrite) -> Session:
+    session = Session(claim, rewrite, healed=lexicon.begin())
+    if session.healed:
+        repair(compare(), rewrite)
+    return session
+
+
+def _finish(session: Session) -> None:
+    if session.harmed:
+        repair(compare(), session.rewrite)
+    if session.healed or session.harmed:
+        recount()
+    else:
+        lexicon.finish()
+
+
+def _key() -> Key:
+    return get_settings().database, context.current().tenant_id
