@@ -9,22 +9,14 @@ shown is still held to citations and claim checks.
 import re
 from collections.abc import Mapping
 from dataclasses import replace
-from functools import lru_cache
 from pathlib import Path
 
-import yaml
 from haystack import component
 
-from components.language.normalise import clean, fold
-from components.language.words import one_script
+from components.language.injection import PATTERNS, patterns, plain
 from components.turn import Turn
 
-PATTERNS = Path(__file__).parent / "guard_patterns.yaml"
 LONGEST = 2000
-_SPACES = re.compile(r"[ \t]+")
-_WORD = re.compile(r"[^\W\d_]+")
-# "i g n o r e": letters set apart, three or more in a row.
-_SPACED = re.compile(r"(?<!\w)(?:[^\W\d_][ .\-_*]){3,}[^\W\d_](?!\w)")
 
 
 @component
@@ -54,31 +46,11 @@ class Guard:
 
     def offence(self, text: str) -> str | None:
         """The category that `text` falls under, or None."""
-        seen = plain(text)
+        seen = plain(text[:LONGEST])
         for category, pattern in self._compiled().items():
             if category not in self.allow and pattern.search(seen):
                 return category
         return None
 
     def _compiled(self) -> Mapping[str, re.Pattern[str]]:
-        return _load(self.patterns or str(PATTERNS))
-
-
-def plain(text: str) -> str:
-    """`text` without disguise: folded, one space, one script a word, letters set apart joined."""
-    folded = _SPACES.sub(" ", fold(clean(text)[:LONGEST]))
-    joined = _SPACED.sub(lambda match: re.sub(r"[ .\-_*]", "", match.group()), folded)
-    return _WORD.sub(lambda match: one_script(match.group()), joined)
-
-
-@lru_cache(maxsize=8)
-def _load(path: str) -> Mapping[str, re.Pattern[str]]:
-    stored = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
-    words: dict[str, str] = stored["words"]
-    compiled = {}
-    for category, patterns in stored["patterns"].items():
-        joined = "|".join(f"(?:{pattern})" for pattern in patterns)
-        for name, choice in words.items():
-            joined = joined.replace("{" + name + "}", choice)
-        compiled[str(category)] = re.compile(joined)
-    return compiled
+        return patterns(Path(self.patterns) if self.patterns else PATTERNS)

@@ -1,0 +1,86 @@
+"""Text that gives the assistant orders, wherever it stands: in a question, in a document, in a file's name.
+
+A filter of the obvious, not a proof. `injection.yaml` holds the patterns and says how they are written.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from pathlib import Path
+
+import yaml
+
+from components.language.normalise import clean, fold
+from components.language.words import one_script
+
+PATTERNS = Path(__file__).with_name("injection.yaml")
+
+_SPACES = re.compile(r"[ \t]{2,}|\t")
+# "i g n o r e": letters set apart, three or more in a row.
+_SPACED = re.compile(r"(?<!\w)(?:[^\W\d_][ .\-_*]){3,}[^\W\d_](?!\w)")
+# Only a word of two scripts is in disguise. Most texts have none, and words are slow to go through.
+_TWO_SCRIPTS = re.compile("[a-z][а-я]|[а-я][a-z]")
+_WORD = re.compile(r"[^\W\d_]+")
+
+
+def plain(text: str) -> str:
+    """`text` without disguise: folded, one space, one script a word, letters set apart joined."""
+    folded = _SPACES.sub(" ", fold(clean(text)))
+    joined = _SPACED.sub(lambda match: re.sub(r"[ .\-_*]", "", match.group()), folded)
+    if not _TWO_SCRIPTS.search(joined):
+        return joined
+    return _WORD.sub(lambda match: one_script(match.group()), joined)
+
+
+@lru_cache(maxsize=8)
+def patterns(path: Path) -> Mapping[str, re.Pattern[str]]:
+    """What an order looks like in a plain text, by category, as the file at `path` says."""
+    stored = yaml.safe_load(path.read_text(encoding="utf-8"))
+    return _compiled(stored["patterns"], stored["words"])
+
+
+def orders(text: str, spans: Sequence[tuple[int, int]]) -> frozenset[int]:
+    """Which parts of a document's text tell the assistant what to do, by their place in `spans`.
+
+    :param spans: (start, end) character offsets into `text`, in order. Of an order that begins in one and ends in the
+        next, both are named.
+    """
+    if not _triggered(plain(text)):
+        return frozenset()
+    parts = [plain(text[start:end]) for start, end in spans]
+    found = {place for place, part in enumerate(parts) if _is_order(part)}
+    for place in range(len(parts) - 1):
+        pair = {place, place + 1}
+        if not pair & found and _is_order("\n".join(parts[place : place + 2])):
+            found |= pair
+    return frozenset(found)
+
+
+def gives_orders(text: str) -> bool:
+    """Whether a short text of a document, such as its title, tells the assistant what to do."""
+    return _is_order(plain(text))
+
+
+def _is_order(part: str) -> bool:
+    return _triggered(part) and any(form.search(part) for form in _for_documents()[1])
+
+
+def _triggered(text: str) -> bool:
+    return any(trigger in text for trigger in _for_documents()[0])
+
+
+@lru_cache(maxsize=1)
+def _for_documents() -> tuple[tuple[str, ...], tuple[re.Pattern[str], ...]]:
+    stored = yaml.safe_load(PATTERNS.read_text(encoding="utf-8"))
+    further = _compiled(stored["documents"], stored["words"])
+    return tuple(stored["triggers"]), (*patterns(PATTERNS).values(), *further.values())
+
+
+def _compiled(given: Mapping[str, Sequence[str]], words: Mapping[str, str]) -> Mapping[str, re.Pattern[str]]:
+    compiled = {}
+    for category, forms in given.items():
+        joined = "|".join(f"(?:{form})" for form in forms)
+        for name, choice in words.items():
+            joined = joined.replace("{" + name + "}", choice)
+        compiled[category] = re.compile(joined)
+    return compiled
