@@ -33,6 +33,19 @@ class Settings(BaseSettings):
     rate_limit_per_day: int = Field(5_000, ge=0, le=100_000_000, description="Questions a day per person; 0: off.")
     max_body_bytes: int = Field(1_000_000, ge=1_000, le=100_000_000, description="Largest body of a question.")
     max_upload_bytes: int = Field(50_000_000, ge=1_000, le=1_000_000_000, description="Largest body of an upload.")
+    max_files_bytes: int = Field(
+        500_000_000, ge=1_000, le=100_000_000_000, description="Largest upload of files, all of one request together."
+    )
+    queued_jobs: int = Field(100, ge=1, le=100_000, description="Jobs of one tenant that may wait to be worked off.")
+    queued_bytes: int = Field(
+        5_000_000_000, ge=1_000, le=10**13, description="Bytes of the files of one tenant's waiting jobs."
+    )
+    watch_dir: Path | None = Field(
+        None, description="Folder with one sub-folder per tenant id, whose files are kept in step with the documents."
+    )
+    redis_url: SecretStr = Field(
+        SecretStr(""), description="URL of Redis or Valkey, when several processes ingest into one Qdrant server."
+    )
     turn_timeout_seconds: float = Field(60, gt=0, le=600, description="Time budget of one turn.")
     workers: int = Field(
         2, ge=1, le=64, description="Questions answered at once in one process; over 2 they only wait for each other."

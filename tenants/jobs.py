@@ -1,0 +1,279 @@
+"""Jobs: files that were accepted for ingestion, and what became of them.
+
+A job is acknowledged once its files and then its row are on disk, and its row is the only record of it. So after a
+crash nothing has to be found out: jobs that are queued or running are worked off, in the order in which they came;
+ingesting the same files again changes nothing. One that is begun for the sixth time is given up, because it may be
+what brings the process down.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from secrets import token_hex
+from threading import Event
+from time import time_ns
+from typing import Literal, TypeAlias, get_args
+
+from sqlalchemy import delete, func, select
+from sqlalchemy.orm import Session
+
+from settings import get_settings
+from tenants import context, database
+from tenants.errors import NotFound, RateLimited
+from tenants.index.protocol import Json
+from tenants.models import JobRow
+
+JobState: TypeAlias = Literal["queued", "running", "done", "failed", "cancelled"]
+JobKind: TypeAlias = Literal["upload", "watch"]
+STATES: tuple[JobState, ...] = get_args(JobState)
+FINISHED: frozenset[JobState] = frozenset({"done", "failed", "cancelled"})
+
+KEPT = timedelta(days=7)
+"""How long a finished job can be looked up. Its files are removed as soon as it ends."""
+
+MOST_ATTEMPTS = 5
+RETRY_SECONDS = 30
+"""When a tenant whose queue is full may try again: a waiting job of some articles is worked off by then."""
+
+_OPEN = ("queued", "running")
+
+
+class QueueFull(RateLimited):
+    """The tenant has as many jobs waiting, or as many bytes in their files, as it may."""
+
+    code = "jobs_waiting"
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One job.
+
+    :param files: paths to ingest, relative to the folder of the upload or to the tenant's watched folder.
+    :param gone: paths of watched files that are no more, whose documents are to be removed.
+    :param size: bytes of the uploaded files.
+    :param progress: the counts of an ingest run so far.
+    :param report: what an ended job did, as `POST /ingest/run` reports it.
+    :param error: why it failed, a stable code.
+    :param revision: goes up whenever something here changes.
+    :param cancelling: somebody asked for its end, which comes after the batch in work.
+    """
+
+    job_id: str
+    subject: str
+    kind: JobKind
+    state: JobState
+    files: tuple[str, ...]
+    gone: tuple[str, ...]
+    size: int
+    progress: Mapping[str, Json]
+    report: Mapping[str, Json] | None
+    error: str | None
+    revision: int
+    attempts: int
+    cancelling: bool
+    created_at: datetime
+    started_at: datetime | None = field(default=None)
+    finished_at: datetime | None = field(default=None)
+
+    @property
+    def finished(self) -> bool:
+        """Whether nothing more will happen to it."""
+        return self.state in FINISHED
+
+
+arrived = Event()
+"""Set when this process accepts a job, so that it is begun at once."""
+
+
+def new_id() -> str:
+    """An id that sorts by the time it was made and that nobody guesses."""
+    return f"{time_ns():016x}{token_hex(8)}"
+
+
+def check_room() -> None:
+    """Raise `QueueFull` when the tenant in context has no room for another job."""
+    with database.reading() as session:
+        _check_room(session)
+
+
+def add(job_id: str, kind: JobKind, files: Sequence[str], *, gone: Sequence[str] = (), size: int = 0) -> Job:
+    """Accept a job whose files are in place. Raises `QueueFull`."""
+    caller = context.current()
+    row = JobRow(
+        tenant_id=caller.tenant_id,
+        job_id=job_id,
+        subject=caller.subject,
+        kind=kind,
+        state="queued",
+        files=list(files),
+        gone=list(gone),
+        size=size,
+        progress={},
+        report=None,
+        error=None,
+        revision=1,
+        attempts=0,
+        cancelling=False,
+        created_at=datetime.now(UTC),
+    )
+    with database.writing() as session:
+        _check_room(session)
+        session.add(row)
+    arrived.set()
+    return _job(row)
+
+
+def get(job_id: str) -> Job:
+    """The tenant's job. Raises `NotFound` with the code `job_unknown`."""
+    with database.reading() as session:
+        return _job(_row(session, job_id))
+
+
+def latest(*, state: JobState | None = None, limit: int = 100, before: str | None = None) -> tuple[Job, ...]:
+    """The tenant's newest jobs, newest first.
+
+    :param before: only jobs older than this one.
+    """
+    query = select(JobRow).where(JobRow.tenant_id == context.current().tenant_id)
+    if state is not None:
+        query = query.where(JobRow.state == state)
+    if before is not None:
+        query = query.where(JobRow.job_id < before)
+    with database.reading() as session:
+        return tuple(_job(row) for row in session.scalars(query.order_by(JobRow.job_id.desc()).limit(limit)))
+
+
+def open_jobs() -> tuple[Job, ...]:
+    """The tenant's jobs that have not ended, in the order in which they are worked off."""
+    query = select(JobRow).where(JobRow.tenant_id == context.current().tenant_id, JobRow.state.in_(_OPEN))
+    with database.reading() as session:
+        return tuple(_job(row) for row in session.scalars(query.order_by(JobRow.job_id)))
+
+
+def cancel(job_id: str) -> Job:
+    """End a job: one that waits at once, one in work after its present batch, whose documents stay.
+
+    A job that has ended stays as it is. Raises `NotFound` with the code `job_unknown`.
+    """
+    with database.writing() as session:
+        row = _row(session, job_id)
+        if row.state == "queued":
+            _end(row, "cancelled")
+        elif row.state == "running" and not row.cancelling:
+            row.cancelling = True
+            row.revision += 1
+        return _job(row)
+
+
+def tenants_waiting() -> tuple[str, ...]:
+    """The tenants that have jobs to be worked off, for the process's own runner."""
+    query = select(JobRow.tenant_id, func.min(JobRow.job_id)).where(JobRow.state.in_(_OPEN)).group_by(JobRow.tenant_id)
+    with database.reading() as session:
+        return tuple(tenant_id for tenant_id, _ in sorted(session.execute(query), key=lambda row: str(row[1])))
+
+
+def begin() -> Job | None:
+    """Take the tenant's next job into work, one that was left in the middle included. None: there is none."""
+    query = select(JobRow).where(JobRow.tenant_id == context.current().tenant_id, JobRow.state.in_(_OPEN))
+    with database.writing() as session:
+        for row in session.scalars(query.order_by(JobRow.job_id)):
+            if row.attempts >= MOST_ATTEMPTS:
+                _end(row, "failed", error="job_given_up")
+                continue
+            if row.cancelling:
+                _end(row, "cancelled")
+                continue
+            row.state = "running"
+            row.attempts += 1
+            row.revision += 1
+            row.started_at = row.started_at or datetime.now(UTC)
+            return _job(row)
+    return None
+
+
+def note(job_id: str, progress: Mapping[str, Json]) -> bool:
+    """Keep how far a running job is. Returns whether somebody asked for its end."""
+    with database.writing() as session:
+        row = _row(session, job_id)
+        row.progress = dict(progress)
+        row.revision += 1
+        return row.cancelling
+
+
+def put_back(job_id: str) -> None:
+    """Leave a running job for later, such as the next start; this does not count as an attempt."""
+    with database.writing() as session:
+        row = _row(session, job_id)
+        row.state = "queued"
+        row.attempts -= 1
+        row.revision += 1
+
+
+def end(
+    job_id: str,
+    state: JobState,
+    *,
+    progress: Mapping[str, Json] | None = None,
+    report: Mapping[str, Json] | None = None,
+    error: str | None = None,
+) -> None:
+    """Close a running job."""
+    with database.writing() as session:
+        row = _row(session, job_id)
+        if progress is not None:
+            row.progress = dict(progress)
+        _end(row, state, report=report, error=error)
+
+
+def forget_old(now: datetime | None = None) -> None:
+    """Drop finished jobs of all tenants after `KEPT`."""
+    before = (now or datetime.now(UTC)) - KEPT
+    with database.writing() as session:
+        session.execute(delete(JobRow).where(JobRow.state.in_(FINISHED), JobRow.finished_at < before))
+
+
+def _end(row: JobRow, state: JobState, *, report: Mapping[str, Json] | None = None, error: str | None = None) -> None:
+    row.state = state
+    row.report = None if report is None else dict(report)
+    row.error = error
+    row.finished_at = datetime.now(UTC)
+    row.revision += 1
+
+
+def _check_room(session: Session) -> None:
+    waiting = select(func.count(), func.coalesce(func.sum(JobRow.size), 0))
+    chosen = waiting.where(JobRow.tenant_id == context.current().tenant_id, JobRow.state.in_(_OPEN))
+    number, size = session.execute(chosen).one()
+    settings = get_settings()
+    if number >= settings.queued_jobs or size >= settings.queued_bytes:
+        raise QueueFull(RETRY_SECONDS)
+
+
+def _row(session: Session, job_id: str) -> JobRow:
+    row = session.get(JobRow, (context.current().tenant_id, job_id))
+    if row is None:
+        raise NotFound("job_unknown")
+    return row
+
+
+def _job(row: JobRow) -> Job:
+    (kind,) = (kind for kind in get_args(JobKind) if kind == row.kind)
+    (state,) = (state for state in STATES if state == row.state)
+    return Job(
+        job_id=row.job_id,
+        subject=row.subject,
+        kind=kind,
+        state=state,
+        files=tuple(row.files),
+        gone=tuple(row.gone),
+        size=row.size,
+        progress=row.progress,
+        report=row.report,
+        error=row.error,
+        revision=row.revision,
+        attempts=row.attempts,
+        cancelling=row.cancelling,
+        created_at=row.created_at,
+        started_at=row.started_at,
+        finished_at=row.finished_at,
+    )

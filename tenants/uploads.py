@@ -1,0 +1,145 @@
+"""Uploaded files on their way into the knowledge base: one folder per tenant and job under the data folder.
+
+Threat: a name that leads out of the folder (`../`, an absolute path, a link), that hides a file, that no file system
+takes or that two files share. Names are checked before anything is made of them, and a file is only ever created new.
+"""
+
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from time import time
+from typing import BinaryIO
+
+from settings import get_settings
+from tenants import context
+from tenants.errors import Invalid, TooLarge, TryAgain
+from tenants.names import collection_name
+
+LONGEST_NAME = 400
+LONGEST_SEGMENT_BYTES = 255
+DEEPEST = 16
+MOST_FILES = 1_000
+_FOLDER = "uploads"
+_ABANDONED_SECONDS = 3_600
+
+
+def check_name(name: str) -> str:
+    """A file's name as a path of its own: `/` between folders. Raises `Invalid` with the code `file_name_invalid`."""
+    segments = name.replace("\\", "/").split("/")
+    fits = len(name) <= LONGEST_NAME and len(segments) <= DEEPEST and name.isprintable()
+    if not fits or not all(map(_is_plain, segments)):
+        raise Invalid("file_name_invalid")
+    return "/".join(segments)
+
+
+def _is_plain(segment: str) -> bool:
+    # A leading dot is `.`, `..` or a hidden file, which ingestion skips; a colon names a drive or a stream on Windows.
+    whole = segment.strip() and segment[0] != "." and ":" not in segment
+    return bool(whole) and len(segment.encode()) <= LONGEST_SEGMENT_BYTES
+
+
+def folder(job_id: str) -> Path:
+    """Where the files of a job of the tenant in context are."""
+    return _tenant_folder() / job_id
+
+
+def remove(job_id: str) -> None:
+    """Remove a job's files, if there are any."""
+    shutil.rmtree(folder(job_id), ignore_errors=True)
+
+
+def remove_abandoned(open_jobs: frozenset[str]) -> None:
+    """Remove the folders of the tenant in context that no open job owns, unless somebody may be writing there now."""
+    home = _tenant_folder()
+    if not home.is_dir():
+        return
+    for left in home.iterdir():
+        if left.name not in open_jobs and left.stat().st_mtime < time() - _ABANDONED_SECONDS:
+            shutil.rmtree(left, ignore_errors=True)
+
+
+class Upload:
+    """The files of one job while they arrive.
+
+    :param job_id: of the job that will own them.
+    """
+
+    def __init__(self, job_id: str) -> None:
+        self.names: list[str] = []
+        self.size = 0
+        self._root = folder(job_id)
+        self._root.mkdir(parents=True, mode=0o700)
+
+    def file(self, name: str) -> "UploadedFile":
+        """A new file. Raises `Invalid`: `file_name_invalid`, `file_name_duplicate`; `TooLarge`: `files_too_many`."""
+        path = check_name(name)
+        if len(self.names) >= MOST_FILES:
+            raise TooLarge("files_too_many", limit=MOST_FILES)
+        target = self._root / path
+        with _storing():
+            try:
+                target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+                stream = target.open("xb")
+            except (FileExistsError, NotADirectoryError) as taken:
+                raise Invalid("file_name_duplicate") from taken
+        self.names.append(path)
+        return UploadedFile(self, stream)
+
+    def settle(self) -> None:
+        """Put the folders on disk, so that a power cut cannot lose what its files' own `close` has put there."""
+        with _storing():
+            for at, _, _ in os.walk(self._root):
+                _sync(Path(at))
+            for above in (self._root.parent, self._root.parent.parent, self._root.parent.parent.parent):
+                _sync(above)
+
+    def discard(self) -> None:
+        """Remove all of it."""
+        shutil.rmtree(self._root, ignore_errors=True)
+
+
+class UploadedFile:
+    """One file while it arrives."""
+
+    def __init__(self, upload: Upload, stream: BinaryIO) -> None:
+        self._upload = upload
+        self._stream = stream
+
+    def write(self, data: bytes) -> None:
+        """Append. Raises `TryAgain` with the code `storage_full` when the disk takes no more."""
+        with _storing():
+            self._stream.write(data)
+        self._upload.size += len(data)
+
+    def close(self) -> None:
+        """Finish the file: it is on disk when this returns."""
+        with _storing():
+            self._stream.flush()
+            os.fsync(self._stream.fileno())
+            self._stream.close()
+
+    def abandon(self) -> None:
+        """Let go of a file that will be discarded."""
+        self._stream.close()
+
+
+@contextmanager
+def _storing() -> Iterator[None]:
+    try:
+        yield
+    except OSError as failed:
+        raise TryAgain("storage_full") from failed
+
+
+def _sync(directory: Path) -> None:
+    handle = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def _tenant_folder() -> Path:
+    return get_settings().data_dir / _FOLDER / collection_name(context.current().tenant_id)
