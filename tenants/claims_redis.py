@@ -3,6 +3,7 @@
 import logging
 from secrets import token_hex
 from threading import Event, Lock, Thread
+from time import monotonic
 
 from redis import Redis
 from redis.exceptions import RedisError
@@ -33,7 +34,7 @@ class RedisClaims:
         self._redis = Redis.from_url(url, socket_timeout=_TIMEOUT_SECONDS, socket_connect_timeout=_TIMEOUT_SECONDS)
         self._lease = int(lease_seconds * 1_000)
         self._me = token_hex(16)
-        self._held: set[str] = set()
+        self._held: dict[str, float] = {}
         self._lock = Lock()
         self._closing = Event()
         self._renewing = Thread(target=self._renew_all, name="claims", daemon=True)
@@ -44,22 +45,23 @@ class RedisClaims:
         with self._lock:
             if name in self._held:
                 return False
+            started = monotonic()
             try:
                 taken = bool(self._redis.set(_PREFIX + name, self._me, nx=True, px=self._lease))
             except RedisError as failed:
                 raise TryAgain("claims_unreachable") from failed
             if taken:
-                self._held.add(name)
+                self._held[name] = started + self._lease / 1_000
             return taken
 
     def holds(self, name: str) -> bool:
-        """Whether the claim is still this process's, as far as is known."""
-        return name in self._held
+        """Whether the claim is still this process's: renewed in time, and not found in other hands."""
+        return monotonic() < self._held.get(name, float("-inf"))
 
     def release(self, name: str) -> None:
         """Give a claim back."""
         with self._lock:
-            self._held.discard(name)
+            self._held.pop(name, None)
             try:
                 self._redis.eval(_RELEASE, 1, _PREFIX + name, self._me)
             except RedisError:
@@ -76,14 +78,21 @@ class RedisClaims:
     def _renew_all(self) -> None:
         while not self._closing.wait(min(_RENEW_SECONDS, self._lease / 3_000)):
             for name in tuple(self._held):
-                if not self._renewed(name):
-                    self._held.discard(name)
-                    log.warning("a claim was lost to another process")
+                self._renew(name)
 
-    def _renewed(self, name: str) -> bool:
-        try:
-            return bool(self._redis.eval(_RENEW, 1, _PREFIX + name, self._me, self._lease))
-        except RedisError:
-            # It may be back before the lease is over; until then nobody else can have the claim.
-            log.warning("claims cannot be renewed now")
-            return True
+    def _renew(self, name: str) -> None:
+        with self._lock:
+            if name not in self._held:
+                return
+            started = monotonic()
+            try:
+                kept = bool(self._redis.eval(_RENEW, 1, _PREFIX + name, self._me, self._lease))
+            except RedisError:
+                # Until the lease is over nobody else can have the claim, and Redis may be back before.
+                log.warning("a claim cannot be renewed now")
+                return
+            if kept:
+                self._held[name] = started + self._lease / 1_000
+            else:
+                del self._held[name]
+                log.warning("a claim was lost")

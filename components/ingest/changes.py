@@ -15,18 +15,18 @@ from tenants.errors import Invalid
 
 
 class Seen:
-    """The ids of all documents that a run has met. One object for all of its batches, so copying it is sharing it."""
+    """All documents that a run has met, each with its file. One object for all batches, so copying it is sharing it."""
 
     def __init__(self) -> None:
-        self.doc_ids: set[str] = set()
+        self.doc_ids: dict[str, str] = {}
 
     def __deepcopy__(self, memo: object) -> Self:
         return self
 
-    def is_new(self, doc_id: str) -> bool:
-        """Note an id. False when it was there already."""
+    def is_new(self, doc_id: str, file: str) -> bool:
+        """Note an id and the file that it was met in. False when it was there already."""
         known = len(self.doc_ids)
-        self.doc_ids.add(doc_id)
+        self.doc_ids.setdefault(doc_id, file)
         return len(self.doc_ids) > known
 
 
@@ -66,7 +66,7 @@ class ChangeDetector:
             doc_id = known.get(digest)
             if doc_id is None:
                 changed.append(Changed(article, digest))
-            elif seen.is_new(doc_id):
+            elif seen.is_new(doc_id, article.source):
                 unchanged += 1
             else:
                 refusals.append(duplicate(article, doc_id))

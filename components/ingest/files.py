@@ -1,7 +1,7 @@
 """Files and folders as a stream of unread articles: nothing is held but the one at hand."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, Literal, TypeAlias
@@ -61,9 +61,24 @@ def raw_articles(path: Path) -> Iterator[RawArticle | Refusal]:
         raise Invalid("folder_empty", path=str(path))
 
 
-def count_articles(path: Path) -> int:
-    """How many articles to expect, for showing progress; lines count before they are read."""
-    files = _files(path) if path.is_dir() else iter([path])
+def chosen_articles(folder: Path, names: Sequence[str]) -> Iterator[RawArticle | Refusal]:
+    """The articles of some files of a folder, named by their paths in it. One that cannot be taken is refused."""
+    for source in names:
+        try:
+            yield from _articles(folder / source, source)
+        except CallerError as error:
+            yield Refusal(error, source)
+
+
+def count_articles(path: Path, names: Sequence[str] | None = None) -> int:
+    """How many articles to expect, for showing progress; lines count before they are read.
+
+    :param names: of the files of a folder that were chosen; None: all.
+    """
+    if names is not None:
+        files = iter([path / name for name in names])
+    else:
+        files = _files(path) if path.is_dir() else iter([path])
     return sum(_lines(file) if FORMATS.get(file.suffix.lower()) == "json" else 1 for file in files)
 
 

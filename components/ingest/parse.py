@@ -50,7 +50,7 @@ class ArticleParser:
             parsed = self.parse(one.article)
             if isinstance(parsed, Refusal):
                 refusals.append(parsed)
-            elif seen.is_new(parsed.doc_id):
+            elif seen.is_new(parsed.doc_id, one.article.source):
                 revisions.append(Revision(parsed, one.content_hash))
             else:
                 refusals.append(duplicate(one.article, parsed.doc_id))

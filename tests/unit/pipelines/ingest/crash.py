@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from types import ModuleType
 
 from components.ingest.document import SourceDocument
-from pipelines.ingest import usecase
+from pipelines.ingest import run, usecase
 from pipelines.ingest.report import Progress
 from settings import get_settings
 from tenants import documents, lexicon
@@ -70,7 +70,7 @@ def _announced(step: Callable[..., object], pipe: int) -> Callable[..., object]:
 
 @contextmanager
 def acting(tenant_id: str) -> Iterator[None]:
-    usecase._BATCH_DOCUMENTS = 2
+    run._BATCH_DOCUMENTS = 2
     if not Registry().exists(tenant_id):
         Registry().add(tenant_id)
     with acting_as(Tenant(tenant_id, "crash")):

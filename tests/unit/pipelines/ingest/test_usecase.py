@@ -9,8 +9,9 @@ from haystack import Pipeline
 
 from components.ingest import write
 from components.ingest.document import Refusal, SourceDocument
-from components.language import encoder
-from pipelines.ingest import usecase
+from components.language.encoder import encode_passage, encode_query
+from components.language.encoder_settings import STANDARD, EncoderSettings, settings_from
+from pipelines.ingest import run, usecase
 from pipelines.ingest.report import IngestReport, Progress
 from pipelines.ingest.usecase import Ingest, read_path
 from tenants import documents, lexicon
@@ -27,9 +28,9 @@ def encoded(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The headings of all passages encoded, in order."""
     headings: list[str] = []
 
-    def counting(title: str, heading: str, text: str) -> dict[str, dict[int, float]]:
+    def counting(title: str, heading: str, text: str, settings: EncoderSettings) -> dict[str, dict[int, float]]:
         headings.append(heading)
-        return encoder.encode_passage(title, heading, text)
+        return encode_passage(title, heading, text, settings)
 
     monkeypatch.setattr(write, "encode_passage", counting)
     return headings
@@ -81,7 +82,7 @@ def test_metadata_alone_is_rewritten_without_encoding(tenant: Tenant, ingest: In
     report = ingest.run([article("a", trust="accepted", priority=9)])
     assert (report.updated, report.chunks_written, report.chunks_kept, encoded) == (1, 0, 3, [])
     assert {(meta(hit)["trust"], meta(hit)["priority"]) for hit in hits()} == {("accepted", 9)}
-    found = open_collection().search(encoder.encode_query("Раздел 2 статьи a"), limit=1)
+    found = open_collection().search(encode_query("Раздел 2 статьи a", STANDARD), limit=1)
     assert meta(found["headings"][0])["heading"] == "Раздел 2 статьи a"
     check_consistent()
 
@@ -90,8 +91,8 @@ def test_a_new_title_is_found_by(tenant: Tenant, ingest: Ingest, encoded: list[s
     old = article("a")
     ingest.run([old])
     ingest.run([SourceDocument("a", "Холодильник", old.text, old.source)])
-    assert len(open_collection().search(encoder.encode_query("холодильник"), limit=9)["headings"]) == 3
-    assert not open_collection().search(encoder.encode_query("статья"), limit=9)["headings"][3:]
+    assert len(open_collection().search(encode_query("холодильник", STANDARD), limit=9)["headings"]) == 3
+    assert not open_collection().search(encode_query("статья", STANDARD), limit=9)["headings"][3:]
     check_consistent()
 
 
@@ -116,7 +117,7 @@ def test_a_refusal_keeps_the_others_and_stops_pruning(tenant: Tenant, ingest: In
 def test_of_two_with_one_id_the_first_is_taken(
     tenant: Tenant, ingest: Ingest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(usecase, "_BATCH_DOCUMENTS", 2)
+    monkeypatch.setattr(run, "_BATCH_DOCUMENTS", 2)
     path = tmp_path / "a.jsonl"
     texts = {"a": "первый", "b": "x", "c": "y"}
     lines = [json.dumps({"doc_id": doc_id, "text": text}) for doc_id, text in texts.items()]
@@ -148,7 +149,7 @@ def test_a_folder_and_its_renamed_file(tenant: Tenant, ingest: Ingest, tmp_path:
 
 
 def test_progress_counts_up(tenant: Tenant, ingest: Ingest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(usecase, "_BATCH_DOCUMENTS", 2)
+    monkeypatch.setattr(run, "_BATCH_DOCUMENTS", 2)
     seen: list[Progress] = []
     ingest.run([article(str(at), 1) for at in range(5)], progress=seen.append)
     assert seen == [Progress(2, 5, 2), Progress(4, 5, 4), Progress(5, 5, 5)]
@@ -159,7 +160,7 @@ def test_progress_counts_up(tenant: Tenant, ingest: Ingest, tmp_path: Path, monk
 
 
 def test_documents_are_streamed(tenant: Tenant, ingest: Ingest, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(usecase, "_BATCH_DOCUMENTS", 2)
+    monkeypatch.setattr(run, "_BATCH_DOCUMENTS", 2)
     stored_when_asked: list[int] = []
 
     def stream() -> Iterator[SourceDocument]:
@@ -209,15 +210,20 @@ def test_a_comment_in_the_pipeline_changes_nothing(tenant: Tenant, ingest: Inges
     assert counts(Ingest(chosen).run([article("a")])) == (0, 0, 1, 0)
 
 
-def test_a_new_encoder_encodes_everything_again(
-    tenant: Tenant, ingest: Ingest, monkeypatch: pytest.MonkeyPatch
+def test_another_encoder_waits_for_a_rebuild(
+    tenant: Tenant, ingest: Ingest, tmp_path: Path, encoded: list[str]
 ) -> None:
+    """A question is encoded once, so all chunks it searches must be encoded alike."""
     ingest.run([article("a")])
-    monkeypatch.setattr(encoder, "VERSION", "next")
-    monkeypatch.setattr(write, "VERSION", "next")
-    monkeypatch.setattr("components.ingest.enrich.VERSION", "next")
-    report = Ingest().run([article("a")])
-    assert (report.updated, report.chunks_written) == (1, 3)
+    encoded.clear()
+    chosen = tmp_path / "ingest.yaml"
+    chosen.write_text(YAML.read_text().replace("gram_sizes: [3, 4]", "gram_sizes: [2]"))
+    other = Ingest(chosen)
+    assert counts(other.run([article("a")])) == (0, 0, 1, 0)
+    assert encoded == []
+    other.run([article("b", 1)])
+    assert len(encoded) == 1
+    assert settings_from(open_collection().encoder) == STANDARD
     check_consistent()
 
 
