@@ -7,6 +7,7 @@ from hashlib import blake2b
 import numpy as np
 from haystack import component
 
+from components.language.identifiers import numbers
 from components.language.normalise import fold
 from components.turn import Passage, Turn
 
@@ -17,8 +18,10 @@ class NearDuplicateFilter:
 
     Two passages are near duplicates when their fingerprints (SimHash over words, Charikar 2002, 64 bits) differ in at
     most `distance` bits. Between help articles, chunks with 90% of their words in common differ in 5 bits (median),
-    those with all in 0, unrelated ones in 29 and never below 9 (n = 2,000 chunks). What an earlier pass kept stays, so
-    that evidence never shrinks, and a pass whose every find is dropped here has found nothing.
+    those with all in 0, unrelated ones in 29 and never below 9 (n = 2,000 chunks). Passages with other numbers do not
+    say the same, however alike they look, and a document in force is never dropped for one that is not. What an
+    earlier pass kept stays, so that evidence never shrinks, and a pass whose every find is dropped here has found
+    nothing.
 
     :param distance: bits up to which the lower-ranked passage is dropped.
     :param max_per_document: most passages kept of one document.
@@ -34,19 +37,23 @@ class NearDuplicateFilter:
         settled = turn.evidence.settled
         kept: list[tuple[Passage, int]] = []
         per_document: dict[str, int] = {}
-        for passage in turn.evidence.passages:
+        for passage in sorted(turn.evidence.passages, key=lambda passage: passage.status != "active"):
             mark = fingerprint(passage.text)
             if passage.chunk_id not in settled:
                 if per_document.get(passage.doc_id, 0) >= self.max_per_document:
                     continue
-                if any((mark ^ other).bit_count() <= self.distance for _, other in kept):
+                if any((mark ^ other).bit_count() <= self.distance and _same(passage, one) for one, other in kept):
                     continue
             kept.append((passage, mark))
             per_document[passage.doc_id] = per_document.get(passage.doc_id, 0) + 1
-        passages = tuple(passage for passage, _ in kept)
-        ids = frozenset(passage.chunk_id for passage in passages)
+        ids = frozenset(passage.chunk_id for passage, _ in kept)
+        passages = tuple(passage for passage in turn.evidence.passages if passage.chunk_id in ids)
         evidence = replace(turn.evidence, passages=passages, settled=ids, grew=ids > settled)
         return {"turn": replace(turn, evidence=evidence)}
+
+
+def _same(one: Passage, two: Passage) -> bool:
+    return set(numbers(one.text)) == set(numbers(two.text))
 
 
 @lru_cache(maxsize=8_192)
