@@ -117,8 +117,8 @@ def repair(findings: Findings, rewrite: Rewrite) -> None:
     for doc_id, version in kept.items():
         rewrite([Revision(given_document(version), known[doc_id].content_hash)])
     documents.put(*(replace(record, content_hash="") for doc_id, record in known.items() if doc_id not in kept))
-    for record in documents.find(findings.misdescribed).values():
-        redescribe(record)
+    for start in range(0, len(findings.misdescribed), _BATCH):
+        redescribe(documents.find(findings.misdescribed[start : start + _BATCH]).values())
     if findings.lexicon_differs:
         recount()
 

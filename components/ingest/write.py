@@ -126,28 +126,29 @@ def _settled(revisions: Iterable[Revision], records: Mapping[str, DocumentRecord
     return settled
 
 
-def redescribe(record: DocumentRecord) -> int:
-    """Bring the stored chunks of a document in line with its record. Only under another title are they encoded anew.
+def redescribe(records: Iterable[DocumentRecord]) -> int:
+    """Bring the stored chunks of documents in line with their records. Only under another title are they encoded anew.
 
     :returns: how many were encoded.
     """
+    owners = {chunk_id: record for record in records for chunk_id in record.chunk_ids}
     with writing.alone():
         collection = open_collection(create=True)
-        stored = collection.fetch(record.chunk_ids)
-        wanted = {hit.id: {**stored_meta(hit), **description(record)} for hit in stored}
-        retitled = [hit for hit in stored if stored_meta(hit)["title"] != record.title]
-        chunks = [_stored_chunk(hit, wanted[hit.id]) for hit in retitled]
         settings = settings_from(collection.encoder)
+        wanted = [(hit, {**stored_meta(hit), **description(owners[hit.id])}) for hit in collection.fetch(list(owners))]
+        retitled = [(hit, meta) for hit, meta in wanted if meta["title"] != stored_meta(hit)["title"]]
+        chunks = [_stored_chunk(hit, meta) for hit, meta in retitled]
+        encoded = {hit.id for hit, _ in retitled}
         collection.upsert([_point(chunk, settings) for chunk in chunks])
         collection.describe(
             {
-                hit.id: {**hit.payload, "meta": wanted[hit.id]}
-                for hit in stored
-                if hit not in retitled and stored_meta(hit) != wanted[hit.id]
+                hit.id: {**hit.payload, "meta": meta}
+                for hit, meta in wanted
+                if hit.id not in encoded and meta != stored_meta(hit)
             }
         )
         if chunks:
-            lexicon.apply(map(_terms, chunks), map(stored_terms, retitled))
+            lexicon.apply(map(_terms, chunks), (stored_terms(hit) for hit, _ in retitled))
         return len(chunks)
 
 

@@ -1,0 +1,90 @@
+"""What was understood of a document, chunk by chunk, for a person to look at."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from components.ingest.terms import stored_meta, stored_terms
+from components.ingest.tokens import count_tokens
+from components.turn import Frozen
+from tenants.index.protocol import Hit, Json
+
+
+@dataclass(frozen=True, slots=True)
+class Term(Frozen):
+    """A word stem that a chunk is found by, and how many chunks of the knowledge base hold it."""
+
+    stem: str
+    chunks: int
+
+
+@dataclass(frozen=True, slots=True)
+class InspectedChunk(Frozen):
+    """One chunk.
+
+    :param heading: the path of headings below the title.
+    :param page: where it begins in a document that has pages.
+    :param sentences: (start, end) character offsets into `text`.
+    :param overlap: how many characters at the beginning repeat the end of the chunk before.
+    :param terms: what it is found by, the most telling first.
+    """
+
+    chunk_id: str
+    index: int
+    heading: str
+    page: int | None
+    text: str
+    tokens: int
+    sentences: tuple[tuple[int, int], ...]
+    overlap: int
+    flags: tuple[str, ...]
+    terms: tuple[Term, ...]
+
+
+def inspect(hits: Iterable[Hit], stems: Mapping[str, int], *, most_terms: int = 20) -> Iterator[InspectedChunk]:
+    """The chunks of one document.
+
+    :param hits: as they are stored, in reading order.
+    :param stems: how many chunks of the knowledge base hold each stem.
+    """
+    before: Hit | None = None
+    for hit in hits:
+        meta = stored_meta(hit)
+        text = str(hit.payload["content"])
+        page = meta.get("page")
+        found = sorted(stored_terms(hit).stems, key=lambda stem: (stems.get(stem, 1), stem))
+        yield InspectedChunk(
+            chunk_id=hit.id,
+            index=int(str(meta["chunk_index"])),
+            heading=str(meta["heading"]),
+            page=page if isinstance(page, int) else None,
+            text=text,
+            tokens=count_tokens(text),
+            sentences=_spans(meta["sentences"]),
+            overlap=_overlap(before, hit) if before is not None else 0,
+            flags=_words(meta.get("flags")),
+            terms=tuple(Term(stem, stems.get(stem, 1)) for stem in found[:most_terms]),
+        )
+        before = hit
+
+
+def _overlap(before: Hit, hit: Hit) -> int:
+    """The end of the longest run of sentences that both end the chunk before and begin this one."""
+    if stored_meta(before)["heading"] != stored_meta(hit)["heading"]:
+        return 0
+    earlier, text = str(before.payload["content"]), str(hit.payload["content"])
+    ends = [end for _, end in _spans(stored_meta(hit)["sentences"])]
+    last = [earlier[start:end] for start, end in _spans(stored_meta(before)["sentences"])]
+    first = [text[start:end] for start, end in _spans(stored_meta(hit)["sentences"])]
+    for length in range(min(len(last), len(first)), 0, -1):
+        if last[-length:] == first[:length]:
+            return ends[length - 1]
+    return 0
+
+
+def _spans(value: Json) -> tuple[tuple[int, int], ...]:
+    pairs = value if isinstance(value, list | tuple) else ()
+    return tuple((int(pair[0]), int(pair[1])) for pair in pairs if isinstance(pair, list | tuple))
+
+
+def _words(value: Json) -> tuple[str, ...]:
+    return tuple(map(str, value)) if isinstance(value, list | tuple) else ()

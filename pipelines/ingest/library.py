@@ -1,0 +1,133 @@
+"""The documents of a tenant, for those who look after them: find, read, describe, go back, remove, check.
+
+Every change works on the tenant in context, is whole when it returns, and may come in the middle of an ingest run.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+
+from components.ingest.document import Revision
+from components.ingest.inspection import InspectedChunk, inspect
+from components.ingest.kept import given_document
+from components.ingest.properties import changed, in_force
+from components.ingest.reconcile import Findings, Rewrite, compare, repair
+from components.ingest.write import redescribe, remove_documents
+from pipelines.ingest import session
+from pipelines.ingest.session import Session
+from tenants import catalogue, documents, lexicon, versions
+from tenants.catalogue import EVERYTHING, Page, Selection
+from tenants.documents import DocumentRecord
+from tenants.errors import NotFound
+from tenants.index import open_collection
+from tenants.index.protocol import Json
+from tenants.versions import DocumentVersion
+
+_BATCH = 64
+"""Documents changed before others may write."""
+
+
+class Library:
+    """What an operator does with documents.
+
+    :param rewrite: how documents are written.
+    """
+
+    def __init__(self, rewrite: Rewrite) -> None:
+        self._rewrite = rewrite
+
+    def page(self, selection: Selection = EVERYTHING, *, after: str = "", limit: int = 50) -> Page:
+        """Some of the documents that fit, by id."""
+        return catalogue.page(selection, after=after, limit=limit)
+
+    def read(self, doc_id: str) -> DocumentRecord:
+        """The document's record. Raises `NotFound`."""
+        record = documents.get(doc_id)
+        if record is None:
+            raise NotFound
+        return record
+
+    def versions(self, doc_id: str) -> tuple[DocumentVersion, ...]:
+        """The versions that can be gone back to, newest first, without their texts. Raises `NotFound`."""
+        self.read(doc_id)
+        return versions.history(doc_id)
+
+    def version(self, doc_id: str, number: int | None = None) -> DocumentVersion:
+        """One version with its text; the one in force when no number is named. Raises `NotFound`."""
+        found = versions.get(doc_id, self.read(doc_id).version if number is None else number)
+        if found is None:
+            raise NotFound
+        return found
+
+    def chunks(self, doc_id: str) -> tuple[InspectedChunk, ...]:
+        """What was understood of the document, in reading order. Raises `NotFound`."""
+        hits = open_collection().fetch(self.read(doc_id).chunk_ids)
+        return tuple(inspect(hits, lexicon.current().stems))
+
+    def change(self, doc_id: str, changes: Mapping[str, Json]) -> DocumentRecord:
+        """Set properties, over what the source says and whatever it will say; None takes one back.
+
+        Raises `NotFound`, `Invalid` (`property_unknown`, `metadata_invalid`).
+        """
+        with self._changing():
+            _change([self.read(doc_id)], changes)
+            return self.read(doc_id)
+
+    def change_all(self, selection: Selection, changes: Mapping[str, Json]) -> int:
+        """The same for every document that fits. Returns how many there are."""
+        # What is wrong with the changes is wrong for every document, so it is found before the first one.
+        changed({}, changes)
+        chosen = catalogue.doc_ids(selection)
+        for batch in _batches(chosen):
+            with self._changing():
+                _change(documents.find(batch).values(), changes)
+        return len(chosen)
+
+    def restore(self, doc_id: str, number: int) -> DocumentRecord:
+        """Put an earlier version in force. It becomes the newest one, and stays until the source itself changes.
+
+        Raises `NotFound`.
+        """
+        with self._changing():
+            record = self.read(doc_id)
+            version = self.version(doc_id, number)
+            if number != record.version:
+                self._rewrite([Revision(given_document(version), record.content_hash)])
+            return self.read(doc_id)
+
+    def delete(self, doc_id: str) -> int:
+        """Remove a document with its versions and ties. Returns how many chunks it had. Raises `NotFound`."""
+        with self._changing():
+            self.read(doc_id)
+            return remove_documents([doc_id])
+
+    def delete_all(self, selection: Selection) -> int:
+        """Remove every document that fits. Returns how many there were."""
+        chosen = catalogue.doc_ids(selection)
+        for batch in _batches(chosen):
+            with self._changing():
+                remove_documents(batch)
+        return len(chosen)
+
+    def check(self, *, mend: bool = False, patience: float = session.PATIENCE_SECONDS) -> Findings:
+        """Compare records, index and lexicon. Returns what was found, which is put right when `mend` is set."""
+        with session.change(self._rewrite, patience=patience):
+            findings = compare(count=True)
+            if mend and not findings.clean:
+                repair(findings, self._rewrite)
+            return findings
+
+    def _changing(self) -> AbstractContextManager[Session]:
+        return session.change(self._rewrite)
+
+
+def _change(records: Iterable[DocumentRecord], changes: Mapping[str, Json]) -> None:
+    wanted = [(record, in_force(record, changed(record.overrides, changes))) for record in records]
+    new = [after for before, after in wanted if before != after]
+    # The record first: it holds the operator's word, and what a crash leaves undone is done by it.
+    documents.put(*new)
+    redescribe(new)
+
+
+def _batches(doc_ids: Sequence[str]) -> Iterator[Sequence[str]]:
+    for start in range(0, len(doc_ids), _BATCH):
+        yield doc_ids[start : start + _BATCH]
