@@ -1,5 +1,8 @@
 """What a tenant has decided for its assistant. Stored with the tenant, in force at once, on replicas in seconds."""
 
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Annotated, Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
@@ -38,9 +41,22 @@ class Policy(BaseModel):
     rate_limit_per_day: Limit | None = Field(None, description="Overrides the installation's; 0: off.")
 
 
+_TRIED: ContextVar[Policy | None] = ContextVar("opora_policy_tried", default=None)
+
+
 def current() -> Policy:
     """The policy of the tenant in context."""
-    return of(registry.current())
+    return _TRIED.get() or of(registry.current())
+
+
+@contextmanager
+def trying(policy: Policy) -> Iterator[None]:
+    """Act in this block as if `policy` were in force; nothing is stored."""
+    token = _TRIED.set(policy)
+    try:
+        yield
+    finally:
+        _TRIED.reset(token)
 
 
 def of(tenant: TenantRecord) -> Policy:
@@ -56,9 +72,14 @@ def save(policy: Policy) -> None:
 
 def change(**fields: object) -> Policy:
     """Change some fields and put the result in force. Raises `Invalid` with the code `policy_invalid` and the field."""
-    try:
-        changed = Policy.model_validate({**current().model_dump(), **fields})
-    except ValidationError as refused:
-        raise Invalid("policy_invalid", field=".".join(map(str, refused.errors()[0]["loc"]))) from refused
+    changed = with_changes(fields)
     save(changed)
     return changed
+
+
+def with_changes(fields: Mapping[str, object]) -> Policy:
+    """The policy with some fields changed, not in force. Raises `Invalid` with the code `policy_invalid`."""
+    try:
+        return Policy.model_validate({**current().model_dump(), **fields})
+    except ValidationError as refused:
+        raise Invalid("policy_invalid", field=".".join(map(str, refused.errors()[0]["loc"]))) from refused
