@@ -92,7 +92,8 @@ class Filters(Frozen):
 class Passage(Frozen):
     """One chunk of a document, as found for this turn.
 
-    `text` is the chunk's body, `sentences` its sentence spans as (start, end) character offsets into `text`.
+    `text` is the chunk's body, `sentences` those of its sentences that may be quoted, as (start, end) character offsets
+    into `text`.
     `scores` holds every component of `score` by name, each in 0..1 unless its name says otherwise.
     """
 

@@ -42,7 +42,10 @@ def cite(chosen: Sequence[Unit]) -> Draft:
 
 
 def _follows(one: Unit, two: Unit) -> bool:
-    return one.passage is two.passage and two.number == one.number + 1
+    """Whether `two` is next in the text: a sentence between them that may not be quoted keeps them apart."""
+    if one.passage is not two.passage or two.number != one.number + 1:
+        return False
+    return not one.passage.text[one.sentence.end : two.sentence.start].strip()
 
 
 def _citation(index: int, run: Sequence[Unit]) -> Citation:

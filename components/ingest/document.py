@@ -50,7 +50,7 @@ class Chunk(Frozen):
 
     :param text: what is stored and shown; the title and `heading` are not in it.
     :param heading: the path of headings below the title, joined by ` › `.
-    :param sentences: (start, end) character offsets into `text`.
+    :param sentences: those that may be quoted, as (start, end) character offsets into `text`.
     :param meta: the stored metadata, complete once the chunk has been enriched.
     """
 

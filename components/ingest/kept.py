@@ -40,7 +40,7 @@ def kept_record(
         project_key=str(meta["project_key"]),
         evidence_tier=str(meta["evidence_tier"]),
         source_type=str(meta["source_type"]),
-        flags=_words(meta.get("flags")),
+        flags=tuple(sorted({flag for chunk in revision.chunks for flag in _words(chunk.meta.get("flags"))})),
         version=version,
         given=properties(given),
         overrides=overrides,

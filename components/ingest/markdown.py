@@ -3,11 +3,13 @@
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Literal
 
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
+from components.ingest.safety import inert
 from components.turn import Frozen
 
 BlockKind = Literal["heading", "prose", "item", "code", "table"]
@@ -50,14 +52,15 @@ def markdown_blocks(text: str) -> tuple[Block, ...]:
     """The blocks of a CommonMark text with tables, in order.
 
     Links become their text; images, HTML comments and tags, emphasis marks and rulers are dropped; code is kept to
-    the letter, its back-ticks included; quotations lose their marker.
+    the letter, its back-ticks included; quotations lose their marker. Other text that looks like markup, because it was
+    escaped, is made inert.
     """
     return _blocks(_PARSER.parse(text))
 
 
 def plain_blocks(text: str) -> tuple[Block, ...]:
-    """The paragraphs of a text without markup, as they are."""
-    paragraphs = (part.strip("\n") for part in re.split(r"\n(?:[ \t]*\n)+", text))
+    """The paragraphs of a text without markup. What would be markup elsewhere is made inert."""
+    paragraphs = (part.strip("\n") for part in re.split(r"\n(?:[ \t]*\n)+", inert(text)))
     return tuple(Block("prose", part) for part in paragraphs if part.strip())
 
 
@@ -146,20 +149,26 @@ def _table(tokens: Sequence[Token]) -> Block:
 
 
 def _inline(token: Token) -> str:
-    parts: list[str] = []
-    for part in token.children or ():
-        if part.type == "text":
-            parts.append(part.content)
-        elif part.type == "code_inline":
-            pad = " " if part.content.startswith("`") or part.content.endswith("`") else ""
-            parts.append(f"{part.markup}{pad}{part.content}{pad}{part.markup}")
-        elif part.type == "softbreak":
-            parts.append("\n")
-        elif part.type == "hardbreak":
-            parts.append(_HARD_BREAK)
-        elif part.type == "html_inline":
-            parts.append(_TAG.sub("", _BREAK.sub(_HARD_BREAK, _HIDDEN.sub("", part.content))))
-    return _unwrapped("".join(parts))
+    shown: list[str] = []
+    for code, parts in groupby(token.children or (), lambda part: part.type == "code_inline"):
+        if code:
+            shown.extend(_code_span(part) for part in parts)
+        else:
+            shown.append(inert("".join(map(_visible, parts))))
+    return _unwrapped("".join(shown))
+
+
+def _code_span(part: Token) -> str:
+    pad = " " if part.content.startswith("`") or part.content.endswith("`") else ""
+    return f"{part.markup}{pad}{part.content}{pad}{part.markup}"
+
+
+def _visible(part: Token) -> str:
+    if part.type == "text":
+        return part.content
+    if part.type == "html_inline":
+        return _TAG.sub("", _BREAK.sub(_HARD_BREAK, _HIDDEN.sub("", part.content)))
+    return {"softbreak": "\n", "hardbreak": _HARD_BREAK}.get(part.type, "")
 
 
 def _html(content: str) -> str:

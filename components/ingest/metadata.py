@@ -31,8 +31,9 @@ def checked_metadata(meta: Mapping[str, Json]) -> dict[str, Json]:
             checked[name] = _word(name, checked[name])
     if "priority" in checked:
         checked["priority"] = _priority(checked["priority"])
-    if "tags" in checked:
-        checked["tags"] = _tags(checked["tags"])
+    for name in ("tags", "flags"):
+        if name in checked:
+            checked[name] = _labels(name, checked[name])
     if "updated_at" in checked:
         checked["updated_at"] = _day(checked["updated_at"])
     return checked
@@ -70,11 +71,11 @@ def _priority(value: Json) -> int:
     return value
 
 
-def _tags(value: Json) -> list[Json]:
+def _labels(name: str, value: Json) -> list[Json]:
     given = [value] if isinstance(value, str) else value
     if not isinstance(given, list | tuple) or len(given) > _MOST_TAGS:
-        raise Invalid("metadata_invalid", field="tags")
-    return list(dict.fromkeys(_word("tags", tag) for tag in given))
+        raise Invalid("metadata_invalid", field=name)
+    return list(dict.fromkeys(_word(name, label) for label in given))
 
 
 def _day(value: Json) -> str:

@@ -9,16 +9,19 @@ from haystack import component
 from components.ingest.document import Chunk, Revision, SourceDocument
 from components.ingest.markdown import Block, markdown_blocks, plain_blocks
 from components.ingest.pack import Sizes, packed
+from components.ingest.safety import flags, hides_characters, inert, quotable
 from components.language.normalise import clean
 from components.language.sentences import sentence_spans
 from tenants import fairness
 from tenants.errors import InternalFault
 
-VERSION = "1"
+VERSION = "2"
 """Raised whenever the same text is cut or cleaned differently, so that stored documents are split anew."""
 
 _NAMESPACE = UUID("6f0ec5ce-52f3-5b3e-9a35-1c6c9d0f7a11")
 HEADING_SEPARATOR = " › "
+NAMELESS = "…"
+"""The title of a document all of whose names give orders."""
 
 
 @component
@@ -57,22 +60,43 @@ class DocumentSplitter:
         document = revision.document
         text = clean(document.text)
         blocks = plain_blocks(text) if document.markup == "plain" else markdown_blocks(text)
-        title = clean(document.title).strip() or _title(document, blocks)
+        blocks = tuple(_demoted(block) if _orders(block) else block for block in blocks)
+        title = _title(document, blocks)
         parts = [(HEADING_SEPARATOR.join(path), body) for path, body in packed(blocks, title, self._sizes)]
-        return replace(revision, title=title, chunks=_identified(document.doc_id, parts))
+        return replace(revision, title=title, chunks=_identified(document.doc_id, parts, _flags(document)))
+
+
+def _orders(block: Block) -> bool:
+    return block.kind == "heading" and "injection" in flags(block.text)
+
+
+def _demoted(heading: Block) -> Block:
+    """A heading that gives orders as a line of text: a chunk's text is looked at by sentence, its heading is shown."""
+    return Block("prose", heading.text)
 
 
 def _title(document: SourceDocument, blocks: tuple[Block, ...]) -> str:
-    """The first heading, or the file's name, or the document's id."""
-    for block in blocks:
-        if block.kind == "heading":
-            return block.text
-    name = document.source.rsplit("/", 1)[-1].rsplit(".", 1)[0]
+    """The title, or the first heading, or the file's name, or the document's id: the first that gives no orders."""
+    given = inert(clean(document.title).strip())
+    heading = next((block.text for block in blocks if block.kind == "heading"), "")
     # Many articles of one file would all get the same name from it.
-    return name if name and not document.line else document.doc_id
+    file = "" if document.line else document.source.rsplit("/", 1)[-1].rsplit(".", 1)[0]
+    names = [name for name in (given, heading, inert(file), inert(document.doc_id)) if name]
+    return next((name for name in names if "injection" not in flags(name)), NAMELESS)
 
 
-def _identified(doc_id: str, parts: list[tuple[str, str]]) -> tuple[Chunk, ...]:
+def _flags(document: SourceDocument) -> frozenset[str]:
+    """What holds for the document as a whole: what its reader found, what its names and invisible characters say."""
+    told = document.meta.get("flags")
+    found = {str(flag) for flag in told} if isinstance(told, list | tuple) else set[str]()
+    for name in (document.title, document.source, document.doc_id):
+        found.update(flags(name))
+    if hides_characters(document.text):
+        found.add("hidden_characters")
+    return frozenset(found)
+
+
+def _identified(doc_id: str, parts: list[tuple[str, str]], flagged: frozenset[str]) -> tuple[Chunk, ...]:
     """Chunks with ids made of their document and content, so that an unchanged chunk keeps its id wherever it moves."""
     seen: dict[str, int] = {}
     chunks = []
@@ -80,7 +104,10 @@ def _identified(doc_id: str, parts: list[tuple[str, str]]) -> tuple[Chunk, ...]:
         digest = chunk_hash(heading, text)
         occurrence = seen[digest] = seen.get(digest, -1) + 1
         chunk_id = str(uuid5(_NAMESPACE, f"{doc_id}\n{digest}\n{occurrence}"))
-        chunks.append(Chunk(text, heading, index, chunk_id, sentence_spans(text), {"content_hash": digest}))
+        sentences = sentence_spans(text)
+        allowed = quotable(text, sentences)
+        own = flagged if len(allowed) == len(sentences) else flagged | {"injection"}
+        chunks.append(Chunk(text, heading, index, chunk_id, allowed, {"content_hash": digest, "flags": sorted(own)}))
     return tuple(chunks)
 
 
