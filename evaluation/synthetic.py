@@ -7,7 +7,8 @@ from itertools import islice
 from uuid import UUID, uuid5
 
 from components.ingest.terms import chunk_terms
-from components.language.encoder import VECTORS, encode_passage
+from components.language.encoder import encode_passage
+from components.language.encoder_settings import STANDARD, VECTORS
 from tenants import lexicon
 from tenants.context import Tenant, acting_as
 from tenants.index import Json, Point, open_collection
@@ -52,7 +53,7 @@ def fill(tenant: Tenant, size: int, sentences: Sequence[str], progress: Callable
 
 
 def _analysed(sentence: str) -> _Sentence:
-    return _Sentence(sentence, encode_passage("", "", sentence), chunk_terms("", "", sentence))
+    return _Sentence(sentence, encode_passage("", "", sentence, STANDARD), chunk_terms("", "", sentence))
 
 
 def _chunks(size: int, sentences: Sequence[_Sentence]) -> Iterator[tuple[Point, ChunkTerms]]:

@@ -13,7 +13,7 @@ from sqlalchemy.orm import Session
 
 from tenants import context, database, registry, relations, versions
 from tenants.index.protocol import Json
-from tenants.models import DocumentRow
+from tenants.models import DocumentRow, TenantRow
 from tenants.versions import DocumentVersion
 
 _PARAMETERS = 500
@@ -149,6 +149,9 @@ def _row(record: DocumentRecord) -> DocumentRow:
         version=record.version,
         given=dict(record.given),
         overrides=dict(record.overrides),
+        generation=select(TenantRow.generation)
+        .where(TenantRow.tenant_id == context.current().tenant_id)
+        .scalar_subquery(),
         ingested_at=record.ingested_at or datetime.now(UTC),
     )
 

@@ -2,7 +2,7 @@
 
 Stored as differences: an ingest batch adds one small row, so a vocabulary of 100,000 words is never rewritten for 64
 chunks, and a reader that knows revision 7 reads only what came after it. Once there are many,
-they are folded into one.
+they are folded into one. Each generation of the tenant's index has its own counts; revisions run on over all of them.
 
 Counts follow the index but share no transaction with it. An ingest run therefore opens with `begin` and closes with
 `finish`; where `begin` says that the run before it never finished, the counts may be off and the run must `rebuild`.
@@ -16,11 +16,11 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TypedDict
 
-from sqlalchemy import delete, func, select
+from sqlalchemy import ColumnElement, delete, func, select
 from sqlalchemy.orm import Session
 
 from settings import get_settings
-from tenants import context, database
+from tenants import context, database, registry
 from tenants.fresh import Fresh, Key
 from tenants.models import LexiconPartRow, LexiconStateRow, TenantRow
 
@@ -58,13 +58,13 @@ _FRESH: Fresh[Lexicon] = Fresh()
 
 def current() -> Lexicon:
     """The tenant's lexicon, at most seconds behind another process and never behind this one."""
-    key = _key()
+    generation = _generation()
 
     def load(known: Lexicon | None) -> Lexicon:
         with database.reading() as session:
-            return _read(session, key[1], known or Lexicon())
+            return _read(session, generation, known or Lexicon())
 
-    return _FRESH.get(key, load)
+    return _FRESH.get(_key(), load)
 
 
 def begin() -> bool:
@@ -83,7 +83,7 @@ def finish() -> None:
     with database.writing() as session:
         state = _state(session)
         state.dirty = False
-        _fold(session, state, beyond=_FOLD_AFTER_RUN)
+        _fold(session, state, _generation(), beyond=_FOLD_AFTER_RUN)
     _FRESH.expire(_key())
 
 
@@ -100,23 +100,40 @@ def apply(added: Iterable[ChunkTerms], removed: Iterable[ChunkTerms] = ()) -> No
             change[kind][term] = change[kind].get(term, 0) - times
     with database.writing() as session:
         state = _state(session)
-        _append(session, state, change, whole=False)
-        _fold(session, state, beyond=_FOLD_WITHIN_RUN)
+        _append(session, state, _generation(), change, whole=False)
+        _fold(session, state, _generation(), beyond=_FOLD_WITHIN_RUN)
     _FRESH.expire(_key())
 
 
-def rebuild(terms: Iterable[ChunkTerms]) -> None:
-    """Count all chunks anew and close the run. Readers see the old counts until it is done."""
+def rebuild(terms: Iterable[ChunkTerms], generation: int | None = None) -> None:
+    """Count all chunks anew and close the run. Readers see the old counts until it is done.
+
+    :param generation: whose chunks they are; of the one in force when None.
+    """
     fresh = _count(terms)
     with database.writing() as session:
         state = _state(session)
-        _replace(session, state, Lexicon(fresh["chunks"], fresh["stems"], fresh["words"]))
+        counted = Lexicon(fresh["chunks"], fresh["stems"], fresh["words"])
+        _replace(session, state, generation or _generation(), counted)
         state.dirty = False
     _FRESH.expire(_key())
 
 
+def forget(session: Session, generation: int) -> None:
+    """Remove the counts of a generation that is removed."""
+    session.execute(delete(LexiconPartRow).where(*_parts(generation)))
+
+
 def _key() -> Key:
-    return get_settings().database, context.current().tenant_id
+    return get_settings().database, registry.current().placement.physical
+
+
+def _generation() -> int:
+    return registry.current().placement.generation
+
+
+def _parts(generation: int) -> tuple[ColumnElement[bool], ColumnElement[bool]]:
+    return LexiconPartRow.tenant_id == context.current().tenant_id, LexiconPartRow.generation == generation
 
 
 def _state(session: Session) -> LexiconStateRow:
@@ -130,28 +147,32 @@ def _state(session: Session) -> LexiconStateRow:
     return state
 
 
-def _append(session: Session, state: LexiconStateRow, body: _Body, *, whole: bool) -> None:
+def _append(session: Session, state: LexiconStateRow, generation: int, body: _Body, *, whole: bool) -> None:
     state.revision += 1
     packed = zlib.compress(json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode(), level=1)
-    session.add(LexiconPartRow(tenant_id=state.tenant_id, revision=state.revision, whole=whole, body=packed))
+    session.add(
+        LexiconPartRow(
+            tenant_id=state.tenant_id, revision=state.revision, generation=generation, whole=whole, body=packed
+        )
+    )
 
 
-def _replace(session: Session, state: LexiconStateRow, lexicon: Lexicon) -> None:
-    session.execute(delete(LexiconPartRow).where(LexiconPartRow.tenant_id == state.tenant_id))
+def _replace(session: Session, state: LexiconStateRow, generation: int, lexicon: Lexicon) -> None:
+    forget(session, generation)
     body = _Body(chunks=lexicon.chunks, stems=dict(lexicon.stems), words=dict(lexicon.words))
-    _append(session, state, body, whole=True)
+    _append(session, state, generation, body, whole=True)
 
 
-def _fold(session: Session, state: LexiconStateRow, *, beyond: int) -> None:
-    differences = LexiconPartRow.tenant_id == state.tenant_id, LexiconPartRow.whole.is_(False)
+def _fold(session: Session, state: LexiconStateRow, generation: int, *, beyond: int) -> None:
+    differences = *_parts(generation), LexiconPartRow.whole.is_(False)
     session.flush()
     if (session.scalar(select(func.count()).where(*differences)) or 0) > beyond:
-        _replace(session, state, _read(session, state.tenant_id, Lexicon()))
+        _replace(session, state, generation, _read(session, generation, Lexicon()))
 
 
-def _read(session: Session, tenant_id: str, known: Lexicon) -> Lexicon:
+def _read(session: Session, generation: int, known: Lexicon) -> Lexicon:
     """`known` and everything after it."""
-    parts = select(LexiconPartRow).where(LexiconPartRow.tenant_id == tenant_id)
+    parts = select(LexiconPartRow).where(*_parts(generation))
     newer = session.scalars(
         parts.where(LexiconPartRow.revision > known.revision).order_by(LexiconPartRow.revision)
     ).all()

@@ -62,6 +62,7 @@ class TenantRow(Base):
     policy: Mapped[dict[str, object]] = mapped_column(JSON)
     collection: Mapped[str] = mapped_column(String(190), unique=True)
     generation: Mapped[int]
+    newest_generation: Mapped[int]
     shared_filter: Mapped[str | None] = mapped_column(TENANT_ID)
     shard_key: Mapped[str | None] = mapped_column(TENANT_ID)
     relations: Mapped[int] = mapped_column(default=0)
@@ -94,6 +95,7 @@ class DocumentRow(Base):
     version: Mapped[int]
     given: Mapped[JsonObject] = mapped_column(JSON)
     overrides: Mapped[JsonObject] = mapped_column(JSON)
+    generation: Mapped[int]
     ingested_at: Mapped[datetime]
 
 
@@ -145,13 +147,33 @@ class RejectedRow(Base):
     declared: Mapped[bool]
 
 
+class GenerationRow(Base):
+    """One generation of a tenant's collection: all of its chunks, encoded in one way.
+
+    `touched_at` is when it was last worked on while it was built, or when it left force.
+    """
+
+    __tablename__ = "generations"
+
+    tenant_id: Mapped[str] = mapped_column(TENANT_ID, ForeignKey(TenantRow.tenant_id), primary_key=True)
+    number: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
+    state: Mapped[str] = mapped_column(String(16))
+    encoder: Mapped[str] = mapped_column(Text)
+    created_at: Mapped[datetime]
+    touched_at: Mapped[datetime]
+
+
 class LexiconPartRow(Base):
-    """A piece of a tenant's document frequencies: a whole one, or the difference that one ingest batch made."""
+    """A piece of a generation's document frequencies: a whole one, or the difference that one ingest batch made.
+
+    Revisions count up over all generations of a tenant.
+    """
 
     __tablename__ = "lexicon_parts"
 
     tenant_id: Mapped[str] = mapped_column(TENANT_ID, ForeignKey(TenantRow.tenant_id), primary_key=True)
     revision: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
+    generation: Mapped[int]
     whole: Mapped[bool]
     body: Mapped[bytes] = mapped_column(LargeBinary)
 
@@ -175,6 +197,7 @@ class TicketRow(Base):
     tenant_id: Mapped[str] = mapped_column(TENANT_ID, ForeignKey(TenantRow.tenant_id), primary_key=True)
     ticket_id: Mapped[str] = mapped_column(String(32), primary_key=True)
     turn_id: Mapped[str] = mapped_column(String(128))
+    session_id: Mapped[str] = mapped_column(String(128))
     subject: Mapped[str] = mapped_column(TENANT_ID)
     channel: Mapped[str] = mapped_column(String(128))
     reason: Mapped[str] = mapped_column(String(64))

@@ -2,9 +2,10 @@
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from types import MappingProxyType
+from typing import Self
 
 from sqlalchemy import select, update
 from sqlalchemy.exc import IntegrityError
@@ -36,6 +37,10 @@ class Placement:
     def physical(self) -> str:
         """The name of the generation in force."""
         return physical_name(self.collection, self.generation)
+
+    def at(self, generation: int) -> Self:
+        """The same place for another generation."""
+        return replace(self, generation=generation)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +82,7 @@ class Registry:
             policy={},
             collection=collection_name(tenant_id),
             generation=1,
+            newest_generation=1,
             created_at=datetime.now(UTC),
         )
         try:

@@ -9,7 +9,6 @@ from haystack import component
 
 from components.ingest.document import Chunk, Revision
 from components.ingest.metadata import checked_metadata, storable
-from components.language.encoder import VERSION
 from components.turn import DocumentStatus, Trust
 from tenants import context
 from tenants.index.protocol import Json
@@ -81,7 +80,6 @@ class ChunkEnricher:
             "source": document.source,
             "url": document.url,
             "lang": document.lang or language(document.text),
-            "encoder": VERSION,
         }
         return replace(revision, chunks=tuple(_described(chunk, shared) for chunk in revision.chunks))
 

@@ -82,6 +82,11 @@ def words(text: str) -> list[Word]:
     return found
 
 
+def all_words(text: str) -> list[str]:
+    """Every word of `text` in order as written."""
+    return _WORD.findall(text)
+
+
 def stems(text: str) -> list[str]:
     """The content stems of `text` in order, function words left out."""
     found = (analyse(word) for word in _WORD.findall(text))

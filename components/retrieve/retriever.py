@@ -5,7 +5,8 @@ from dataclasses import replace
 
 from haystack import component
 
-from components.language.encoder import K1, VECTORS, encode_query
+from components.language.encoder import encode_query
+from components.language.encoder_settings import VECTORS, settings_from
 from components.retrieve.passages import from_payload, in_force
 from components.turn import Evidence, Filters, Passage, Turn
 from tenants import relations
@@ -57,12 +58,14 @@ class TenantRetriever:
     def _search(
         self, collection: Collection, turn: Turn, text: str, conditions: Conditions | None, credit: float
     ) -> list[Passage]:
-        queries = {name: weights for name, weights in encode_query(text).items() if name in self.weights and weights}
+        encoder = settings_from(collection.encoder)
+        encoded = encode_query(text, encoder)
+        queries = {name: weights for name, weights in encoded.items() if name in self.weights and weights}
         if not queries:
             return []
         hits = collection.search(queries, limit=self.candidates, conditions=conditions, payloads=False)
         parts, fused = self._fused(hits, credit)
-        _add_lexical(parts, hits, turn.query.weights)
+        _add_lexical(parts, hits, turn.query.weights, encoder.k1)
         best = sorted(fused, key=lambda point: -fused[point])[: self.top_k]
         return [from_payload(hit.payload, fused[hit.id], parts[hit.id]) for hit in collection.fetch(best)]
 
@@ -85,13 +88,13 @@ class TenantRetriever:
 
 
 def _add_lexical(
-    parts: dict[str, dict[str, float]], hits: Mapping[str, list[Hit]], weights: Mapping[str, float]
+    parts: dict[str, dict[str, float]], hits: Mapping[str, list[Hit]], weights: Mapping[str, float], k1: float
 ) -> None:
     """Adds `lexical`, the stem score as a share of the most that BM25 could give to the question's words.
 
     Unlike the scaled scores it does not depend on the other hits, so it can tell a good best hit from a poor one.
     """
-    most = (K1 + 1) * sum(weights.values())
+    most = (k1 + 1) * sum(weights.values())
     for hit in hits.get("text-sparse", ()):
         parts.setdefault(hit.id, {})["lexical"] = min(1.0, hit.score / most) if most else 0.0
 

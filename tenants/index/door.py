@@ -1,51 +1,99 @@
-"""The one door to a tenant's chunks: which backend, which collection, opened once per process.
+"""The one door to a tenant's chunks: which engine, which collection, opened once per process.
 
-The tenant comes from the context and the place from the registry. No caller can name either.
+The tenant comes from the context and the place from the registry. No caller can name either; which of the tenant's own
+generations is a caller's to say.
+
+What a question searches stays open as long as the question holds it: a generation that leaves force is let go of here,
+and released when the last question has.
 """
 
+from datetime import UTC, datetime, timedelta
 from threading import Lock
-from typing import TYPE_CHECKING
+from typing import TypeAlias
+from weakref import WeakValueDictionary
 
 from settings import Settings, get_settings
-from tenants import registry
+from tenants import generations, registry
 from tenants.errors import InternalFault
-from tenants.index.edge import EdgeCollection
+from tenants.index.edge import EdgeFolder
 from tenants.index.empty import EmptyCollection
-from tenants.index.protocol import Collection
-from tenants.registry import TenantRecord
+from tenants.index.protocol import Collection, Engine
+from tenants.registry import Placement, TenantRecord
 
-if TYPE_CHECKING:
-    from tenants.index.server import QdrantServer
+IN_FLIGHT = timedelta(minutes=2)
+"""How long after a generation left force somebody may still search it: a turn at its longest, and what another process
+takes to hear of the switch."""
 
-_OPEN: dict[tuple[str, str], Collection] = {}
-_SERVERS: dict[str, "QdrantServer"] = {}
+_Key: TypeAlias = tuple[str, str]
+_OPEN: dict[_Key, Collection] = {}
+_IN_USE: WeakValueDictionary[_Key, Collection] = WeakValueDictionary()
+"""All that is open, including what this module has let go of. The embedded engine opens no folder twice."""
+_ENGINES: dict[str, Engine] = {}
 _OPENING = Lock()
 
 
-def open_collection(*, create: bool = False) -> Collection:
+def open_collection(*, create: bool = False, encoder: str = "", generation: int | None = None) -> Collection:
     """The chunks of the tenant in context.
 
     Raises `NoTenant` outside a tenant context, `NotFound` when the tenant is not registered, `Busy` with the code
     `data_in_use` when another process has the folder of the embedded engine.
 
     :param create: make the collection when the tenant has none yet. Without it such a tenant reads as empty.
+    :param encoder: how the chunks of a collection made now will be encoded.
+    :param generation: one of `tenants.generations`; the one in force when None.
     """
     settings = get_settings()
     tenant = registry.current(settings)
     if tenant.placement.filter is not None or tenant.placement.shard_key is not None:
         # Sharing needs every read and write narrowed to the tenant. Until that is built, refuse rather than leak.
         raise InternalFault("placement_unsupported")
-    key = (settings.qdrant_url or str(settings.data_dir.resolve()), tenant.placement.physical)
+    placement = tenant.placement if generation is None else tenant.placement.at(generation)
+    key = _key(settings, placement)
     collection = _OPEN.get(key)
     if collection is not None:
         return collection
     with _OPENING:
         if key not in _OPEN:
-            opened = _open(settings, tenant, create=create)
+            if create:
+                _make(_engine(settings), tenant, placement, encoder)
+            opened = _IN_USE.get(key) or _opened(_engine(settings), tenant, placement)
             if opened is None:
                 return EmptyCollection()
-            _OPEN[key] = opened
+            _OPEN[key] = _IN_USE[key] = opened
         return _OPEN[key]
+
+
+def put_in_force(generation: int) -> None:
+    """Switch the tenant in context to a generation that is complete. From the next call on it is what the door opens.
+
+    Nobody waits and nobody's search is cut off: who has the one before goes on with it.
+    """
+    settings = get_settings()
+    before = registry.current(settings).placement
+    generations.put_in_force(generation)
+    with _OPENING:
+        _engine(settings).put_in_force(before.at(generation))
+        _OPEN.pop(_key(settings, before), None)
+
+
+def remove(generation: int) -> None:
+    """Delete a generation that nobody asks any more, and its record. Raises `InternalFault` for the one in force."""
+    settings = get_settings()
+    placement = registry.current(settings).placement
+    if generation == placement.generation:
+        raise InternalFault("generation_in_force")
+    placement = placement.at(generation)
+    with _OPENING:
+        _OPEN.pop(_key(settings, placement), None)
+        _engine(settings).remove(placement)
+    generations.forget(generation)
+
+
+def sweep(in_flight: timedelta = IN_FLIGHT) -> None:
+    """Remove the dropped generations of the tenant in context that nobody can be searching any more."""
+    for generation in generations.all():
+        if generation.state == "dropped" and datetime.now(UTC) - generation.touched_at >= in_flight:
+            remove(generation.number)
 
 
 def close_all() -> None:
@@ -56,37 +104,42 @@ def close_all() -> None:
     with _OPENING:
         while _OPEN:
             _OPEN.popitem()[1].close()
-        while _SERVERS:
-            _SERVERS.popitem()[1].close()
+        _IN_USE.clear()
+        while _ENGINES:
+            _ENGINES.popitem()[1].close()
 
 
-def _open(settings: Settings, tenant: TenantRecord, *, create: bool) -> Collection | None:
-    return (
-        _open_server(settings, tenant, create=create)
-        if settings.qdrant_url
-        else _open_edge(settings, tenant, create=create)
-    )
+def _key(settings: Settings, placement: Placement) -> _Key:
+    return settings.qdrant_url or str(settings.data_dir.resolve()), placement.physical
 
 
-def _open_edge(settings: Settings, tenant: TenantRecord, *, create: bool) -> Collection | None:
-    folder = settings.data_dir / "index" / tenant.placement.physical
-    if not EdgeCollection.exists(folder):
-        if not create:
-            return None
-        EdgeCollection.create(folder, tenant.tenant_id)
-    return EdgeCollection(folder, tenant.tenant_id)
+def _engine(settings: Settings) -> Engine:
+    place = settings.qdrant_url or str(settings.data_dir.resolve())
+    if place not in _ENGINES:
+        _ENGINES[place] = _server(settings) if settings.qdrant_url else EdgeFolder(settings.data_dir / "index")
+    return _ENGINES[place]
 
 
-def _open_server(settings: Settings, tenant: TenantRecord, *, create: bool) -> Collection | None:
+def _server(settings: Settings) -> Engine:
     # The client takes seconds of CPU to import, which the embedded engine should not pay for.
-    from tenants.index.server import QdrantServer, ServerCollection
+    from tenants.index.server import QdrantServer
 
-    url = settings.qdrant_url
-    if url not in _SERVERS:
-        _SERVERS[url] = QdrantServer(url, settings.qdrant_api_key.get_secret_value())
-    server = _SERVERS[url]
-    if not ServerCollection.exists(server, tenant.placement):
-        if not create:
-            return None
-        ServerCollection.create(server, tenant.placement, tenant.tenant_id)
-    return ServerCollection(server, tenant.placement, tenant.tenant_id)
+    return QdrantServer(settings.qdrant_url, settings.qdrant_api_key.get_secret_value())
+
+
+def _make(engine: Engine, tenant: TenantRecord, placement: Placement, encoder: str) -> None:
+    """Make the generation unless it is there. How it is encoded is written down first."""
+    if engine.exists(placement):
+        return
+    in_force = placement == tenant.placement
+    if in_force:
+        generations.found(encoder)
+    engine.create(placement, tenant.tenant_id)
+    if in_force:
+        engine.put_in_force(placement)
+
+
+def _opened(engine: Engine, tenant: TenantRecord, placement: Placement) -> Collection | None:
+    if not engine.exists(placement):
+        return None
+    return engine.open(placement, tenant.tenant_id, generations.encoder_of(placement.generation))

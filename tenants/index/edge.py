@@ -53,6 +53,7 @@ from tenants.index.layout import (
     worth_asking,
 )
 from tenants.index.protocol import Conditions, Hit, Json, Point, Weights
+from tenants.registry import Placement
 
 if TYPE_CHECKING:  # the engine's stubs name these; the compiled module does not
     from qdrant_edge import ConditionType, NamedVector, PointId
@@ -73,36 +74,23 @@ _NO_PAYLOAD: Payload = MappingProxyType({})
 _LOG = logging.getLogger("opora.index")
 
 
-class EdgeCollection:
-    """One tenant's chunks in one folder, open in this process alone.
+class EdgeFolder:
+    """Collections in the folders of one folder, a folder for each generation.
 
-    :param folder: the folder of one generation, made by `create`.
-    :param tenant_id: whose it must be. Raises `InternalFault` with the code `collection_foreign` when it is not.
+    :param root: need not be there before the first collection is made.
     """
 
-    def __init__(self, folder: Path, tenant_id: str) -> None:
-        mark = json.loads((folder / _MARK).read_text(encoding="utf-8"))
-        if mark["tenant_id"] != tenant_id:
-            raise InternalFault("collection_foreign")
-        try:
-            self._shard = EdgeShard.load(str(folder / _SHARD), _config())
-        except Exception as fault:
-            if "WouldBlock" in str(fault):
-                raise Busy("data_in_use") from fault
-            raise InternalFault("index_unreadable") from fault
-        self._writing = RLock()
-        self._open = True
-        self._payloads = _Payloads()
+    def __init__(self, root: Path) -> None:
+        self.root = root
 
-    @staticmethod
-    def exists(folder: Path) -> bool:
-        """Whether a collection was made there."""
-        return (folder / _MARK).is_file()
+    def exists(self, placement: Placement) -> bool:
+        """Whether the generation was made and not removed."""
+        return (self.root / placement.physical / _MARK).is_file()
 
-    @staticmethod
-    def create(folder: Path, tenant_id: str) -> None:
-        """Make an empty collection. It appears whole or not at all; losing a race against another process is fine."""
-        folder.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    def create(self, placement: Placement, tenant_id: str) -> None:
+        """Make an empty generation. It appears whole or not at all."""
+        folder = self.root / placement.physical
+        self.root.mkdir(parents=True, exist_ok=True, mode=0o700)
         draft = folder.with_name(f"{folder.name}.{uuid4().hex}")
         (draft / _SHARD).mkdir(parents=True, mode=0o700)
         shard = EdgeShard.create(str(draft / _SHARD), _config())
@@ -120,8 +108,56 @@ class EdgeCollection:
             draft.rename(folder)
         except OSError:
             shutil.rmtree(draft)
-            if not EdgeCollection.exists(folder):
+            if not self.exists(placement):
                 raise
+
+    def open(self, placement: Placement, tenant_id: str, encoder: str) -> "EdgeCollection":
+        """A generation that exists."""
+        return EdgeCollection(self.root / placement.physical, tenant_id, encoder)
+
+    def put_in_force(self, placement: Placement) -> None:
+        """Nothing to do: no name stands for another here."""
+
+    def remove(self, placement: Placement) -> None:
+        """Delete a generation and the drafts of it that `create` may have left.
+
+        One that is still open stays readable to whoever has it: the files go when it is let go of.
+        """
+        folder = self.root / placement.physical
+        # The mark goes first: half a collection must not look like one.
+        (folder / _MARK).unlink(missing_ok=True)
+        for leftover in (folder, *self.root.glob(f"{folder.name}.*")):
+            shutil.rmtree(leftover, ignore_errors=True)
+
+    def close(self) -> None:
+        """Nothing to release: each collection holds its own folder."""
+
+
+class EdgeCollection:
+    """One tenant's chunks in one folder, open in this process alone.
+
+    Once nothing refers to it any more it is released without compacting, in some 0.1 s for 2,000 chunks; a generation
+    that has left force goes that way, so that questions in flight keep what they search.
+
+    :param folder: the folder of one generation, made by `EdgeFolder`.
+    :param tenant_id: whose it must be. Raises `InternalFault` with the code `collection_foreign` when it is not.
+    :param encoder: how its vectors are made.
+    """
+
+    def __init__(self, folder: Path, tenant_id: str, encoder: str = "") -> None:
+        self.encoder = encoder
+        mark = json.loads((folder / _MARK).read_text(encoding="utf-8"))
+        if mark["tenant_id"] != tenant_id:
+            raise InternalFault("collection_foreign")
+        try:
+            self._shard = EdgeShard.load(str(folder / _SHARD), _config())
+        except Exception as fault:
+            if "WouldBlock" in str(fault):
+                raise Busy("data_in_use") from fault
+            raise InternalFault("index_unreadable") from fault
+        self._writing = RLock()
+        self._open = True
+        self._payloads = _Payloads()
 
     def upsert(self, points: Sequence[Point]) -> None:
         """Store points, replacing those with the same id."""

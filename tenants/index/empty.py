@@ -10,6 +10,8 @@ from tenants.index.protocol import Conditions, Hit, Json, Point, Weights
 class EmptyCollection:
     """A collection that is not there."""
 
+    encoder = ""
+
     def upsert(self, points: Sequence[Point]) -> None:  # noqa: ARG002
         """Refused: writers open with `create=True`."""
         raise InternalFault("collection_missing")

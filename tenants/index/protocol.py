@@ -2,7 +2,10 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol, TypeAlias
+from typing import TYPE_CHECKING, Protocol, TypeAlias
+
+if TYPE_CHECKING:  # what the tables hold is described here too
+    from tenants.registry import Placement
 
 Json: TypeAlias = "str | int | float | bool | Sequence[Json] | Mapping[str, Json] | None"
 Weights: TypeAlias = Mapping[int, float]
@@ -42,6 +45,10 @@ class Conditions:
 class Collection(Protocol):
     """One tenant's chunks. Thread-safe. Writes are durable when the call returns."""
 
+    @property
+    def encoder(self) -> str:
+        """How its vectors were made, as `components.language.encoder_settings` writes it; opaque here."""
+
     def upsert(self, points: Sequence[Point]) -> None:
         """Store points, replacing those with the same id. Raises `InternalFault` on NaN or a malformed id."""
 
@@ -75,3 +82,26 @@ class Collection(Protocol):
 
     def close(self) -> None:
         """Flush and release the collection."""
+
+
+class Engine(Protocol):
+    """What holds collections, generation by generation. A `Placement` names one generation."""
+
+    def exists(self, placement: "Placement") -> bool:
+        """Whether the generation was made, whole, and not removed."""
+
+    def create(self, placement: "Placement", tenant_id: str) -> None:
+        """Make an empty generation; losing a race against another process that makes the same one is fine."""
+
+    def open(self, placement: "Placement", tenant_id: str, encoder: str) -> Collection:
+        """A generation that exists. Raises `InternalFault` with the code `collection_foreign` when it is not the
+        tenant's."""
+
+    def put_in_force(self, placement: "Placement") -> None:
+        """Let the collection's lasting name stand for this generation, where the engine knows such names."""
+
+    def remove(self, placement: "Placement") -> None:
+        """Delete a generation if it is there."""
+
+    def close(self) -> None:
+        """Disconnect."""

@@ -31,6 +31,10 @@ _TENANT = "opora_tenant"
 _SLICE = 128
 _DENSE = models.VectorParams(size=1, distance=models.Distance.COSINE)
 """No point has it. `QdrantDocumentStore` opens no collection that does not declare `text-dense`."""
+_INDEXED = {
+    **{f"meta.{name}": models.PayloadSchemaType.KEYWORD for name in KEYWORDS},
+    **{f"meta.{name}": models.PayloadSchemaType.DATETIME for name in DATES},
+}
 
 
 class QdrantServer:
@@ -59,37 +63,16 @@ class QdrantServer:
                     raise TryAgain("index_unavailable") from refused
                 raise InternalFault("index_failed") from refused
 
-    def close(self) -> None:
-        """Disconnect."""
-        self._client.close()
+    def exists(self, placement: Placement) -> bool:
+        """Whether the generation was made, payload indexes included, and not removed."""
+        with self.call() as client:
+            if not client.collection_exists(placement.physical):
+                return False
+            return self.in_memory or client.get_collection(placement.physical).payload_schema.keys() >= _INDEXED.keys()
 
-
-class ServerCollection:
-    """One tenant's chunks in one collection of a server.
-
-    :param placement: which collection; see `create`.
-    :param tenant_id: whose it must be. Raises `InternalFault` with the code `collection_foreign` when it is not.
-    """
-
-    def __init__(self, server: QdrantServer, placement: Placement, tenant_id: str) -> None:
-        self._server = server
-        self._name = placement.collection
-        with server.call() as client:
-            kept = client.get_collection(self._name).config.metadata or {}
-        if kept.get(_TENANT) != tenant_id:
-            raise InternalFault("collection_foreign")
-
-    @staticmethod
-    def exists(server: QdrantServer, placement: Placement) -> bool:
-        """Whether the collection was made, alias included: the last step of `create`."""
-        with server.call() as client:
-            # `collection_exists` follows aliases.
-            return client.collection_exists(placement.collection)
-
-    @staticmethod
-    def create(server: QdrantServer, placement: Placement, tenant_id: str) -> None:
-        """Make an empty collection behind its alias. Running into another process that makes the same one is fine."""
-        with server.call() as client:
+    def create(self, placement: Placement, tenant_id: str) -> None:
+        """Make an empty generation. Running into another process that makes the same one is fine."""
+        with self.call() as client:
             if not client.collection_exists(placement.physical):
                 try:
                     client.create_collection(
@@ -104,17 +87,52 @@ class ServerCollection:
                 except UnexpectedResponse as clash:
                     if clash.status_code != 409:
                         raise
-            if not server.in_memory:  # which has no payload indexes, and warns
-                for name in KEYWORDS:
-                    client.create_payload_index(
-                        placement.physical, f"meta.{name}", models.PayloadSchemaType.KEYWORD, wait=True
-                    )
-                for name in DATES:
-                    client.create_payload_index(
-                        placement.physical, f"meta.{name}", models.PayloadSchemaType.DATETIME, wait=True
-                    )
-            alias = models.CreateAlias(collection_name=placement.physical, alias_name=placement.collection)
-            client.update_collection_aliases([models.CreateAliasOperation(create_alias=alias)])
+            if not self.in_memory:  # which has no payload indexes, and warns
+                for path, kind in _INDEXED.items():
+                    client.create_payload_index(placement.physical, path, kind, wait=True)
+
+    def open(self, placement: Placement, tenant_id: str, encoder: str) -> "ServerCollection":
+        """A generation that exists."""
+        return ServerCollection(self, placement, tenant_id, encoder)
+
+    def put_in_force(self, placement: Placement) -> None:
+        """Let the collection's lasting name, an alias that stock tools open, stand for this generation."""
+        gone = models.DeleteAlias(alias_name=placement.collection)
+        alias = models.CreateAlias(collection_name=placement.physical, alias_name=placement.collection)
+        with self.call() as client:
+            known = {found.alias_name for found in client.get_aliases().aliases}
+            removal = [models.DeleteAliasOperation(delete_alias=gone)] if placement.collection in known else []
+            client.update_collection_aliases([*removal, models.CreateAliasOperation(create_alias=alias)])
+
+    def remove(self, placement: Placement) -> None:
+        """Delete a generation if it is there."""
+        with self.call() as client:
+            client.delete_collection(placement.physical)
+
+    def close(self) -> None:
+        """Disconnect."""
+        self._client.close()
+
+
+class ServerCollection:
+    """One tenant's chunks in one collection of a server.
+
+    It is addressed by the generation's own name, not by the alias: what a question searches and how the question is
+    encoded must not part while another process switches.
+
+    :param placement: which generation, made by `QdrantServer`.
+    :param tenant_id: whose it must be. Raises `InternalFault` with the code `collection_foreign` when it is not.
+    :param encoder: how its vectors are made.
+    """
+
+    def __init__(self, server: QdrantServer, placement: Placement, tenant_id: str, encoder: str = "") -> None:
+        self._server = server
+        self._name = placement.physical
+        self.encoder = encoder
+        with server.call() as client:
+            kept = client.get_collection(self._name).config.metadata or {}
+        if kept.get(_TENANT) != tenant_id:
+            raise InternalFault("collection_foreign")
 
     def upsert(self, points: Sequence[Point]) -> None:
         """Store points, replacing those with the same id."""

@@ -238,6 +238,7 @@ def test_a_collection_of_another_tenant_is_not_opened(chunks: Collection, tenant
     if get_settings().qdrant_url != ":memory:":  # which would forget its collections
         index.close_all()
     index.door._OPEN.clear()
+    index.door._IN_USE.clear()
     get_settings.cache_clear()
     registry_cache_expired(thief.tenant_id)
     with acting_as(thief), pytest.raises(InternalFault) as refused:

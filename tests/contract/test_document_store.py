@@ -32,7 +32,7 @@ def store(installation: Settings, monkeypatch: pytest.MonkeyPatch) -> Iterator[Q
     Registry().add("acme")
     with acting_as(Tenant("acme", "anna")):
         open_collection(create=True).upsert([POINT])
-        ours = door._SERVERS[":memory:"]._client
+        ours = door._ENGINES[":memory:"]._client  # type: ignore[attr-defined]
         monkeypatch.setattr(qdrant_client, "QdrantClient", lambda **_: ours)
         yield QdrantDocumentStore(
             location=":memory:",

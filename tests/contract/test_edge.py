@@ -12,7 +12,7 @@ from tenants import index
 from tenants.context import Tenant, acting_as
 from tenants.errors import Busy
 from tenants.index import Point, edge, open_collection
-from tenants.registry import Registry
+from tenants.registry import Placement, Registry
 
 ACME = Tenant("acme", "anna")
 OPENING = """
@@ -82,12 +82,12 @@ def test_compacting_on_close_keeps_everything(monkeypatch: pytest.MonkeyPatch, t
 
 
 def test_losing_the_race_to_create_is_fine(tmp_path: Path) -> None:
-    folder = tmp_path / "shards" / "acme~g000001"
+    folder = edge.EdgeFolder(tmp_path / "shards")
     for _ in range(2):
-        edge.EdgeCollection.create(folder, "acme")
-    assert [path.name for path in folder.parent.iterdir()] == [folder.name]
+        folder.create(Placement("acme"), "acme")
+    assert [path.name for path in folder.root.iterdir()] == ["acme~g000001"]
 
 
 def test_a_draft_of_a_collection_is_none(tmp_path: Path) -> None:
     (tmp_path / "shards" / "acme~g000001" / "shard").mkdir(parents=True)
-    assert not edge.EdgeCollection.exists(tmp_path / "shards" / "acme~g000001")
+    assert not edge.EdgeFolder(tmp_path / "shards").exists(Placement("acme"))

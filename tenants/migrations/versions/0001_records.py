@@ -17,6 +17,7 @@ def upgrade() -> None:
         sa.Column("policy", sa.JSON, nullable=False),
         sa.Column("collection", sa.String(190), nullable=False, unique=True),
         sa.Column("generation", sa.Integer, nullable=False),
+        sa.Column("newest_generation", sa.Integer, nullable=False),
         sa.Column("shared_filter", sa.String(255)),
         sa.Column("shard_key", sa.String(255)),
         sa.Column("relations", sa.Integer, nullable=False),
@@ -44,6 +45,7 @@ def upgrade() -> None:
         sa.Column("version", sa.Integer, nullable=False),
         sa.Column("given", sa.JSON, nullable=False),
         sa.Column("overrides", sa.JSON, nullable=False),
+        sa.Column("generation", sa.Integer, nullable=False),
         sa.Column("ingested_at", sa.DateTime, nullable=False),
         sa.Index("ix_documents_tenant_hash", "tenant_id", "content_hash"),
     )
@@ -90,9 +92,19 @@ def upgrade() -> None:
         sa.Column("dirty", sa.Boolean, nullable=False),
     )
     op.create_table(
+        "generations",
+        sa.Column("tenant_id", sa.String(255), sa.ForeignKey("tenants.tenant_id"), primary_key=True),
+        sa.Column("number", sa.Integer, primary_key=True, autoincrement=False),
+        sa.Column("state", sa.String(16), nullable=False),
+        sa.Column("encoder", sa.Text, nullable=False),
+        sa.Column("created_at", sa.DateTime, nullable=False),
+        sa.Column("touched_at", sa.DateTime, nullable=False),
+    )
+    op.create_table(
         "lexicon_parts",
         sa.Column("tenant_id", sa.String(255), sa.ForeignKey("tenants.tenant_id"), primary_key=True),
         sa.Column("revision", sa.Integer, primary_key=True, autoincrement=False),
+        sa.Column("generation", sa.Integer, nullable=False),
         sa.Column("whole", sa.Boolean, nullable=False),
         sa.Column("body", sa.LargeBinary, nullable=False),
     )
@@ -101,6 +113,7 @@ def upgrade() -> None:
         sa.Column("tenant_id", sa.String(255), sa.ForeignKey("tenants.tenant_id"), primary_key=True),
         sa.Column("ticket_id", sa.String(32), primary_key=True),
         sa.Column("turn_id", sa.String(128), nullable=False),
+        sa.Column("session_id", sa.String(128), nullable=False),
         sa.Column("subject", sa.String(255), nullable=False),
         sa.Column("channel", sa.String(128), nullable=False),
         sa.Column("reason", sa.String(64), nullable=False),

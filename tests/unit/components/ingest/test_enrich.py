@@ -6,7 +6,6 @@ import pytest
 
 from components.ingest.document import Chunk, Revision, SourceDocument
 from components.ingest.enrich import ChunkEnricher, language
-from components.language.encoder import VERSION
 from tenants.context import Tenant, acting_as
 from tenants.errors import Invalid, NoTenant
 from tenants.index.protocol import Json
@@ -34,7 +33,6 @@ def test_every_key_is_there() -> None:
         "lang": "ru",
         "updated_at": datetime.now(UTC).date().isoformat(),
         "content_hash": "h",
-        "encoder": VERSION,
         "project_key": "",
         "tags": [],
         "source_type": "article",
@@ -61,7 +59,6 @@ def test_nothing_in_a_document_can_name_a_tenant_or_an_id() -> None:
         "doc_id": "x",
         "chunk_id": "y",
         "sentences": [],
-        "encoder": "",
         "title": "z",
     }
     assert enriched(SourceDocument("d", "", "Текст", meta=hostile)) == enriched(SourceDocument("d", "", "Текст"))

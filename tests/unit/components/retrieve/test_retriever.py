@@ -8,7 +8,7 @@ from haystack import Pipeline
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from components.language.encoder import VECTORS
+from components.language.encoder_settings import VECTORS
 from components.retrieve import retriever
 from components.retrieve.retriever import TenantRetriever, grown, to_conditions
 from components.turn import Evidence, Filters, Passage, Query, Turn
@@ -37,6 +37,8 @@ def payload(chunk_id: str) -> dict[str, object]:
 
 class Shelf:
     """A collection whose hits are fixed by vector, and which remembers how it was asked."""
+
+    encoder = ""
 
     def __init__(self, hits: Mapping[str, Mapping[str, float]]) -> None:
         self.hits = hits

@@ -1,0 +1,86 @@
+"""How texts become sparse vectors, as data: what a pipeline's YAML sets and what is kept with every index."""
+
+from collections.abc import Mapping
+from functools import cached_property, lru_cache
+from hashlib import sha256
+from typing import Annotated, Literal, TypeAlias
+
+from pydantic import BaseModel, ConfigDict, Field, field_validator
+
+PassageField: TypeAlias = Literal["title", "heading", "text"]
+VectorName: TypeAlias = Literal["text-sparse", "grams", "headings"]
+
+VECTORS: tuple[VectorName, ...] = ("text-sparse", "grams", "headings")
+"""Names of the vectors: content stems, character n-grams of words, stems of title and heading path."""
+
+VERSION = "2"
+"""Raised whenever the same text encodes differently under the same settings."""
+
+
+class VectorSettings(BaseModel):
+    """One sparse vector.
+
+    :param fields: the parts of a passage that it is made from.
+    :param average_length: BM25's average length, in stems or n-grams. Fixed, so that a passage's vector never depends
+        on its neighbours.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    fields: Annotated[tuple[PassageField, ...], Field(min_length=1)]
+    average_length: Annotated[float, Field(gt=0, allow_inf_nan=False)]
+
+
+class EncoderSettings(BaseModel):
+    """All that decides what a passage and a question encode to: equal settings, equal vectors.
+
+    A question finds passages only when both were encoded by the same settings, so they are kept with each generation of
+    an index, and a search takes those of the generation that it searches. A further space, such as a dense model by its
+    name, is a further field here.
+
+    :param gram_sizes: lengths of the character n-grams.
+    :param k1: BM25's saturation of repeated terms.
+    :param b: BM25's share of length normalisation.
+    :param vectors: one entry for each of `VECTORS`.
+    :param version: of the code that encodes.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    gram_sizes: Annotated[tuple[Annotated[int, Field(ge=1, le=10)], ...], Field(min_length=1)] = (3, 4)
+    k1: Annotated[float, Field(ge=0, le=10)] = 1.2
+    b: Annotated[float, Field(ge=0, le=1)] = 0.75
+    vectors: Mapping[VectorName, VectorSettings] = {
+        "text-sparse": VectorSettings(fields=("title", "heading", "text"), average_length=140),
+        "grams": VectorSettings(fields=("title", "heading", "text"), average_length=1500),
+        "headings": VectorSettings(fields=("title", "heading"), average_length=8),
+    }
+    version: str = VERSION
+
+    @field_validator("vectors")
+    @classmethod
+    def _each_once(cls, given: Mapping[VectorName, VectorSettings]) -> Mapping[VectorName, VectorSettings]:
+        """All vectors, in one order, so that equal settings have one JSON form."""
+        if given.keys() != set(VECTORS):
+            raise ValueError(f"exactly the vectors {', '.join(VECTORS)} are needed")
+        return {name: given[name] for name in VECTORS}
+
+    @cached_property
+    def json_form(self) -> str:
+        """The settings as they are stored; `settings_from` reads them back."""
+        return self.model_dump_json()
+
+    @cached_property
+    def digest(self) -> str:
+        """Twelve hexadecimal characters: equal for equal settings alone."""
+        return sha256(self.json_form.encode()).hexdigest()[:12]
+
+
+STANDARD = EncoderSettings()
+"""The settings where nobody set any."""
+
+
+@lru_cache(maxsize=64)
+def settings_from(json_form: str) -> EncoderSettings:
+    """The settings that were stored; `STANDARD` for nothing. Cached: the same text gives the same object."""
+    return EncoderSettings.model_validate_json(json_form) if json_form else STANDARD

@@ -1,0 +1,135 @@
+"""The generations of a tenant's index: which one answers, which one is kept beside it, which one is being built.
+
+A generation is all of a tenant's chunks, encoded in one way. Its row comes before its chunks and goes after them, so no
+chunk is ever without a row; `tenants.index` puts this record and the chunks themselves together.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Literal, TypeAlias, get_args
+
+from sqlalchemy import ColumnElement, delete, select, update
+
+from tenants import context, database, lexicon, registry
+from tenants.errors import InternalFault
+from tenants.models import DocumentRow, GenerationRow, TenantRow
+
+State: TypeAlias = Literal["building", "in_force", "kept", "dropped"]
+"""`kept`: in force before this one, for going back. `dropped`: nobody will ask it any more."""
+
+_STATES: Mapping[str, State] = {state: state for state in get_args(State)}
+
+
+@dataclass(frozen=True, slots=True)
+class Generation:
+    """One generation of the tenant in context.
+
+    :param encoder: how its chunks are encoded, as `components.language.encoder_settings` writes it.
+    :param touched_at: when it was last worked on while it was built, or when it left force.
+    """
+
+    number: int
+    state: State
+    encoder: str
+    created_at: datetime
+    touched_at: datetime
+
+
+def all() -> tuple[Generation, ...]:
+    """Every generation whose chunks may still lie somewhere, by number."""
+    rows = select(GenerationRow).where(GenerationRow.tenant_id == context.current().tenant_id)
+    with database.reading() as session:
+        return tuple(_generation(row) for row in session.scalars(rows.order_by(GenerationRow.number)))
+
+
+def encoder_of(number: int) -> str:
+    """How the chunks of a generation are encoded; empty when there is no such generation."""
+    with database.reading() as session:
+        row = session.get(GenerationRow, (context.current().tenant_id, number))
+        return row.encoder if row else ""
+
+
+def in_state(state: State) -> Generation | None:
+    """The generation in that state: at most one is in force, kept or building."""
+    return next((generation for generation in all() if generation.state == state), None)
+
+
+def found(encoder: str) -> None:
+    """Write down the generation in force, whose first chunk is about to be stored."""
+    number = registry.current().placement.generation
+    with database.writing() as session:
+        session.merge(_row(number, "in_force", encoder))
+
+
+def begin(encoder: str) -> int:
+    """The number of a new generation, which is `building` from now on. No number is ever given twice."""
+    with database.writing() as session:
+        tenant = session.get_one(TenantRow, context.current().tenant_id, with_for_update=True)
+        tenant.newest_generation += 1
+        session.add(_row(tenant.newest_generation, "building", encoder))
+        return tenant.newest_generation
+
+
+def touch(number: int) -> None:
+    """Say that a generation is still being built."""
+    with database.writing() as session:
+        session.execute(update(GenerationRow).where(*_one(number)).values(touched_at=datetime.now(UTC)))
+
+
+def put_in_force(number: int) -> None:
+    """Switch, in one transaction, to a generation whose chunks are complete.
+
+    The one in force before is kept if it is older; going back to the kept one drops the newer. Any other is dropped.
+    """
+    now = datetime.now(UTC)
+    with database.writing() as session:
+        tenant = session.get_one(TenantRow, context.current().tenant_id, with_for_update=True)
+        rows = session.scalars(select(GenerationRow).where(GenerationRow.tenant_id == tenant.tenant_id)).all()
+        for row in rows:
+            if row.number == number:
+                row.state = "in_force"
+            elif row.number == tenant.generation:
+                row.state, row.touched_at = ("kept" if row.number < number else "dropped"), now
+            else:
+                row.state = "dropped"
+        tenant.generation = number
+        later = DocumentRow.tenant_id == tenant.tenant_id, DocumentRow.generation > number
+        session.execute(update(DocumentRow).where(*later).values(generation=number))
+    registry.expire()
+
+
+def forget(number: int) -> None:
+    """Remove the record of a generation whose chunks are gone, its lexicon included."""
+    if number == registry.current().placement.generation:
+        raise InternalFault("generation_in_force")
+    with database.writing() as session:
+        session.execute(delete(GenerationRow).where(*_one(number)))
+        lexicon.forget(session, number)
+
+
+def changed_documents(after: int) -> frozenset[str]:
+    """The documents whose records were written while a later generation than `after` was in force."""
+    own = DocumentRow.tenant_id == context.current().tenant_id
+    with database.reading() as session:
+        return frozenset(session.scalars(select(DocumentRow.doc_id).where(own, DocumentRow.generation > after)))
+
+
+def _one(number: int) -> tuple[ColumnElement[bool], ColumnElement[bool]]:
+    return GenerationRow.tenant_id == context.current().tenant_id, GenerationRow.number == number
+
+
+def _row(number: int, state: State, encoder: str) -> GenerationRow:
+    now = datetime.now(UTC)
+    return GenerationRow(
+        tenant_id=context.current().tenant_id,
+        number=number,
+        state=state,
+        encoder=encoder,
+        created_at=now,
+        touched_at=now,
+    )
+
+
+def _generation(row: GenerationRow) -> Generation:
+    return Generation(row.number, _STATES[row.state], row.encoder, row.created_at, row.touched_at)
