@@ -32,7 +32,10 @@ from starlette.responses import JSONResponse, Response
 from pipelines import problems
 from pipelines.ask.contract import AskRequest
 from pipelines.gate import Gate, Route, straight
+from pipelines.ingest import library_routes
 from pipelines.ingest.contract import IngestRequest
+from pipelines.ingest.library import Library
+from pipelines.ingest.usecase import Ingest
 from settings import Settings, get_settings
 from tenants import database, index, policy, quotas
 from tenants.errors import TryAgain
@@ -79,6 +82,7 @@ def routes(settings: Settings) -> tuple[Route, ...]:
         Route("GET", "/readyz"),
         Route("POST", "/ask/run", scope="ask", body=AskRequest, limit=settings.max_body_bytes),
         Route("POST", "/ingest/run", scope="ingest", body=IngestRequest, limit=settings.max_upload_bytes),
+        *library_routes.doors(settings),
     )
 
 
@@ -106,6 +110,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         )
     )
     app.add_exception_handler(RequestValidationError, _unreadable)
+    app.include_router(library_routes.router(Library(Ingest().rewrite)))
     _add_health(app, settings)
     _add_lifespan(app, settings)
     return app

@@ -100,14 +100,6 @@ class Library:
             self.read(doc_id)
             return remove_documents([doc_id])
 
-    def delete_all(self, selection: Selection) -> int:
-        """Remove every document that fits. Returns how many there were."""
-        chosen = catalogue.doc_ids(selection)
-        for batch in _batches(chosen):
-            with self._changing():
-                remove_documents(batch)
-        return len(chosen)
-
     def check(self, *, mend: bool = False, patience: float = session.PATIENCE_SECONDS) -> Findings:
         """Compare records, index and lexicon. Returns what was found, which is put right when `mend` is set."""
         with session.change(self._rewrite, patience=patience):

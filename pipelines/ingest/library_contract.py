@@ -1,0 +1,280 @@
+"""What `/documents` takes and answers, over HTTP and as JSON on the command line."""
+
+from collections.abc import Iterable
+from dataclasses import asdict
+from datetime import date, datetime
+from typing import Annotated, Self
+
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    JsonValue,
+    StrictInt,
+    StringConstraints,
+    field_validator,
+    model_validator,
+)
+
+from components.ingest.inspection import InspectedChunk
+from components.turn import DocumentStatus, Trust
+from pipelines.ingest.library import Library
+from tenants import edges
+from tenants.catalogue import Page, Selection
+from tenants.documents import DocumentRecord
+from tenants.edges import Edge
+from tenants.index.protocol import Json
+from tenants.versions import DocumentVersion
+
+MOST_LISTED = 500
+
+_Id = Annotated[str, StringConstraints(min_length=1, max_length=500)]
+_Word = Annotated[str, StringConstraints(max_length=200)]
+_Tag = Annotated[str, StringConstraints(min_length=1, max_length=200)]
+_Words = Annotated[list[_Word], Field(max_length=100)]
+
+
+class _Request(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class DocumentFilter(_Request):
+    """Which documents are meant. A field left out is open; an empty list matches nothing."""
+
+    doc_ids: Annotated[list[_Id], Field(max_length=1_000)] | None = None
+    statuses: list[DocumentStatus] | None = None
+    trust: list[Trust] | None = None
+    tags: _Words | None = None
+    project_keys: _Words | None = None
+    evidence_tiers: _Words | None = None
+    source_types: _Words | None = None
+    words: _Word = Field("", description="Text that the title or the id holds.")
+    flagged: bool | None = Field(None, description="Whether something about the text wants an operator's eye.")
+    date_from: str | None = None
+    date_to: str | None = None
+
+    @field_validator("date_from", "date_to")
+    @classmethod
+    def _be_a_day(cls, given: str | None) -> str | None:
+        return None if given is None else date.fromisoformat(given).isoformat()
+
+    def selection(self) -> Selection:
+        """The same, as documents are looked for."""
+        return Selection(
+            doc_ids=_tuple(self.doc_ids),
+            statuses=_tuple(self.statuses),
+            trust=_tuple(self.trust),
+            tags=_tuple(self.tags),
+            project_keys=_tuple(self.project_keys),
+            evidence_tiers=_tuple(self.evidence_tiers),
+            source_types=_tuple(self.source_types),
+            words=self.words,
+            flagged=self.flagged,
+            date_from=self.date_from,
+            date_to=self.date_to,
+        )
+
+
+class DocumentsQuery(DocumentFilter):
+    """A page of the list."""
+
+    after: str = Field("", max_length=500, description="`next` of the page before.")
+    limit: int = Field(50, ge=1, le=MOST_LISTED)
+
+
+class DocumentQuery(_Request):
+    """What to tell of one document besides its record."""
+
+    include: str = Field("", pattern=r"^((text|chunks|versions|edges)(,|$))*$", description="Parts, joined by commas.")
+    version: int | None = Field(None, ge=1, description="Which version's text; None: that of the one in force.")
+
+    def parts(self) -> frozenset[str]:
+        """The parts that were named."""
+        return frozenset(self.include.split(","))
+
+
+class Properties(_Request):
+    """What an operator sets over what the source says. A property left out stays; null hears the source again."""
+
+    title: Annotated[str, StringConstraints(min_length=1, max_length=500)] | None = None
+    status: DocumentStatus | None = None
+    trust: Trust | None = None
+    priority: Annotated[StrictInt, Field(ge=0, le=100)] | None = None
+    tags: Annotated[list[_Tag], Field(max_length=50)] | None = None
+    project_key: _Word | None = None
+    evidence_tier: _Word | None = None
+    source_type: _Word | None = None
+
+    def changes(self) -> dict[str, Json]:
+        """The properties that were named."""
+        return {name: value for name, value in self.model_dump().items() if name in self.model_fields_set}
+
+
+class DocumentChange(Properties):
+    """A change of one document: another version put in force, properties set, or both in this order."""
+
+    version: Annotated[StrictInt, Field(ge=1)] | None = None
+
+    def changes(self) -> dict[str, Json]:
+        """The properties that were named."""
+        return {name: value for name, value in super().changes().items() if name != "version"}
+
+
+class DocumentsChange(_Request):
+    """The same properties for every document that fits. Some condition must be named: nobody means all by accident."""
+
+    filter: DocumentFilter
+    set: Properties
+
+    @model_validator(mode="after")
+    def _mean_something(self) -> Self:
+        if not self.filter.model_fields_set or not self.set.model_fields_set:
+            raise ValueError("field_missing")
+        return self
+
+
+class DocumentPart(BaseModel):
+    """A document as it is kept, without its text.
+
+    `given` is what the source says of the properties that an operator may set, `overrides` what one has set.
+    """
+
+    doc_id: str
+    title: str
+    status: str
+    trust: str
+    priority: int
+    tags: tuple[str, ...]
+    project_key: str
+    evidence_tier: str
+    source_type: str
+    source: str
+    url: str | None
+    lang: str
+    updated_at: str
+    ingested_at: datetime | None
+    version: int
+    chunk_count: int
+    flags: tuple[str, ...]
+    given: dict[str, JsonValue]
+    overrides: dict[str, JsonValue]
+
+
+class TermPart(BaseModel):
+    """A word stem, and how many chunks of the knowledge base hold it."""
+
+    stem: str
+    chunks: int
+
+
+class ChunkPart(BaseModel):
+    """A chunk as it was understood. `overlap` characters at its beginning repeat the end of the one before."""
+
+    chunk_id: str
+    index: int
+    heading: str
+    page: int | None
+    text: str
+    tokens: int
+    sentences: tuple[tuple[int, int], ...]
+    overlap: int
+    flags: tuple[str, ...]
+    terms: tuple[TermPart, ...]
+
+
+class VersionPart(BaseModel):
+    """A version that can be gone back to."""
+
+    version: int
+    title: str
+    source: str
+    created_at: datetime | None
+    in_force: bool
+
+
+class EdgePart(BaseModel):
+    """A tie to another document."""
+
+    from_doc: str
+    kind: str
+    to_doc: str
+    weight: float
+    declared: bool
+
+
+class DocumentAnswer(DocumentPart):
+    """One document. The last four are null unless asked for."""
+
+    text: str | None = None
+    chunks: tuple[ChunkPart, ...] | None = None
+    versions: tuple[VersionPart, ...] | None = None
+    edges: tuple[EdgePart, ...] | None = None
+
+
+class DocumentsAnswer(BaseModel):
+    """A page of documents. `next` goes into `after` for the page that follows, null on the last."""
+
+    documents: tuple[DocumentPart, ...]
+    total: int
+    next: str | None
+
+
+class ChangedAnswer(BaseModel):
+    """How many documents were meant."""
+
+    documents: int
+
+
+class RemovedAnswer(BaseModel):
+    """A removed document and how many chunks it had."""
+
+    doc_id: str
+    chunks: int
+
+
+def document_part(record: DocumentRecord) -> DocumentPart:
+    """The record as callers see it."""
+    kept = {name: value for name, value in asdict(record).items() if name in DocumentPart.model_fields}
+    return DocumentPart(**kept, chunk_count=len(record.chunk_ids))
+
+
+def document_answer(library: Library, doc_id: str, query: DocumentQuery) -> DocumentAnswer:
+    """The document as callers see it, with the parts that were asked for. Raises `NotFound`."""
+    record, parts = library.read(doc_id), query.parts()
+    return DocumentAnswer(
+        **document_part(record).model_dump(),
+        text=library.version(doc_id, query.version).text if "text" in parts else None,
+        chunks=_chunk_parts(library.chunks(doc_id)) if "chunks" in parts else None,
+        versions=_version_parts(library.versions(doc_id), record.version) if "versions" in parts else None,
+        edges=_edge_parts(edges.of(doc_id)) if "edges" in parts else None,
+    )
+
+
+def documents_answer(page: Page) -> DocumentsAnswer:
+    """The page as callers see it."""
+    return DocumentsAnswer(documents=tuple(map(document_part, page.documents)), total=page.total, next=page.following)
+
+
+def _chunk_parts(chunks: Iterable[InspectedChunk]) -> tuple[ChunkPart, ...]:
+    return tuple(ChunkPart.model_validate(asdict(chunk)) for chunk in chunks)
+
+
+def _version_parts(versions: Iterable[DocumentVersion], in_force: int) -> tuple[VersionPart, ...]:
+    return tuple(
+        VersionPart(
+            version=one.version,
+            title=one.title,
+            source=one.source,
+            created_at=one.created_at,
+            in_force=one.version == in_force,
+        )
+        for one in versions
+    )
+
+
+def _edge_parts(ties: Iterable[Edge]) -> tuple[EdgePart, ...]:
+    return tuple(EdgePart.model_validate(asdict(edge)) for edge in ties)
+
+
+def _tuple(values: Iterable[str] | None) -> tuple[str, ...] | None:
+    return None if values is None else tuple(values)

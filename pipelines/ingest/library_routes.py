@@ -1,0 +1,71 @@
+"""`/documents`: the use case of looking after documents, over HTTP."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query
+
+from pipelines.gate import Route
+from pipelines.ingest.library import Library
+from pipelines.ingest.library_contract import (
+    ChangedAnswer,
+    DocumentAnswer,
+    DocumentChange,
+    DocumentQuery,
+    DocumentsAnswer,
+    DocumentsChange,
+    DocumentsQuery,
+    RemovedAnswer,
+    document_answer,
+    documents_answer,
+)
+from settings import Settings
+
+_LIST = "/documents"
+_ONE = "/documents/{doc_id:path}"
+
+
+def doors(settings: Settings) -> tuple[Route, ...]:
+    """What the gate lets through."""
+    limit = settings.max_body_bytes
+    return (
+        Route("GET", _LIST, scope="ingest"),
+        Route("PATCH", _LIST, scope="ingest", body=DocumentsChange, limit=limit),
+        Route("GET", _ONE, scope="ingest"),
+        Route("PATCH", _ONE, scope="ingest", body=DocumentChange, limit=limit),
+        Route("DELETE", _ONE, scope="ingest"),
+    )
+
+
+def router(library: Library) -> APIRouter:
+    """The endpoints. They are plain functions, so each runs in a thread and no question waits for it."""
+    found = APIRouter(tags=["documents"])
+
+    @found.get(_LIST)
+    def list_documents(query: Annotated[DocumentsQuery, Query()]) -> DocumentsAnswer:
+        """The documents that fit, page by page."""
+        return documents_answer(library.page(query.selection(), after=query.after, limit=query.limit))
+
+    @found.patch(_LIST)
+    def change_documents(body: DocumentsChange) -> ChangedAnswer:
+        """Set properties of every document that fits."""
+        return ChangedAnswer(documents=library.change_all(body.filter.selection(), body.set.changes()))
+
+    @found.get(_ONE)
+    def read_document(doc_id: str, query: Annotated[DocumentQuery, Query()]) -> DocumentAnswer:
+        """One document, with the parts named in `include`."""
+        return document_answer(library, doc_id, query)
+
+    @found.patch(_ONE)
+    def change_document(doc_id: str, body: DocumentChange) -> DocumentAnswer:
+        """Put an earlier version in force, set properties."""
+        if body.version is not None:
+            library.restore(doc_id, body.version)
+        library.change(doc_id, body.changes())
+        return document_answer(library, doc_id, DocumentQuery())
+
+    @found.delete(_ONE)
+    def remove_document(doc_id: str) -> RemovedAnswer:
+        """Remove a document, its versions and its ties."""
+        return RemovedAnswer(doc_id=doc_id, chunks=library.delete(doc_id))
+
+    return found
