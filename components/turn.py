@@ -83,6 +83,7 @@ class Filters(Frozen):
     tags: tuple[str, ...] | None = None
     source_types: tuple[str, ...] | None = None
     evidence_tiers: tuple[str, ...] | None = None
+    statuses: tuple[DocumentStatus, ...] | None = None
     doc_ids: tuple[str, ...] | None = None
     date_from: str | None = None
     date_to: str | None = None

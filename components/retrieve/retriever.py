@@ -125,6 +125,7 @@ def to_conditions(filters: Filters) -> Conditions | None:
         "meta.tags": filters.tags,
         "meta.source_type": filters.source_types,
         "meta.evidence_tier": filters.evidence_tiers,
+        "meta.status": filters.statuses,
         "meta.doc_id": filters.doc_ids,
     }
     any_of = {path: values for path, values in fields.items() if values is not None}

@@ -40,6 +40,7 @@ class AskFilters(_Request):
     tags: _Keys | None = None
     source_types: _Keys | None = None
     evidence_tiers: _Keys | None = None
+    statuses: tuple[turns.DocumentStatus, ...] | None = None
     doc_ids: _Keys | None = None
     date_from: str | None = None
     date_to: str | None = None
@@ -394,6 +395,7 @@ def _filters(filters: turns.Filters) -> Mapping[str, str | tuple[str, ...]]:
         "tags": filters.tags,
         "source_types": filters.source_types,
         "evidence_tiers": filters.evidence_tiers,
+        "statuses": filters.statuses,
         "doc_ids": filters.doc_ids,
         "date_from": filters.date_from,
         "date_to": filters.date_to,

@@ -10,7 +10,7 @@ from tenants.index.protocol import Conditions, Point, Weights
 VECTORS = ("text-sparse", "grams", "headings")
 """The sparse vectors of a chunk, each weighted by inverse document frequency at query time."""
 
-KEYWORDS = ("tenant", "doc_id", "project_key", "tags", "source_type", "evidence_tier")
+KEYWORDS = ("tenant", "doc_id", "project_key", "tags", "source_type", "evidence_tier", "status")
 """Fields of `meta` that filters compare by value."""
 
 DATES = ("updated_at",)

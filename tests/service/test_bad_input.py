@@ -109,7 +109,7 @@ def test_articles(acme: httpx.Client, body: dict[str, object], code: str) -> Non
 def test_an_empty_filter_list_matches_nothing(acme: httpx.Client) -> None:
     question = {"question": "Что означает код E20?"}
     assert acme.post("/ask/run", json=question).json()["outcome"] == "answered"
-    for name in ("project_keys", "tags", "source_types", "evidence_tiers", "doc_ids"):
+    for name in ("project_keys", "tags", "source_types", "evidence_tiers", "statuses", "doc_ids"):
         answer = acme.post("/ask/run", json={**question, "filters": {name: []}}).json()
         assert answer["outcome"] != "answered"
         assert answer["meta"]["chunks"]["retrieved"] == 0

@@ -164,6 +164,7 @@ def test_no_filter_is_no_condition(shelf: Shelf) -> None:
         ("tags", "meta.tags"),
         ("source_types", "meta.source_type"),
         ("evidence_tiers", "meta.evidence_tier"),
+        ("statuses", "meta.status"),
         ("doc_ids", "meta.doc_id"),
     ],
 )
