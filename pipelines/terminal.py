@@ -61,6 +61,14 @@ def refused(error: OporaError) -> str:
         return say("error.unknown", code=error.code)
 
 
+def flag_text(flag: str) -> str:
+    """What a document's flag means; a flag that a source has made up stays as it is."""
+    try:
+        return text(f"documents.flag.{flag}", terminal_locale())
+    except KeyError:
+        return flag
+
+
 class Group(TyperGroup):
     """Turns our errors into one line on standard error and exit code 2."""
 

@@ -45,6 +45,14 @@ class Refusal(Frozen):
 
 
 @dataclass(frozen=True, slots=True)
+class Flagged(Frozen):
+    """A document that was ingested and that an operator should look at; `components.ingest.safety` says what for."""
+
+    doc_id: str
+    flags: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Chunk(Frozen):
     """A part of a document that is found, judged and quoted as one.
 

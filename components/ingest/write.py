@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 from haystack import component
 
-from components.ingest.document import Chunk, Revision
+from components.ingest.document import Chunk, Flagged, Revision
 from components.ingest.kept import kept_record, kept_version
 from components.ingest.properties import description
 from components.ingest.terms import chunk_terms, stored_meta, stored_terms
@@ -38,6 +38,7 @@ class Written(Frozen):
     chunks_written: int = 0
     chunks_kept: int = 0
     chunks_removed: int = 0
+    flagged: tuple[Flagged, ...] = ()
 
 
 @component
@@ -98,6 +99,7 @@ def _write(revisions: Sequence[Revision], first: EncoderSettings) -> Written:
         chunks_written=len(missing),
         chunks_kept=len(chunks) - len(missing),
         chunks_removed=len(gone),
+        flagged=tuple(Flagged(one.record.doc_id, one.record.flags) for one in settled if one.record.flags),
     )
 
 

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeAlias, TypedDict
 
-from components.ingest.document import Refusal
+from components.ingest.document import Flagged, Refusal
 from components.turn import Frozen
 
 
@@ -16,6 +16,13 @@ class RefusalJson(TypedDict):
     source: str
     line: int
     doc_id: str
+
+
+class FlaggedJson(TypedDict):
+    """A flagged document for a program: the text of a flag is `documents.flag.<flag>`."""
+
+    doc_id: str
+    flags: list[str]
 
 
 class ReportJson(TypedDict):
@@ -31,15 +38,33 @@ class ReportJson(TypedDict):
     healed: bool
     seconds: float
     errors: list[RefusalJson]
+    flagged: list[FlaggedJson]
+
+
+class ProgressJson(TypedDict):
+    """A `Progress` for a program."""
+
+    documents: int
+    total: int
+    pages: int
+    chunks: int
 
 
 @dataclass(frozen=True, slots=True)
 class Progress(Frozen):
-    """How far a run is. `total` documents are expected, 0 when that is unknown; `chunks` went in or were kept."""
+    """How far a run is. `total` documents are expected, 0 when that is unknown; `chunks` went in or were kept.
+
+    :param pages: pages and sheets read; formats that have none add nothing.
+    """
 
     documents: int
     total: int
     chunks: int
+    pages: int = 0
+
+    def as_json(self) -> ProgressJson:
+        """The progress for a program."""
+        return ProgressJson(documents=self.documents, total=self.total, pages=self.pages, chunks=self.chunks)
 
 
 OnProgress: TypeAlias = Callable[[Progress], None]
@@ -51,6 +76,7 @@ class IngestReport(Frozen):
 
     :param chunks_written: encoded and stored; `chunks_kept` belong to changed documents and did not change themselves.
     :param errors: one entry per document, line or file that was not taken; all others were.
+    :param flagged: new and changed documents that were taken and that an operator should look at.
     :param healed: the run before was cut off, and what it left behind was put right first.
     """
 
@@ -62,6 +88,7 @@ class IngestReport(Frozen):
     chunks_kept: int = 0
     chunks_removed: int = 0
     errors: tuple[Refusal, ...] = ()
+    flagged: tuple[Flagged, ...] = ()
     healed: bool = False
     seconds: float = 0.0
 
@@ -87,4 +114,5 @@ class IngestReport(Frozen):
                 )
                 for refusal in self.errors
             ],
+            flagged=[FlaggedJson(doc_id=one.doc_id, flags=list(one.flags)) for one in self.flagged],
         )

@@ -12,7 +12,7 @@ from typing import TypeAlias
 from haystack import Pipeline
 
 from components.ingest.changes import Seen
-from components.ingest.document import Refusal, SourceDocument
+from components.ingest.document import Flagged, Refusal, SourceDocument
 from components.ingest.files import RawArticle
 from components.ingest.write import Written, remove_documents
 from pipelines.ingest import session
@@ -61,6 +61,7 @@ class Run:
         self._seen = Seen()
         self._met = 0
         self._refusals: list[Refusal] = []
+        self._flagged: list[Flagged] = []
         self._healed = False
         self._counts: Counter[str] = Counter()
 
@@ -95,6 +96,7 @@ class Run:
         return IngestReport(
             **self._counts,
             errors=tuple(self._refusals),
+            flagged=tuple(self._flagged),
             healed=self._healed,
             seconds=perf_counter() - self._started,
         )
@@ -117,6 +119,7 @@ class Run:
         )
         written: Written = steps["writer"]["written"]
         self._refusals.extend([*steps["parser"]["refusals"], *steps["changes"]["refusals"]])
+        self._flagged.extend(written.flagged)
         self._counts["unchanged"] += steps["changes"]["unchanged"]
         for name in ("added", "updated", "chunks_written", "chunks_kept", "chunks_removed"):
             self._counts[name] += getattr(written, name)
