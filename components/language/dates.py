@@ -1,0 +1,13 @@
+"""Days as people write them."""
+
+from calendar import month_name
+from datetime import date
+
+
+def day(iso: str, locale: str) -> str:
+    """An ISO 8601 day in the locale's form: `05.03.2024` in Russian, `5 March 2024` in English. Else as it is."""
+    try:
+        found = date.fromisoformat(iso)
+    except ValueError:
+        return iso
+    return f"{found:%d.%m.%Y}" if locale == "ru" else f"{found.day} {month_name[found.month]} {found.year}"
