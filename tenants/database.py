@@ -1,13 +1,13 @@
 """The records' database: SQLite under the data folder by default, PostgreSQL by URL. Same models, same migrations.
 
 SQLite is set up for one writer and many readers: write-ahead log, foreign keys enforced, a commit on disk before it is
-acknowledged, and transactions that write take the write lock when they begin, because one that starts as a reader and
-turns writer fails at once when somebody else wrote in between.
+acknowledged, what is deleted overwritten, and transactions that write take the write lock when they begin, because one
+that starts as a reader and turns writer fails at once when somebody else wrote in between.
 """
 
 import sqlite3
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from threading import Lock
 
@@ -66,6 +66,14 @@ def check(settings: Settings | None = None) -> None:
         session.execute(text("SELECT 1"))
 
 
+def scrub(settings: Settings | None = None) -> None:
+    """After something was erased: leave no older copy of it in SQLite's log. A server's log is its operator's."""
+    bound = engine(settings)
+    if bound.dialect.name == "sqlite":
+        with closing(bound.raw_connection()) as connection:
+            connection.cursor().execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
+
 def close_all() -> None:
     """Give all connections back. The next call opens anew."""
     with _OPENING:
@@ -87,7 +95,8 @@ def _open(url: str) -> Engine:
 
 def _set_up_sqlite(connection: sqlite3.Connection, _entry: ConnectionPoolEntry) -> None:
     connection.isolation_level = None  # the driver's own idea of when to begin would get in the way of _begin_sqlite
-    for pragma in ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON", f"busy_timeout={_BUSY_MILLISECONDS}"):
+    timeout = f"busy_timeout={_BUSY_MILLISECONDS}"
+    for pragma in ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON", "secure_delete=ON", timeout):
         connection.execute(f"PRAGMA {pragma}")
 
 

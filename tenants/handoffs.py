@@ -1,10 +1,11 @@
 """Questions handed over to a person. A ticket is stored before anybody is told that it exists."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from secrets import choice
 
-from sqlalchemy import select
+from sqlalchemy import ColumnElement, delete, select
 
 from tenants import context, database, policy
 from tenants.models import TicketRow
@@ -19,6 +20,7 @@ class Ticket:
 
     ticket_id: str
     turn_id: str
+    session_id: str
     subject: str
     channel: str
     reason: str
@@ -27,7 +29,7 @@ class Ticket:
     created_at: datetime
 
 
-def open_ticket(turn_id: str, reason: str, question: str, *, draft: str = "") -> Ticket:
+def open_ticket(turn_id: str, reason: str, question: str, *, session_id: str = "", draft: str = "") -> Ticket:
     """Hand the question of a turn over to the channel in the tenant's policy.
 
     :param reason: the stable code of the refusal or of the risk.
@@ -37,6 +39,7 @@ def open_ticket(turn_id: str, reason: str, question: str, *, draft: str = "") ->
         tenant_id=caller.tenant_id,
         ticket_id=_number(),
         turn_id=turn_id,
+        session_id=session_id,
         subject=caller.subject,
         channel=policy.current().handoff_channel,
         reason=reason,
@@ -63,10 +66,32 @@ def latest(*, limit: int = 100) -> tuple[Ticket, ...]:
         return tuple(_ticket(row) for row in session.scalars(query.order_by(TicketRow.created_at.desc()).limit(limit)))
 
 
+def of_person(subject: str | None, session_id: str | None) -> tuple[Ticket, ...]:
+    """The tenant's tickets of a person, of a session, or, of both, those that fit both."""
+    with database.reading() as session:
+        rows = session.scalars(select(TicketRow).where(*_theirs(subject, session_id)))
+        return tuple(_ticket(row) for row in rows)
+
+
+def erase(subject: str | None, session_id: str | None) -> None:
+    """Forget the same tickets altogether."""
+    with database.writing() as session:
+        session.execute(delete(TicketRow).where(*_theirs(subject, session_id)))
+
+
+def _theirs(subject: str | None, session_id: str | None) -> Iterator[ColumnElement[bool]]:
+    yield TicketRow.tenant_id == context.current().tenant_id
+    if subject is not None:
+        yield TicketRow.subject == subject
+    if session_id is not None:
+        yield TicketRow.session_id == session_id
+
+
 def _ticket(row: TicketRow) -> Ticket:
     return Ticket(
         ticket_id=row.ticket_id,
         turn_id=row.turn_id,
+        session_id=row.session_id,
         subject=row.subject,
         channel=row.channel,
         reason=row.reason,

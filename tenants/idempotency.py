@@ -4,10 +4,12 @@ Keys belong to tenant and subject, so one person's key never answers another. A 
 free again after `ABANDONED`; an answer is kept for `KEPT`.
 """
 
+import json
 from datetime import UTC, datetime, timedelta
 
-from sqlalchemy import delete
+from sqlalchemy import delete, select
 from sqlalchemy.exc import IntegrityError
+from sqlalchemy.orm import Session
 
 from tenants import context, database
 from tenants.errors import Busy, Invalid
@@ -68,6 +70,28 @@ def abandon(key: str) -> None:
         row = session.get(IdempotencyRow, _identity(key))
         if row is not None and row.answer is None:
             session.delete(row)
+
+
+def of_person(subject: str | None, session_id: str | None) -> tuple[str, ...]:
+    """The answers kept for a person, for a session, or, of both, those that fit both."""
+    with database.reading() as session:
+        return tuple(row.answer for row in _theirs(session, subject, session_id) if row.answer)
+
+
+def erase(subject: str | None, session_id: str | None) -> None:
+    """Forget the same answers and their keys."""
+    with database.writing() as session:
+        for row in _theirs(session, subject, session_id):
+            session.delete(row)
+
+
+def _theirs(session: Session, subject: str | None, session_id: str | None) -> list[IdempotencyRow]:
+    query = select(IdempotencyRow).where(IdempotencyRow.tenant_id == context.current().tenant_id)
+    if subject is not None:
+        query = query.where(IdempotencyRow.subject == subject)
+    rows = session.scalars(query)
+    # An answer says which session it belongs to; a day's worth of them is few enough to be read.
+    return [row for row in rows if session_id is None or json.loads(row.answer or "{}").get("session_id") == session_id]
 
 
 def _identity(key: str) -> tuple[str, str, str]:

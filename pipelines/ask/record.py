@@ -16,10 +16,10 @@ from components.language.normalise import fold
 from components.language.personal import mask
 from components.language.words import stems
 from components.turn import Turn
-from pipelines.ask.contract import AskRequest, TurnAnswer
-from tenants import registry
+from pipelines.ask.contract import QUESTION_LIMIT, AskRequest, TurnAnswer
+from tenants import persons, registry
 from tenants.audit.entry import Entry, canonical
-from tenants.context import Tenant, current
+from tenants.context import current
 from tenants.gaps import Miss
 
 SCHEMA = "audit.v1"
@@ -41,7 +41,7 @@ def entry(request: AskRequest, turn: Turn, answer: TurnAnswer, *, at: datetime, 
     :param at: when the question arrived.
     :param pipeline: digest of the pipeline that answered.
     """
-    question = mask(request.question)
+    question = mask(request.question)[:QUESTION_LIMIT]
     session_id = "" if request.anonymous else answer.session_id
     said = redacted(answer, keep_session=not request.anonymous)
     documents: dict[str, tuple[str, ...]] = {passage.doc_id: () for passage in turn.evidence.passages}
@@ -53,7 +53,7 @@ def entry(request: AskRequest, turn: Turn, answer: TurnAnswer, *, at: datetime, 
             "schema": SCHEMA,
             "request": {
                 "question": question,
-                "session_id": session_id,
+                "session_id": session_id or None,
                 "locale": request.locale,
                 "quality": request.quality,
                 "filters": request.filters.model_dump() if request.filters else None,
@@ -70,18 +70,13 @@ def entry(request: AskRequest, turn: Turn, answer: TurnAnswer, *, at: datetime, 
         at=at,
         outcome=answer.outcome,
         reason=answer.refusal_reason,
-        person="" if request.anonymous else person(caller.tenant_id, caller.subject),
+        person="" if request.anonymous else persons.digest(caller.tenant_id, caller.subject),
         session_id=session_id,
         documents=documents,
         misses=tuple(_misses(answer, question, found[:_NEAREST])),
         text=fold(f"{question}\n{mask(answer.answer.text)}"),
         body=f'{{"answer":{said},{about[1:]}',
     )
-
-
-def person(tenant_id: str, subject: str) -> str:
-    """The digest under which a person's turns are kept: the same for all of them, and not the person's name."""
-    return Tenant(tenant_id, subject).key("person")
 
 
 def redacted(answer: TurnAnswer, *, keep_session: bool = True) -> str:

@@ -177,6 +177,7 @@ def _hand_over(turn: Turn) -> tuple[Turn, Handoff | None]:
             turn_id=turn.turn_id,
             reason=turn.reason or str(turn.outcome),
             question=turn.question,
+            session_id="" if current().subject == ANONYMOUS else turn.session_id,
             draft=draft.text if draft else "",
         )
     except Exception as error:

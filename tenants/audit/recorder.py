@@ -15,6 +15,7 @@ from settings import Settings, get_settings
 from tenants.audit import store
 from tenants.audit.entry import Entry
 from tenants.audit.spool import Spool, read
+from tenants.errors import TryAgain
 from tenants.registry import Registry
 
 log = logging.getLogger("opora.audit")
@@ -67,9 +68,14 @@ class Recorder:
         if not self._wake.is_set():
             self._wake.set()
 
-    def flush(self) -> bool:
-        """Carry over all there is, once. Returns whether the database took it. Only where no thread is running."""
-        return self._carry()
+    def collect(self) -> None:
+        """Carry over at once what earlier processes left behind. Only where no thread is running.
+
+        Raises `TryAgain` when the database does not take it.
+        """
+        self._pending = self.spool.left_behind()
+        if not self._carry():
+            raise TryAgain
 
     def close(self) -> None:
         """Stop, after one more attempt; what the database does not take stays in the spool for the next start."""

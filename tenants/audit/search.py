@@ -51,6 +51,12 @@ class Record:
     hash: str
     content: Mapping[str, object] | None
 
+    @property
+    def question(self) -> str | None:
+        """What was asked; None once it has been erased."""
+        request = (self.content or {}).get("request")
+        return str(request["question"]) if isinstance(request, dict) else None
+
 
 def find(wanted: Wanted, *, limit: int = 50) -> tuple[Record, ...]:
     """The newest turns that fit, newest first."""

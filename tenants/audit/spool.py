@@ -8,7 +8,7 @@ holds a lock on the newest; a segment that nobody holds was left behind, and is 
 import fcntl
 import logging
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from secrets import token_hex
 from threading import Lock
@@ -70,6 +70,17 @@ class Spool:
         """Keep a line that cannot be recorded, for a person to look at."""
         with (self.folder / _ASIDE).open("ab") as file:
             file.write(line)
+
+    def clean_aside(self, theirs: Callable[[Entry], bool]) -> int:
+        """Drop the entries that `theirs` names from what was put aside. Returns how many there were."""
+        path = self.folder / _ASIDE
+        if not path.exists():
+            return 0
+        kept = [line for entry, line in read(path) if entry is None or not theirs(entry)]
+        dropped = sum(1 for _ in read(path)) - len(kept)
+        if dropped:
+            path.write_bytes(b"".join(kept))
+        return dropped
 
     def _begin(self) -> tuple[int, Path]:
         self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)

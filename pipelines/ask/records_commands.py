@@ -1,0 +1,294 @@
+"""`opora audit`, `opora gap`, `opora person`: what was answered, what was missing, what is kept about somebody."""
+
+from collections.abc import Iterable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from components.language.terminal import terminal_locale
+from components.language.texts import text
+from pipelines.terminal import DEFAULT_TENANT, Json, TenantOption, acting_for, print_json, terminal_console
+from tenants.errors import Invalid
+
+if TYPE_CHECKING:
+    from tenants.audit.chain import Head
+    from tenants.audit.search import Wanted
+    from tenants.persons import Person
+
+
+def say(key: str, **params: str | int | float) -> str:
+    """A text of these commands in the terminal's language."""
+    return text(f"records.{key}", terminal_locale(), **params)
+
+
+audit_app = typer.Typer(help=say("help.audit"), no_args_is_help=True)
+gap_app = typer.Typer(help=say("help.gap"), no_args_is_help=True)
+person_app = typer.Typer(help=say("help.person"), no_args_is_help=True)
+
+Since = Annotated[datetime | None, typer.Option("--since", help=say("help.since"))]
+Until = Annotated[datetime | None, typer.Option("--until", help=say("help.until"))]
+Outcome = Annotated[str | None, typer.Option("--outcome", help=say("help.outcome"))]
+Reason = Annotated[str | None, typer.Option("--reason", help=say("help.reason"))]
+Document = Annotated[str | None, typer.Option("--document", help=say("help.document"))]
+Words = Annotated[str | None, typer.Option("--text", help=say("help.text"))]
+Subject = Annotated[str | None, typer.Option("--subject", help=say("help.subject"))]
+Session = Annotated[str | None, typer.Option("--session", help=say("help.session"))]
+Last = Annotated[int, typer.Option("--last", min=1, help=say("help.last"))]
+
+_FAULTY = 1
+_SHOWN = 50
+
+
+@audit_app.command("list", help=say("help.audit_list"))
+def audit_list(
+    tenant: TenantOption = DEFAULT_TENANT,
+    since: Since = None,
+    until: Until = None,
+    outcome: Outcome = None,
+    reason: Reason = None,
+    document: Document = None,
+    words: Words = None,
+    subject: Subject = None,
+    session: Session = None,
+    last: Last = _SHOWN,
+    as_json: Json = False,
+) -> None:
+    """Print the newest turns that fit."""
+    with acting_for(tenant):
+        from tenants.audit import search
+
+        wanted = selected(since, until, outcome, reason, document, words, subject, session)
+        found = search.find(wanted, limit=last)
+    if as_json:
+        from pipelines.ask.records_http import summary
+
+        print_json([summary(record) for record in found])
+        return
+    rows = (
+        (f"{one.at:%F %T}", one.outcome, one.reason or "", one.question or say("erased"), one.turn_id) for one in found
+    )
+    _print_table(("at", "outcome", "reason", "question", "turn_id"), rows)
+
+
+@audit_app.command("show", help=say("help.audit_show"))
+def audit_show(
+    turn_id: Annotated[str, typer.Argument(help=say("help.turn_id"))], tenant: TenantOption = DEFAULT_TENANT
+) -> None:
+    """Print everything that is kept of one turn, as JSON."""
+    with acting_for(tenant):
+        from pipelines.ask.records_http import whole
+        from tenants.audit import search
+
+        print_json(whole(search.get(turn_id)))
+
+
+@audit_app.command("verify", help=say("help.audit_verify"))
+def audit_verify(
+    tenant: TenantOption = DEFAULT_TENANT,
+    head: Annotated[str, typer.Option("--head", help=say("help.head"))] = "",
+    as_json: Json = False,
+) -> None:
+    """Walk the chain. Exit code 1 when anything in it was touched."""
+    with acting_for(tenant):
+        from dataclasses import asdict
+
+        from tenants.audit import search
+
+        found = search.verify(_head(head))
+    if as_json:
+        print_json(asdict(found))
+    else:
+        typer.echo(say("verify.links", links=found.links, erased=found.erased))
+        typer.echo(say("verify.head", head=f"{found.head.sequence}:{found.head.hash}"))
+        for fault in found.faults:
+            where = f"{fault.sequence} {fault.turn_id or ''}".strip()
+            typer.echo(f"  {where}: {say(f'fault.{fault.kind}')}", err=True)
+        typer.echo(say("verify.broken" if found.faults else "verify.whole"))
+    if found.faults:
+        raise typer.Exit(_FAULTY)
+
+
+@audit_app.command("export", help=say("help.audit_export"))
+def audit_export(
+    tenant: TenantOption = DEFAULT_TENANT,
+    since: Since = None,
+    until: Until = None,
+    out: Annotated[Path | None, typer.Option("--out", help=say("help.out"), dir_okay=False)] = None,
+) -> None:
+    """Write the chain as JSON Lines."""
+    with acting_for(tenant):
+        from pipelines.ask.records_http import exported
+
+        lines = exported(utc(since), utc(until))
+        if out is None:
+            for line in lines:
+                typer.echo(line, nl=False)
+        else:
+            with out.open("w", encoding="utf-8") as file:
+                file.writelines(lines)
+
+
+@audit_app.command("erase", help=say("help.audit_erase"))
+@person_app.command("erase", help=say("help.person_erase"))
+def person_erase(
+    tenant: TenantOption = DEFAULT_TENANT, subject: Subject = None, session: Session = None, as_json: Json = False
+) -> None:
+    """Erase everything that is kept about a person."""
+    with acting_for(tenant):
+        from dataclasses import asdict
+
+        from tenants import persons
+
+        erased = asdict(persons.erase(_person(subject, session)))
+    if as_json:
+        print_json(erased)
+    else:
+        typer.echo(say("erase.done", **erased))
+        typer.echo(say("erase.beyond"))
+
+
+@person_app.command("export", help=say("help.person_export"))
+def person_export(tenant: TenantOption = DEFAULT_TENANT, subject: Subject = None, session: Session = None) -> None:
+    """Print everything that is kept about a person, as JSON."""
+    with acting_for(tenant):
+        from tenants import persons
+
+        print_json(persons.export(_person(subject, session)))
+
+
+@audit_app.command("stale", help=say("help.audit_stale"))
+def audit_stale(
+    tenant: TenantOption = DEFAULT_TENANT,
+    cited_days: Annotated[int, typer.Option("--cited-days", min=1, help=say("help.cited_days"))] = 30,
+    older_days: Annotated[int, typer.Option("--older-days", min=1, help=say("help.older_days"))] = 365,
+    as_json: Json = False,
+) -> None:
+    """Print the documents that answers stand on and that may no longer hold."""
+    with acting_for(tenant):
+        from dataclasses import asdict
+
+        from tenants import freshness
+
+        found = freshness.stale(cited_within=timedelta(days=cited_days), older_than=timedelta(days=older_days))
+    if as_json:
+        print_json([asdict(one) | {"last_cited_at": one.last_cited_at.isoformat()} for one in found])
+        return
+    rows = (
+        (
+            one.doc_id,
+            one.title,
+            one.updated_at,
+            str(one.citations),
+            ", ".join(say(f"doubt.{name}") for name in one.doubts),
+        )
+        for one in found
+    )
+    _print_table(("doc_id", "title", "updated_at", "citations", "doubts"), rows)
+
+
+@gap_app.command("list", help=say("help.gap_list"))
+def gap_list(
+    tenant: TenantOption = DEFAULT_TENANT,
+    closed: Annotated[bool, typer.Option("--closed", help=say("help.closed"))] = False,
+    as_json: Json = False,
+) -> None:
+    """Print what the knowledge base could not answer, what means the same together."""
+    with acting_for(tenant):
+        from tenants import gaps
+
+        found = gaps.grouped(gaps.all("closed" if closed else "open"))
+    if as_json:
+        from pipelines.ask.records_http import gap_as_json
+
+        print_json([[gap_as_json(gap) for gap in group.gaps] for group in found])
+        return
+    rows = (
+        (gap.gap_id, str(gap.count), gap.reason, f"{'  ' * (place > 0)}{gap.question}", ", ".join(gap.doc_ids))
+        for group in found
+        for place, gap in enumerate(group.gaps)
+    )
+    _print_table(("gap_id", "count", "reason", "question", "nearest"), rows)
+
+
+@gap_app.command("close", help=say("help.gap_close"))
+def gap_close(
+    gap_id: Annotated[str, typer.Argument(help=say("help.gap_id"))], tenant: TenantOption = DEFAULT_TENANT
+) -> None:
+    """Say that a gap is filled."""
+    with acting_for(tenant):
+        from tenants import gaps
+
+        typer.echo(say("gap.closed", question=gaps.close(gap_id).question))
+
+
+@gap_app.command("reopen", help=say("help.gap_reopen"))
+def gap_reopen(
+    gap_id: Annotated[str, typer.Argument(help=say("help.gap_id"))], tenant: TenantOption = DEFAULT_TENANT
+) -> None:
+    """Take `close` back."""
+    with acting_for(tenant):
+        from tenants import gaps
+
+        typer.echo(say("gap.reopened", question=gaps.reopen(gap_id).question))
+
+
+def selected(
+    since: datetime | None,
+    until: datetime | None,
+    outcome: str | None,
+    reason: str | None,
+    document: str | None,
+    words: str | None,
+    subject: str | None = None,
+    session: str | None = None,
+) -> "Wanted":
+    """The turns of the tenant in context that these options name."""
+    from tenants import context, persons
+    from tenants.audit.search import Wanted
+
+    return Wanted(
+        since=utc(since),
+        until=utc(until),
+        outcome=outcome,
+        reason=reason,
+        document=document,
+        text=words,
+        session_id=session,
+        person=persons.digest(context.current().tenant_id, subject) if subject else None,
+    )
+
+
+def utc(moment: datetime | None) -> datetime | None:
+    """A moment as typed, which is in UTC unless it says otherwise."""
+    return moment if moment is None or moment.tzinfo else moment.replace(tzinfo=UTC)
+
+
+def _head(given: str) -> "Head | None":
+    from tenants.audit.chain import Head
+
+    sequence, _, hash_ = given.partition(":")
+    if not given:
+        return None
+    if not sequence.isdecimal() or not hash_:
+        raise Invalid("audit_head_invalid")
+    return Head(int(sequence), hash_)
+
+
+def _person(subject: str | None, session: str | None) -> "Person":
+    from tenants.persons import Person
+
+    return Person(subject, session)
+
+
+def _print_table(columns: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> None:
+    from rich.markup import escape
+    from rich.table import Table
+
+    table = Table()
+    for column in columns:
+        table.add_column(say(f"column.{column}"), overflow="fold")
+    for row in rows:
+        table.add_row(*(escape(cell) for cell in row))
+    terminal_console().print(table)

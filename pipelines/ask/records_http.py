@@ -1,0 +1,130 @@
+"""The records over HTTP: `/audit` and `/gaps`, for operators. The gate has checked the token and set the tenant."""
+
+from collections.abc import Iterator
+from dataclasses import asdict
+from datetime import datetime
+from typing import Annotated, Literal
+
+from fastapi import APIRouter, Query
+from pydantic import BaseModel, ConfigDict
+from starlette.responses import StreamingResponse
+
+from components.turn import Outcome, Reason
+from pipelines.gate import Route
+from tenants import context, gaps, persons
+from tenants.audit import search
+from tenants.audit.chain import Link
+from tenants.audit.entry import canonical
+from tenants.audit.search import Record, Wanted
+from tenants.gaps import Gap
+
+
+class GapChange(BaseModel):
+    """What can be changed about a gap."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    status: gaps.Status
+
+
+_BODY_BYTES = 1_000
+ROUTES = (
+    Route("GET", "/audit", scope="operate"),
+    Route("GET", "/audit/export", scope="admin"),
+    Route("GET", "/audit/{turn_id}", scope="operate"),
+    Route("GET", "/gaps", scope="operate"),
+    Route("PATCH", "/gaps/{gap_id}", scope="operate", body=GapChange, limit=_BODY_BYTES),
+)
+
+router = APIRouter()
+_Day = Annotated[datetime | None, Query(description="ISO 8601; without an offset: UTC")]
+_Limit = Annotated[int, Query(ge=1, le=500)]
+
+
+@router.get("/audit")
+def list_turns(
+    since: _Day = None,
+    until: _Day = None,
+    outcome: Outcome | None = None,
+    reason: Reason | None = None,
+    document: str | None = None,
+    cited: bool = False,
+    text: str | None = None,
+    session_id: str | None = None,
+    subject: str | None = None,
+    before: int | None = None,
+    limit: _Limit = 50,
+) -> dict[str, object]:
+    """The newest recorded turns that fit, newest first; `next` is the `before` of the page after this one."""
+    known = persons.digest(context.current().tenant_id, subject) if subject else None
+    wanted = Wanted(since, until, outcome, reason, document, cited, text, session_id, known, before)
+    found = search.find(wanted, limit=limit)
+    return {
+        "records": [summary(record) for record in found],
+        "next": found[-1].sequence if len(found) == limit else None,
+    }
+
+
+@router.get("/audit/export")
+def export(since: _Day = None, until: _Day = None) -> StreamingResponse:
+    """The audit chain as JSON Lines, contents included."""
+    return StreamingResponse(exported(since, until), media_type="application/x-ndjson")
+
+
+@router.get("/audit/{turn_id}")
+def show_turn(turn_id: str) -> dict[str, object]:
+    """One recorded turn with everything that is kept of it."""
+    return whole(search.get(turn_id))
+
+
+@router.get("/gaps")
+def list_gaps(status: Literal["open", "closed", "all"] = "open") -> dict[str, object]:
+    """What the knowledge base could not answer, grouped by meaning, what was asked most first."""
+    found = gaps.grouped(gaps.all(None if status == "all" else status))
+    return {
+        "groups": [
+            {"count": group.count, "doc_ids": group.doc_ids, "gaps": [gap_as_json(gap) for gap in group.gaps]}
+            for group in found
+        ]
+    }
+
+
+@router.patch("/gaps/{gap_id}")
+def set_gap(gap_id: str, change: GapChange) -> dict[str, object]:
+    """Close a gap, or open it again."""
+    return gap_as_json(gaps.close(gap_id) if change.status == "closed" else gaps.reopen(gap_id))
+
+
+def summary(record: Record) -> dict[str, object]:
+    """A recorded turn as one line of a list. The question is None once it has been erased."""
+    return {
+        "sequence": record.sequence,
+        "turn_id": record.turn_id,
+        "at": record.at.isoformat(),
+        "outcome": record.outcome,
+        "reason": record.reason,
+        "question": record.question,
+        "erased": record.content is None,
+    }
+
+
+def whole(record: Record) -> dict[str, object]:
+    """A recorded turn with its content; None once that has been erased."""
+    return {**summary(record), "person": record.person, "hash": record.hash, "content": record.content}
+
+
+def exported(since: datetime | None, until: datetime | None) -> Iterator[str]:
+    """The chain, one link a line, with all that is needed to verify it elsewhere."""
+    for link in search.links(since, until):
+        yield f"{canonical(_link_as_json(link))}\n"
+
+
+def gap_as_json(gap: Gap) -> dict[str, object]:
+    """A gap without the stems that it is grouped by."""
+    moments = {"first_at": gap.first_at, "last_at": gap.last_at, "closed_at": gap.closed_at}
+    told = {name: at.isoformat() if at else None for name, at in moments.items()}
+    return {name: value for name, value in asdict(gap).items() if name != "stems"} | told
+
+
+def _link_as_json(link: Link) -> dict[str, object]:
+    return asdict(link) | {"at": link.at.isoformat()}

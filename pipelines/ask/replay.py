@@ -1,0 +1,225 @@
+"""Replay: recorded turns asked again, to see what a change would change before it is made.
+
+Two sides are compared. With a change to try (a pipeline file, a policy, another knowledge base) both sides are asked
+now, with and without it, so that the difference is the change's alone; where the side without it already differs from
+the record, the turn has `drifted`. Without one, the record is compared with what would be answered now: what documents,
+policy and pipeline have changed since.
+
+Questions are asked as they were recorded: where personal data was masked in one, both sides see the mask.
+"""
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Literal, Self, TypeAlias
+
+from pydantic import BaseModel, ConfigDict
+
+from components.language.terminal import terminal_locale
+from pipelines.ask.contract import AskRequest, TurnAnswer
+from pipelines.ask.engine import AskEngine
+from pipelines.ask.record import redacted
+from pipelines.ask.usecase import HANDED_OVER, Ask
+from pipelines.lint import lint
+from tenants import context, policy
+from tenants.audit.search import Record
+from tenants.errors import Invalid
+from tenants.policy import Policy
+from tenants.registry import Registry
+
+Change: TypeAlias = Literal["outcome", "reason", "answer", "citations"]
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+
+class _Text(_Part):
+    text: str
+
+
+class _Cited(_Part):
+    doc_id: str
+    chunk_id: str
+
+
+class _Shown(_Part):
+    """What of a recorded answer is compared. Read leniently: an older record may lack what came later."""
+
+    outcome: str
+    refusal_reason: str | None
+    answer: _Text
+    citations: tuple[_Cited, ...]
+
+
+class _Kept(_Part):
+    """What of a recorded turn is asked again."""
+
+    request: AskRequest
+    answer: dict[str, object]
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """What a turn came to, as far as a visitor notices.
+
+    :param text: empty for a handed-over turn, whose text names its ticket.
+    :param citations: (document, passage) in order.
+    """
+
+    outcome: str
+    reason: str | None
+    text: str
+    citations: tuple[tuple[str, str], ...]
+
+    @classmethod
+    def of(cls, answer: Mapping[str, object]) -> Self:
+        """The side that a redacted `turn.v1` object shows."""
+        shown = _Shown.model_validate(answer)
+        return cls(
+            shown.outcome,
+            shown.refusal_reason,
+            "" if shown.outcome in HANDED_OVER else shown.answer.text,
+            tuple((citation.doc_id, citation.chunk_id) for citation in shown.citations),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """The change to try; nothing: what has changed since the record.
+
+    :param pipeline: a pipeline file in place of the installed one.
+    :param policy: a policy in place of the tenant's.
+    :param knowledge: another tenant, whose knowledge base is asked in place of the tenant's own.
+    """
+
+    pipeline: Path | None = None
+    policy: Policy | None = None
+    knowledge: str | None = None
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing is to be tried."""
+        return self == Trial()
+
+
+@dataclass(frozen=True, slots=True)
+class Replayed:
+    """One turn asked again. `changes` is empty where a visitor would notice nothing."""
+
+    record: Record
+    question: str
+    before: Side
+    after: Side
+    drifted: bool
+
+    @property
+    def changes(self) -> tuple[Change, ...]:
+        """What differs between the two sides."""
+        pairs: tuple[tuple[Change, object, object], ...] = (
+            ("outcome", self.before.outcome, self.after.outcome),
+            ("reason", self.before.reason, self.after.reason),
+            ("answer", self.before.text, self.after.text),
+            ("citations", self.before.citations, self.after.citations),
+        )
+        return tuple(name for name, one, other in pairs if one != other)
+
+
+class Replay:
+    """Asks recorded turns of the tenant in context again. Leaves no records and no tickets behind.
+
+    :raises Invalid: `pipeline_faulty`, when the pipeline to try cannot be loaded.
+    """
+
+    def __init__(self, trial: Trial) -> None:
+        self._trial = trial
+        self._present = Ask()
+        self._tried = Ask(_engine(trial.pipeline)) if trial.pipeline else self._present
+
+    def run(self, records: Iterable[Record], progress: Callable[[int], None]) -> Iterator[Replayed]:
+        """The turns in the order given, erased ones left out.
+
+        :param progress: told after each record how many are done.
+        """
+        for number, record in enumerate(records, 1):
+            if record.content is not None:
+                yield self._again(record, record.content)
+            progress(number)
+
+    def close(self) -> None:
+        """Release the pipelines."""
+        self._present.engine.close()
+        self._tried.engine.close()
+
+    def _again(self, record: Record, content: Mapping[str, object]) -> Replayed:
+        kept = _Kept.model_validate(content)
+        recorded = Side.of(kept.answer)
+        before = recorded if self._trial.is_empty else _side(self._present, kept.request)
+        with ExitStack() as tried:
+            chosen = self._trial.policy or policy.current()
+            if self._trial.knowledge is not None:
+                elsewhere = replace(context.current(), tenant_id=self._trial.knowledge)
+                tried.enter_context(context.acting_as(elsewhere))
+            tried.enter_context(policy.trying(chosen))
+            after = _side(self._tried, kept.request)
+        return Replayed(record, kept.request.question, before, after, drifted=before != recorded)
+
+
+def trial(pipeline: Path | None, changes: Mapping[str, object], knowledge: str | None) -> Trial:
+    """The trial of these changes for the tenant in context.
+
+    :param changes: fields of the policy.
+    :raises OporaError: the policy does not hold, or there is no such tenant.
+    """
+    if knowledge is not None:
+        Registry().get(knowledge)
+    return Trial(pipeline, policy.with_changes(changes) if changes else None, knowledge)
+
+
+def report(turns: Iterable[Replayed], *, asked: int) -> dict[str, object]:
+    """What changed, for programs.
+
+    :param asked: turns that were to be asked; those missing from `turns` have been erased.
+    """
+    replayed = list(turns)
+    changed = [turn for turn in replayed if turn.changes]
+    return {
+        "schema": "replay.v1",
+        "asked": asked,
+        "erased": asked - len(replayed),
+        "changed": len(changed),
+        "outcomes_changed": sum("outcome" in turn.changes for turn in changed),
+        "drifted": sum(turn.drifted for turn in replayed),
+        "turns": [_as_json(turn) for turn in changed],
+    }
+
+
+def _as_json(turn: Replayed) -> dict[str, object]:
+    return {
+        "turn_id": turn.record.turn_id,
+        "at": turn.record.at.isoformat(),
+        "question": turn.question,
+        "changes": turn.changes,
+        "drifted": turn.drifted,
+        "before": _side_as_json(turn.before),
+        "after": _side_as_json(turn.after),
+    }
+
+
+def _side_as_json(side: Side) -> dict[str, object]:
+    citations = [{"doc_id": doc_id, "chunk_id": chunk_id} for doc_id, chunk_id in side.citations]
+    return {"outcome": side.outcome, "reason": side.reason, "text": side.text, "citations": citations}
+
+
+def _engine(path: Path) -> AskEngine:
+    # Haystack takes many mistakes in silence, and raises whatever another one leads to.
+    if findings := lint(path.read_text(encoding="utf-8")):
+        raise Invalid("pipeline_faulty", path=str(path), fault=findings[0].told(terminal_locale()))
+    return AskEngine(path)
+
+
+def _side(ask: Ask, request: AskRequest) -> Side:
+    answer = TurnAnswer.from_turn(ask.turn(request))
+    return Side.of(json.loads(redacted(answer)))

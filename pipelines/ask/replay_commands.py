@@ -1,0 +1,98 @@
+"""`opora replay`: recorded turns asked again."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from pipelines.ask.records_commands import Document, Last, Outcome, Reason, Since, Until, Words, say, selected
+from pipelines.terminal import (
+    DEFAULT_TENANT,
+    Json,
+    TenantOption,
+    acting_for,
+    print_json,
+    progress_bar,
+    terminal_console,
+)
+from tenants.errors import Invalid
+
+if TYPE_CHECKING:
+    from pipelines.ask.replay import Replayed, Side
+
+_LAST = 100
+
+
+def replay(
+    tenant: TenantOption = DEFAULT_TENANT,
+    pipeline: Annotated[
+        Path | None, typer.Option("--pipeline", help=say("help.pipeline"), exists=True, dir_okay=False)
+    ] = None,
+    policy: Annotated[
+        Path | None, typer.Option("--policy", help=say("help.policy"), exists=True, dir_okay=False)
+    ] = None,
+    knowledge: Annotated[str | None, typer.Option("--knowledge", help=say("help.knowledge"))] = None,
+    document: Document = None,
+    since: Since = None,
+    until: Until = None,
+    outcome: Outcome = None,
+    reason: Reason = None,
+    words: Words = None,
+    last: Last = _LAST,
+    as_json: Json = False,
+) -> None:
+    """Ask recorded turns again and print those that a visitor would notice a change in."""
+    with acting_for(tenant), progress_bar(say("replay.asking")) as progress:
+        from pipelines.ask.replay import Replay, report, trial
+        from tenants.audit import search
+
+        records = search.find(selected(since, until, outcome, reason, document, words), limit=last)
+        progress.update(progress.task_ids[0], total=len(records))
+        runner = Replay(trial(pipeline, _fields(policy), knowledge))
+        turns = list(runner.run(records, lambda done: progress.update(progress.task_ids[0], completed=done)))
+        runner.close()
+    told = report(turns, asked=len(records))
+    if as_json:
+        print_json(told)
+        return
+    for turn in turns:
+        if turn.changes:
+            _print_turn(turn)
+    typer.echo(say("replay.done", **{name: value for name, value in told.items() if isinstance(value, int)}))
+
+
+def _fields(path: Path | None) -> Mapping[str, object]:
+    if path is None:
+        return {}
+    try:
+        given = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as broken:
+        raise Invalid("policy_unreadable", path=str(path)) from broken
+    if not isinstance(given, dict):
+        raise Invalid("policy_unreadable", path=str(path))
+    return given
+
+
+def _print_turn(turn: "Replayed") -> None:
+    from rich.markup import escape
+    from rich.table import Table
+
+    table = Table(title=escape(turn.question), title_justify="left", expand=True)
+    for name in ("before", "after"):
+        table.add_column(say(f"replay.{name}"), ratio=1, overflow="fold")
+    table.add_row(_outcome(turn.before), _outcome(turn.after))
+    table.add_row(escape(turn.before.text), escape(turn.after.text))
+    table.add_row(_documents(turn.before), _documents(turn.after))
+    terminal_console().print(table)
+    if turn.drifted:
+        typer.echo(say("replay.drifted"))
+
+
+def _outcome(side: "Side") -> str:
+    return " / ".join(filter(None, (side.outcome, side.reason)))
+
+
+def _documents(side: "Side") -> str:
+    return ", ".join(dict.fromkeys(doc_id for doc_id, _ in side.citations))

@@ -1,0 +1,98 @@
+"""Documents that answers have lately been standing on, and that should be looked at again."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Literal, TypeAlias
+
+from sqlalchemy import and_, select
+
+from tenants import context, database, documents
+from tenants.documents import DocumentRecord
+from tenants.models import AuditDocumentRow, AuditRow
+
+Doubt: TypeAlias = Literal["old", "changed", "removed", "superseded", "deprecated", "archived"]
+
+_OUTDATED: Mapping[str, Doubt] = {"superseded": "superseded", "deprecated": "deprecated", "archived": "archived"}
+
+
+@dataclass(frozen=True, slots=True)
+class Stale:
+    """A cited document that may no longer hold.
+
+    :param doubts: `old`: last updated longer ago than asked for; `changed`: a passage that was cited is no longer in
+        it; `removed`: it is gone; else its status.
+    """
+
+    doc_id: str
+    title: str
+    updated_at: str
+    citations: int
+    last_cited_at: datetime
+    doubts: tuple[Doubt, ...]
+
+
+@dataclass(slots=True)
+class _Cited:
+    times: int
+    last: datetime
+    chunk_ids: set[str]
+
+
+def stale(
+    *, cited_within: timedelta = timedelta(days=30), older_than: timedelta = timedelta(days=365)
+) -> tuple[Stale, ...]:
+    """The tenant's stale documents, those cited most first.
+
+    :param cited_within: how far back citations count.
+    :param older_than: age of a document's last update from which it is in doubt.
+    """
+    now = datetime.now(UTC)
+    cited = _cited(now - cited_within)
+    known = documents.find(list(cited))
+    oldest = (now - older_than).date().isoformat()
+    found = [
+        Stale(
+            doc_id=doc_id,
+            title=known[doc_id].title if doc_id in known else "",
+            updated_at=known[doc_id].updated_at if doc_id in known else "",
+            citations=one.times,
+            last_cited_at=one.last,
+            doubts=tuple(_doubts(one, known.get(doc_id), oldest)),
+        )
+        for doc_id, one in cited.items()
+    ]
+    return tuple(sorted((one for one in found if one.doubts), key=lambda one: (-one.citations, one.doc_id)))
+
+
+def _doubts(cited: _Cited, document: DocumentRecord | None, oldest: str) -> Iterator[Doubt]:
+    if document is None:
+        yield "removed"
+        return
+    if document.status in _OUTDATED:
+        yield _OUTDATED[document.status]
+    if not cited.chunk_ids <= set(document.chunk_ids):
+        yield "changed"
+    if document.updated_at and document.updated_at < oldest:
+        yield "old"
+
+
+def _cited(since: datetime) -> dict[str, _Cited]:
+    beside = and_(AuditRow.tenant_id == AuditDocumentRow.tenant_id, AuditRow.sequence == AuditDocumentRow.sequence)
+    query = (
+        select(AuditDocumentRow.doc_id, AuditDocumentRow.chunk_ids, AuditRow.at)
+        .join(AuditRow, beside)
+        .where(
+            AuditDocumentRow.tenant_id == context.current().tenant_id,
+            AuditDocumentRow.cited.is_(True),
+            AuditRow.at >= since,
+        )
+    )
+    found: dict[str, _Cited] = {}
+    with database.reading() as session:
+        for doc_id, chunk_ids, at in session.execute(query):
+            one = found.setdefault(doc_id, _Cited(0, at, set()))
+            one.times += 1
+            one.last = max(one.last, at)
+            one.chunk_ids.update(chunk_ids)
+    return found

@@ -1,0 +1,90 @@
+"""Everything that is kept about one person, in one place: what it is, and how it is erased.
+
+| kept | found by | what erasing does |
+|---|---|---|
+| audit: content of turns | digest of tenant and subject; session | content and salt deleted, the link stays |
+| spool: turns on their way to the audit | the same | stored without content as they arrive |
+| gaps: questions asked | the audit's turns | counted off; gone when nobody else asked |
+| tickets | subject; session | deleted |
+| answers kept for a repeated request | subject; session in the answer | deleted |
+
+Counters of requests live in memory and hold no text. Logs hold no text of anybody. Copies made outside, such as
+backups, cannot be reached from here: they have to expire by themselves.
+"""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+
+from settings import get_settings
+from tenants import context, database, handoffs, idempotency
+from tenants.audit import search, store
+from tenants.audit.recorder import Recorder
+from tenants.audit.store import Whose
+from tenants.context import Tenant
+from tenants.errors import Invalid
+
+_MOST = 1_000_000
+"""Turns exported at most: more than one person asks in 13 months."""
+
+
+@dataclass(frozen=True, slots=True)
+class Erased:
+    """How much was erased, by kind."""
+
+    turns: int
+    tickets: int
+    answers: int
+
+
+@dataclass(frozen=True, slots=True)
+class Person:
+    """Somebody of the tenant in context: by `subject` (as in the token), by session, or a subject's one session.
+
+    Raises `Invalid` with the code `person_missing` when neither is given.
+    """
+
+    subject: str | None = None
+    session_id: str | None = None
+
+    def __post_init__(self) -> None:
+        if not self.subject and not self.session_id:
+            raise Invalid("person_missing")
+
+    @property
+    def whose(self) -> Whose:
+        """The same, as the audit knows people."""
+        known = digest(context.current().tenant_id, self.subject) if self.subject else ""
+        return Whose(known, self.session_id or "")
+
+
+def digest(tenant_id: str, subject: str) -> str:
+    """What stands for a person in the audit: the same in all turns, and not the person's name."""
+    return Tenant(tenant_id, subject).key("person")
+
+
+def export(person: Person) -> Mapping[str, list[object]]:
+    """Everything kept about a person, by kind."""
+    whose = person.whose
+    wanted = search.Wanted(person=whose.person or None, session_id=whose.session_id or None)
+    tickets = handoffs.of_person(person.subject, person.session_id)
+    return {
+        "turns": [dict(turn.content or {}) for turn in search.find(wanted, limit=_MOST)],
+        "tickets": [asdict(ticket) | {"created_at": ticket.created_at.isoformat()} for ticket in tickets],
+        "answers": list(idempotency.of_person(person.subject, person.session_id)),
+    }
+
+
+def erase(person: Person) -> Erased:
+    """Erase everything kept about a person, and what is on its way to the audit as it gets there."""
+    settings = get_settings()
+    tenant_id, whose = context.current().tenant_id, person.whose
+    recorder = Recorder(settings)
+    recorder.collect()
+    turns = store.erase(tenant_id, whose, settings)
+    aside = recorder.spool.clean_aside(lambda entry: entry.tenant_id == tenant_id and whose.covers(entry))
+    tickets = handoffs.of_person(person.subject, person.session_id)
+    handoffs.erase(person.subject, person.session_id)
+    answers = idempotency.of_person(person.subject, person.session_id)
+    idempotency.erase(person.subject, person.session_id)
+    database.scrub(settings)
+    return Erased(len(turns) + aside, len(tickets), len(answers))
