@@ -155,6 +155,7 @@ class RejectedApproach(Frozen):
     `coverage` (0..1) is the share of the question that its text covers, `day` the ISO 8601 day of the decision.
     """
 
+    rejected_id: str
     text: str
     reason: str
     day: str
@@ -244,7 +245,7 @@ class Claim(Frozen):
 class Draft(Frozen):
     """A candidate answer. `claims` are its sentences in order; `text` is what a reader sees, [N] included.
 
-    `cut` says that a list in it goes on in the source.
+    `cut` says that a list in it goes on in the source, `withheld` which rejected approaches were left out of it.
     """
 
     text: str
@@ -258,6 +259,7 @@ class Draft(Frozen):
     confidence: float = 0.0
     answerability: Answerability = "unknown"
     cut: bool = False
+    withheld: tuple[RejectedApproach, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

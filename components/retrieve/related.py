@@ -100,7 +100,7 @@ class RelatedKnowledge:
     def _rejected(self, turn: Turn, known: Relations) -> tuple[RejectedApproach, ...]:
         question = prepare(turn.query)
         found = [
-            RejectedApproach(one.text, one.reason, one.day, one.doc_id, coverage(question, one.text))
+            RejectedApproach(one.rejected_id, one.text, one.reason, one.day, one.doc_id, coverage(question, one.text))
             for one in known.rejected
         ]
         near = [one for one in found if one.coverage >= self.least_coverage]
