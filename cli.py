@@ -10,6 +10,11 @@ import typer
 from pydantic import ValidationError
 
 from components.language.terminal import terminal_locale
+from components.language.texts import text
+from evaluation.commands import app as evaluate_app
+from pipelines.ask.records_commands import audit_app, gap_app, person_app
+from pipelines.ask.replay_commands import replay
+from pipelines.commands import app as pipelines_app
 from pipelines.terminal import (
     DEFAULT_TENANT,
     SUBJECT,
@@ -21,11 +26,11 @@ from pipelines.terminal import (
     checked_locale,
     counted_by,
     ensure_tenant,
+    flag_text,
     print_json,
     progress_bar,
     refused,
     say,
-    shown_by,
     terminal_console,
 )
 from tenants.errors import CallerError, Invalid, NotFound
@@ -36,7 +41,6 @@ if TYPE_CHECKING:
     from pipelines.ask.contract import AskRequest, TurnAnswer
     from pipelines.ingest.report import IngestReport
 
-DATA_SETS = ("fixture", "codes", "vkcloud", "xquad", "techqa", "wixqa", "terra", "wice")
 REFUSALS_SHOWN = 50
 EXCERPT_SHOWN = 160
 
@@ -50,6 +54,12 @@ app = typer.Typer(
 )
 tenants_app = typer.Typer(help=say("help.tenant"), no_args_is_help=True)
 app.add_typer(tenants_app, name="tenant")
+app.add_typer(audit_app, name="audit")
+app.add_typer(gap_app, name="gap")
+app.add_typer(person_app, name="person")
+app.command("replay", help=text("records.help.replay", terminal_locale()))(replay)
+app.add_typer(evaluate_app, name="evaluate")
+app.add_typer(pipelines_app, name="pipeline")
 
 
 @app.command(help=say("help.demo"))
@@ -227,41 +237,6 @@ def ask(
         _print_turn(terminal_console(), answer, question)
 
 
-@app.command(help=say("help.evaluate", names=", ".join(DATA_SETS)))
-def evaluate(
-    datasets: Annotated[list[str], typer.Argument(help=say("help.datasets", names=", ".join(DATA_SETS)))],
-    data: Annotated[Path | None, typer.Option(help=say("help.data"))] = None,
-    as_json: Json = False,
-) -> None:
-    """Measure data sets and say which targets are met. What is absent is skipped and said so."""
-    for name in datasets:
-        if name not in DATA_SETS:
-            raise Invalid("dataset_unknown", name=name, names=", ".join(DATA_SETS))
-    from evaluation import report as reports
-    from evaluation import workspace
-    from settings import get_settings
-
-    workspace.enter(get_settings().data_dir / "evaluation")
-    from evaluation.run import measure
-
-    measured: list[reports.SetReport] = []
-    skipped: list[reports.Skipped] = []
-    console = terminal_console()
-    with progress_bar("") as progress:
-        for result in measure(datasets, data, shown_by(progress)):
-            if isinstance(result, reports.Skipped):
-                skipped.append(result)
-                typer.echo(say("evaluate.skipped", name=result.name, path=str(result.path)), err=True)
-                continue
-            measured.append(result)
-            if not as_json:
-                reports.print_set(console, result, terminal_locale())
-    if as_json:
-        print_json(reports.as_json(measured, skipped))
-    else:
-        reports.print_targets(console, [judged for one in measured for judged in one.targets()], terminal_locale())
-
-
 def _request(question: str, locale: str, quality: str) -> "AskRequest":
     from components.turn import Quality
     from pipelines import problems
@@ -317,6 +292,11 @@ def _print_ingest(report: "IngestReport") -> None:
     )
     if report.healed:
         typer.echo(say("ingest.healed"), err=True)
+    if report.flagged:
+        typer.echo(say("ingest.flagged", count=len(report.flagged)), err=True)
+    for one in report.flagged[:REFUSALS_SHOWN]:
+        reasons = ", ".join(flag_text(flag) for flag in one.flags)
+        typer.echo(f"  {one.doc_id}: {reasons}", err=True)
     if report.errors:
         typer.echo(say("ingest.refused", refused=len(report.errors)), err=True)
     for refusal in report.errors[:REFUSALS_SHOWN]:

@@ -20,10 +20,11 @@ from rich.table import Table
 from components.language.terminal import terminal_locale
 from components.language.texts import text
 from evaluation import workspace
-from evaluation.datasets import DATA, Absent, vkcloud
+from evaluation.datasets import vkcloud
 from evaluation.fixture import questions
 from evaluation.load import Reply, alone, together
-from evaluation.report import print_targets
+from evaluation.report.tables import print_targets
+from evaluation.rows import DATA, Absent
 from evaluation.server import Served, serving
 from evaluation.synthetic import fill
 from evaluation.targets import judge_bench
@@ -72,7 +73,7 @@ def main() -> int:
         with Progress(console=console, transient=True, disable=not console.is_terminal) as progress:
             real, synthetic = prepare(progress, text("cli.bench.preparing", locale))
     except Absent as absent:
-        console.print(text("cli.evaluate.skipped", locale, name="bench", path=str(absent.path)))
+        console.print(text("evaluation.skipped", locale, name="bench", path=str(absent.path)))
         return 1
     with serving(real.folder) as served:
         measured = measure(served, real)
@@ -209,7 +210,7 @@ def _print(console: Console, measured: Measured, locale: str) -> None:
             table.add_row(name, f"{value:.2f}")
         console.print(table)
     counted = ", ".join(f"{name} {count}" for name, count in measured.outcomes.items())
-    console.print(text("cli.evaluate.outcomes", locale, counted=counted), highlight=False)
+    console.print(text("evaluation.table.outcomes", locale, counted=counted), highlight=False)
 
 
 if __name__ == "__main__":

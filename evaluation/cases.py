@@ -1,7 +1,8 @@
 """What is asked and what came back: the values that evaluation counts with."""
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
 
 from components.ingest.document import SourceDocument
 
@@ -12,7 +13,9 @@ class Case:
 
     `answerable` is None when nobody knows whether the knowledge base holds the answer. `gold_docs` are the articles
     that answer it, `gold_spans` equally good wordings of the answer. `outcome` and `reason` are what a fixture demands,
-    `must_contain` and `must_not_contain` what it demands of the shown text.
+    `must_contain` and `must_not_contain` what it demands of the shown text, `intents` the intents that are right.
+    `history` is what the visitor asked before in the same conversation, oldest first. `sealed` cases are left out of
+    everything that is tuned.
     """
 
     case_id: str
@@ -21,11 +24,22 @@ class Case:
     answerable: bool | None = None
     gold_docs: tuple[str, ...] = ()
     gold_spans: tuple[str, ...] = ()
+    gold_answer: str = ""
     category: str = ""
     outcome: str = ""
     reason: str = ""
     must_contain: tuple[str, ...] = ()
     must_not_contain: tuple[str, ...] = ()
+    intents: tuple[str, ...] = ()
+    history: tuple[str, ...] = ()
+    tags: tuple[str, ...] = ()
+    vertical: str = ""
+    sealed: bool = False
+
+    @property
+    def demands(self) -> bool:
+        """Whether the case says how it has to end, so that it is passed or failed on its own."""
+        return bool(self.outcome or self.must_contain or self.must_not_contain)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,22 +97,69 @@ class Sentence:
 
 
 @dataclass(frozen=True, slots=True)
+class Found:
+    """A passage that the turn found, with what search and judge gave it, each 0..1."""
+
+    doc_id: str
+    title: str
+    heading: str
+    text: str
+    score: float
+    relevance: float
+
+
+@dataclass(frozen=True, slots=True)
 class Record:
-    """One asked question. `ranked` are document ids, best first, each once; `score` is what the gate measured."""
+    """One asked question. `ranked` are document ids, best first, each once; `passages` the best of what was judged;
+    `codes` the identifiers in the question as it was understood.
+
+    `score` is the relevance that the gate measured and `confidence` that the shown answer is right, both 0..1.
+    `checked` says that every claim shown was checked and found supported, `factuality` which percentage of the drafted
+    ones was. `steps` are milliseconds by pipeline step, `passes` retrieval passes, `calls` calls of a language model.
+    """
 
     case: Case
     outcome: str
     reason: str = ""
+    intent: str = ""
+    codes: tuple[str, ...] = ()
     ranked: tuple[str, ...] = ()
     text: str = ""
     sentences: tuple[Sentence, ...] = ()
+    passages: tuple[Found, ...] = ()
     score: float = 0.0
+    confidence: float = 0.0
+    checked: bool = False
+    factuality: float = 0.0
+    passes: int = 0
+    calls: int = 0
+    tokens: int = 0
+    degraded: tuple[str, ...] = ()
+    steps: Mapping[str, float] = field(default_factory=dict)
     milliseconds: float = 0.0
 
     @property
     def shown(self) -> bool:
         """Whether the visitor was shown an answer, with or without a warning above it."""
         return self.outcome in ANSWERS
+
+
+@dataclass(frozen=True, slots=True)
+class PairRecord:
+    """One verified claim: whether the pipeline let it through, and how far the passage supports it, 0..1."""
+
+    pair: Pair
+    let_through: bool
+    score: float
+    milliseconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Skipped:
+    """A set that could not be measured here, and the file that is not there."""
+
+    name: str
+    path: Path
 
 
 ANSWERS = frozenset({"answered", "partially_answered", "low_confidence"})

@@ -1,6 +1,5 @@
 """What the project ships for measuring itself: the twelve cases of the demo shop, and codes that it does not know."""
 
-import json
 from functools import lru_cache
 from pathlib import Path
 from typing import Literal
@@ -10,6 +9,7 @@ from pydantic import BaseModel, ConfigDict
 
 from components.language.identifiers import codes
 from components.turn import Outcome, Reason
+from evaluation.casefile import read_cases
 from evaluation.cases import Case, Corpus, QuestionSet
 from evaluation.noise import near_misses
 from pipelines.ingest.usecase import read_path
@@ -27,24 +27,7 @@ def demo_corpus(locale: str) -> Corpus:
 
 def fixture() -> QuestionSet:
     """Twelve questions in six categories with the outcome that each must have."""
-    lines = (DEMO / "fixture.jsonl").read_text(encoding="utf-8").splitlines()
-    rows = [json.loads(line) for line in lines if line.strip()]
-    cases = tuple(
-        Case(
-            case_id=row["id"],
-            question=row["question"],
-            locale=row["locale"],
-            answerable=True if row["expected_outcome"] == "answered" else None,
-            gold_docs=tuple(row["gold_doc_ids"]),
-            category=row["category"],
-            outcome=row["expected_outcome"],
-            reason=row["expected_reason"] or "",
-            must_contain=tuple(row["must_contain"]),
-            must_not_contain=tuple(row["must_not_contain"]),
-        )
-        for row in rows
-    )
-    return QuestionSet("fixture", demo_corpus("ru"), cases)
+    return QuestionSet("fixture", demo_corpus("ru"), read_cases(DEMO / "fixture.jsonl"))
 
 
 def near_miss_codes() -> QuestionSet:

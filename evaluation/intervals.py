@@ -1,12 +1,26 @@
-"""A mean is told with its uncertainty: 95% bootstrap intervals and order statistics."""
+"""A measured number is told with its uncertainty: bootstrap over cases, each case with all that it adds.
 
-from collections.abc import Sequence
+A case adds a `Mark` to a figure: a sum, and over how many things (sentences, citations, or the case itself). The figure
+is the ratio of the totals, and a case counts as a whole when cases are drawn, so that ten sentences of one answer are
+not taken for ten answers (a cluster bootstrap; Efron & Tibshirani 1993).
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
 RESAMPLES = 2_000
 SEED = 20
+_BLOCK_CELLS = 2_000_000
+
+Mark: TypeAlias = tuple[float, float]
+"""What one case adds to a figure: a sum and its weight. Weight 0: the case says nothing about it."""
+Marks: TypeAlias = Mapping[str, Mark]
+"""The marks of one case, by figure."""
+Numbers: TypeAlias = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,14 +33,51 @@ class Figure:
     n: int
 
 
-def mean(values: Sequence[float]) -> Figure | None:
-    """The mean with a percentile bootstrap interval (Efron 1979), seeded; None of nothing."""
-    if not values:
-        return None
-    sample = np.asarray(values, dtype=np.float64)
-    draws = np.random.default_rng(SEED).integers(0, len(sample), size=(RESAMPLES, len(sample)))
-    low, high = np.percentile(sample[draws].mean(axis=1), [2.5, 97.5])
-    return Figure(float(sample.mean()), float(low), float(high), len(sample))
+def one(value: float | bool) -> Mark:
+    """The mark of a case that counts once."""
+    return float(value), 1.0
+
+
+def many(values: Sequence[float]) -> Mark:
+    """The mark of a case that counts once for each value."""
+    return float(sum(values)), float(len(values))
+
+
+def ratios(marks: Sequence[Marks]) -> dict[str, Figure]:
+    """Every figure that at least one case says something about, with percentile bootstrap intervals, seeded."""
+    names = list(dict.fromkeys(name for case in marks for name, (_, weight) in case.items() if weight))
+    if not names:
+        return {}
+    sums, weights = columns(marks, names)
+    drawn = np.vstack([quotients(counts @ sums, counts @ weights) for counts in draws(len(marks), RESAMPLES)])
+    lows, highs = np.nanpercentile(drawn, [2.5, 97.5], axis=0)
+    values = sums.sum(axis=0) / weights.sum(axis=0)
+    return {
+        name: Figure(float(values[at]), float(lows[at]), float(highs[at]), int((weights[:, at] > 0).sum()))
+        for at, name in enumerate(names)
+    }
+
+
+def columns(marks: Sequence[Marks], names: Sequence[str]) -> tuple[Numbers, Numbers]:
+    """Sums and weights as arrays, cases by figures."""
+    none = (0.0, 0.0)
+    table = np.array([[case.get(name, none) for name in names] for case in marks], dtype=np.float64)
+    table = table.reshape(len(marks), len(names), 2)
+    return table[:, :, 0], table[:, :, 1]
+
+
+def quotients(sums: Numbers, weights: Numbers) -> Numbers:
+    """Sums by weights; not a number where nothing was drawn that counts."""
+    return np.divide(sums, weights, out=np.full_like(sums, np.nan), where=weights > 0)
+
+
+def draws(cases: int, resamples: int) -> Iterator[Numbers]:
+    """How often each case is drawn, `resamples` rows in all, in blocks that fit into memory."""
+    rng = np.random.default_rng(SEED)
+    block = max(1, _BLOCK_CELLS // max(1, cases))
+    for start in range(0, resamples, block):
+        rows = min(block, resamples - start)
+        yield rng.multinomial(cases, np.full(cases, 1 / cases), size=rows).astype(np.float64)
 
 
 def exact(value: float, n: int) -> Figure:
@@ -41,6 +92,10 @@ def percentile(values: Sequence[float], share: float) -> Figure | None:
     return exact(float(np.percentile(np.asarray(values, dtype=np.float64), share)), len(values))
 
 
-def difference(ours: Sequence[float], theirs: Sequence[float]) -> Figure | None:
-    """The mean paired difference `ours - theirs`, with its interval."""
-    return mean([a - b for a, b in zip(ours, theirs, strict=True)])
+def bootstrapped(statistic: Callable[[npt.NDArray[np.int64]], float], cases: int, resamples: int = 400) -> Figure:
+    """A statistic that is no ratio: `statistic` gets the places of the drawn cases, and is not a number where it cannot
+    be computed of them."""
+    rng = np.random.default_rng(SEED)
+    drawn = [statistic(rng.integers(0, cases, size=cases)) for _ in range(resamples)]
+    low, high = np.nanpercentile(drawn, [2.5, 97.5])
+    return Figure(statistic(np.arange(cases)), float(low), float(high), cases)

@@ -1,7 +1,12 @@
-"""Counting what the asked questions show. Rankings are judged by Haystack's evaluators, at article level."""
+"""What each asked question adds to each figure. Rankings are judged by Haystack's evaluators, at article level.
 
-import re
+Retrieval and generation are told apart: a figure of the first group reads the ranking alone, one of the second the
+answer that was shown.
+"""
+
 from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
+from typing import Literal, TypeAlias
 
 from haystack import Document
 from haystack.components.evaluators import (
@@ -12,35 +17,147 @@ from haystack.components.evaluators import (
     DocumentRecallEvaluator,
 )
 
-from components.language.identifiers import codes, numbers
-from components.language.normalise import clean, fold
-from components.language.sentences import sentence_spans
-from components.language.words import stems
-from evaluation.cases import Quote, Record, Sentence
-from evaluation.intervals import Figure, exact, mean, percentile
+from evaluation.answers import (
+    answers_another_code,
+    entails,
+    first_sentences,
+    has_facts,
+    holds_span,
+    keeps_code,
+    normalised,
+    sentence_count,
+)
+from evaluation.cases import PairRecord, Record
+from evaluation.intervals import Mark, Marks, many, one
 
 DEPTHS = (1, 3, 5, 10)
-ENTAILED_SHARE = 0.8
-"""Share of a sentence's content stems that its quotes must hold: a sentence may add a heading's words, not a fact."""
-SENTENCE_LIMIT = 3
 
-_CITATION = re.compile(r"\s*\[\d+\]")
-_PUNCTUATION = re.compile(r"[^\w%]+")
-_ARTICLE = re.compile(r"\b(?:a|an|the)\b")
-_NEGATIONS = frozenset({"не", "нет", "без", "нельзя", "no", "not", "without", "never"})
+Group: TypeAlias = Literal["outcome", "retrieval", "answer", "refusal", "routing", "verifier", "cost"]
+Better: TypeAlias = Literal["higher", "lower", "neither"]
 
-Figures = Mapping[str, Figure | None]
+GROUPS: Mapping[Group, tuple[str, ...]] = MappingProxyType(
+    {
+        "outcome": ("outcome_accuracy", "facts_in_answer", "survived"),
+        "retrieval": (
+            *(f"hit@{depth}" for depth in DEPTHS),
+            "recall@5",
+            "all_articles@5",
+            "mrr",
+            "map",
+            "ndcg@10",
+            "keywords_found",
+            "hit@5_over_reference",
+            "hit@5_lost",
+        ),
+        "answer": (
+            "gold_span_in_answer",
+            "gold_span_in_three_sentences",
+            "citation_precision_entailed",
+            "citation_precision_gold",
+            "cited_sentences",
+            "claims_verified",
+            "claim_support",
+            "code_integrity",
+            "answered_with_another_code",
+            "sentences_mean",
+        ),
+        "refusal": ("over_refusal", "false_answer", "refusal_precision", "refusal_recall", "answered_outright"),
+        "routing": ("routed",),
+        "verifier": (
+            "balanced_accuracy",
+            "unsupported_caught",
+            "supported_let_through",
+            "precision_of_supported",
+        ),
+        "cost": ("passes", "llm_calls", "tokens"),
+    }
+)
+"""Every figure that is a ratio over cases, by what it is about, in the order of a report."""
+LOWER_IS_BETTER = frozenset({"over_refusal", "false_answer", "answered_with_another_code", "hit@5_lost"})
+NEITHER_IS_BETTER = frozenset({"sentences_mean", *GROUPS["cost"]})
+GATED = (
+    "outcome_accuracy",
+    "facts_in_answer",
+    "survived",
+    "hit@5",
+    "mrr",
+    "gold_span_in_three_sentences",
+    "citation_precision_entailed",
+    "citation_precision_gold",
+    "claims_verified",
+    "code_integrity",
+    "answered_with_another_code",
+    "over_refusal",
+    "false_answer",
+    "answered_outright",
+    "routed",
+    "balanced_accuracy",
+)
+"""The figures whose drop fails a comparison; the others move with them or explain them."""
 
 
-def without_citations(text: str) -> str:
-    """The text as read, [N] taken out."""
-    return _CITATION.sub("", text)
+def better(figure: str) -> Better:
+    """Which way a figure should go."""
+    if figure in NEITHER_IS_BETTER:
+        return "neither"
+    return "lower" if figure.partition(":")[0] in LOWER_IS_BETTER else "higher"
+
+
+def question_marks(
+    records: Sequence[Record],
+    reference: Sequence[Record] = (),
+    clean_hits: Mapping[str, float] = MappingProxyType({}),
+) -> list[dict[str, Mark]]:
+    """By case, what it adds to each figure.
+
+    :param reference: the same cases answered by the yardstick, in the same order, where there is one.
+    :param clean_hits: `hit@5` by case id of the same questions without noise.
+    """
+    ranking = _ranking_marks(records)
+    theirs = _ranking_marks(reference)
+    outcomes = _outcome_marks(records)
+    absent = any(record.case.answerable is False for record in records)
+    marks = []
+    for place, record in enumerate(records):
+        mark = {**outcomes[place], **ranking[place], **_answer_marks(record), **_refusal_marks(record, absent)}
+        mark |= {**_routing_marks(record), **_cost_marks(record)}
+        hit = mark.get("hit@5")
+        if hit and theirs:
+            mark["hit@5_over_reference"] = one(hit[0] - theirs[place]["hit@5"][0])
+        if hit and record.case.case_id in clean_hits:
+            mark["hit@5_lost"] = one(clean_hits[record.case.case_id] - hit[0])
+        marks.append(mark)
+    return marks
+
+
+def pair_marks(records: Sequence[PairRecord]) -> list[dict[str, Mark]]:
+    """By claim, what it adds to the figures of a verifier. Both kinds weigh the same in `balanced_accuracy`."""
+    supported = sum(record.pair.supported for record in records)
+    marks = []
+    for record in records:
+        right = float(record.let_through == record.pair.supported)
+        kind, count = (
+            ("supported_let_through", supported)
+            if record.pair.supported
+            else ("unsupported_caught", len(records) - supported)
+        )
+        weight = len(records) / (2 * count)
+        mark = {"balanced_accuracy": (weight * right, weight), kind: one(right)}
+        if record.let_through:
+            mark["precision_of_supported"] = one(record.pair.supported)
+        marks.append(mark)
+    return marks
+
+
+def reference_marks(records: Sequence[Record]) -> list[dict[str, Mark]]:
+    """What the yardstick's answers add to the figures that it has."""
+    return [{**ranking, **_span_marks(r)} for ranking, r in zip(_ranking_marks(records), records, strict=True)]
 
 
 def ranking_scores(ranked: Sequence[Sequence[str]], gold: Sequence[Sequence[str]]) -> dict[str, list[float]]:
-    """Per question: `hit@1` .. `hit@10`, `recall@5`, `mrr`, `map` and `ndcg@10` of ranked document ids, each in 0..1.
+    """Per question: `hit@1` .. `hit@10`, `recall@5`, `all_articles@5`, `mrr`, `map` and `ndcg@10`, each in 0..1.
 
-    Call with at least one question; each must have gold documents.
+    `ranked` and `gold` are document ids. Call with at least one question; each must have gold documents.
     """
     truth = [_documents(documents) for documents in gold]
 
@@ -48,9 +165,11 @@ def ranking_scores(ranked: Sequence[Sequence[str]], gold: Sequence[Sequence[str]
         found = [_documents(documents[:depth]) for documents in ranked]
         return evaluate(ground_truth_documents=truth, retrieved_documents=found)["individual_scores"]
 
+    recall = run(DocumentRecallEvaluator(mode="multi_hit").run, 5)
     hits = {f"hit@{depth}": run(DocumentRecallEvaluator(mode="single_hit").run, depth) for depth in DEPTHS}
     return hits | {
-        "recall@5": run(DocumentRecallEvaluator(mode="multi_hit").run, 5),
+        "recall@5": recall,
+        "all_articles@5": [float(share == 1) for share in recall],
         "mrr": run(DocumentMRREvaluator().run, 10),
         "map": run(DocumentMAPEvaluator().run, 10),
         "ndcg@10": run(DocumentNDCGEvaluator().run, 10),
@@ -62,139 +181,108 @@ def _documents(doc_ids: Sequence[str]) -> list[Document]:
     return [Document(content=doc_id) for doc_id in doc_ids] or [Document(content="\0")]
 
 
-def normalised(text: str) -> str:
-    """Words alone, in one spelling: how SQuAD compares answers (Rajpurkar 2016), for two languages."""
-    return " ".join(_ARTICLE.sub(" ", _PUNCTUATION.sub(" ", fold(clean(text)))).split())
-
-
-def holds_span(text: str, spans: Sequence[str]) -> bool:
-    """Whether the text holds one of the gold spans, whole words only."""
-    padded = f" {normalised(text)} "
-    return any(f" {span} " in padded for span in map(normalised, spans) if span)
-
-
-def first_sentences(text: str, limit: int = SENTENCE_LIMIT) -> str:
-    """The first `limit` sentences of an answer, [N] taken out."""
-    text = without_citations(text)
-    return "\n".join(text[start:end] for start, end in sentence_spans(text)[:limit])
-
-
-def sentence_count(text: str) -> int:
-    """How many sentences, list items and headings a reader sees."""
-    return len(sentence_spans(without_citations(text)))
-
-
-def entails(quotes: Sequence[Quote], sentence: str) -> bool:
-    """Whether the quotes together say what the sentence says, by a measure that owes nothing to the product's verifier.
-
-    Every quote is in its passage word for word; every number and code of the sentence is in the quotes; so are its
-    negations, and they have no other; and the quotes hold its content stems but for a fifth.
-    """
-    if not quotes or not all(quote.genuine for quote in quotes):
-        return False
-    quoted = "\n".join(quote.excerpt for quote in quotes)
-    if normalised(sentence) in normalised(quoted):
-        return True
-    if not set(numbers(sentence, quoted)) <= set(numbers(quoted)) or not set(codes(sentence)) <= set(codes(quoted)):
-        return False
-    said, held = set(stems(sentence)), set(stems(quoted))
-    if said & _NEGATIONS != held & _NEGATIONS:
-        return False
-    return len(said & held) >= ENTAILED_SHARE * len(said)
-
-
-def citation_scores(sentences: Sequence[Sentence]) -> list[float]:
-    """1 or 0 for every [N]: the quote entails the sentence it stands on (with the other quotes of that sentence)."""
-    return [float(entails(sentence.quotes, sentence.text)) for sentence in sentences for _ in sentence.quotes]
-
-
-def retrieval(records: Sequence[Record]) -> Figures:
-    """Ranking figures over the questions with gold documents."""
-    known = [record for record in records if record.case.gold_docs]
+def _ranking_marks(records: Sequence[Record]) -> list[dict[str, Mark]]:
+    marks: list[dict[str, Mark]] = [{} for _ in records]
+    known = [place for place, record in enumerate(records) if record.case.gold_docs]
     if not known:
-        return {}
-    scores = ranking_scores([record.ranked for record in known], [record.case.gold_docs for record in known])
-    return {name: mean(values) for name, values in scores.items()}
+        return marks
+    scores = ranking_scores([records[at].ranked for at in known], [records[at].case.gold_docs for at in known])
+    for name, values in scores.items():
+        for place, value in zip(known, values, strict=True):
+            marks[place][name] = one(value)
+    return marks
 
 
-def answering(records: Sequence[Record]) -> Figures:
-    """What the shown answers hold, how long they are, and what their citations are worth."""
-    shown = [record for record in records if record.shown]
-    lengths = [sentence_count(record.text) for record in shown]
-    cited = [record for record in shown if record.case.gold_docs]
-    return {
-        **spans_shown(records),
-        "sentences_mean": mean([float(length) for length in lengths]),
-        "sentences_max": exact(max(lengths), len(lengths)) if lengths else None,
-        "cited_sentences": mean([float(bool(s.quotes)) for record in shown for s in record.sentences]),
-        "citation_precision_entailed": mean([v for record in shown for v in citation_scores(record.sentences)]),
-        "citation_precision_gold": mean(
-            [float(q.doc_id in record.case.gold_docs) for record in cited for s in record.sentences for q in s.quotes]
-        ),
-    }
-
-
-def spans_shown(records: Sequence[Record]) -> Figures:
-    """How often the answer holds a gold span. Where nothing was shown, it was missed."""
-    spanned = [record for record in records if record.case.gold_spans]
-    return {
-        "gold_span_in_answer": mean([_span_shown(r, r.text) for r in spanned]),
-        "gold_span_in_three_sentences": mean([_span_shown(r, first_sentences(r.text)) for r in spanned]),
-    }
-
-
-def _span_shown(record: Record, text: str) -> float:
-    return float(record.shown and holds_span(text, record.case.gold_spans))
-
-
-def refusing(records: Sequence[Record]) -> Figures:
-    """Refusals against what is known to be (un)answerable; a question of unknown status counts nowhere.
-
-    `over_refusal`: answerable and nothing shown. `false_answer`: unanswerable and an answer shown.
-    """
-    answerable = [record for record in records if record.case.answerable is True]
-    unanswerable = [record for record in records if record.case.answerable is False]
-    refused = [record for record in (*answerable, *unanswerable) if not record.shown]
-    return {
-        "over_refusal": mean([float(not record.shown) for record in answerable]),
-        "false_answer": mean([float(record.shown) for record in unanswerable]),
-        "refusal_precision": mean([float(r.case.answerable is False) for r in refused]) if unanswerable else None,
-        "refusal_recall": mean([float(not record.shown) for record in unanswerable]),
-    }
-
-
-def outcomes(records: Sequence[Record]) -> Figures:
-    """Outcome, and reason where one is demanded, equal to what the case demands."""
-    demanding = [record for record in records if record.case.outcome]
-    if not demanding:
-        return {}
-    wanted = [_spelled(record.case.outcome, record.case.reason) for record in demanding]
-    got = [_spelled(record.outcome, record.reason if record.case.reason else "") for record in demanding]
+def _outcome_marks(records: Sequence[Record]) -> list[dict[str, Mark]]:
+    """Outcome, and reason where one is demanded, equal to what the case demands; no question ends in a failure."""
+    wanted = [_spelled(record.case.outcome, record.case.reason) for record in records]
+    got = [_spelled(record.outcome, record.reason if record.case.reason else "") for record in records]
     matched = AnswerExactMatchEvaluator().run(ground_truth_answers=wanted, predicted_answers=got)
-    return {
-        "outcome_accuracy": mean([float(value) for value in matched["individual_scores"]]),
-        "facts_in_answer": mean([float(has_facts(record)) for record in demanding]),
-    }
-
-
-def has_facts(record: Record) -> bool:
-    """Whether the shown text holds every demanded wording and none of the forbidden ones."""
-    text = f" {normalised(without_citations(record.text))} "
-    held = all(normalised(wording) in text for wording in record.case.must_contain)
-    return held and not any(normalised(wording) in text for wording in record.case.must_not_contain)
+    marks: list[dict[str, Mark]] = []
+    for record, right in zip(records, matched["individual_scores"], strict=True):
+        mark = {"survived": one(record.outcome != "failed")}
+        if record.case.outcome:
+            mark["outcome_accuracy"] = one(right)
+        if record.case.demands:
+            mark["facts_in_answer"] = one(has_facts(record))
+        if record.case.must_contain and record.passages:
+            found = normalised(" ".join(passage.text for passage in record.passages))
+            mark["keywords_found"] = many([float(normalised(word) in found) for word in record.case.must_contain])
+        marks.append(mark)
+    return marks
 
 
 def _spelled(outcome: str, reason: str) -> str:
     return f"{outcome} / {reason}" if reason else outcome
 
 
-def latency(records: Sequence[Record]) -> Figures:
-    """Milliseconds of one whole turn in this process, one at a time."""
-    times = [record.milliseconds for record in records]
-    return {"latency_ms_p50": percentile(times, 50), "latency_ms_p99": percentile(times, 99)}
+def _span_marks(record: Record) -> Marks:
+    """How often the answer holds a gold span. Where nothing was shown, it was missed."""
+    spans = record.case.gold_spans
+    if not spans:
+        return {}
+    return {
+        "gold_span_in_answer": one(record.shown and holds_span(record.text, spans)),
+        "gold_span_in_three_sentences": one(right_answer(record)),
+    }
 
 
-def answers_another_code(record: Record, asked: str) -> bool:
-    """Whether a question about one code was shown an answer that speaks of, or quotes, a different one."""
-    quoted = " ".join(quote.excerpt for sentence in record.sentences for quote in sentence.quotes)
-    return record.shown and bool(set(codes(f"{record.text} {quoted}")) - {asked})
+def right_answer(record: Record) -> bool:
+    """Whether an answer was shown whose first sentences hold a gold span."""
+    return record.shown and holds_span(first_sentences(record.text), record.case.gold_spans)
+
+
+def _answer_marks(record: Record) -> Marks:
+    """What a shown answer holds, how long it is, and what its citations are worth."""
+    spans = _span_marks(record)
+    if not record.shown:
+        return spans
+    quotes = [quote for sentence in record.sentences for quote in sentence.quotes]
+    entailed = [float(entails(s.quotes, s.text)) for s in record.sentences for _ in s.quotes]
+    marks = {
+        **spans,
+        "sentences_mean": one(sentence_count(record.text)),
+        "cited_sentences": many([float(bool(sentence.quotes)) for sentence in record.sentences]),
+        "citation_precision_entailed": many(entailed),
+        "claims_verified": one(record.checked),
+        "claim_support": one(record.factuality / 100),
+    }
+    if record.case.gold_docs:
+        marks["citation_precision_gold"] = many([float(q.doc_id in record.case.gold_docs) for q in quotes])
+    if record.codes:
+        marks["code_integrity"] = one(keeps_code(record))
+    return marks
+
+
+def _refusal_marks(record: Record, absent: bool) -> Marks:
+    """Refusals against what is known to be (un)answerable; a question of unknown status counts nowhere.
+
+    `over_refusal`: answerable and nothing shown. `false_answer`: unanswerable and an answer shown. `answered_outright`:
+    answerable and answered without a warning above it. Refusals can be precise only where some answers are `absent`.
+    """
+    known = record.case.answerable
+    if known is None:
+        return {}
+    marks = (
+        {"over_refusal": one(not record.shown), "answered_outright": one(record.outcome == "answered")}
+        if known
+        else {"false_answer": one(record.shown), "refusal_recall": one(not record.shown)}
+    )
+    return {**marks, "refusal_precision": one(not known)} if absent and not record.shown else marks
+
+
+def _routing_marks(record: Record) -> Marks:
+    """Whether one of the right intents was recognised, over all and by category."""
+    if not record.case.intents:
+        return {}
+    right = one(record.intent in record.case.intents)
+    return {"routed": right, f"routed:{record.case.category}": right}
+
+
+def _cost_marks(record: Record) -> Marks:
+    return {"passes": one(record.passes), "llm_calls": one(record.calls), "tokens": one(record.tokens)}
+
+
+def code_marks(records: Sequence[Record]) -> list[Marks]:
+    """For questions about codes that the knowledge base lacks; a case's category is the code asked for."""
+    return [{"answered_with_another_code": one(answers_another_code(r, r.case.category))} for r in records]

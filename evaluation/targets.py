@@ -32,11 +32,21 @@ class Target(BaseModel):
         return f">= reference + {self.over_reference:g}"
 
 
+class Headline(BaseModel):
+    """A figure worth telling first."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    set: str
+    figure: str
+
+
 class _Targets(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     targets: tuple[Target, ...]
     bench: tuple[Target, ...]
+    headlines: tuple[Headline, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +72,11 @@ def judge(name: str, figures: Mapping[str, float], reference: Mapping[str, float
 def judge_bench(figures: Mapping[str, float]) -> list[Judged]:
     """The demands on speed and memory."""
     return _judged(_load().bench, figures, {})
+
+
+def headlines() -> tuple[Headline, ...]:
+    """The figures that a README tells, in order."""
+    return _load().headlines
 
 
 def _judged(targets: Sequence[Target], figures: Mapping[str, float], reference: Mapping[str, float]) -> list[Judged]:

@@ -1,48 +1,47 @@
-"""The claim check on its own, against what people say that a passage supports."""
+"""The pipeline's own claim check, held against what people say that a passage supports."""
 
 from collections.abc import Callable
 from time import perf_counter
 
-from components.judge.protocol import ClaimVerdict
+from haystack import Pipeline
+
+from components.judge.verifier import FactVerifier
 from components.language.normalise import clean
 from components.language.sentences import sentence_spans
-from components.turn import Passage
-from evaluation.cases import Pair, PairSet
-from evaluation.curve import area
-from evaluation.intervals import Figure, exact, mean, percentile
-
-Check = Callable[[str, Passage], ClaimVerdict]
+from components.turn import Citation, Claim, Draft, Passage, Turn
+from evaluation.cases import Pair, PairRecord, PairSet
 
 
-def verify_pairs(pairs: PairSet, check: Check, progress: Callable[[int, int], None]) -> dict[str, Figure]:
-    """How often the check agrees with people. A claim that is only partly supported is not supported.
+def verifier_of(pipeline: Pipeline) -> FactVerifier | None:
+    """The step that checks claims; None where the pipeline shows answers unchecked."""
+    return next((found for _, found in pipeline.walk() if isinstance(found, FactVerifier)), None)
 
-    :param check: whether a passage supports a claim, as a judge answers it.
+
+def verify_pairs(
+    pairs: PairSet, verifier: FactVerifier | None, progress: Callable[[int, int], None]
+) -> list[PairRecord]:
+    """Every claim as the only sentence of an answer that cites its passage: is it let through?
+
+    :param verifier: None lets everything through, as a pipeline without that step does.
     """
-    said: list[tuple[bool, ClaimVerdict]] = []
-    times: list[float] = []
+    records = []
     for done, pair in enumerate(pairs.pairs, 1):
-        passage = _passage(pair, pairs.locale)
-        started = perf_counter()
-        said.append((pair.supported, check(clean(pair.claim), passage)))
-        times.append((perf_counter() - started) * 1_000)
+        records.append(_verified(pair, pairs.locale, verifier))
         progress(done, len(pairs.pairs))
-    caught = [float(verdict.status != "supported") for supported, verdict in said if not supported]
-    let_through = [float(verdict.status == "supported") for supported, verdict in said if supported]
-    passed = [float(supported) for supported, verdict in said if verdict.status == "supported"]
-    figures = {
-        "balanced_accuracy": exact((sum(caught) / len(caught) + sum(let_through) / len(let_through)) / 2, len(said)),
-        "unsupported_caught": mean(caught),
-        "supported_let_through": mean(let_through),
-        "precision_of_supported": mean(passed),
-        "auc": exact(
-            area([v.score for supported, v in said if supported], [v.score for supported, v in said if not supported]),
-            len(said),
-        ),
-        "latency_ms_p50": percentile(times, 50),
-        "latency_ms_p99": percentile(times, 99),
-    }
-    return {name: figure for name, figure in figures.items() if figure is not None}
+    return records
+
+
+def _verified(pair: Pair, locale: str, verifier: FactVerifier | None) -> PairRecord:
+    if verifier is None:
+        return PairRecord(pair, True, 1.0)
+    passage, claim = _passage(pair, locale), clean(pair.claim)
+    citation = Citation(1, passage, passage.text, (0, len(passage.text)))
+    draft = Draft(f"{claim} [1]", (Claim(claim, (1,)),), (citation,))
+    started = perf_counter()
+    checked: Turn = verifier.run(turn=Turn(pair.pair_id, "", locale, draft=draft))["turn"]
+    spent = (perf_counter() - started) * 1_000
+    let_through = checked.draft is not None and bool(checked.draft.claims)
+    return PairRecord(pair, let_through, verifier.judge.check(claim, passage).score, spent)
 
 
 def _passage(pair: Pair, locale: str) -> Passage:

@@ -28,6 +28,8 @@ _MAKES_CHUNKS = (
     "evaluation/synthetic.py",
 )
 _KEPT_SECONDS = 86_400
+SUBJECT = "evaluation"
+"""In whose name evaluation asks."""
 
 
 def enter(shelf: Path) -> Path:
@@ -68,7 +70,7 @@ def tenant_for(corpus: Corpus, progress: Callable[[int, int], None]) -> Tenant:
     Its id carries a digest of the articles, so that a changed corpus is another tenant.
     """
     articles = list(corpus.documents())
-    tenant = Tenant(f"{corpus.name}-{_digest(articles)}", subject="evaluation", scopes=SCOPES)
+    tenant = Tenant(f"{corpus.name}-{_digest(articles)}", subject=SUBJECT, scopes=SCOPES)
     registry = Registry()
     if not registry.exists(tenant.tenant_id):
         registry.add(tenant.tenant_id, name=corpus.name, locale=corpus.locale)

@@ -60,6 +60,7 @@ def test_every_command_exists() -> None:
             if following is None:
                 break
             command = following
+        command = getattr(command, "commands", {}).get("run", command) if line.startswith("evaluate ") else command
         options = {option for parameter in getattr(command, "params", []) for option in parameter.opts}
         assert command is not get_command(cli.app), line
         assert set(re.findall(r"--[a-z-]+", line)) <= options, line

@@ -1,8 +1,10 @@
+import gzip
 import json
+import re
 from collections.abc import Iterator
 from io import StringIO
-from math import isclose
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 from rich.console import Console
@@ -10,11 +12,19 @@ from rich.console import Console
 from components.ingest.document import SourceDocument
 from components.turn import Citation, Claim, Draft, Evidence, Passage, Reply, Turn
 from evaluation import workspace
-from evaluation.cases import Case, Corpus, QuestionSet
-from evaluation.report import SetReport, Skipped, as_json, print_set, print_targets
-from evaluation.run import Evaluation, recorded
+from evaluation.asking import REJECTED, recorded
+from evaluation.cases import Case, Corpus, QuestionSet, Record, Skipped
+from evaluation.compare import compare
+from evaluation.report.data import as_json
+from evaluation.report.junit import as_junit
+from evaluation.report.page import as_page
+from evaluation.report.tables import print_comparison, print_set, print_targets
+from evaluation.results import SetReport, report, reported
+from evaluation.run import Evaluation, Plan, finished, timeless
+from evaluation.runs import Runs, SetRun
 from settings import get_settings
 from tenants import database, index
+from tenants.errors import Invalid, NotFound
 
 ARTICLES = {
     "drain": ("Слив", "Если вода не сливается, прочистите фильтр насоса. Фильтр находится внизу справа."),
@@ -51,24 +61,53 @@ SHOP = QuestionSet(
 )
 
 
+def measured(chosen: QuestionSet = SHOP, concurrency: int = 1) -> SetRun:
+    evaluation = Evaluation(Plan(concurrency=concurrency), lambda what, done, total: None)
+    one = evaluation.run(chosen)
+    evaluation.close()
+    return one
+
+
 def test_a_set_is_measured_through_the_products_own_use_cases(folder: Path) -> None:
     told: list[tuple[str, int, int]] = []
-    evaluation = Evaluation(lambda what, done, total: told.append((what, done, total)))
-    report = evaluation.run(SHOP)
+    evaluation = Evaluation(Plan(), lambda what, done, total: told.append((what, done, total)))
+    one = evaluation.run(SHOP)
     evaluation.close()
+    found = report(one)
     assert folder.is_relative_to(get_settings().data_dir)
-    assert report.n == 3
-    assert report.figures["hit@1"].value == 1.0
-    assert report.figures["hit@1"].n == 2
-    assert report.figures["gold_span_in_three_sentences"].value == 1.0
-    assert report.figures["citation_precision_entailed"].value == 1.0
-    assert report.figures["over_refusal"].value == 0.0
-    assert report.figures["false_answer"].value == 0.0
-    assert report.reference["hit@1"].value == 1.0
-    assert isclose(sum(report.outcomes.values()), 3)
-    assert report.curve[-1].over_refusal == 1.0
-    assert report.failures == ()
+    assert found.n == 3
+    assert found.figures["hit@1"].value == 1.0
+    assert found.figures["hit@1"].n == 2
+    assert found.figures["gold_span_in_three_sentences"].value == 1.0
+    assert found.figures["citation_precision_entailed"].value == 1.0
+    assert found.figures["claims_verified"].value == 1.0
+    assert found.figures["over_refusal"].value == 0.0
+    assert found.figures["false_answer"].value == 0.0
+    assert found.figures["false_answer"].high > 0.5, "one case proves little"
+    assert found.reference["hit@1"].value == 1.0
+    assert sum(found.outcomes.values()) == 3
+    assert found.curve[-1].over_refusal == 1.0
+    assert found.failures == ()
+    assert one.index is not None
+    assert (one.index.generation, one.index.chunks) == (1, 3)
+    assert set(one.records[0].steps) >= {"guard", "retrieve", "verify", "outcome"}
     assert ("shop", 3, 3) in told
+
+
+def test_two_runs_of_the_same_state_differ_by_nothing_however_many_at_once(folder: Path) -> None:
+    one, two = measured(), measured(concurrency=3)
+    assert timeless(one) == timeless(two)
+    comparison = compare(finished("shop", [one], Plan()), finished("shop", [two], Plan()))
+    assert comparison.identical
+    assert not comparison.regressed
+    assert {difference.change for difference in comparison.differences} == {0.0}
+
+
+def test_a_question_that_cannot_be_asked_ends_as_a_refused_request(folder: Path) -> None:
+    odd = QuestionSet("odd", SHOP.corpus, (Case("1", " "), Case("2", "Что?", history=("Здравствуйте",))))
+    one = measured(odd)
+    assert one.records[0].outcome == REJECTED
+    assert report(one).figures["survived"].value == 1.0
 
 
 def test_of_a_turn_is_kept_what_was_shown_and_what_it_stands_on() -> None:
@@ -82,34 +121,67 @@ def test_of_a_turn_is_kept_what_was_shown_and_what_it_stands_on() -> None:
     turn = Turn(
         "t",
         "?",
-        evidence=Evidence((passage, passage), adequacy=0.7),
+        evidence=Evidence((passage, passage), judged={"c1": 0.8}, adequacy=0.7),
         draft=draft,
         outcome="answered",
         reply=Reply(draft.text),
     )
-    record = recorded(Case("1", "?"), turn, 5.0)
+    record = recorded(Case("1", "?"), turn)
     assert record.ranked == ("return",)
     assert record.score == 0.7
+    assert (record.passages[0].doc_id, record.passages[0].relevance) == ("return", 0.8)
     assert [sentence.text for sentence in record.sentences] == ["Вернуть товар можно за 7 дней.", "Ещё можно обменять."]
     assert [quote.genuine for sentence in record.sentences for quote in sentence.quotes] == [True, False]
+    assert not record.checked, "nobody checked these claims"
 
 
-def test_a_report_is_printed_and_is_json(folder: Path) -> None:
-    evaluation = Evaluation(lambda what, done, total: None)
-    report = evaluation.run(SHOP)
-    evaluation.close()
+def test_a_run_is_kept_and_read_back_to_the_letter(tmp_path: Path) -> None:
+    kept = Runs(tmp_path)
+    one = SetRun("s", "ru", 1.5, records=(Record(Case("1", "?", gold_docs=("a",)), "refused", ranked=("a",)),))
+    first, second = finished("s", [one, Skipped("wixqa", Path("x"))], Plan()), finished("s", [one], Plan())
+    for run in (first, second):
+        kept.save(run)
+    assert kept.load(first.run_id) == kept.load("latest~1") == first
+    assert kept.load("latest") == second
+    assert first.skipped == ("wixqa",)
+    assert "evaluate_retrieval" in first.state.parameters
+    for wrong in ("latest~2", "latest~x", "nothing"):
+        with pytest.raises(NotFound):
+            kept.load(wrong)
+    with pytest.raises(Invalid):
+        kept.load(first.run_id[:4])
+    broken = tmp_path / "broken"
+    broken.write_bytes(gzip.compress(b"{}"))
+    with pytest.raises(Invalid):
+        kept.load(str(broken))
+
+
+def test_a_report_is_a_table_json_junit_and_a_page(folder: Path) -> None:
+    demanding = QuestionSet(
+        "shop",
+        SHOP.corpus,
+        (*SHOP.cases, Case("<4>", "Сколько стоит \x07доставка?", outcome="answered", must_contain=("<i>даром</i>",))),
+    )
+    run = finished("shop", [measured(demanding), Skipped("wixqa", Path("x"))], Plan())
+    reports = reported(run)
     shown = StringIO()
     console = Console(file=shown, width=120)
-    print_set(console, report, "en")
-    print_targets(console, report.targets(), "en")
+    print_set(console, reports[0], "en")
+    print_targets(console, reports[0].targets(), "en")
+    print_comparison(console, compare(run, run), "en")
     assert "gold_span_in_three_sentences" in shown.getvalue()
     assert "Outcomes:" in shown.getvalue()
-    whole = json.loads(json.dumps(as_json([report], [Skipped("wixqa", Path("x"))]), allow_nan=False))
+    whole = json.loads(json.dumps(as_json(run, reports), allow_nan=False))
     assert whole["skipped"] == [{"name": "wixqa", "reason": "absent"}]
     assert whole["sets"][0]["curve"][-1] == [None, 1.0, 0.0]
     assert whole["targets"] == []
+    suites = ElementTree.fromstring(as_junit(run, reports))
+    assert [(suite.get("name"), suite.get("failures")) for suite in suites] == [("shop", "1"), ("wixqa", None)]
+    page = as_page(run, reports, "en")
+    assert "&lt;i&gt;даром&lt;/i&gt;" in page
+    assert "<i>даром</i>" not in page
+    assert not re.search(r"(?:src|href)=\"(?!#)|url\(|@import|<script", page), "the page asks for something"
 
 
 def test_targets_of_a_set_are_judged_with_its_report() -> None:
-    report = SetReport("fixture", 0, 0.0, {})
-    assert report.targets() == []
+    assert SetReport("fixture", 0, 0.0, {}).targets() == []

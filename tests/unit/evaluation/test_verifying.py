@@ -1,39 +1,32 @@
-from components.judge.protocol import ClaimVerdict
-from components.turn import Passage
+from components.judge.local import LocalJudge
+from components.judge.verifier import FactVerifier
 from evaluation.cases import Pair, PairSet
-from evaluation.verifying import verify_pairs
+from evaluation.verifying import verifier_of, verify_pairs
+from pipelines.ask.engine import AskEngine
 
 PAIRS = PairSet(
     "made-up",
     "ru",
     (
-        Pair("1", "Слив засорён.", "Слив засорён.", True),
-        Pair("2", "Слив чист.", "Слив не засорён.", True),
-        Pair("3", "Слив чист.", "Слив засорён.", False),
-        Pair("4", "Слив чист.", "Насос исправен.", False),
+        Pair("1", "Слив засорён. Насос исправен.", "Слив засорён.", True),
+        Pair("2", "Слив чист.", "Слив засорён на 40 процентов.", False),
+        Pair("3", "Слив не засорён.", "Слив засорён.", False),
     ),
 )
-SAID = {
-    "Слив засорён.": ClaimVerdict("supported", 0.9, ""),
-    "Слив не засорён.": ClaimVerdict("partially_supported", 0.5, ""),
-    "Насос исправен.": ClaimVerdict("unsupported", 0.1, ""),
-}
 
 
-def test_partial_support_counts_as_none() -> None:
-    seen: list[Passage] = []
-
-    def check(claim: str, passage: Passage) -> ClaimVerdict:
-        seen.append(passage)
-        return SAID[claim]
-
+def test_claims_go_through_the_pipelines_own_check() -> None:
     told: list[tuple[int, int]] = []
-    figures = verify_pairs(PAIRS, check, lambda done, total: told.append((done, total)))
-    assert figures["supported_let_through"].value == 0.5
-    assert figures["unsupported_caught"].value == 0.5
-    assert figures["balanced_accuracy"].value == 0.5
-    assert figures["precision_of_supported"].value == 0.5
-    # 0.9 and 0.5 against 0.9 and 0.1: one tie, two above, one below.
-    assert figures["auc"].value == 2.5 / 4
-    assert told[-1] == (4, 4)
-    assert seen[0].sentences == ((0, len("Слив засорён.")),)
+    records = verify_pairs(PAIRS, FactVerifier(LocalJudge()), lambda done, total: told.append((done, total)))
+    assert [record.let_through for record in records] == [True, False, False]
+    assert records[0].score == 1.0
+    assert told == [(1, 3), (2, 3), (3, 3)]
+
+
+def test_without_a_check_everything_passes() -> None:
+    records = verify_pairs(PAIRS, None, lambda done, total: None)
+    assert all(record.let_through for record in records)
+
+
+def test_the_pipeline_has_one_check() -> None:
+    assert verifier_of(AskEngine().pipeline) is not None

@@ -1,0 +1,87 @@
+"""What an answer is worth, read from its text and quotes alone: no judge of the product has a say here."""
+
+import re
+from collections.abc import Sequence
+
+from components.language.identifiers import codes, numbers
+from components.language.normalise import clean, fold
+from components.language.sentences import sentence_spans
+from components.language.words import stems
+from evaluation.cases import Quote, Record
+
+ENTAILED_SHARE = 0.8
+"""Share of a sentence's content stems that its quotes must hold: a sentence may add a heading's words, not a fact."""
+SENTENCE_LIMIT = 3
+
+_CITATION = re.compile(r"\s*\[\d+\]")
+_PUNCTUATION = re.compile(r"[^\w%]+")
+_ARTICLE = re.compile(r"\b(?:a|an|the)\b")
+_NEGATIONS = frozenset({"не", "нет", "без", "нельзя", "no", "not", "without", "never"})
+
+
+def without_citations(text: str) -> str:
+    """The text as read, [N] taken out."""
+    return _CITATION.sub("", text)
+
+
+def normalised(text: str) -> str:
+    """Words alone, in one spelling: how SQuAD compares answers (Rajpurkar 2016), for two languages."""
+    return " ".join(_ARTICLE.sub(" ", _PUNCTUATION.sub(" ", fold(clean(text)))).split())
+
+
+def holds_span(text: str, spans: Sequence[str]) -> bool:
+    """Whether the text holds one of the gold spans, whole words only."""
+    padded = f" {normalised(text)} "
+    return any(f" {span} " in padded for span in map(normalised, spans) if span)
+
+
+def first_sentences(text: str, limit: int = SENTENCE_LIMIT) -> str:
+    """The first `limit` sentences of an answer, [N] taken out."""
+    text = without_citations(text)
+    return "\n".join(text[start:end] for start, end in sentence_spans(text)[:limit])
+
+
+def sentence_count(text: str) -> int:
+    """How many sentences, list items and headings a reader sees."""
+    return len(sentence_spans(without_citations(text)))
+
+
+def entails(quotes: Sequence[Quote], sentence: str) -> bool:
+    """Whether the quotes together say what the sentence says, by a measure that owes nothing to the product's verifier.
+
+    Every quote is in its passage word for word; every number and code of the sentence is in the quotes; so are its
+    negations, and they have no other; and the quotes hold its content stems but for a fifth.
+    """
+    if not quotes or not all(quote.genuine for quote in quotes):
+        return False
+    quoted = "\n".join(quote.excerpt for quote in quotes)
+    if normalised(sentence) in normalised(quoted):
+        return True
+    if not set(numbers(sentence, quoted)) <= set(numbers(quoted)) or not set(codes(sentence)) <= set(codes(quoted)):
+        return False
+    said, held = set(stems(sentence)), set(stems(quoted))
+    if said & _NEGATIONS != held & _NEGATIONS:
+        return False
+    return len(said & held) >= ENTAILED_SHARE * len(said)
+
+
+def has_facts(record: Record) -> bool:
+    """Whether the shown text holds every demanded wording and none of the forbidden ones."""
+    text = f" {normalised(without_citations(record.text))} "
+    held = all(normalised(wording) in text for wording in record.case.must_contain)
+    return held and not any(normalised(wording) in text for wording in record.case.must_not_contain)
+
+
+def answers_another_code(record: Record, asked: str) -> bool:
+    """Whether a question about one code was shown an answer that speaks of, or quotes, a different one."""
+    return record.shown and bool(_codes_of(record) - {asked})
+
+
+def keeps_code(record: Record) -> bool:
+    """Whether an answer to a question with codes speaks of, or quotes, at least one of them."""
+    return bool(_codes_of(record) & set(record.codes))
+
+
+def _codes_of(record: Record) -> set[str]:
+    quoted = " ".join(quote.excerpt for sentence in record.sentences for quote in sentence.quotes)
+    return set(codes(f"{record.text} {quoted}"))

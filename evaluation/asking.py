@@ -1,0 +1,119 @@
+"""Putting the cases of a set to the product's own use case, one after another or several at once."""
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
+from dataclasses import replace
+from threading import Lock
+from time import perf_counter
+
+from pydantic import ValidationError
+
+from components.turn import Citation, Draft, Turn
+from evaluation.answers import without_citations
+from evaluation.cases import Case, Found, Quote, Record, Sentence
+from pipelines.ask.contract import AskRequest
+from pipelines.ask.usecase import Ask
+
+REJECTED = "rejected"
+"""What evaluation calls the end of a question that the contract does not admit, such as an empty one: HTTP 422."""
+PASSAGES_KEPT = 5
+
+
+def ask_all(ask: Ask, cases: Sequence[Case], concurrency: int, progress: Callable[[int, int], None]) -> list[Record]:
+    """The records of the cases, in their order, asked for the tenant in context.
+
+    :param concurrency: cases in work at once. Times are true of single questions only at 1.
+    :param progress: told how many are done, and of how many.
+    """
+    done = 0
+    counting = Lock()
+
+    def work(case: Case) -> Record:
+        nonlocal done
+        record = asked(ask, case)
+        with counting:
+            done += 1
+            progress(done, len(cases))
+        return record
+
+    if concurrency == 1:
+        return [work(case) for case in cases]
+    with ThreadPoolExecutor(concurrency) as pool:
+        futures = [pool.submit(copy_context().run, work, case) for case in cases]
+        return [future.result() for future in futures]
+
+
+def asked(ask: Ask, case: Case) -> Record:
+    """One case, after what was said before it in the same conversation."""
+    session = case.case_id if case.history else None
+    try:
+        for question in case.history:
+            ask.timed_turn(AskRequest(question=question, session_id=session, locale=case.locale or None))
+        request = AskRequest(question=case.question, session_id=session, locale=case.locale or None)
+    except ValidationError:
+        return Record(case, REJECTED)
+    started = perf_counter()
+    turn, steps = ask.timed_turn(request)
+    spent = (perf_counter() - started) * 1_000
+    return replace(recorded(case, turn), milliseconds=spent, steps=steps)
+
+
+def recorded(case: Case, turn: Turn) -> Record:
+    """What evaluation keeps of a finished turn."""
+    draft = turn.best or turn.draft
+    record = Record(
+        case=case,
+        outcome=turn.outcome or "failed",
+        reason=turn.reason or "",
+        intent=turn.intent,
+        codes=turn.query.codes,
+        ranked=tuple(dict.fromkeys(passage.doc_id for passage in turn.evidence.passages)),
+        text=turn.reply.text,
+        passages=_found(turn),
+        score=turn.evidence.adequacy,
+        passes=turn.passes,
+        degraded=turn.degraded,
+    )
+    if draft is None or not record.shown:
+        return record
+    supported = bool(draft.claims) and all(claim.status == "supported" for claim in draft.claims)
+    return replace(
+        record,
+        sentences=_sentences(draft),
+        confidence=draft.confidence,
+        checked=draft.factuality_status == "checked" and supported,
+        factuality=draft.factuality if draft.factuality_status == "checked" else 0.0,
+    )
+
+
+def _found(turn: Turn) -> tuple[Found, ...]:
+    judged = turn.evidence.judged
+    return tuple(
+        Found(
+            passage.doc_id,
+            passage.title,
+            passage.heading,
+            passage.text,
+            round(passage.score, 4),
+            round(judged.get(passage.chunk_id, 0.0), 4),
+        )
+        for passage in turn.evidence.passages[:PASSAGES_KEPT]
+    )
+
+
+def _sentences(draft: Draft) -> tuple[Sentence, ...]:
+    by_index = {citation.index: citation for citation in draft.citations}
+    return tuple(
+        Sentence(
+            without_citations(claim.text),
+            tuple(_quote(by_index[index]) for index in claim.citations if index in by_index),
+        )
+        for claim in draft.claims
+    )
+
+
+def _quote(citation: Citation) -> Quote:
+    start, end = citation.span
+    passage = citation.passage
+    return Quote(passage.doc_id, citation.excerpt, passage.text[start:end] == citation.excerpt)

@@ -1,0 +1,212 @@
+"""Two runs side by side, case by case: what changed, how sure that is, and whether it is a loss.
+
+The same cases are asked in both runs, so each case is its own control. A change has a bootstrap interval over cases.
+Whether it is noise is asked otherwise: if the two runs were alike, swapping their results case by case would give such
+a change as easily (a paired permutation test). Many figures are looked at, so the level of 5% is shared among those
+that could reach it at all (Tarone 1990).
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from evaluation.intervals import SEED, Marks, Numbers, columns, draws, quotients
+from evaluation.metrics import GATED, better
+from evaluation.results import marks, missed
+from evaluation.run import timeless
+from evaluation.runs import Run, SetRun
+
+DROP = 0.03
+"""The least loss that fails a comparison: three points."""
+LEVEL = 0.05
+_RESAMPLES = 4_000
+_SWAPS = 20_000
+_BLOCK = 500
+
+Verdict: TypeAlias = Literal["same", "noise", "small", "better", "worse", "moved"]
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """One figure of one set in both runs.
+
+    `change` is after less before, with its 95% interval; `n` counts the cases that say something about it, `differing`
+    those whose results differ. `chance` is how often noise alone brings such a change. `verdict`: `worse` and `better`
+    are beyond noise and at least three points, `small` is beyond noise and less, `moved` has no better side.
+    """
+
+    set: str
+    figure: str
+    before: float
+    after: float
+    change: float
+    low: float
+    high: float
+    n: int
+    differing: int
+    chance: float
+    gated: bool
+    verdict: Verdict = "same"
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """What changed from the run `before` to the run `after`.
+
+    `parameters` are the pipeline's settings that differ, as (step, parameter, before, after); `broken` the cases by set
+    that ended as demanded before and do not now; `unpaired` how many cases by set only one run has; `identical` says
+    that every case of the shared sets came back the same to the letter.
+    """
+
+    before: str
+    after: str
+    differences: tuple[Difference, ...]
+    parameters: tuple[tuple[str, str, str, str], ...]
+    broken: Mapping[str, tuple[str, ...]]
+    unpaired: Mapping[str, int]
+    identical: bool
+
+    @property
+    def regressed(self) -> bool:
+        """Whether something that counts became worse by three points or more, beyond noise."""
+        return any(one.verdict == "worse" for one in self.differences)
+
+
+def compare(before: Run, after: Run) -> Comparison:
+    """The sets that both runs have, over the cases that both have."""
+    old, new = before.by_name(), after.by_name()
+    shared = [name for name in old if name in new]
+    found = [one for name in shared for one in _differences(old[name], new[name], old, new)]
+    broken = {name: tuple(_broken(old[name], new[name])) for name in shared}
+    return Comparison(
+        before.run_id,
+        after.run_id,
+        tuple(_judged(found)),
+        tuple(_changed_parameters(before, after)),
+        {name: cases for name, cases in broken.items() if cases},
+        {name: count for name in shared if (count := _unpaired(old[name], new[name]))},
+        all(timeless(old[name]) == timeless(new[name]) for name in shared),
+    )
+
+
+def _differences(
+    old: SetRun, new: SetRun, olds: Mapping[str, SetRun], news: Mapping[str, SetRun]
+) -> Iterator[Difference]:
+    before, after = marks(old, olds), marks(new, news)
+    shared = [case for case in before if case in after]
+    if shared:
+        yield from compared(new.name, [before[case] for case in shared], [after[case] for case in shared])
+
+
+def compared(name: str, before: Sequence[Marks], after: Sequence[Marks]) -> Iterator[Difference]:
+    """The figures of one set, from the marks of the same cases in the same order; verdicts are still open."""
+    figures = list(dict.fromkeys(figure for case in (*before, *after) for figure in case))
+    (old_sums, old_weights), (new_sums, new_weights) = columns(before, figures), columns(after, figures)
+    told = (old_weights.sum(axis=0) > 0) & (new_weights.sum(axis=0) > 0)
+    old_sums, old_weights, new_sums, new_weights = (
+        table[:, told] for table in (old_sums, old_weights, new_sums, new_weights)
+    )
+    figures = [figure for figure, kept in zip(figures, told, strict=True) if kept]
+    differ = (old_sums != new_sums) | (old_weights != new_weights)
+    old_values = old_sums.sum(axis=0) / old_weights.sum(axis=0)
+    new_values = new_sums.sum(axis=0) / new_weights.sum(axis=0)
+    drawn = np.vstack(
+        [
+            quotients(counts @ new_sums, counts @ new_weights) - quotients(counts @ old_sums, counts @ old_weights)
+            for counts in draws(len(before), _RESAMPLES)
+        ]
+    )
+    lows, highs = np.nanpercentile(drawn, [2.5, 97.5], axis=0)
+    chances = _chances(old_sums, old_weights, new_sums, new_weights)
+    for at, figure in enumerate(figures):
+        n = int(((old_weights[:, at] > 0) | (new_weights[:, at] > 0)).sum())
+        old, new = float(old_values[at]), float(new_values[at])
+        yield Difference(
+            name,
+            figure,
+            old,
+            new,
+            new - old,
+            float(lows[at]),
+            float(highs[at]),
+            n,
+            int(differ[:, at].sum()),
+            float(chances[at]),
+            figure in GATED,
+        )
+
+
+def _chances(old_sums: Numbers, old_weights: Numbers, new_sums: Numbers, new_weights: Numbers) -> Numbers:
+    """By figure: how often swapping the two runs case by case changes it as much as they do, in the same direction."""
+    rng = np.random.default_rng(SEED)
+    sums, weights = new_sums - old_sums, new_weights - old_weights
+    middle_sums, middle_weights = (new_sums + old_sums).sum(axis=0), (new_weights + old_weights).sum(axis=0)
+
+    def change(signs: npt.NDArray[np.floating]) -> Numbers:
+        moved, spread = signs @ sums, signs @ weights
+        after = quotients(middle_sums + moved, middle_weights + spread)
+        return after - quotients(middle_sums - moved, middle_weights - spread)
+
+    seen = change(np.ones((1, len(sums)), dtype=np.float64))[0]
+    as_much = np.zeros(len(seen))
+    for _ in range(0, _SWAPS, _BLOCK):
+        signs = rng.integers(0, 2, size=(_BLOCK, len(sums))) * 2.0 - 1.0
+        as_much += (change(signs) * np.sign(seen) >= np.abs(seen) - 1e-12).sum(axis=0)
+    return (as_much + 1) / (_SWAPS + 1)
+
+
+def _judged(found: Sequence[Difference]) -> Iterator[Difference]:
+    level = _level([one for one in found if one.gated])
+    for one in found:
+        yield replace(one, verdict=_verdict(one, level))
+
+
+def _level(gated: Sequence[Difference]) -> float:
+    """The share of the 5% for each figure that counts. A figure in which few cases differ can never reach a small one,
+    so it takes no share."""
+    for share in range(1, len(gated) + 1):
+        if sum(0.5**one.differing <= LEVEL / share for one in gated) <= share:
+            return LEVEL / share
+    return LEVEL
+
+
+def _verdict(one: Difference, level: float) -> Verdict:
+    if not one.differing:
+        return "same"
+    if one.chance > level or not one.change:
+        return "noise"
+    side = better(one.figure)
+    if side == "neither" or not one.gated:
+        return "moved"
+    if abs(one.change) < DROP - 1e-9:
+        return "small"
+    return "better" if (one.change > 0) == (side == "higher") else "worse"
+
+
+def _broken(old: SetRun, new: SetRun) -> Iterator[str]:
+    passed = {r.case.case_id for r in old.records if r.case.demands and not missed(r)}
+    yield from (r.case.case_id for r in new.records if r.case.case_id in passed and missed(r))
+
+
+def _unpaired(old: SetRun, new: SetRun) -> int:
+    return len(set(marks_ids(old)) ^ set(marks_ids(new)))
+
+
+def marks_ids(one: SetRun) -> list[str]:
+    """The ids of a set's cases."""
+    return [record.case.case_id for record in one.records] + [record.pair.pair_id for record in one.pairs]
+
+
+def _changed_parameters(before: Run, after: Run) -> Iterator[tuple[str, str, str, str]]:
+    old, new = before.state.parameters, after.state.parameters
+    for node in dict.fromkeys((*old, *new)):
+        if node not in old or node not in new:
+            yield node, "", str(node in old), str(node in new)
+            continue
+        for name in dict.fromkeys((*old[node], *new[node])):
+            one, two = old[node].get(name), new[node].get(name)
+            if one != two:
+                yield node, name, str(one), str(two)

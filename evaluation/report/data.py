@@ -1,0 +1,54 @@
+"""A run and a comparison as JSON."""
+
+from collections.abc import Sequence
+from dataclasses import asdict
+
+from evaluation.compare import Comparison
+from evaluation.curve import CurvePoint
+from evaluation.results import SetReport
+from evaluation.runs import SCHEMA, Run
+
+
+def as_json(run: Run, reports: Sequence[SetReport]) -> dict[str, object]:
+    """The whole run: every figure with its interval, every point of the curves, every failed case."""
+    return {
+        "schema": SCHEMA,
+        "run": run.run_id,
+        "created_at": run.created_at.isoformat(),
+        "state": asdict(run.state),
+        "concurrency": run.concurrency,
+        "sets": [
+            {**_set_as_json(report), "index": asdict(one.index) if one.index else None}
+            for report, one in zip(reports, run.sets, strict=True)
+        ],
+        "skipped": [{"name": name, "reason": "absent"} for name in run.skipped],
+        "targets": [
+            {**judged.target.model_dump(exclude_none=True), "value": judged.value, "met": judged.met}
+            for report in reports
+            for judged in report.targets()
+        ],
+    }
+
+
+def _set_as_json(report: SetReport) -> dict[str, object]:
+    return {
+        "name": report.name,
+        "n": report.n,
+        "seconds": round(report.seconds, 2),
+        "figures": {name: asdict(figure) for name, figure in report.figures.items()},
+        "reference": {name: asdict(figure) for name, figure in report.reference.items()},
+        "curve": _curve_as_json(report.curve),
+        "reference_curve": _curve_as_json(report.reference_curve),
+        "outcomes": dict(report.outcomes),
+        "failures": [asdict(failure) for failure in report.failures],
+    }
+
+
+def _curve_as_json(curve: Sequence[CurvePoint]) -> list[list[float | None]]:
+    # Infinity is not JSON: the point that refuses everything has no threshold.
+    return [[p.threshold if p.threshold != float("inf") else None, p.over_refusal, p.false_answers] for p in curve]
+
+
+def comparison_as_json(comparison: Comparison) -> dict[str, object]:
+    """A comparison, whole."""
+    return {**asdict(comparison), "regressed": comparison.regressed}

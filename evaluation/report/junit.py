@@ -1,0 +1,53 @@
+"""JUnit XML, which every build server reads: a suite for each set, a case for each demand."""
+
+from collections.abc import Iterator, Sequence
+from xml.etree import ElementTree as Xml
+
+from evaluation.results import SetReport, missed
+from evaluation.runs import Run, SetRun
+
+_CONTROL = {code: None for code in range(32) if code not in (9, 10, 13)}
+
+
+def as_junit(run: Run, reports: Sequence[SetReport]) -> str:
+    """Cases that say how they have to end pass or fail on their own, targets of a set as a whole.
+
+    A question whose article was not found is no failure here: a benchmark is judged by its targets.
+    """
+    root = Xml.Element("testsuites", name="opora evaluate", timestamp=run.created_at.isoformat(timespec="seconds"))
+    for report, one in zip(reports, run.sets, strict=True):
+        cases = [*_demanded(one), *_targets(report)]
+        failed = sum(len(case) for case in cases)
+        suite = Xml.SubElement(root, "testsuite", name=one.name, tests=str(len(cases)), failures=str(failed))
+        suite.set("time", f"{one.seconds:.3f}")
+        suite.extend(cases)
+    for name in run.skipped:
+        suite = Xml.SubElement(root, "testsuite", name=name, tests="1", skipped="1")
+        Xml.SubElement(Xml.SubElement(suite, "testcase", name=name, classname=name), "skipped", message="absent")
+    Xml.indent(root)
+    return Xml.tostring(root, encoding="unicode", xml_declaration=True)
+
+
+def _demanded(one: SetRun) -> Iterator[Xml.Element]:
+    for record in one.records:
+        if record.case.demands:
+            case = Xml.Element("testcase", name=_text(record.case.case_id), classname=one.name)
+            case.set("time", f"{record.milliseconds / 1_000:.3f}")
+            if wanted := missed(record):
+                fault = Xml.SubElement(case, "failure", message=_text(f"wanted {wanted}, got {record.outcome}"))
+                fault.text = _text(f"{record.case.question}\n\n{record.text}")
+            yield case
+
+
+def _targets(report: SetReport) -> Iterator[Xml.Element]:
+    for judged in report.targets():
+        name = f"{judged.target.figure} {judged.target.demand}"
+        case = Xml.Element("testcase", name=name, classname=report.name)
+        if not judged.met:
+            Xml.SubElement(case, "failure", message=f"{judged.value:.4f}")
+        yield case
+
+
+def _text(words: str) -> str:
+    # XML has no way to write most control characters.
+    return words.translate(_CONTROL).encode("utf-8", "replace").decode("utf-8")

@@ -1,0 +1,37 @@
+"""The headline figures as a Markdown table, for a README."""
+
+from collections.abc import Sequence
+
+from components.language.texts import text
+from evaluation.report.tables import shown
+from evaluation.results import SetReport
+from evaluation.targets import headlines
+
+_COLUMNS = ("set", "figure", "value", "interval", "n", "reference")
+
+
+def as_markdown(reports: Sequence[SetReport], locale: str) -> str:
+    """One row for each headline figure that was measured, with its interval, its n, and plain BM25's."""
+    columns = [
+        text(f"evaluation.table.{column}", locale)
+        for column in ("set", "figure", "value", "interval", "n", "reference")
+    ]
+    rows = [columns, ["---"] * len(columns)]
+    by_name = {report.name: report for report in reports}
+    for line in headlines():
+        report = by_name.get(line.set)
+        figure = report.figures.get(line.figure) if report else None
+        if report is None or figure is None:
+            continue
+        theirs = report.reference.get(line.figure)
+        rows.append(
+            [
+                line.set,
+                text(f"evaluation.figure.{line.figure}", locale),
+                shown(line.figure, figure.value),
+                f"{shown(line.figure, figure.low)} – {shown(line.figure, figure.high)}",
+                str(figure.n),
+                shown(line.figure, theirs.value) if theirs else "",
+            ]
+        )
+    return "\n".join(f"| {' | '.join(row)} |" for row in rows)

@@ -1,0 +1,310 @@
+"""One page that a manager understands: what was promised, what was measured, where it goes wrong. Self-contained."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+
+from components.language.texts import keys, text
+from evaluation.advice import advise
+from evaluation.calibration import reliability
+from evaluation.cases import Record
+from evaluation.intervals import Figure
+from evaluation.metrics import GROUPS
+from evaluation.report import plots
+from evaluation.report.plots import Bars
+from evaluation.report.tables import shown, threshold_now, told
+from evaluation.results import (
+    FEWEST_FOR_CALIBRATION,
+    SetReport,
+    confidences,
+    marks,
+    missed,
+    scores,
+    steps,
+)
+from evaluation.runs import Run, SetRun
+from pipelines.draw import draw
+
+_FOLDER = Path(__file__).parent
+WORST_SHOWN = 12
+_CATEGORIES_SHOWN = 12
+_FEWEST_IN_CATEGORY = 2
+_DEPTHS = ("hit@1", "hit@3", "hit@5", "hit@10")
+_STYLES: Mapping[str, str] = {
+    "answered": "good",
+    "partially_answered": "good",
+    "low_confidence": "warn",
+    "clarify": "warn",
+    "refused": "refuse",
+    "cannot_answer": "refuse",
+    "human_followup": "person",
+    "high_stakes": "person",
+    "failed": "bad",
+}
+_TILES = (
+    "outcome_accuracy",
+    "facts_in_answer",
+    "answered_with_another_code",
+    "hit@5_lost",
+    "hit@5",
+    "gold_span_in_three_sentences",
+    "citation_precision_gold",
+    "citation_precision_entailed",
+    "over_refusal",
+    "false_answer",
+    "routed",
+    "survived",
+    "balanced_accuracy",
+    "unsupported_caught",
+    "supported_let_through",
+    "relevance_calibration_error",
+    "latency_ms_p50",
+)
+_TILES_SHOWN = 6
+
+
+@dataclass(frozen=True, slots=True)
+class _Told:
+    """A figure in words."""
+
+    name: str
+    value: str
+    interval: str
+    n: int = 0
+    theirs: str = ""
+    bar: str = ""
+    state: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Plot:
+    title: str
+    hint: str
+    svg: Markup
+
+
+@dataclass(frozen=True, slots=True)
+class _Group:
+    name: str
+    figures: tuple[_Told, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Worst:
+    record: Record
+    outcome: str
+    wanted: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Section:
+    name: str
+    anchor: str
+    n: int
+    index: str
+    note: str
+    tiles: tuple[_Told, ...]
+    outcomes: Markup
+    plots: tuple[_Plot, ...]
+    advice: tuple[tuple[str, ...], ...]
+    worst: tuple[_Worst, ...]
+    misses: int
+    groups: tuple[_Group, ...]
+
+
+def as_page(run: Run, reports: Sequence[SetReport], locale: str) -> str:
+    """The page of a run, in one language, as HTML that asks for nothing from anywhere."""
+    environment = Environment(
+        loader=FileSystemLoader(_FOLDER), autoescape=True, undefined=StrictUndefined, trim_blocks=True
+    )
+    say = partial(_say, "page", locale)
+    judged = [one for report in reports for one in report.targets()]
+    writer = _Writer(run, locale)
+    return environment.get_template("page.html").render(
+        locale=locale,
+        say=say,
+        table=partial(_say, "table", locale),
+        css=Markup((_FOLDER / "page.css").read_text(encoding="utf-8")),  # noqa: S704 - our own file
+        run=run,
+        date=f"{run.created_at:%Y-%m-%d %H:%M} UTC",
+        questions=sum(one.n for one in run.sets),
+        targets=[
+            {
+                "set": one.target.set,
+                "figure": figure_name(one.target.figure, locale),
+                "demand": one.target.demand,
+                "value": shown(one.target.figure, one.value),
+                "met": one.met,
+            }
+            for one in judged
+        ],
+        missed=sum(not one.met for one in judged),
+        now=threshold_now(run),
+        sections=[writer.section(report, one) for report, one in zip(reports, run.sets, strict=True)],
+        graph=Markup(draw(run.state.source)),  # noqa: S704 - drawn by us, its texts escaped
+    )
+
+
+def _say(area: str, locale: str, key: str, **params: str | int) -> str:
+    return text(f"evaluation.{area}.{key}", locale, **params)
+
+
+def figure_name(figure: str, locale: str) -> str:
+    """What a figure is called among people."""
+    name, _, part = figure.partition(":")
+    called = text(f"evaluation.figure.{name}", locale)
+    return f"{called}: {part}" if part else called
+
+
+class _Writer:
+    """Turns the sets of a run into what the page shows of them."""
+
+    def __init__(self, run: Run, locale: str) -> None:
+        self.run = run
+        self.locale = locale
+        self.others = run.by_name()
+        self.say = partial(_say, "page", locale)
+
+    def section(self, report: SetReport, one: SetRun) -> _Section:
+        """Everything about one set."""
+        wrong = [record for record in one.records if missed(record)]
+        note = f"evaluation.note.{one.name}"
+        return _Section(
+            name=one.name,
+            anchor="".join(letter if letter.isalnum() else "-" for letter in one.name),
+            n=one.n,
+            index=f"{one.index.tenant}, {one.index.chunks}" if one.index else "",
+            note=text(note, self.locale) if note in keys("evaluation.note.") else "",
+            tiles=self._tiles(report),
+            outcomes=self._outcomes(report),
+            plots=tuple(self._plots(report, one)),
+            advice=tuple(
+                (f"≤ {a.allowed:.0%}", f"{a.threshold:.3f}", told(a.over_refusal), told(a.false_answers))
+                for a in advise(one.records)
+            ),
+            worst=tuple(self._worst(record) for record in sorted(wrong, key=_gravity)[:WORST_SHOWN]),
+            misses=len(wrong),
+            groups=tuple(self._groups(report)),
+        )
+
+    def _tiles(self, report: SetReport) -> tuple[_Told, ...]:
+        met = {judged.target.figure: judged.met for judged in report.targets()}
+        chosen = [name for name in _TILES if name in report.figures]
+        chosen.sort(key=lambda name: name not in met)
+        state = {True: "met", False: "missed", None: ""}
+        return tuple(
+            self._told(name, report.figures[name], None, state[met.get(name)]) for name in chosen[:_TILES_SHOWN]
+        )
+
+    def _told(self, name: str, figure: Figure, theirs: Figure | None, state: str = "") -> _Told:
+        exact = figure.low == figure.high
+        interval = "" if exact else f"{shown(name, figure.low)} – {shown(name, figure.high)}"
+        bar = "" if "_ms_" in name or not 0 <= figure.value <= 1 else plots.interval_bar(figure, theirs)
+        return _Told(
+            figure_name(name, self.locale),
+            shown(name, figure.value),
+            interval,
+            figure.n,
+            shown(name, theirs.value) if theirs else "",
+            Markup(bar),  # noqa: S704 - numbers alone
+            state,
+        )
+
+    def _outcomes(self, report: SetReport) -> Markup:
+        counts = [
+            (_STYLES.get(name, "fixed"), self._outcome(name), count)
+            for name, count in sorted(report.outcomes.items(), key=lambda item: (_rank(item[0]), -item[1]))
+        ]
+        return Markup(plots.stacked_bar(counts)) if counts else Markup("")  # noqa: S704 - names are escaped
+
+    def _outcome(self, name: str) -> str:
+        key = f"cli.outcome.{name}"
+        return text(key, self.locale) if key in keys("cli.outcome.") else name
+
+    def _plots(self, report: SetReport, one: SetRun) -> list[_Plot]:
+        found = [*self._trust_plots(report, one), *self._category_plots(one)]
+        if spent := steps(one.records):
+            found.append(self._plot("latency", plots.time_bars(spent, self.say("ms"))))
+        return found
+
+    def _trust_plots(self, report: SetReport, one: SetRun) -> list[_Plot]:
+        answerable, unanswerable = scores(one.records)
+        if min(len(answerable), len(unanswerable)) < FEWEST_FOR_CALIBRATION:
+            return []
+        said, true = self.say("said"), self.say("true")
+        labels = [True] * len(answerable) + [False] * len(unanswerable)
+        bins = reliability([*answerable, *unanswerable], labels)
+        found = [self._plot("reliability", plots.reliability_diagram(bins, said, true))]
+        sure = confidences(one.records)
+        if len(sure) >= FEWEST_FOR_CALIBRATION and any(right for _, right in sure):
+            bins = reliability([value for value, _ in sure], [right for _, right in sure])
+            found.append(self._plot("confidence", plots.reliability_diagram(bins, said, true)))
+        now = float(threshold_now(self.run).replace("?", "nan"))
+        axes = (_say("table", self.locale, "over_refusal"), _say("table", self.locale, "false_answers"))
+        return [
+            *found,
+            self._plot("refusal_curve", plots.refusal_diagram(report.curve, report.reference_curve, now, *axes)),
+        ]
+
+    def _category_plots(self, one: SetRun) -> list[_Plot]:
+        found = []
+        by_case = marks(one, self.others)
+        for key, figures in (("hits", _DEPTHS), ("routing", ("routed",))):
+            rows = [
+                Bars(name, tuple(sum(m[f][0] for m in group) / len(group) for f in figures), f"n = {len(group)}")
+                for name, group in self._categories(one, by_case, figures[0])
+            ]
+            if rows:
+                legend = figures if len(figures) > 1 else (self.say("right"),)
+                found.append(self._plot(key, plots.grouped_bars(rows, legend)))
+        return found
+
+    def _categories(
+        self, one: SetRun, by_case: Mapping[str, Mapping[str, tuple[float, float]]], figure: str
+    ) -> list[tuple[str, list[Mapping[str, tuple[float, float]]]]]:
+        """The cases that say something about a figure, by category, the largest first; small ones together."""
+        told = [record.case for record in one.records if figure in by_case[record.case.case_id]]
+        counts = Counter(case.category for case in told)
+        large = {
+            name for name, n in counts.most_common(_CATEGORIES_SHOWN) if n >= _FEWEST_IN_CATEGORY or len(counts) <= 1
+        }
+        groups: dict[str, list[Mapping[str, tuple[float, float]]]] = {}
+        for case in told:
+            name = (case.category or self.say("ours")) if case.category in large else self.say("others")
+            groups.setdefault(name, []).append(by_case[case.case_id])
+        return sorted(groups.items(), key=lambda item: -len(item[1]))
+
+    def _plot(self, key: str, svg: str) -> _Plot:
+        hint = f"evaluation.page.{key}_hint"
+        said = text(hint, self.locale) if hint in keys("evaluation.page.") else ""
+        return _Plot(self.say(key), said, Markup(svg))  # noqa: S704 - drawn by us, its texts escaped
+
+    def _worst(self, record: Record) -> _Worst:
+        wanted = missed(record)
+        if record.case.gold_answer:
+            wanted = f"{wanted}\n{record.case.gold_answer}"
+        return _Worst(record, self._outcome(record.outcome), wanted)
+
+    def _groups(self, report: SetReport) -> list[_Group]:
+        known = {name: group for group, names in GROUPS.items() for name in names}
+        groups: dict[str, list[_Told]] = {}
+        for name, figure in report.figures.items():
+            group = known.get(name.partition(":")[0], "other")
+            groups.setdefault(group, []).append(self._told(name, figure, report.reference.get(name)))
+        return [
+            _Group(text(f"evaluation.group.{name}", self.locale), tuple(figures)) for name, figures in groups.items()
+        ]
+
+
+def _gravity(record: Record) -> tuple[bool, bool, float]:
+    """Failures, then wrong answers that were shown, the surest first, then the rest."""
+    return record.outcome != "failed", not record.shown, -max(record.confidence, record.score)
+
+
+def _rank(outcome: str) -> int:
+    return list(_STYLES).index(outcome) if outcome in _STYLES else len(_STYLES)

@@ -1,0 +1,164 @@
+"""Plots as inline SVG, coloured by the page's style sheet: nothing is loaded, light and dark follow the reader."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from html import escape
+
+from evaluation.calibration import Bin
+from evaluation.curve import CurvePoint
+from evaluation.intervals import Figure
+
+_SIZE = 340
+_PAD_LEFT, _PAD_BOTTOM, _PAD_TOP, _PAD_RIGHT = 46, 44, 12, 12
+_INNER = _SIZE - _PAD_LEFT - _PAD_RIGHT
+_TICKS = (0.0, 0.25, 0.5, 0.75, 1.0)
+_ROW = 26
+
+
+@dataclass(frozen=True, slots=True)
+class Bars:
+    """One row of a bar chart: its name, the bars' values on the chart's scale, and what is written behind them."""
+
+    name: str
+    values: tuple[float, ...]
+    said: str
+
+
+def reliability_diagram(bins: Sequence[Bin], across: str, up: str) -> str:
+    """Said against true, with the diagonal; a dot's size follows its cases, its whisker the 95% interval."""
+    most = max((one.n for one in bins), default=1)
+    parts = [_frame(across, up), _path([(0, 0), (1, 1)], "diagonal")]
+    parts += [_path([(one.said, one.low), (one.said, one.high)], "whisker") for one in bins]
+    parts.append(_path([(one.said, one.true) for one in bins], "curve"))
+    for one in bins:
+        radius = 3 + 6 * (one.n / most) ** 0.5
+        tip = f"{one.said:.2f} → {one.true:.2f} (n = {one.n})"
+        parts.append(_dot(one.said, one.true, radius, "dot", tip))
+    return _square("".join(parts), f"{across} / {up}")
+
+
+def refusal_diagram(
+    curve: Sequence[CurvePoint], reference: Sequence[CurvePoint], now: float, across: str, up: str
+) -> str:
+    """False answers against needless refusals, over every threshold; a ring at the one in force."""
+    parts = [_frame(across, up)]
+    if reference:
+        parts.append(_path([(point.over_refusal, point.false_answers) for point in reference], "theirs"))
+    parts.append(_path([(point.over_refusal, point.false_answers) for point in curve], "curve"))
+    at = next((point for point in curve if point.threshold >= now), None)
+    if at:
+        tip = f"{now:g}: {at.over_refusal:.1%} / {at.false_answers:.1%}"
+        parts.append(_dot(at.over_refusal, at.false_answers, 6, "ring", tip))
+    return _square("".join(parts), f"{across} / {up}")
+
+
+def interval_bar(figure: Figure, theirs: Figure | None) -> str:
+    """A share on a line from 0 to 1: its band, its value, and the yardstick's tick."""
+    low, high = max(0.0, figure.low), min(1.0, figure.high)
+    width = max(high - low, 0.006)
+    parts = ['<line class="rail" x1="0" y1="9" x2="100" y2="9"/>']
+    parts.append(f'<rect class="band" x="{100 * low:.2f}" y="5" width="{100 * width:.2f}" height="8"/>')
+    if theirs is not None:
+        parts.append(f'<line class="tick" x1="{100 * theirs.value:.2f}" y1="2" x2="{100 * theirs.value:.2f}" y2="16"/>')
+    parts.append(f'<line class="value" x1="{100 * figure.value:.2f}" y1="3" x2="{100 * figure.value:.2f}" y2="15"/>')
+    return (
+        '<svg class="interval" viewBox="-1 0 102 18" preserveAspectRatio="none" aria-hidden="true">'
+        f"{''.join(parts)}</svg>"
+    )
+
+
+def grouped_bars(rows: Sequence[Bars], legend: Sequence[str]) -> str:
+    """Shares of 0..1, several bars a row, the first on top."""
+    many = len(legend)
+    parts = ['<div class="bars">']
+    if many > 1:
+        keys = "".join(f'<span><i class="c{at}"></i>{escape(name)}</span>' for at, name in enumerate(legend))
+        parts.append(f'<p class="legend">{keys}</p>')
+    for row in rows:
+        height = 10 * len(row.values) + 2
+        bars = "".join(
+            f'<rect class="c{at}" x="0" y="{10 * at + 1}" width="{max(0.3, 100 * value):.2f}" height="8">'
+            f"<title>{escape(legend[at])}: {value:.3f}</title></rect>"
+            for at, value in enumerate(row.values)
+        )
+        parts.append(
+            f'<div class="row"><span class="name">{escape(row.name)}</span>'
+            f'<svg viewBox="0 0 100 {height}" style="height:{height}px" preserveAspectRatio="none">'
+            f'<rect class="rail" width="100" height="{height}"/>{bars}</svg>'
+            f'<span class="said">{escape(row.said)}</span></div>'
+        )
+    return "".join(parts) + "</div>"
+
+
+def time_bars(steps: Mapping[str, tuple[float, float]], unit: str) -> str:
+    """Milliseconds by step: a bar to the middle, a line to the 95th percentile."""
+    most = max((high for _, high in steps.values()), default=1.0) or 1.0
+    parts = ['<div class="bars">']
+    for name, (middle, high) in steps.items():
+        bar = f'<rect class="c0" x="0" y="4" width="{100 * middle / most:.2f}" height="10"/>'
+        line = f'<line class="whisker" x1="{100 * middle / most:.2f}" y1="9" x2="{100 * high / most:.2f}" y2="9"/>'
+        parts.append(
+            f'<div class="row"><span class="name">{escape(name)}</span>'
+            f'<svg viewBox="0 0 100 18" style="height:18px" preserveAspectRatio="none">{bar}{line}</svg>'
+            f'<span class="said">{middle:.1f} – {high:.1f} {escape(unit)}</span></div>'
+        )
+    return "".join(parts) + "</div>"
+
+
+def stacked_bar(counts: Sequence[tuple[str, str, int]]) -> str:
+    """Shares of a whole in one bar, as (style, name, count), with the counts below."""
+    total = sum(count for *_, count in counts) or 1
+    at, parts = 0.0, []
+    for style, name, count in counts:
+        width = 100 * count / total
+        parts.append(
+            f'<rect class="{style}" x="{at:.2f}" y="0" width="{width:.2f}" height="20"><title>{escape(name)}: {count}'
+            "</title></rect>"
+        )
+        at += width
+    keys = "".join(
+        f'<span><i class="{style}"></i>{escape(name)} <b>{count}</b></span>' for style, name, count in counts
+    )
+    return (
+        f'<svg class="stack" viewBox="0 0 100 20" preserveAspectRatio="none">{"".join(parts)}</svg>'
+        f'<p class="legend">{keys}</p>'
+    )
+
+
+def _square(inner: str, label: str) -> str:
+    return f'<svg class="plot" viewBox="0 0 {_SIZE} {_SIZE}" role="img" aria-label="{escape(label)}">{inner}</svg>'
+
+
+def _x(value: float) -> float:
+    return _PAD_LEFT + _INNER * value
+
+
+def _y(value: float) -> float:
+    inner = _SIZE - _PAD_TOP - _PAD_BOTTOM
+    return _PAD_TOP + inner * (1 - value)
+
+
+def _frame(across: str, up: str) -> str:
+    parts = []
+    for tick in _TICKS:
+        parts.append(_path([(tick, 0), (tick, 1)], "grid"))
+        parts.append(_path([(0, tick), (1, tick)], "grid"))
+        parts.append(f'<text x="{_x(tick):g}" y="{_y(0) + 16:g}" text-anchor="middle">{tick:.0%}</text>')
+        parts.append(f'<text x="{_x(0) - 6:g}" y="{_y(tick) + 4:g}" text-anchor="end">{tick:.0%}</text>')
+    parts.append(f'<text class="axis" x="{_x(0.5):g}" y="{_SIZE - 8}" text-anchor="middle">{escape(across)}</text>')
+    middle = _y(0.5)
+    parts.append(
+        f'<text class="axis" x="12" y="{middle:g}" text-anchor="middle" transform="rotate(-90 12 {middle:g})">'
+        f"{escape(up)}</text>"
+    )
+    return "".join(parts)
+
+
+def _path(points: Sequence[tuple[float, float]], style: str) -> str:
+    way = "L".join(f"{_x(x):.1f} {_y(y):.1f}" for x, y in points)
+    return f'<path class="{style}" d="M{way}"/>'
+
+
+def _dot(x: float, y: float, radius: float, style: str, tip: str) -> str:
+    at = f'cx="{_x(x):.1f}" cy="{_y(y):.1f}" r="{radius:.1f}"'
+    return f'<circle class="{style}" {at}><title>{escape(tip)}</title></circle>'

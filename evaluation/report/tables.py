@@ -1,0 +1,163 @@
+"""Figures as tables on the screen."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from components.language.texts import text
+from evaluation.advice import Advice, Rate
+from evaluation.compare import Comparison, Difference
+from evaluation.curve import false_answers_at
+from evaluation.results import SetReport
+from evaluation.runs import Run
+from evaluation.targets import Judged
+
+CURVE_STOPS = (0.02, 0.05, 0.1, 0.15, 0.2, 0.3)
+"""Over-refusal shares at which the curve is printed; the JSON holds all of it."""
+FAILURES_SHOWN = 3
+_LINE = 160
+
+
+def print_set(console: Console, report: SetReport, locale: str) -> None:
+    """The figures of one set as a table, then its outcomes and its curve."""
+    table = Table(title=f"{report.name}  n={report.n}  {report.seconds:.1f} s", title_justify="left")
+    for column in ("figure", "value", "interval", "n", "reference"):
+        left = column == "figure"
+        table.add_column(text(f"evaluation.table.{column}", locale), justify="left" if left else "right", no_wrap=True)
+    for name, figure in report.figures.items():
+        theirs = report.reference.get(name)
+        interval = "" if figure.low == figure.high else f"{shown(name, figure.low)} – {shown(name, figure.high)}"
+        table.add_row(
+            name,
+            shown(name, figure.value),
+            interval,
+            str(figure.n),
+            shown(name, theirs.value) if theirs else "",
+        )
+    console.print(table)
+    if report.outcomes:
+        counted = ", ".join(f"{name} {count}" for name, count in report.outcomes.items())
+        console.print(text("evaluation.table.outcomes", locale, counted=counted), highlight=False)
+    if report.failures:
+        console.print(text("evaluation.table.failures", locale, count=len(report.failures)), highlight=False)
+    for failure in report.failures[:FAILURES_SHOWN]:
+        told = {name: _short(value) for name, value in asdict(failure).items()}
+        console.print("  " + escape(text("evaluation.table.failure", locale, **told)), highlight=False)
+    if report.curve:
+        console.print(_curve_table(report, locale))
+
+
+def _curve_table(report: SetReport, locale: str) -> Table:
+    table = Table(title=text("evaluation.table.curve", locale), title_justify="left")
+    for column in ("over_refusal", "false_answers", "threshold", "reference"):
+        table.add_column(text(f"evaluation.table.{column}", locale), justify="right")
+    for stop in CURVE_STOPS:
+        ours, theirs = false_answers_at(report.curve, stop), false_answers_at(report.reference_curve, stop)
+        if ours is not None:
+            table.add_row(
+                f"<= {stop:.0%}",
+                f"{ours.false_answers:.1%}",
+                f"{ours.threshold:.3f}",
+                f"{theirs.false_answers:.1%}" if theirs else "",
+            )
+    return table
+
+
+def print_targets(console: Console, judged: Sequence[Judged], locale: str) -> None:
+    """Which demands are met."""
+    if not judged:
+        return
+    table = Table(title=text("evaluation.table.targets", locale), title_justify="left")
+    named = any(one.target.set for one in judged)
+    for column in (*(["set"] if named else []), "figure", "demand", "value", "met"):
+        table.add_column(text(f"evaluation.table.{column}", locale), no_wrap=True)
+    for one in judged:
+        met = text(f"evaluation.table.{'yes' if one.met else 'no'}", locale)
+        demand = one.target.demand
+        if one.target.over_reference is not None and one.reference is not None:
+            demand = f"{demand} = {one.reference + one.target.over_reference:.3f}"
+        table.add_row(
+            *([one.target.set] if named else []),
+            one.target.figure,
+            demand,
+            f"{one.value:.3f}",
+            f"[green]{met}[/]" if one.met else f"[bold red]{met}[/]",
+        )
+    console.print(table)
+
+
+def _short(words: str) -> str:
+    one_line = " ".join(words.split())
+    return one_line if len(one_line) <= _LINE else f"{one_line[:_LINE]}…"
+
+
+def shown(name: str, value: float) -> str:
+    """A figure as its kind is read."""
+    return f"{value:.1f}" if "_ms_" in name else f"{value:.3f}"
+
+
+def print_comparison(console: Console, comparison: Comparison, locale: str) -> None:
+    """What changed from one run to another, set by set; what is the same is counted only."""
+    for node, parameter, before, after in comparison.parameters:
+        console.print(f"{node}.{parameter}: {before} → {after}", highlight=False)
+    table = Table(title=f"{comparison.before} → {comparison.after}", title_justify="left")
+    for column in ("set", "figure", "before", "after", "change", "interval", "n", "verdict"):
+        table.add_column(text(f"evaluation.table.{column}", locale), no_wrap=True)
+    moved = [one for one in comparison.differences if one.change]
+    for one in moved:
+        table.add_row(*_difference_row(one, locale))
+    if moved:
+        console.print(table)
+    for name, cases in comparison.broken.items():
+        console.print(text("evaluation.table.broken", locale, set=name, cases=", ".join(cases)), highlight=False)
+    for name, count in comparison.unpaired.items():
+        console.print(text("evaluation.table.unpaired", locale, set=name, count=count), highlight=False)
+    same = len(comparison.differences) - len(moved)
+    console.print(text("evaluation.table.unchanged", locale, count=same), highlight=False)
+    lost = sum(one.verdict == "worse" for one in comparison.differences)
+    verdict = text("evaluation.table.failed" if lost else "evaluation.table.passed", locale, count=lost)
+    console.print(verdict, style="bold red" if lost else "green", highlight=False)
+
+
+def _difference_row(one: Difference, locale: str) -> tuple[str, ...]:
+    colour = {"worse": "bold red", "better": "green"}.get(one.verdict, "dim")
+    return (
+        one.set,
+        one.figure,
+        shown(one.figure, one.before),
+        shown(one.figure, one.after),
+        f"{one.change:+.3f}",
+        f"{one.low:+.3f} – {one.high:+.3f}",
+        str(one.n),
+        f"[{colour}]{text(f'evaluation.verdict.{one.verdict}', locale)}[/]",
+    )
+
+
+def print_advice(console: Console, run: Run, found: Mapping[str, Sequence[Advice]], locale: str) -> None:
+    """What thresholds of the relevance gate cost, set by set."""
+    for name, lines in found.items():
+        if not lines:
+            console.print(text("evaluation.table.no_advice", locale, set=name), style="dim", highlight=False)
+            continue
+        title = text("evaluation.table.advice", locale, set=name, now=threshold_now(run))
+        table = Table(title=title, title_justify="left")
+        for column in ("allowed", "threshold", "expected_over_refusal", "expected_false_answers"):
+            table.add_column(text(f"evaluation.table.{column}", locale), justify="right")
+        for one in lines:
+            table.add_row(
+                f"<= {one.allowed:.0%}", f"{one.threshold:.3f}", told(one.over_refusal), told(one.false_answers)
+            )
+        console.print(table)
+
+
+def told(rate: Rate) -> str:
+    """A rate with its interval and over how many."""
+    return f"{rate.value:.1%} ({rate.low:.1%} – {rate.high:.1%}, n = {rate.n})"
+
+
+def threshold_now(run: Run) -> str:
+    """The threshold of the relevance gate that the run was measured with."""
+    return str(run.state.parameters.get("evaluate_retrieval", {}).get("threshold", "?"))

@@ -1,0 +1,49 @@
+"""Reading the files of public data sets: JSON Lines whose fields are taken as they are."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+
+from settings import ROOT
+
+DATA = ROOT.parent / "shared" / "data"
+"""Where the public sets lie unless `--data` says otherwise."""
+
+Row = Mapping[str, object]
+
+
+class Absent(Exception):
+    """A set's file is not on this machine; `path` is what was looked for."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(str(path))
+        self.path = path
+
+
+def present(path: Path) -> Path:
+    """The path. Raises `Absent`."""
+    if not path.is_file():
+        raise Absent(path)
+    return path
+
+
+def rows(path: Path) -> list[Row]:
+    """The objects of a file. Raises `Absent`."""
+    with present(path).open(encoding="utf-8") as lines:
+        return [json.loads(line) for line in lines if line.strip()]
+
+
+def string(row: Row, key: str) -> str:
+    """A field as text; empty when it is missing."""
+    return str(row.get(key) or "")
+
+
+def sequence(row: Row, key: str) -> list[object]:
+    """A field that is a list; empty when it is none."""
+    value = row.get(key)
+    return value if isinstance(value, list) else []
+
+
+def objects(row: Row, key: str) -> list[Row]:
+    """The objects of a field that is a list."""
+    return [item for item in sequence(row, key) if isinstance(item, dict)]

@@ -1,0 +1,173 @@
+"""What a run of the evaluation leaves behind: every case with what came back, and the state it was measured in.
+
+A run is one compressed JSON file under the data folder. Figures are worked out from its cases whenever somebody asks,
+so that two runs are always compared by the same arithmetic.
+"""
+
+import gzip
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import lru_cache
+from hashlib import sha256
+from importlib.metadata import version
+from pathlib import Path
+
+import yaml
+from pydantic import TypeAdapter, ValidationError
+
+from evaluation.cases import PairRecord, Record
+from settings import ROOT, Settings
+from tenants.errors import Invalid, NotFound
+
+SCHEMA = "evaluation.v2"
+_CODE = ("components", "pipelines", "tenants")
+_SUFFIXES = frozenset({".py", ".yaml", ".json", ".npz", ".md"})
+_ENDING = ".json.gz"
+
+Scalar = str | int | float | bool | None
+
+
+@dataclass(frozen=True, slots=True)
+class IndexState:
+    """The knowledge base that was asked: its generation, its lexicon's revision, and how many chunks it had."""
+
+    tenant: str
+    generation: int
+    revision: int
+    chunks: int
+
+
+@dataclass(frozen=True, slots=True)
+class SetRun:
+    """One measured set: questions with the yardstick's answers to them, or verified claims."""
+
+    name: str
+    locale: str
+    seconds: float
+    index: IndexState | None = None
+    records: tuple[Record, ...] = ()
+    reference: tuple[Record, ...] = ()
+    pairs: tuple[PairRecord, ...] = ()
+
+    @property
+    def n(self) -> int:
+        """How many cases it has."""
+        return len(self.records) + len(self.pairs)
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """What was measured: the code's version and digest, the engines, the pipeline's digest and its text.
+
+    `parameters` are the pipeline's by step.
+    """
+
+    code: str
+    pipeline: str
+    source: str
+    parameters: Mapping[str, Mapping[str, object]]
+    settings: Mapping[str, Scalar]
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One run of the evaluation."""
+
+    run_id: str
+    created_at: datetime
+    state: State
+    sets: tuple[SetRun, ...]
+    skipped: tuple[str, ...] = ()
+    concurrency: int = 1
+    schema: str = SCHEMA
+
+    def by_name(self) -> dict[str, SetRun]:
+        """Its sets by their names."""
+        return {one.name: one for one in self.sets}
+
+
+_RUN = TypeAdapter(Run)
+
+
+def state(settings: Settings, pipeline: Path) -> State:
+    """The state that this process measures. No address and no secret is kept of the settings."""
+    source = pipeline.read_bytes()
+    content = yaml.safe_load(source)
+    return State(
+        code=f"{version('opora')}+{_code_digest()}",
+        pipeline=sha256(source).hexdigest()[:12],
+        source=source.decode("utf-8"),
+        parameters={name: step.get("init_parameters") or {} for name, step in content["components"].items()},
+        settings={
+            "index": "server" if settings.qdrant_url else "embedded",
+            "records": settings.database.partition(":")[0],
+            "workers": settings.workers,
+        },
+    )
+
+
+@lru_cache(maxsize=1)
+def _code_digest() -> str:
+    digest = sha256()
+    for room in _CODE:
+        for path in sorted((ROOT / room).rglob("*")):
+            if path.suffix in _SUFFIXES:
+                digest.update(path.read_bytes())
+    return digest.hexdigest()[:12]
+
+
+def new_id(names: str, moment: datetime | None = None) -> str:
+    """An id that sorts by time and says what was measured."""
+    slug = "".join(letter if letter.isalnum() else "-" for letter in names)[:40].strip("-")
+    return f"{moment or datetime.now(UTC):%Y%m%dT%H%M%S%f}-{slug}"
+
+
+class Runs:
+    """The runs kept under a data folder, oldest first.
+
+    :param folder: the installation's data folder.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder / "evaluation-runs"
+
+    def save(self, run: Run) -> Path:
+        """Keep a run; its file."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        path = self.folder / f"{run.run_id}{_ENDING}"
+        # No time of writing inside: the same run gives the same bytes.
+        path.write_bytes(gzip.compress(_RUN.dump_json(run), mtime=0))
+        return path
+
+    def ids(self) -> list[str]:
+        """Ids of all runs, oldest first."""
+        return sorted(path.name.removesuffix(_ENDING) for path in self.folder.glob(f"*{_ENDING}"))
+
+    def load(self, name: str) -> Run:
+        """The run called `name`: an id, the beginning of one, `latest`, `latest~1` for the one before it, or a file.
+
+        :raises NotFound: `run_unknown`.
+        :raises Invalid: `run_ambiguous`, or `run_unreadable`.
+        """
+        path = Path(name)
+        if not path.is_file():
+            path = self.folder / f"{self._named(name)}{_ENDING}"
+        try:
+            return _RUN.validate_json(gzip.decompress(path.read_bytes()))
+        except (ValidationError, OSError, EOFError) as broken:
+            raise Invalid("run_unreadable", run=name) from broken
+
+    def _named(self, name: str) -> str:
+        ids = self.ids()
+        if name.partition("~")[0] == "latest":
+            back = name.partition("~")[2] or "0"
+            if back.isdigit() and int(back) < len(ids):
+                return ids[-1 - int(back)]
+            raise NotFound("run_unknown", run=name)
+        found = [run_id for run_id in ids if run_id.startswith(name)]
+        if not found:
+            raise NotFound("run_unknown", run=name)
+        if len(found) > 1 and name not in found:
+            raise Invalid("run_ambiguous", run=name, runs=", ".join(found[-5:]))
+        return name if name in found else found[0]

@@ -1,0 +1,53 @@
+"""`opora pipeline`: the pipelines themselves, drawn and checked."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from components.language.terminal import terminal_locale
+from components.language.texts import text
+from pipelines.terminal import Group
+from tenants.errors import Invalid, NotFound
+
+
+def say(key: str, **params: str | int) -> str:
+    """A text of these commands in the terminal's language."""
+    return text(f"pipeline.{key}", terminal_locale(), **params)
+
+
+app = typer.Typer(cls=Group, help=say("help.group"), no_args_is_help=True)
+
+
+@app.callback()
+def group() -> None:
+    """Keeps the name of a single command in use."""
+
+
+@app.command("draw", help=say("help.draw"))
+def draw(
+    pipeline: Annotated[str, typer.Argument(help=say("help.pipeline"))],
+    out: Annotated[Path | None, typer.Option(help=say("help.out"), dir_okay=False)] = None,
+) -> None:
+    """Draw a pipeline from its YAML as SVG."""
+    from pipelines.draw import draw as drawn
+    from pipelines.draw import names, path_of
+
+    path = Path(pipeline)
+    if pipeline in names():
+        path = path_of(pipeline)
+    elif not path.is_file():
+        raise NotFound("pipeline_unknown", name=pipeline, names=", ".join(names()))
+    source = path.read_text(encoding="utf-8")
+    _check(source, path)
+    if out is None:
+        typer.echo(drawn(source), nl=False)
+    else:
+        out.write_text(drawn(source), encoding="utf-8")
+
+
+def _check(source: str, path: Path) -> None:
+    from pipelines.lint import lint
+
+    if findings := lint(source):
+        raise Invalid("pipeline_faulty", path=str(path), fault=findings[0].told(terminal_locale()))
