@@ -50,14 +50,15 @@ def remove(job_id: str) -> None:
     shutil.rmtree(folder(job_id), ignore_errors=True)
 
 
-def remove_abandoned(open_jobs: frozenset[str]) -> None:
-    """Remove the folders of the tenant in context that no open job owns, unless somebody may be writing there now."""
+def abandoned(open_jobs: frozenset[str]) -> tuple[str, ...]:
+    """The jobs of the tenant in context that are over but left files, unless somebody may be writing there now."""
     home = _tenant_folder()
     if not home.is_dir():
-        return
-    for left in home.iterdir():
-        if left.name not in open_jobs and left.stat().st_mtime < time() - _ABANDONED_SECONDS:
-            shutil.rmtree(left, ignore_errors=True)
+        return ()
+    old = time() - _ABANDONED_SECONDS
+    return tuple(
+        left.name for left in sorted(home.iterdir()) if left.name not in open_jobs and left.stat().st_mtime < old
+    )
 
 
 class Upload:
@@ -104,6 +105,7 @@ class UploadedFile:
     """One file while it arrives."""
 
     def __init__(self, upload: Upload, stream: BinaryIO) -> None:
+        self.size = 0
         self._upload = upload
         self._stream = stream
 
@@ -111,6 +113,7 @@ class UploadedFile:
         """Append. Raises `TryAgain` with the code `storage_full` when the disk takes no more."""
         with _storing():
             self._stream.write(data)
+        self.size += len(data)
         self._upload.size += len(data)
 
     def close(self) -> None:

@@ -11,7 +11,7 @@ from components.ingest.properties import description
 from components.ingest.terms import stored_meta, stored_terms
 from components.ingest.write import redescribe
 from components.turn import Frozen
-from tenants import documents, fairness, lexicon, versions
+from tenants import documents, fairness, jobs, lexicon, uploads, versions
 from tenants.documents import DocumentRecord
 from tenants.index import open_collection
 from tenants.index.protocol import Hit
@@ -32,6 +32,7 @@ class FindingsJson(TypedDict):
     incomplete_documents: list[str]
     misdescribed_documents: list[str]
     lexicon_differs: bool
+    leftover_uploads: list[str]
     clean: bool
 
 
@@ -44,6 +45,7 @@ class Findings(Frozen):
     :param incomplete: documents that miss a chunk, by id.
     :param misdescribed: documents whose chunks say otherwise than the record, by id.
     :param lexicon_differs: the counted terms are not those of the chunks.
+    :param uploads: files of jobs that are over, by job.
     """
 
     documents: int = 0
@@ -52,11 +54,12 @@ class Findings(Frozen):
     incomplete: tuple[str, ...] = ()
     misdescribed: tuple[str, ...] = ()
     lexicon_differs: bool = False
+    uploads: tuple[str, ...] = ()
 
     @property
     def clean(self) -> bool:
         """Whether everything fits."""
-        return not (self.orphans or self.incomplete or self.misdescribed or self.lexicon_differs)
+        return not (self.orphans or self.incomplete or self.misdescribed or self.lexicon_differs or self.uploads)
 
     def as_json(self) -> FindingsJson:
         """The findings for a program."""
@@ -67,6 +70,7 @@ class Findings(Frozen):
             incomplete_documents=list(self.incomplete),
             misdescribed_documents=list(self.misdescribed),
             lexicon_differs=self.lexicon_differs,
+            leftover_uploads=list(self.uploads),
             clean=self.clean,
         )
 
@@ -99,6 +103,7 @@ def compare(*, count: bool = False) -> Findings:
         incomplete=tuple(doc_id for doc_id, record in records.items() if not present.issuperset(record.chunk_ids)),
         misdescribed=tuple(sorted(misdescribed)),
         lexicon_differs=count and not counted.equals(lexicon.current()),
+        uploads=uploads.abandoned(frozenset(job.job_id for job in jobs.open_jobs())),
     )
 
 
@@ -119,13 +124,18 @@ def repair(findings: Findings, rewrite: Rewrite) -> None:
     documents.put(*(replace(record, content_hash="") for doc_id, record in known.items() if doc_id not in kept))
     for start in range(0, len(findings.misdescribed), _BATCH):
         redescribe(documents.find(findings.misdescribed[start : start + _BATCH]).values())
+    for job_id in findings.uploads:
+        uploads.remove(job_id)
     if findings.lexicon_differs:
         recount()
 
 
-def recount() -> None:
-    """Count the lexicon of the tenant in context anew from its chunks, and take the writer's mark off it."""
-    lexicon.rebuild(_analysed(open_collection(create=True).scan()))
+def recount(generation: int | None = None) -> None:
+    """Count the lexicon of the tenant in context anew from its chunks, and take the writer's mark off it.
+
+    :param generation: of `tenants.generations`; the one in force when None.
+    """
+    lexicon.rebuild(_analysed(open_collection(create=True, generation=generation).scan()), generation)
 
 
 def _analysed(hits: Iterator[Hit]) -> Iterator[ChunkTerms]:
