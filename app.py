@@ -29,10 +29,11 @@ from starlette.datastructures import Headers
 from starlette.middleware import Middleware
 from starlette.responses import JSONResponse, Response
 
-from pipelines import problems
+from pipelines import leaving, problems
+from pipelines.ask import records_routes
 from pipelines.ask.contract import AskRequest
 from pipelines.gate import Gate, Route, straight
-from pipelines.ingest import library_routes
+from pipelines.ingest import job_routes, library_routes
 from pipelines.ingest.contract import IngestRequest
 from pipelines.ingest.library import Library
 from pipelines.ingest.usecase import Ingest
@@ -51,6 +52,7 @@ ExceptionInfo: TypeAlias = tuple[type[BaseException], BaseException, TracebackTy
 GRACE_SECONDS = 20
 """How long requests in work may take to finish once the process is told to stop."""
 
+_NOT_STARTED = 3
 KEEP_ALIVE_SECONDS = 75
 """How long an idle connection stays open: longer than clients and load balancers keep theirs, so that none of them
 sends a question into a connection that is just being closed."""
@@ -83,6 +85,8 @@ def routes(settings: Settings) -> tuple[Route, ...]:
         Route("POST", "/ask/run", scope="ask", body=AskRequest, limit=settings.max_body_bytes),
         Route("POST", "/ingest/run", scope="ingest", body=IngestRequest, limit=settings.max_upload_bytes),
         *library_routes.doors(settings),
+        *records_routes.DOORS,
+        *job_routes.doors(settings),
     )
 
 
@@ -111,6 +115,8 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     )
     app.add_exception_handler(RequestValidationError, _unreadable)
     app.include_router(library_routes.router(Library(Ingest().rewrite)))
+    app.include_router(job_routes.router())
+    app.include_router(records_routes.router)
     _add_health(app, settings)
     _add_lifespan(app, settings)
     return app
@@ -144,17 +150,29 @@ def serve(settings: Settings | None = None) -> None:
     configure_logging(settings)
     # Uvicorn raises the signal again once it has closed everything: by then it asks for a clean exit.
     signal.signal(signal.SIGTERM, _leave)
-    uvicorn.run(
-        create_app(settings),
-        host=settings.host,
-        port=settings.port,
-        access_log=False,
-        log_config=None,
-        server_header=False,
-        ws="none",
-        timeout_keep_alive=KEEP_ALIVE_SECONDS,
-        timeout_graceful_shutdown=GRACE_SECONDS,
+    server = _Server(
+        uvicorn.Config(
+            create_app(settings),
+            host=settings.host,
+            port=settings.port,
+            access_log=False,
+            log_config=None,
+            server_header=False,
+            ws="none",
+            timeout_keep_alive=KEEP_ALIVE_SECONDS,
+            timeout_graceful_shutdown=GRACE_SECONDS,
+        )
     )
+    server.run()
+    if not server.started:
+        sys.exit(_NOT_STARTED)
+
+
+class _Server(uvicorn.Server):
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """Tell the streams that could outlast the grace."""
+        leaving.tell()
+        super().handle_exit(sig, frame)
 
 
 def configure_logging(settings: Settings) -> None:

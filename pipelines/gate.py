@@ -194,6 +194,8 @@ class _Passage:
                 body = await self._read(self.route.limit)
                 _checked(self.route.body, body)
                 receive = _replay(body, self.receive)
+            elif self.route.limit:
+                receive = self._bounded(self.route.limit)
             await self.gate.app(self.scope, receive, self._answer)
 
     def _address(self, locale: str) -> None:
@@ -203,20 +205,38 @@ class _Passage:
     async def _read(self, limit: int) -> bytes:
         """Take in the whole body."""
         _check_media(self.headers)
-        declared = self.headers.get("content-length", "")
-        if declared.isdecimal() and int(declared) > limit:
-            raise TooLarge(limit=limit)
+        receive = self._bounded(limit)
         body = bytearray()
         more = True
         while more:
-            message = await self.receive()
-            if message["type"] == "http.disconnect":
-                raise _ClientLeft
+            message = await receive()
             body += message.get("body", b"")
             more = message.get("more_body", False)
-            if len(body) > limit:
-                raise TooLarge(limit=limit)
         return bytes(body)
+
+    def _bounded(self, limit: int) -> Receive:
+        """The body piece by piece, which breaks off when it is too large or its sender leaves in the middle."""
+        declared = self.headers.get("content-length", "")
+        if declared.isdecimal() and int(declared) > limit:
+            raise TooLarge(limit=limit)
+        if "content-encoding" in self.headers:
+            # A compressed body would have to be unpacked before its size is known.
+            raise UnsupportedMedia
+        taken = 0
+        complete = False
+
+        async def bounded() -> Message:
+            nonlocal taken, complete
+            message = await self.receive()
+            if message["type"] == "http.disconnect" and not complete:
+                raise _ClientLeft
+            taken += len(message.get("body", b""))
+            complete = not message.get("more_body", False)
+            if taken > limit:
+                raise TooLarge(limit=limit)
+            return message
+
+        return bounded
 
     async def _answer(self, message: Message) -> None:
         """Pass a response on, unless it is an error that is not in our own form."""
@@ -250,8 +270,7 @@ def _bearer(headers: Headers) -> str:
 def _check_media(headers: Headers) -> None:
     media, _, parameters = headers.get("content-type", "").lower().partition(";")
     charset = parameters.strip().removeprefix("charset=").strip('"')
-    # A compressed body would have to be unpacked before its size is known.
-    if media.strip() != "application/json" or charset not in ("", "utf-8", "utf8") or "content-encoding" in headers:
+    if media.strip() != "application/json" or charset not in ("", "utf-8", "utf8"):
         raise UnsupportedMedia
 
 

@@ -20,7 +20,6 @@ from sqlalchemy.orm import Session
 from settings import get_settings
 from tenants import context, database
 from tenants.errors import NotFound, RateLimited
-from tenants.index.protocol import Json
 from tenants.models import JobRow
 
 JobState: TypeAlias = Literal["queued", "running", "done", "failed", "cancelled"]
@@ -65,8 +64,8 @@ class Job:
     files: tuple[str, ...]
     gone: tuple[str, ...]
     size: int
-    progress: Mapping[str, Json]
-    report: Mapping[str, Json] | None
+    progress: Mapping[str, object]
+    report: Mapping[str, object] | None
     error: str | None
     revision: int
     attempts: int
@@ -191,7 +190,7 @@ def begin() -> Job | None:
     return None
 
 
-def note(job_id: str, progress: Mapping[str, Json]) -> bool:
+def note(job_id: str, progress: Mapping[str, object]) -> bool:
     """Keep how far a running job is. Returns whether somebody asked for its end."""
     with database.writing() as session:
         row = _row(session, job_id)
@@ -213,8 +212,8 @@ def end(
     job_id: str,
     state: JobState,
     *,
-    progress: Mapping[str, Json] | None = None,
-    report: Mapping[str, Json] | None = None,
+    progress: Mapping[str, object] | None = None,
+    report: Mapping[str, object] | None = None,
     error: str | None = None,
 ) -> None:
     """Close a running job."""
@@ -232,7 +231,7 @@ def forget_old(now: datetime | None = None) -> None:
         session.execute(delete(JobRow).where(JobRow.state.in_(FINISHED), JobRow.finished_at < before))
 
 
-def _end(row: JobRow, state: JobState, *, report: Mapping[str, Json] | None = None, error: str | None = None) -> None:
+def _end(row: JobRow, state: JobState, *, report: Mapping[str, object] | None = None, error: str | None = None) -> None:
     row.state = state
     row.report = None if report is None else dict(report)
     row.error = error

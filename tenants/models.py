@@ -148,10 +148,7 @@ class RejectedRow(Base):
 
 
 class GenerationRow(Base):
-    """One generation of a tenant's collection: all of its chunks, encoded in one way.
-
-    `touched_at` is when it was last worked on while it was built, or when it left force.
-    """
+    """One generation of a tenant's collection: all of its chunks, encoded in one way. `retired_at`: it left force."""
 
     __tablename__ = "generations"
 
@@ -160,7 +157,7 @@ class GenerationRow(Base):
     state: Mapped[str] = mapped_column(String(16))
     encoder: Mapped[str] = mapped_column(Text)
     created_at: Mapped[datetime]
-    touched_at: Mapped[datetime]
+    retired_at: Mapped[datetime | None]
 
 
 class LexiconPartRow(Base):
@@ -339,8 +336,8 @@ class JobRow(Base):
     files: Mapped[list[str]] = mapped_column(JSON)
     gone: Mapped[list[str]] = mapped_column(JSON)
     size: Mapped[int] = mapped_column(BigInteger)
-    progress: Mapped[JsonObject] = mapped_column(JSON)
-    report: Mapped[JsonObject | None] = mapped_column(JSON)
+    progress: Mapped[dict[str, object]] = mapped_column(JSON)
+    report: Mapped[dict[str, object] | None] = mapped_column(JSON)
     error: Mapped[str | None] = mapped_column(String(64))
     revision: Mapped[int]
     attempts: Mapped[int]

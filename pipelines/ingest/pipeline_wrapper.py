@@ -12,7 +12,9 @@ from starlette.responses import Response
 
 from pipelines import problems
 from pipelines.ingest.contract import IngestRequest
+from pipelines.ingest.runner import JobRunner
 from pipelines.ingest.usecase import Ingest
+from settings import get_settings
 from tenants.errors import InternalFault, OporaError
 
 log = logging.getLogger("opora.ingest")
@@ -27,13 +29,16 @@ class PipelineWrapper(BasePipelineWrapper):
     def setup(self) -> None:
         """Build the use case; called once, while the host starts."""
         self.ingest = Ingest()
+        self.runner = JobRunner(get_settings().watch_dir)
         self.pool = ThreadPoolExecutor(1, thread_name_prefix="ingest")
 
     def warm_up(self) -> None:
-        """Nothing is needed before the first article."""
+        """Go on with the jobs that the last process left."""
+        self.runner.start()
 
     def close(self) -> None:
-        """Finish the request in work; those in the queue are dropped, unacknowledged."""
+        """Finish the batch and the request in work. Jobs wait for the next start; requests in the queue are dropped."""
+        self.runner.close()
         self.pool.shutdown(wait=True, cancel_futures=True)
 
     async def run_api_async(self, documents: list[dict[str, JsonValue]]) -> Response:  # type: ignore[override]

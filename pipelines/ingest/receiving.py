@@ -1,0 +1,197 @@
+"""`POST /documents`: files of any format, streamed to disk as they arrive, then a job. Nothing is held in memory.
+
+Either `multipart/form-data` with one part for each file, or one file as the body and its name in the query.
+"""
+
+import json
+from asyncio import to_thread
+from hashlib import sha256
+from http import HTTPStatus
+from typing import Protocol
+
+from python_multipart import MultipartParser
+from python_multipart.exceptions import FormParserError
+from python_multipart.multipart import parse_options_header
+from starlette.requests import Request
+from starlette.responses import Response
+
+from pipelines.ingest.jobs import as_json
+from pipelines.problems import UnreadableFields
+from tenants import idempotency, jobs
+from tenants.errors import Invalid, Malformed
+from tenants.uploads import Upload, UploadedFile
+
+_MULTIPART = b"multipart/form-data"
+
+
+async def receive(request: Request) -> Response:
+    """Take files and answer 202 with the job that will ingest them, once they and it are on disk."""
+    await to_thread(jobs.check_room)
+    inbox = await to_thread(_Inbox)
+    try:
+        body = await to_thread(_body, request, inbox)
+        async for piece in request.stream():
+            await to_thread(body.write, piece)
+        await to_thread(body.finish)
+        accepted = await to_thread(inbox.accept, request.headers.get("idempotency-key"))
+    finally:
+        await to_thread(inbox.close)
+    return Response(accepted, HTTPStatus.ACCEPTED, media_type="application/json")
+
+
+class _Inbox:
+    """The files of one request, which are a job's once it is accepted and nobody's before."""
+
+    def __init__(self) -> None:
+        self._job_id = jobs.new_id()
+        self._upload = Upload(self._job_id)
+        self._digest = sha256()
+        self._file: UploadedFile | None = None
+        self._accepted = False
+
+    def open(self, name: str) -> None:
+        """Begin a file."""
+        self._file = self._upload.file(name)
+        self._digest.update(f"\n{len(name)} {name}\n".encode())
+
+    def write(self, data: bytes) -> None:
+        """Append to the file at hand."""
+        if self._file is not None:
+            self._file.write(data)
+            self._digest.update(data)
+
+    def end(self) -> None:
+        """Complete the file at hand."""
+        if self._file is not None:
+            self._digest.update(f"\n{self._file.size}".encode())
+            self._file.close()
+            self._file = None
+
+    def accept(self, key: str | None) -> bytes:
+        """Make the files a job; it is on disk when this returns. With the key of an earlier request: that one's job."""
+        if not self._upload.names:
+            raise UnreadableFields((("files", "field_missing"),))
+        if key is None:
+            return self._add()
+        earlier = idempotency.begin(key, self._digest.hexdigest())
+        if earlier is not None:
+            return earlier.encode()
+        try:
+            body = self._add()
+        except BaseException:
+            idempotency.abandon(key)
+            raise
+        idempotency.finish(key, body.decode())
+        return body
+
+    def close(self) -> None:
+        """Remove all of it, unless it was accepted."""
+        if self._file is not None:
+            self._file.abandon()
+        if not self._accepted:
+            self._upload.discard()
+
+    def _add(self) -> bytes:
+        self._upload.settle()
+        job = jobs.add(self._job_id, "upload", self._upload.names, size=self._upload.size)
+        self._accepted = True
+        return json.dumps(as_json(job), ensure_ascii=False).encode()
+
+
+class _Body(Protocol):
+    """A request's body on its way into the inbox."""
+
+    def write(self, data: bytes) -> None:
+        """Take the next piece."""
+
+    def finish(self) -> None:
+        """That was all."""
+
+
+def _body(request: Request, inbox: _Inbox) -> _Body:
+    kind, options = parse_options_header(request.headers.get("content-type"))
+    return _Multipart(inbox, options.get(b"boundary", b"")) if kind == _MULTIPART else _Whole(inbox, request)
+
+
+class _Whole:
+    """The body is a file. Its name stands in the query: `?name=guide.pdf`."""
+
+    def __init__(self, inbox: _Inbox, request: Request) -> None:
+        name = request.query_params.get("name")
+        if name is None:
+            raise UnreadableFields((("name", "field_missing"),))
+        self._inbox = inbox
+        inbox.open(name)
+
+    def write(self, data: bytes) -> None:
+        self._inbox.write(data)
+
+    def finish(self) -> None:
+        self._inbox.end()
+
+
+class _Multipart:
+    """Each part with a file name is a file; there are no other fields."""
+
+    def __init__(self, inbox: _Inbox, boundary: bytes) -> None:
+        self._inbox = inbox
+        self._header = b""
+        self._value = b""
+        self._disposition = b""
+        self._complete = False
+        try:
+            self._parser = MultipartParser(
+                boundary,
+                {
+                    "on_part_begin": self._on_part_begin,
+                    "on_header_field": self._on_header_field,
+                    "on_header_value": self._on_header_value,
+                    "on_header_end": self._on_header_end,
+                    "on_headers_finished": self._on_headers_finished,
+                    "on_part_data": self._on_part_data,
+                    "on_part_end": inbox.end,
+                    "on_end": self._on_end,
+                },
+            )
+        except FormParserError as unfit:
+            raise Malformed from unfit
+
+    def write(self, data: bytes) -> None:
+        try:
+            self._parser.write(data)
+        except FormParserError as broken:
+            raise Malformed from broken
+
+    def finish(self) -> None:
+        if not self._complete:
+            raise Malformed
+
+    def _on_part_begin(self) -> None:
+        self._disposition = b""
+
+    def _on_header_field(self, data: bytes, start: int, end: int) -> None:
+        self._header += data[start:end]
+
+    def _on_header_value(self, data: bytes, start: int, end: int) -> None:
+        self._value += data[start:end]
+
+    def _on_header_end(self) -> None:
+        if self._header.lower() == b"content-disposition":
+            self._disposition = self._value
+        self._header = self._value = b""
+
+    def _on_headers_finished(self) -> None:
+        _, options = parse_options_header(self._disposition)
+        name = options.get(b"filename")
+        if name is None:
+            raise UnreadableFields((("files", "unknown_field"),))
+        try:
+            self._inbox.open(name.decode())
+        except UnicodeDecodeError as broken:
+            raise Invalid("file_name_invalid") from broken
+
+    def _on_part_data(self, data: bytes, start: int, end: int) -> None:
+        self._inbox.write(data[start:end])
+
+    def _on_end(self) -> None:
+        self._complete = True

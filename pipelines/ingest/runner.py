@@ -1,0 +1,95 @@
+"""Working off jobs, in one thread of this process: a batch of this tenant's, then a batch of the next one's.
+
+So no tenant waits for another one's bulk load, however many tenants there are. Whatever happens to the process, the
+next one begins again with all jobs that have not ended.
+"""
+
+import logging
+from collections import deque
+from pathlib import Path
+from threading import Event, Thread
+from time import monotonic
+
+from pipelines import problems
+from pipelines.ingest.shift import Shift
+from pipelines.ingest.usecase import Ingest
+from tenants import jobs, uploads
+from tenants.context import Tenant, acting_as
+from tenants.registry import Registry
+
+log = logging.getLogger("opora.jobs")
+
+_LOOK_SECONDS = 1.0
+"""How often to look for jobs that another process accepted; this one's own are begun at once."""
+
+_AFTER_FAULT_SECONDS = 5.0
+_TIDY_SECONDS = 3_600.0
+
+
+class JobRunner:
+    """Works off the jobs of all tenants until it is closed.
+
+    :param watch_dir: where watched files are, one folder per tenant.
+    """
+
+    def __init__(self, watch_dir: Path | None = None) -> None:
+        self._watch_dir = watch_dir
+        self._ingest = Ingest()
+        self._closing = Event()
+        self._thread = Thread(target=self._run, name="jobs")
+        self._shifts: deque[Shift] = deque()
+        self._paused: dict[str, float] = {}
+        self._tidied = float("-inf")
+
+    def start(self) -> None:
+        """Begin."""
+        self._thread.start()
+
+    def close(self) -> None:
+        """Finish the batch in work and leave the rest to the next start."""
+        self._closing.set()
+        jobs.arrived.set()
+        if self._thread.is_alive():
+            self._thread.join()
+
+    def _run(self) -> None:
+        while not self._closing.is_set():
+            try:
+                self._turn()
+            except Exception as error:
+                # The database may be away for a while.
+                log.error("jobs: %s", problems.trail(error))
+                self._closing.wait(_AFTER_FAULT_SECONDS)
+        for shift in self._shifts:
+            shift.leave()
+
+    def _turn(self) -> None:
+        self._tidy()
+        self._admit()
+        if not self._shifts:
+            jobs.arrived.wait(_LOOK_SECONDS)
+            jobs.arrived.clear()
+            return
+        shift = self._shifts.popleft()
+        pause = shift.step()
+        if pause is None:
+            self._shifts.append(shift)
+        else:
+            self._paused[shift.tenant_id] = monotonic() + pause
+
+    def _admit(self) -> None:
+        """Let in the tenants that have jobs, behind those that are at work."""
+        at_work = {shift.tenant_id for shift in self._shifts}
+        for tenant_id in jobs.tenants_waiting():
+            if tenant_id not in at_work and self._paused.get(tenant_id, 0.0) <= monotonic():
+                self._shifts.append(Shift(tenant_id, self._ingest, self._watch_dir))
+
+    def _tidy(self) -> None:
+        if monotonic() - self._tidied < _TIDY_SECONDS:
+            return
+        self._tidied = monotonic()
+        jobs.forget_old()
+        for tenant in Registry().list():
+            with acting_as(Tenant(tenant.tenant_id, "jobs")):
+                for job_id in uploads.abandoned(frozenset(job.job_id for job in jobs.open_jobs())):
+                    uploads.remove(job_id)
