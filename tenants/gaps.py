@@ -41,6 +41,11 @@ class Miss:
     stems: tuple[str, ...]
     doc_ids: tuple[str, ...]
 
+    @property
+    def gap_id(self) -> str:
+        """The gap that this adds to: the same for every tenant, and unique within one."""
+        return sha256(f"{self.reason}\x00{self.key}".encode()).hexdigest()[:16]
+
 
 @dataclass(frozen=True, slots=True)
 class Gap:
@@ -127,12 +132,11 @@ def grouped(found: Iterable[Gap]) -> tuple[Group, ...]:
 def meet(session: Session, tenant_id: str, sequence: int, at: datetime, misses: Iterable[Miss]) -> None:
     """Count what a turn that has just been recorded did not answer, inside its transaction."""
     for miss in misses:
-        gap_id = sha256(f"{miss.reason}\x00{miss.key}".encode()).hexdigest()[:16]
-        row = session.get(GapRow, (tenant_id, gap_id), populate_existing=True)
+        row = session.get(GapRow, (tenant_id, miss.gap_id), populate_existing=True)
         if row is None:
             row = GapRow(
                 tenant_id=tenant_id,
-                gap_id=gap_id,
+                gap_id=miss.gap_id,
                 reason=miss.reason,
                 question=miss.question,
                 stems=list(miss.stems),
@@ -149,7 +153,7 @@ def meet(session: Session, tenant_id: str, sequence: int, at: datetime, misses: 
         row.last_at = at
         row.doc_ids = list(miss.doc_ids)
         session.flush()
-        session.execute(insert(GapAskingRow), [{"tenant_id": tenant_id, "gap_id": gap_id, "sequence": sequence}])
+        session.execute(insert(GapAskingRow), [{"tenant_id": tenant_id, "gap_id": miss.gap_id, "sequence": sequence}])
 
 
 def forget(session: Session, tenant_id: str, sequences: Sequence[int]) -> None:

@@ -62,7 +62,7 @@ def audit_list(
         wanted = selected(since, until, outcome, reason, document, words, subject, session)
         found = search.find(wanted, limit=last)
     if as_json:
-        from pipelines.ask.records_http import summary
+        from pipelines.ask.records_routes import summary
 
         print_json([summary(record) for record in found])
         return
@@ -78,7 +78,7 @@ def audit_show(
 ) -> None:
     """Print everything that is kept of one turn, as JSON."""
     with acting_for(tenant):
-        from pipelines.ask.records_http import whole
+        from pipelines.ask.records_routes import whole
         from tenants.audit import search
 
         print_json(whole(search.get(turn_id)))
@@ -119,7 +119,7 @@ def audit_export(
 ) -> None:
     """Write the chain as JSON Lines."""
     with acting_for(tenant):
-        from pipelines.ask.records_http import exported
+        from pipelines.ask.records_routes import exported
 
         lines = exported(utc(since), utc(until))
         if out is None:
@@ -200,7 +200,7 @@ def gap_list(
 
         found = gaps.grouped(gaps.all("closed" if closed else "open"))
     if as_json:
-        from pipelines.ask.records_http import gap_as_json
+        from pipelines.ask.records_routes import gap_as_json
 
         print_json([[gap_as_json(gap) for gap in group.gaps] for group in found])
         return

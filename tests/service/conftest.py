@@ -10,9 +10,10 @@ from jwt.algorithms import RSAAlgorithm
 
 from settings import Settings, get_settings
 from tenants import database
+from tenants.audit import store
 from tenants.registry import Registry
 from tenants.tokens import issue
-from tests.service.serving import ARTICLES, RSA_KID, TENANTS, Server, environment
+from tests.service.serving import ARTICLES, RSA_KID, TENANTS, Server, environment, recorded
 
 
 @pytest.fixture(scope="session")
@@ -35,6 +36,8 @@ def installation(tmp_path_factory: pytest.TempPathFactory, provider_key: RSAPriv
         record = registry.add(tenant_id, locale=locale)
         if tenant_id == "hurried":
             registry.update(tenant_id, name=record.name, locale=locale, policy={"rate_limit_per_minute": 3})
+    for tenant_id in ("acme", "globex"):
+        store.append([recorded(tenant_id)], settings)
     return settings
 
 

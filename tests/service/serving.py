@@ -5,13 +5,16 @@ import signal
 import socket
 import subprocess
 import sys
+from datetime import UTC, datetime
 from pathlib import Path
 from threading import Event, Thread
 
 import httpx
 
 from settings import Settings
+from tenants.audit.entry import Entry
 from tenants.context import SCOPES
+from tenants.gaps import Miss
 
 ROOT = Path(__file__).parents[2]
 RSA_KID = "provider-1"
@@ -34,6 +37,24 @@ ARTICLES = [
         "tags": ["returns"],
     },
 ]
+
+
+def recorded(tenant_id: str) -> Entry:
+    """A turn of the tenant's as the audit keeps it: it found nothing, so there is a gap, too."""
+    miss = Miss("no_relevant_context", "Вопрос?", f"about {tenant_id}", ("вопрос",), ())
+    return Entry(
+        tenant_id=tenant_id,
+        turn_id=f"turn-of-{tenant_id}",
+        at=datetime(2026, 11, 1, tzinfo=UTC),
+        outcome="refused",
+        reason="no_relevant_context",
+        person="",
+        session_id="",
+        documents={},
+        misses=(miss,),
+        text="вопрос?",
+        body='{"request":{"question":"Вопрос?"}}',
+    )
 
 
 class Server:

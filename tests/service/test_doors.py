@@ -11,7 +11,7 @@ from starlette.routing import Mount, Route
 
 import app
 from settings import Settings
-from tests.service.serving import ALL_SCOPES, ARTICLES, problem
+from tests.service.serving import ALL_SCOPES, ARTICLES, problem, recorded
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +28,18 @@ OPEN = {("GET", "/healthz"), ("GET", "/readyz")}
 SCOPED: dict[tuple[str, str], Case] = {
     ("POST", "/ask/run"): Case("ask", {"question": "Что значит код E20?"}),
     ("POST", "/ingest/run"): Case("ingest", {"documents": [dict(ARTICLES[1])]}),
+    ("GET", "/audit"): Case("operate"),
+    ("GET", "/audit/export"): Case("admin"),
+    ("GET", "/audit/{turn_id}"): Case(
+        "operate", own={"turn_id": recorded("acme").turn_id}, foreign={"turn_id": recorded("globex").turn_id}
+    ),
+    ("GET", "/gaps"): Case("operate"),
+    ("PATCH", "/gaps/{gap_id}"): Case(
+        "operate",
+        {"status": "closed"},
+        own={"gap_id": recorded("acme").misses[0].gap_id},
+        foreign={"gap_id": recorded("globex").misses[0].gap_id},
+    ),
 }
 """Every door that needs a token."""
 
@@ -161,9 +173,13 @@ def test_a_foreign_id_looks_like_a_missing_one(
 
 @pytest.mark.parametrize("door", sorted(door for door, case in SCOPED.items() if case.body is not None))
 @pytest.mark.parametrize("field", ["tenant", "tenant_id", "collection", "collection_name", "qdrant_filter", "scope"])
-def test_no_body_names_a_tenant(acme: httpx.Client, door: tuple[str, str], field: str) -> None:
+def test_no_body_names_a_tenant(
+    acme: httpx.Client, token: Callable[..., str], door: tuple[str, str], field: str
+) -> None:
     case = SCOPED[door]
-    response = acme.request(door[0], _named(door[1], case.own), json={**(case.body or {}), field: "globex"})
+    body = {**(case.body or {}), field: "globex"}
+    headers = {"Authorization": f"Bearer {token('acme', *ALL_SCOPES)}"}
+    response = acme.request(door[0], _named(door[1], case.own), json=body, headers=headers)
     problem(response, 422, "unknown_field")
 
 
