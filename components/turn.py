@@ -117,6 +117,15 @@ class Passage(Frozen):
 
 
 @dataclass(frozen=True, slots=True)
+class Exchange(Frozen):
+    """An earlier turn of the conversation: the question said in full, how it ended, the choices it was asked to make."""
+
+    question: str
+    outcome: Outcome
+    options: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Query(Frozen):
     """What is searched in this pass.
 
@@ -298,6 +307,8 @@ class Turn(Frozen):
 
     `passes` counts started retrieval passes, the one budget of both loops: at most `1 + EXTRA_PASSES[quality]`.
     `best` is the best draft so far, kept when a later pass does worse. `outcome` is None until it is decided.
+    `history` is the conversation before, oldest first. `meant` is the question said in full when it leans on that, else
+    empty; `carried` are the stems it took from there.
     """
 
     turn_id: str
@@ -305,6 +316,9 @@ class Turn(Frozen):
     locale: str = "ru"
     quality: Quality = "balanced"
     session_id: str = ""
+    history: tuple[Exchange, ...] = ()
+    meant: str = ""
+    carried: frozenset[str] = frozenset()
     filters: Filters = Filters()
     intent: Intent = "answerable"
     risk: Risk = "none"

@@ -92,12 +92,17 @@ class IntentModel:
         return Reading(best, by_intent[best], _LABELS[likeliest][1])
 
 
+_UNCLEAR: frozenset[Intent] = frozenset({"nonsense", "irrelevant", "out_of_scope"})
+"""What a fragment of a conversation ("the second", "and outside it?") may look like on its own."""
+
+
 @component
 class IntentClassifier:
     """Lets through what a document could answer and settles the rest.
 
     In doubt a message is answerable: another intent needs at least its threshold of probability. A message in the
-    wrong keyboard layout or in Latin letters is read as it was meant.
+    wrong keyboard layout or in Latin letters is read as it was meant. One that leans on the conversation and says
+    little by itself is read in full.
 
     :param threshold: least probability (0..1) of any intent but `answerable`.
     :param thresholds: the same for single intents. Above 1 switches one off.
@@ -118,6 +123,8 @@ class IntentClassifier:
     def run(self, turn: Turn) -> dict[str, Turn]:
         """:returns: `answerable`, or `fixed` with intent, risk, outcome and reason."""
         reading = self._read(clean(turn.question).strip())
+        if reading is not None and reading.intent in _UNCLEAR and turn.meant:
+            reading = self._read(turn.meant)
         if reading is None:
             return {"answerable": replace(turn, intent="answerable")}
         outcome, reason = FIXED[reading.intent]

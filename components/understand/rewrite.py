@@ -25,8 +25,10 @@ class QueryRewriter:
 
     First pass: the question itself, repaired when its words are strange to the knowledge base (wrong keyboard layout,
     Latin letters, typing errors); the words as typed are searched beside the repair. Later passes: up to
-    `max_queries` new ones, never a repeat. Codes, amounts and names are never changed.
+    `max_queries` new ones, never a repeat. Codes, amounts and names are never changed. A question that leans on the
+    conversation is searched as it was meant, with less weight on what the conversation adds, and as typed.
 
+    :param carried_credit: share of its weight that a word from the conversation keeps.
     :param recovery: whether to repair questions.
     :param max_queries: most new queries a pass.
     :param judge: who tells at once when no passage can be relevant enough; without one every question is searched.
@@ -39,12 +41,14 @@ class QueryRewriter:
         judge: Judge | None = None,
         recovery: bool = True,
         least_relevance: float = 0.3,
+        carried_credit: float = 0.4,
         max_queries: int = 3,
         least_open: float = 0.25,
     ) -> None:
         self.judge = judge
         self.recovery = recovery
         self.least_relevance = least_relevance
+        self.carried_credit = carried_credit
         self.max_queries = max_queries
         self.least_open = least_open
 
@@ -78,16 +82,19 @@ class QueryRewriter:
 
     def _first(self, turn: Turn) -> Query:
         known = lexicon.current()
-        typed = clean(turn.question).strip()
+        typed = clean(turn.meant or turn.question).strip()
         meant = recover(typed, vocabulary_of(known.words, known.stems)) if self.recovery else None
         search = meant.text if meant else typed
-        variants = _distinct((typed, *meant.others), but={search})[: self.max_queries] if meant else ()
+        others = (typed, *(meant.others if meant else ()), *((turn.question,) if turn.meant else ()))
+        variants = _distinct(others, but={search})[: self.max_queries]
         found = stems(search)
         return Query(
             search=search,
             variants=variants,
             recovery=meant.kind if meant else "none",
-            weights={stem: rarity(known, stem) for stem in found},
+            weights={
+                stem: rarity(known, stem) * (self.carried_credit if stem in turn.carried else 1.0) for stem in found
+            },
             doubtful=_doubtful(meant, typed, found),
             codes=codes(search),
             tried=(search, *variants),

@@ -194,4 +194,10 @@ def test_round_trip() -> None:
     assert again.dumps() == pipeline.dumps()
     kept = again.to_dict()["components"]["rewrite"]["init_parameters"]
     assert kept.pop("judge")["type"] == "components.judge.local.LocalJudge"
-    assert kept == {"recovery": False, "least_relevance": 0.3, "max_queries": 2, "least_open": 0.25}
+    assert kept == {
+        "recovery": False,
+        "least_relevance": 0.3,
+        "carried_credit": 0.4,
+        "max_queries": 2,
+        "least_open": 0.25,
+    }

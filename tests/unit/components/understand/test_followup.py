@@ -1,0 +1,113 @@
+"""Questions that lean on the conversation: which do, what is added, and what is left as it was asked."""
+
+import json
+from typing import get_args
+
+import pytest
+from haystack import Pipeline
+from hypothesis import given
+from hypothesis import strategies as st
+
+from components.language.identifiers import codes
+from components.language.words import stems
+from components.turn import Exchange, Outcome, Turn
+from components.understand.followup import FollowUpResolver, chosen, leans
+from evaluation.fixture import DEMO
+from tests.generated import texts
+
+DIALOGUES = [json.loads(line) for line in (DEMO / "dialogues.jsonl").read_text(encoding="utf-8").splitlines()]
+RESOLVER = FollowUpResolver()
+
+
+def said(question: str, *before: str, outcome: Outcome = "answered") -> str | None:
+    found = RESOLVER.standalone(question, [Exchange(one, outcome) for one in before])
+    return found.text if found else None
+
+
+@pytest.mark.parametrize("question", ["а если E10?", "Где он находится?", "Бесплатно?", "And outside it?", "How much?"])
+def test_fragments_lean(question: str) -> None:
+    assert leans(question)
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "Как отменить заказ?",
+        "Что означает ошибка E20?",
+        "E25",
+        "Can I pay by card on delivery?",
+        "А как оплатить заказ картой в магазине?",
+    ],
+)
+def test_whole_questions_do_not(question: str) -> None:
+    assert not leans(question)
+
+
+def test_the_topic_is_taken_over_without_what_the_question_says_itself() -> None:
+    assert said("Где он находится?", "Как почистить сливной фильтр?") == "Где он находится? (почистить сливной фильтр)"
+    assert said("Где фильтр?", "Как почистить сливной фильтр?") == "Где фильтр? (почистить сливной)"
+
+
+def test_another_code_takes_the_place_of_the_old_one() -> None:
+    full = said("а если E10?", "Стиральная машина показывает E20")
+    assert full is not None
+    assert codes(full) == ("E10",)
+
+
+@pytest.mark.parametrize("outcome", ["blocked", "irrelevant", "nonsense", "out_of_scope", "high_stakes", "failed"])
+def test_what_was_no_topic_is_not_returned_to(outcome: Outcome) -> None:
+    assert said("а сколько?", "Расскажи анекдот", outcome=outcome) is None
+
+
+def test_small_talk_does_not_end_the_topic() -> None:
+    before = [Exchange("Как почистить сливной фильтр?", "answered"), Exchange("Спасибо", "irrelevant")]
+    found = RESOLVER.standalone("А где он?", before)
+    assert found is not None
+    assert "фильтр" in found.carried
+
+
+def test_only_the_last_questions_are_looked_back_at() -> None:
+    before = [Exchange("Как почистить сливной фильтр?", "answered")] + [Exchange("Привет", "irrelevant")] * 4
+    assert RESOLVER.standalone("А где он?", before) is None
+
+
+OPTIONS = ("Возврат исправного товара", "Возврат товара с недостатком")
+
+
+@pytest.mark.parametrize(
+    ("reply", "option"),
+    [("2", 1), ("№1", 0), ("второе", 1), ("The first one", 0), ("с недостатком", 1), ("исправного", 0)],
+)
+def test_an_offered_choice_is_understood(reply: str, option: int) -> None:
+    assert chosen(reply, OPTIONS) == OPTIONS[option]
+
+
+@pytest.mark.parametrize("reply", ["3", "0", "возврат", "третье", "как оплатить?", "", "да"])
+def test_what_picks_no_option_or_two_is_none(reply: str) -> None:
+    assert chosen(reply, OPTIONS) is None
+
+
+@given(texts, st.lists(st.tuples(texts, st.sampled_from(get_args(Outcome))), max_size=6))
+def test_a_question_keeps_its_own_words_and_gains_few(question: str, history: list[tuple[str, Outcome]]) -> None:
+    before = tuple(Exchange(asked, outcome) for asked, outcome in history)
+    after = RESOLVER.run(Turn("t", question, history=before))["turn"]
+    assert (after.question, after.history) == (question, before)
+    assert bool(after.carried) <= bool(after.meant)
+    assert len(after.carried) <= RESOLVER.carried
+    known = {stem for one in before for stem in stems(one.question)}
+    assert after.carried <= known
+    assert set(stems(after.meant)) <= known | set(stems(question)) | set(stems(after.meant.partition(" (")[0]))
+
+
+def test_no_dialogue_loses_its_topic() -> None:
+    """All but a few of the written follow-ups lean, and each takes at least one word of the question before."""
+    leaning = [said(one["follow_up"], *one["history"]) is not None for one in DIALOGUES]
+    assert len(DIALOGUES) == 40
+    assert sum(leaning) >= 0.95 * len(leaning)
+
+
+def test_round_trip() -> None:
+    pipeline = Pipeline()
+    pipeline.add_component("followup", FollowUpResolver(turns=2, carried=3))
+    again = Pipeline.loads(pipeline.dumps(), allowed_modules=["components"])
+    assert again.to_dict()["components"]["followup"]["init_parameters"] == {"turns": 2, "carried": 3}
