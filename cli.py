@@ -15,6 +15,8 @@ from evaluation.commands import app as evaluate_app
 from pipelines.ask.records_commands import audit_app, gap_app, person_app
 from pipelines.ask.replay_commands import replay
 from pipelines.commands import app as pipelines_app
+from pipelines.ingest.document_commands import app as document_app
+from pipelines.ingest.index_commands import app as index_app
 from pipelines.terminal import (
     DEFAULT_TENANT,
     SUBJECT,
@@ -60,6 +62,8 @@ app.add_typer(person_app, name="person")
 app.command("replay", help=text("records.help.replay", terminal_locale()))(replay)
 app.add_typer(evaluate_app, name="evaluate")
 app.add_typer(pipelines_app, name="pipeline")
+app.add_typer(document_app, name="document")
+app.add_typer(index_app, name="index")
 
 
 @app.command(help=say("help.demo"))

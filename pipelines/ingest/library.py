@@ -40,10 +40,10 @@ class Library:
         return catalogue.page(selection, after=after, limit=limit)
 
     def read(self, doc_id: str) -> DocumentRecord:
-        """The document's record. Raises `NotFound`."""
+        """The document's record. Raises `NotFound` with the code `document_unknown`."""
         record = documents.get(doc_id)
         if record is None:
-            raise NotFound
+            raise NotFound("document_unknown")
         return record
 
     def versions(self, doc_id: str) -> tuple[DocumentVersion, ...]:
@@ -52,10 +52,13 @@ class Library:
         return versions.history(doc_id)
 
     def version(self, doc_id: str, number: int | None = None) -> DocumentVersion:
-        """One version with its text; the one in force when no number is named. Raises `NotFound`."""
+        """One version with its text; the one in force when no number is named.
+
+        Raises `NotFound`: `document_unknown`, `version_unknown`.
+        """
         found = versions.get(doc_id, self.read(doc_id).version if number is None else number)
         if found is None:
-            raise NotFound
+            raise NotFound("version_unknown")
         return found
 
     def chunks(self, doc_id: str) -> tuple[InspectedChunk, ...]:

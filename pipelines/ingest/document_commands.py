@@ -1,0 +1,289 @@
+"""`opora document`: looking after documents on the command line."""
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from components.language.terminal import terminal_locale
+from components.language.texts import keys, text
+from pipelines.terminal import DEFAULT_TENANT, Group, Json, TenantOption, acting_for, print_json, terminal_console
+from tenants.errors import Invalid
+
+if TYPE_CHECKING:
+    from pipelines.ingest.library import Library
+    from pipelines.ingest.library_contract import ChunkPart, DocumentAnswer
+    from tenants.catalogue import Selection
+    from tenants.index.protocol import Json as Value
+
+_ONE_VALUE = ("words", "flagged", "date_from", "date_to")
+_SEVERAL_VALUES = {
+    "status": "statuses",
+    "trust": "trust",
+    "tag": "tags",
+    "project_key": "project_keys",
+    "evidence_tier": "evidence_tiers",
+    "source_type": "source_types",
+}
+_SHOWN = ("status", "trust", "priority", "tags", "project_key", "evidence_tier", "source_type", "source", "url", "lang")
+
+
+def say(key: str, **params: str | int) -> str:
+    """A text of these commands in the terminal's language."""
+    return text(f"library.{key}", terminal_locale(), **params)
+
+
+app = typer.Typer(cls=Group, help=say("help.group"), no_args_is_help=True)
+
+Doc = Annotated[str, typer.Argument(help=say("help.doc"))]
+Where = Annotated[list[str] | None, typer.Option("--where", help=say("help.where"))]
+
+
+@app.command("list", help=say("help.list"))
+def list_documents(
+    where: Where = None,
+    limit: Annotated[int, typer.Option(min=1, max=500, help=say("help.limit"))] = 50,
+    after: Annotated[str, typer.Option(help=say("help.after"))] = "",
+    tenant: TenantOption = DEFAULT_TENANT,
+    as_json: Json = False,
+) -> None:
+    """Show the documents that fit."""
+    with acting_for(tenant):
+        from pipelines.ingest.library_contract import documents_answer
+
+        found = documents_answer(_library().page(_selection(where or ()), after=after, limit=limit))
+    if as_json:
+        print_json(found.model_dump(mode="json"))
+        return
+    if not found.documents:
+        typer.echo(say("list.none"), err=True)
+        return
+    from rich.table import Table
+
+    table = Table()
+    for column in ("doc_id", "title", "status", "trust", "updated_at", "chunks"):
+        # An id that is cut short cannot be copied into the next command.
+        table.add_column(say(f"property.{column}"), overflow="fold" if column == "doc_id" else "ellipsis")
+    for one in found.documents:
+        title = f"{one.title} ⚠" if one.flags else one.title
+        table.add_row(one.doc_id, title, one.status, one.trust, one.updated_at, str(one.chunk_count))
+    terminal_console().print(table)
+    typer.echo(say("list.total", shown=len(found.documents), total=found.total), err=True)
+    if found.next is not None:
+        typer.echo(say("list.more", after=found.next), err=True)
+
+
+@app.command("show", help=say("help.show"))
+def show(
+    doc: Doc,
+    chunks: Annotated[bool, typer.Option("--chunks", help=say("help.chunks"))] = False,
+    whole: Annotated[bool, typer.Option("--text", help=say("help.text"))] = False,
+    version: Annotated[int | None, typer.Option(min=1, help=say("help.version"))] = None,
+    tenant: TenantOption = DEFAULT_TENANT,
+    as_json: Json = False,
+) -> None:
+    """Show a document, its text, and what was understood of it."""
+    parts = ["versions", "edges", *(["chunks"] if chunks else []), *(["text"] if whole or version else [])]
+    with acting_for(tenant):
+        from pipelines.ingest.library_contract import DocumentQuery, document_answer
+
+        found = document_answer(_library(), doc, DocumentQuery(include=",".join(parts), version=version))
+    if as_json:
+        print_json(found.model_dump(mode="json"))
+        return
+    _print_record(found)
+    for chunk in found.chunks or ():
+        _print_chunk(chunk)
+    if found.text is not None:
+        typer.echo(f"\n{found.text}")
+
+
+@app.command("set", help=say("help.set"))
+def set_properties(
+    docs: Annotated[list[str] | None, typer.Argument(help=say("help.docs"))] = None,
+    where: Where = None,
+    title: Annotated[str | None, typer.Option(help=say("help.title"))] = None,
+    status: Annotated[str | None, typer.Option(help=say("help.status"))] = None,
+    trust: Annotated[str | None, typer.Option(help=say("help.trust"))] = None,
+    priority: Annotated[int | None, typer.Option(min=0, max=100, help=say("help.priority"))] = None,
+    tag: Annotated[list[str] | None, typer.Option(help=say("help.tag"))] = None,
+    project_key: Annotated[str | None, typer.Option(help=say("help.project_key"))] = None,
+    evidence_tier: Annotated[str | None, typer.Option(help=say("help.evidence_tier"))] = None,
+    source_type: Annotated[str | None, typer.Option(help=say("help.source_type"))] = None,
+    unset: Annotated[list[str] | None, typer.Option(help=say("help.unset"))] = None,
+    tenant: TenantOption = DEFAULT_TENANT,
+    as_json: Json = False,
+) -> None:
+    """Set properties of the named documents, or of all that fit."""
+    given: dict[str, Value] = {
+        "title": title,
+        "status": status,
+        "trust": trust,
+        "priority": priority,
+        "tags": list(tag) if tag else None,
+        "project_key": project_key,
+        "evidence_tier": evidence_tier,
+        "source_type": source_type,
+    }
+    changes: dict[str, Value] = {name: value for name, value in given.items() if value is not None}
+    changes |= dict.fromkeys(unset or ())
+    if not changes:
+        raise Invalid("nothing_to_set")
+    if not docs and not where:
+        raise Invalid("documents_unnamed")
+    with acting_for(tenant):
+        count = _set(docs or (), where or (), changes)
+    if as_json:
+        print_json({"documents": count})
+    else:
+        typer.echo(say("done.set", count=count))
+
+
+@app.command("delete", help=say("help.delete"))
+def delete(
+    docs: Annotated[list[str], typer.Argument(help=say("help.docs"))],
+    tenant: TenantOption = DEFAULT_TENANT,
+    as_json: Json = False,
+) -> None:
+    """Remove documents. Nothing is removed when one of them is unknown."""
+    with acting_for(tenant):
+        library = _library()
+        for doc_id in docs:
+            library.read(doc_id)
+        removed = {doc_id: library.delete(doc_id) for doc_id in dict.fromkeys(docs)}
+    if as_json:
+        print_json([{"doc_id": doc_id, "chunks": chunks} for doc_id, chunks in removed.items()])
+        return
+    for doc_id, chunks in removed.items():
+        typer.echo(say("done.deleted", doc_id=doc_id, chunks=chunks))
+
+
+@app.command("versions", help=say("help.versions"))
+def versions(doc: Doc, tenant: TenantOption = DEFAULT_TENANT, as_json: Json = False) -> None:
+    """Show the kept versions of a document."""
+    with acting_for(tenant):
+        from pipelines.ingest.library_contract import DocumentQuery, document_answer
+
+        found = document_answer(_library(), doc, DocumentQuery(include="versions")).versions or ()
+    if as_json:
+        print_json([one.model_dump(mode="json") for one in found])
+        return
+    from rich.table import Table
+
+    table = Table(say("property.version"), say("versions.created_at"), say("property.title"), say("versions.in_force"))
+    for one in found:
+        written = f"{one.created_at:%Y-%m-%d %H:%M}" if one.created_at else ""
+        table.add_row(str(one.version), written, one.title, "•" if one.in_force else "")
+    terminal_console().print(table)
+
+
+@app.command("restore", help=say("help.restore"))
+def restore(
+    doc: Doc,
+    version: Annotated[int, typer.Argument(min=1, help=say("help.version"))],
+    tenant: TenantOption = DEFAULT_TENANT,
+    as_json: Json = False,
+) -> None:
+    """Put an earlier version in force."""
+    with acting_for(tenant):
+        from pipelines.ingest.library_contract import document_part
+
+        found = document_part(_library().restore(doc, version))
+    if as_json:
+        print_json(found.model_dump(mode="json"))
+    else:
+        typer.echo(say("done.restored", version=found.version))
+
+
+def _library() -> "Library":
+    from pipelines.ingest.library import Library
+    from pipelines.ingest.usecase import Ingest
+
+    return Library(Ingest().rewrite)
+
+
+def _set(docs: Sequence[str], where: Sequence[str], changes: "Mapping[str, Value]") -> int:
+    library = _library()
+    for doc_id in docs:
+        library.read(doc_id)
+    for doc_id in docs:
+        library.change(doc_id, changes)
+    return len(docs) + (library.change_all(_selection(where), changes) if where else 0)
+
+
+def _selection(where: Sequence[str]) -> "Selection":
+    """The documents that conditions like `tag=old` mean. Raises `Invalid` with the code `condition_invalid`."""
+    from pydantic import ValidationError
+
+    from pipelines.ingest.library_contract import DocumentFilter
+
+    given: dict[str, str | list[str]] = {}
+    for condition in where:
+        name, equals, value = condition.partition("=")
+        if name in _SEVERAL_VALUES and equals:
+            values = given.setdefault(_SEVERAL_VALUES[name], [])
+            if isinstance(values, list):
+                values.append(value)
+        elif name in _ONE_VALUE and equals:
+            given[name] = value
+        else:
+            raise Invalid("condition_invalid", condition=condition)
+    try:
+        return DocumentFilter.model_validate(given).selection()
+    except ValidationError as unfit:
+        raise Invalid("condition_invalid", condition=", ".join(where)) from unfit
+
+
+def _flags(flags: Sequence[str]) -> str:
+    known = {flag: f"documents.flag.{flag}" for flag in flags}
+    return say(
+        "show.flags",
+        flags=", ".join(text(key, terminal_locale()) if key in keys(key) else flag for flag, key in known.items()),
+    )
+
+
+def _value(value: object) -> str:
+    if isinstance(value, list | tuple):
+        return ", ".join(map(str, value))
+    return "" if value is None else str(value)
+
+
+def _print_record(found: "DocumentAnswer") -> None:
+    from rich.markup import escape
+
+    console = terminal_console()
+    record = found.model_dump(mode="json")
+    console.print(f"[bold]{escape(found.title)}[/] [dim]{escape(found.doc_id)}[/]", highlight=False)
+    for name in _SHOWN:
+        shown = _value(record[name])
+        if name in found.overrides:
+            shown = say("show.set_over", value=shown, given=_value(found.given[name]))
+        if shown:
+            console.print(f"  {say(f'property.{name}')}: {escape(shown)}", highlight=False)
+    figures = {"updated_at": found.updated_at, "version": found.version, "chunks": found.chunk_count}
+    console.print("  " + ", ".join(f"{say(f'property.{name}')} {value}" for name, value in figures.items()))
+    if found.flags:
+        console.print(f"  [yellow]{escape(_flags(found.flags))}[/]", highlight=False)
+    for edge in found.edges or ():
+        console.print(f"  {escape(edge.from_doc)} {edge.kind} {escape(edge.to_doc)} ({edge.weight:g})", highlight=False)
+
+
+def _print_chunk(chunk: "ChunkPart") -> None:
+    """A chunk as it was understood, what it repeats of the one before in grey."""
+    from rich.markup import escape
+
+    console = terminal_console()
+    figures = [say("show.figures", tokens=chunk.tokens, sentences=len(chunk.sentences))]
+    if chunk.page is not None:
+        figures.append(say("show.page", page=chunk.page))
+    if chunk.overlap:
+        figures.append(say("show.overlap", overlap=chunk.overlap))
+    if chunk.flags:
+        figures.append(_flags(chunk.flags))
+    console.print(f"\n[bold]{say('show.heading', index=chunk.index + 1, heading=escape(chunk.heading))}[/]")
+    console.print(f"[cyan]{escape('; '.join(figures))}[/]", highlight=False)
+    console.print(
+        f"[dim]{escape(chunk.text[: chunk.overlap])}[/]{escape(chunk.text[chunk.overlap :])}", highlight=False
+    )
+    terms = ", ".join(f"{term.stem} ({term.chunks})" for term in chunk.terms)
+    console.print(f"[cyan]{escape(say('show.terms', terms=terms))}[/]", highlight=False)
