@@ -123,7 +123,7 @@ def add(job_id: str, kind: JobKind, files: Sequence[str], *, gone: Sequence[str]
 
 
 def get(job_id: str) -> Job:
-    """The tenant's job. Raises `NotFound` with the code `job_unknown`."""
+    """The tenant's job. Raises `NotFound`."""
     with database.reading() as session:
         return _job(_row(session, job_id))
 
@@ -152,7 +152,7 @@ def open_jobs() -> tuple[Job, ...]:
 def cancel(job_id: str) -> Job:
     """End a job: one that waits at once, one in work after its present batch, whose documents stay.
 
-    A job that has ended stays as it is. Raises `NotFound` with the code `job_unknown`.
+    A job that has ended stays as it is. Raises `NotFound`.
     """
     with database.writing() as session:
         row = _row(session, job_id)
@@ -251,7 +251,7 @@ def _check_room(session: Session) -> None:
 def _row(session: Session, job_id: str) -> JobRow:
     row = session.get(JobRow, (context.current().tenant_id, job_id))
     if row is None:
-        raise NotFound("job_unknown")
+        raise NotFound
     return row
 
 

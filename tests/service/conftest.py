@@ -13,7 +13,7 @@ from tenants import database
 from tenants.audit import store
 from tenants.registry import Registry
 from tenants.tokens import issue
-from tests.service.serving import ARTICLES, RSA_KID, TENANTS, Server, environment, recorded
+from tests.service.serving import ARTICLES, RSA_KID, TENANTS, Server, environment, finished_job, recorded
 
 
 @pytest.fixture(scope="session")
@@ -38,6 +38,8 @@ def installation(tmp_path_factory: pytest.TempPathFactory, provider_key: RSAPriv
             registry.update(tenant_id, name=record.name, locale=locale, policy={"rate_limit_per_minute": 3})
     for tenant_id in ("acme", "globex"):
         store.append([recorded(tenant_id)], settings)
+        with database.writing(settings) as session:
+            session.add(finished_job(tenant_id))
     return settings
 
 

@@ -15,6 +15,7 @@ from settings import Settings
 from tenants.audit.entry import Entry
 from tenants.context import SCOPES
 from tenants.gaps import Miss
+from tenants.models import JobRow
 
 ROOT = Path(__file__).parents[2]
 RSA_KID = "provider-1"
@@ -50,10 +51,32 @@ def recorded(tenant_id: str) -> Entry:
         reason="no_relevant_context",
         person="",
         session_id="",
-        documents={},
         misses=(miss,),
-        text="вопрос?",
-        body='{"request":{"question":"Вопрос?"}}',
+        body='{"answer":{"answer":{"text":"Нет."},"citations":[]},"found":[],"request":{"question":"Вопрос?"}}',
+    )
+
+
+def finished_job(tenant_id: str) -> JobRow:
+    """A job of the tenant's that has nothing left to do."""
+    moment = datetime.now(UTC)
+    return JobRow(
+        tenant_id=tenant_id,
+        job_id=f"job-of-{tenant_id}",
+        subject="anna",
+        kind="upload",
+        state="done",
+        files=["door.md"],
+        gone=[],
+        size=1,
+        progress={},
+        report={},
+        error=None,
+        revision=3,
+        attempts=1,
+        cancelling=False,
+        created_at=moment,
+        started_at=moment,
+        finished_at=moment,
     )
 
 

@@ -20,6 +20,7 @@ class Case:
 
     scope: str
     body: dict[str, object] | None = None
+    query: dict[str, str] = field(default_factory=dict)
     own: dict[str, str] = field(default_factory=dict)
     foreign: dict[str, str] = field(default_factory=dict)
 
@@ -28,6 +29,20 @@ OPEN = {("GET", "/healthz"), ("GET", "/readyz")}
 SCOPED: dict[tuple[str, str], Case] = {
     ("POST", "/ask/run"): Case("ask", {"question": "Что значит код E20?"}),
     ("POST", "/ingest/run"): Case("ingest", {"documents": [dict(ARTICLES[1])]}),
+    ("GET", "/documents"): Case("ingest"),
+    ("PATCH", "/documents"): Case("ingest", {"filter": {"doc_ids": ["spare/door.md"]}, "set": {"priority": 1}}),
+    **{
+        (method, "/documents/{doc_id:path}"): Case(
+            "ingest", body, own={"doc_id": "spare/door.md"}, foreign={"doc_id": "globex/door.md"}
+        )
+        for method, body in (("GET", None), ("PATCH", {"priority": 1}), ("DELETE", None))
+    },
+    ("POST", "/documents"): Case("ingest", query={"name": "door.md"}),
+    ("GET", "/jobs"): Case("ingest"),
+    **{
+        door: Case("ingest", own={"job_id": "job-of-acme"}, foreign={"job_id": "job-of-globex"})
+        for door in (("GET", "/jobs/{job_id}"), ("DELETE", "/jobs/{job_id}"), ("GET", "/jobs/{job_id}/events"))
+    },
     ("GET", "/audit"): Case("operate"),
     ("GET", "/audit/export"): Case("admin"),
     ("GET", "/audit/{turn_id}"): Case(
@@ -95,7 +110,8 @@ def _named(path: str, ids: dict[str, str]) -> str:
 def _send(client: httpx.Client, door: tuple[str, str], ids: dict[str, str], token: str) -> httpx.Response:
     method, path = door
     headers = {"Authorization": f"Bearer {token}"}
-    return client.request(method, _named(path, ids), json=SCOPED[door].body, headers=headers)
+    case = SCOPED[door]
+    return client.request(method, _named(path, ids), json=case.body, params=case.query, headers=headers)
 
 
 def test_every_route_has_its_case(reachable: set[tuple[str, str]]) -> None:
@@ -166,8 +182,10 @@ def test_a_foreign_id_looks_like_a_missing_one(
     case = SCOPED[door]
     assert case.foreign.keys() == case.own.keys()
     mine = token("acme", *ALL_SCOPES)
-    foreign = problem(_send(acme, door, case.foreign, mine), 404, "not_found")
-    missing = problem(_send(acme, door, dict.fromkeys(case.foreign, "no-such-thing"), mine), 404, "not_found")
+    unknown = _send(acme, door, dict.fromkeys(case.foreign, "no-such-thing"), mine)
+    code = str(unknown.json()["code"])
+    foreign = problem(_send(acme, door, case.foreign, mine), 404, code)
+    missing = problem(unknown, 404, code)
     assert {**foreign, "request_id": ""} == {**missing, "request_id": ""}
 
 
