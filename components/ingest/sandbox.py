@@ -11,10 +11,11 @@ import signal
 import struct
 import subprocess
 import sys
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from threading import BoundedSemaphore, Lock, Timer
+from threading import BoundedSemaphore, Event, Lock, Timer
 from typing import IO
 from weakref import finalize
 
@@ -54,16 +55,17 @@ class Sandbox:
         self._idle: list[_Worker] = []
         finalize(self, _stop_all, self._idle)
 
-    def read(self, name: str, data: bytes) -> Parsed:
+    def read(self, name: str, data: bytes, url: str = "") -> Parsed:
         """A file as one document.
 
-        :param name: the file's name; its ending tells the format.
+        :param name: the file's name; its ending says what format it should be of.
+        :param url: where a page is from.
         :raises CallerError: what the format's reader found wrong; `file_too_slow` and `file_too_demanding` when a limit
             was reached, `file_damaged` when the reader did not survive the file.
         :raises TryAgain: `reader_unavailable`: no worker could be started.
         """
         with self._places:
-            answer = self._answer(name, data)
+            answer = self._answer(_request(name, url, data))
         return _parsed(answer)
 
     def close(self) -> None:
@@ -71,11 +73,11 @@ class Sandbox:
         with self._lock:
             _stop_all(self._idle)
 
-    def _answer(self, name: str, data: bytes) -> bytes:
+    def _answer(self, request: Sequence[bytes]) -> bytes:
         while True:
             worker = self._taken()
             try:
-                answer = worker.ask(name, data, self.seconds)
+                answer = worker.ask(request, self.seconds)
             except _Retired:
                 worker.stop()
                 continue
@@ -133,15 +135,20 @@ class _Worker:
             raise TryAgain("reader_unavailable")
         return cls(process, process.stdin, process.stdout)
 
-    def ask(self, name: str, data: bytes, seconds: float) -> bytes:
+    def ask(self, request: Sequence[bytes], seconds: float) -> bytes:
         """What the worker says of a file, unchecked. When it says nothing, an error says why."""
         self.served += 1
-        killer = Timer(seconds, self.process.kill)
+        expired = Event()
+
+        def kill() -> None:
+            expired.set()
+            self.process.kill()
+
+        killer = Timer(seconds, kill)
         killer.daemon = True
         killer.start()
         try:
-            for part in (name.encode(errors="replace"), data):
-                self.to.write(_SIZE.pack(len(part)))
+            for part in request:
                 self.to.write(part)
             self.to.flush()
             (length,) = _SIZE.unpack(_exactly(self.back, _SIZE.size))
@@ -149,7 +156,7 @@ class _Worker:
                 raise TooLarge("answer_too_long", limit=LONGEST_ANSWER)
             return _exactly(self.back, length)
         except (OSError, EOFError) as silence:
-            raise self._death(seconds, expired=killer.finished.is_set()) from silence
+            raise self._death(seconds, expired=expired.is_set()) from silence
         finally:
             killer.cancel()
 
@@ -207,6 +214,11 @@ def _parsed(answer: bytes) -> Parsed:
     if said.error is not None:
         raise said.error.error()
     return Parsed(said.title, said.text, said.markup, said.meta, said.flags, said.pages)
+
+
+def _request(name: str, url: str, data: bytes) -> tuple[bytes, ...]:
+    parts = (name.encode(errors="replace"), url.encode(errors="replace"), data)
+    return tuple(piece for part in parts for piece in (_SIZE.pack(len(part)), part))
 
 
 def _exactly(stream: IO[bytes], length: int) -> bytes:

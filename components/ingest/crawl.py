@@ -1,0 +1,198 @@
+"""A website's pages as a stream of unread articles, by its sitemap or by its links.
+
+A crawl stays on one host and, where it follows links, below the folder it began in. It reads `robots.txt` first and
+leaves out what that closes. What a page says is the business of the HTML reader; here only addresses are looked for.
+"""
+
+import re
+import time
+from collections import deque
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from dataclasses import replace
+from html import unescape
+from typing import Never
+from urllib.parse import urljoin, urlsplit, urlunsplit
+from xml.parsers import expat
+
+from components.ingest.document import Refusal
+from components.ingest.fetch import AGENT, Fetched, Fetcher, canonical, same_site
+from components.ingest.files import RawArticle
+from components.ingest.robots import CLOSED, Robots, parsed
+from tenants.errors import CallerError, Invalid, TooLarge, UnsupportedMedia
+
+_PAGES = frozenset({"text/html", "application/xhtml+xml"})
+_MAP = re.compile(
+    rb"(?:\xef\xbb\xbf)?\s*(?:<\?xml[^>]*>\s*)?(?:<!--.*?-->\s*)*<(?:urlset|sitemapindex)[\s>]", re.DOTALL
+)
+_GZIP = b"\x1f\x8b"
+_LINK = re.compile(r"<a\s[^<>]*?href\s*=\s*(?:\"([^\"<>]*)\"|'([^'<>]*)'|([^\s\"'<>]+))", re.IGNORECASE)
+_BASE = re.compile(r"<base\s[^<>]*?href\s*=\s*[\"']?([^\s\"'<>]+)", re.IGNORECASE)
+_NO_PAGE = re.compile(
+    r"\.(?:7z|avi|bmp|bz2|css|csv|docx?|eot|epub|exe|gif|gz|ico|iso|jpe?g|js|json|mov|mp[34]|msi|pdf|png|pptx?|rar|rss"
+    r"|svg|tar|tgz|ttf|txt|wav|webm|webp|woff2?|xlsx?|xml|zip)\Z",
+    re.IGNORECASE,
+)
+_MOST_KNOWN = 100_000
+"""Addresses that a crawl remembers; further ones are not followed."""
+
+
+class Crawl:
+    """Pages of one website.
+
+    :param fetcher: how they are fetched; it holds the limits for one page.
+    :param pages: the most pages and sitemaps to fetch.
+    :param seconds: the most time to spend.
+    :param size: the most bytes to fetch.
+    :param pause: seconds between two pages, unless the site asks for more.
+    """
+
+    def __init__(
+        self,
+        fetcher: Fetcher | None = None,
+        *,
+        pages: int = 2_000,
+        seconds: float = 1_800.0,
+        size: int = 500_000_000,
+        pause: float = 0.2,
+    ) -> None:
+        self.fetcher = fetcher or Fetcher()
+        self.pages = pages
+        self.seconds = seconds
+        self.size = size
+        self.pause = pause
+
+    def articles(self, url: str) -> Iterator[RawArticle | Refusal]:
+        """The pages that an address leads to: those that a sitemap lists, or the page itself and what it links to.
+
+        A page that cannot be had is refused and the others go on; when the first one cannot, its error is raised. When
+        a limit ends the crawl, the last thing is a refusal that says so: `crawl_cut`.
+        """
+        start = canonical(url)
+        robots = self._robots(start)
+        first = self._fetched(start, start, robots)
+        follows = not _is_map(first)
+        folder = first.url.rpartition("/")[0] + "/"
+        deadline = time.monotonic() + self.seconds
+        waiting, known = deque([start]), {start}
+        pages = size = 0
+        while waiting:
+            at = waiting.popleft()
+            if pages == self.pages or size > self.size or time.monotonic() > deadline:
+                yield Refusal(TooLarge("crawl_cut", pages=pages), start)
+                return
+            pages += 1
+            try:
+                page = first if at == start else self._next(at, first.url, robots)
+                further = _further(page, folder if follows else "")
+            except CallerError as error:
+                yield Refusal(error, at)
+                continue
+            size += len(page.data)
+            if page.url != at and page.url in known:
+                continue
+            known.add(page.url)
+            if not _is_map(page):
+                yield RawArticle(page.data, "html", page.url)
+            new = [
+                url for url in further if url not in known and same_site(first.url, url) and robots.allows(_path(url))
+            ]
+            new = new[: _MOST_KNOWN - len(known)]
+            known.update(new)
+            waiting.extend(new)
+
+    def _next(self, url: str, site: str, robots: Robots) -> Fetched:
+        time.sleep(max(self.pause, robots.delay))
+        return self._fetched(url, site, robots)
+
+    def _fetched(self, url: str, site: str, robots: Robots) -> Fetched:
+        """A page or a sitemap that the site lets us have."""
+        if not robots.allows(_path(url)):
+            raise Invalid("robots_forbid", url=url)
+        page = self.fetcher.fetch(url, site=site)
+        if not robots.allows(_path(page.url)):
+            raise Invalid("robots_forbid", url=page.url)
+        if page.status != 200:
+            raise Invalid("page_missing", url=url, status=page.status)
+        if page.data.startswith(_GZIP):
+            page = replace(page, data=self.fetcher.unpacked(page.data, url))
+        if page.kind not in _PAGES and not _is_map(page):
+            raise UnsupportedMedia("page_unsupported", url=url)
+        return page
+
+    def _robots(self, url: str) -> Robots:
+        found = self.fetcher.fetch(urlunsplit((*urlsplit(url)[:2], "/robots.txt", "", "")), site=url)
+        if found.status >= 500:
+            return CLOSED
+        return parsed(found.data.decode(errors="replace"), AGENT) if found.status == 200 else Robots()
+
+
+def _is_map(page: Fetched) -> bool:
+    return bool(_MAP.match(page.data[:4_000]))
+
+
+def _path(url: str) -> str:
+    return urlunsplit(("", "", *urlsplit(url)[2:4], ""))
+
+
+def _further(page: Fetched, folder: str) -> tuple[str, ...]:
+    """The canonical addresses that a sitemap lists, or those below `folder` that a page links to, if there is one."""
+    if _is_map(page):
+        return _canonical(listed(page.data))
+    found = _canonical(linked(page)) if folder else ()
+    return tuple(url for url in found if url.startswith(folder) and not _NO_PAGE.search(urlsplit(url).path))
+
+
+def _canonical(urls: Iterable[str]) -> tuple[str, ...]:
+    """Each address once, in order; what is none is left out."""
+    found: dict[str, None] = {}
+    for url in urls:
+        with suppress(CallerError):
+            found[canonical(url)] = None
+    return tuple(found)
+
+
+def linked(page: Fetched) -> list[str]:
+    """The addresses that a page's links lead to, in order, as they are written but absolute."""
+    text = page.data.decode(errors="replace")
+    base = _BASE.search(text)
+    found = []
+    for match in _LINK.finditer(text):
+        try:
+            at = urljoin(page.url, unescape(base[1]) if base else "")
+            found.append(urljoin(at, unescape(next(filter(None, match.groups()), "")).strip()))
+        except ValueError:
+            continue
+    return found
+
+
+def listed(data: bytes) -> list[str]:
+    """The addresses that a sitemap, or an index of sitemaps, holds. Raises `sitemap_invalid` or `xml_doctype`."""
+    found: list[str] = []
+    inside: list[str] = []
+    parser = expat.ParserCreate()
+
+    def begin(name: str, attributes: dict[str, str]) -> None:  # noqa: ARG001 - expat's signature
+        inside.append(name)
+        if name == "loc":
+            found.append("")
+
+    def end(name: str) -> None:  # noqa: ARG001
+        inside.pop()
+
+    def add(text: str) -> None:
+        if inside and inside[-1] == "loc":
+            found[-1] += text
+
+    parser.StartElementHandler, parser.EndElementHandler, parser.CharacterDataHandler = begin, end, add
+    parser.StartDoctypeDeclHandler = _refuse_doctype
+    parser.buffer_text = True
+    try:
+        parser.Parse(data, True)
+    except expat.ExpatError as broken:
+        raise Invalid("sitemap_invalid") from broken
+    return [url.strip() for url in found]
+
+
+def _refuse_doctype(name: str, system: str | None, public: str | None, internal: bool) -> Never:  # noqa: ARG001
+    raise Invalid("xml_doctype")

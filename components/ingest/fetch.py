@@ -1,0 +1,220 @@
+"""Pages of the web, fetched so that no address inside of the own network can be reached.
+
+The threat: who may name a page to be read may name `http://169.254.169.254/`, a host that resolves to 127.0.0.1, or a
+page that redirects there, and read the answer as an article. So a name is resolved once, every address it has must be a
+public one, the connection goes to the address that was checked and not to whatever the name means a moment later, and
+each redirect is checked from the start. Only http and https, no credentials, and bounds on size, time and redirects.
+"""
+
+import http.client
+import socket
+import ssl
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from ipaddress import IPv6Address, ip_address, ip_network
+from threading import Timer
+from urllib.parse import SplitResult, quote, urljoin, urlsplit, urlunsplit
+
+from components.turn import Frozen
+from tenants.errors import Invalid, TooLarge
+
+AGENT = "Opora"
+_LONGEST_URL = 2_000
+_MOST_REDIRECTS = 5
+_REDIRECTS = frozenset({301, 302, 303, 307, 308})
+_CONNECT_SECONDS = 10.0
+_READ_AT_ONCE = 65_536
+_PORTS = {"http": 80, "https": 443}
+_UNICAST = ip_network("2000::/3")
+# Public by the book, yet gateways to other address spaces or set apart for protocols.
+_SPECIAL = tuple(map(ip_network, ("192.0.0.0/24", "192.88.99.0/24", "2001::/23", "2002::/16", "3fff::/20")))
+
+
+@dataclass(frozen=True, slots=True)
+class Fetched(Frozen):
+    """What a server answered.
+
+    :param url: where it was found in the end, after redirects.
+    :param kind: its media type in lower case, without parameters; empty when the server names none.
+    """
+
+    url: str
+    status: int
+    kind: str
+    data: bytes
+
+
+def is_public(address: str) -> bool:
+    """Whether an IP address is of the internet: not private, loopback, link-local, multicast, mapped or special."""
+    ip = ip_address(address.partition("%")[0])
+    if isinstance(ip, IPv6Address) and ip not in _UNICAST:
+        return False
+    special = any(ip.version == network.version and ip in network for network in _SPECIAL)
+    return ip.is_global and not ip.is_multicast and not ip.is_reserved and not special
+
+
+def canonical(url: str) -> str:
+    """The one spelling of an address: its host in ASCII and lower case, no default port, no fragment.
+
+    :raises Invalid: `url_invalid`: not http or https, no host, credentials, or characters that readers disagree about.
+    """
+    parts = _split(url)
+    host = _host(parts)
+    port = "" if parts.port in (None, _PORTS[parts.scheme]) else f":{parts.port}"
+    shown = f"[{host}]" if ":" in host else host
+    path = quote(parts.path or "/", safe="/%:@!$&'()*+,;=~-._")
+    return urlunsplit((parts.scheme, shown + port, path, quote(parts.query, safe="/%:@!$&'()*+,;=~-._?"), ""))
+
+
+def same_site(one: str, two: str) -> bool:
+    """Whether two canonical addresses are of one host; `www.` and a step up to https make no difference."""
+    first, second = urlsplit(one), urlsplit(two)
+    if (first.hostname or "").removeprefix("www.") != (second.hostname or "").removeprefix("www."):
+        return False
+    return first.port == second.port
+
+
+class Fetcher:
+    """Fetches pages.
+
+    :param permitted: which IP addresses may be connected to. Another choice than the public ones is for tests alone.
+    :param seconds: for one page, from the connection to the last byte.
+    :param largest: bytes of one page, unpacked.
+    """
+
+    def __init__(
+        self, *, permitted: Callable[[str], bool] = is_public, seconds: float = 20.0, largest: int = 10_000_000
+    ) -> None:
+        self.permitted = permitted
+        self.seconds = seconds
+        self.largest = largest
+
+    def fetch(self, url: str, *, site: str = "") -> Fetched:
+        """A page, whatever its status.
+
+        :param site: a canonical address; redirects that lead to another host are refused.
+        :raises CallerError: `url_invalid`, `url_forbidden`, `url_unreachable`, `redirects_too_many`,
+            `redirect_elsewhere`, `page_too_large`, `page_too_slow`.
+        """
+        at = canonical(url)
+        for _ in range(_MOST_REDIRECTS + 1):
+            if site and not same_site(site, at):
+                raise Invalid("redirect_elsewhere", url=at)
+            found, target = self._once(at)
+            if target is None:
+                return found
+            at = canonical(urljoin(at, target))
+        raise Invalid("redirects_too_many", url=url)
+
+    def _once(self, url: str) -> tuple[Fetched, str | None]:
+        parts = urlsplit(url)
+        with self._connected(url, parts) as connection:
+            try:
+                address = urlunsplit(("", "", parts.path, parts.query, ""))
+                connection.request("GET", address, headers={"User-Agent": AGENT, "Accept-Encoding": "identity"})
+                answer = connection.getresponse()
+                if answer.status in _REDIRECTS and (target := answer.getheader("Location")):
+                    return Fetched(url, answer.status, "", b""), target
+                kind = (answer.getheader("Content-Type") or "").partition(";")[0].strip().lower()
+                packed = (answer.getheader("Content-Encoding") or "").strip().lower() in ("gzip", "x-gzip")
+                return Fetched(url, answer.status, kind, self._body(answer, url, packed=packed)), None
+            except (OSError, http.client.HTTPException, ValueError) as broken:
+                raise Invalid("url_unreachable", url=url) from broken
+
+    def _body(self, answer: http.client.HTTPResponse, url: str, *, packed: bool) -> bytes:
+        data = bytearray()
+        while piece := answer.read(_READ_AT_ONCE):
+            data += piece
+            if len(data) > self.largest:
+                raise TooLarge("page_too_large", url=url, limit=self.largest)
+        return self.unpacked(bytes(data), url) if packed else bytes(data)
+
+    def unpacked(self, data: bytes, url: str) -> bytes:
+        """Gzip without its compression. Raises `page_too_large` before it becomes too much."""
+        try:
+            unpacked = zlib.decompressobj(31).decompress(data, self.largest + 1)
+        except zlib.error as broken:
+            raise Invalid("url_unreachable", url=url) from broken
+        if len(unpacked) > self.largest:
+            raise TooLarge("page_too_large", url=url, limit=self.largest)
+        return unpacked
+
+    @contextmanager
+    def _connected(self, url: str, parts: SplitResult) -> Iterator[http.client.HTTPConnection]:
+        connection = _Pinned(parts, self._address(url, parts))
+        late = Timer(self.seconds, connection.cut)
+        late.daemon = True
+        late.start()
+        try:
+            yield connection
+        except Invalid:
+            if not connection.was_cut:
+                raise
+        finally:
+            late.cancel()
+            connection.close()
+        # A page that was cut off may look like a whole one.
+        if connection.was_cut:
+            raise TooLarge("page_too_slow", url=url, seconds=round(self.seconds))
+
+    def _address(self, url: str, parts: SplitResult) -> str:
+        """An address of the host, after all that it has were found to be permitted."""
+        try:
+            found = socket.getaddrinfo(
+                parts.hostname, parts.port or _PORTS[parts.scheme], type=socket.SOCK_STREAM, proto=socket.IPPROTO_TCP
+            )
+        except (OSError, UnicodeError) as unknown:
+            raise Invalid("url_unreachable", url=url) from unknown
+        addresses = [str(entry[4][0]) for entry in found]
+        if not addresses or not all(self.permitted(address) for address in addresses):
+            raise Invalid("url_forbidden", url=url)
+        return addresses[0]
+
+
+class _Pinned(http.client.HTTPConnection):
+    """A connection to an address that was checked, under the host's name."""
+
+    def __init__(self, parts: SplitResult, address: str) -> None:
+        super().__init__(parts.hostname or "", parts.port or _PORTS[parts.scheme], timeout=_CONNECT_SECONDS)
+        self.default_port = _PORTS[parts.scheme]
+        self.was_cut = False
+        self._secure = parts.scheme == "https"
+        self._address = address
+        self._line: socket.socket | None = None
+
+    def connect(self) -> None:
+        self.sock = self._line = socket.create_connection((self._address, self.port), _CONNECT_SECONDS)
+        if self._secure:
+            context = ssl.create_default_context()
+            self.sock = self._line = context.wrap_socket(self._line, server_hostname=self.host)
+
+    def cut(self) -> None:
+        """End the conversation, at whatever point it is."""
+        self.was_cut = True
+        if self._line is not None:
+            with suppress(OSError):
+                self._line.shutdown(socket.SHUT_RDWR)
+
+
+def _split(url: str) -> SplitResult:
+    # Readers disagree about backslashes, control characters and spaces, and every disagreement is a way around a check.
+    if len(url) > _LONGEST_URL or not url.isprintable() or any(char.isspace() or char == "\\" for char in url):
+        raise Invalid("url_invalid", url=url[:_LONGEST_URL])
+    try:
+        parts = urlsplit(url)
+        usable = parts.scheme in _PORTS and parts.hostname and "@" not in parts.netloc and parts.port != 0
+    except ValueError as broken:
+        raise Invalid("url_invalid", url=url) from broken
+    if not usable:
+        raise Invalid("url_invalid", url=url)
+    return parts
+
+
+def _host(parts: SplitResult) -> str:
+    host = (parts.hostname or "").rstrip(".")
+    try:
+        return host.encode("idna").decode() if not host.isascii() else host
+    except UnicodeError as broken:
+        raise Invalid("url_invalid", url=parts.geturl()) from broken
