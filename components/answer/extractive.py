@@ -1,7 +1,8 @@
 """Answering without a model: the sentences of the evidence that answer, in their order, each with its citation."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from math import exp
 
 from haystack import component
@@ -9,12 +10,13 @@ from haystack import component
 from components.answer.citations import cite
 from components.answer.units import Unit, block, header, is_step, units
 from components.judge.analysis import analyse
+from components.judge.approaches import proposed
 from components.judge.coverage import Question, prepare, sentence_coverage, word_order
 from components.language.normalise import fold
 from components.language.questions import OPEN, Asked, asked, holds
 from components.language.relatives import relatives
 from components.language.words import words
-from components.turn import Draft, Turn
+from components.turn import Draft, RejectedApproach, Turn
 
 # Weights of a sentence's features, tuned on the XQuAD development questions (n = 1,038; does the sentence hold the gold
 # answer, is its passage the gold one?). The passage's place rules: a fine sentence of a poor passage misleads.
@@ -51,7 +53,8 @@ class ExtractiveAnswerer:
 
     A question about how to do something gets the whole list of steps with its introduction; another question gets the
     best sentences alone. All of them come from the document of the best one. A sentence about another code than the
-    one asked about is never quoted.
+    one asked about is never quoted, and neither is one that proposes what the tenant has rejected: the draft says what
+    was left out for that. Related passages are there to read beside the answer, not to answer from.
 
     :param max_sentences: most sentences outside a list.
     :param max_steps: most items of one list, rows of one table.
@@ -77,12 +80,14 @@ class ExtractiveAnswerer:
         question = prepare(turn.query)
         kind = asked(turn.query.search)
         by_passage = {passage.chunk_id: units(passage) for passage in turn.evidence.usable()[: self.passages]}
-        scored = self._scored(turn, question, kind, by_passage.values())
+        rejected = dict(_rejected(by_passage.values(), turn.evidence.rejected))
+        withheld = tuple(dict.fromkeys(rejected.values()))
+        scored = [one for one in self._scored(turn, question, kind, by_passage.values()) if one.unit not in rejected]
         if not scored:
-            return {"turn": replace(turn, draft=Draft("", (), ()))}
+            return {"turn": replace(turn, draft=Draft("", (), (), withheld=withheld))}
         chosen, cut = self._chosen(self._near(scored, question), by_passage, kind)
-        draft = cite([unit for unit in chosen if not _other_code(unit, question)])
-        return {"turn": replace(turn, draft=replace(draft, cut=cut))}
+        draft = cite([unit for unit in chosen if not (_other_code(unit, question) or unit in rejected)])
+        return {"turn": replace(turn, draft=replace(draft, cut=cut, withheld=withheld))}
 
     def _scored(self, turn: Turn, question: Question, kind: Asked, passages: Iterable[Sequence[Unit]]) -> list[_Scored]:
         found = []
@@ -146,6 +151,17 @@ class ExtractiveAnswerer:
             if picked == self.max_sentences:
                 break
         return sorted(found, key=lambda unit: (unit.passage.chunk_index, unit.number)), cut
+
+
+def _rejected(
+    passages: Iterable[Sequence[Unit]], approaches: Sequence[RejectedApproach]
+) -> Iterator[tuple[Unit, RejectedApproach]]:
+    """The units that propose a rejected approach, and which one."""
+    if approaches:
+        for unit in chain.from_iterable(passages):
+            found = next((approach for approach in approaches if proposed(unit.text, approach)), None)
+            if found is not None:
+                yield unit, found
 
 
 def _belongs(one: _Scored, best: _Scored, question: Question) -> bool:

@@ -5,10 +5,13 @@ from dataclasses import replace
 
 from haystack import component
 
+from components.decide.notices import about, rejections, with_neighbours
 from components.language.texts import text
 from components.turn import Draft, Outcome, Reason, Reply, Turn
 from tenants import policy
 from tenants.policy import Policy
+
+_SHOWN: frozenset[Outcome] = frozenset({"answered", "partially_answered", "low_confidence"})
 
 
 @component
@@ -35,6 +38,10 @@ class OutcomeComposer:
         rules = policy.current()
         outcome, reason = (turn.outcome, turn.reason) if turn.outcome else self._decide(turn, rules)
         decided = replace(turn, outcome=outcome, reason=reason)
+        draft = turn.best or turn.draft
+        if outcome in _SHOWN and draft:
+            draft = with_neighbours(draft, turn)
+            decided = replace(decided, draft=draft, best=draft)
         return {"turn": replace(decided, reply=self._reply(decided, rules))}
 
     def _decide(self, turn: Turn, rules: Policy) -> tuple[Outcome, Reason | None]:
@@ -45,7 +52,8 @@ class OutcomeComposer:
         if draft is None:
             return ("clarify", None) if self._near(turn) else ("refused", "no_relevant_context")
         if not draft.claims:
-            return "refused", "unverified_answer"
+            # All that could have been quoted proposes what was rejected.
+            return ("cannot_answer", "insufficient_context") if draft.withheld else ("refused", "unverified_answer")
         if draft.factuality_status == "failed":
             return "human_followup", "budget_exhausted"
         if draft.answerability == "cannot":
@@ -68,12 +76,13 @@ class OutcomeComposer:
 
     def _reply(self, turn: Turn, rules: Policy) -> Reply:
         draft = turn.best or turn.draft
-        if turn.outcome in ("answered", "partially_answered", "low_confidence") and draft:
+        if turn.outcome in _SHOWN and draft:
             return replace(turn.reply, text=draft.text, notice=_notice(turn, draft))
         if turn.outcome == "clarify":
             options = self._topics(turn)
             return Reply(text("outcomes.clarify.options", turn.locale), clarification=options)
-        return Reply(_fixed_text(turn), handoff=_handoff(turn, rules))
+        notice = " ".join(rejections(draft, turn)) if turn.outcome == "cannot_answer" and draft else ""
+        return Reply(_fixed_text(turn), notice=notice or None, handoff=_handoff(turn, rules))
 
 
 def _notice(turn: Turn, draft: Draft) -> str | None:
@@ -85,6 +94,7 @@ def _notice(turn: Turn, draft: Draft) -> str | None:
         notices.append(text("outcomes.partially_answered.missing", turn.locale, topics=topics))
     if draft.cut:
         notices.append(text("outcomes.notice.list_cut", turn.locale))
+    notices.extend(about(draft, turn))
     return " ".join(notices) or None
 
 

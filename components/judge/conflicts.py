@@ -1,11 +1,9 @@
 """Two documents that answer one question differently: which one to go by, and what the other one says."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
-from itertools import combinations
+from itertools import combinations, product
 from typing import get_args
-
-from haystack import component
 
 from components.judge.analysis import Sentence, analyse
 from components.judge.contradictions import CARRIERS, Said, contradiction, same_subject
@@ -22,57 +20,52 @@ _NONE: frozenset[str] = frozenset()
 _ANSWERS = 0.5
 _ANSWERS_ITSELF = 0.3
 _CANDIDATES = 3
+_PARTIES = 2
 # What puts the trusted one of two equal places first.
 _AHEAD = 1e-6
 _ASKS_FOR_CODE = frozenset("код кода кодом промокод промокода артикул номер номера code number promo sku".split())
 
 
-@component
-class ConflictFinder:
-    """Finds kept passages of different documents that answer the question differently, and puts the trusted one first.
+def conflicts(turn: Turn, depth: int, least_relevance: float) -> Iterator[Conflict]:
+    """The conflicts among the best kept passages, at most one between two passages, the better match first.
 
     The sentences compared are those that answer the question; `components/judge/contradictions.py` says when two of
     them contradict each other. The trusted one is that of the document in force, then the more trusted, then the newer;
-    where all are equal, the better match. It takes the better place of the two, so that the answer is quoted from it.
+    where all are equal, the better match.
 
-    :param depth: kept passages compared, best first.
+    :param depth: kept passages compared.
     :param least_relevance: of a passage, so that it is compared.
     """
-
-    def __init__(self, depth: int = 6, least_relevance: float = 0.5) -> None:
-        self.depth = depth
-        self.least_relevance = least_relevance
-
-    @component.output_types(turn=Turn)
-    def run(self, turn: Turn) -> dict[str, Turn]:
-        """:returns: the turn with the conflicts of its evidence, and its kept passages in an order that heeds them."""
-        evidence = turn.evidence
-        passages = [
-            passage
-            for passage in evidence.usable()[: self.depth]
-            if evidence.judged.get(passage.chunk_id, 0.0) >= self.least_relevance
-        ]
-        several = len({passage.doc_id for passage in passages}) > 1
-        conflicts = tuple(_conflicts(turn, passages)) if several else ()
-        if not (conflicts or evidence.conflicts):
-            return {"turn": turn}
-        return {"turn": replace(turn, evidence=_reordered(replace(evidence, conflicts=conflicts)))}
-
-
-def _conflicts(turn: Turn, passages: Sequence[Passage]) -> Iterator[Conflict]:
-    """At most one conflict between two passages, the better match first."""
+    judged = turn.evidence.judged
+    passages = [one for one in turn.evidence.usable()[:depth] if judged.get(one.chunk_id, 0.0) >= least_relevance]
+    if len({passage.doc_id for passage in passages}) < _PARTIES:
+        return
     question = prepare(turn.query)
     asks_for_code = not question.codes and any(fold(word.text) in _ASKS_FOR_CODE for word in words(turn.query.search))
     said = [(passage, _answers(question, passage)) for passage in passages]
     for (one, ones), (two, twos) in combinations(said, 2):
         if one.doc_id == two.doc_id or one.lang != two.lang or not same_subject(one, two):
             continue
-        for left, right in ((left, right) for left in ones for right in twos):
+        for left, right in product(ones, twos):
             kind = contradiction(left, right, asks_for_code=asks_for_code)
             if kind is not None:
                 trusted, other = sorted((left, right), key=_trust, reverse=True)
                 yield Conflict(kind, _statement(trusted), _statement(other))
                 break
+
+
+def heeding(evidence: Evidence, found: tuple[Conflict, ...]) -> Evidence:
+    """The evidence with its conflicts, the trusted passage of each in the better place of the two.
+
+    So the answer is quoted from it.
+    """
+    places = dict(evidence.places)
+    for conflict in found:
+        trusted, other = conflict.trusted.chunk_id, conflict.other.chunk_id
+        worse, better = sorted((places[trusted], places[other]))
+        places[trusted], places[other] = better + _AHEAD, worse
+    kept = tuple(sorted(evidence.kept, key=lambda chunk_id: -places[chunk_id]))
+    return replace(evidence, places=places, kept=kept, conflicts=found)
 
 
 def _answers(question: Question, passage: Passage) -> list[Said]:
@@ -110,14 +103,3 @@ def _trust(said: Said) -> tuple[bool, int, str]:
 
 def _statement(said: Said) -> Statement:
     return Statement(said.passage.chunk_id, (said.sentence.start, said.sentence.end))
-
-
-def _reordered(evidence: Evidence) -> Evidence:
-    """The evidence with the trusted passage of each conflict in the better place of the two."""
-    places = dict(evidence.places)
-    for conflict in evidence.conflicts:
-        trusted, other = conflict.trusted.chunk_id, conflict.other.chunk_id
-        worse, better = sorted((places[trusted], places[other]))
-        places[trusted], places[other] = better + _AHEAD, worse
-    kept = tuple(sorted(evidence.kept, key=lambda chunk_id: -places[chunk_id]))
-    return replace(evidence, places=places, kept=kept)

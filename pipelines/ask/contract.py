@@ -5,6 +5,7 @@ Every key of the answer is present on every path, null or empty, so a client nev
 
 from collections.abc import Mapping
 from datetime import date
+from functools import cached_property
 from typing import Annotated, Literal, Self
 
 from pydantic import (
@@ -113,8 +114,45 @@ class AnswerPart(_Part):
     missing: tuple[str, ...]
 
 
+class RelatedPart(_Part):
+    """A document that an edge ties to the evidence. `kind` reads from `from_doc` to `to_doc`."""
+
+    doc_id: str
+    chunk_id: str
+    kind: turns.EdgeKind
+    weight: float
+    from_doc: str
+    to_doc: str
+
+
+class RejectedPart(_Part):
+    """A rejected approach that the question comes near; its words are the operator's to look up."""
+
+    rejected_id: str
+    coverage: float
+
+
+class ConflictPart(_Part):
+    """Two passages that answer the question differently; `trusted` is the chunk to go by."""
+
+    kind: turns.ConflictKind
+    trusted: str
+    other: str
+
+
+class BesidePart(_Part):
+    """What the answering step knew beside its evidence."""
+
+    related: tuple[RelatedPart, ...]
+    rejected: tuple[RejectedPart, ...]
+    conflicts: tuple[ConflictPart, ...]
+
+
 class CitationPart(_Part):
-    """The passage behind one [N]; `span` is where `excerpt` lies in the passage, in characters."""
+    """The passage behind one [N]; `span` is where `excerpt` lies in the passage, in characters.
+
+    `origin`: `primary` evidence of the answer, a `related` document to read beside it, or one `conflicting` with it.
+    """
 
     index: int
     doc_id: str
@@ -125,7 +163,7 @@ class CitationPart(_Part):
     span: tuple[int, int]
     url: str | None
     cited: bool
-    origin: Literal["primary", "related", "rejected"]
+    origin: turns.Origin
     trust: turns.Trust
     score: float
     updated_at: str
@@ -211,6 +249,7 @@ class Meta(_Part):
     tokens: Mapping[str, int]
     cost_usd: float | None
     chunks: ChunkCounts
+    beside: BesidePart
     filters: Mapping[str, str | tuple[str, ...]]
     query: QueryPart
     degraded: tuple[str, ...]
@@ -242,6 +281,11 @@ class TurnAnswer(_Part):
     clarification: Clarification | None
     handoff: Handoff | None
     meta: Meta
+
+    @cached_property
+    def encoded(self) -> str:
+        """The object as JSON text, made once: the visitor gets it and the audit keeps it."""
+        return self.model_dump_json()
 
     @classmethod
     def from_turn(
@@ -323,7 +367,7 @@ def _citation(citation: turns.Citation, draft: turns.Draft | None) -> CitationPa
         span=citation.span,
         url=passage.url,
         cited=draft is not None and f"[{citation.index}]" in draft.text,
-        origin="primary",
+        origin=citation.origin,
         trust=passage.trust,
         score=_round(passage.score),
         updated_at=passage.updated_at,
@@ -380,12 +424,37 @@ def _meta(
         chunks=ChunkCounts(
             retrieved=turn.evidence.retrieved,
             graded=len(turn.evidence.kept),
-            used=len({citation.passage.chunk_id for citation in citations}),
+            used=len({citation.passage.chunk_id for citation in citations if citation.origin == "primary"}),
         ),
+        beside=_beside(turn.evidence),
         filters=_filters(turn.filters),
         query=QueryPart(original=turn.question, search=turn.query.search, hyde=False, recovery=turn.query.recovery),
         degraded=turn.degraded,
         prompt_version="",
+    )
+
+
+def _beside(evidence: turns.Evidence) -> BesidePart:
+    return BesidePart(
+        related=tuple(
+            RelatedPart(
+                doc_id=related.passage.doc_id,
+                chunk_id=related.passage.chunk_id,
+                kind=related.kind,
+                weight=related.weight,
+                from_doc=related.from_doc,
+                to_doc=related.to_doc,
+            )
+            for related in evidence.related
+        ),
+        rejected=tuple(
+            RejectedPart(rejected_id=approach.rejected_id, coverage=_round(approach.coverage))
+            for approach in evidence.rejected
+        ),
+        conflicts=tuple(
+            ConflictPart(kind=conflict.kind, trusted=conflict.trusted.chunk_id, other=conflict.other.chunk_id)
+            for conflict in evidence.conflicts
+        ),
     )
 
 

@@ -41,7 +41,7 @@ KEYS = {
     "routing": {"intent", "risk", "complexity"},
     "meta": {
         "provider", "model", "quality", "cached", "latency_ms", "latency_ms_by_step", "llm_calls", "tokens", "cost_usd",
-        "chunks", "filters", "query", "degraded", "prompt_version",
+        "chunks", "beside", "filters", "query", "degraded", "prompt_version",
     },
 }  # fmt: skip
 
