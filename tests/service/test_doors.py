@@ -1,13 +1,13 @@
 """Which routes exist for whom. The list is read from the application, so a new route without its case fails here."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 import httpx
 import pytest
-from fastapi.routing import APIRoute
-from starlette.routing import Mount, Route
+from fastapi.routing import APIRoute, APIRouter
+from starlette.routing import BaseRoute, Mount, Route
 
 import app
 from settings import Settings
@@ -25,18 +25,17 @@ class Case:
     foreign: dict[str, str] = field(default_factory=dict)
 
 
+SPARE_ID = {"doc_id": "spare/door.md"}
+FOREIGN_ID = {"doc_id": "globex/door.md"}
 OPEN = {("GET", "/healthz"), ("GET", "/readyz")}
 SCOPED: dict[tuple[str, str], Case] = {
     ("POST", "/ask/run"): Case("ask", {"question": "Что значит код E20?"}),
     ("POST", "/ingest/run"): Case("ingest", {"documents": [dict(ARTICLES[1])]}),
     ("GET", "/documents"): Case("ingest"),
     ("PATCH", "/documents"): Case("ingest", {"filter": {"doc_ids": ["spare/door.md"]}, "set": {"priority": 1}}),
-    **{
-        (method, "/documents/{doc_id:path}"): Case(
-            "ingest", body, own={"doc_id": "spare/door.md"}, foreign={"doc_id": "globex/door.md"}
-        )
-        for method, body in (("GET", None), ("PATCH", {"priority": 1}), ("DELETE", None))
-    },
+    ("GET", "/documents/{doc_id:path}"): Case("ingest", own=SPARE_ID, foreign=FOREIGN_ID),
+    ("PATCH", "/documents/{doc_id:path}"): Case("ingest", {"priority": 1}, own=SPARE_ID, foreign=FOREIGN_ID),
+    ("DELETE", "/documents/{doc_id:path}"): Case("ingest", own=SPARE_ID, foreign=FOREIGN_ID),
     ("POST", "/documents"): Case("ingest", query={"name": "door.md"}),
     ("GET", "/jobs"): Case("ingest"),
     **{
@@ -83,7 +82,7 @@ def reachable(installation: Settings) -> set[tuple[str, str]]:
     """(method, path) of every route in the application, Hayhooks' own included."""
     service = app.create_app(installation)
     found: set[tuple[str, str]] = set()
-    for route in service.routes:
+    for route in _all_routes(service.routes):
         assert not isinstance(route, Mount), route
         if isinstance(route, APIRoute | Route):
             found |= {(method, route.path) for method in route.methods or () if method != "HEAD"}
@@ -92,6 +91,16 @@ def reachable(installation: Settings) -> set[tuple[str, str]]:
         if path not in plain:
             found |= {(method.upper(), path) for method in operations}
     return found
+
+
+def _all_routes(routes: Sequence[BaseRoute]) -> Iterator[BaseRoute]:
+    """Routes, those of included routers among them."""
+    for route in routes:
+        inner = getattr(route, "original_router", None)
+        if isinstance(inner, APIRouter):
+            yield from _all_routes(inner.routes)
+        else:
+            yield route
 
 
 def _plain(path: str) -> str:
