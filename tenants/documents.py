@@ -149,7 +149,7 @@ def _row(record: DocumentRecord) -> DocumentRow:
         version=record.version,
         given=dict(record.given),
         overrides=dict(record.overrides),
-        generation=select(TenantRow.generation)
+        generation=select(TenantRow.newest_generation)
         .where(TenantRow.tenant_id == context.current().tenant_id)
         .scalar_subquery(),
         ingested_at=record.ingested_at or datetime.now(UTC),

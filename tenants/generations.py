@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Literal, TypeAlias, get_args
 
-from sqlalchemy import ColumnElement, delete, select, update
+from sqlalchemy import ColumnElement, delete, select
 
 from tenants import context, database, lexicon, registry
 from tenants.errors import InternalFault
@@ -26,14 +26,14 @@ class Generation:
     """One generation of the tenant in context.
 
     :param encoder: how its chunks are encoded, as `components.language.encoder_settings` writes it.
-    :param touched_at: when it was last worked on while it was built, or when it left force.
+    :param retired_at: when it left force.
     """
 
     number: int
     state: State
     encoder: str
     created_at: datetime
-    touched_at: datetime
+    retired_at: datetime | None
 
 
 def all() -> tuple[Generation, ...]:
@@ -71,12 +71,6 @@ def begin(encoder: str) -> int:
         return tenant.newest_generation
 
 
-def touch(number: int) -> None:
-    """Say that a generation is still being built."""
-    with database.writing() as session:
-        session.execute(update(GenerationRow).where(*_one(number)).values(touched_at=datetime.now(UTC)))
-
-
 def put_in_force(number: int) -> None:
     """Switch, in one transaction, to a generation whose chunks are complete.
 
@@ -90,12 +84,10 @@ def put_in_force(number: int) -> None:
             if row.number == number:
                 row.state = "in_force"
             elif row.number == tenant.generation:
-                row.state, row.touched_at = ("kept" if row.number < number else "dropped"), now
+                row.state, row.retired_at = ("kept" if row.number < number else "dropped"), now
             else:
                 row.state = "dropped"
         tenant.generation = number
-        later = DocumentRow.tenant_id == tenant.tenant_id, DocumentRow.generation > number
-        session.execute(update(DocumentRow).where(*later).values(generation=number))
     registry.expire()
 
 
@@ -109,7 +101,7 @@ def forget(number: int) -> None:
 
 
 def changed_documents(after: int) -> frozenset[str]:
-    """The documents whose records were written while a later generation than `after` was in force."""
+    """The documents whose records were written since a later generation than `after` was begun."""
     own = DocumentRow.tenant_id == context.current().tenant_id
     with database.reading() as session:
         return frozenset(session.scalars(select(DocumentRow.doc_id).where(own, DocumentRow.generation > after)))
@@ -120,16 +112,15 @@ def _one(number: int) -> tuple[ColumnElement[bool], ColumnElement[bool]]:
 
 
 def _row(number: int, state: State, encoder: str) -> GenerationRow:
-    now = datetime.now(UTC)
     return GenerationRow(
         tenant_id=context.current().tenant_id,
         number=number,
         state=state,
         encoder=encoder,
-        created_at=now,
-        touched_at=now,
+        created_at=datetime.now(UTC),
+        retired_at=None,
     )
 
 
 def _generation(row: GenerationRow) -> Generation:
-    return Generation(row.number, _STATES[row.state], row.encoder, row.created_at, row.touched_at)
+    return Generation(row.number, _STATES[row.state], row.encoder, row.created_at, row.retired_at)

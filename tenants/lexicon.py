@@ -116,7 +116,7 @@ def rebuild(terms: Iterable[ChunkTerms], generation: int | None = None) -> None:
         counted = Lexicon(fresh["chunks"], fresh["stems"], fresh["words"])
         _replace(session, state, generation or _generation(), counted)
         state.dirty = False
-    _FRESH.expire(_key())
+    _FRESH.expire(_key(generation))
 
 
 def forget(session: Session, generation: int) -> None:
@@ -124,8 +124,9 @@ def forget(session: Session, generation: int) -> None:
     session.execute(delete(LexiconPartRow).where(*_parts(generation)))
 
 
-def _key() -> Key:
-    return get_settings().database, registry.current().placement.physical
+def _key(generation: int | None = None) -> Key:
+    placement = registry.current().placement
+    return get_settings().database, (placement if generation is None else placement.at(generation)).physical
 
 
 def _generation() -> int:

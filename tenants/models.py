@@ -1,7 +1,7 @@
 """The tables of the records, the same on SQLite and PostgreSQL. Every table is keyed by tenant first."""
 
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, ClassVar, TypeAlias
+from typing import TYPE_CHECKING, ClassVar, TypeAlias, TypedDict
 
 from sqlalchemy import (
     JSON,
@@ -201,6 +201,27 @@ class TicketRow(Base):
     question: Mapped[str] = mapped_column(Text)
     draft: Mapped[str] = mapped_column(Text)
     created_at: Mapped[datetime]
+
+
+class SaidJson(TypedDict):
+    """One turn of a conversation."""
+
+    question: str
+    outcome: str
+    options: list[str]
+
+
+class ConversationRow(Base):
+    """What was said in a person's conversation, oldest turn first."""
+
+    __tablename__ = "conversations"
+    __table_args__ = (Index("ix_conversations_updated", "updated_at"),)
+
+    tenant_id: Mapped[str] = mapped_column(TENANT_ID, ForeignKey(TenantRow.tenant_id), primary_key=True)
+    subject: Mapped[str] = mapped_column(TENANT_ID, primary_key=True)
+    session_id: Mapped[str] = mapped_column(String(128), primary_key=True)
+    turns: Mapped[list[SaidJson]] = mapped_column(JSON)
+    updated_at: Mapped[datetime]
 
 
 class IdempotencyRow(Base):

@@ -12,7 +12,7 @@ from time import monotonic, sleep
 
 from components.ingest.reconcile import Rewrite, compare, recount, repair
 from settings import get_settings
-from tenants import claims, context, lexicon, writing
+from tenants import claims, context, index, lexicon, writing
 from tenants.claims import Claim
 from tenants.errors import Busy, CallerError
 from tenants.fresh import Key
@@ -121,6 +121,7 @@ def _claimed(held: ExitStack) -> Claim | None:
 
 
 def _begin(claim: Claim, rewrite: Rewrite) -> Session:
+    index.sweep()
     session = Session(claim, rewrite, healed=lexicon.begin())
     if session.healed:
         repair(compare(), rewrite)

@@ -9,10 +9,12 @@ from pathlib import Path
 import yaml
 from haystack import Pipeline
 
-from components.ingest import split
+from components.ingest import formats, split
 from components.ingest.document import Refusal, SourceDocument
 from components.ingest.files import chosen_articles, count_articles, raw_articles
 from components.ingest.parse import ArticleParser
+from components.language.encoder_settings import EncoderSettings
+from pipelines.ingest.rebuild import Rebuild, Rollback
 from pipelines.ingest.report import IngestReport, OnProgress
 from pipelines.ingest.rewrite import rewriter
 from pipelines.ingest.run import Run
@@ -48,6 +50,7 @@ class Ingest:
         self._pipeline = Pipeline.loads(text, allowed_modules=["components"])
         self._recipe = _recipe(text)
         self.rewrite = rewriter(self._pipeline)
+        self._encoder = EncoderSettings.model_validate(self._pipeline.get_component("writer").encoder)
 
     def run_path(self, path: Path | str, *, prune: bool = False, progress: OnProgress | None = None) -> IngestReport:
         """Ingest a file or folder. Raises `CallerError` when the path itself cannot be read.
@@ -80,12 +83,20 @@ class Ingest:
         found = chosen_articles(folder, names)
         return Run(self._pipeline, self._recipe, found, count_articles(folder, names), held=held)
 
+    def rebuild(self) -> Rebuild:
+        """A rebuild of the index, yet to be done: all chunks encoded as this pipeline says."""
+        return Rebuild(self._encoder, self.rewrite)
+
+    def rollback(self) -> Rollback:
+        """Going back to the index of before the last rebuild, yet to be done."""
+        return Rollback(self.rewrite)
+
 
 def _recipe(text: str) -> str:
-    """Names the way documents become chunks: the pipeline without its comments, and the version of our splitter.
+    """Names the way documents become chunks: the pipeline without its comments, the versions of our readers and splitter.
 
     How chunks are encoded is no part of it: an index keeps to one encoder until it is rebuilt.
     """
     components = yaml.safe_load(text)["components"]
     behaviour = {name: components[name] for name in components if name != "writer"}
-    return f"{sha256(json.dumps(behaviour, sort_keys=True).encode()).hexdigest()[:16]}-{split.VERSION}"
+    return f"{sha256(json.dumps(behaviour, sort_keys=True).encode()).hexdigest()[:16]}-{formats.VERSION}-{split.VERSION}"

@@ -89,10 +89,14 @@ def remove(generation: int) -> None:
     generations.forget(generation)
 
 
-def sweep(in_flight: timedelta = IN_FLIGHT) -> None:
-    """Remove the dropped generations of the tenant in context that nobody can be searching any more."""
+def sweep() -> None:
+    """Remove the generations of the tenant in context that nobody can be searching: dropped ones, after a while, and
+    one that was never finished. Only for who has the right to write (`tenants.claims`): nobody else is building then.
+    """
+    unseen = datetime.now(UTC) - IN_FLIGHT
     for generation in generations.all():
-        if generation.state == "dropped" and datetime.now(UTC) - generation.touched_at >= in_flight:
+        left = generation.retired_at
+        if generation.state == "building" or (generation.state == "dropped" and (left is None or left <= unseen)):
             remove(generation.number)
 
 

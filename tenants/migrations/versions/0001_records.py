@@ -98,7 +98,7 @@ def upgrade() -> None:
         sa.Column("state", sa.String(16), nullable=False),
         sa.Column("encoder", sa.Text, nullable=False),
         sa.Column("created_at", sa.DateTime, nullable=False),
-        sa.Column("touched_at", sa.DateTime, nullable=False),
+        sa.Column("retired_at", sa.DateTime),
     )
     op.create_table(
         "lexicon_parts",
@@ -121,6 +121,15 @@ def upgrade() -> None:
         sa.Column("draft", sa.Text, nullable=False),
         sa.Column("created_at", sa.DateTime, nullable=False),
         sa.Index("ix_tickets_tenant_created", "tenant_id", "created_at"),
+    )
+    op.create_table(
+        "conversations",
+        sa.Column("tenant_id", sa.String(255), sa.ForeignKey("tenants.tenant_id"), primary_key=True),
+        sa.Column("subject", sa.String(255), primary_key=True),
+        sa.Column("session_id", sa.String(128), primary_key=True),
+        sa.Column("turns", sa.JSON, nullable=False),
+        sa.Column("updated_at", sa.DateTime, nullable=False),
+        sa.Index("ix_conversations_updated", "updated_at"),
     )
     op.create_table(
         "idempotency",

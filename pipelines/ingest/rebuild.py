@@ -1,0 +1,157 @@
+"""Encoding a tenant's whole index anew while questions go on, and going back.
+
+A rebuild writes the next generation beside the one in force and switches when it is complete, in one transaction.
+Ingest runs of the tenant wait; an operator's changes do not: they go to the generation in force, and what they changed
+is brought over just before the switch. A rebuild that is cut off leaves a generation that nobody asks, and whoever
+writes next for the tenant removes it.
+"""
+
+from collections.abc import Callable, Generator
+from dataclasses import dataclass
+from time import perf_counter
+from typing import TypeAlias, TypedDict
+
+from components.ingest.reconcile import Rewrite, recount
+from components.ingest.transfer import align, transfer
+from components.language.encoder_settings import EncoderSettings
+from components.turn import Frozen
+from pipelines.ingest import session
+from tenants import generations, index, writing
+from tenants.errors import InternalFault, NotFound
+
+
+class RebuildingJson(TypedDict):
+    """`Rebuilding` for a program."""
+
+    chunks: int
+    total: int
+
+
+class RebuiltJson(TypedDict):
+    """`Rebuilt` for a program."""
+
+    generation: int
+    chunks: int
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Rebuilding(Frozen):
+    """How far a rebuild is: `chunks` of `total` are encoded."""
+
+    chunks: int
+    total: int
+
+    def as_json(self) -> RebuildingJson:
+        """The progress for a program."""
+        return RebuildingJson(chunks=self.chunks, total=self.total)
+
+
+@dataclass(frozen=True, slots=True)
+class Rebuilt(Frozen):
+    """The generation that was put in force and how many chunks it has; number 0: none was yet."""
+
+    generation: int = 0
+    chunks: int = 0
+    seconds: float = 0.0
+
+    def as_json(self) -> RebuiltJson:
+        """The result for a program."""
+        return RebuiltJson(generation=self.generation, chunks=self.chunks, seconds=round(self.seconds, 3))
+
+
+OnRebuilding: TypeAlias = Callable[[Rebuilding], None]
+
+
+class Rebuild:
+    """A rebuild of the index of the tenant in context. Does nothing until somebody takes its steps.
+
+    :param settings: how chunks are to be encoded.
+    :param rewrite: writes documents from their kept texts, for what has to be put right first.
+    """
+
+    def __init__(self, settings: EncoderSettings, rewrite: Rewrite) -> None:
+        self._settings = settings
+        self._rewrite = rewrite
+        self.report = Rebuilt()
+
+    def steps(self, *, patience: float | None = None) -> Generator[Rebuilding, None, None]:
+        """Each step encodes one batch; after the last one the new generation is in force. One that is left before
+        changes nothing.
+
+        :param patience: seconds to wait for an ingest run of the tenant; None waits as long as it takes. Raises `Busy`
+            with the code `ingest_busy` when they are over.
+        """
+        started = perf_counter()
+        with session.run(self._rewrite, patience) as now:
+            number = generations.begin(self._settings.json_form)
+            try:
+                done, total = 0, index.open_collection().count()
+                for written in transfer(index.open_collection(), index.open_collection(create=True, generation=number)):
+                    done += written
+                    yield Rebuilding(done, total)
+                with writing.alone():
+                    now.check()
+                    chunks = _switch(number, later_than=number - 1)
+            finally:
+                index.sweep()
+        self.report = Rebuilt(number, chunks, perf_counter() - started)
+
+    def finish(self, progress: OnRebuilding | None = None) -> Rebuilt:
+        """Take all steps."""
+        return _finished(self, progress)
+
+
+class Rollback:
+    """Going back to the generation that was in force before the last rebuild, which is given up.
+
+    What was ingested since then is brought over first, so nothing is lost. Does nothing until somebody takes its steps.
+
+    :param rewrite: writes documents from their kept texts, for what has to be put right first.
+    """
+
+    def __init__(self, rewrite: Rewrite) -> None:
+        self._rewrite = rewrite
+        self.report = Rebuilt()
+
+    def steps(self, *, patience: float | None = None) -> Generator[Rebuilding, None, None]:
+        """The one step that there is. Raises `NotFound` with the code `generation_not_kept`.
+
+        :param patience: as for `Rebuild.steps`.
+        """
+        started = perf_counter()
+        with session.run(self._rewrite, patience) as now, writing.alone():
+            kept = generations.in_state("kept")
+            if kept is None:
+                raise NotFound("generation_not_kept")
+            now.check()
+            chunks = _switch(kept.number, later_than=kept.number)
+            index.sweep()
+        self.report = Rebuilt(kept.number, chunks, perf_counter() - started)
+        yield Rebuilding(chunks, chunks)
+
+    def finish(self, progress: OnRebuilding | None = None) -> Rebuilt:
+        """Take the step."""
+        return _finished(self, progress)
+
+
+def _finished(work: Rebuild | Rollback, progress: OnRebuilding | None) -> Rebuilt:
+    for now in work.steps():
+        if progress is not None:
+            progress(now)
+    return work.report
+
+
+def _switch(number: int, *, later_than: int) -> int:
+    """Put a generation in force once it has what the records say, and only that. Nobody may write meanwhile.
+
+    :param later_than: documents written since a later generation than this was begun have to be brought over.
+    :returns: how many chunks it has.
+    """
+    target = index.open_collection(generation=number)
+    expected = align(index.open_collection(), target, generations.changed_documents(later_than))
+    recount(number)
+    if target.count() != expected:
+        raise InternalFault("generation_incomplete")
+    index.put_in_force(number)
+    return expected
