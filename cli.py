@@ -236,7 +236,7 @@ def ask(
         answer = engine.answer(request)
         engine.close()
     if as_json:
-        typer.echo(answer.model_dump_json())
+        typer.echo(answer.encoded)
     else:
         _print_turn(terminal_console(), answer, question)
 

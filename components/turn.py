@@ -121,7 +121,7 @@ class Exchange(Frozen):
     """An earlier turn of the conversation: the question said in full, how it ended, the choices it was asked to make."""
 
     question: str
-    outcome: Outcome
+    outcome: str
     options: tuple[str, ...] = ()
 
 

@@ -6,6 +6,7 @@
 | spool: turns on their way to the audit | the same | stored without content as they arrive |
 | gaps: questions asked | the audit's turns | counted off; gone when nobody else asked |
 | tickets | subject; session | deleted |
+| conversations, for a day | subject; session | deleted |
 | answers kept for a repeated request | subject; session in the answer | deleted |
 
 Counters of requests live in memory and hold no text. Logs hold no text of anybody. Copies made outside, such as
@@ -14,9 +15,10 @@ backups, cannot be reached from here: they have to expire by themselves.
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
+from functools import lru_cache
 
 from settings import get_settings
-from tenants import context, database, handoffs, idempotency
+from tenants import context, conversations, database, handoffs, idempotency
 from tenants.audit import search, store
 from tenants.audit.recorder import Recorder
 from tenants.audit.store import Whose
@@ -32,6 +34,7 @@ class Erased:
     """How much was erased, by kind."""
 
     turns: int
+    conversations: int
     tickets: int
     answers: int
 
@@ -57,6 +60,7 @@ class Person:
         return Whose(known, self.session_id or "")
 
 
+@lru_cache(maxsize=4_096)
 def digest(tenant_id: str, subject: str) -> str:
     """What stands for a person in the audit: the same in all turns, and not the person's name."""
     return Tenant(tenant_id, subject).key("person")
@@ -66,9 +70,11 @@ def export(person: Person) -> Mapping[str, list[object]]:
     """Everything kept about a person, by kind."""
     whose = person.whose
     wanted = search.Wanted(person=whose.person or None, session_id=whose.session_id or None)
+    said = conversations.of_person(person.subject, person.session_id)
     tickets = handoffs.of_person(person.subject, person.session_id)
     return {
         "turns": [dict(turn.content or {}) for turn in search.find(wanted, limit=_MOST)],
+        "conversations": [asdict(one) | {"updated_at": one.updated_at.isoformat()} for one in said],
         "tickets": [asdict(ticket) | {"created_at": ticket.created_at.isoformat()} for ticket in tickets],
         "answers": list(idempotency.of_person(person.subject, person.session_id)),
     }
@@ -82,9 +88,11 @@ def erase(person: Person) -> Erased:
     recorder.collect()
     turns = store.erase(tenant_id, whose, settings)
     aside = recorder.spool.clean_aside(lambda entry: entry.tenant_id == tenant_id and whose.covers(entry))
+    said = conversations.of_person(person.subject, person.session_id)
+    conversations.erase(person.subject, person.session_id)
     tickets = handoffs.of_person(person.subject, person.session_id)
     handoffs.erase(person.subject, person.session_id)
     answers = idempotency.of_person(person.subject, person.session_id)
     idempotency.erase(person.subject, person.session_id)
     database.scrub(settings)
-    return Erased(len(turns) + aside, len(tickets), len(answers))
+    return Erased(len(turns) + aside, len(said), len(tickets), len(answers))

@@ -151,4 +151,4 @@ class PipelineWrapper(BasePipelineWrapper):
 
 
 def _encode(answer: TurnAnswer) -> bytes:
-    return answer.model_dump_json().encode()
+    return answer.encoded.encode()

@@ -3,6 +3,7 @@
 The content is one JSON object, `audit.v1`:
 
 - `request`: question (redacted), session, locale, quality, filters, whether it was anonymous;
+- `history`: the conversation before (redacted), as the turn knew it;
 - `state`: digest of the pipeline and generation of the index that answered;
 - `found`: the documents of all passages that were retrieved, in order;
 - `answer`: the `turn.v1` object, redacted.
@@ -44,10 +45,7 @@ def entry(request: AskRequest, turn: Turn, answer: TurnAnswer, *, at: datetime, 
     question = mask(request.question)[:QUESTION_LIMIT]
     session_id = "" if request.anonymous else answer.session_id
     said = redacted(answer, keep_session=not request.anonymous)
-    documents: dict[str, tuple[str, ...]] = {passage.doc_id: () for passage in turn.evidence.passages}
-    found = list(documents)
-    for citation in answer.citations:
-        documents[citation.doc_id] = (*documents.get(citation.doc_id, ()), citation.chunk_id)
+    found = list(dict.fromkeys(passage.doc_id for passage in turn.evidence.passages))
     about = canonical(
         {
             "schema": SCHEMA,
@@ -60,6 +58,7 @@ def entry(request: AskRequest, turn: Turn, answer: TurnAnswer, *, at: datetime, 
                 "anonymous": request.anonymous,
             },
             "state": {"pipeline": pipeline, "generation": _generation()},
+            "history": [[mask(one.question), one.outcome, one.options] for one in turn.history],
             "found": found,
         }
     )
@@ -72,9 +71,7 @@ def entry(request: AskRequest, turn: Turn, answer: TurnAnswer, *, at: datetime, 
         reason=answer.refusal_reason,
         person="" if request.anonymous else persons.digest(caller.tenant_id, caller.subject),
         session_id=session_id,
-        documents=documents,
-        misses=tuple(_misses(answer, question, found[:_NEAREST])),
-        text=fold(f"{question}\n{mask(answer.answer.text)}"),
+        misses=tuple(_misses(answer, mask(turn.meant or turn.question), found[:_NEAREST])),
         body=f'{{"answer":{said},{about[1:]}',
     )
 
@@ -82,7 +79,7 @@ def entry(request: AskRequest, turn: Turn, answer: TurnAnswer, *, at: datetime, 
 def redacted(answer: TurnAnswer, *, keep_session: bool = True) -> str:
     """The answer as JSON without personal data."""
     if keep_session and all(map(_clean, _passages(answer))) and mask(said := _said(answer)) == said:
-        return answer.model_dump_json()
+        return answer.encoded
     given = answer.model_dump(mode="json")
     return canonical(_masked(given if keep_session else given | {"session_id": ""}))
 

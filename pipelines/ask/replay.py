@@ -18,10 +18,11 @@ from typing import Literal, Self, TypeAlias
 from pydantic import BaseModel, ConfigDict
 
 from components.language.terminal import terminal_locale
+from components.turn import Exchange, Turn
 from pipelines.ask.contract import AskRequest, TurnAnswer
 from pipelines.ask.engine import AskEngine
 from pipelines.ask.record import redacted
-from pipelines.ask.usecase import HANDED_OVER, Ask
+from pipelines.ask.usecase import HANDED_OVER, Ask, begin
 from pipelines.lint import lint
 from tenants import context, policy
 from tenants.audit.search import Record
@@ -58,7 +59,13 @@ class _Kept(_Part):
     """What of a recorded turn is asked again."""
 
     request: AskRequest
+    history: tuple[tuple[str, str, tuple[str, ...]], ...]
     answer: dict[str, object]
+
+    def turn(self) -> Turn:
+        """The turn as it began, in the conversation as it was then."""
+        alone = self.request.model_copy(update={"session_id": None})
+        return replace(begin(alone), history=tuple(Exchange(*one) for one in self.history))
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,14 +163,14 @@ class Replay:
     def _again(self, record: Record, content: Mapping[str, object]) -> Replayed:
         kept = _Kept.model_validate(content)
         recorded = Side.of(kept.answer)
-        before = recorded if self._trial.is_empty else _side(self._present, kept.request)
+        before = recorded if self._trial.is_empty else _side(self._present, kept.turn())
         with ExitStack() as tried:
             chosen = self._trial.policy or policy.current()
             if self._trial.knowledge is not None:
                 elsewhere = replace(context.current(), tenant_id=self._trial.knowledge)
                 tried.enter_context(context.acting_as(elsewhere))
             tried.enter_context(policy.trying(chosen))
-            after = _side(self._tried, kept.request)
+            after = _side(self._tried, kept.turn())
         return Replayed(record, kept.request.question, before, after, drifted=before != recorded)
 
 
@@ -220,6 +227,6 @@ def _engine(path: Path) -> AskEngine:
     return AskEngine(path)
 
 
-def _side(ask: Ask, request: AskRequest) -> Side:
-    answer = TurnAnswer.from_turn(ask.turn(request))
+def _side(ask: Ask, turn: Turn) -> Side:
+    answer = TurnAnswer.from_turn(ask.finish(turn)[0])
     return Side.of(json.loads(redacted(answer)))

@@ -8,16 +8,18 @@ from time import perf_counter
 from typing import Protocol
 from uuid import uuid4
 
+from components.language.personal import mask
 from components.language.texts import LOCALES, text
-from components.turn import Filters, Reason, Reply, Turn, Verdict
+from components.turn import Exchange, Filters, Reason, Reply, Turn, Verdict
 from pipelines import problems
 from pipelines.ask import record
 from pipelines.ask.contract import AskRequest, Handoff, TurnAnswer
 from pipelines.ask.engine import AskEngine
 from settings import get_settings
-from tenants import handoffs, policy
+from tenants import conversations, handoffs, policy
 from tenants.audit.recorder import Recorder
 from tenants.context import Tenant, acting_as, current
+from tenants.conversations import Said
 from tenants.errors import CallerError, TryAgain
 
 log = logging.getLogger("opora.ask")
@@ -74,7 +76,7 @@ class Ask:
 
     def timed_turn(self, request: AskRequest) -> tuple[Turn, Mapping[str, float]]:
         """The finished turn alone, as `turn`, and the milliseconds that each step of the pipeline took."""
-        return self._finish(begin(request))
+        return self.finish(begin(request))
 
     def answer(self, request: AskRequest, *, turn_id: str | None = None) -> TurnAnswer:
         """Answer for the current tenant. A fault on our side is an outcome (`failed`), not an exception.
@@ -83,12 +85,13 @@ class Ask:
         :raises OporaError: the caller's mistake, or a reason to try again: no answer could be begun.
         """
         started, asked = perf_counter(), datetime.now(UTC)
-        turn, steps = self._finish(begin(request, turn_id))
+        turn, steps = self.finish(begin(request, turn_id))
         with acting_as(_author(request)):
             turn, handoff = _hand_over(turn)
         spent = (perf_counter() - started) * 1_000
         log.info("turn %s %s %s %.1fms", turn.turn_id, turn.outcome, turn.reason, spent)
         answer = TurnAnswer.from_turn(turn, steps=steps, latency_ms=spent, handoff=handoff)
+        _remember(request, turn)
         self._record(request, turn, answer, asked)
         return answer
 
@@ -107,7 +110,11 @@ class Ask:
         except Exception as error:
             log.critical("turn %s is not recorded: %s", turn.turn_id, problems.trail(error))
 
-    def _finish(self, turn: Turn) -> tuple[Turn, Mapping[str, float]]:
+    def finish(self, turn: Turn) -> tuple[Turn, Mapping[str, float]]:
+        """The turn with its outcome, `failed` for a fault on our side, and the milliseconds of each step.
+
+        :raises OporaError: the caller's mistake, or a reason to try again.
+        """
         try:
             finished, steps = self.engine.run(turn)
         except (CallerError, TryAgain):
@@ -131,7 +138,30 @@ def begin(request: AskRequest, turn_id: str | None = None) -> Turn:
         quality=request.quality,
         session_id=request.session_id or "",
         filters=request.filters.to_turn() if request.filters else Filters(),
+        history=_history(request),
     )
+
+
+def _history(request: AskRequest) -> tuple[Exchange, ...]:
+    """What was said before in the caller's conversation. Without it a question is still a question."""
+    if request.session_id is None or request.anonymous:
+        return ()
+    try:
+        said = conversations.recall(request.session_id)
+    except Exception as error:
+        log.error("no conversation: %s", problems.trail(error))
+        return ()
+    return tuple(Exchange(one.question, one.outcome, one.options) for one in said)
+
+
+def _remember(request: AskRequest, turn: Turn) -> None:
+    if request.session_id is None or request.anonymous or turn.outcome is None:
+        return
+    asked = mask(turn.meant or turn.question)
+    try:
+        conversations.remember(request.session_id, Said(asked, turn.outcome, turn.reply.clarification or ()))
+    except Exception as error:
+        log.error("turn %s is not remembered: %s", turn.turn_id, problems.trail(error))
 
 
 def _author(request: AskRequest) -> Tenant:

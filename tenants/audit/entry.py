@@ -1,8 +1,7 @@
 """What is recorded of one turn, on its way from the answer to the database."""
 
 import json
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Self
 
@@ -14,9 +13,7 @@ class Entry:
     """One turn to be recorded. Everything in it is redacted already.
 
     :param person: a digest of tenant and subject; empty for an anonymous turn.
-    :param documents: every document that was found, with the cited passages of each.
-    :param text: question and answer in lower case, for searching.
-    :param body: the content, as canonical JSON.
+    :param body: the content, a JSON object with `request`, `found` (document ids) and `answer` (`turn.v1`).
     """
 
     tenant_id: str
@@ -26,16 +23,14 @@ class Entry:
     reason: str | None
     person: str
     session_id: str
-    documents: Mapping[str, tuple[str, ...]]
     misses: tuple[Miss, ...]
-    text: str
     body: str
 
     def line(self) -> bytes:
         """One line of the spool. Newlines are at both ends, so that a line cut short spoils no other."""
-        head = {field.name: getattr(self, field.name) for field in fields(self) if field.name != "body"}
-        head |= {"at": self.at.isoformat(), "misses": [asdict(miss) for miss in self.misses]}
-        return f"\n{canonical(head)}\t{self.body}\n".encode()
+        head = [self.tenant_id, self.turn_id, self.at.isoformat(), self.outcome, self.reason, self.person]
+        misses = [[miss.reason, miss.question, miss.key, miss.stems, miss.doc_ids] for miss in self.misses]
+        return f"\n{canonical([*head, self.session_id, misses])}\t{self.body}\n".encode()
 
     @classmethod
     def read(cls, line: bytes) -> Self:
@@ -43,18 +38,38 @@ class Entry:
         head, tab, body = line.decode().strip("\n").partition("\t")
         if not tab or not line.endswith(b"}\n"):
             raise ValueError("line cut short")
-        given = json.loads(head)
-        return cls(
-            **{name: given[name] for name in ("tenant_id", "turn_id", "outcome", "reason", "person", "session_id")},
-            at=datetime.fromisoformat(given["at"]).astimezone(UTC),
-            documents={doc_id: tuple(chunk_ids) for doc_id, chunk_ids in given["documents"].items()},
-            misses=tuple(
-                Miss(**{**miss, "stems": tuple(miss["stems"]), "doc_ids": tuple(miss["doc_ids"])})
-                for miss in given["misses"]
-            ),
-            text=given["text"],
-            body=body,
+        tenant_id, turn_id, at, outcome, reason, person, session_id, misses = json.loads(head)
+        met = tuple(
+            Miss(why, question, key, tuple(stems), tuple(doc_ids)) for why, question, key, stems, doc_ids in misses
         )
+        when = datetime.fromisoformat(at).astimezone(UTC)
+        return cls(tenant_id, turn_id, when, outcome, reason, person, session_id, met, body)
+
+
+@dataclass(frozen=True, slots=True)
+class Findable:
+    """By what a turn can be found again.
+
+    :param text: question and answer in small letters.
+    :param documents: every document that was found, with its passages that the answer cites.
+    """
+
+    text: str
+    documents: dict[str, list[str]]
+
+    @classmethod
+    def of(cls, body: str) -> Self:
+        """What the content of a turn can be found by."""
+        content = json.loads(body)
+        documents: dict[str, list[str]] = {doc_id: [] for doc_id in content["found"]}
+        for citation in content["answer"]["citations"]:
+            documents.setdefault(citation["doc_id"], []).append(citation["chunk_id"])
+        return cls(searchable(f"{content['request']['question']}\n{content['answer']['answer']['text']}"), documents)
+
+
+def searchable(text: str) -> str:
+    """A text as it is searched: small letters, ё as е."""
+    return text.lower().replace("ё", "е")
 
 
 def canonical(value: object) -> str:

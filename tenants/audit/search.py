@@ -10,6 +10,7 @@ from sqlalchemy import ColumnElement, Select, and_, select
 
 from tenants import context, database
 from tenants.audit.chain import GENESIS, Content, Head, Link, Verification, Walk
+from tenants.audit.entry import searchable
 from tenants.errors import NotFound
 from tenants.models import AuditChainRow, AuditContentRow, AuditDocumentRow, AuditRow
 
@@ -137,7 +138,7 @@ def _conditions(tenant_id: str, wanted: Wanted) -> list[ColumnElement[bool]]:
     if wanted.before is not None:
         found.append(AuditRow.sequence < wanted.before)
     if wanted.text is not None:
-        found.append(AuditContentRow.text.contains(wanted.text.lower().replace("ё", "е"), autoescape=True))
+        found.append(AuditContentRow.text.contains(searchable(wanted.text), autoescape=True))
     if wanted.document is not None:
         found.append(AuditRow.sequence.in_(_finding(tenant_id, wanted.document, cited=wanted.cited)))
     return found

@@ -13,7 +13,7 @@ from sqlalchemy.orm import Session
 from settings import Settings
 from tenants import database, gaps
 from tenants.audit.chain import GENESIS, Content, Kind, Link
-from tenants.audit.entry import Entry, canonical
+from tenants.audit.entry import Entry, Findable, canonical
 from tenants.models import (
     AuditChainRow,
     AuditContentRow,
@@ -122,11 +122,12 @@ class _Chain:
         )
         place = {"tenant_id": entry.tenant_id, "sequence": sequence}
         packed = zlib.compress(entry.body.encode(), level=1)
+        findable = Findable.of(entry.body)
         kept = {"person": entry.person, "session_id": entry.session_id, "salt": content.salt}
-        self.session.execute(insert(AuditContentRow), [place | kept | {"body": packed, "text": entry.text}])
+        self.session.execute(insert(AuditContentRow), [place | kept | {"body": packed, "text": findable.text}])
         found = [
-            place | {"doc_id": doc_id, "cited": bool(chunk_ids), "chunk_ids": list(chunk_ids)}
-            for doc_id, chunk_ids in entry.documents.items()
+            place | {"doc_id": doc_id, "cited": bool(chunk_ids), "chunk_ids": chunk_ids}
+            for doc_id, chunk_ids in findable.documents.items()
         ]
         if found:
             self.session.execute(insert(AuditDocumentRow), found)

@@ -1,0 +1,85 @@
+"""What was said in a conversation, kept for its next question: the last ten turns, for a day after the last one.
+
+A conversation belongs to tenant and subject, so a guessed session id opens nobody else's.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+from sqlalchemy import ColumnElement, delete, select
+
+from tenants import context, database
+from tenants.models import ConversationRow, SaidJson
+
+KEPT = timedelta(hours=24)
+MOST_TURNS = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """One turn: the question said in full, its outcome, and the choices it offered."""
+
+    question: str
+    outcome: str
+    options: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Conversation:
+    """One conversation of a person, oldest turn first."""
+
+    session_id: str
+    subject: str
+    turns: tuple[Said, ...]
+    updated_at: datetime
+
+
+def recall(session_id: str) -> tuple[Said, ...]:
+    """The turns of the caller's conversation, oldest first; none when there is no such one or it is too old."""
+    caller = context.current()
+    with database.reading() as session:
+        row = session.get(ConversationRow, (caller.tenant_id, caller.subject, session_id))
+        return _turns(row) if row is not None and row.updated_at >= datetime.now(UTC) - KEPT else ()
+
+
+def remember(session_id: str, said: Said) -> None:
+    """Add a turn to the caller's conversation; the oldest beyond ten is forgotten, and so are all old conversations."""
+    caller = context.current()
+    now = datetime.now(UTC)
+    with database.writing() as session:
+        session.execute(delete(ConversationRow).where(ConversationRow.updated_at < now - KEPT))
+        key = (caller.tenant_id, caller.subject, session_id)
+        row = session.get(ConversationRow, key, with_for_update=True)
+        if row is None:
+            tenant_id, subject, _ = key
+            row = ConversationRow(tenant_id=tenant_id, subject=subject, session_id=session_id, turns=[])
+            session.add(row)
+        row.turns = [*row.turns, SaidJson(question=said.question, outcome=said.outcome, options=list(said.options))]
+        row.turns = row.turns[-MOST_TURNS:]
+        row.updated_at = now
+
+
+def of_person(subject: str | None, session_id: str | None) -> tuple[Conversation, ...]:
+    """The tenant's conversations of a person, by session, or, of both, those that fit both."""
+    with database.reading() as session:
+        rows = session.scalars(select(ConversationRow).where(*_theirs(subject, session_id)))
+        return tuple(Conversation(row.session_id, row.subject, _turns(row), row.updated_at) for row in rows)
+
+
+def erase(subject: str | None, session_id: str | None) -> None:
+    """Forget the same conversations."""
+    with database.writing() as session:
+        session.execute(delete(ConversationRow).where(*_theirs(subject, session_id)))
+
+
+def _theirs(subject: str | None, session_id: str | None) -> Iterator[ColumnElement[bool]]:
+    yield ConversationRow.tenant_id == context.current().tenant_id
+    if subject is not None:
+        yield ConversationRow.subject == subject
+    if session_id is not None:
+        yield ConversationRow.session_id == session_id
+
+
+def _turns(row: ConversationRow) -> tuple[Said, ...]:
+    return tuple(Said(turn["question"], turn["outcome"], tuple(turn["options"])) for turn in row.turns)
