@@ -36,6 +36,7 @@ from pipelines.gate import Gate, Route, straight
 from pipelines.ingest import job_routes, library_routes
 from pipelines.ingest.contract import IngestRequest
 from pipelines.ingest.library import Library
+from pipelines.ingest.nightly import NightlyCheck
 from pipelines.ingest.usecase import Ingest
 from settings import Settings, get_settings
 from tenants import database, index, policy, quotas
@@ -60,7 +61,7 @@ sends a question into a connection that is just being closed."""
 
 @runtime_checkable
 class Resident(Protocol):
-    """A pipeline wrapper that holds something between requests."""
+    """What holds something between requests: a pipeline wrapper, the nightly check."""
 
     def warm_up(self) -> None:
         """Take it."""
@@ -114,11 +115,12 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         )
     )
     app.add_exception_handler(RequestValidationError, _unreadable)
-    app.include_router(library_routes.router(Library(Ingest().rewrite)))
+    library = Library(Ingest().rewrite)
+    app.include_router(library_routes.router(library))
     app.include_router(job_routes.router())
     app.include_router(records_routes.router)
     _add_health(app, settings)
-    _add_lifespan(app, settings)
+    _add_lifespan(app, settings, NightlyCheck(library, settings.check_hour))
     return app
 
 
@@ -243,12 +245,12 @@ def _add_health(app: FastAPI, settings: Settings) -> None:
     app.add_api_route("/readyz", readyz, methods=["GET"], tags=["health"])
 
 
-def _add_lifespan(app: FastAPI, settings: Settings) -> None:
+def _add_lifespan(app: FastAPI, settings: Settings, *others: Resident) -> None:
     """Warm up before the first request is let in, close after the last one has left."""
     inner = app.router.lifespan_context
     registry = app.state.pipeline_registry
     wrappers = [registry.get(name) for name in registry.get_names()]
-    residents = [wrapper for wrapper in wrappers if isinstance(wrapper, Resident)]
+    residents = [*(wrapper for wrapper in wrappers if isinstance(wrapper, Resident)), *others]
 
     @asynccontextmanager
     async def lifespan(host: FastAPI) -> AsyncIterator[None]:

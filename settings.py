@@ -46,6 +46,9 @@ class Settings(BaseSettings):
     redis_url: SecretStr = Field(
         SecretStr(""), description="URL of Redis or Valkey, when several processes ingest into one Qdrant server."
     )
+    check_hour: int = Field(
+        3, ge=-1, le=23, description="Hour (UTC) at which every index is checked against its documents; -1: never."
+    )
     turn_timeout_seconds: float = Field(60, gt=0, le=600, description="Time budget of one turn.")
     workers: int = Field(
         2, ge=1, le=64, description="Questions answered at once in one process; over 2 they only wait for each other."

@@ -1,0 +1,89 @@
+"""Once a night: every tenant's records, index and lexicon compared, and put right where they differ."""
+
+import logging
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from threading import Event, Thread
+from time import monotonic
+
+from pipelines import problems
+from pipelines.ingest.library import Library
+from tenants.context import Tenant, acting_as
+from tenants.errors import TryAgain
+from tenants.registry import Registry
+
+log = logging.getLogger("opora.nightly")
+
+NEVER = -1
+_GRACE_SECONDS = 10.0
+MOST_SECONDS = 3_600.0
+"""How long one night's work may take. Tenants that were not reached come first the next night."""
+
+
+class NightlyCheck:
+    """Waits for the hour, checks, waits again.
+
+    :param hour: of the day in UTC; `NEVER` for not at all.
+    """
+
+    def __init__(self, library: Library, hour: int, *, most_seconds: float = MOST_SECONDS) -> None:
+        self._library = library
+        self._hour = hour
+        self._most_seconds = most_seconds
+        self._reached = ""
+        self._closing = Event()
+        self._thread = Thread(target=self._run, name="nightly", daemon=True)
+
+    def warm_up(self) -> None:
+        """Begin to wait."""
+        if self._hour != NEVER:
+            self._thread.start()
+
+    def close(self) -> None:
+        """Finish the tenant in work, or leave a large one: whatever is half done is found the next time."""
+        self._closing.set()
+        if self._thread.is_alive():
+            self._thread.join(_GRACE_SECONDS)
+
+    def check_all(self) -> None:
+        """Check one tenant after the other until all are done or the time is up."""
+        until = monotonic() + self._most_seconds
+        ids = [tenant.tenant_id for tenant in Registry().list()]
+        for tenant_id in [one for one in ids if one > self._reached] + [one for one in ids if one <= self._reached]:
+            if self._closing.is_set() or monotonic() >= until:
+                return
+            self._check(tenant_id)
+            self._reached = tenant_id
+
+    def _run(self) -> None:
+        while not self._closing.wait(seconds_until(self._hour)):
+            try:
+                self.check_all()
+            except Exception as error:
+                # The database may be away; the next night is another chance.
+                log.error("nightly check: %s", problems.trail(error))
+
+    def _check(self, tenant_id: str) -> None:
+        try:
+            with acting_as(Tenant(tenant_id, "nightly")):
+                findings = self._library.check(mend=True)
+        except TryAgain as busy:
+            log.info("nightly check of %r left out: %s", tenant_id, busy.code)
+        except Exception as error:
+            log.error("nightly check of %r: %s", tenant_id, problems.trail(error))
+        else:
+            found = {name: len(ids) for name in _LISTS if (ids := getattr(findings, name))}
+            level = logging.INFO if findings.clean else logging.WARNING
+            log.log(level, "nightly check of %r: %s", tenant_id, found or "clean")
+
+
+_LISTS = ("orphans", "incomplete", "misdescribed", "uploads")
+
+
+def seconds_until(hour: int, now: Callable[[], datetime] = lambda: datetime.now(UTC)) -> float:
+    """How long it takes until the clock strikes `hour` next: always some time, 24 hours at most."""
+    moment = now()
+    strikes = moment.replace(hour=hour, minute=0, second=0, microsecond=0)
+    if strikes <= moment:
+        strikes += timedelta(days=1)
+    return (strikes - moment).total_seconds()
