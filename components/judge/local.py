@@ -6,11 +6,11 @@ false paraphrase made of the right words, or an answer given in entirely other w
 
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from math import exp
 
 from haystack import default_from_dict, default_to_dict
 
 from components.judge.analysis import analyse
+from components.judge.calibration import calibrations, log_odds
 from components.judge.claims import check
 from components.judge.coverage import Coverage, Question, cover, most, prepare
 from components.judge.protocol import ClaimVerdict, SelfEvaluation
@@ -32,10 +32,14 @@ WEIGHTS = {
     "lexical": 4.91,
 }
 _STRICT_CODES = 3
+_ENGINE = "local"
 
 
 class LocalJudge:
     """Judges by the features of `components/judge/coverage.py`.
+
+    Relevance and confidence are probabilities, calibrated for the language of the passages with the weights that are
+    the default: see `components/judge/calibration.py`.
 
     :param weights: coefficients by feature name and `bias`; those left out keep their fitted value.
     :param fully: share of the question's weight that an answer's sentences must cover to answer it fully.
@@ -76,7 +80,8 @@ class LocalJudge:
             return 1.0
         known = sum(weight for stem, weight in query.weights.items() if stem in vocabulary.stems)
         total = sum(query.weights.values())
-        return self._logistic(most(prepare(query), vocabulary), known / total if total else 0.0)
+        highest = self._log_odds(most(prepare(query), vocabulary), known / total if total else 0.0)
+        return calibrations(_ENGINE).highest(highest)
 
     def uncovered(self, query: Query, passages: Sequence[Passage]) -> tuple[str, ...]:
         """Codes, then stems of the question that none of the passages holds, weightiest first.
@@ -106,7 +111,9 @@ class LocalJudge:
         quality = round(100 * (0.5 * relevance + 0.3 * supported + 0.2 * min(1.0, covered / self.fully)))
         named = quoted | {code.lower() for claim in draft.claims for code in codes(claim.text)}
         missing = tuple(code for code in query.codes[:_STRICT_CODES] if code.lower() not in named)
-        return SelfEvaluation(max(1, min(100, quality)), self._answerability(covered), relevance * supported, missing)
+        language = draft.citations[0].passage.lang if draft.citations else ""
+        sure = calibrations(_ENGINE).of(language).confidence.probability(log_odds(relevance))
+        return SelfEvaluation(max(1, min(100, quality)), self._answerability(covered), sure * supported, missing)
 
     def _answerability(self, covered: float) -> Answerability:
         if covered >= self.fully:
@@ -117,11 +124,12 @@ class LocalJudge:
         analysis = analyse(passage)
         if question.codes and not question.codes & analysis.codes:
             return 0.0
-        return self._logistic(cover(question, analysis), passage.scores.get("lexical", 0.0))
+        found = self._log_odds(cover(question, analysis), passage.scores.get("lexical", 0.0))
+        return calibrations(_ENGINE).of(passage.lang).relevance.probability(found)
 
-    def _logistic(self, features: Coverage, lexical: float) -> float:
+    def _log_odds(self, features: Coverage, lexical: float) -> float:
         weights = self.weights
-        total = (
+        return (
             weights["bias"]
             + weights["sentence"] * features.sentence
             + weights["sentence_soft"] * features.sentence_soft
@@ -130,7 +138,6 @@ class LocalJudge:
             + weights["names_missing"] * features.names_missing
             + weights["lexical"] * lexical
         )
-        return 1 / (1 + exp(-total))
 
 
 def _quoted(draft: Draft) -> frozenset[str]:
