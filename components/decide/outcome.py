@@ -19,8 +19,8 @@ class OutcomeComposer:
     """Decides the outcome that earlier steps left open and writes the reply.
 
     An outcome set by the guard or the intent classifier stands. Without a draft the turn is refused, or asks back when
-    the question is short and the evidence came near. With one, the verdict's route and gates decide; see the table of
-    outcomes in the contract.
+    the question is short, the evidence came near, and the conversation has not been asked back before. With one, the
+    verdict's route and gates decide; see the table of outcomes in the contract.
 
     :param clarify_from: least adequacy to ask back instead of refusing.
     :param clarify_words: most content words of a question that is asked back.
@@ -68,6 +68,8 @@ class OutcomeComposer:
             turn.evidence.adequacy >= self.clarify_from
             and len(turn.query.weights) <= self.clarify_words
             and len(topics) > 1
+            # Asked back once, a visitor has had the choice; the second time it would be a dead end.
+            and all(one.outcome != "clarify" for one in turn.history)
         )
 
     def _topics(self, turn: Turn) -> tuple[str, ...]:

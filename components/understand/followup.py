@@ -14,7 +14,7 @@ from components.language.identifiers import codes
 from components.language.normalise import clean, fold
 from components.language.questions import asked
 from components.language.words import Word, stems, words
-from components.turn import Exchange, Outcome, Turn
+from components.turn import Exchange, Turn
 from components.understand.intent import meant as read
 
 _OPENING = re.compile(
@@ -48,7 +48,7 @@ _ORDINALS: tuple[frozenset[str], ...] = tuple(
         "третий третья третье третью three third",
     )
 )
-_TOPICAL: frozenset[Outcome] = frozenset(
+_TOPICAL: frozenset[str] = frozenset(
     {"answered", "partially_answered", "low_confidence", "clarify", "refused", "cannot_answer", "human_followup"}
 )
 """Outcomes of questions that were about something. Small talk and blocked messages are no topic to return to."""

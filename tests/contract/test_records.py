@@ -14,16 +14,18 @@ from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from sqlalchemy import update
 from sqlalchemy.exc import IntegrityError
 
 from settings import Settings
-from tenants import database, documents, handoffs, idempotency, lexicon, policy, registry
+from tenants import conversations, database, documents, handoffs, idempotency, lexicon, policy, registry
 from tenants.context import Tenant, acting_as
+from tenants.conversations import Said
 from tenants.documents import DocumentRecord
 from tenants.errors import Busy, Invalid, NoTenant, NotFound
 from tenants.idempotency import ABANDONED, KEPT
 from tenants.lexicon import ChunkTerms, Lexicon
-from tenants.models import Base, DocumentRow, IdempotencyRow, LexiconPartRow
+from tenants.models import Base, ConversationRow, DocumentRow, IdempotencyRow, LexiconPartRow
 from tenants.policy import Policy
 from tenants.registry import Registry
 
@@ -47,6 +49,25 @@ def test_the_schema_is_what_the_models_say(records: Settings) -> None:
         context = MigrationContext.configure(connection)
         assert context.get_current_revision() == database.HEAD
         assert compare_metadata(context, Base.metadata) == []
+
+
+def test_a_conversation_keeps_its_last_ten_turns_for_a_day(acme: Tenant) -> None:
+    for number in range(12):
+        conversations.remember("s", Said(f"Вопрос {number}?", "answered", ("а", "б")))
+    kept = conversations.recall("s")
+    assert [one.question for one in kept] == [f"Вопрос {number}?" for number in range(2, 12)]
+    assert kept[0].options == ("а", "б")
+    assert conversations.recall("t") == ()
+    for other in (OTHER, Tenant("acme", "boris")):
+        with acting_as(other):
+            assert conversations.recall("s") == ()
+    with database.writing() as session:
+        session.execute(update(ConversationRow).values(updated_at=datetime.now(UTC) - conversations.KEPT))
+    assert conversations.recall("s") == ()
+    conversations.remember("t", Said("Новый?", "refused"))
+    assert [one.session_id for one in conversations.of_person("anna", None)] == ["t"]
+    conversations.erase("anna", None)
+    assert conversations.of_person("anna", None) == ()
 
 
 def test_the_newest_migration_is_the_one_expected() -> None:

@@ -15,6 +15,7 @@ from components.turn import (
     Citation,
     Claim,
     Draft,
+    Exchange,
     FactualityStatus,
     Intent,
     Outcome,
@@ -128,6 +129,7 @@ def test_a_short_question_that_came_near_is_asked_back_with_topics() -> None:
         near("условия", 0.3),
         near("условия гарантии машины", 0.4),
         turn("условия", SOURCE, relevance=0.4),
+        replace(near("условия", 0.4), history=(Exchange("сроки", "clarify"), Exchange("сроки гарантии", "answered"))),
     ],
 )
 def test_otherwise_it_is_refused(given_turn: Turn) -> None:

@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from threading import Event
+from typing import Never
 
 import pytest
 from starlette.datastructures import Headers
@@ -17,7 +18,7 @@ from pipelines.ask.contract import AskRequest
 from pipelines.ask.pipeline_wrapper import WAITING_LIMIT, PipelineWrapper
 from pipelines.ask.usecase import Ask
 from settings import get_settings
-from tenants import database, handoffs, policy
+from tenants import conversations, database, handoffs, policy
 from tenants.context import Tenant, acting_as, current
 from tenants.errors import Busy, NoTenant
 from tenants.registry import Registry
@@ -74,6 +75,52 @@ def test_a_turn_comes_back_as_the_contract() -> None:
     assert (answer.turn_id, answer.outcome, answer.answer.text, answer.locale) == ("t-1", "answered", "Ответ.", "ru")
     assert answer.meta.latency_ms_by_step == {"guard": 0.25}
     assert answer.handoff is None
+
+
+def test_a_conversation_is_remembered_for_its_person_alone() -> None:
+    met: list[Turn] = []
+
+    def finish(turn: Turn) -> Turn:
+        met.append(turn)
+        return answered(turn)
+
+    ask = Ask(FakeEngine(finish))
+    talk = AskRequest(question="Где фильтр? Мой номер +7 903 123-45-67", session_id="s-1")
+    ask.answer(talk)
+    ask.answer(talk.model_copy(update={"question": "А он большой?"}))
+    assert [one.outcome for one in met[-1].history] == ["answered"]
+    assert "Где фильтр?" in met[-1].history[0].question
+    assert "123-45-67" not in met[-1].history[0].question
+    for other in (Tenant("acme", "boris"), Tenant("rival", "anna")):
+        Registry().exists(other.tenant_id) or Registry().add(other.tenant_id)
+        with acting_as(other):
+            ask.answer(talk)
+        assert met[-1].history == ()
+
+
+@pytest.mark.parametrize("change", [{"session_id": None}, {"anonymous": True}, {"session_id": "s-2"}])
+def test_nothing_is_remembered_of_who_does_not_want_it_and_of_other_conversations(change: dict[str, object]) -> None:
+    met: list[Turn] = []
+
+    def finish(turn: Turn) -> Turn:
+        met.append(turn)
+        return answered(turn)
+
+    ask = Ask(FakeEngine(finish))
+    talk = AskRequest(question="Где фильтр?", session_id="s-1")
+    ask.answer(talk.model_copy(update={"anonymous": "anonymous" in change}))
+    ask.answer(talk.model_copy(update=change))
+    assert met[-1].history == ()
+
+
+def test_an_answer_does_not_wait_for_a_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*given: object) -> Never:
+        raise OSError
+
+    monkeypatch.setattr(conversations, "recall", broken)
+    monkeypatch.setattr(conversations, "remember", broken)
+    talk = AskRequest(question="Где фильтр?", session_id="s-1")
+    assert Ask(FakeEngine(answered)).answer(talk).outcome == "answered"
 
 
 def test_a_crash_is_an_outcome_and_its_text_stays_inside(caplog: pytest.LogCaptureFixture) -> None:

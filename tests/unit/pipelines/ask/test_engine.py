@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from components.judge.local import LocalJudge
 from components.language.identifiers import codes
-from components.turn import EXTRA_PASSES, Filters, Outcome, Quality, Turn
+from components.turn import EXTRA_PASSES, Exchange, Filters, Outcome, Quality, Turn
 from pipelines.ask.engine import YAML, AskEngine
 from tenants.context import SCOPES, Tenant, acting_as
 from tenants.errors import NoTenant
@@ -25,7 +25,7 @@ from tests.generated import texts
 pytestmark = pytest.mark.usefixtures("shop")
 
 SHOWN = {"answered", "partially_answered", "low_confidence"}
-FIRST = ["guard", "intent", "complexity", "loop", "rewrite", "retrieve", "dedupe", "rerank", "grade"]
+FIRST = ["guard", "followup", "intent", "complexity", "loop", "rewrite", "retrieve", "dedupe", "rerank", "grade"]
 
 
 @pytest.fixture(scope="module")
@@ -82,6 +82,15 @@ def test_a_filter_holds_over_all_passes(engine: AskEngine) -> None:
     wanted = Filters(doc_ids=("warranty.md",))
     turn = ask(engine, "Ошибка E20, что делать, действует ли гарантия?", quality="thorough", filters=wanted)
     assert {one.doc_id for one in turn.evidence.passages} <= {"warranty.md"}
+
+
+def test_a_question_that_leans_on_the_conversation_is_understood(engine: AskEngine) -> None:
+    first = ask(engine, "Как почистить сливной фильтр?")
+    assert first.outcome == "answered"
+    history = (Exchange(first.question, first.outcome),)
+    after = ask(engine, "А где он находится?", history=history)
+    assert (after.outcome, after.meant) == ("answered", "А где он находится? (почистить сливной фильтр)")
+    assert after.evidence.usable()[0].doc_id == "drain_filter_cleaning.md"
 
 
 def test_steps_are_timed_in_order_and_repeated_ones_numbered(engine: AskEngine) -> None:
