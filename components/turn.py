@@ -118,7 +118,7 @@ class Passage(Frozen):
 
 @dataclass(frozen=True, slots=True)
 class Exchange(Frozen):
-    """An earlier turn of the conversation: the question said in full, how it ended, the choices it was asked to make."""
+    """An earlier turn of the conversation: the question said in full, how it ended, and the choices it offered."""
 
     question: str
     outcome: str
