@@ -2,7 +2,6 @@
 
 import os
 import socket
-from pathlib import Path
 from textwrap import shorten
 from typing import TYPE_CHECKING, Annotated, get_args
 
@@ -15,6 +14,7 @@ from evaluation.commands import app as evaluate_app
 from pipelines.ask.records_commands import audit_app, gap_app, person_app
 from pipelines.ask.replay_commands import replay
 from pipelines.commands import app as pipelines_app
+from pipelines.ingest.commands import ingest, job_app
 from pipelines.ingest.document_commands import app as document_app
 from pipelines.ingest.index_commands import app as index_app
 from pipelines.terminal import (
@@ -28,22 +28,18 @@ from pipelines.terminal import (
     checked_locale,
     counted_by,
     ensure_tenant,
-    flag_text,
     print_json,
     progress_bar,
-    refused,
     say,
     terminal_console,
 )
-from tenants.errors import CallerError, Invalid, NotFound
+from tenants.errors import CallerError, Invalid
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from pipelines.ask.contract import AskRequest, TurnAnswer
-    from pipelines.ingest.report import IngestReport
 
-REFUSALS_SHOWN = 50
 EXCERPT_SHOWN = 160
 
 
@@ -56,6 +52,8 @@ app = typer.Typer(
 )
 tenants_app = typer.Typer(help=say("help.tenant"), no_args_is_help=True)
 app.add_typer(tenants_app, name="tenant")
+app.command("ingest", help=say("help.ingest"))(ingest)
+app.add_typer(job_app, name="job")
 app.add_typer(audit_app, name="audit")
 app.add_typer(gap_app, name="gap")
 app.add_typer(person_app, name="person")
@@ -195,30 +193,6 @@ def tenant_token(
     typer.echo(issue(get_settings(), tenant_id, scopes=frozenset(scope), subject=subject, ttl_seconds=ttl))
 
 
-@app.command(help=say("help.ingest"))
-def ingest(
-    path: Annotated[Path, typer.Argument(help=say("help.path"))],
-    tenant: TenantOption = DEFAULT_TENANT,
-    prune: Annotated[bool, typer.Option("--prune", help=say("help.prune"))] = False,
-    as_json: Json = False,
-) -> None:
-    """Load articles. Exit code 1 when any was refused; the others are in."""
-    if not path.exists():
-        raise NotFound("path_missing", path=str(path))
-    if tenant == DEFAULT_TENANT:
-        ensure_tenant(tenant)
-    with acting_for(tenant), progress_bar(say("ingest.reading")) as progress:
-        from pipelines.ingest.usecase import Ingest
-
-        report = Ingest().run_path(path, prune=prune, progress=counted_by(progress))
-    if as_json:
-        print_json(report.as_json())
-    else:
-        _print_ingest(report)
-    if report.errors:
-        raise typer.Exit(1)
-
-
 @app.command(help=say("help.ask"))
 def ask(
     question: Annotated[str, typer.Argument(help=say("help.question"))],
@@ -278,36 +252,6 @@ def _print_turn(console: "Console", answer: "TurnAnswer", question: str) -> None
         console.print(f"  [dim]\\[{citation.index}] {escape(place)} ({escape(citation.doc_id)})[/]", highlight=False)
         excerpt = shorten(citation.excerpt, EXCERPT_SHOWN, placeholder="…")
         console.print(f"      [dim]«{escape(excerpt)}»[/]", highlight=False)
-
-
-def _print_ingest(report: "IngestReport") -> None:
-    typer.echo(
-        say(
-            "ingest.report",
-            added=report.added,
-            updated=report.updated,
-            unchanged=report.unchanged,
-            removed=report.removed,
-            written=report.chunks_written,
-            kept=report.chunks_kept,
-            gone=report.chunks_removed,
-            seconds=f"{report.seconds:.1f}",
-        )
-    )
-    if report.healed:
-        typer.echo(say("ingest.healed"), err=True)
-    if report.flagged:
-        typer.echo(say("ingest.flagged", count=len(report.flagged)), err=True)
-    for one in report.flagged[:REFUSALS_SHOWN]:
-        reasons = ", ".join(flag_text(flag) for flag in one.flags)
-        typer.echo(f"  {one.doc_id}: {reasons}", err=True)
-    if report.errors:
-        typer.echo(say("ingest.refused", refused=len(report.errors)), err=True)
-    for refusal in report.errors[:REFUSALS_SHOWN]:
-        source = refusal.doc_id or refusal.source
-        line = say("ingest.line", line=refusal.line) if refusal.line else ""
-        where = ", ".join(filter(None, (source, line)))
-        typer.echo(f"  {where}: {refused(refusal.error)}" if where else f"  {refused(refusal.error)}", err=True)
 
 
 def main() -> None:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from typer._click.core import Context
 
     from pipelines.ingest.report import OnProgress
+    from pipelines.ingest.report import Progress as Counted
     from tenants.context import Tenant
 
 DEFAULT_TENANT = "default"
@@ -141,7 +142,12 @@ def print_json(value: object) -> None:
 def counted_by(progress: "Progress") -> "OnProgress":
     """Shows how far an ingest run is on the bar."""
     task = progress.task_ids[0]
-    return lambda now: progress.update(task, completed=now.documents, total=now.total or None)
+
+    def count(now: "Counted") -> None:
+        read = say("ingest.counted", pages=now.pages, chunks=now.chunks)
+        progress.update(task, completed=now.documents, total=now.total or None, description=read)
+
+    return count
 
 
 def shown_by(progress: "Progress") -> Callable[[str, int, int], None]:

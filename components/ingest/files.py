@@ -4,37 +4,32 @@ import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO, Literal, TypeAlias
+from typing import BinaryIO
 
 from components.ingest.document import Refusal
+from components.ingest.formats.detect import FORMATS, Format
 from components.turn import Frozen
 from tenants.errors import CallerError, Invalid, NotFound, TooLarge, UnsupportedMedia
 
-Format: TypeAlias = Literal["markdown", "plain", "json"]
-
-FORMATS: dict[str, Format] = {
-    ".md": "markdown",
-    ".markdown": "markdown",
-    ".txt": "plain",
-    ".jsonl": "json",
-    ".ndjson": "json",
-}
-LARGEST_ARTICLE = 20_000_000
-"""Bytes of one text file, or of one line of JSON Lines. A JSON Lines file itself may be of any size."""
+LARGEST_ARTICLE = 50_000_000
+"""Bytes of one file, or of one line of JSON Lines. A JSON Lines file itself may be of any size."""
 
 
 @dataclass(frozen=True, slots=True)
 class RawArticle(Frozen):
     """The bytes of one article, not yet read.
 
+    :param format: what its file's name promises.
     :param source: its file relative to what is ingested, with forward slashes.
     :param line: where it starts in its file, 0 when it is the whole file.
+    :param url: where it was fetched from, when it is a page of the web.
     """
 
     data: bytes
     format: Format
     source: str
     line: int = 0
+    url: str = ""
 
 
 def raw_articles(path: Path) -> Iterator[RawArticle | Refusal]:
@@ -50,7 +45,7 @@ def raw_articles(path: Path) -> Iterator[RawArticle | Refusal]:
         yield from _articles(path, path.name)
         return
     found = False
-    for file in _files(path):
+    for file in files_in(path):
         found = True
         source = file.relative_to(path).as_posix()
         try:
@@ -78,11 +73,12 @@ def count_articles(path: Path, names: Sequence[str] | None = None) -> int:
     if names is not None:
         files = iter([path / name for name in names])
     else:
-        files = _files(path) if path.is_dir() else iter([path])
-    return sum(_lines(file) if FORMATS.get(file.suffix.lower()) == "json" else 1 for file in files)
+        files = files_in(path) if path.is_dir() else iter([path])
+    return sum(_lines(file) if FORMATS.get(file.suffix.lower()) == "json_lines" else 1 for file in files)
 
 
-def _files(folder: Path) -> Iterator[Path]:
+def files_in(folder: Path) -> Iterator[Path]:
+    """The files of a folder and all folders in it, in the order of their names, but for hidden ones."""
     # Links are not followed: they lead out of the folder that was named, or round in circles.
     for at, folders, names in os.walk(folder):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
@@ -109,7 +105,7 @@ def _articles(file: Path, source: str) -> Iterator[RawArticle | Refusal]:
         raise Invalid("file_unreadable", path=source)
     try:
         with file.open("rb") as stream:
-            if form == "json":
+            if form == "json_lines":
                 yield from _lines_of(stream, source)
             else:
                 yield _whole(stream, form, source)
@@ -137,7 +133,7 @@ def _lines_of(stream: BinaryIO, source: str) -> Iterator[RawArticle | Refusal]:
                 data = stream.readline(LARGEST_ARTICLE)
             empty = False
         elif data.strip(b"\xef\xbb\xbf \t\r\n"):
-            yield RawArticle(data, "json", source, number)
+            yield RawArticle(data, "json_lines", source, number)
             empty = False
     if empty:
         raise Invalid("file_empty", path=source)

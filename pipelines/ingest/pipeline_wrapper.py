@@ -14,6 +14,7 @@ from pipelines import problems
 from pipelines.ingest.contract import IngestRequest
 from pipelines.ingest.runner import JobRunner
 from pipelines.ingest.usecase import Ingest
+from pipelines.ingest.watch import Watcher
 from settings import get_settings
 from tenants.errors import InternalFault, OporaError
 
@@ -29,15 +30,21 @@ class PipelineWrapper(BasePipelineWrapper):
     def setup(self) -> None:
         """Build the use case; called once, while the host starts."""
         self.ingest = Ingest()
-        self.runner = JobRunner(get_settings().watch_dir)
+        watch_dir = get_settings().watch_dir
+        self.runner = JobRunner(watch_dir)
+        self.watcher = Watcher(watch_dir) if watch_dir else None
         self.pool = ThreadPoolExecutor(1, thread_name_prefix="ingest")
 
     def warm_up(self) -> None:
         """Go on with the jobs that the last process left."""
         self.runner.start()
+        if self.watcher is not None:
+            self.watcher.start()
 
     def close(self) -> None:
         """Finish the batch and the request in work. Jobs wait for the next start; requests in the queue are dropped."""
+        if self.watcher is not None:
+            self.watcher.close()
         self.runner.close()
         self.pool.shutdown(wait=True, cancel_futures=True)
 

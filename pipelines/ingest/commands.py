@@ -1,0 +1,216 @@
+"""`opora ingest` and `opora job`: bringing documents in on the command line."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from time import sleep
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from components.language.terminal import terminal_locale
+from components.language.texts import text
+from pipelines import terminal
+from pipelines.terminal import (
+    DEFAULT_TENANT,
+    Group,
+    Json,
+    TenantOption,
+    acting_for,
+    counted_by,
+    ensure_tenant,
+    flag_text,
+    print_json,
+    progress_bar,
+    refused,
+    terminal_console,
+)
+from tenants.errors import NotFound
+
+if TYPE_CHECKING:
+    from pipelines.ingest.report import IngestReport
+    from pipelines.ingest.usecase import Ingest
+    from tenants.jobs import Job
+
+REFUSALS_SHOWN = 50
+
+
+def say(key: str, **params: str | int) -> str:
+    """A text of these commands in the terminal's language."""
+    return text(f"jobs.{key}", terminal_locale(), **params)
+
+
+job_app = typer.Typer(cls=Group, help=say("help.group"), no_args_is_help=True)
+
+JobId = Annotated[str, typer.Argument(help=say("help.job_id"))]
+
+
+def ingest(
+    path: Annotated[Path, typer.Argument(help=terminal.say("help.path"))],
+    tenant: TenantOption = DEFAULT_TENANT,
+    prune: Annotated[bool, typer.Option("--prune", help=terminal.say("help.prune"))] = False,
+    watch: Annotated[bool, typer.Option("--watch", help=say("help.watch"))] = False,
+    as_json: Json = False,
+) -> None:
+    """Load articles. Exit code 1 when any was refused; the others are in."""
+    if not path.exists():
+        raise NotFound("path_missing", path=str(path))
+    if watch and not path.is_dir():
+        raise NotFound("folder_needed", path=str(path))
+    if tenant == DEFAULT_TENANT:
+        ensure_tenant(tenant)
+    with acting_for(tenant):
+        from pipelines.ingest.usecase import Ingest
+
+        ingest = Ingest()
+        if prune or not watch:
+            with progress_bar(terminal.say("ingest.reading")) as progress:
+                report = ingest.run_path(path, prune=prune, progress=counted_by(progress))
+            _print_report(report, as_json=as_json)
+        if watch:
+            _watch(ingest, path, as_json=as_json)
+    if not watch and report.errors:
+        raise typer.Exit(1)
+
+
+def _watch(ingest: "Ingest", folder: Path, *, as_json: bool) -> None:
+    """Ingest what is there and then whatever changes, until Ctrl+C. What was removed before the start is not known."""
+    from pipelines.ingest.folder import FolderChange, Lookout
+    from pipelines.ingest.watch import LOOK_SECONDS
+    from tenants.watched import WatchedFile
+
+    known: dict[str, WatchedFile] = {}
+    lookout = Lookout(folder)
+    typer.echo(say("watching", folder=str(folder)), err=True)
+    try:
+        while True:
+            changes = lookout.look(known)
+            if not changes:
+                sleep(LOOK_SECONDS)
+                continue
+            work = FolderChange(folder, changes, known)
+            run = work.run(ingest)
+            with progress_bar(terminal.say("ingest.reading")) as progress:
+                report = run.finish(counted_by(progress))
+            known = {path: file for path, file in known.items() if path not in changes.gone}
+            known |= work.now_known(run, whole=True)
+            _print_report(report, as_json=as_json)
+    except KeyboardInterrupt:
+        typer.echo(say("stopped"), err=True)
+
+
+@job_app.command("list", help=say("help.list"))
+def list_jobs(
+    limit: Annotated[int, typer.Option(min=1, max=1_000, help=say("help.limit"))] = 20,
+    tenant: TenantOption = DEFAULT_TENANT,
+    as_json: Json = False,
+) -> None:
+    """Show the newest jobs."""
+    with acting_for(tenant):
+        from pipelines.ingest.jobs import as_json as shown
+        from tenants import jobs
+
+        found = jobs.latest(limit=limit)
+    if as_json:
+        print_json([shown(job) for job in found])
+        return
+    if not found:
+        typer.echo(say("none"), err=True)
+        return
+    from rich.table import Table
+
+    table = Table()
+    for name in ("id", "state", "files", "progress", "created"):
+        # An id is there to be copied, so it is never cut.
+        table.add_column(say(f"column.{name}"), no_wrap=name == "id", min_width=32 if name == "id" else None)
+    for job in found:
+        table.add_row(job.job_id, _state(job), _files(job), _progress(job), f"{job.created_at:%Y-%m-%d %H:%M}")
+    terminal_console().print(table)
+
+
+@job_app.command("show", help=say("help.show"))
+def show_job(job_id: JobId, tenant: TenantOption = DEFAULT_TENANT, as_json: Json = False) -> None:
+    """Show one job."""
+    from tenants import jobs
+
+    with acting_for(tenant), _named(job_id):
+        _print_job(jobs.get(job_id), as_json=as_json)
+
+
+@job_app.command("cancel", help=say("help.cancel"))
+def cancel_job(job_id: JobId, tenant: TenantOption = DEFAULT_TENANT, as_json: Json = False) -> None:
+    """Stop one job."""
+    from pipelines.ingest.jobs import cancel
+
+    with acting_for(tenant), _named(job_id):
+        _print_job(cancel(job_id), as_json=as_json)
+
+
+@contextmanager
+def _named(job_id: str) -> Iterator[None]:
+    try:
+        yield
+    except NotFound as missing:
+        raise NotFound("job_unknown", job_id=job_id) from missing
+
+
+def _print_job(job: "Job", *, as_json: bool) -> None:
+    from pipelines.ingest.jobs import as_json as shown
+
+    if as_json:
+        print_json(shown(job))
+        return
+    typer.echo(say("shown", job_id=job.job_id, state=_state(job), files=_files(job), progress=_progress(job)))
+    if job.error is not None:
+        typer.echo(say("fault", code=job.error))
+    if job.report is not None:
+        counted = {name: int(str(job.report[name])) for name in ("added", "updated", "unchanged", "removed", "refused")}
+        typer.echo(say("report", **counted))
+
+
+def _state(job: "Job") -> str:
+    return say("state.cancelling" if job.cancelling and not job.finished else f"state.{job.state}")
+
+
+def _files(job: "Job") -> str:
+    names = [*job.files, *job.gone]
+    return names[0] if len(names) == 1 else say("files", first=names[0], more=len(names) - 1)
+
+
+def _progress(job: "Job") -> str:
+    if not job.progress:
+        return ""
+    return say("progress", **{name: int(str(job.progress[name])) for name in ("documents", "total", "pages", "chunks")})
+
+
+def _print_report(report: "IngestReport", *, as_json: bool) -> None:
+    if as_json:
+        print_json(report.as_json())
+        return
+    typer.echo(
+        terminal.say(
+            "ingest.report",
+            added=report.added,
+            updated=report.updated,
+            unchanged=report.unchanged,
+            removed=report.removed,
+            written=report.chunks_written,
+            kept=report.chunks_kept,
+            gone=report.chunks_removed,
+            seconds=f"{report.seconds:.1f}",
+        )
+    )
+    if report.healed:
+        typer.echo(terminal.say("ingest.healed"), err=True)
+    if report.flagged:
+        typer.echo(terminal.say("ingest.flagged", count=len(report.flagged)), err=True)
+    for one in report.flagged[:REFUSALS_SHOWN]:
+        reasons = ", ".join(flag_text(flag) for flag in one.flags)
+        typer.echo(f"  {one.doc_id}: {reasons}", err=True)
+    if report.errors:
+        typer.echo(terminal.say("ingest.refused", refused=len(report.errors)), err=True)
+    for refusal in report.errors[:REFUSALS_SHOWN]:
+        source = refusal.doc_id or refusal.source
+        line = terminal.say("ingest.line", line=refusal.line) if refusal.line else ""
+        where = ", ".join(filter(None, (source, line)))
+        typer.echo(f"  {where}: {refused(refusal.error)}" if where else f"  {refused(refusal.error)}", err=True)

@@ -1,0 +1,69 @@
+"""Watched folders: what people put there, change and remove becomes jobs as it comes (`OPORA_WATCH_DIR`)."""
+
+import logging
+from pathlib import Path
+from threading import Event, Thread
+
+from pipelines import problems
+from pipelines.ingest.folder import Lookout
+from tenants import jobs, watched
+from tenants.context import Tenant, acting_as
+from tenants.jobs import QueueFull
+from tenants.registry import Registry
+
+log = logging.getLogger("opora.watch")
+
+LOOK_SECONDS = 2.0
+
+
+class Watcher:
+    """Turns changes in the tenants' folders into jobs until it is closed.
+
+    :param folder: has one folder per tenant, named by the tenant's id.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._lookouts: dict[str, Lookout] = {}
+        self._closing = Event()
+        self._thread = Thread(target=self._run, name="watch")
+
+    def start(self) -> None:
+        """Begin."""
+        self._thread.start()
+
+    def close(self) -> None:
+        """Stop looking."""
+        self._closing.set()
+        if self._thread.is_alive():
+            self._thread.join()
+
+    def look(self) -> None:
+        """Look at all folders once. Folders whose name is no tenant's id are nobody's."""
+        for tenant in Registry().list():
+            folder = self._folder / tenant.tenant_id
+            # An id may hold anything, so make sure that it names a folder right here.
+            if folder.parent == self._folder and folder.is_dir():
+                lookout = self._lookouts.setdefault(tenant.tenant_id, Lookout(folder))
+                with acting_as(Tenant(tenant.tenant_id, "watch")):
+                    _submit(lookout)
+
+    def _run(self) -> None:
+        while not self._closing.wait(LOOK_SECONDS):
+            try:
+                self.look()
+            except Exception as error:
+                log.error("watching: %s", problems.trail(error))
+
+
+def _submit(lookout: Lookout) -> None:
+    """One job at a time: what it takes is known only when it has ended."""
+    if any(job.kind == "watch" for job in jobs.open_jobs()):
+        return
+    changes = lookout.look(watched.all())
+    if not changes:
+        return
+    try:
+        jobs.add(jobs.new_id(), "watch", changes.files, gone=changes.gone)
+    except QueueFull:
+        log.warning("a watched folder waits for room among the tenant's jobs")
