@@ -2,13 +2,11 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal
 
+from components.ingest.formats.parsed import Markup
 from components.turn import Frozen
 from tenants.errors import CallerError
 from tenants.index.protocol import Json
-
-Markup = Literal["markdown", "plain"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +18,7 @@ class SourceDocument(Frozen):
     :param source: the file it came from, relative to what was ingested.
     :param lang: ISO 639-1; empty: told from the letters.
     :param meta: everything else that came with it. Known keys (`trust`, `status`, `priority`, `tags`, …) are checked.
+    :param markup: how `text` is written; in an `faq` every section is a question with its answer.
     :param line: where it starts in its source, 0 when it is the whole source.
     """
 

@@ -5,7 +5,8 @@ from collections.abc import Mapping
 from hashlib import sha256
 from typing import get_args
 
-from components.ingest.document import Markup, Revision, SourceDocument
+from components.ingest.document import Revision, SourceDocument
+from components.ingest.formats.parsed import Markup
 from components.ingest.properties import properties
 from tenants.documents import DocumentRecord
 from tenants.index.protocol import Json

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Literal
 
@@ -25,6 +25,8 @@ _TAGS = (
 _TAG = re.compile(rf"</?(?:{'|'.join(_TAGS)})(?:\s[^<>]*)?/?>", re.IGNORECASE)
 _BREAK = re.compile(r"<br\s*/?>", re.IGNORECASE)
 _HIDDEN = re.compile(r"<!--.*?(?:-->|\Z)|<(script|style)\b.*?(?:</\1\s*>|\Z)", re.IGNORECASE | re.DOTALL)
+_PAGE = re.compile(r"<!-- page (\d{1,6}) -->\s*")
+"""What the readers of paged formats write where a page begins."""
 _HARD_BREAK = "\v"
 _LINE_END = re.compile(r"[ \t]*([\n\v])[ \t]*")
 _WRAPPED_FROM = 50
@@ -39,6 +41,7 @@ class Block(Frozen):
     :param level: of a heading, 1–6.
     :param head: of a table, its header rows; of code, its opening fence; of an item, its marker.
     :param children: of an item, what it holds.
+    :param page: where it begins, 0 when the document has no pages.
     """
 
     kind: BlockKind
@@ -46,6 +49,7 @@ class Block(Frozen):
     level: int = 0
     head: str = ""
     children: tuple["Block", ...] = ()
+    page: int = 0
 
 
 def markdown_blocks(text: str) -> tuple[Block, ...]:
@@ -66,27 +70,35 @@ def plain_blocks(text: str) -> tuple[Block, ...]:
 
 def _blocks(tokens: Sequence[Token]) -> tuple[Block, ...]:
     found: list[Block] = []
-    at = 0
+    at = page = 0
     while at < len(tokens):
         token = tokens[at]
         end = _closing(tokens, at) if token.nesting == 1 else at
-        inner = tokens[at + 1 : end]
-        if token.type == "heading_open":
-            found.append(Block("heading", _inline(inner[0]).replace("\n", " "), level=int(token.tag[1])))
-        elif token.type == "paragraph_open":
-            found.append(Block("prose", _inline(inner[0])))
-        elif token.type in {"bullet_list_open", "ordered_list_open"}:
-            found.extend(_items(token, inner))
-        elif token.type == "blockquote_open":
-            found.extend(_blocks(inner))
-        elif token.type in {"fence", "code_block"}:
-            found.append(_code(token))
-        elif token.type == "table_open":
-            found.append(_table(inner))
-        elif token.type == "html_block":
-            found.append(Block("prose", _html(token.content)))
+        if mark := _PAGE.fullmatch(token.content):
+            page = int(mark[1])
+        found.extend(replace(block, page=page) for block in _block(token, tokens[at + 1 : end]) if block.text)
         at = end + 1
-    return tuple(block for block in found if block.text)
+    return tuple(found)
+
+
+def _block(token: Token, inner: Sequence[Token]) -> Sequence[Block]:
+    """The blocks that one token and those inside of it stand for."""
+    match token.type:
+        case "heading_open":
+            return [Block("heading", _inline(inner[0]).replace("\n", " "), level=int(token.tag[1]))]
+        case "paragraph_open":
+            return [Block("prose", _inline(inner[0]))]
+        case "bullet_list_open" | "ordered_list_open":
+            return _items(token, inner)
+        case "blockquote_open":
+            return _blocks(inner)
+        case "fence" | "code_block":
+            return [_code(token)]
+        case "table_open":
+            return [_table(inner)]
+        case "html_block":
+            return [Block("prose", _html(token.content))]
+    return []
 
 
 def _closing(tokens: Sequence[Token], opening: int) -> int:

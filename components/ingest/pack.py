@@ -31,20 +31,24 @@ class Sizes(Frozen):
 
 @dataclass(frozen=True, slots=True)
 class Part(Frozen):
-    """Text under one heading path."""
+    """Text under one heading path. `page` is where it begins, 0 when the document has no pages."""
 
     path: Path
     text: str
     tokens: int
+    page: int = 0
 
 
-def packed(blocks: Sequence[Block], title: str, sizes: Sizes) -> list[tuple[Path, str]]:
-    """The chunks of a document as (heading path below the title, text), in order."""
+def packed(blocks: Sequence[Block], title: str, sizes: Sizes, *, apart: bool = False) -> list[Part]:
+    """The chunks of a document in order, each with its heading path below the title.
+
+    :param apart: keep every section to itself however small it is.
+    """
     drafts = _drafts(blocks, title, sizes)
     merged: list[tuple[Part, ...]] = []
     for at, part in enumerate(drafts):
         leads_on = at + 1 < len(drafts) and len(drafts[at + 1].path) > len(part.path) and _below(drafts[at + 1], part)
-        if merged and _mergeable(merged[-1], part, sizes, leads_on=leads_on):
+        if merged and not apart and _mergeable(merged[-1], part, sizes, leads_on=leads_on):
             merged[-1] = (*merged[-1], part)
         else:
             merged.append((part,))
@@ -58,7 +62,7 @@ def _drafts(blocks: Sequence[Block], title: str, sizes: Sizes) -> list[Part]:
         if content:
             broken = pieces(content, limit=sizes.maximum - sizes.fragment, whole=sizes.maximum)
             groups = _groups(broken, sizes)
-            drafts.extend(Part(path, whole.text, whole.tokens) for whole in map(join, groups))
+            drafts.extend(Part(path, whole.text, whole.tokens, whole.page) for whole in map(join, groups))
         elif path and not (at + 1 < len(sections) and sections[at + 1][0][: len(path)] == path):
             # A heading over nothing: its words would be lost unless a neighbour shows them.
             drafts.append(Part(path, "", 0))
@@ -129,7 +133,7 @@ def _overlap(own: Sequence[Piece], limit: int) -> list[Piece]:
             tokens = count_tokens(sentence)
             if size + tokens > (limit if found else 2 * limit):
                 return found[::-1]
-            found.append(Piece(sentence, tokens, piece.before if start == 0 else " "))
+            found.append(Piece(sentence, tokens, piece.before if start == 0 else " ", page=piece.page))
             size += tokens
     return found[::-1]
 
@@ -162,11 +166,11 @@ def _mergeable(parts: tuple[Part, ...], part: Part, sizes: Sizes, *, leads_on: b
     # Under a code's own heading nothing else may stand: an answer about E20 must not quote E25.
     if any(heading for known in (*parts, part) for heading in known.path if is_code_entry(heading)):
         return False
-    return count_tokens(_rendered((*parts, part), sizes)[1]) <= sizes.maximum
+    return _rendered((*parts, part), sizes).tokens <= sizes.maximum
 
 
-def _rendered(parts: tuple[Part, ...], sizes: Sizes) -> tuple[Path, str]:
-    """The heading path and the text of merged parts: one path for all, other headings as lines of the text."""
+def _rendered(parts: tuple[Part, ...], sizes: Sizes) -> Part:
+    """Merged parts as one: one heading path for all, other headings as lines of the text."""
     whole = [part for part in parts if part.tokens >= sizes.fragment]
     path = whole[0].path if len(whole) == 1 else _common([part.path for part in whole or parts])
     lines: list[str] = []
@@ -179,7 +183,8 @@ def _rendered(parts: tuple[Part, ...], sizes: Sizes) -> tuple[Path, str]:
     text = "\n\n".join(line for line in lines if line)
     if text[:1] in " \n":
         text = dedent(text).strip()
-    return path, text or (path[-1] if path else "")
+    text = text or (path[-1] if path else "")
+    return Part(path, text, count_tokens(text), next((part.page for part in parts if part.page), 0))
 
 
 def _common(paths: Sequence[Path]) -> Path:

@@ -1,42 +1,39 @@
 """Raw articles read into documents, and every document checked before anything is stored."""
 
-import codecs
 import json
-import re
 from collections.abc import Mapping
 from dataclasses import replace
-from datetime import date
 
-import yaml
 from haystack import component
 
+from components.ingest import formats
 from components.ingest.changes import Changed, Seen, duplicate
+from components.ingest.declared import checked_relations
 from components.ingest.document import Refusal, Revision, SourceDocument
 from components.ingest.files import RawArticle
-from components.ingest.metadata import checked_metadata
+from components.ingest.formats import HARMLESS
+from components.ingest.formats.detect import format_of
+from components.ingest.formats.encoding import decoded
+from components.ingest.formats.parsed import Parsed
+from components.ingest.metadata import LONGEST_ID, checked_metadata
+from components.ingest.sandbox import Sandbox
 from tenants.errors import CallerError, Invalid
 from tenants.index.protocol import Json
-
-LONGEST_ID = 500
-"""Characters of a `doc_id`: what the records' key column holds."""
-
-_FRONT_MATTER = re.compile(r"\A---[ \t]*\n(.{0,20000}?\n)---[ \t]*(?:\n|\Z)", re.DOTALL)
-_BYTE_ORDER_MARKS = (codecs.BOM_UTF8, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
-_ENCODINGS = dict(zip(_BYTE_ORDER_MARKS, ("utf-8-sig", "utf-16", "utf-16"), strict=True))
 
 
 @component
 class ArticleParser:
-    """Reads Markdown, plain text and JSON Lines of articles.
+    """Reads files of every format, and articles in JSON Lines.
 
-    A Markdown file may start with YAML front matter; its keys are those of a JSON Lines article. Anything else that
-    looks like a header (`Title: …`) is text. A file's `doc_id` is its path unless it names another.
+    A file's `doc_id` is its path unless its front matter names another. Formats that need a library are read in a
+    sandbox.
 
     :param max_characters: the longest text of one document.
     """
 
     def __init__(self, max_characters: int = 5_000_000) -> None:
         self.max_characters = max_characters
+        self._sandbox = Sandbox()
 
     @component.output_types(revisions=list[Revision], refusals=list[Refusal])
     def run(self, changed: list[Changed], seen: Seen) -> dict[str, list[Revision] | list[Refusal]]:
@@ -59,16 +56,25 @@ class ArticleParser:
     def parse(self, article: RawArticle | SourceDocument) -> SourceDocument | Refusal:
         """One article as a document, or why it is refused.
 
-        Codes: `file_undecodable`, `json_invalid`, `doc_id_missing`, `doc_id_invalid`, `text_missing`, `text_too_long`,
-        `field_invalid`, `metadata_invalid`.
+        Codes: `json_invalid`, `doc_id_missing`, `doc_id_invalid`, `text_missing`, `text_too_long`, `field_invalid`,
+        `metadata_invalid`, and those of `components.ingest.formats.read` and of the sandbox.
         """
         doc_id = article.doc_id if isinstance(article, SourceDocument) else ""
         try:
-            document = article if isinstance(article, SourceDocument) else _read(article)
+            document = article if isinstance(article, SourceDocument) else self._read(article)
             doc_id = document.doc_id
             return self._checked(document)
         except CallerError as error:
             return Refusal(error, article.source, article.line, doc_id)
+
+    def _read(self, article: RawArticle) -> SourceDocument:
+        if article.format == "json_lines":
+            return _from_keys(_json_object(decoded(article.data)), None, article)
+        if article.url:
+            return _from_file(self._sandbox.read("page.html", article.data, article.url), article)
+        if format_of(article.source, article.data) in HARMLESS:
+            return _from_file(formats.read(article.source, article.data), article)
+        return _from_file(self._sandbox.read(article.source, article.data), article)
 
     def _checked(self, document: SourceDocument) -> SourceDocument:
         if not document.doc_id.strip():
@@ -79,7 +85,7 @@ class ArticleParser:
             raise Invalid("text_missing")
         if len(document.text) > self.max_characters:
             raise Invalid("text_too_long", limit=self.max_characters)
-        meta = checked_metadata(document.meta)
+        meta = checked_relations(document.doc_id, checked_metadata(document.meta))
         for name, value in (("title", document.title), ("text", document.text), ("metadata", json.dumps(meta))):
             _check_encodable(name, value)
         return replace(document, meta=meta)
@@ -91,27 +97,6 @@ def _check_encodable(name: str, value: str) -> None:
         value.encode()
     except UnicodeEncodeError as broken:
         raise Invalid("field_invalid", field=name) from broken
-
-
-def _read(article: RawArticle) -> SourceDocument:
-    text = _decoded(article.data)
-    if article.format == "json":
-        return _from_keys(_json_object(text), None, article)
-    if article.format == "plain":
-        return SourceDocument(article.source, "", text, article.source, markup="plain")
-    header, body = _front_matter(text)
-    return _from_keys(header, body, article)
-
-
-def _decoded(data: bytes) -> str:
-    encoding = next((name for mark, name in _ENCODINGS.items() if data.startswith(mark)), "utf-8")
-    try:
-        text = data.decode(encoding)
-    except UnicodeDecodeError as broken:
-        raise Invalid("file_undecodable") from broken
-    if "\0" in text:
-        raise Invalid("file_undecodable")
-    return text.replace("\r\n", "\n")
 
 
 def _json_object(text: str) -> Mapping[str, Json]:
@@ -128,31 +113,13 @@ def _no_constant(name: str) -> float:
     raise ValueError(name)
 
 
-def _front_matter(text: str) -> tuple[Mapping[str, Json], str]:
-    match = _FRONT_MATTER.match(text)
-    if match is None:
-        return {}, text
-    try:
-        # An alias can make a few lines stand for gigabytes.
-        if any(isinstance(token, yaml.AliasToken) for token in yaml.scan(match[1])):
-            return {}, text
-        found = yaml.safe_load(match[1])
-    except (yaml.YAMLError, ValueError, RecursionError):
-        return {}, text
-    if not isinstance(found, dict):
-        return {}, text
-    return {str(name): _plain(value) for name, value in found.items()}, text[match.end() :]
-
-
-def _plain(value: object) -> Json:
-    """What YAML made of a value, as JSON has it."""
-    if isinstance(value, date):
-        return value.isoformat()
-    if isinstance(value, dict):
-        return {str(name): _plain(item) for name, item in value.items()}
-    if isinstance(value, list | tuple | set):
-        return [_plain(item) for item in value]
-    return value if isinstance(value, str | int | float | bool) or value is None else str(value)
+def _from_file(parsed: Parsed, article: RawArticle) -> SourceDocument:
+    keys = {"source_type": "faq", **parsed.meta} if parsed.markup == "faq" else dict(parsed.meta)
+    if parsed.title:
+        keys["title"] = parsed.title
+    if parsed.flags:
+        keys["flags"] = parsed.flags
+    return replace(_from_keys(keys, parsed.text, article), markup=parsed.markup)
 
 
 def _from_keys(keys: Mapping[str, Json], body: str | None, article: RawArticle) -> SourceDocument:

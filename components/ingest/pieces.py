@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from components.ingest.markdown import Block, indent
 from components.ingest.tokens import count_tokens
@@ -23,12 +23,14 @@ class Piece(Frozen):
 
     :param before: the white space that parts it from the piece before.
     :param repeatable: it may be shown again at the start of the next chunk as overlap; false for tables and code.
+    :param page: where it begins, 0 when the document has no pages.
     """
 
     text: str
     tokens: int
     before: str = _PARAGRAPH
     repeatable: bool = True
+    page: int = 0
 
     @property
     def introduces(self) -> bool:
@@ -57,20 +59,22 @@ def pieces(blocks: Sequence[Block], *, limit: int, whole: int) -> list[Piece]:
             found.append(entry)
             at = end
         else:
-            found.extend(_broken(blocks[at], _before(blocks, at), limit, whole))
+            parts = _broken(blocks[at], _before(blocks, at), limit, whole)
+            found.extend(replace(part, page=blocks[at].page) for part in parts)
             at += 1
     return found
 
 
 def join(parts: Iterable[Piece]) -> Piece:
     """Several pieces as one."""
-    text, tokens, before, repeatable = "", 0, _PARAGRAPH, True
+    text, tokens, before, repeatable, page = "", 0, _PARAGRAPH, True, 0
     for part in parts:
         before = before if text else part.before
+        page = page if text else part.page
         text += (part.before if text else "") + part.text
         tokens += part.tokens
         repeatable = repeatable and part.repeatable
-    return Piece(text, tokens, before, repeatable)
+    return Piece(text, tokens, before, repeatable, page)
 
 
 def _entry_end(blocks: Sequence[Block], start: int) -> int:
@@ -91,7 +95,8 @@ def _before(blocks: Sequence[Block], at: int) -> str:
 
 
 def _whole(block: Block, before: str) -> Piece:
-    return Piece(block.text, count_tokens(block.text), before, repeatable=block.kind not in {"table", "code"})
+    repeatable = block.kind not in {"table", "code"}
+    return Piece(block.text, count_tokens(block.text), before, repeatable, block.page)
 
 
 def _broken(block: Block, before: str, limit: int, whole: int) -> Iterator[Piece]:

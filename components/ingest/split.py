@@ -8,14 +8,15 @@ from haystack import component
 
 from components.ingest.document import Chunk, Revision, SourceDocument
 from components.ingest.markdown import Block, markdown_blocks, plain_blocks
-from components.ingest.pack import Sizes, packed
+from components.ingest.pack import Part, Sizes, packed
 from components.ingest.safety import flags, hides_characters, inert, quotable
 from components.language.normalise import clean
 from components.language.sentences import sentence_spans
 from tenants import fairness
 from tenants.errors import InternalFault
+from tenants.index.protocol import Json
 
-VERSION = "2"
+VERSION = "3"
 """Raised whenever the same text is cut or cleaned differently, so that stored documents are split anew."""
 
 _NAMESPACE = UUID("6f0ec5ce-52f3-5b3e-9a35-1c6c9d0f7a11")
@@ -62,7 +63,8 @@ class DocumentSplitter:
         blocks = plain_blocks(text) if document.markup == "plain" else markdown_blocks(text)
         blocks = tuple(_demoted(block) if _orders(block) else block for block in blocks)
         title = _title(document, blocks)
-        parts = [(HEADING_SEPARATOR.join(path), body) for path, body in packed(blocks, title, self._sizes)]
+        # A question is its own best search key, so no pair of an FAQ is merged with another.
+        parts = packed(blocks, title, self._sizes, apart=document.markup == "faq")
         return replace(revision, title=title, chunks=_identified(document.doc_id, parts, _flags(document)))
 
 
@@ -72,7 +74,7 @@ def _orders(block: Block) -> bool:
 
 def _demoted(heading: Block) -> Block:
     """A heading that gives orders as a line of text: a chunk's text is looked at by sentence, its heading is shown."""
-    return Block("prose", heading.text)
+    return Block("prose", heading.text, page=heading.page)
 
 
 def _title(document: SourceDocument, blocks: tuple[Block, ...]) -> str:
@@ -96,18 +98,22 @@ def _flags(document: SourceDocument) -> frozenset[str]:
     return frozenset(found)
 
 
-def _identified(doc_id: str, parts: list[tuple[str, str]], flagged: frozenset[str]) -> tuple[Chunk, ...]:
+def _identified(doc_id: str, parts: list[Part], flagged: frozenset[str]) -> tuple[Chunk, ...]:
     """Chunks with ids made of their document and content, so that an unchanged chunk keeps its id wherever it moves."""
     seen: dict[str, int] = {}
     chunks = []
-    for index, (heading, text) in enumerate(parts):
+    for index, part in enumerate(parts):
+        heading, text = HEADING_SEPARATOR.join(part.path), part.text
         digest = chunk_hash(heading, text)
         occurrence = seen[digest] = seen.get(digest, -1) + 1
         chunk_id = str(uuid5(_NAMESPACE, f"{doc_id}\n{digest}\n{occurrence}"))
         sentences = sentence_spans(text)
         allowed = quotable(text, sentences)
         own = flagged if len(allowed) == len(sentences) else flagged | {"injection"}
-        chunks.append(Chunk(text, heading, index, chunk_id, allowed, {"content_hash": digest, "flags": sorted(own)}))
+        meta: dict[str, Json] = {"content_hash": digest, "flags": sorted(own)}
+        if part.page:
+            meta["page"] = part.page
+        chunks.append(Chunk(text, heading, index, chunk_id, allowed, meta))
     return tuple(chunks)
 
 

@@ -139,7 +139,7 @@ def test_a_folder_and_its_renamed_file(tenant: Tenant, ingest: Ingest, tmp_path:
     folder.mkdir()
     (folder / "a.md").write_text("# Возврат\n\nДо 14 дней.")
     (folder / "b.txt").write_text("Гарантия два года.")
-    (folder / "c.pdf").write_bytes(b"%PDF")
+    (folder / "c.ppt").write_bytes(b"%PPT")
     report = ingest.run_path(folder, prune=True)
     assert (counts(report), [one.error.code for one in report.errors]) == ((2, 0, 0, 0), ["file_unsupported"])
     assert {(meta(hit)["doc_id"], meta(hit)["title"]) for hit in hits()} == {("a.md", "Возврат"), ("b.txt", "b")}

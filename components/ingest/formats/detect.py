@@ -1,0 +1,84 @@
+"""What a file is: by its content where that tells, else by its ending."""
+
+import re
+import zipfile
+from io import BytesIO
+from pathlib import PurePosixPath
+from typing import Literal, TypeAlias
+from urllib.parse import urlsplit
+
+from tenants.errors import Invalid, UnsupportedMedia
+
+Format: TypeAlias = Literal["markdown", "plain", "json_lines", "pdf", "docx", "html", "xlsx", "csv", "json"]
+
+FORMATS: dict[str, Format] = {
+    ".md": "markdown",
+    ".markdown": "markdown",
+    ".txt": "plain",
+    ".pdf": "pdf",
+    ".docx": "docx",
+    ".html": "html",
+    ".htm": "html",
+    ".xlsx": "xlsx",
+    ".csv": "csv",
+    ".tsv": "csv",
+    ".json": "json",
+    ".jsonl": "json_lines",
+    ".ndjson": "json_lines",
+}
+"""What a file's name promises. JSON Lines hold many documents, every other file is one."""
+
+_PARTS: dict[str, Format] = {"word/": "docx", "xl/": "xlsx"}
+_PDF_WITHIN = 1_024
+_HTML = re.compile(
+    rb"(?:\xef\xbb\xbf)?\s*(?:<\?xml[^>]{0,200}>\s*)?(?:<!--.{0,500}?-->\s*)?<(?:!doctype\s+html|html|head|body)\b",
+    re.IGNORECASE | re.DOTALL,
+)
+_PACKED = b"PK\x03\x04"
+_COMPOUND = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
+"""How the office files of before 2007 begin."""
+
+
+def format_of(name: str, data: bytes) -> Format:
+    """The format to read a file in.
+
+    :param name: its name, or the address of a page.
+    Codes: `file_unsupported`; `file_mislabelled` when the name promises a format that the content is not;
+    `file_damaged` for an archive that cannot be opened.
+    """
+    promised = _promised(name)
+    found = _by_content(data)
+    if found is None and promised is not None:
+        if promised in {"pdf", "docx", "xlsx"}:
+            raise Invalid("file_mislabelled")
+        return promised
+    if found is None or found == "other":
+        raise UnsupportedMedia("file_unsupported", path=name, formats=", ".join(FORMATS))
+    return found
+
+
+def is_address(name: str) -> bool:
+    """Whether a document is named by where it is on the web."""
+    return name.startswith(("http://", "https://"))
+
+
+def _promised(name: str) -> Format | None:
+    if is_address(name):
+        return FORMATS.get(PurePosixPath(urlsplit(name).path).suffix.lower(), "html")
+    return FORMATS.get(PurePosixPath(name.replace("\\", "/")).suffix.lower())
+
+
+def _by_content(data: bytes) -> Format | Literal["other"] | None:
+    """None when the content does not tell."""
+    if b"%PDF-" in data[:_PDF_WITHIN]:
+        return "pdf"
+    if data.startswith(_COMPOUND):
+        return "other"
+    if data.startswith(_PACKED):
+        try:
+            with zipfile.ZipFile(BytesIO(data)) as archive:
+                names = archive.namelist()
+        except (zipfile.BadZipFile, OSError, ValueError) as broken:
+            raise Invalid("file_damaged") from broken
+        return next((form for part, form in _PARTS.items() if any(name.startswith(part) for name in names)), "other")
+    return "html" if _HTML.match(data[:_PDF_WITHIN]) else None

@@ -1,0 +1,175 @@
+"""Questions with their answers, from tables, JSON or text, as a document of one section per pair."""
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import TYPE_CHECKING
+
+from components.ingest.formats import writing
+from components.ingest.formats.encoding import decoded
+from components.ingest.formats.parsed import Parsed
+from components.turn import Frozen
+from tenants.errors import Invalid
+
+if TYPE_CHECKING:
+    from tenants.index.protocol import Json
+
+QUESTION = frozenset({"question", "questions", "вопрос", "вопросы", "q", "в"})
+ANSWER = frozenset({"answer", "answers", "ответ", "ответы", "a", "о"})
+CATEGORY = frozenset({"category", "section", "topic", "категория", "раздел", "тема", "рубрика"})
+"""What columns and keys may be called, letter case aside."""
+
+_MARK = r"[ \t]*(?:[-*+][ \t]+)?(?:#{1,6}[ \t]+)?(?:\*\*|__)?[ \t]*"
+_ASKED = rf"{_MARK}(?:question|вопрос|q|в)[ \t]*(?:№?[ \t]*\d+)?[ \t]*[:.][ \t]*(?:\*\*|__)?[ \t]*(?=\S)"
+_ANSWERED = rf"{_MARK}(?:answer|ответ|a|о)[ \t]*(?:№?[ \t]*\d+)?[ \t]*[:.][ \t]*(?:\*\*|__)?[ \t]*"
+_QUESTION_LINE = re.compile(_ASKED, re.IGNORECASE)
+_ANSWER_LINE = re.compile(_ANSWERED, re.IGNORECASE)
+_HEADING = re.compile(r"(#{1,6})[ \t]+(.*?)[ \t#]*$")
+_FEWEST = 2
+"""One "Q:" may be a manner of speaking; two, each with an answer, are an FAQ."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pair(Frozen):
+    """A question and its answer.
+
+    :param answer: Markdown.
+    :param category: the heading that the pair stands under, if any.
+    """
+
+    question: str
+    answer: str
+    category: str = ""
+
+
+def as_document(
+    pairs: Sequence[Pair], title: str = "", meta: "Mapping[str, Json] | None" = None, pages: int = 0
+) -> Parsed:
+    """Pairs as a document. One without a question or an answer is left out, and a flag says so: `faq_incomplete`."""
+    whole = [pair for pair in pairs if pair.question.strip() and pair.answer.strip()]
+    blocks: list[str] = []
+    for category, group in groupby(whole, key=lambda pair: pair.category.strip()):
+        blocks.append(writing.heading(category, 2))
+        for pair in group:
+            blocks.append(writing.heading(pair.question, 3 if category else 2))
+            blocks.append(_without_headings(pair.answer))
+    flags = ("faq_incomplete",) if len(whole) < len(pairs) else ()
+    return Parsed(title, "\n\n".join(filter(None, blocks)), "faq", meta or {}, flags, pages)
+
+
+def _without_headings(answer: str) -> str:
+    """A heading inside of an answer stays a line of it; only questions are headings."""
+    return re.sub(r"^[ ]{0,3}#{1,6}[ \t]+", "", answer.strip("\n"), flags=re.MULTILINE)
+
+
+def pairs_of_rows(rows: Sequence[Sequence[str]]) -> list[Pair]:
+    """The pairs of a table whose header names questions and answers; empty for any other table.
+
+    Further columns follow the answer as "name: value".
+    """
+    if len(rows) < 2:
+        return []
+    names = [" ".join(name.split()).casefold() for name in rows[0]]
+    question, answer, category = (_column(names, known) for known in (QUESTION, ANSWER, CATEGORY))
+    if question is None or answer is None:
+        return []
+    others = [at for at in range(len(names)) if at not in {question, answer, category}]
+    pairs = []
+    for row in rows[1:]:
+        given = [*row, *[""] * (len(names) - len(row))]
+        more = [f"{rows[0][at].strip()}: {given[at].strip()}" for at in others if given[at].strip()]
+        text = "\n\n".join(part for part in (given[answer].strip(), *more) if part) if given[answer].strip() else ""
+        pairs.append(Pair(given[question], writing.lines(text), given[category] if category is not None else ""))
+    return pairs
+
+
+def _column(names: Sequence[str], known: frozenset[str]) -> int | None:
+    return next((at for at, name in enumerate(names) if name in known), None)
+
+
+def read_json(data: bytes) -> Parsed:
+    """A list of objects with a question and an answer each, or an object that holds one such list.
+
+    Codes: `file_undecodable`, `json_invalid`, `json_no_faq`.
+    """
+    try:
+        found = json.loads(decoded(data))
+    except (ValueError, RecursionError) as malformed:
+        raise Invalid("json_invalid") from malformed
+    title = ""
+    if isinstance(found, dict):
+        title = found["title"] if isinstance(found.get("title"), str) else ""
+        lists = [value for value in found.values() if isinstance(value, list)]
+        found = lists[0] if len(lists) == 1 else None
+    if not isinstance(found, list) or not found or not all(isinstance(entry, dict) for entry in found):
+        raise Invalid("json_no_faq")
+    names = list(dict.fromkeys(str(name) for entry in found for name in entry))
+    pairs = pairs_of_rows([names, *([_shown(entry.get(name)) for name in names] for entry in found)])
+    if not pairs:
+        raise Invalid("json_no_faq")
+    return as_document(pairs, title)
+
+
+def _shown(value: object) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, list):
+        return ", ".join(map(_shown, value))
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def pairs_of_text(text: str) -> list[Pair]:
+    """The pairs of a text that marks them: "Q: … A: …", "Вопрос: … Ответ: …"; empty when it does not.
+
+    A Markdown heading between pairs is the category of those that follow.
+    """
+    pairs: list[Pair] = []
+    category = ""
+    question: list[str] = []
+    answer: list[str] | None = None
+
+    def close() -> None:
+        if question:
+            asked = " ".join(part.strip() for part in question).strip(" *_")
+            pairs.append(Pair(asked, "\n".join(answer or ()).strip("\n"), category))
+
+    for line in text.split("\n"):
+        asked, answered, heading = _QUESTION_LINE.match(line), _ANSWER_LINE.match(line), _HEADING.match(line)
+        if asked:
+            close()
+            question, answer = [line[asked.end() :]], None
+        elif answered and question and answer is None:
+            answer = [line[answered.end() :]]
+        elif heading:
+            close()
+            question, answer, category = [], None, heading[2]
+        elif answer is not None:
+            answer.append(line)
+        elif question:
+            question.append(line)
+        elif line.strip():
+            # Text that belongs to no pair: this is an article that quotes some, not an FAQ.
+            return []
+    close()
+    return pairs if sum(bool(pair.answer.strip()) for pair in pairs) >= _FEWEST else []
+
+
+def pairs_of_sections(text: str) -> list[Pair]:
+    """The pairs of a Markdown text whose headings are questions; a heading over nothing is a category."""
+    pairs: list[Pair] = []
+    category = question = ""
+    answer: list[str] = []
+    for line in [*text.split("\n"), "# "]:
+        heading = _HEADING.match(line) if line != "# " else None
+        if heading is None and line != "# ":
+            answer.append(line)
+            continue
+        body = "\n".join(answer).strip("\n")
+        if question and body.strip():
+            pairs.append(Pair(question, body, category))
+        elif question:
+            category = question
+        question, answer = heading[2] if heading else "", []
+    return pairs

@@ -1,0 +1,66 @@
+"""What files say about themselves, as far as it can be believed."""
+
+import re
+import zipfile
+from datetime import UTC, date, datetime
+from io import BytesIO
+from typing import TYPE_CHECKING
+
+from lxml import etree
+
+if TYPE_CHECKING:
+    from tenants.index.protocol import Json
+
+_LONGEST = 300
+_CORE = "docProps/core.xml"
+_DUBLIN = "{http://purl.org/dc/elements/1.1/}"
+_TERMS = "{http://purl.org/dc/terms/}"
+_PDF_DATE = re.compile(r"D:(\d{4})(\d\d)?(\d\d)?")
+_EARLIEST = date(1990, 1, 1)
+_STAND_INS = (
+    r"untitled|без имени|без названия|новый документ|new document|microsoft (?:word|excel)\b.*",
+    r"(?:document|документ|книга|book|sheet|лист|slide|presentation)\s?\d*",
+    r".*\.(?:docx?|xlsx?|pptx?|pdf|indd|tex|rtf|odt|html?|cdr)",
+    r"[\W\d_]*",
+)
+_STAND_IN = re.compile("|".join(_STAND_INS), re.IGNORECASE)
+"""What programs write where nobody has given a title."""
+
+
+def believable_title(given: object) -> str:
+    """A title that somebody wrote; empty for the name of a program or file and for what stands in for a title."""
+    words = " ".join(given.split()) if isinstance(given, str) else ""
+    return "" if _STAND_IN.fullmatch(words) or len(words) > _LONGEST else words
+
+
+def believable_day(given: object) -> str:
+    """The ISO 8601 day of a moment, as PDF, HTML and office files write them; empty when it cannot be one."""
+    words = given.strip() if isinstance(given, str) else ""
+    try:
+        match = _PDF_DATE.match(words)
+        numbers = (int(match[1]), int(match[2] or 1), int(match[3] or 1)) if match else None
+        day = date(*numbers) if numbers else date.fromisoformat(words[:10])
+    except ValueError:
+        return ""
+    return day.isoformat() if _EARLIEST <= day <= datetime.now(UTC).date() else ""
+
+
+def described(title: object, author: object, *days: object) -> "tuple[str, dict[str, Json]]":
+    """Title and metadata of a document; the first of `days` that can be believed is when it was last changed."""
+    meta: dict[str, Json] = {}
+    if isinstance(author, str) and 0 < len(author.strip()) <= _LONGEST:
+        meta["author"] = author.strip()
+    if day := next(filter(None, map(believable_day, days)), ""):
+        meta["updated_at"] = day
+    return believable_title(title), meta
+
+
+def of_office(data: bytes) -> "tuple[str, dict[str, Json]]":
+    """Title and metadata of a DOCX or XLSX file, from the part that holds its core properties."""
+    try:
+        with zipfile.ZipFile(BytesIO(data)) as archive:
+            root = etree.fromstring(archive.read(_CORE), etree.XMLParser(resolve_entities=False, no_network=True))
+    except (KeyError, etree.XMLSyntaxError):
+        return "", {}
+    names = (f"{_DUBLIN}title", f"{_DUBLIN}creator", f"{_TERMS}modified", f"{_TERMS}created")
+    return described(*(root.findtext(name) for name in names))

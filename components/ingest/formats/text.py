@@ -1,0 +1,63 @@
+"""Markdown, with its front matter, and plain text."""
+
+import re
+from collections.abc import Mapping
+from datetime import date
+from typing import TYPE_CHECKING
+
+import yaml
+
+from components.ingest.formats import faq
+from components.ingest.formats.encoding import decoded
+from components.ingest.formats.parsed import Parsed
+
+if TYPE_CHECKING:
+    from tenants.index.protocol import Json
+
+_FRONT_MATTER = re.compile(r"\A---[ \t]*\n(.{0,20000}?\n)---[ \t]*(?:\n|\Z)", re.DOTALL)
+
+
+def read_markdown(data: bytes) -> Parsed:
+    """A Markdown file. Front matter is metadata, and `faq: true` in it makes every heading a question.
+
+    Without it a text that marks its questions and answers ("Q: … A: …") is an FAQ too. Anything else that looks like a
+    header (`Title: …`) is text.
+    """
+    keys, body = _front_matter(decoded(data))
+    meta = {name: value for name, value in keys.items() if name != "faq"}
+    pairs = faq.pairs_of_sections(body) if keys.get("faq") is True else faq.pairs_of_text(body)
+    return faq.as_document(pairs, meta=meta) if pairs else Parsed("", body, meta=meta)
+
+
+def read_plain(data: bytes) -> Parsed:
+    """A text file: its paragraphs as they are, or its pairs when it marks questions and answers."""
+    text = decoded(data)
+    pairs = faq.pairs_of_text(text)
+    return faq.as_document(pairs) if pairs else Parsed("", text, "plain")
+
+
+def _front_matter(text: str) -> "tuple[Mapping[str, Json], str]":
+    match = _FRONT_MATTER.match(text)
+    if match is None:
+        return {}, text
+    try:
+        # An alias can make a few lines stand for gigabytes.
+        if any(isinstance(token, yaml.AliasToken) for token in yaml.scan(match[1])):
+            return {}, text
+        found = yaml.safe_load(match[1])
+    except (yaml.YAMLError, ValueError, RecursionError):
+        return {}, text
+    if not isinstance(found, dict):
+        return {}, text
+    return {str(name): _plain(value) for name, value in found.items()}, text[match.end() :]
+
+
+def _plain(value: object) -> "Json":
+    """What YAML made of a value, as JSON has it."""
+    if isinstance(value, date):
+        return value.isoformat()
+    if isinstance(value, dict):
+        return {str(name): _plain(item) for name, item in value.items()}
+    if isinstance(value, list | tuple | set):
+        return [_plain(item) for item in value]
+    return value if isinstance(value, str | int | float | bool) or value is None else str(value)

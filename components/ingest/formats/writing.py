@@ -1,0 +1,102 @@
+"""Text that is no Markdown written as Markdown, so that reading it gives the same text again."""
+
+import re
+from collections.abc import Iterable, Sequence
+
+# What CommonMark takes for markup inside of a line, and only where it does: most underscores stay as they are.
+_INLINE = re.compile(
+    r"\\(?=[!-/:-@\[-`{-~])"  # a backslash before punctuation
+    r"|`|\*(?!\s)|(?<!\s)\*"  # code, emphasis
+    r"|(?<!\w)_(?=\S)|(?<=\S)_(?!\w)"
+    r"|!(?=\[)|\[|(?<=\S)\](?=[\[(:])"  # pictures, links and their definitions
+    r"|<(?=[A-Za-z/!?])|&(?=#?\w+;)"  # tags, entities
+)
+_SPACES = re.compile(r"\s+")
+_ITEM = re.compile(r"([ ]*(?:[-*]|\d{1,9}[.)])[ ]+)(?=\S)")
+_LEADING = re.compile(r"#{1,6}(?=\s|$)|[>|]|(?:=+|-{2,}|_{3,})\s*$|~{3,}|[_-](?:\s+[_-])+\s*$|[+*-](?=\s|$)")
+_NUMBERED = re.compile(r"^(\d{1,9})([.)])(?=\s|$)")
+
+
+def inline(text: str) -> str:
+    """`text` as one line of prose, white space runs as one space, everything that would be markup escaped."""
+    return fragment(" ".join(text.split()))
+
+
+def fragment(text: str) -> str:
+    """A part of a line, white space runs as one space, also at its ends."""
+    return _INLINE.sub(r"\\\g<0>", _SPACES.sub(" ", text))
+
+
+def prose(text: str) -> str:
+    """One paragraph or list item. A line that would open a heading, a quotation, a table or a ruler does not."""
+    return opening(inline(text))
+
+
+def opening(line: str) -> str:
+    """A line of Markdown that starts a block, made to start a paragraph or a list item."""
+    item = _ITEM.match(line)
+    marker = item[1] if item else ""
+    rest = line[len(marker) :]
+    return marker + _NUMBERED.sub(r"\1\\\2", f"\\{rest}" if _LEADING.match(rest) else rest, count=1)
+
+
+def lines(text: str) -> str:
+    """Several lines, each on its own, lists kept as lists; blank lines part paragraphs."""
+    return "\n".join(prose(line) for line in text.strip().split("\n"))
+
+
+def heading(text: str, level: int) -> str:
+    """A heading of level 1–6; empty for an empty text."""
+    return titled(inline(text), level)
+
+
+def titled(line: str, level: int) -> str:
+    """The same of a line that is Markdown already."""
+    return f"{'#' * min(max(level, 1), 6)} {line.rstrip('# ') or line}" if line else ""
+
+
+def indented(block: str, pad: str, marker: str = "") -> str:
+    """A block inside of a list item; the item's marker, if any, stands before its first line."""
+    first, *others = block.split("\n")
+    return "\n".join([(marker or pad) + first, *(pad + line if line else "" for line in others)])
+
+
+def fenced(code: str, language: str = "") -> str:
+    """Code to the letter; empty when there is none."""
+    code = code.strip("\n")
+    fence = "`" * max(3, 1 + max(map(len, re.findall("`+", code)), default=0))
+    return f"{fence}{language}\n{code}\n{fence}" if code.strip() else ""
+
+
+def table(rows: Sequence[Sequence[str]]) -> str:
+    """A table, its first row the header; rows are filled up to the widest one. Cells hold Markdown already.
+
+    :returns: empty when no cell holds anything.
+    """
+    if not any(cell.strip() for row in rows for cell in row):
+        return ""
+    width = max(map(len, rows))
+    written = [_row([*row, *[""] * (width - len(row))]) for row in rows]
+    return "\n".join([written[0], "|" + " --- |" * width, *written[1:]])
+
+
+def _row(cells: Iterable[str]) -> str:
+    return f"| {' | '.join(' '.join(cell.split()).replace('|', chr(92) + '|') for cell in cells)} |"
+
+
+def page_mark(number: int) -> str:
+    """Says that what follows stands on a page. A comment to every other reader of Markdown."""
+    return f"<!-- page {number} -->"
+
+
+def document(blocks: Iterable[str]) -> str:
+    """Blocks parted by blank lines; list items that follow each other stay one list."""
+    text = ""
+    after_item = False
+    for block in blocks:
+        if not block.strip():
+            continue
+        is_item = bool(_ITEM.match(block))
+        text += ("" if not text else "\n" if is_item and after_item else "\n\n") + block
+        after_item = is_item
+    return text
