@@ -85,10 +85,10 @@ def declare(session: Session, doc_ids: Sequence[str], declared: Sequence[Edge]) 
     tenant_id = context.current().tenant_id
     stored = session.scalars(select(EdgeRow).where(EdgeRow.tenant_id == tenant_id, EdgeRow.from_doc.in_(doc_ids))).all()
     known = {_edge(row): row for row in stored}
-    said = {(row.from_doc, row.kind, row.to_doc) for row in stored if not row.declared}
-    wanted = {edge for edge in declared if (edge.from_doc, edge.kind, edge.to_doc) not in said}
-    gone = [row for edge, row in known.items() if edge.declared and edge not in wanted]
-    new = wanted - known.keys()
+    said = {_key(edge) for edge in known if not edge.declared}
+    wanted = {_key(edge): edge for edge in declared if _key(edge) not in said}
+    gone = [row for edge, row in known.items() if edge.declared and wanted.get(_key(edge)) != edge]
+    new = [edge for edge in wanted.values() if edge not in known]
     for row in gone:
         session.delete(row)
     session.flush()
@@ -111,6 +111,10 @@ def _found(*conditions: ColumnElement[bool]) -> tuple[Edge, ...]:
     order = EdgeRow.weight.desc(), EdgeRow.from_doc, EdgeRow.to_doc, EdgeRow.kind
     with database.reading() as session:
         return tuple(_edge(row) for row in session.scalars(query.order_by(*order)))
+
+
+def _key(edge: Edge) -> tuple[str, str, str]:
+    return edge.from_doc, edge.kind, edge.to_doc
 
 
 def _row(edge: Edge) -> EdgeRow:

@@ -17,6 +17,10 @@ from tenants.errors import NotFound
 from tenants.models import DocumentRow, RejectedRow
 from tenants.registry import changing_relations
 
+LONGEST_TEXT = 300
+LONGEST_REASON = 1_000
+"""Characters. An approach is named in a sentence; a longer text would cover every question."""
+
 
 @dataclass(frozen=True, slots=True)
 class Rejected:

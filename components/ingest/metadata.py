@@ -9,6 +9,8 @@ from components.turn import DocumentStatus, Trust
 from tenants.errors import Invalid
 from tenants.index.protocol import Json
 
+LONGEST_ID = 500
+"""Characters of a `doc_id`: what the records' key column holds."""
 PRIORITIES = range(101)
 _CLOSED = {"trust": get_args(Trust), "status": get_args(DocumentStatus)}
 _WORDS = ("project_key", "source_type", "evidence_tier")
@@ -35,14 +37,15 @@ def checked_metadata(meta: Mapping[str, Json]) -> dict[str, Json]:
         if name in checked:
             checked[name] = _labels(name, checked[name])
     if "updated_at" in checked:
-        checked["updated_at"] = _day(checked["updated_at"])
+        checked["updated_at"] = day("updated_at", checked["updated_at"])
     return checked
 
 
 def storable(meta: Mapping[str, Json]) -> dict[str, Json]:
     """The part of `meta` that every chunk of the document carries: single values and flat lists of modest size.
 
-    A nested value, such as a table of contents, would be repeated with each chunk and cannot be filtered by.
+    A nested value, such as a table of contents or what a document declares of others, would be repeated with each chunk
+    and cannot be filtered by.
     """
     return {name: value for name, value in meta.items() if _flat(value) and _size(value) <= _LONGEST_VALUE}
 
@@ -78,9 +81,9 @@ def _labels(name: str, value: Json) -> list[Json]:
     return list(dict.fromkeys(_word(name, label) for label in given))
 
 
-def _day(value: Json) -> str:
+def day(name: str, value: Json) -> str:
     """The ISO 8601 day of a date or a moment, kept in the time zone that it was given in."""
     try:
         return date.fromisoformat(str(value).strip()[:10]).isoformat()
     except ValueError as malformed:
-        raise Invalid("metadata_invalid", field="updated_at") from malformed
+        raise Invalid("metadata_invalid", field=name) from malformed

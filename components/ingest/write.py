@@ -1,7 +1,8 @@
 """Chunks into the index, the record and the lexicon, in an order that a crash cannot harm.
 
 1. New chunks are stored and kept ones described; the old version is still whole.
-2. The document's record is written; from here on the new version is the one in force.
+2. What the document declares of others is noted, then its record is written: from here on the new version is the one
+   in force.
 3. Chunks that only the old version had are removed, and the lexicon is told.
 
 What a crash leaves over is chunks that no record names. The lexicon knows that a run was cut off, and the next run
@@ -13,6 +14,7 @@ from dataclasses import dataclass, replace
 
 from haystack import component
 
+from components.ingest.declared import declared_edges, declared_rejected
 from components.ingest.document import Chunk, Flagged, Revision
 from components.ingest.kept import kept_record, kept_version
 from components.ingest.properties import description
@@ -21,7 +23,7 @@ from components.language.encoder import encode_passage
 from components.language.encoder_settings import EncoderSettings, settings_from
 from components.turn import Frozen
 from tenants import documents as stored_documents
-from tenants import fairness, lexicon, versions, writing
+from tenants import fairness, lexicon, relations, versions, writing
 from tenants.documents import DocumentRecord
 from tenants.index import open_collection
 from tenants.index.protocol import Hit, Json, Point
@@ -86,6 +88,12 @@ def _write(revisions: Sequence[Revision], first: EncoderSettings) -> Written:
     encoded = {chunk.chunk_id for chunk in missing}
     collection.upsert([_point(chunk, settings) for chunk in missing])
     collection.describe(_redescribed(chunks, stored, encoded))
+    # Before the records: a run cut off here finds the documents changed, and declares it all again.
+    relations.declare(
+        [one.record.doc_id for one in settled],
+        [edge for one in settled for edge in declared_edges(one.revision.document)],
+        [approach for one in settled for approach in declared_rejected(one.revision.document)],
+    )
     stored_documents.put(*(one.record for one in settled), new_versions=[one.version for one in settled if one.version])
     named = {chunk.chunk_id for chunk in chunks}
     stale = [old for record in records.values() for old in record.chunk_ids if old not in named]

@@ -1,0 +1,89 @@
+"""What a document says about itself and others: edges to other documents, approaches that were rejected.
+
+In front matter or as keys of a JSON Lines article:
+
+    supersedes: returns-2023.md
+    depends_on: [warranty.md, {doc_id: delivery.md, weight: 0.5}]
+    rejected:
+      - Refund in cash
+      - {text: Refund to another card, reason: The bank forbids it, date: 2024-03-01}
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import get_args
+
+from components.ingest.document import SourceDocument
+from components.ingest.metadata import LONGEST_ID, day
+from components.turn import EdgeKind
+from tenants.edges import Edge
+from tenants.errors import Invalid
+from tenants.index.protocol import Json
+from tenants.rejected import LONGEST_REASON, LONGEST_TEXT, Rejected
+
+REJECTED = "rejected"
+_KINDS = get_args(EdgeKind)
+_MOST = 100
+
+
+def checked_relations(doc_id: str, meta: Mapping[str, Json]) -> dict[str, Json]:
+    """`meta` with what it declares in one form: lists of `{doc_id, weight}` and of `{text, reason, date}`.
+
+    Raises `Invalid` with the code `metadata_invalid` and the field; a document cannot be tied to itself.
+    """
+    checked = dict(meta)
+    for kind in _KINDS:
+        if kind in checked:
+            checked[kind] = [_tie(kind, one, doc_id) for one in _listed(kind, checked[kind])]
+    if REJECTED in checked:
+        checked[REJECTED] = [_approach(one) for one in _listed(REJECTED, checked[REJECTED])]
+    return checked
+
+
+def declared_edges(document: SourceDocument) -> list[Edge]:
+    """The edges that a checked document declares."""
+    return [
+        Edge(document.doc_id, kind, str(one["doc_id"]), float(str(one["weight"])), declared=True)
+        for kind in _KINDS
+        for one in _mappings(document.meta.get(kind))
+    ]
+
+
+def declared_rejected(document: SourceDocument) -> list[Rejected]:
+    """The rejected approaches that a checked document declares. Without a day of its own, one has its document's."""
+    since = str(document.meta.get("updated_at") or "")
+    return [
+        Rejected(str(one["text"]), str(one["reason"]), str(one["date"] or since), document.doc_id, declared=True)
+        for one in _mappings(document.meta.get(REJECTED))
+    ]
+
+
+def _listed(name: str, value: Json) -> Sequence[Json]:
+    found = value if isinstance(value, list | tuple) else [value]
+    if len(found) > _MOST:
+        raise Invalid("metadata_invalid", field=name)
+    return found
+
+
+def _mappings(value: Json) -> list[Mapping[str, Json]]:
+    return [one for one in value if isinstance(one, Mapping)] if isinstance(value, list | tuple) else []
+
+
+def _tie(kind: str, given: Json, doc_id: str) -> dict[str, Json]:
+    tie = given if isinstance(given, Mapping) else {"doc_id": given}
+    other, weight = tie.get("doc_id"), tie.get("weight", 1.0)
+    fits = isinstance(other, str) and 0 < len(other) <= LONGEST_ID and other.isprintable() and other != doc_id
+    if not fits or tie.keys() - {"doc_id", "weight"}:
+        raise Invalid("metadata_invalid", field=kind)
+    if isinstance(weight, bool) or not isinstance(weight, int | float) or not 0 <= weight <= 1:
+        raise Invalid("metadata_invalid", field=kind)
+    return {"doc_id": other, "weight": float(weight)}
+
+
+def _approach(given: Json) -> dict[str, Json]:
+    approach = given if isinstance(given, Mapping) else {"text": given}
+    text, reason, since = approach.get("text"), approach.get("reason") or "", approach.get("date")
+    if approach.keys() - {"text", "reason", "date"} or not isinstance(text, str) or not isinstance(reason, str):
+        raise Invalid("metadata_invalid", field=REJECTED)
+    if not 0 < len(text.strip()) <= LONGEST_TEXT or len(reason) > LONGEST_REASON:
+        raise Invalid("metadata_invalid", field=REJECTED)
+    return {"text": text.strip(), "reason": reason.strip(), "date": day(REJECTED, since) if since else ""}
