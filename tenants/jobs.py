@@ -23,7 +23,7 @@ from tenants.errors import NotFound, RateLimited
 from tenants.models import JobRow
 
 JobState: TypeAlias = Literal["queued", "running", "done", "failed", "cancelled"]
-JobKind: TypeAlias = Literal["upload", "watch"]
+JobKind: TypeAlias = Literal["upload", "watch", "rebuild", "rollback"]
 STATES: tuple[JobState, ...] = get_args(JobState)
 FINISHED: frozenset[JobState] = frozenset({"done", "failed", "cancelled"})
 

@@ -1,4 +1,4 @@
-"""`opora index`: whether the index agrees with the documents."""
+"""`opora index`: whether the index agrees with the documents, and its generations."""
 
 from typing import TYPE_CHECKING, Annotated
 
@@ -6,10 +6,22 @@ import typer
 
 from components.language.terminal import terminal_locale
 from components.language.texts import text
-from pipelines.terminal import DEFAULT_TENANT, Group, Json, TenantOption, acting_for, print_json
+from pipelines.terminal import (
+    DEFAULT_TENANT,
+    Group,
+    Json,
+    TenantOption,
+    acting_for,
+    print_json,
+    progress_bar,
+    terminal_console,
+)
 
 if TYPE_CHECKING:
+    from rich.progress import Progress
+
     from components.ingest.reconcile import Findings
+    from pipelines.ingest.rebuild import OnRebuilding, Rebuilt
 
 _SHOWN = 20
 
@@ -17,6 +29,11 @@ _SHOWN = 20
 def say(key: str, **params: str | int) -> str:
     """A text of these commands in the terminal's language."""
     return text(f"library.{key}", terminal_locale(), **params)
+
+
+def say_index(key: str, **params: str | int) -> str:
+    """A text about generations in the terminal's language."""
+    return text(f"index.{key}", terminal_locale(), **params)
 
 
 app = typer.Typer(cls=Group, help=say("help.index"), no_args_is_help=True)
@@ -45,6 +62,65 @@ def check(
             typer.echo(say("check.advice", tenant=tenant), err=True)
     if not findings.clean and not repair:
         raise typer.Exit(1)
+
+
+@app.command("rebuild", help=say_index("help.rebuild"))
+def rebuild(tenant: TenantOption = DEFAULT_TENANT, as_json: Json = False) -> None:
+    """Encode all chunks anew and put them in force."""
+    with acting_for(tenant), progress_bar(say_index("rebuild.encoding")) as progress:
+        from pipelines.ingest.usecase import Ingest
+
+        done = Ingest().rebuild().finish(_shown_on(progress))
+    _print_rebuilt(done, as_json=as_json)
+
+
+@app.command("rollback", help=say_index("help.rollback"))
+def rollback(tenant: TenantOption = DEFAULT_TENANT, as_json: Json = False) -> None:
+    """Put the generation in force that was before the last rebuild."""
+    with acting_for(tenant):
+        from pipelines.ingest.usecase import Ingest
+
+        done = Ingest().rollback().finish()
+    _print_rebuilt(done, as_json=as_json)
+
+
+@app.command("generations", help=say_index("help.generations"))
+def show_generations(tenant: TenantOption = DEFAULT_TENANT, as_json: Json = False) -> None:
+    """Show the generations, and whether a rebuild is due."""
+    with acting_for(tenant):
+        from pipelines.ingest.rebuild import generations_json
+        from pipelines.ingest.usecase import Ingest
+
+        found = generations_json(Ingest().encoder)
+    if as_json:
+        print_json(found)
+        return
+    if not found["generations"]:
+        typer.echo(say_index("generations.none"), err=True)
+        return
+    from rich.table import Table
+
+    table = Table()
+    for column in ("number", "state", "encoder", "created_at"):
+        table.add_column(say_index(f"generations.{column}"))
+    for one in found["generations"]:
+        table.add_row(str(one["number"]), say_index(f"state.{one['state']}"), one["encoder"], one["created_at"])
+    terminal_console().print(table)
+    if found["rebuild_due"]:
+        typer.echo(say_index("generations.due", digest=found["encoder"], tenant=tenant), err=True)
+
+
+def _shown_on(progress: "Progress") -> "OnRebuilding":
+    task = progress.task_ids[0]
+    return lambda now: progress.update(task, completed=now.chunks, total=now.total or None)
+
+
+def _print_rebuilt(done: "Rebuilt", *, as_json: bool) -> None:
+    if as_json:
+        print_json(done.as_json())
+        return
+    seconds = f"{done.seconds:.1f}"
+    typer.echo(say_index("rebuild.done", generation=done.generation, chunks=done.chunks, seconds=seconds))
 
 
 def _print_findings(findings: "Findings") -> None:

@@ -13,7 +13,7 @@ from typing import TypeAlias, TypedDict
 
 from components.ingest.reconcile import Rewrite, recount
 from components.ingest.transfer import align, transfer
-from components.language.encoder_settings import EncoderSettings
+from components.language.encoder_settings import EncoderSettings, settings_from
 from components.turn import Frozen
 from pipelines.ingest import session
 from tenants import generations, index, writing
@@ -33,6 +33,23 @@ class RebuiltJson(TypedDict):
     generation: int
     chunks: int
     seconds: float
+
+
+class GenerationJson(TypedDict):
+    """A generation for a program. `encoder` is the digest of the settings that its chunks are encoded by."""
+
+    number: int
+    state: str
+    encoder: str
+    created_at: str
+
+
+class GenerationsJson(TypedDict):
+    """A tenant's generations, and the digest of the settings that a rebuild would encode by."""
+
+    generations: list[GenerationJson]
+    encoder: str
+    rebuild_due: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,24 +132,46 @@ class Rollback:
         self.report = Rebuilt()
 
     def steps(self, *, patience: float | None = None) -> Generator[Rebuilding, None, None]:
-        """The one step that there is. Raises `NotFound` with the code `generation_not_kept`.
+        """One step, and after it the kept generation is in force. Raises `NotFound`: `generation_not_kept`.
 
         :param patience: as for `Rebuild.steps`.
         """
         started = perf_counter()
-        with session.run(self._rewrite, patience) as now, writing.alone():
+        with session.run(self._rewrite, patience) as now:
             kept = generations.in_state("kept")
             if kept is None:
                 raise NotFound("generation_not_kept")
-            now.check()
-            chunks = _switch(kept.number, later_than=kept.number)
-            index.sweep()
+            yield Rebuilding(0, index.open_collection().count())
+            with writing.alone():
+                now.check()
+                chunks = _switch(kept.number, later_than=kept.number)
+                index.sweep()
         self.report = Rebuilt(kept.number, chunks, perf_counter() - started)
-        yield Rebuilding(chunks, chunks)
 
     def finish(self, progress: OnRebuilding | None = None) -> Rebuilt:
         """Take the step."""
         return _finished(self, progress)
+
+
+def generations_json(settings: EncoderSettings) -> GenerationsJson:
+    """The generations of the tenant in context for a program.
+
+    :param settings: how a rebuild would encode.
+    """
+    known = generations.all()
+    return GenerationsJson(
+        generations=[
+            GenerationJson(
+                number=one.number,
+                state=one.state,
+                encoder=settings_from(one.encoder).digest,
+                created_at=f"{one.created_at:%FT%TZ}",
+            )
+            for one in known
+        ],
+        encoder=settings.digest,
+        rebuild_due=any(one.state == "in_force" and settings_from(one.encoder) != settings for one in known),
+    )
 
 
 def _finished(work: Rebuild | Rollback, progress: OnRebuilding | None) -> Rebuilt:

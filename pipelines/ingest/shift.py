@@ -9,6 +9,7 @@ from typing import TypeAlias
 
 from pipelines import problems
 from pipelines.ingest.jobs import report_json
+from pipelines.ingest.rebuild import Rebuild, Rollback
 from pipelines.ingest.run import Run
 from pipelines.ingest.sources import Source, source_of
 from pipelines.ingest.usecase import Ingest
@@ -66,6 +67,9 @@ def _worked_off(tenant_id: str, ingest: Ingest, watch_dir: Path | None) -> Work:
 
 
 def _run(job: Job, ingest: Ingest, watch_dir: Path | None) -> Work:
+    if job.kind in {"rebuild", "rollback"}:
+        yield from _run_on_index(job, ingest.rebuild() if job.kind == "rebuild" else ingest.rollback())
+        return
     source = source_of(job, watch_dir)
     run = source.run(ingest)
     with closing(run.steps(patience=0)) as steps:
@@ -76,6 +80,17 @@ def _run(job: Job, ingest: Ingest, watch_dir: Path | None) -> Work:
                 return
             yield
     _end(job, "done", source, run)
+
+
+def _run_on_index(job: Job, work: Rebuild | Rollback) -> Work:
+    with closing(work.steps(patience=0)) as steps:
+        for now in steps:
+            if jobs.note(job.job_id, now.as_json()):
+                jobs.end(job.job_id, "cancelled")
+                return
+            yield
+    jobs.end(job.job_id, "done", report=work.report.as_json())
+    log.info("job %s done", job.job_id)
 
 
 def _end(job: Job, state: JobState, source: Source, run: Run) -> None:

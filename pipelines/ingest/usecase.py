@@ -10,9 +10,11 @@ import yaml
 from haystack import Pipeline
 
 from components.ingest import formats, split
+from components.ingest.crawl import Crawl
 from components.ingest.document import Refusal, SourceDocument
-from components.ingest.files import chosen_articles, count_articles, raw_articles
+from components.ingest.files import RawArticle, chosen_articles, count_articles, raw_articles
 from components.ingest.parse import ArticleParser
+from components.ingest.write import ChunkWriter
 from components.language.encoder_settings import EncoderSettings
 from pipelines.ingest.rebuild import Rebuild, Rollback
 from pipelines.ingest.report import IngestReport, OnProgress
@@ -43,6 +45,7 @@ class Ingest:
 
     :param yaml_path: the pipeline.
     :ivar rewrite: writes documents from their kept texts, as this pipeline would.
+    :ivar encoder: how chunks are encoded after a rebuild.
     """
 
     def __init__(self, yaml_path: Path = _YAML) -> None:
@@ -50,7 +53,7 @@ class Ingest:
         self._pipeline = Pipeline.loads(text, allowed_modules=["components"])
         self._recipe = _recipe(text)
         self.rewrite = rewriter(self._pipeline)
-        self._encoder = EncoderSettings.model_validate(self._pipeline.get_component("writer").encoder)
+        self.encoder = _encoder(self._pipeline)
 
     def run_path(self, path: Path | str, *, prune: bool = False, progress: OnProgress | None = None) -> IngestReport:
         """Ingest a file or folder. Raises `CallerError` when the path itself cannot be read.
@@ -58,11 +61,21 @@ class Ingest:
         :param prune: afterwards the tenant holds exactly the documents of this path. Nothing is pruned when something
             was refused, because a document that could not be read is not a document that is gone.
         """
-        stream = raw_articles(Path(path))
-        # The first article tells whether the path can be read at all, before anything is touched.
-        first = next(stream, None)
-        found = stream if first is None else chain([first], stream)
+        found = _opened(raw_articles(Path(path)))
         return Run(self._pipeline, self._recipe, found, count_articles(Path(path)), prune=prune).finish(progress)
+
+    def run_site(
+        self, url: str, *, crawl: Crawl | None = None, prune: bool = False, progress: OnProgress | None = None
+    ) -> IngestReport:
+        """Ingest pages of a website: those that a sitemap lists, or a page and what it links to.
+
+        Raises `CallerError` when the address itself cannot be had.
+
+        :param crawl: how far to go.
+        :param prune: afterwards the tenant holds exactly these pages, unless one was refused.
+        """
+        found = _opened((crawl or Crawl()).articles(url))
+        return Run(self._pipeline, self._recipe, found, 0, prune=prune).finish(progress)
 
     def run(
         self, given: Iterable[SourceDocument], *, prune: bool = False, progress: OnProgress | None = None
@@ -85,11 +98,24 @@ class Ingest:
 
     def rebuild(self) -> Rebuild:
         """A rebuild of the index, yet to be done: all chunks encoded as this pipeline says."""
-        return Rebuild(self._encoder, self.rewrite)
+        return Rebuild(self.encoder, self.rewrite)
 
     def rollback(self) -> Rollback:
         """Going back to the index of before the last rebuild, yet to be done."""
         return Rollback(self.rewrite)
+
+
+def _opened(stream: Iterator[RawArticle | Refusal]) -> Iterator[RawArticle | Refusal]:
+    """The stream, begun: its first article tells whether there is anything to read, before anything is touched."""
+    first = next(stream, None)
+    return stream if first is None else chain([first], stream)
+
+
+def _encoder(pipeline: Pipeline) -> EncoderSettings:
+    writer = pipeline.get_component("writer")
+    if not isinstance(writer, ChunkWriter):
+        raise TypeError("the ingest pipeline's writer says how chunks are encoded")
+    return writer.settings
 
 
 def _recipe(text: str) -> str:

@@ -42,6 +42,9 @@ SCOPED: dict[tuple[str, str], Case] = {
         door: Case("ingest", own={"job_id": "job-of-acme"}, foreign={"job_id": "job-of-globex"})
         for door in (("GET", "/jobs/{job_id}"), ("DELETE", "/jobs/{job_id}"), ("GET", "/jobs/{job_id}/events"))
     },
+    ("POST", "/index/rebuild"): Case("admin"),
+    ("POST", "/index/rollback"): Case("admin"),
+    ("GET", "/index/generations"): Case("admin"),
     ("GET", "/audit"): Case("operate"),
     ("GET", "/audit/export"): Case("admin"),
     ("GET", "/audit/{turn_id}"): Case(
