@@ -1,6 +1,7 @@
-"""What a run that was cut off leaves behind, made by hand, and how it is put right."""
+"""What disagrees between records, index and lexicon, made by hand, and how it is put right."""
 
-from collections.abc import Iterator
+import os
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -8,14 +9,17 @@ import pytest
 
 from components.ingest.document import Revision, SourceDocument
 from components.ingest.enrich import ChunkEnricher
-from components.ingest.reconcile import reconcile, recount
+from components.ingest.reconcile import Findings, compare, recount, repair
 from components.ingest.split import DocumentSplitter
+from components.ingest.terms import stored_meta
 from components.ingest.write import ChunkWriter, remove_documents
 from settings import get_settings
-from tenants import database, documents, index, lexicon
+from tenants import database, documents, index, lexicon, uploads
 from tenants.context import Tenant, acting_as
 from tenants.index import Point, open_collection
 from tenants.registry import Registry
+
+ORPHAN = "00000000-0000-0000-0000-000000000001"
 
 
 @pytest.fixture
@@ -30,42 +34,108 @@ def tenant(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Tenant]:
     get_settings.cache_clear()
 
 
+def write(revisions: Sequence[Revision]) -> None:
+    split = DocumentSplitter().run(revisions=list(revisions))["revisions"]
+    ChunkWriter().run(revisions=ChunkEnricher().run(revisions=split)["revisions"])
+
+
 def written(doc_id: str) -> tuple[str, ...]:
-    document = SourceDocument(doc_id, f"Статья {doc_id}", "Вода не сливается. Промойте фильтр.")
-    split = DocumentSplitter().run(revisions=[Revision(document, "hash")])
-    ChunkWriter().run(revisions=ChunkEnricher().run(revisions=split["revisions"])["revisions"])
+    write([Revision(SourceDocument(doc_id, f"Статья {doc_id}", "Вода не сливается. Промойте фильтр."), "hash")])
     record = documents.get(doc_id)
     assert record is not None
     return record.chunk_ids
 
 
+def mended() -> Findings:
+    """What was found, after it was put right and everything agrees."""
+    found = compare(count=True)
+    repair(found, write)
+    assert compare(count=True).clean
+    return found
+
+
+def test_what_fits_is_clean(tenant: Tenant) -> None:
+    assert compare(count=True) == Findings()
+    written("a")
+    assert compare(count=True) == Findings(documents=1, chunks=1)
+    assert compare().as_json()["clean"]
+
+
 def test_chunks_that_no_record_names_go(tenant: Tenant) -> None:
     kept = written("a")
     (hit,) = open_collection().fetch(kept)
-    orphan = "00000000-0000-0000-0000-000000000001"
-    open_collection().upsert([Point(orphan, {}, hit.payload)])
-    assert reconcile() == 1
+    open_collection().upsert([Point(ORPHAN, {}, hit.payload)])
+    found = mended()
+    assert (found.orphans, found.lexicon_differs) == ((ORPHAN,), True)
     assert [found.id for found in open_collection().scan()] == list(kept)
-    assert reconcile() == 0
 
 
-def test_a_record_whose_chunks_are_missing_is_opened(tenant: Tenant) -> None:
+def test_a_document_whose_chunks_are_missing_is_written_from_its_kept_text(tenant: Tenant) -> None:
     lost, _ = written("a"), written("b")
+    before = documents.get("a")
+    (hit,) = open_collection().fetch(lost)
     open_collection().delete(lost)
-    assert reconcile() == 0
-    assert {record.doc_id: record.content_hash for record in documents.all()} == {"a": "", "b": "hash"}
+    found = mended()
+    assert (found.incomplete, found.lexicon_differs) == (("a",), True)
+    assert open_collection().fetch(lost) == [hit]
+    assert documents.get("a") == before
+
+
+def test_a_record_without_a_kept_text_is_opened(tenant: Tenant) -> None:
+    lost = written("a")
+    open_collection().delete(lost)
+    record = documents.get("a")
+    assert record is not None
+    documents.remove("a")
+    documents.put(record)
+    repair(compare(), write)
+    opened = documents.get("a")
+    assert opened == replace(record, content_hash="")
     assert written("a") == lost
-    assert open_collection().count() == 2
+    assert not compare().incomplete
 
 
-def test_the_lexicon_is_counted_anew_and_the_run_closed(tenant: Tenant) -> None:
+@pytest.mark.parametrize("name", ["status", "title", "tags", "updated_at", "priority"])
+def test_chunks_that_say_otherwise_than_the_record_are_brought_in_line(tenant: Tenant, name: str) -> None:
+    ids, _ = written("a"), written("b")
+    (hit,) = open_collection().fetch(ids)
+    meta = stored_meta(hit)
+    open_collection().describe({ids[0]: {**hit.payload, "meta": {**meta, name: "чужое"}}})
+    found = mended()
+    assert found.misdescribed == ("a",)
+    # Terms are counted with the title.
+    assert found.lexicon_differs == (name == "title")
+    assert stored_meta(open_collection().fetch(ids)[0]) == meta
+
+
+def test_a_property_missing_from_a_chunk_is_found(tenant: Tenant) -> None:
+    (chunk_id,) = written("a")
+    (hit,) = open_collection().fetch([chunk_id])
+    meta = dict(stored_meta(hit))
+    del meta["url"]
+    open_collection().describe({chunk_id: {**hit.payload, "meta": meta}})
+    assert mended().misdescribed == ("a",)
+
+
+def test_a_lexicon_that_counted_wrong_is_counted_anew(tenant: Tenant) -> None:
     lexicon.begin()
     written("a")
     right = lexicon.current()
     lexicon.apply([lexicon.ChunkTerms(frozenset({"чужое"}), frozenset())])
+    assert mended().lexicon_differs
     recount()
     assert replace(lexicon.current(), revision=0) == replace(right, revision=0)
     assert not lexicon.begin()
+
+
+def test_files_left_by_jobs_that_are_over_are_removed(tenant: Tenant) -> None:
+    for job_id, seconds in (("old", 0), ("young", None)):
+        uploads.folder(job_id).mkdir(parents=True)
+        if seconds is not None:
+            os.utime(uploads.folder(job_id), (seconds, seconds))
+    assert mended().uploads == ("old",)
+    assert not uploads.folder("old").exists()
+    assert uploads.folder("young").exists()
 
 
 def test_removing_a_document_takes_its_chunks_and_words_along(tenant: Tenant) -> None:
