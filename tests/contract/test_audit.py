@@ -1,0 +1,237 @@
+"""The audit and the gaps on every database: what is taken in once is kept once, found, verified, erased, pruned."""
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from sqlalchemy import delete, select, update
+
+from settings import Settings
+from tenants import database, documents, freshness, gaps
+from tenants.audit import search, store
+from tenants.audit.chain import Head
+from tenants.audit.entry import Entry
+from tenants.audit.search import Wanted
+from tenants.audit.store import Whose
+from tenants.context import Tenant, acting_as
+from tenants.documents import DocumentRecord
+from tenants.errors import NotFound
+from tenants.models import AuditChainRow, AuditContentRow, AuditRow
+from tenants.registry import Registry
+from tests.audits import AT, entry, miss
+
+
+@pytest.fixture(autouse=True)
+def _tenants(records: Settings) -> Iterator[None]:
+    for tenant_id in ("acme", "globex"):
+        Registry().add(tenant_id)
+    with acting_as(Tenant("acme", "anna")):
+        yield
+
+
+def found(wanted: Wanted | None = None) -> list[str]:
+    return [record.turn_id for record in search.find(wanted or Wanted(), limit=100)]
+
+
+def faults() -> set[str]:
+    return {fault.kind for fault in search.verify().faults}
+
+
+def test_a_turn_is_kept_once_and_as_it_was_first(records: Settings) -> None:
+    assert store.append([entry("t1"), entry("t2"), entry("t1", text="Другой ответ.")], records) == 2
+    assert store.append([entry("t2"), entry("t3")], records) == 1
+    assert found() == ["t3", "t2", "t1"]
+    content = search.get("t1").content or {}
+    assert content["answer"] == {
+        "outcome": "answered",
+        "refusal_reason": None,
+        "answer": {"text": "Ответ."},
+        "citations": [],
+    }
+    assert search.verify().faults == ()
+
+
+def test_writers_at_once_make_one_chain(records: Settings) -> None:
+    def write(number: int) -> None:
+        for turn in range(5):
+            store.append([entry(f"t{number}.{turn}"), entry(f"both.{turn}")], records)
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(write, range(4)))
+    verified = search.verify()
+    assert (verified.links, verified.faults) == (25, ())
+
+
+def test_tenants_have_chains_of_their_own(records: Settings) -> None:
+    store.append([entry("t1")], records)
+    store.append([entry("t1", tenant_id="globex", question="Чужой вопрос?")], records)
+    assert [record.question for record in search.find(Wanted())] == ["Вопрос?"]
+    with acting_as(Tenant("globex", "bob")):
+        assert search.get("t1").question == "Чужой вопрос?"
+        assert search.verify().links == 1
+        store.erase("globex", Whose(person="p"), records)
+    assert search.get("t1").question == "Вопрос?"
+    with pytest.raises(NotFound):
+        search.get("t2")
+
+
+def test_search(records: Settings) -> None:
+    later = AT + timedelta(hours=1)
+    store.append(
+        [
+            entry("t1", question="Как вернуть ЁЛКУ?", cited={"a.md": ["a1", "a2"]}, found=["b.md"]),
+            entry("t2", at=later, outcome="refused", reason="no_relevant_context", session_id="other", found=["a.md"]),
+            entry("t3", at=later, text="Скидка 100%_.", person="another"),
+        ],
+        records,
+    )
+    assert found(Wanted(since=later)) == ["t3", "t2"]
+    assert found(Wanted(until=later)) == ["t1"]
+    assert found(Wanted(outcome="refused")) == ["t2"]
+    assert found(Wanted(reason="no_relevant_context")) == ["t2"]
+    assert found(Wanted(document="a.md")) == ["t2", "t1"]
+    assert found(Wanted(document="a.md", cited=True)) == ["t1"]
+    assert found(Wanted(document="b.md", cited=True)) == []
+    assert found(Wanted(text="елку")) == ["t1"]
+    assert found(Wanted(text="100%_")) == ["t3"]
+    assert found(Wanted(text="1_0")) == []
+    assert found(Wanted(session_id="other")) == ["t2"]
+    assert found(Wanted(person="another")) == ["t3"]
+    first = search.find(Wanted(), limit=2)
+    assert [record.turn_id for record in first] == ["t3", "t2"]
+    assert found(Wanted(before=first[-1].sequence)) == ["t1"]
+
+
+@pytest.mark.parametrize(
+    ("harm", "seen"),
+    [
+        (update(AuditRow).where(AuditRow.sequence == 2).values(outcome="refused"), "changed"),
+        (update(AuditRow).where(AuditRow.sequence == 2).values(at=datetime(2020, 1, 1, tzinfo=UTC)), "changed"),
+        (update(AuditContentRow).where(AuditContentRow.sequence == 2).values(body=b"junk"), "content_changed"),
+        (update(AuditContentRow).where(AuditContentRow.sequence == 2).values(person="x"), "content_changed"),
+        (delete(AuditContentRow).where(AuditContentRow.sequence == 2), "content_missing"),
+        (delete(AuditRow).where(AuditRow.sequence == 2), "missing"),
+        (delete(AuditRow).where(AuditRow.sequence == 1), "missing"),
+        (delete(AuditRow).where(AuditRow.sequence == 4), "cut_off"),
+        (delete(AuditChainRow), "cut_off"),
+    ],
+)
+def test_a_touched_database_is_found_out(records: Settings, harm: object, seen: str) -> None:
+    store.append([entry(f"t{number}") for number in range(4)], records)
+    assert faults() == set()
+    with database.writing() as session:
+        session.execute(harm)  # type: ignore[call-overload]
+    assert seen in faults()
+
+
+def test_erasing_a_person_takes_what_was_said_and_leaves_the_chain(records: Settings) -> None:
+    asked = miss("Где мой секрет?", "секрет")
+    shared = miss("Где все?", "все")
+    store.append([entry("t1", question="Где мой секрет?", misses=[asked, shared])], records)
+    store.append([entry("t2", person="other", misses=[shared])], records)
+    assert store.erase("acme", Whose(person="p"), records) == ("t1",)
+    assert [record.question for record in search.find(Wanted())] == ["Вопрос?", None]
+    assert found(Wanted(text="секрет")) == []
+    verified = search.verify()
+    assert (verified.links, verified.erased, verified.faults) == (3, 1, ())
+    assert [(gap.question, gap.count) for gap in gaps.all()] == [("Где все?", 1)]
+    with database.reading() as session:
+        assert session.scalars(select(AuditContentRow.person)).all() == ["other"]
+
+
+def test_what_arrives_after_it_was_erased_is_erased_as_it_arrives(records: Settings) -> None:
+    before, after = datetime.now(UTC) - timedelta(seconds=5), datetime.now(UTC) + timedelta(seconds=60)
+    store.erase("acme", Whose(person="p", session_id="s"), records)
+    on_its_way = [
+        entry("t1", at=before, misses=[miss("Где?")]),
+        entry("t2", at=before, session_id="another"),
+        entry("t3", at=after),
+    ]
+    store.append(on_its_way, records)
+    assert {record.turn_id: record.content is None for record in search.find(Wanted())} == {
+        "t1": True,
+        "t2": False,
+        "t3": False,
+    }
+    assert gaps.all() == ()
+    assert search.verify().faults == ()
+
+
+def test_pruning_drops_what_is_old_and_the_chain_still_verifies(records: Settings) -> None:
+    turns = [entry(f"t{number}", at=AT + timedelta(days=number)) for number in range(6)]
+    store.append(turns, records)
+    early = search.verify().head
+    assert store.prune("acme", AT + timedelta(days=4), records) == 4
+    assert found() == ["t5", "t4"]
+    assert search.verify().faults == ()
+    assert search.verify(Head(early.sequence, early.hash)).faults == ()
+    assert store.prune("acme", AT + timedelta(days=4), records) == 0
+    store.append([entry("t9")], records)
+    assert store.prune("acme", datetime.now(UTC) + timedelta(days=1), records) == 4
+    assert (search.verify().links, search.verify().faults) == (1, ())
+
+
+def test_a_gap_is_counted_closed_and_opens_again(records: Settings) -> None:
+    def ask(turn_id: str, at: datetime, *doc_ids: str) -> None:
+        store.append([entry(turn_id, at=at, misses=[miss("Есть рассрочка?", "рассрочк", doc_ids=doc_ids)])], records)
+
+    ask("t1", AT, "far.md")
+    ask("t1", AT, "far.md")
+    ask("t2", AT + timedelta(hours=1), "near.md", "far.md")
+    (gap,) = gaps.all()
+    assert (gap.count, gap.reopened, gap.doc_ids) == (2, 0, ("near.md", "far.md"))
+    assert (gap.first_at, gap.last_at) == (AT, AT + timedelta(hours=1))
+    closed = gaps.close(gap.gap_id)
+    assert gaps.all() == ()
+    assert [one.gap_id for one in gaps.all("closed")] == [gap.gap_id]
+    assert closed.closed_at is not None
+    ask("late", closed.closed_at - timedelta(hours=1))
+    assert gaps.all() == ()
+    ask("t3", closed.closed_at + timedelta(hours=1))
+    (again,) = gaps.all()
+    assert (again.count, again.reopened, again.closed_at) == (4, 1, None)
+    gaps.close(gap.gap_id)
+    assert gaps.reopen(gap.gap_id).status == "open"
+    with acting_as(Tenant("globex", "bob")), pytest.raises(NotFound):
+        gaps.close(gap.gap_id)
+
+
+def document(doc_id: str, *chunk_ids: str, status: str = "active", day: str = "2026-10-01") -> DocumentRecord:
+    return DocumentRecord(doc_id, doc_id.upper(), doc_id, "hash", chunk_ids, day, status=status)
+
+
+def test_cited_documents_that_should_be_looked_at_again(records: Settings) -> None:
+    now = datetime.now(UTC)
+    today = f"{now:%F}"
+    documents.put(
+        document("fine", "f1", day=today),
+        document("edited", "e2", day=today),
+        document("replaced", "r1", status="superseded", day=today),
+        document("ancient", "a1", day="2019-01-01"),
+        document("unread", "u1", day="2019-01-01"),
+    )
+    cited = {"fine": ["f1"], "edited": ["e1"], "replaced": ["r1"], "ancient": ["a1"], "gone": ["g1"]}
+    turns: list[Entry] = [
+        entry("t1", at=now, cited=cited, found=["unread"]),
+        entry("t2", at=now - timedelta(days=1), cited={"ancient": ["a1"]}),
+        entry("t3", at=now - timedelta(days=60), cited={"fine": ["f0"], "unread": ["u0"]}),
+    ]
+    store.append(turns, records)
+    stale = freshness.stale()
+    assert {one.doc_id: one.doubts for one in stale} == {
+        "ancient": ("old",),
+        "edited": ("changed",),
+        "replaced": ("superseded",),
+        "gone": ("removed",),
+    }
+    assert (stale[0].doc_id, stale[0].citations, stale[0].title) == ("ancient", 2, "ANCIENT")
+    assert stale[0].last_cited_at == now
+    assert "unread" in {one.doc_id for one in freshness.stale(cited_within=timedelta(days=90))}
+
+
+def test_the_export_is_the_chain_in_order(records: Settings) -> None:
+    store.append([entry(f"t{number}", at=AT + timedelta(days=number)) for number in range(3)], records)
+    assert [link.turn_id for link in search.links()] == ["t0", "t1", "t2"]
+    between = search.links(AT + timedelta(days=1), AT + timedelta(days=2))
+    assert [link.turn_id for link in between] == ["t1"]
