@@ -55,17 +55,16 @@ class Sandbox:
         self._idle: list[_Worker] = []
         finalize(self, _stop_all, self._idle)
 
-    def read(self, name: str, data: bytes, url: str = "") -> Parsed:
+    def read(self, name: str, data: bytes) -> Parsed:
         """A file as one document.
 
-        :param name: the file's name; its ending says what format it should be of.
-        :param url: where a page is from.
+        :param name: the file's name, or the address of a page.
         :raises CallerError: what the format's reader found wrong; `file_too_slow` and `file_too_demanding` when a limit
             was reached, `file_damaged` when the reader did not survive the file.
         :raises TryAgain: `reader_unavailable`: no worker could be started.
         """
         with self._places:
-            answer = self._answer(_request(name, url, data))
+            answer = self._answer(_request(name, data))
         return _parsed(answer)
 
     def close(self) -> None:
@@ -216,8 +215,8 @@ def _parsed(answer: bytes) -> Parsed:
     return Parsed(said.title, said.text, said.markup, said.meta, said.flags, said.pages)
 
 
-def _request(name: str, url: str, data: bytes) -> tuple[bytes, ...]:
-    parts = (name.encode(errors="replace"), url.encode(errors="replace"), data)
+def _request(name: str, data: bytes) -> tuple[bytes, ...]:
+    parts = (name.encode(errors="replace"), data)
     return tuple(piece for part in parts for piece in (_SIZE.pack(len(part)), part))
 
 

@@ -1,8 +1,7 @@
 """The process in which files are read: one after the other, from standard input to standard output.
 
-A file comes as its name, its address on the web and its bytes, each after its length. Its answer is one JSON object
-after its length: the fields of `Parsed`, or `error` with the kind, code and params of a `CallerError`.
-`components.ingest.sandbox` starts this.
+A file comes as its name and its bytes, each after its length. Its answer is one JSON object after its length: the
+fields of `Parsed`, or `error` with the kind, code and params of a `CallerError`. `components.ingest.sandbox` starts it.
 """
 
 import json
@@ -37,9 +36,9 @@ def main() -> None:
     os.nice(_NICENESS)
     _confine(memory)
     while select.select([source], [], [], _IDLE_SECONDS)[0] and (name := _part(source)) is not None:
-        url, data = _part(source) or b"", _part(source) or b""
+        data = _part(source) or b""
         _grant(seconds)
-        answer = _answer(name.decode(), data, url.decode(), memory)
+        answer = _answer(name.decode(), data, memory)
         sink.write(_SIZE.pack(len(answer)) + answer)
         sink.flush()
         if resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 > _GROWN * memory:
@@ -68,9 +67,9 @@ def _part(source: BinaryIO) -> bytes | None:
     return source.read(_SIZE.unpack(header)[0]) if len(header) == _SIZE.size else None
 
 
-def _answer(name: str, data: bytes, url: str, memory: int) -> bytes:
+def _answer(name: str, data: bytes, memory: int) -> bytes:
     try:
-        return _encoded(_read(name, data, url))
+        return _encoded(_read(name, data))
     except CallerError as error:
         refused = error
     except MemoryError:
@@ -83,9 +82,9 @@ def _answer(name: str, data: bytes, url: str, memory: int) -> bytes:
     return _encoded({"error": {"kind": type(refused).__name__, "code": refused.code, "params": refused.params}})
 
 
-def _read(name: str, data: bytes, url: str) -> dict[str, object]:
+def _read(name: str, data: bytes) -> dict[str, object]:
     check_archive(data)
-    parsed = formats.read(name, data, url)
+    parsed = formats.read(name, data)
     if len(parsed.text) > _LONGEST_TEXT:
         raise Invalid("text_too_long", limit=_LONGEST_TEXT)
     return asdict(parsed)
