@@ -87,13 +87,14 @@ class Recorder:
         self.spool.cut()
 
     def _run(self) -> None:
+        self._chores()
         while not self._stop.is_set():
-            self._chores()
             self._wake.wait(_SWEEP_SECONDS)
             self._stop.wait(min(PACE * 2**self._failures, _LONGEST_PAUSE))
             self._wake.clear()
             if not self._carry():
                 self._wake.set()
+            self._chores()
 
     def _chores(self) -> None:
         """Look for what others left behind, and drop what is too old, each from time to time."""

@@ -1,0 +1,229 @@
+"""From the answer to the database: nothing is lost and nothing comes twice, whatever breaks on the way."""
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from threading import Event
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sqlalchemy.exc import IntegrityError, OperationalError
+
+from settings import ROOT, Settings
+from tenants import database
+from tenants.audit import recorder, search, store
+from tenants.audit.entry import Entry
+from tenants.audit.recorder import Recorder
+from tenants.audit.search import Wanted
+from tenants.audit.spool import Spool, read
+from tenants.context import Tenant, acting_as
+from tenants.errors import TryAgain
+from tenants.registry import Registry
+from tests.audits import entry, miss
+
+
+@pytest.fixture(autouse=True)
+def _tenant(installation: Settings) -> Iterator[None]:
+    Registry().add("acme")
+    with acting_as(Tenant("acme", "anna")):
+        yield
+
+
+def recorded() -> list[str]:
+    return sorted(record.turn_id for record in search.find(Wanted(), limit=10_000))
+
+
+def spooled(installation: Settings) -> list[str]:
+    return [path.name for path in (installation.data_dir / "spool").glob("*.jsonl")]
+
+
+class Outage:
+    """Makes the store refuse, or stop and wait, while it is on."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.on = True
+        self.met = Event()
+        works = store.append
+
+        def append(entries: list[Entry], settings: Settings) -> int:
+            if self.on:
+                self.met.set()
+                raise OperationalError("INSERT", {}, Exception("database is locked"))
+            return works(entries, settings)
+
+        monkeypatch.setattr(store, "append", append)
+
+
+@pytest.fixture
+def outage(monkeypatch: pytest.MonkeyPatch) -> Outage:
+    monkeypatch.setattr(recorder, "PACE", 0.001)
+    return Outage(monkeypatch)
+
+
+words = st.text(st.characters(exclude_categories=["Cs"]), max_size=30)
+
+
+@given(words, words, st.lists(words, max_size=3))
+def test_a_line_says_what_was_written(question: str, session_id: str, stems: list[str]) -> None:
+    written = entry("t1", question=question, session_id=session_id, misses=[miss(question, *stems)])
+    assert Entry.read(written.line()) == written
+
+
+@given(data=st.data())
+def test_a_line_cut_short_spoils_no_other(data: st.DataObject, tmp_path_factory: pytest.TempPathFactory) -> None:
+    torn = entry("torn").line()
+    cut = data.draw(st.integers(0, len(torn) - 1))
+    path = tmp_path_factory.mktemp("spool") / "one.jsonl"
+    path.write_bytes(entry("t1").line() + torn[:cut] + entry("t2").line())
+    assert [one.turn_id for one, _ in read(path) if one] in (["t1", "t2"], ["t1", "torn", "t2"])
+    path.write_bytes(entry("t1").line() + torn[:cut])
+    assert next(one.turn_id for one, _ in read(path) if one) == "t1"
+
+
+def test_what_is_recorded_arrives_once_and_the_spool_is_empty(installation: Settings) -> None:
+    carrier = Recorder(installation)
+    carrier.start()
+    for number in range(200):
+        carrier.record(entry(f"t{number:03}"))
+    carrier.close()
+    assert recorded() == [f"t{number:03}" for number in range(200)]
+    assert spooled(installation) == []
+    assert search.verify().faults == ()
+
+
+def test_a_turn_is_in_the_spool_before_anybody_carries_it(installation: Settings) -> None:
+    carrier = Recorder(installation)
+    carrier.record(entry("t1"))
+    (name,) = spooled(installation)
+    kept = [one for one, _ in read(installation.data_dir / "spool" / name)]
+    assert kept == [entry("t1")]
+    carrier.close()
+
+
+def test_an_outage_loses_nothing_and_stops_nobody(
+    installation: Settings, outage: Outage, caplog: pytest.LogCaptureFixture
+) -> None:
+    carrier = Recorder(installation)
+    carrier.start()
+    for number in range(50):
+        carrier.record(entry(f"t{number:03}"))
+    assert outage.met.wait(30)
+    for number in range(50, 100):
+        carrier.record(entry(f"t{number:03}"))
+    assert recorded() == []
+    outage.on = False
+    carrier.close()
+    carrier = Recorder(installation)
+    carrier.collect()
+    assert recorded() == [f"t{number:03}" for number in range(100)]
+    assert spooled(installation) == []
+    assert caplog.text.count("records wait in the spool") == 1
+    assert search.verify().faults == ()
+
+
+def test_what_the_database_does_not_take_waits_for_the_next_start(installation: Settings, outage: Outage) -> None:
+    carrier = Recorder(installation)
+    carrier.record(entry("t1"))
+    carrier.close()
+    assert recorded() == []
+    with pytest.raises(TryAgain):
+        Recorder(installation).collect()
+    outage.on = False
+    Recorder(installation).collect()
+    assert recorded() == ["t1"]
+
+
+def test_a_segment_in_use_is_not_taken_for_abandoned(installation: Settings) -> None:
+    living = Recorder(installation)
+    living.record(entry("t1"))
+    Recorder(installation).collect()
+    assert recorded() == []
+    assert len(spooled(installation)) == 1
+    living.close()
+    assert recorded() == ["t1"]
+
+
+def test_a_disk_that_is_full_makes_records_wait_in_memory(
+    installation: Settings, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def full(spool: Spool, one: Entry) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Spool, "append", full)
+    monkeypatch.setattr(recorder, "_SPARE", 2)
+    carrier = Recorder(installation)
+    for number in range(3):
+        carrier.record(entry(f"t{number}"))
+    carrier.close()
+    assert recorded() == ["t0", "t1"]
+    # What is lost is said, by its id.
+    assert "turn t2 is not recorded" in caplog.text
+
+
+def test_a_record_that_the_database_refuses_is_put_aside_and_holds_up_no_other(
+    installation: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    works = store.append
+
+    def append(entries: list[Entry], settings: Settings) -> int:
+        if any(one.turn_id == "bad" for one in entries):
+            raise IntegrityError("INSERT", {}, Exception("refused"))
+        return works(entries, settings)
+
+    monkeypatch.setattr(store, "append", append)
+    carrier = Recorder(installation)
+    for turn_id in ("t1", "bad", "t2"):
+        carrier.record(entry(turn_id))
+    carrier.close()
+    assert recorded() == ["t1", "t2"]
+    assert b'"bad"' in (installation.data_dir / "spool" / "aside.txt").read_bytes()
+    assert carrier.spool.clean_aside(lambda one: one.turn_id == "bad") == 1
+    assert (installation.data_dir / "spool" / "aside.txt").read_bytes() == b""
+
+
+def test_the_thread_prunes_what_is_too_old(installation: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    store.append([entry("old")], installation)
+    brief = installation.model_copy(update={"audit_days": -36_500})
+    carrier = Recorder(brief)
+    carrier.start()
+    carrier.close()
+    assert recorded() == []
+    assert search.verify().faults == ()
+
+
+RECORDING = """
+import sys
+from settings import get_settings
+from tenants.audit.recorder import Recorder
+from tests.audits import entry
+carrier = Recorder(get_settings())
+carrier.start()
+number = 0
+while True:
+    carrier.record(entry(f"t{number:06}"))
+    print(f"t{number:06}", flush=True)
+    number += 1
+"""
+
+
+@pytest.mark.parametrize("after", [1, 40, 400])
+def test_a_killed_process_loses_no_turn_that_it_answered(installation: Settings, after: int) -> None:
+    database.close_all()
+    process = subprocess.Popen(
+        [sys.executable, "-c", RECORDING], cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)}, stdout=subprocess.PIPE
+    )
+    assert process.stdout is not None
+    answered = [process.stdout.readline().decode().strip() for _ in range(after)]
+    process.send_signal(signal.SIGKILL)
+    answered += [line.decode().strip() for line in process.stdout if line.endswith(b"\n")]
+    process.wait()
+    process.stdout.close()
+    Recorder(installation).collect()
+    found = recorded()
+    assert set(answered) <= set(found)
+    assert len(found) == len(set(found))
+    assert search.verify().faults == ()
+    assert spooled(installation) == []
