@@ -20,16 +20,14 @@ class RawArticle(Frozen):
     """The bytes of one article, not yet read.
 
     :param format: what its file's name promises.
-    :param source: its file relative to what is ingested, with forward slashes.
+    :param source: its file relative to what is ingested, with forward slashes; of a page of the web, its address.
     :param line: where it starts in its file, 0 when it is the whole file.
-    :param url: where it was fetched from, when it is a page of the web.
     """
 
     data: bytes
     format: Format
     source: str
     line: int = 0
-    url: str = ""
 
 
 def raw_articles(path: Path) -> Iterator[RawArticle | Refusal]:
