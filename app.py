@@ -33,7 +33,7 @@ from pipelines import leaving, problems
 from pipelines.ask import records_routes
 from pipelines.ask.contract import AskRequest
 from pipelines.gate import Gate, Route, straight
-from pipelines.ingest import index_routes, job_routes, library_routes
+from pipelines.ingest import index_routes, job_routes, library_routes, relation_routes
 from pipelines.ingest.contract import IngestRequest
 from pipelines.ingest.library import Library
 from pipelines.ingest.nightly import NightlyCheck
@@ -89,6 +89,7 @@ def routes(settings: Settings) -> tuple[Route, ...]:
         *records_routes.DOORS,
         *job_routes.doors(settings),
         *index_routes.DOORS,
+        *relation_routes.DOORS,
     )
 
 
@@ -122,6 +123,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     app.include_router(job_routes.router())
     app.include_router(index_routes.router(ingest.encoder))
     app.include_router(records_routes.router)
+    app.include_router(relation_routes.router)
     _add_health(app, settings)
     _add_lifespan(app, settings, NightlyCheck(library, settings.check_hour))
     return app

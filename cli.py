@@ -17,6 +17,7 @@ from pipelines.commands import app as pipelines_app
 from pipelines.ingest.commands import ingest, job_app
 from pipelines.ingest.document_commands import app as document_app
 from pipelines.ingest.index_commands import app as index_app
+from pipelines.ingest.relation_commands import edge_app, rejected_app
 from pipelines.terminal import (
     DEFAULT_TENANT,
     SUBJECT,
@@ -54,6 +55,8 @@ tenants_app = typer.Typer(help=say("help.tenant"), no_args_is_help=True)
 app.add_typer(tenants_app, name="tenant")
 app.command("ingest", help=say("help.ingest"))(ingest)
 app.add_typer(job_app, name="job")
+app.add_typer(edge_app, name="edge")
+app.add_typer(rejected_app, name="rejected")
 app.add_typer(audit_app, name="audit")
 app.add_typer(gap_app, name="gap")
 app.add_typer(person_app, name="person")

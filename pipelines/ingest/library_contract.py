@@ -19,10 +19,10 @@ from pydantic import (
 from components.ingest.inspection import InspectedChunk
 from components.turn import DocumentStatus, Trust
 from pipelines.ingest.library import Library
+from pipelines.ingest.relation_contract import EdgePart, edges_answer
 from tenants import edges
 from tenants.catalogue import Page, Selection
 from tenants.documents import DocumentRecord
-from tenants.edges import Edge
 from tenants.index.protocol import Json
 from tenants.versions import DocumentVersion
 
@@ -192,16 +192,6 @@ class VersionPart(BaseModel):
     in_force: bool
 
 
-class EdgePart(BaseModel):
-    """A tie to another document."""
-
-    from_doc: str
-    kind: str
-    to_doc: str
-    weight: float
-    declared: bool
-
-
 class DocumentAnswer(DocumentPart):
     """One document. The last four are null unless asked for."""
 
@@ -246,7 +236,7 @@ def document_answer(library: Library, doc_id: str, query: DocumentQuery) -> Docu
         text=library.version(doc_id, query.version).text if "text" in parts else None,
         chunks=_chunk_parts(library.chunks(doc_id)) if "chunks" in parts else None,
         versions=_version_parts(library.versions(doc_id), record.version) if "versions" in parts else None,
-        edges=_edge_parts(edges.of(doc_id)) if "edges" in parts else None,
+        edges=edges_answer(edges.of(doc_id)).edges if "edges" in parts else None,
     )
 
 
@@ -270,10 +260,6 @@ def _version_parts(versions: Iterable[DocumentVersion], in_force: int) -> tuple[
         )
         for one in versions
     )
-
-
-def _edge_parts(ties: Iterable[Edge]) -> tuple[EdgePart, ...]:
-    return tuple(EdgePart.model_validate(asdict(edge)) for edge in ties)
 
 
 def _tuple(values: Iterable[str] | None) -> tuple[str, ...] | None:

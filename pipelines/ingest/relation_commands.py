@@ -1,0 +1,140 @@
+"""`opora edge` and `opora rejected`: how documents hang together, and what is not to be proposed."""
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from pydantic import ValidationError
+
+from components.language.terminal import terminal_locale
+from components.language.texts import text
+from pipelines.terminal import DEFAULT_TENANT, Group, Json, TenantOption, acting_for, print_json, terminal_console
+from tenants.errors import Invalid
+
+if TYPE_CHECKING:
+    from pipelines.ingest.relation_contract import EdgeRequest
+
+
+def say(key: str, **params: str | float) -> str:
+    """A text of these commands in the terminal's language."""
+    return text(f"relations.{key}", terminal_locale(), **params)
+
+
+edge_app = typer.Typer(cls=Group, help=say("help.edge"), no_args_is_help=True)
+rejected_app = typer.Typer(cls=Group, help=say("help.rejected"), no_args_is_help=True)
+
+From = Annotated[str, typer.Argument(help=say("help.from_doc"))]
+Kind = Annotated[str, typer.Argument(help=say("help.kind"))]
+To = Annotated[str, typer.Argument(help=say("help.to_doc"))]
+
+
+@edge_app.command("list", help=say("help.edge_list"))
+def edge_list(
+    doc: Annotated[str | None, typer.Option(help=say("help.doc"))] = None,
+    tenant: TenantOption = DEFAULT_TENANT,
+    as_json: Json = False,
+) -> None:
+    """Show all edges, or those of one document."""
+    with acting_for(tenant):
+        from pipelines.ingest.relation_contract import edges_answer
+        from tenants import edges
+
+        found = edges_answer(edges.all() if doc is None else edges.of(doc))
+    if as_json:
+        print_json(found.model_dump(mode="json"))
+        return
+    from rich.table import Table
+
+    table = Table(say("from_doc"), say("kind"), say("to_doc"), say("weight"), say("declared"))
+    for edge in found.edges:
+        table.add_row(edge.from_doc, edge.kind, edge.to_doc, f"{edge.weight:g}", "•" if edge.declared else "")
+    terminal_console().print(table)
+
+
+@edge_app.command("add", help=say("help.edge_add"))
+def edge_add(
+    from_doc: From,
+    kind: Kind,
+    to_doc: To,
+    weight: Annotated[float, typer.Option(help=say("help.weight"))] = 1.0,
+    tenant: TenantOption = DEFAULT_TENANT,
+) -> None:
+    """Set an edge."""
+    wanted = _edge(from_doc, kind, to_doc, weight)
+    with acting_for(tenant):
+        from tenants import edges
+
+        edges.put(wanted.edge())
+    typer.echo(say("edge_set", from_doc=from_doc, kind=kind, to_doc=to_doc, weight=f"{weight:g}"))
+
+
+@edge_app.command("remove", help=say("help.edge_remove"))
+def edge_remove(from_doc: From, kind: Kind, to_doc: To, tenant: TenantOption = DEFAULT_TENANT) -> None:
+    """Take an edge away."""
+    with acting_for(tenant):
+        from tenants import edges
+
+        edges.remove(from_doc, kind, to_doc)
+    typer.echo(say("edge_removed", from_doc=from_doc, kind=kind, to_doc=to_doc))
+
+
+@rejected_app.command("list", help=say("help.rejected_list"))
+def rejected_list(tenant: TenantOption = DEFAULT_TENANT, as_json: Json = False) -> None:
+    """Show all rejected approaches."""
+    with acting_for(tenant):
+        from pipelines.ingest.relation_contract import rejected_answer
+        from tenants import rejected
+
+        found = rejected_answer(rejected.all())
+    if as_json:
+        print_json(found.model_dump(mode="json"))
+        return
+    from rich.table import Table
+
+    table = Table("id", say("text"), say("reason"), say("day"), say("doc_id"))
+    for one in found.rejected:
+        table.add_row(one.rejected_id, one.text, one.reason, one.day, one.doc_id or "")
+    terminal_console().print(table)
+
+
+@rejected_app.command("add", help=say("help.rejected_add"))
+def rejected_add(
+    approach: Annotated[str, typer.Argument(help=say("help.approach"))],
+    reason: Annotated[str, typer.Option(help=say("help.reason"))] = "",
+    doc: Annotated[str | None, typer.Option(help=say("help.rejected_doc"))] = None,
+    day: Annotated[str | None, typer.Option(help=say("help.day"))] = None,
+    tenant: TenantOption = DEFAULT_TENANT,
+) -> None:
+    """Reject an approach."""
+    from pipelines.ingest.relation_contract import RejectedRequest
+
+    try:
+        wanted = RejectedRequest(text=approach, reason=reason, doc_id=doc, day=day)
+    except ValidationError as unfit:
+        raise Invalid("rejected_invalid") from unfit
+    with acting_for(tenant):
+        from tenants import rejected
+
+        kept = rejected.put(wanted.rejected())
+    typer.echo(say("rejected_set", rejected_id=kept.rejected_id))
+
+
+@rejected_app.command("remove", help=say("help.rejected_remove"))
+def rejected_remove(
+    rejected_id: Annotated[str, typer.Argument(help=say("help.rejected_id"))], tenant: TenantOption = DEFAULT_TENANT
+) -> None:
+    """Take a rejection back."""
+    with acting_for(tenant):
+        from tenants import rejected
+
+        rejected.remove(rejected_id)
+    typer.echo(say("rejected_removed", rejected_id=rejected_id))
+
+
+def _edge(from_doc: str, kind: str, to_doc: str, weight: float) -> "EdgeRequest":
+    from pipelines.ingest.relation_contract import EdgeRequest
+
+    try:
+        return EdgeRequest.model_validate({"from_doc": from_doc, "kind": kind, "to_doc": to_doc, "weight": weight})
+    except ValidationError as unfit:
+        code = "edge_weight_invalid" if unfit.errors()[0]["loc"] == ("weight",) else "edge_kind_unknown"
+        raise Invalid(code, kind=kind) from unfit

@@ -1,0 +1,109 @@
+"""What `/edges` and `/rejected` take and answer, over HTTP and as JSON on the command line."""
+
+from collections.abc import Iterable
+from dataclasses import asdict
+from datetime import date
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, field_validator
+
+from components.turn import EdgeKind
+from tenants.edges import Edge
+from tenants.rejected import LONGEST_REASON, LONGEST_TEXT, Rejected
+
+_Id = Annotated[str, StringConstraints(min_length=1, max_length=500)]
+_Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=LONGEST_TEXT)]
+_Reason = Annotated[str, StringConstraints(strip_whitespace=True, max_length=LONGEST_REASON)]
+
+
+class _Request(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class EdgeKey(_Request):
+    """Which edge is meant. It reads from `from_doc` to `to_doc`."""
+
+    from_doc: _Id
+    kind: EdgeKind
+    to_doc: _Id
+
+
+class EdgeRequest(EdgeKey):
+    """An edge to set. `weight` 0 switches off one that the document `from_doc` declares itself."""
+
+    weight: Annotated[float, Field(ge=0, le=1)] = 1.0
+
+    def edge(self) -> Edge:
+        """The edge as it is kept."""
+        return Edge(self.from_doc, self.kind, self.to_doc, self.weight)
+
+
+class RejectedRequest(_Request):
+    """An approach to reject. Customers may read the reason. Without a day it is rejected today."""
+
+    text: _Text
+    reason: _Reason = ""
+    day: str | None = None
+    doc_id: _Id | None = None
+
+    @field_validator("day")
+    @classmethod
+    def _be_a_day(cls, given: str | None) -> str | None:
+        return None if given is None else date.fromisoformat(given).isoformat()
+
+    def rejected(self) -> Rejected:
+        """The approach as it is kept."""
+        return Rejected(self.text, self.reason, self.day or "", self.doc_id)
+
+
+class EdgePart(BaseModel):
+    """A tie between two documents. `declared`: the document `from_doc` says so itself."""
+
+    from_doc: str
+    kind: str
+    to_doc: str
+    weight: float
+    declared: bool
+
+
+class EdgesAnswer(BaseModel):
+    """Edges, weightiest first."""
+
+    edges: tuple[EdgePart, ...]
+
+
+class RejectedPart(BaseModel):
+    """A rejected approach. `declared`: the document `doc_id` says so itself."""
+
+    rejected_id: str
+    text: str
+    reason: str
+    day: str
+    doc_id: str | None
+    declared: bool
+
+
+class RejectedAnswer(BaseModel):
+    """Rejected approaches, newest first."""
+
+    rejected: tuple[RejectedPart, ...]
+
+
+def edge_part(edge: Edge) -> EdgePart:
+    """The edge as callers see it."""
+    return EdgePart(**asdict(edge))
+
+
+def edges_answer(found: Iterable[Edge]) -> EdgesAnswer:
+    """Edges as callers see them."""
+    return EdgesAnswer(edges=tuple(map(edge_part, found)))
+
+
+def rejected_part(approach: Rejected) -> RejectedPart:
+    """The approach as callers see it."""
+    return RejectedPart(rejected_id=approach.rejected_id, **asdict(approach))
+
+
+def rejected_answer(found: Iterable[Rejected]) -> RejectedAnswer:
+    """Approaches as callers see them."""
+    return RejectedAnswer(rejected=tuple(map(rejected_part, found)))
