@@ -20,6 +20,7 @@ class SourceDocument(Frozen):
     :param meta: everything else that came with it. Known keys (`trust`, `status`, `priority`, `tags`, …) are checked.
     :param markup: how `text` is written; in an `faq` every section is a question with its answer.
     :param line: where it starts in its source, 0 when it is the whole source.
+    :param pages: pages or sheets that were read for it, 0 for a format that has none.
     """
 
     doc_id: str
@@ -31,6 +32,7 @@ class SourceDocument(Frozen):
     meta: Mapping[str, Json] = field(default_factory=dict)
     markup: Markup = "markdown"
     line: int = 0
+    pages: int = 0
 
 
 @dataclass(frozen=True, slots=True)

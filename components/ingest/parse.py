@@ -17,6 +17,7 @@ from components.ingest.formats.encoding import decoded
 from components.ingest.formats.parsed import Parsed
 from components.ingest.metadata import LONGEST_ID, checked_metadata
 from components.ingest.sandbox import Sandbox
+from tenants import fairness
 from tenants.errors import CallerError, Invalid
 from tenants.index.protocol import Json
 
@@ -35,8 +36,8 @@ class ArticleParser:
         self.max_characters = max_characters
         self._sandbox = Sandbox()
 
-    @component.output_types(revisions=list[Revision], refusals=list[Refusal])
-    def run(self, changed: list[Changed], seen: Seen) -> dict[str, list[Revision] | list[Refusal]]:
+    @component.output_types(revisions=list[Revision], refusals=list[Refusal], pages=int)
+    def run(self, changed: list[Changed], seen: Seen) -> dict[str, list[Revision] | list[Refusal] | int]:
         """Read what is raw, check everything. What cannot be taken is refused with its place; the others go on.
 
         :param seen: what the run has met before. A second document of the same id is refused: `doc_id_duplicate`.
@@ -44,6 +45,7 @@ class ArticleParser:
         revisions: list[Revision] = []
         refusals: list[Refusal] = []
         for one in changed:
+            fairness.give_way()
             parsed = self.parse(one.article)
             if isinstance(parsed, Refusal):
                 refusals.append(parsed)
@@ -51,7 +53,8 @@ class ArticleParser:
                 revisions.append(Revision(parsed, one.content_hash))
             else:
                 refusals.append(duplicate(one.article, parsed.doc_id))
-        return {"revisions": revisions, "refusals": refusals}
+        pages = sum(revision.document.pages for revision in revisions)
+        return {"revisions": revisions, "refusals": refusals, "pages": pages}
 
     def parse(self, article: RawArticle | SourceDocument) -> SourceDocument | Refusal:
         """One article as a document, or why it is refused.
@@ -70,8 +73,6 @@ class ArticleParser:
     def _read(self, article: RawArticle) -> SourceDocument:
         if article.format == "json_lines":
             return _from_keys(_json_object(decoded(article.data)), None, article)
-        if article.url:
-            return _from_file(self._sandbox.read("page.html", article.data, article.url), article)
         if format_of(article.source, article.data) in HARMLESS:
             return _from_file(formats.read(article.source, article.data), article)
         return _from_file(self._sandbox.read(article.source, article.data), article)
@@ -119,7 +120,7 @@ def _from_file(parsed: Parsed, article: RawArticle) -> SourceDocument:
         keys["title"] = parsed.title
     if parsed.flags:
         keys["flags"] = parsed.flags
-    return replace(_from_keys(keys, parsed.text, article), markup=parsed.markup)
+    return replace(_from_keys(keys, parsed.text, article), markup=parsed.markup, pages=parsed.pages)
 
 
 def _from_keys(keys: Mapping[str, Json], body: str | None, article: RawArticle) -> SourceDocument:

@@ -79,10 +79,11 @@ class FolderChange:
 
         :param whole: it came to its end; otherwise files keep what they held.
         """
+        holdings = run.holdings()
         found: dict[str, WatchedFile] = {}
         for path, (size, modified_ns) in self._marks.items():
             kept = () if whole else self._held.get(path, ())
-            found[path] = WatchedFile(size, modified_ns, tuple(dict.fromkeys([*run.documents_of(path), *kept])))
+            found[path] = WatchedFile(size, modified_ns, tuple(dict.fromkeys([*holdings.get(path, ()), *kept])))
         return found
 
 

@@ -4,7 +4,7 @@ A run streams: it holds one batch of documents and the ids of those it has seen.
 a run that is cut off keeps what it reported, and the next one heals what it left half done.
 """
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Collection, Generator, Iterable, Iterator, Mapping
 from time import perf_counter
 from typing import TypeAlias
@@ -60,6 +60,7 @@ class Run:
         self._started = perf_counter()
         self._seen = Seen()
         self._met = 0
+        self._pages = 0
         self._refusals: list[Refusal] = []
         self._flagged: list[Flagged] = []
         self._healed = False
@@ -101,11 +102,14 @@ class Run:
             seconds=perf_counter() - self._started,
         )
 
-    def documents_of(self, file: str) -> list[str]:
-        """The documents of a file that were met, and those that it keeps because something of it was refused."""
-        met = [doc_id for doc_id, source in self._seen.doc_ids.items() if source == file]
-        kept = self._held.get(file, ()) if file in self._doubtful() else ()
-        return [*met, *(doc_id for doc_id in kept if doc_id not in met)]
+    def holdings(self) -> Mapping[str, Collection[str]]:
+        """The documents that each file was found to hold, and those it keeps because something of it was refused."""
+        found: defaultdict[str, dict[str, None]] = defaultdict(dict)
+        for doc_id, file in self._seen.doc_ids.items():
+            found[file][doc_id] = None
+        for file in self._doubtful():
+            found[file] |= dict.fromkeys(self._held.get(file, ()))
+        return found
 
     def _write(self, batch: list[Article | Refusal]) -> Progress:
         self._refusals.extend(article for article in batch if isinstance(article, Refusal))
@@ -124,7 +128,9 @@ class Run:
         for name in ("added", "updated", "chunks_written", "chunks_kept", "chunks_removed"):
             self._counts[name] += getattr(written, name)
         self._met += len(batch)
-        return Progress(self._met, self._total, self._counts["chunks_written"] + self._counts["chunks_kept"])
+        self._pages += steps["parser"]["pages"]
+        chunks = self._counts["chunks_written"] + self._counts["chunks_kept"]
+        return Progress(self._met, self._total, chunks, self._pages)
 
     def _prune(self) -> None:
         if self._doubtful():
