@@ -1,0 +1,377 @@
+"""Looking after documents: what an operator sets wins and stays, and nothing is encoded for it."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
+
+from components.ingest import write
+from components.ingest.document import SourceDocument
+from components.ingest.properties import PROPERTIES
+from components.ingest.reconcile import compare
+from components.language import encoder
+from components.language.encoder_settings import EncoderSettings
+from pipelines.ingest.library import Library
+from pipelines.ingest.usecase import Ingest
+from settings import get_settings
+from tenants import database, documents, index, versions
+from tenants.catalogue import Selection
+from tenants.context import Tenant, acting_as
+from tenants.errors import Invalid, NotFound
+from tenants.index import open_collection
+from tenants.index.protocol import Json
+from tenants.registry import Registry
+from tests.unit.pipelines.ingest.stored import article, check_consistent, hits, meta
+
+
+@pytest.fixture
+def library(tenant: Tenant, ingest: Ingest) -> Library:
+    return Library(ingest.rewrite)
+
+
+@pytest.fixture
+def encoded(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The titles of all passages encoded, in order."""
+    titles: list[str] = []
+
+    def counting(title: str, heading: str, text: str, settings: EncoderSettings) -> dict[str, dict[int, float]]:
+        titles.append(title)
+        return encoder.encode_passage(title, heading, text, settings)
+
+    monkeypatch.setattr(write, "encode_passage", counting)
+    return titles
+
+
+SET: dict[str, Json] = {
+    "status": "archived",
+    "trust": "accepted",
+    "priority": 7,
+    "tags": ["новое"],
+    "project_key": "p",
+    "evidence_tier": "",
+    "source_type": "manual",
+}
+
+
+def test_properties_reach_record_and_chunks_without_encoding(
+    library: Library, ingest: Ingest, encoded: list[str]
+) -> None:
+    ingest.run([article("a", tags="старое"), article("b")])
+    encoded.clear()
+    record = library.change("a", SET)
+    assert encoded == []
+    assert record.overrides == SET
+    assert record.given["tags"] == ["старое"]
+    assert {name: getattr(record, name) for name in SET} == {**SET, "tags": ("новое",)}
+    assert all({name: meta(hit)[name] for name in SET} == SET for hit in hits("a"))
+    assert {meta(hit)["status"] for hit in hits("b")} == {"active"}
+    check_consistent()
+
+
+def test_what_is_set_wins_over_a_document_that_comes_anew(library: Library, ingest: Ingest) -> None:
+    ingest.run([article("a", status="active")])
+    library.change("a", {"status": "deprecated", "title": "Имя от оператора"})
+    ingest.run([article("a", edit="правка", status="superseded", priority=5)])
+    record = library.read("a")
+    assert (record.status, record.title, record.priority) == ("deprecated", "Имя от оператора", 5)
+    assert (record.given["status"], record.given["title"]) == ("superseded", "Статья a")
+    assert {(meta(hit)["status"], meta(hit)["title"]) for hit in hits()} == {("deprecated", "Имя от оператора")}
+    library.change("a", {"status": None, "title": None})
+    assert (library.read("a").status, library.read("a").title) == ("superseded", "Статья a")
+    assert library.read("a").overrides == {}
+    check_consistent()
+
+
+def test_a_title_is_found_by(library: Library, ingest: Ingest, encoded: list[str]) -> None:
+    ingest.run([article("a")])
+    encoded.clear()
+    library.change("a", {"title": "Холодильник", "priority": 3})
+    assert encoded == ["Холодильник"] * 3
+    query = encoder.encode_query("холодильник", EncoderSettings())
+    assert len(open_collection().search(query, limit=9)["headings"]) == 3
+    library.change("a", {"title": None})
+    assert not open_collection().search(query, limit=9)["headings"]
+    check_consistent()
+
+
+def test_the_same_again_changes_nothing(library: Library, ingest: Ingest, monkeypatch: pytest.MonkeyPatch) -> None:
+    ingest.run([article("a")])
+    library.change("a", SET)
+    before = library.read("a").ingested_at
+    monkeypatch.setattr(write, "encode_passage", None)
+    monkeypatch.setattr(documents, "put", lambda *records: None if not records else pytest.fail("written"))
+    assert library.change("a", SET) == library.read("a")
+    assert library.read("a").ingested_at == before
+
+
+WRONG: list[tuple[dict[str, Json], str]] = [
+    ({"status": "lost"}, "metadata_invalid"),
+    ({"trust": "блат"}, "metadata_invalid"),
+    ({"priority": 101}, "metadata_invalid"),
+    ({"priority": True}, "metadata_invalid"),
+    ({"tags": ["", "x"]}, "metadata_invalid"),
+    ({"title": " \n"}, "metadata_invalid"),
+    ({"title": "x" * 501}, "metadata_invalid"),
+    ({"project_key": "x" * 201}, "metadata_invalid"),
+    ({"doc_id": "b"}, "property_unknown"),
+    ({"tenant": "globex"}, "property_unknown"),
+    ({"chunk_ids": []}, "property_unknown"),
+]
+
+
+def test_what_is_wrong_changes_nothing(library: Library, ingest: Ingest) -> None:
+    ingest.run([article("a")])
+    before = library.read("a"), hits()
+    for changes, code in WRONG:
+        with pytest.raises(Invalid, match=code):
+            library.change("a", {"priority": 1, **changes})
+        with pytest.raises(Invalid, match=code):
+            library.change_all(Selection(), {"priority": 1, **changes})
+    assert (library.read("a"), hits()) == before
+    assert not ingest.run([]).healed
+
+
+def test_many_at_once(library: Library, ingest: Ingest) -> None:
+    ingest.run([article(f"d{at:03}", 1, tags="old" if at % 2 else "new") for at in range(130)])
+    assert library.change_all(Selection(tags=("old",)), {"status": "archived"}) == 65
+    assert library.page(Selection(statuses=("archived",)), limit=500).total == 65
+    assert library.change_all(Selection(tags=()), {"status": "archived"}) == 0
+    check_consistent()
+
+
+def test_an_unknown_document_is_not_found(library: Library, ingest: Ingest) -> None:
+    ingest.run([article("a")])
+    for attempt in (
+        lambda: library.read("b"),
+        lambda: library.change("b", {"priority": 1}),
+        lambda: library.delete("b"),
+        lambda: library.versions("b"),
+        lambda: library.version("b"),
+        lambda: library.chunks("b"),
+        lambda: library.restore("b", 1),
+        lambda: library.restore("a", 2),
+        lambda: library.version("a", 2),
+    ):
+        with pytest.raises(NotFound):
+            attempt()
+    assert not ingest.run([]).healed
+
+
+def test_other_tenants_see_and_change_nothing(library: Library, ingest: Ingest) -> None:
+    ingest.run([article("a")])
+    Registry().add("globex")
+    with acting_as(Tenant("globex", "tests")):
+        assert library.page().total == 0
+        assert library.change_all(Selection(), {"status": "archived"}) == 0
+        with pytest.raises(NotFound):
+            library.delete("a")
+    assert library.read("a").status == "active"
+
+
+def test_versions_can_be_gone_back_to(library: Library, ingest: Ingest, encoded: list[str]) -> None:
+    for edit in ("первая", "вторая", "третья"):
+        ingest.run([article("a", 5, edit=edit)])
+    assert [one.version for one in library.versions("a")] == [3, 2, 1]
+    encoded.clear()
+    record = library.restore("a", 1)
+    assert (record.version, len(encoded)) == (4, 1)
+    assert library.version("a").text == library.version("a", 1).text
+    assert "первая" in library.version("a").text
+    assert any("первая" in str(hit.payload["content"]) for hit in hits())
+    check_consistent()
+
+
+def test_a_restored_version_stays_until_the_source_changes(library: Library, ingest: Ingest) -> None:
+    ingest.run([article("a", edit="первая")])
+    ingest.run([article("a", edit="вторая")])
+    library.change("a", {"priority": 4})
+    library.restore("a", 1)
+    assert ingest.run([article("a", edit="вторая")]).unchanged == 1
+    assert "первая" in library.version("a").text
+    assert ingest.run([article("a", edit="третья")]).updated == 1
+    assert "третья" in library.version("a").text
+    assert library.read("a").priority == 4
+    assert library.read("a").version == 4
+
+
+def test_restoring_what_is_in_force_makes_no_version(library: Library, ingest: Ingest) -> None:
+    ingest.run([article("a")])
+    assert library.restore("a", 1).version == 1
+    assert len(library.versions("a")) == 1
+
+
+def test_ten_versions_are_kept(library: Library, ingest: Ingest) -> None:
+    for at in range(13):
+        ingest.run([article("a", edit=f"правка {at}")])
+    assert [one.version for one in library.versions("a")] == list(range(13, 3, -1))
+    with pytest.raises(NotFound, match="version_unknown"):
+        library.restore("a", 3)
+    library.delete("a")
+    ingest.run([article("a")])
+    assert [one.version for one in library.versions("a")] == [1]
+
+
+def test_a_document_that_is_only_processed_anew_gets_no_version_and_keeps_its_day(
+    library: Library, ingest: Ingest, tmp_path: Path
+) -> None:
+    ingest.run([article("a")])
+    documents.put(replace(library.read("a"), updated_at="2020-01-01"))
+    path = tmp_path / "ingest.yaml"
+    path.write_text((Path(write.__file__).parents[2] / "pipelines/ingest/ingest.yaml").read_text() + "\nmetadata: {}\n")
+    path.write_text(path.read_text().replace("priority: 0", "priority: 1"))
+    assert Ingest(path).run([article("a")]).updated == 1
+    record = library.read("a")
+    assert (record.version, record.updated_at, record.priority) == (1, "2020-01-01", 1)
+    check_consistent()
+
+
+def test_inspection_shows_what_was_understood(library: Library, ingest: Ingest) -> None:
+    sentences = " ".join(f"Предложение номер {at} говорит о насосе, фильтре и шланге машины." for at in range(60))
+    ingest.run(
+        [SourceDocument("a", "Насос", f"## Раздел\n\n{sentences}\n\n## E20 — нет слива\n\nКод E20: вода не сливается.")]
+    )
+    chunks = library.chunks("a")
+    assert [chunk.index for chunk in chunks] == list(range(len(chunks)))
+    assert {chunk.heading for chunk in chunks} == {"Раздел", "E20 — нет слива"}
+    assert chunks[0].overlap == 0
+    assert chunks[1].overlap > 0
+    repeated = chunks[1].text[: chunks[1].overlap]
+    assert chunks[0].text.endswith(repeated)
+    assert chunks[-1].overlap == 0
+    assert all(200 <= chunk.tokens <= 500 for chunk in chunks[:2])
+    assert chunks[0].sentences[0] == (0, len("Предложение номер 0 говорит о насосе, фильтре и шланге машины."))
+    terms = {term.stem: term.chunks for term in chunks[-1].terms}
+    assert terms["e20"] == 1
+    assert chunks[-1].terms[0].chunks == 1
+    assert list(terms.values()) == sorted(terms.values())
+
+
+def test_pages_are_in_order_and_whole(library: Library, ingest: Ingest) -> None:
+    ids = sorted(["а", "б/в.md", "B", "a", "Я", "z"])
+    ingest.run([article(doc_id, 1) for doc_id in ids])
+    found: list[str] = []
+    after, last = "", False
+    while not last:
+        page = library.page(after=after, limit=4)
+        assert page.total == 6
+        found += [record.doc_id for record in page.documents]
+        after, last = page.following or "", page.following is None
+    assert found == ids
+
+
+class Life(RuleBasedStateMachine):
+    """Anything that may happen to three documents, in any order."""
+
+    ingest: Ingest
+    ids = st.sampled_from(["a", "b", "c"])
+    edits = st.sampled_from(["", "первая", "вторая", "третья"])
+    changes = st.fixed_dictionaries(
+        {},
+        optional={
+            "title": st.sampled_from([None, "Насос", "Фильтр"]),
+            "status": st.sampled_from([None, "archived", "superseded"]),
+            "priority": st.sampled_from([None, 1, 100]),
+            "tags": st.sampled_from([None, ["x"], ["x", "y"]]),
+            "project_key": st.sampled_from([None, "", "p"]),
+        },
+    )
+
+    def __init__(self) -> None:
+        super().__init__()
+        # A tenant of its own for each run of the machine.
+        Life.number += 1
+        tenant_id = f"life-{Life.number}"
+        Registry().add(tenant_id)
+        self.tenant = Tenant(tenant_id, "tests")
+        self.library = Library(self.ingest.rewrite)
+        self.overrides: dict[str, dict[str, Json]] = {}
+        self.texts: dict[str, str] = {}
+
+    number = 0
+
+    @rule(doc_id=ids, edit=edits, sections=st.integers(1, 3), priority=st.sampled_from([0, 9]))
+    def put(self, doc_id: str, edit: str, sections: int, priority: int) -> None:
+        given = article(doc_id, sections, edit, priority=priority)
+        with acting_as(self.tenant):
+            report = self.ingest.run([given])
+        if report.added + report.updated:
+            self.texts[doc_id] = given.text
+        self.overrides.setdefault(doc_id, {})
+
+    @precondition(lambda self: self.texts)
+    @rule(data=st.data(), changes=changes)
+    def set(self, data: st.DataObject, changes: dict[str, Json]) -> None:
+        doc_id = data.draw(st.sampled_from(sorted(self.texts)))
+        with acting_as(self.tenant):
+            self.library.change(doc_id, changes)
+        known = {**self.overrides[doc_id], **changes}
+        self.overrides[doc_id] = {name: value for name, value in known.items() if value is not None}
+
+    @precondition(lambda self: self.texts)
+    @rule(changes=changes)
+    def set_all(self, changes: dict[str, Json]) -> None:
+        with acting_as(self.tenant):
+            assert self.library.change_all(Selection(), changes) == len(self.texts)
+        for doc_id in self.texts:
+            known = {**self.overrides[doc_id], **changes}
+            self.overrides[doc_id] = {name: value for name, value in known.items() if value is not None}
+
+    @precondition(lambda self: self.texts)
+    @rule(data=st.data())
+    def restore(self, data: st.DataObject) -> None:
+        doc_id = data.draw(st.sampled_from(sorted(self.texts)))
+        with acting_as(self.tenant):
+            number = data.draw(st.sampled_from([one.version for one in self.library.versions(doc_id)]))
+            self.texts[doc_id] = self.library.version(doc_id, number).text
+            self.library.restore(doc_id, number)
+
+    @precondition(lambda self: self.texts)
+    @rule(data=st.data())
+    def delete(self, data: st.DataObject) -> None:
+        doc_id = data.draw(st.sampled_from(sorted(self.texts)))
+        with acting_as(self.tenant):
+            self.library.delete(doc_id)
+        del self.texts[doc_id]
+        del self.overrides[doc_id]
+
+    @invariant()
+    def everything_fits(self) -> None:
+        with acting_as(self.tenant):
+            check_consistent()
+            assert compare(count=True).clean
+            records = {record.doc_id: record for record in documents.all()}
+            assert records.keys() == self.texts.keys()
+            for doc_id, record in records.items():
+                assert record.overrides == self.overrides[doc_id]
+                in_force = {**record.given, **record.overrides}
+                assert in_force.keys() == set(PROPERTIES)
+                for hit in hits(doc_id):
+                    assert {name: meta(hit)[name] for name in PROPERTIES} == in_force
+                kept = self.library.versions(doc_id)
+                assert len(kept) <= versions.KEPT
+                assert kept[0].version == record.version
+                assert self.library.version(doc_id).text == self.texts[doc_id]
+
+
+@pytest.fixture
+def installation(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setenv("OPORA_DATA_DIR", str(tmp_path / "data"))
+    get_settings.cache_clear()
+    yield
+    index.close_all()
+    database.close_all()
+    get_settings.cache_clear()
+
+
+def test_any_life_of_documents_keeps_records_chunks_and_lexicon_together(installation: None, ingest: Ingest) -> None:
+    Life.ingest = ingest
+    run_state_machine_as_test(
+        Life,
+        settings=settings(
+            max_examples=6, stateful_step_count=10, suppress_health_check=list(HealthCheck), deadline=None
+        ),
+    )
