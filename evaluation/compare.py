@@ -144,6 +144,11 @@ def _chances(old_sums: Numbers, old_weights: Numbers, new_sums: Numbers, new_wei
     rng = np.random.default_rng(SEED)
     sums, weights = new_sums - old_sums, new_weights - old_weights
     middle_sums, middle_weights = (new_sums + old_sums).sum(axis=0), (new_weights + old_weights).sum(axis=0)
+    differing = ((sums != 0) | (weights != 0)).any(axis=1)
+    # Swapping two equal results changes nothing, and most are equal.
+    sums, weights = sums[differing], weights[differing]
+    if not len(sums):
+        return np.ones(sums.shape[1])
 
     def change(signs: npt.NDArray[np.floating]) -> Numbers:
         moved, spread = signs @ sums, signs @ weights

@@ -77,7 +77,8 @@ def draws(cases: int, resamples: int) -> Iterator[Numbers]:
     block = max(1, _BLOCK_CELLS // max(1, cases))
     for start in range(0, resamples, block):
         rows = min(block, resamples - start)
-        yield rng.multinomial(cases, np.full(cases, 1 / cases), size=rows).astype(np.float64)
+        drawn = rng.integers(0, cases, size=(rows, cases)) + np.arange(rows)[:, None] * cases
+        yield np.bincount(drawn.ravel(), minlength=rows * cases).reshape(rows, cases).astype(np.float64)
 
 
 def exact(value: float, n: int) -> Figure:

@@ -5,6 +5,7 @@ answer that was shown.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
 from types import MappingProxyType
 from typing import Literal, TypeAlias
 
@@ -178,7 +179,12 @@ def ranking_scores(ranked: Sequence[Sequence[str]], gold: Sequence[Sequence[str]
 
 def _documents(doc_ids: Sequence[str]) -> list[Document]:
     # An evaluator logs a warning at an empty list; a document that equals no other means the same.
-    return [Document(content=doc_id) for doc_id in doc_ids] or [Document(content="\0")]
+    return [_document(doc_id) for doc_id in doc_ids] or [_document("\0")]
+
+
+@lru_cache(maxsize=100_000)
+def _document(doc_id: str) -> Document:
+    return Document(content=doc_id)
 
 
 def _ranking_marks(records: Sequence[Record]) -> list[dict[str, Mark]]:
