@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from hashlib import sha256
 from typing import Literal, TypeAlias
 
-from sqlalchemy import delete, func, insert, select
+from sqlalchemy import delete, func, select
 from sqlalchemy.orm import Session
 
 from tenants import context, database
@@ -45,6 +45,15 @@ class Miss:
     def gap_id(self) -> str:
         """The gap that this adds to: the same for every tenant, and unique within one."""
         return sha256(f"{self.reason}\x00{self.key}".encode()).hexdigest()[:16]
+
+
+@dataclass(frozen=True, slots=True)
+class Met:
+    """A miss, when it happened, and the number of the turn in the audit."""
+
+    miss: Miss
+    at: datetime
+    sequence: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,31 +138,24 @@ def grouped(found: Iterable[Gap]) -> tuple[Group, ...]:
     return tuple(sorted(made, key=lambda group: -group.count))
 
 
-def meet(session: Session, tenant_id: str, sequence: int, at: datetime, misses: Iterable[Miss]) -> None:
-    """Count what a turn that has just been recorded did not answer, inside its transaction."""
-    for miss in misses:
-        row = session.get(GapRow, (tenant_id, miss.gap_id), populate_existing=True)
+def meet(session: Session, tenant_id: str, met: Sequence[Met]) -> None:
+    """Count what turns did not answer, inside the transaction that records these turns."""
+    wanted = {one.miss.gap_id for one in met}
+    known = select(GapRow).where(GapRow.tenant_id == tenant_id, GapRow.gap_id.in_(wanted))
+    rows = {row.gap_id: row for row in session.scalars(known)}
+    for one in met:
+        row = rows.get(one.miss.gap_id)
         if row is None:
-            row = GapRow(
-                tenant_id=tenant_id,
-                gap_id=miss.gap_id,
-                reason=miss.reason,
-                question=miss.question,
-                stems=list(miss.stems),
-                count=0,
-                reopened=0,
-                status="open",
-                first_at=at,
-            )
+            row = rows[one.miss.gap_id] = _new(tenant_id, one)
             session.add(row)
-        elif row.closed_at is not None and at > row.closed_at:
+        elif row.closed_at is not None and one.at > row.closed_at:
             row.status, row.closed_at = "open", None
             row.reopened += 1
         row.count += 1
-        row.last_at = at
-        row.doc_ids = list(miss.doc_ids)
-        session.flush()
-        session.execute(insert(GapAskingRow), [{"tenant_id": tenant_id, "gap_id": miss.gap_id, "sequence": sequence}])
+        row.last_at = one.at
+        row.doc_ids = list(one.miss.doc_ids)
+        session.add(GapAskingRow(tenant_id=tenant_id, gap_id=row.gap_id, sequence=one.sequence))
+    session.flush()
 
 
 def forget(session: Session, tenant_id: str, sequences: Sequence[int]) -> None:
@@ -183,6 +185,20 @@ def _set(gap_id: str, status: Status) -> Gap:
         row.status = status
         row.closed_at = datetime.now(UTC) if status == "closed" else None
         return _gap(row)
+
+
+def _new(tenant_id: str, met: Met) -> GapRow:
+    return GapRow(
+        tenant_id=tenant_id,
+        gap_id=met.miss.gap_id,
+        reason=met.miss.reason,
+        question=met.miss.question,
+        stems=list(met.miss.stems),
+        count=0,
+        reopened=0,
+        status="open",
+        first_at=met.at,
+    )
 
 
 def _overlap(one: Gap, other: Gap) -> float:

@@ -3,7 +3,7 @@
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from secrets import token_hex
 
@@ -14,16 +14,19 @@ from settings import Settings
 from tenants import database, gaps
 from tenants.audit.chain import GENESIS, Content, Kind, Link
 from tenants.audit.entry import Entry, Findable, canonical
+from tenants.gaps import Met
 from tenants.models import (
     AuditChainRow,
     AuditContentRow,
     AuditDocumentRow,
     AuditRow,
+    Base,
     ErasureRow,
     GapAskingRow,
     TenantRow,
 )
 
+_LINK = ("tenant_id", "sequence", "kind", "at", "turn_id", "outcome", "reason", "note", "digest", "previous")
 _PARAMETERS = 500
 """Values in one statement: databases bound them."""
 
@@ -57,12 +60,18 @@ def append(entries: Iterable[Entry], settings: Settings) -> int:
         ).all()
         fresh = [entry for turn_id, entry in by_turn.items() if turn_id not in known]
         forgotten = _forgotten(chain.session, tenant_id)
+        met: list[Met] = []
+        unwanted: list[int] = []
         for entry in fresh:
             sequence = chain.add_turn(entry)
             if any(whose.covers(entry) and entry.at <= until for whose, until in forgotten):
-                chain.forget([sequence])
+                unwanted.append(sequence)
             else:
-                gaps.meet(chain.session, tenant_id, sequence, entry.at, entry.misses)
+                met += [Met(miss, entry.at, sequence) for miss in entry.misses]
+        if unwanted:
+            chain.forget(unwanted)
+        if met:
+            gaps.meet(chain.session, tenant_id, met)
     return len(fresh)
 
 
@@ -104,13 +113,15 @@ def prune(tenant_id: str, before: datetime, settings: Settings) -> int:
 
 
 class _Chain:
-    """A tenant's chain while it is locked for adding."""
+    """A tenant's chain while it is locked for adding. What is added is written by `flush`, in one go for each table."""
 
     def __init__(self, session: Session, head: AuditChainRow) -> None:
         self.session = session
         self._head = head
+        self._rows: dict[type[Base], list[dict[str, object]]] = {}
 
     def add_turn(self, entry: Entry) -> int:
+        """Add a turn with its content and return its number."""
         content = Content(entry.person, entry.session_id, token_hex(16), entry.body)
         sequence = self.add(
             "turn",
@@ -121,16 +132,12 @@ class _Chain:
             digest=content.digest,
         )
         place = {"tenant_id": entry.tenant_id, "sequence": sequence}
-        packed = zlib.compress(entry.body.encode(), level=1)
         findable = Findable.of(entry.body)
-        kept = {"person": entry.person, "session_id": entry.session_id, "salt": content.salt}
-        self.session.execute(insert(AuditContentRow), [place | kept | {"body": packed, "text": findable.text}])
-        found = [
-            place | {"doc_id": doc_id, "cited": bool(chunk_ids), "chunk_ids": chunk_ids}
-            for doc_id, chunk_ids in findable.documents.items()
-        ]
-        if found:
-            self.session.execute(insert(AuditDocumentRow), found)
+        kept = {"person": entry.person, "session_id": entry.session_id, "salt": content.salt, "text": findable.text}
+        self._put(AuditContentRow, place | kept | {"body": zlib.compress(entry.body.encode(), level=1)})
+        for doc_id, chunk_ids in findable.documents.items():
+            cited = {"doc_id": doc_id, "cited": bool(chunk_ids), "chunk_ids": chunk_ids}
+            self._put(AuditDocumentRow, place | cited)
         return sequence
 
     def add(
@@ -145,27 +152,16 @@ class _Chain:
         digest: str | None = None,
     ) -> int:
         """Add one link and return its number."""
-        link = Link(
-            self._head.tenant_id,
-            self._head.sequence + 1,
-            kind,
-            at,
-            turn_id,
-            outcome,
-            reason,
-            note,
-            digest,
-            previous=self._head.hash,
-        )
-        link = replace(link, hash=link.computed())
-        fields = ("tenant_id", "sequence", "kind", "at", "turn_id", "outcome", "reason", "note", "digest")
-        values = {name: getattr(link, name) for name in (*fields, "previous", "hash")}
-        self.session.execute(insert(AuditRow), [values])
-        self._head.sequence, self._head.hash = link.sequence, link.hash
-        return link.sequence
+        tenant_id, sequence, previous = self._head.tenant_id, self._head.sequence + 1, self._head.hash
+        link = Link(tenant_id, sequence, kind, at, turn_id, outcome, reason, note, digest, previous)
+        hash_ = link.computed()
+        self._put(AuditRow, {name: getattr(link, name) for name in _LINK} | {"hash": hash_})
+        self._head.sequence, self._head.hash = sequence, hash_
+        return sequence
 
     def forget(self, sequences: Sequence[int]) -> None:
         """Delete what was said in these turns, and say so in the chain."""
+        self.flush()
         tenant_id = self._head.tenant_id
         gaps.forget(self.session, tenant_id, sequences)
         for start in range(0, len(sequences), _PARAMETERS):
@@ -173,6 +169,16 @@ class _Chain:
             for rows in (AuditContentRow, AuditDocumentRow):
                 self.session.execute(delete(rows).where(rows.tenant_id == tenant_id, rows.sequence.in_(chosen)))
         self.add("erasure", datetime.now(UTC), note=canonical({"sequences": list(sequences)}))
+
+    def flush(self) -> None:
+        """Write what was added so far."""
+        # By the connection: the session would look at each row, at ten times the cost.
+        for table, rows in self._rows.items():
+            self.session.connection().execute(insert(table), rows)
+        self._rows.clear()
+
+    def _put(self, table: type[Base], row: dict[str, object]) -> None:
+        self._rows.setdefault(table, []).append(row)
 
 
 @contextmanager
@@ -185,7 +191,10 @@ def _adding(tenant_id: str, settings: Settings) -> Iterator[_Chain]:
             head = AuditChainRow(tenant_id=tenant_id, sequence=0, hash=GENESIS)
             session.add(head)
             session.flush()
-        yield _Chain(session, head)
+        with session.no_autoflush:
+            chain = _Chain(session, head)
+            yield chain
+            chain.flush()
 
 
 def _forgotten(session: Session, tenant_id: str) -> list[tuple[Whose, datetime]]:
