@@ -1,0 +1,186 @@
+"""Changes in the middle of ingest runs, and what is left when either is cut off."""
+
+from collections.abc import Callable, Generator, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import Context, copy_context
+from pathlib import Path
+
+import pytest
+
+from pipelines.ingest import library as library_module
+from pipelines.ingest import run as run_module
+from pipelines.ingest import session
+from pipelines.ingest.library import Library
+from pipelines.ingest.report import Progress
+from pipelines.ingest.usecase import Ingest
+from tenants import claims, lexicon, writing
+from tenants.context import Tenant, acting_as
+from tenants.documents import DocumentRecord
+from tenants.errors import Busy, NotFound
+from tests.unit.pipelines.ingest.stored import article, check_consistent, hits, meta
+
+
+@pytest.fixture
+def library(tenant: Tenant, ingest: Ingest, monkeypatch: pytest.MonkeyPatch) -> Library:
+    monkeypatch.setattr(run_module, "_BATCH_DOCUMENTS", 1)
+    return Library(ingest.rewrite)
+
+
+@pytest.fixture
+def begun(ingest: Ingest, tmp_path: Path) -> Callable[..., "Begun"]:
+    """Begins a run over files, and leaves it after its first document."""
+
+    def begin(**texts: str) -> Begun:
+        for doc_id, edit in texts.items():
+            (tmp_path / f"{doc_id}.md").write_text(f"# Статья {doc_id}\n\n{article(doc_id, 2, edit).text}")
+        return Begun(ingest.start_files(tmp_path, [f"{doc_id}.md" for doc_id in texts], held={}).steps())
+
+    return begin
+
+
+class Begun:
+    """A run between two of its batches, in a context of its own as a service has it."""
+
+    def __init__(self, steps: Generator[Progress, None, None]) -> None:
+        self._steps = steps
+        self._context = copy_context()
+        self._context.run(next, steps)
+
+    def finish(self) -> None:
+        self._context.run(list, self._steps)
+
+    def leave(self) -> None:
+        self._context.run(self._steps.close)
+
+
+@pytest.fixture
+def cut_off(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
+    """Every change ends after its record is written, as if the process had died there."""
+
+    def die(records: Iterable[DocumentRecord]) -> int:
+        raise RuntimeError
+
+    monkeypatch.setattr(library_module, "redescribe", die)
+    return monkeypatch
+
+
+def statuses(doc_id: str) -> set[object]:
+    return {meta(hit)["status"] for hit in hits(doc_id)}
+
+
+def test_a_change_goes_between_two_batches_and_wins_over_the_second(
+    library: Library, ingest: Ingest, begun: Callable[..., Begun]
+) -> None:
+    begun(a="", b="").finish()
+    run = begun(a="правка", b="правка")
+    for doc_id in ("a.md", "b.md"):
+        library.change(doc_id, {"status": "archived"})
+    run.finish()
+    assert {library.read(doc_id).version for doc_id in ("a.md", "b.md")} == {2}
+    assert statuses("a.md") == statuses("b.md") == {"archived"}
+    check_consistent()
+    assert not ingest.run([]).healed
+
+
+def test_a_change_that_fails_in_a_run_is_put_right_when_the_run_ends(
+    library: Library, ingest: Ingest, begun: Callable[..., Begun], cut_off: pytest.MonkeyPatch
+) -> None:
+    ingest.run([article("a")])
+    run = begun(b="", c="")
+    with pytest.raises(RuntimeError):
+        library.change("a", {"status": "archived"})
+    assert statuses("a") == {"active"}
+    run.finish()
+    assert statuses("a") == {"archived"}
+    check_consistent()
+    assert not ingest.run([]).healed
+
+
+def test_a_change_that_was_cut_off_is_finished_by_whoever_comes_next(
+    library: Library, ingest: Ingest, cut_off: pytest.MonkeyPatch
+) -> None:
+    ingest.run([article("a"), article("b")])
+    with pytest.raises(RuntimeError):
+        library.change("a", {"status": "archived", "title": "Новое"})
+    cut_off.undo()
+    assert statuses("a") == {"active"}
+    library.change("b", {"priority": 1})
+    assert statuses("a") == {"archived"}
+    check_consistent()
+    assert not ingest.run([]).healed
+
+
+def test_a_run_that_is_left_early_is_whole(library: Library, ingest: Ingest, begun: Callable[..., Begun]) -> None:
+    begun(a="", b="").leave()
+    assert library.page().total == 1
+    check_consistent()
+    assert not ingest.run([]).healed
+
+
+def test_a_run_that_fails_leaves_its_mark(library: Library, ingest: Ingest) -> None:
+    def broken() -> Iterable[object]:
+        yield article("a")
+        yield article("b")
+        raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        ingest.run(broken())  # type: ignore[arg-type]
+    library.change("a", {"status": "archived"})
+    check_consistent()
+    assert not ingest.run([]).healed
+
+
+def test_a_mistake_leaves_no_mark(library: Library, ingest: Ingest) -> None:
+    with pytest.raises(NotFound):
+        library.change("missing", {"status": "archived"})
+    assert not lexicon.begin()
+
+
+def test_a_change_is_turned_away_while_another_process_ingests(library: Library, ingest: Ingest) -> None:
+    ingest.run([article("a")])
+
+    def elsewhere() -> None:
+        # Another process's run: its claim is taken, but nobody here knows of it.
+        with acting_as(Tenant("acme", "elsewhere")), claims.ingesting(), pytest.raises(Busy, match="documents_busy"):
+            Context().run(attempt)
+
+    def attempt() -> None:
+        with acting_as(Tenant("acme", "here")), session.change(ingest.rewrite, patience=0):
+            pytest.fail("nobody should be let in")
+
+    Context().run(elsewhere)
+    library.change("a", {"priority": 1})
+
+
+def test_a_change_is_turned_away_while_somebody_writes(library: Library, ingest: Ingest) -> None:
+    ingest.run([article("a")])
+
+    def attempt() -> None:
+        with pytest.raises(Busy, match="documents_busy"), session.change(ingest.rewrite, patience=0):
+            pytest.fail("nobody should be let in")
+
+    with writing.alone(), ThreadPoolExecutor(1) as other:
+        other.submit(copy_context().run, attempt).result()
+
+
+def test_changes_and_runs_at_once_lose_nothing(library: Library, ingest: Ingest) -> None:
+    ids = [f"d{at}" for at in range(6)]
+    ingest.run([article(doc_id, 2) for doc_id in ids])
+
+    def load(edit: str) -> None:
+        ingest.run([article(doc_id, 2, edit=edit) for doc_id in ids])
+
+    def change(doc_id: str) -> None:
+        for priority in range(1, 4):
+            library.change(doc_id, {"priority": priority, "title": f"Название {priority}"})
+
+    with ThreadPoolExecutor(4) as pool:
+        work = [pool.submit(copy_context().run, load, edit) for edit in ("первая", "вторая")]
+        work += [pool.submit(copy_context().run, change, doc_id) for doc_id in ids[:3]]
+        for one in work:
+            one.result()
+    assert {(library.read(doc_id).priority, library.read(doc_id).title) for doc_id in ids[:3]} == {(3, "Название 3")}
+    assert {library.read(doc_id).version for doc_id in ids} == {3}
+    check_consistent()
+    assert library.check().clean
+    assert not ingest.run([]).healed
