@@ -1,0 +1,76 @@
+"""Documents looked after on every engine of the index: what is set is found by, what disagrees is put right."""
+
+import pytest
+
+from components.ingest.document import SourceDocument
+from components.ingest.terms import stored_meta
+from components.language.encoder import encode_query
+from components.language.encoder_settings import STANDARD
+from components.retrieve.retriever import to_conditions
+from components.turn import Filters
+from pipelines.ingest.library import Library
+from pipelines.ingest.usecase import Ingest
+from tenants.context import Tenant
+from tenants.index import Point, open_collection
+
+ORPHAN = "00000000-0000-0000-0000-000000000001"
+
+
+@pytest.fixture(scope="module")
+def ingest() -> Ingest:
+    return Ingest()
+
+
+@pytest.fixture
+def library(tenant: Tenant, ingest: Ingest) -> Library:
+    ingest.run([SourceDocument(doc_id, f"Статья {doc_id}", "Вода не сливается.") for doc_id in ("a", "b", "c")])
+    return Library(ingest.rewrite)
+
+
+def found(*statuses: str) -> set[object]:
+    query = encode_query("вода не сливается", STANDARD)
+    conditions = to_conditions(Filters(statuses=statuses))  # type: ignore[arg-type]
+    hits = open_collection().search(query, limit=9, conditions=conditions)["text-sparse"]
+    return {stored_meta(hit)["doc_id"] for hit in hits}
+
+
+def test_documents_are_found_by_their_status(library: Library) -> None:
+    library.change("a", {"status": "archived"})
+    library.change("b", {"status": "superseded"})
+    assert found("archived") == {"a"}
+    assert found("superseded", "active") == {"b", "c"}
+    assert found("deprecated") == found() == set()
+    library.change("a", {"status": None})
+    assert found("active") == {"a", "c"}
+
+
+def test_a_title_is_encoded_and_everything_else_described(library: Library) -> None:
+    library.change("a", {"title": "Холодильник", "tags": ["x"]})
+    hits = open_collection().search(encode_query("холодильник", STANDARD), limit=9)["headings"]
+    assert [(stored_meta(hit)["doc_id"], stored_meta(hit)["tags"]) for hit in hits] == [("a", ["x"])]
+    assert library.check().clean
+
+
+def test_what_disagrees_is_put_right(library: Library) -> None:
+    collection = open_collection()
+    first, second, third = (library.read(doc_id).chunk_ids[0] for doc_id in ("a", "b", "c"))
+    (hit,) = collection.fetch([first])
+    before = {hit.id: hit.payload for hit in collection.scan()}
+    collection.upsert([Point(ORPHAN, {}, hit.payload)])
+    collection.describe({first: {**hit.payload, "meta": {**stored_meta(hit), "status": "archived"}}})
+    collection.delete([second])
+    wrong = library.check(mend=True)
+    assert (wrong.orphans, wrong.misdescribed, wrong.incomplete) == ((ORPHAN,), ("a",), ("b",))
+    assert wrong.lexicon_differs
+    assert {hit.id: hit.payload for hit in collection.scan()} == before
+    assert third in before
+    assert library.check().clean
+
+
+def test_an_earlier_version_is_found_again(library: Library, ingest: Ingest) -> None:
+    ingest.run([SourceDocument("a", "Статья a", "Насос гудит.")])
+    query = encode_query("гудит", STANDARD)
+    assert open_collection().search(query, limit=9)["text-sparse"]
+    library.restore("a", 1)
+    assert not open_collection().search(query, limit=9)["text-sparse"]
+    assert library.check().clean
