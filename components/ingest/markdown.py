@@ -7,6 +7,7 @@ from itertools import groupby
 from typing import Literal
 
 from markdown_it import MarkdownIt
+from markdown_it.rules_core import StateCore
 from markdown_it.token import Token
 
 from components.ingest.safety import inert
@@ -14,7 +15,10 @@ from components.turn import Frozen
 
 BlockKind = Literal["heading", "prose", "item", "code", "table"]
 
-_PARSER = MarkdownIt("commonmark").enable("table")
+_INLINE_AT_ONCE = 4_000
+"""Characters. Reading what stands within a paragraph takes time with the square of its length when somebody means it to,
+so one that no person would write is read in pieces."""
+_BREAKABLE = re.compile(rf"(?s).{{1,{_INLINE_AT_ONCE}}}(?=\s|\Z)|.{{1,{_INLINE_AT_ONCE}}}")
 # A closed list, because help articles write placeholders such as <name> or <source> as well.
 _TAGS = (
     "a abbr article aside b big blockquote br caption center cite col colgroup dd del details dfn div dl dt em "
@@ -50,6 +54,18 @@ class Block(Frozen):
     head: str = ""
     children: tuple["Block", ...] = ()
     page: int = 0
+
+
+def _read_inline(state: StateCore) -> None:
+    for token in state.tokens:
+        if token.type == "inline":
+            token.children = []
+            for piece in _BREAKABLE.findall(token.content):
+                state.md.inline.parse(piece, state.md, state.env, token.children)
+
+
+_PARSER = MarkdownIt("commonmark").enable("table")
+_PARSER.core.ruler.at("inline", _read_inline)
 
 
 def markdown_blocks(text: str) -> tuple[Block, ...]:
