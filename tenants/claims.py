@@ -38,7 +38,7 @@ class Claims(Protocol):
         """Whether the claim is still this process's."""
 
     def release(self, name: str) -> None:
-        """Give a claim back."""
+        """Give a claim back, also one that was lost."""
 
     def close(self) -> None:
         """Give all claims back."""
@@ -77,7 +77,9 @@ class FileClaims:
     def release(self, name: str) -> None:
         """Give a claim back."""
         with self._lock:
-            self._held.pop(name).close()
+            file = self._held.pop(name, None)
+            if file is not None:
+                file.close()
 
     def close(self) -> None:
         """Give all claims back."""
@@ -91,11 +93,11 @@ class Claim:
 
     def __init__(self, claims: Claims, name: str) -> None:
         self._claims = claims
-        self._name = name
+        self.name = name
 
     def check(self) -> None:
         """Raise `Busy` with the code `ingest_busy` when the claim was lost to another process meanwhile."""
-        if not self._claims.holds(self._name):
+        if not self._claims.holds(self.name):
             raise Busy("ingest_busy")
 
 
@@ -109,11 +111,11 @@ def ingesting(patience: float | None = None) -> Iterator[Claim]:
     :param patience: seconds to wait for the run before; None waits as long as it takes. Raises `Busy` with the code
         `ingest_busy` when they are over.
     """
+    claims, name = _claims(get_settings()), collection_name(context.current().tenant_id)
     held = _HELD.get()
-    if held is not None:
+    if held is not None and held.name == name:
         yield held
         return
-    claims, name = _claims(get_settings()), collection_name(context.current().tenant_id)
     started = monotonic()
     while not claims.take(name):
         if patience is not None and monotonic() - started >= patience:

@@ -128,6 +128,13 @@ def get(job_id: str) -> Job:
         return _job(_row(session, job_id))
 
 
+def is_open(job_id: str) -> bool:
+    """Whether the tenant has such a job and it has not ended."""
+    with database.reading() as session:
+        row = session.get(JobRow, (context.current().tenant_id, job_id))
+        return row is not None and row.state in _OPEN
+
+
 def latest(*, state: JobState | None = None, limit: int = 100, before: str | None = None) -> tuple[Job, ...]:
     """The tenant's newest jobs, newest first.
 

@@ -4,16 +4,16 @@ Threat: a name that leads out of the folder (`../`, an absolute path, a link), t
 takes or that two files share. Names are checked before anything is made of them, and a file is only ever created new.
 """
 
+import fcntl
 import os
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from time import time
 from typing import BinaryIO
 
 from settings import get_settings
-from tenants import context
+from tenants import context, jobs
 from tenants.errors import Invalid, TooLarge, TryAgain
 from tenants.names import collection_name
 
@@ -22,7 +22,6 @@ LONGEST_SEGMENT_BYTES = 255
 DEEPEST = 16
 MOST_FILES = 1_000
 _FOLDER = "uploads"
-_ABANDONED_SECONDS = 3_600
 
 
 def check_name(name: str) -> str:
@@ -50,19 +49,19 @@ def remove(job_id: str) -> None:
     shutil.rmtree(folder(job_id), ignore_errors=True)
 
 
-def abandoned(open_jobs: frozenset[str]) -> tuple[str, ...]:
-    """The jobs of the tenant in context that are over but left files, unless somebody may be writing there now."""
+def abandoned() -> tuple[str, ...]:
+    """The jobs of the tenant in context that left files and are over, or that never came to be."""
     home = _tenant_folder()
     if not home.is_dir():
         return ()
-    old = time() - _ABANDONED_SECONDS
-    return tuple(
-        left.name for left in sorted(home.iterdir()) if left.name not in open_jobs and left.stat().st_mtime < old
-    )
+    with _locked(home):
+        # In this order: whoever lets go of a folder has made it a job before.
+        unheld = [left.name for left in sorted(home.iterdir()) if _is_unheld(left)]
+    return tuple(job_id for job_id in unheld if not jobs.is_open(job_id))
 
 
 class Upload:
-    """The files of one job while they arrive.
+    """The files of one job while they arrive. It holds a lock on its folder until it is closed or its process ends.
 
     :param job_id: of the job that will own them.
     """
@@ -71,7 +70,13 @@ class Upload:
         self.names: list[str] = []
         self.size = 0
         self._root = folder(job_id)
-        self._root.mkdir(parents=True, mode=0o700)
+        home = self._root.parent
+        with _storing():
+            home.mkdir(parents=True, exist_ok=True, mode=0o700)
+            with _locked(home):
+                self._root.mkdir(mode=0o700)
+                self._hold = _opened(self._root)
+                fcntl.flock(self._hold, fcntl.LOCK_EX)
 
     def file(self, name: str) -> "UploadedFile":
         """A new file. Raises `Invalid`: `file_name_invalid`, `file_name_duplicate`; `TooLarge`: `files_too_many`."""
@@ -96,9 +101,14 @@ class Upload:
             for above in (self._root.parent, self._root.parent.parent, self._root.parent.parent.parent):
                 _sync(above)
 
-    def discard(self) -> None:
-        """Remove all of it."""
-        shutil.rmtree(self._root, ignore_errors=True)
+    def close(self, *, keep: bool) -> None:
+        """Let go of the folder.
+
+        :param keep: it is a job's now; otherwise it is removed.
+        """
+        if not keep:
+            shutil.rmtree(self._root, ignore_errors=True)
+        os.close(self._hold)
 
 
 class UploadedFile:
@@ -137,11 +147,40 @@ def _storing() -> Iterator[None]:
 
 
 def _sync(directory: Path) -> None:
-    handle = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
+    handle = _opened(directory)
     try:
         os.fsync(handle)
     finally:
         os.close(handle)
+
+
+@contextmanager
+def _locked(directory: Path) -> Iterator[None]:
+    handle = _opened(directory)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)
+
+
+def _is_unheld(directory: Path) -> bool:
+    try:
+        handle = _opened(directory)
+    except FileNotFoundError:
+        # Its job has ended just now.
+        return False
+    try:
+        fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    finally:
+        os.close(handle)
+    return True
+
+
+def _opened(directory: Path) -> int:
+    return os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
 
 
 def _tenant_folder() -> Path:

@@ -11,7 +11,7 @@ from components.ingest.properties import description
 from components.ingest.terms import stored_meta, stored_terms
 from components.ingest.write import redescribe
 from components.turn import Frozen
-from tenants import documents, fairness, jobs, lexicon, uploads, versions
+from tenants import documents, fairness, lexicon, uploads, versions
 from tenants.documents import DocumentRecord
 from tenants.index import open_collection
 from tenants.index.protocol import Hit
@@ -103,7 +103,7 @@ def compare(*, count: bool = False) -> Findings:
         incomplete=tuple(doc_id for doc_id, record in records.items() if not present.issuperset(record.chunk_ids)),
         misdescribed=tuple(sorted(misdescribed)),
         lexicon_differs=count and not counted.equals(lexicon.current()),
-        uploads=uploads.abandoned(frozenset(job.job_id for job in jobs.open_jobs())),
+        uploads=uploads.abandoned(),
     )
 
 

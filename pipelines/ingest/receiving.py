@@ -88,8 +88,7 @@ class _Inbox:
         """Remove all of it, unless it was accepted."""
         if self._file is not None:
             self._file.abandon()
-        if not self._accepted:
-            self._upload.discard()
+        self._upload.close(keep=self._accepted)
 
     def _add(self) -> bytes:
         self._upload.settle()

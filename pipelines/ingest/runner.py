@@ -91,5 +91,5 @@ class JobRunner:
         jobs.forget_old()
         for tenant in Registry().list():
             with acting_as(Tenant(tenant.tenant_id, "jobs")):
-                for job_id in uploads.abandoned(frozenset(job.job_id for job in jobs.open_jobs())):
+                for job_id in uploads.abandoned():
                     uploads.remove(job_id)

@@ -1,0 +1,143 @@
+"""Claims on tenants: the same promises by locks on files and by Redis."""
+
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from settings import get_settings
+from tenants import claims
+from tenants.claims import Claims, FileClaims
+from tenants.claims_redis import RedisClaims
+from tenants.context import Tenant, acting_as
+from tenants.errors import Busy, TryAgain
+
+REDIS_URL = os.environ.get("OPORA_TEST_REDIS_URL", "")
+NO_REDIS = pytest.mark.skipif(not REDIS_URL, reason="needs OPORA_TEST_REDIS_URL")
+
+Process = Callable[[], Claims]
+
+
+@pytest.fixture(params=["files", pytest.param("redis", marks=[pytest.mark.server, NO_REDIS])])
+def process(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Process]:
+    """Makes the claims of another process."""
+    made: list[Claims] = []
+
+    def make() -> Claims:
+        made.append(FileClaims(tmp_path / "claims") if request.param == "files" else RedisClaims(REDIS_URL))
+        return made[-1]
+
+    yield make
+    for one in made:
+        one.close()
+
+
+@pytest.fixture
+def name(tmp_path: Path) -> str:
+    """One that no other test uses."""
+    return tmp_path.name
+
+
+def test_one_has_it_and_all_others_do_not(process: Process, name: str) -> None:
+    ours, theirs = process(), process()
+    assert ours.take(name)
+    assert not theirs.take(name)
+    assert not ours.take(name)
+    assert (ours.holds(name), theirs.holds(name)) == (True, False)
+    assert theirs.take(f"{name}-other")
+
+
+def test_what_is_given_back_can_be_taken(process: Process, name: str) -> None:
+    ours, theirs = process(), process()
+    assert ours.take(name)
+    ours.release(name)
+    assert not ours.holds(name)
+    assert theirs.take(name)
+    assert not ours.take(name)
+
+
+def test_a_process_that_ends_gives_all_back(process: Process, name: str) -> None:
+    ours, theirs = process(), process()
+    assert ours.take(name)
+    assert ours.take(f"{name}-other")
+    ours.close()
+    assert theirs.take(name)
+    assert theirs.take(f"{name}-other")
+
+
+@pytest.mark.server
+@NO_REDIS
+def test_a_claim_in_redis_outlives_its_lease_while_its_process_lives(name: str) -> None:
+    ours, theirs = RedisClaims(REDIS_URL, lease_seconds=0.2), RedisClaims(REDIS_URL)
+    assert ours.take(name)
+    for _ in range(50):
+        assert not theirs.take(name)
+        assert ours.holds(name)
+        ours._closing.wait(0.01)
+    ours.close()
+    theirs.close()
+
+
+@pytest.mark.server
+@NO_REDIS
+def test_a_claim_that_redis_forgot_is_lost(name: str) -> None:
+    ours, theirs = RedisClaims(REDIS_URL, lease_seconds=0.1), RedisClaims(REDIS_URL)
+    assert ours.take(name)
+    ours._redis.flushdb()
+    assert theirs.take(name)
+    ours._renew(name)
+    assert not ours.holds(name)
+    ours.release(name)
+    assert theirs.holds(name)
+    ours.close()
+    theirs.close()
+
+
+def test_redis_that_is_not_there_asks_to_try_again(name: str) -> None:
+    nowhere = RedisClaims("redis://127.0.0.1:1/0")
+    with pytest.raises(TryAgain, match="claims_unreachable"):
+        nowhere.take(name)
+    nowhere.close()
+
+
+@pytest.fixture
+def other(tmp_path: Path) -> Iterator[Claims]:
+    """The claims of another process on the same data folder."""
+    made = FileClaims(tmp_path / "claims")
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def acme(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setenv("OPORA_DATA_DIR", str(tmp_path))
+    get_settings.cache_clear()
+    with acting_as(Tenant("acme", "tests")):
+        yield
+    claims.close_all()
+    get_settings.cache_clear()
+
+
+def test_ingesting_is_alone_and_may_be_nested(acme: None, other: Claims) -> None:
+    with claims.ingesting() as outer, claims.ingesting(patience=0) as inner:
+        assert inner is outer
+        assert not other.take("acme")
+        with acting_as(Tenant("globex", "tests")):
+            assert other.take("globex")
+    assert other.take("acme")
+    with pytest.raises(Busy, match="ingest_busy"), claims.ingesting(patience=0):
+        pass
+    other.release("acme")
+    with claims.ingesting(patience=0) as claim:
+        claim.check()
+        claims.close_all()
+        with pytest.raises(Busy, match="ingest_busy"):
+            claim.check()
+
+
+def test_acting_for_another_tenant_is_not_nesting(acme: None, other: Claims) -> None:
+    with claims.ingesting(), acting_as(Tenant("globex", "tests")), claims.ingesting():
+        assert not other.take("acme")
+        assert not other.take("globex")
+    assert other.take("globex")

@@ -1,0 +1,52 @@
+"""Questions go first, and ingest still goes on."""
+
+from concurrent.futures import ThreadPoolExecutor
+from threading import Event
+
+import pytest
+
+from tenants import fairness
+from tenants.fairness import Crossing
+
+
+def test_nobody_waits_where_nobody_asks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fairness, "PATIENCE_SECONDS", float("inf"))
+    Crossing().give_way()
+
+
+def test_ingest_waits_until_the_last_question_is_answered(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fairness, "PATIENCE_SECONDS", 60.0)
+    crossing = Crossing()
+    waiting = Event()
+    order: list[str] = []
+
+    def slice_of_ingest() -> None:
+        waiting.set()
+        crossing.give_way()
+        order.append("ingest")
+
+    with ThreadPoolExecutor(1) as pool:
+        with crossing.question():
+            with crossing.question():
+                work = pool.submit(slice_of_ingest)
+                waiting.wait()
+                order.append("first")
+            order.append("second")
+        work.result()
+    assert order == ["first", "second", "ingest"]
+
+
+def test_ingest_goes_on_under_questions_that_never_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fairness, "PATIENCE_SECONDS", 0.001)
+    crossing = Crossing()
+    with crossing.question():
+        for _ in range(10):
+            crossing.give_way()
+
+
+def test_a_question_that_fails_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fairness, "PATIENCE_SECONDS", float("inf"))
+    crossing = Crossing()
+    with pytest.raises(KeyError), crossing.question():
+        raise KeyError
+    crossing.give_way()
