@@ -37,6 +37,7 @@ _PASSPORT_WORD = re.compile(r"(?i)(?:паспорт|серия|passport)[^.!?]{0
 _INN_WORD = re.compile(r"(?i)\bинн\W{0,4}\Z")
 _WORDS_BEFORE = 40
 
+_MASK = re.compile(r"\[(?:email|phone|card|passport|inn|snils)\]")
 _INN_10 = (2, 4, 10, 3, 5, 9, 4, 6, 8)
 _INN_11 = (7, 2, 4, 10, 3, 5, 9, 4, 6, 8)
 _INN_12 = (3, 7, 2, 4, 10, 3, 5, 9, 4, 6, 8)
@@ -56,6 +57,11 @@ def mask(text: str) -> str:
     text = _replace(_PASSPORT, text, "[passport]", _named(_PASSPORT_WORD))
     text = _replace(_MOBILE, text, "[phone]", _named(_TELEPHONE))
     return _replace(_INN, text, "[inn]", _is_inn)
+
+
+def without_masks(text: str) -> str:
+    """A masked text without the masks: what is left of a question when it is asked again."""
+    return _MASK.sub("", text)
 
 
 def _replace(pattern: re.Pattern[str], text: str, name: str, fits: Callable[[str, str], bool]) -> str:

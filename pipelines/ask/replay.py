@@ -5,7 +5,8 @@ now, with and without it, so that the difference is the change's alone; where th
 the record, the turn has `drifted`. Without one, the record is compared with what would be answered now: what documents,
 policy and pipeline have changed since.
 
-Questions are asked as they were recorded: where personal data was masked in one, both sides see the mask.
+Where personal data was masked in a question, it is asked without, and the turn says so (`masked`): compared with its
+record it can differ for that alone.
 """
 
 import json
@@ -17,6 +18,7 @@ from typing import Literal, Self, TypeAlias
 
 from pydantic import BaseModel, ConfigDict
 
+from components.language.personal import without_masks
 from components.language.terminal import terminal_locale
 from components.turn import Exchange, Turn
 from pipelines.ask.contract import AskRequest, TurnAnswer
@@ -64,7 +66,8 @@ class _Kept(_Part):
 
     def turn(self) -> Turn:
         """The turn as it began, in the conversation as it was then."""
-        alone = self.request.model_copy(update={"session_id": None})
+        question = without_masks(self.request.question).strip() or self.request.question
+        alone = self.request.model_copy(update={"question": question, "session_id": None})
         return replace(begin(alone), history=tuple(Exchange(*one) for one in self.history))
 
 
@@ -121,6 +124,11 @@ class Replayed:
     before: Side
     after: Side
     drifted: bool
+
+    @property
+    def masked(self) -> bool:
+        """Whether the question could not be asked to the letter."""
+        return without_masks(self.question) != self.question
 
     @property
     def changes(self) -> tuple[Change, ...]:
@@ -210,6 +218,7 @@ def _as_json(turn: Replayed) -> dict[str, object]:
         "question": turn.question,
         "changes": turn.changes,
         "drifted": turn.drifted,
+        "masked": turn.masked,
         "before": _side_as_json(turn.before),
         "after": _side_as_json(turn.after),
     }

@@ -1,0 +1,144 @@
+"""What the audit keeps of a turn: all that happened, nothing personal, and never at the visitor's expense."""
+
+import json
+from collections.abc import Iterator
+
+import pytest
+
+from components.turn import Exchange
+from pipelines.ask import usecase
+from pipelines.ask.contract import AskRequest, TurnAnswer
+from pipelines.ask.record import redacted
+from pipelines.ask.usecase import Ask
+from settings import get_settings
+from tenants import context, gaps, handoffs, persons
+from tenants.audit import search
+from tenants.audit.entry import Entry
+from tenants.audit.recorder import Recorder
+from tenants.audit.search import Record, Wanted
+
+pytestmark = pytest.mark.usefixtures("shop")
+
+E20 = "Стиральная машина показывает ошибку E20, что делать?"
+
+
+@pytest.fixture(scope="module")
+def ask(shop: context.Tenant) -> Iterator[Ask]:
+    made = Ask()
+    made.engine.warm_up()
+    yield made
+    made.close()
+
+
+def recorded(ask: Ask, request: AskRequest) -> tuple[TurnAnswer, Record]:
+    """The answer, and what was kept of it."""
+    answer = ask.answer(request)
+    ask.recorder.close()
+    return answer, search.get(answer.turn_id)
+
+
+def part(record: Record, name: str) -> dict[str, object]:
+    assert record.content is not None
+    found = record.content[name]
+    assert isinstance(found, dict)
+    return found
+
+
+def test_the_record_holds_the_answer_as_it_was_given(ask: Ask) -> None:
+    request = AskRequest(question=E20, session_id="s1", quality="quick", locale="ru")
+    answer, record = recorded(ask, request)
+    assert part(record, "answer") == json.loads(answer.encoded)
+    assert (record.outcome, record.reason) == ("answered", None)
+    assert part(record, "request") == request.model_dump()
+    assert part(record, "state") == {"pipeline": ask.engine.digest, "generation": 1}
+    assert (record.content or {})["schema"] == "audit.v1"
+    assert record.person == persons.digest("shop", "anna")
+    assert "anna" not in json.dumps(record.content)
+    cited = search.find(Wanted(document="errors_e10_e30.md", cited=True))
+    assert answer.turn_id in {one.turn_id for one in cited}
+
+
+def test_personal_data_is_nowhere_in_the_record(ask: Ask) -> None:
+    secret = "8 916 123-45-67, ivan@mail.ru, 4111 1111 1111 1111"
+    answer, record = recorded(ask, AskRequest(question=f"Ошибка E20, заказ № 89161234567. Мои данные: {secret}"))
+    kept = json.dumps(record.content, ensure_ascii=False)
+    for one in secret.split(", "):
+        assert one not in kept
+        assert one in answer.encoded
+    assert record.question == "Ошибка E20, заказ № 89161234567. Мои данные: [phone], [email], [card]"
+    assert search.find(Wanted(text="ivan@mail.ru")) == ()
+    # Numbers and ids that look like nothing personal are as they were.
+    given, left = json.loads(answer.encoded), part(record, "answer")
+    assert {name: given[name] for name in ("turn_id", "scores", "verdict")} == {
+        name: left[name] for name in ("turn_id", "scores", "verdict")
+    }
+    assert [one["chunk_id"] for one in given["citations"]] == [one["chunk_id"] for one in left["citations"]]  # type: ignore[attr-defined]
+
+
+def test_an_anonymous_turn_is_nobodys(ask: Ask) -> None:
+    answer, record = recorded(ask, AskRequest(question="Хочу поговорить с человеком", session_id="s9", anonymous=True))
+    assert (record.person, part(record, "request")["session_id"]) == ("", None)
+    assert "s9" not in json.dumps(record.content)
+    assert answer.session_id == "s9"
+    assert answer.handoff is not None
+    ticket = handoffs.get(answer.handoff.ticket_id or "")
+    assert ticket is not None
+    assert (ticket.subject, ticket.session_id) == (usecase.ANONYMOUS, "")
+
+
+def test_the_conversation_is_kept_as_the_turn_knew_it(ask: Ask) -> None:
+    for question in ("Пишите на ivan@mail.ru, что значит E20?", "А если не поможет?"):
+        _, record = recorded(ask, AskRequest(question=question, session_id="talk"))
+    history = (record.content or {})["history"]
+    assert isinstance(history, list)
+    assert [one[0] for one in history] == ["Пишите на [email], что значит E20?"]
+    assert Exchange(*history[0]).outcome in {"answered", "low_confidence"}
+
+
+@pytest.mark.parametrize(
+    ("question", "reason"), [("Что означает ошибка E401?", "no_relevant_context"), (E20, None), ("Привет!", None)]
+)
+def test_a_refusal_for_want_of_knowledge_is_a_gap(ask: Ask, question: str, reason: str | None) -> None:
+    before = {gap.gap_id: gap.count for gap in gaps.all()}
+    recorded(ask, AskRequest(question=question))
+    recorded(ask, AskRequest(question=f"{question.upper()}!"))
+    new = [gap for gap in gaps.all() if gap.count != before.get(gap.gap_id)]
+    assert [gap.reason for gap in new] == ([reason] if reason else [])
+    if reason:
+        assert (new[0].count - before.get(new[0].gap_id, 0), new[0].question) == (2, question)
+
+
+def test_a_recorder_that_fails_costs_nobody_an_answer(
+    ask: Ask, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def fail(recorder: Recorder, entry: Entry) -> None:
+        raise RuntimeError(entry.body)
+
+    monkeypatch.setattr(Recorder, "record", fail)
+    answer = ask.answer(AskRequest(question=E20))
+    assert answer.outcome == "answered"
+    assert f"turn {answer.turn_id} is not recorded" in caplog.text
+    assert "E20" not in caplog.text
+
+
+def test_evaluation_leaves_no_records(ask: Ask) -> None:
+    before = len(search.find(Wanted(), limit=1_000))
+    ask.turn(AskRequest(question=E20))
+    ask.recorder.close()
+    assert len(search.find(Wanted(), limit=1_000)) == before
+    assert not list((get_settings().data_dir / "spool").glob("*.jsonl"))
+
+
+def test_a_turn_given_up_is_recorded_and_its_late_end_is_not(ask: Ask) -> None:
+    request = AskRequest(question=E20)
+    ask.give_up(request, "timeout", turn_id="slow", latency_ms=60_000)
+    ask.answer(request, turn_id="slow")
+    ask.recorder.close()
+    record = search.get("slow")
+    assert (record.outcome, record.reason) == ("failed", "timeout")
+
+
+def test_an_answer_without_personal_data_is_kept_to_the_letter(ask: Ask) -> None:
+    answer = ask.answer(AskRequest(question=E20))
+    assert redacted(answer) == answer.encoded
+    assert json.loads(redacted(answer, keep_session=False)) == json.loads(answer.encoded)

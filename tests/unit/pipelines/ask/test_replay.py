@@ -1,0 +1,192 @@
+"""Replay against brute force: what it lists is exactly what changes."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import yaml
+
+from evaluation.fixture import DEMO
+from pipelines.ask.contract import AskRequest, TurnAnswer
+from pipelines.ask.engine import YAML, AskEngine
+from pipelines.ask.replay import Replay, Replayed, Trial, report, trial
+from pipelines.ask.usecase import Ask
+from pipelines.ingest.usecase import Ingest, read_path
+from settings import get_settings
+from tenants import context, handoffs, policy
+from tenants.audit import search, store
+from tenants.audit.search import Record, Wanted
+from tenants.audit.store import Whose
+from tenants.context import SCOPES, Tenant
+from tenants.errors import Invalid, NotFound
+from tenants.registry import Registry
+
+ASKED = (
+    "Стиральная машина показывает ошибку E20, что делать?",
+    "Что означает ошибка E401 на стиральной машине?",
+    "Как вернуть товар?",
+    "Сколько дней на возврат?",
+    "Сколько стоит доставка?",
+    "Как сбросить пароль?",
+    "Можно ли оплатить картой?",
+    "Чем кормить попугая зимой?",
+    "Сколько варить яйца вкрутую?",
+    "Сколько стоит аренда гаража?",
+    "Как заменить подшипник барабана самому?",
+    "Можно ли стирать ковёр?",
+    "Отмените мой заказ и верните деньги немедленно!",
+    "Привет!",
+    "фильтр",
+    "Напишите на ivan@mail.ru, как вернуть деньги",
+)
+
+
+FEW = ("returns.md", "delivery.md", "payment.md", "warranty.md")
+
+
+@pytest.fixture(scope="module")
+def records(shop: Tenant) -> tuple[Record, ...]:
+    """A tenant's recorded turns, newest first."""
+    ask = Ask()
+    ask.engine.warm_up()
+    for question in ASKED:
+        ask.answer(AskRequest(question=question))
+    for question in ("Что значит E20?", "А если не поможет?"):
+        ask.answer(AskRequest(question=question, session_id="talk"))
+    ask.close()
+    return search.find(Wanted(), limit=100)
+
+
+@pytest.fixture(scope="module")
+def lenient(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The pipeline with a lowered threshold."""
+    content = yaml.safe_load(YAML.read_text(encoding="utf-8"))
+    content["components"]["evaluate_retrieval"]["init_parameters"]["threshold"] = 0.1
+    path = tmp_path_factory.mktemp("tried") / "lenient.yaml"
+    path.write_text(yaml.safe_dump(content), encoding="utf-8")
+    return path
+
+
+def run(tried: Trial, records: tuple[Record, ...]) -> list[Replayed]:
+    replay = Replay(tried)
+    turns = list(replay.run(records, lambda done: None))
+    replay.close()
+    return turns
+
+
+def outcomes(engine: AskEngine, records: tuple[Record, ...]) -> dict[str, str]:
+    """What each question comes to when it is simply asked."""
+    ask = Ask(engine)
+    asked = {one.turn_id: AskRequest(question=one.question or "") for one in records}
+    return {turn_id: str(ask.turn(request).outcome) for turn_id, request in asked.items()}
+
+
+def test_a_changed_threshold_changes_exactly_these_outcomes(records: tuple[Record, ...], lenient: Path) -> None:
+    alone = tuple(one for one in records if not (one.content or {})["history"])
+    before, after = outcomes(AskEngine(), alone), outcomes(AskEngine(lenient), alone)
+    expected = {turn_id for turn_id in before if before[turn_id] != after[turn_id]}
+    listed = {turn.record.turn_id for turn in run(Trial(pipeline=lenient), alone) if "outcome" in turn.changes}
+    assert listed == expected
+    assert 0 < len(expected) < len(alone)
+
+
+def test_the_same_pipeline_changes_nothing(records: tuple[Record, ...]) -> None:
+    turns = run(Trial(pipeline=YAML), records)
+    assert len(turns) == len(ASKED) + 2
+    assert [turn.question for turn in turns if turn.changes] == []
+    assert [turn.question for turn in turns if turn.drifted and not turn.masked] == []
+
+
+def test_nothing_has_changed_since_the_record(records: tuple[Record, ...]) -> None:
+    assert [turn.question for turn in run(Trial(), records) if turn.changes and not turn.masked] == []
+
+
+def test_a_policy_is_tried_and_not_stored(records: tuple[Record, ...], lenient: Path) -> None:
+    shown = {turn.record.turn_id: turn.after.outcome for turn in run(Trial(pipeline=lenient), records)}
+    handed = {
+        turn.record.turn_id: turn.after.outcome
+        for turn in run(trial(lenient, {"low_confidence_to_human": True}, None), records)
+    }
+    weak = {turn_id for turn_id, outcome in shown.items() if outcome == "low_confidence"}
+    assert weak
+    assert handed == shown | dict.fromkeys(weak, "human_followup")
+    assert policy.current().low_confidence_to_human is False
+
+
+def test_another_knowledge_base_is_tried_with_this_tenants_policy(records: tuple[Record, ...]) -> None:
+    Registry().add("bare")
+    turns = run(trial(None, {}, "bare"), records)
+    assert {turn.before.outcome for turn in turns if "outcome" in turn.changes} >= {"answered"}
+    assert not {turn.after.outcome for turn in turns} & {"answered", "partially_answered", "low_confidence"}
+    with pytest.raises(NotFound):
+        trial(None, {}, "nobody")
+
+
+def test_replaying_leaves_no_trace(records: tuple[Record, ...], lenient: Path) -> None:
+    tickets = handoffs.latest()
+    run(Trial(pipeline=lenient), records)
+    assert len(search.find(Wanted(), limit=100)) == len(records)
+    assert handoffs.latest() == tickets
+    assert not list((get_settings().data_dir / "spool").glob("*.jsonl"))
+
+
+def test_a_conversation_is_replayed_as_it_was(records: tuple[Record, ...]) -> None:
+    follow_up = next(one for one in records if one.question == "А если не поможет?")
+    (turn,) = run(Trial(), (follow_up,))
+    assert turn.changes == ()
+    assert follow_up.content is not None
+    forgotten = replace(follow_up, content={**follow_up.content, "history": []})
+    (alone,) = run(Trial(), (forgotten,))
+    assert alone.changes
+
+
+def test_a_faulty_pipeline_or_policy_is_said(tmp_path: Path, shop: Tenant) -> None:
+    path = tmp_path / "broken.yaml"
+    path.write_text(YAML.read_text(encoding="utf-8").replace("worth_retrying:", "worth_trying:"), encoding="utf-8")
+    with pytest.raises(Invalid, match="pipeline_faulty"):
+        Replay(Trial(pipeline=path))
+    with pytest.raises(Invalid, match="policy_invalid"):
+        trial(None, {"top_k": 1_000}, None)
+
+
+@pytest.fixture(scope="module")
+def edited(installation: None) -> Iterator[tuple[Record, ...]]:
+    """A tenant of its own, whose article on returns is changed after its turns were recorded."""
+    Registry().add("edited")
+    with context.acting_as(Tenant("edited", "anna", SCOPES)):
+        few = [one for one in read_path(DEMO / "ru") if one.doc_id in FEW]
+        Ingest().run(few)
+        ask = Ask()
+        for question in ASKED[2:7]:
+            ask.answer(AskRequest(question=question))
+        ask.close()
+        text = "# Возврат товара\n\nТовар можно вернуть в течение 45 дней. Деньги возвращаем за 3 дня на карту.\n"
+        Ingest().run([replace(one, text=text) for one in few if one.doc_id == "returns.md"])
+        yield search.find(Wanted(), limit=100)
+
+
+def test_a_changed_document_lists_the_answers_that_it_changes(edited: tuple[Record, ...]) -> None:
+    ask = Ask()
+    expected = set()
+    for record in edited:
+        now = TurnAnswer.from_turn(ask.turn(AskRequest(question=record.question or "")))
+        was = TurnAnswer.model_validate((record.content or {})["answer"])
+        same = [one.chunk_id for one in now.citations] == [one.chunk_id for one in was.citations]
+        if now.outcome != was.outcome or not same:
+            expected.add(record.turn_id)
+    found = search.find(Wanted(document="returns.md"), limit=100)
+    listed = {turn.record.turn_id for turn in run(Trial(), found) if turn.changes}
+    assert listed == expected
+    assert 0 < len(listed) < len(found) < len(edited)
+
+
+def test_an_erased_turn_is_counted_and_not_asked(edited: tuple[Record, ...]) -> None:
+    store.erase("edited", Whose(person=edited[0].person), get_settings())
+    records = search.find(Wanted(), limit=5)
+    turns = run(Trial(), records)
+    assert turns == []
+    told = report(turns, asked=len(records))
+    assert (told["asked"], told["erased"], told["changed"]) == (5, 5, 0)
+    assert json.loads(json.dumps(told))["schema"] == "replay.v1"
