@@ -1,0 +1,205 @@
+"""Documents over HTTP: listed, read, changed, gone back to, removed, and what that means for answers."""
+
+from collections.abc import Callable
+from urllib.parse import quote
+
+import httpx
+import pytest
+
+from tests.service.serving import problem
+
+FILTER: dict[str, object] = {
+    "doc_id": "kb/фильтр насоса.md",
+    "title": "Фильтр насоса",
+    "text": "## Очистка\n\nФильтр насоса чистят раз в три месяца. Сначала слейте воду.\n",
+    "tags": ["насос"],
+}
+FOUND_BY: dict[str, object] = {"doc_ids": [FILTER["doc_id"]]}
+QUESTION: dict[str, object] = {"question": "Как часто чистят фильтр насоса?", "filters": FOUND_BY}
+
+
+def path(doc_id: object = FILTER["doc_id"]) -> str:
+    return f"/documents/{quote(str(doc_id))}"
+
+
+@pytest.fixture
+def document(acme: httpx.Client, ingest: Callable[..., httpx.Response]) -> str:
+    """The document as it was first given, without an operator's word or an earlier version."""
+    acme.delete(path())
+    assert ingest("acme", [FILTER]).json()["added"] == 1
+    return str(FILTER["doc_id"])
+
+
+def test_a_document_is_read_with_what_is_asked_for(acme: httpx.Client, document: str) -> None:
+    bare = acme.get(path()).json()
+    assert bare["doc_id"] == document
+    assert (bare["status"], bare["version"], bare["chunk_count"], bare["tags"]) == ("active", 1, 1, ["насос"])
+    assert [bare[part] for part in ("text", "chunks", "versions", "edges")] == [None] * 4
+    whole = acme.get(path(), params={"include": "text,chunks,versions,edges"}).json()
+    assert whole["text"] == FILTER["text"]
+    assert whole["edges"] == []
+    assert [(one["version"], one["in_force"]) for one in whole["versions"]] == [(1, True)]
+    (chunk,) = whole["chunks"]
+    assert (chunk["heading"], chunk["index"], chunk["overlap"]) == ("Очистка", 0, 0)
+    assert chunk["text"][slice(*chunk["sentences"][1])] == "Сначала слейте воду."
+    assert "фильтр" in {term["stem"] for term in chunk["terms"]}
+
+
+def test_the_list_has_filters_and_pages(acme: httpx.Client, ingest: Callable[..., httpx.Response]) -> None:
+    articles = [
+        {"doc_id": f"list/{at}", "title": f"Список {at}", "text": "Текст.", "tags": ["list"]} for at in range(5)
+    ]
+    assert ingest("acme", articles).status_code == 200
+    first = acme.get("/documents", params={"tags": "list", "limit": 3}).json()
+    assert (len(first["documents"]), first["total"]) == (3, 5)
+    second = acme.get("/documents", params={"tags": "list", "limit": 3, "after": first["next"]}).json()
+    assert (len(second["documents"]), second["next"]) == (2, None)
+    several = acme.get(
+        "/documents", params={"tags": ["list", "насос"], "words": "СПИСОК 4", "statuses": "active"}
+    ).json()
+    assert [one["doc_id"] for one in several["documents"]] == ["list/4"]
+    assert acme.get("/documents", params={"statuses": "archived", "tags": "list"}).json()["total"] == 0
+
+
+def test_what_is_set_reaches_answers_and_stays(
+    acme: httpx.Client, document: str, ingest: Callable[..., httpx.Response]
+) -> None:
+    changed = acme.patch(path(), json={"status": "archived", "trust": "accepted", "tags": ["склад"]})
+    assert changed.status_code == 200
+    assert changed.json()["overrides"] == {"status": "archived", "trust": "accepted", "tags": ["склад"]}
+    assert ingest("acme", [{**FILTER, "text": f"{FILTER['text']}Затем закройте крышку."}]).json()["updated"] == 1
+    read = acme.get(path()).json()
+    assert (read["status"], read["tags"], read["version"]) == ("archived", ["склад"], 2)
+    hidden = acme.post("/ask/run", json={**QUESTION, "filters": {**FOUND_BY, "statuses": ["active"]}}).json()
+    assert hidden["meta"]["chunks"]["retrieved"] == 0
+    shown = acme.post("/ask/run", json={**QUESTION, "filters": {"statuses": ["archived"]}}).json()
+    assert "три месяца" in shown["answer"]["text"]
+    assert shown["citations"][0]["trust"] == "accepted"
+    assert acme.patch(path(), json={"status": None, "trust": None, "tags": None}).json()["overrides"] == {}
+
+
+def test_an_earlier_version_answers_again(
+    acme: httpx.Client, document: str, ingest: Callable[..., httpx.Response]
+) -> None:
+    edited = str(FILTER["text"]).replace("три месяца", "полгода")
+    ingest("acme", [{**FILTER, "text": edited}])
+    assert "полгода" in acme.post("/ask/run", json=QUESTION).json()["answer"]["text"]
+    restored = acme.patch(path(), json={"version": 1, "priority": 5}).json()
+    assert (restored["version"], restored["priority"]) == (3, 5)
+    assert "три месяца" in acme.post("/ask/run", json=QUESTION).json()["answer"]["text"]
+    assert acme.get(path(), params={"include": "text", "version": 2}).json()["text"] == edited
+    problem(acme.patch(path(), json={"version": 9}), 404, "version_unknown")
+
+
+def test_many_are_changed_by_a_filter(acme: httpx.Client, document: str) -> None:
+    body = {"filter": {"words": "фильтр насоса"}, "set": {"status": "deprecated"}}
+    assert acme.patch("/documents", json=body).json() == {"documents": 1}
+    assert acme.get(path()).json()["status"] == "deprecated"
+
+
+def test_a_removed_document_is_gone(acme: httpx.Client, document: str) -> None:
+    assert acme.delete(path()).json() == {"doc_id": document, "chunks": 1}
+    problem(acme.get(path()), 404, "document_unknown")
+    problem(acme.delete(path()), 404, "document_unknown")
+    assert acme.post("/ask/run", json=QUESTION).json()["meta"]["chunks"]["retrieved"] == 0
+
+
+def test_any_id_can_be_asked_for(acme: httpx.Client, ingest: Callable[..., httpx.Response]) -> None:
+    ids = ["a b", "100%", "x?y=z", "a#b", "№/ё.md", "a//b", "a%2Fb", "{doc_id}", "documents", "a/", "+", "é", "e\u0301"]
+    assert ingest("acme", [{"doc_id": doc_id, "title": doc_id, "text": "x"} for doc_id in ids]).json()["errors"] == []
+    for doc_id in ids:
+        assert acme.get(path(doc_id)).json()["doc_id"] == doc_id
+        assert acme.delete(f"/documents/{quote(doc_id, safe='')}").json()["doc_id"] == doc_id
+
+
+@pytest.mark.parametrize(
+    ("params", "field", "code"),
+    [
+        ({"status": "active"}, "status", "unknown_field"),
+        ({"statuses": "lost"}, "statuses.0", "field_invalid"),
+        ({"limit": "0"}, "limit", "field_invalid"),
+        ({"limit": "501"}, "limit", "field_invalid"),
+        ({"limit": "many"}, "limit", "field_invalid"),
+        ({"date_from": "yesterday"}, "date_from", "field_invalid"),
+        ({"flagged": "perhaps"}, "flagged", "field_invalid"),
+        ({"after": "x" * 501}, "after", "field_invalid"),
+        ({"words": "x" * 201}, "words", "field_invalid"),
+        ({"tenant": "globex"}, "tenant", "unknown_field"),
+    ],
+)
+def test_a_list_that_cannot_be_meant(acme: httpx.Client, params: dict[str, str], field: str, code: str) -> None:
+    body = problem(acme.get("/documents", params=params), 422, code)
+    assert body["errors"] == [{"field": field, "code": code}]
+
+
+@pytest.mark.parametrize(
+    ("params", "code"),
+    [
+        ({"include": "everything"}, "field_invalid"),
+        ({"version": "0"}, "field_invalid"),
+        ({"part": "text"}, "unknown_field"),
+    ],
+)
+def test_a_part_that_there_is_not(acme: httpx.Client, document: str, params: dict[str, str], code: str) -> None:
+    problem(acme.get(path(), params=params), 422, code)
+
+
+@pytest.mark.parametrize(
+    ("body", "code"),
+    [
+        ({"status": "lost"}, "field_invalid"),
+        ({"trust": "own"}, "field_invalid"),
+        ({"priority": 101}, "field_invalid"),
+        ({"priority": "5"}, "field_invalid"),
+        ({"tags": "x"}, "field_invalid"),
+        ({"tags": [""]}, "field_invalid"),
+        ({"title": ""}, "field_invalid"),
+        ({"title": " "}, "metadata_invalid"),
+        ({"version": 0}, "field_invalid"),
+        ({"doc_id": "other"}, "unknown_field"),
+        ({"chunk_ids": []}, "unknown_field"),
+        ([], "field_invalid"),
+    ],
+)
+def test_a_change_that_cannot_be_meant_changes_nothing(
+    acme: httpx.Client, document: str, body: dict[str, object], code: str
+) -> None:
+    before = acme.get(path()).json()
+    problem(acme.patch(path(), json=body), 422, code)
+    assert acme.get(path()).json() == before
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"filter": {}, "set": {"status": "archived"}},
+        {"filter": {"tags": ["x"]}, "set": {}},
+        {"set": {"status": "archived"}},
+        {"filter": {"tags": ["x"], "collection": "globex"}, "set": {"status": "archived"}},
+        {"filter": {"statuses": ["lost"]}, "set": {"status": "archived"}},
+    ],
+)
+def test_a_change_of_many_needs_a_condition_and_a_property(acme: httpx.Client, body: dict[str, object]) -> None:
+    response = acme.patch("/documents", json=body)
+    assert response.status_code == 422
+    problem(response, 422, str(response.json()["code"]))
+    assert acme.get("/documents", params={"statuses": "archived", "words": "возврат"}).json()["total"] == 0
+
+
+def test_other_tenants_documents_are_not_there(
+    acme: httpx.Client, anybody: httpx.Client, token: Callable[..., str], document: str
+) -> None:
+    headers = {"Authorization": f"Bearer {token('globex', 'ingest')}"}
+    for method in ("GET", "PATCH", "DELETE"):
+        body = {"priority": 1} if method == "PATCH" else None
+        problem(anybody.request(method, path(), json=body, headers=headers), 404, "document_unknown")
+    listed = anybody.get("/documents", params={"words": "фильтр"}, headers=headers).json()
+    assert listed == {"documents": [], "total": 0, "next": None}
+    assert acme.get(path()).json()["priority"] == 0
+
+
+def test_an_operators_token_is_not_enough(anybody: httpx.Client, token: Callable[..., str], document: str) -> None:
+    for scope in ("ask", "operate", "admin"):
+        headers = {"Authorization": f"Bearer {token('acme', scope)}"}
+        problem(anybody.get(path(), headers=headers), 403, "scope_missing")
+    problem(anybody.get(path()), 401, "token_missing")
