@@ -1,9 +1,9 @@
 """`python -m evaluation.bench_conflicts`: contradictions claimed where there is none, and found where there is one.
 
 Claimed: questions of public sets over their knowledge bases, which hold few contradictions if any; each one shown is
-listed with both sentences, for a person to judge. Found: every answered question whose quotation states an amount is
-judged again beside a copy of the passage in another, newer document, in which that amount alone is another one. A table
-goes to standard error and the same as JSON to standard output.
+listed with both sentences, for a person to judge. Found: every question that was answered with a sentence that holds
+the gold answer and a number in it is judged again beside a copy of the passage in another, newer document, in which
+that number alone is another one. A table goes to standard error and the same as JSON to standard output.
 """
 
 import json
@@ -16,7 +16,6 @@ from rich.console import Console
 from rich.table import Table
 
 from components.judge.conflicts import conflicts
-from components.language.amounts import figures
 from components.language.sentences import sentence_spans
 from components.turn import Citation, Conflict, Passage, Turn
 from evaluation import workspace
@@ -34,6 +33,7 @@ DEPTH = 6
 LEAST_RELEVANCE = 0.5
 _SHOWN = ("answered", "partially_answered", "low_confidence")
 _COPY = "copy"
+_APART = 7
 _NUMBER = re.compile(r"(?<![\w.,:-])\d{1,4}(?![\w.,:-]*\d)")
 
 
@@ -48,7 +48,7 @@ class Claimed:
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """One set. `planted` contradictions could be planted, `found` of them were noticed, `newer` trusted the newer."""
+    """One set. `planted` contradictions could be planted, `found` of them were noticed, `newer` trust the copy."""
 
     name: str
     answered: int
@@ -75,7 +75,8 @@ def measure(ask: Ask, chosen: QuestionSet) -> Measured:
             for citation in draft.citations
             if citation.origin == "conflicting"
         ]
-        copy = next((copy for citation in primary if (copy := _copy(citation)) is not None), None)
+        copies = (_copy(citation, span) for citation in primary for span in case.gold_spans)
+        copy = next((copy for copy in copies if copy is not None), None)
         if copy is not None:
             noticed = [one for one in conflicts(_beside(turn, *copy), DEPTH, LEAST_RELEVANCE) if _COPY in _sides(one)]
             planted += 1
@@ -84,20 +85,17 @@ def measure(ask: Ask, chosen: QuestionSet) -> Measured:
     return Measured(chosen.name, answered, tuple(claimed), planted, found, newer)
 
 
-def _copy(citation: Citation) -> tuple[Passage, Passage] | None:
-    """The cited passage and its copy in a newer document, another amount in the first sentence quoted that has one."""
+def _copy(citation: Citation, gold: str) -> tuple[Passage, Passage] | None:
+    """The cited passage and its copy in a newer document, with another number in the gold answer that is quoted."""
     passage = citation.passage
-    start, end = citation.span
-    for number in _NUMBER.finditer(passage.text, start, end):
-        sentence = next((span for span in passage.sentences if span[0] <= number.start() < span[1]), None)
-        if sentence is None or not figures(passage.text[slice(*sentence)]).amounts:
-            continue
-        text = f"{passage.text[: number.start()]}{2 * int(number.group()) + 1}{passage.text[number.end() :]}"
-        spans = sentence_spans(text)
-        return passage, replace(
-            passage, chunk_id=_COPY, doc_id=_COPY, text=text, sentences=spans, updated_at="9999-01-01"
-        )
-    return None
+    at = passage.text.find(gold, *citation.span)
+    number = _NUMBER.search(passage.text, at, at + len(gold)) if at >= 0 else None
+    if number is None:
+        return None
+    other = int(number.group()) + _APART
+    text = f"{passage.text[: number.start()]}{other}{passage.text[number.end() :]}"
+    copy = replace(passage, chunk_id=_COPY, doc_id=_COPY, text=text, updated_at="9999-01-01")
+    return passage, replace(copy, sentences=sentence_spans(text))
 
 
 def _beside(turn: Turn, passage: Passage, copy: Passage) -> Turn:

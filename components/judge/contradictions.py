@@ -5,19 +5,24 @@ the same unit, a date, a time, a telephone number, a code, or that one of them i
 them has may be what makes both right ("free plan", "paid plan"), so where each has something of its own they do not.
 """
 
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import product
 
 from components.judge.analysis import Sentence, analyse
 from components.judge.claims import NEGATIONS
-from components.language.amounts import Figures, figures
+from components.language.amounts import Figures, Span, figures
 from components.language.identifiers import codes
+from components.language.marks import ORDINAL
 from components.language.normalise import fold
 from components.language.relatives import families, relatives
 from components.language.words import analyse as analyse_word
 from components.language.words import words
 from components.turn import ConflictKind, Passage
 
+_ORDINALS = re.compile(rf"(?<!\S){ORDINAL}\s")
 _ALIKE = 0.6
 _ALIKE_NEGATED = 0.8
 # Words in common without which the sentences must say by themselves what was asked.
@@ -121,7 +126,7 @@ def contradiction(one: Said, two: Said, *, asks_for_code: bool) -> ConflictKind 
 
 @lru_cache(maxsize=4_000)
 def _read(text: str) -> _Read:
-    stated = figures(text)
+    stated = figures(_ORDINALS.sub(" ", text))
     topic, negations = set[str](), set[str]()
     conditional = False
     for word in words(text):
@@ -167,11 +172,7 @@ def _extra(ours: frozenset[str], theirs: frozenset[str]) -> frozenset[str]:
 def _differing(one: Figures, two: Figures) -> list[ConflictKind]:
     """What both state and state differently. More than one difference says that they speak of two things."""
     differing: list[ConflictKind] = [
-        "number"
-        for unit in one.amounts.keys() & two.amounts.keys()
-        if not any(
-            low <= most and least <= high for low, high in one.amounts[unit] for least, most in two.amounts[unit]
-        )
+        "number" for unit in one.amounts.keys() & two.amounts.keys() if _disagree(one.amounts[unit], two.amounts[unit])
     ]
     if one.days and two.days and not any(_same_day(day, other) for day in one.days for other in two.days):
         differing.append("date")
@@ -180,6 +181,17 @@ def _differing(one: Figures, two: Figures) -> list[ConflictKind]:
     if one.telephones and two.telephones and not one.telephones & two.telephones:
         differing.append("code")
     return differing
+
+
+def _disagree(ours: Sequence[Span], theirs: Sequence[Span]) -> bool:
+    """Whether amounts of one unit differ: one of equally many in its place, or else all of them."""
+    if len(ours) == len(theirs) > 1:
+        return sum(not _overlap(one, two) for one, two in zip(ours, theirs, strict=True)) == 1
+    return not any(_overlap(one, two) for one, two in product(ours, theirs))
+
+
+def _overlap(one: Span, two: Span) -> bool:
+    return one[0] <= two[1] and two[0] <= one[1]
 
 
 def _same_day(one: tuple[int, int, int], two: tuple[int, int, int]) -> bool:

@@ -1,0 +1,196 @@
+"""Edges and rejected approaches, on every database: whose they are, how long they live, who has the last word."""
+
+from collections.abc import Iterator
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from sqlalchemy import event
+
+from settings import Settings
+from tenants import database, documents, edges, registry, rejected, relations
+from tenants.context import Tenant, acting_as
+from tenants.documents import DocumentRecord
+from tenants.edges import Edge
+from tenants.errors import Invalid, NotFound
+from tenants.registry import Registry
+from tenants.rejected import Rejected
+
+ACME, OTHER = Tenant("acme", "anna"), Tenant("other", "anna")
+KINDS = ("depends_on", "implements", "decision_for", "related_to", "supersedes")
+
+
+def record(doc_id: str, **overrides: str) -> DocumentRecord:
+    return DocumentRecord(doc_id, doc_id, doc_id, f"hash of {doc_id}", (), "2026-01-31", overrides=overrides)
+
+
+@pytest.fixture
+def acme(records: Settings) -> Iterator[Tenant]:
+    for tenant in (OTHER, ACME):
+        Registry(records).add(tenant.tenant_id)
+        with acting_as(tenant):
+            documents.put(*map(record, ("old", "new", "third")))
+    with acting_as(ACME):
+        yield ACME
+
+
+def declared(kind: str = "supersedes", from_doc: str = "new", to_doc: str = "old", weight: float = 1.0) -> Edge:
+    return Edge(from_doc, kind, to_doc, weight, declared=True)
+
+
+def test_an_edge_is_seen_from_both_of_its_documents(acme: Tenant) -> None:
+    edge = edges.put(Edge("new", "related_to", "old", 0.5))
+    assert edges.of("new") == edges.of("old") == edges.all() == (edge,)
+    assert relations.current().edges == {"new": (edge,), "old": (edge,)}
+
+
+def test_there_is_one_of_a_kind_in_one_direction(acme: Tenant) -> None:
+    edges.put(Edge("new", "related_to", "old", 0.5))
+    edges.put(Edge("new", "related_to", "old", 0.75))
+    edges.put(Edge("old", "related_to", "new", 0.25))
+    edges.put(Edge("new", "depends_on", "old"))
+    assert [edge.weight for edge in edges.of("new")] == [1.0, 0.75, 0.25]
+
+
+@pytest.mark.parametrize(
+    ("edge", "code"),
+    [
+        (Edge("new", "related_to", "new"), "edge_to_itself"),
+        (Edge("new", "related_to", "old", 1.1), "edge_weight_invalid"),
+        (Edge("new", "related_to", "old", -0.1), "edge_weight_invalid"),
+        (Edge("new", "related_to", "old", float("nan")), "edge_weight_invalid"),
+    ],
+)
+def test_what_is_no_edge_is_refused(acme: Tenant, edge: Edge, code: str) -> None:
+    with pytest.raises(Invalid) as refused:
+        edges.put(edge)
+    assert refused.value.code == code
+    assert edges.all() == ()
+
+
+@pytest.mark.parametrize("edge", [Edge("new", "related_to", "none"), Edge("none", "related_to", "new")])
+def test_an_operator_ties_only_documents_that_are_there(acme: Tenant, edge: Edge) -> None:
+    with pytest.raises(NotFound, match="document_unknown"):
+        edges.put(edge)
+
+
+@pytest.mark.parametrize("gone", ["old", "new"])
+def test_an_edge_is_gone_with_its_document(acme: Tenant, gone: str) -> None:
+    edges.put(Edge("new", "related_to", "old"))
+    edges.put(Edge("new", "related_to", "third"))
+    documents.remove(gone)
+    assert {edge.to_doc for edge in edges.all()} == ({"third"} if gone == "old" else set())
+    assert not relations.current().edges.get(gone)
+
+
+def test_what_a_document_declares_waits_for_the_other_one(acme: Tenant) -> None:
+    relations.declare(["new"], [declared()], [])
+    documents.remove("old")
+    assert edges.of("old") == (declared(),)
+    documents.put(record("old"))
+    assert relations.current().successors == {"old": "new"}
+    documents.remove("new")
+    assert edges.all() == ()
+
+
+def test_what_a_document_no_longer_declares_is_gone(acme: Tenant) -> None:
+    approach = Rejected("Вернуть наличными", "Запрещено банком", "2026-01-31", "new", declared=True)
+    relations.declare(["new"], [declared(), declared("depends_on", to_doc="third")], [approach])
+    assert rejected.all() == (approach,)
+    relations.declare(["new", "third"], [declared("depends_on", to_doc="third", weight=0.5)], [])
+    assert [(edge.kind, edge.weight) for edge in edges.all()] == [("depends_on", 0.5)]
+    assert rejected.all() == ()
+
+
+def test_an_operator_has_the_last_word(acme: Tenant) -> None:
+    relations.declare(["new"], [declared()], [Rejected("Вернуть", "так сказано", "2026-01-31", "new", declared=True)])
+    edges.put(Edge("new", "supersedes", "old", 0.0))
+    rejected.put(Rejected("вернуть", "так решено", "2026-02-01", "new"))
+    relations.declare(["new"], [declared()], [Rejected("Вернуть", "так сказано", "2026-01-31", "new", declared=True)])
+    assert edges.all() == (Edge("new", "supersedes", "old", 0.0),)
+    assert [approach.reason for approach in rejected.all()] == ["так решено"]
+    assert relations.current().successors == {}
+    assert relations.current().edges == {}
+
+
+def test_a_status_that_an_operator_set_stands_over_an_edge(acme: Tenant) -> None:
+    relations.declare(["new"], [declared()], [])
+    assert relations.current().successors == {"old": "new"}
+    documents.put(record("old", status="active"))
+    assert relations.current().successors == {}
+    documents.put(record("old"))
+    assert relations.current().successors == {"old": "new"}
+
+
+def test_an_edge_that_is_not_there_cannot_be_removed(acme: Tenant) -> None:
+    edges.put(Edge("new", "related_to", "old"))
+    for absent in (("old", "related_to", "new"), ("new", "depends_on", "old")):
+        with pytest.raises(NotFound, match="edge_unknown"):
+            edges.remove(*absent)
+    edges.remove("new", "related_to", "old")
+    assert edges.all() == ()
+
+
+def test_a_rejected_approach_comes_and_goes(acme: Tenant) -> None:
+    first = rejected.put(Rejected("Вернуть  наличными", "нельзя"))
+    again = rejected.put(Rejected("вернуть наличными", "по-прежнему нельзя", "2026-01-31"))
+    assert first.day
+    assert first.rejected_id == again.rejected_id
+    assert rejected.all() == (again,) == relations.current().rejected
+    with pytest.raises(NotFound, match="rejected_unknown"):
+        rejected.remove("nothing")
+    rejected.remove(again.rejected_id)
+    assert rejected.all() == ()
+
+
+def test_a_rejected_approach_is_gone_with_its_document(acme: Tenant) -> None:
+    with pytest.raises(NotFound, match="document_unknown"):
+        rejected.put(Rejected("Вернуть", doc_id="none"))
+    rejected.put(Rejected("Вернуть", doc_id="new"))
+    kept = rejected.put(Rejected("Обменять"))
+    documents.remove("new")
+    assert rejected.all() == (kept,)
+
+
+def test_no_tenant_sees_or_touches_what_is_anothers(acme: Tenant) -> None:
+    edge, approach = edges.put(Edge("new", "supersedes", "old")), rejected.put(Rejected("Вернуть"))
+    with acting_as(OTHER):
+        assert relations.current() == relations.NONE
+        assert (edges.all(), edges.of("old"), rejected.all()) == ((), (), ())
+        with pytest.raises(NotFound):
+            edges.remove("new", "supersedes", "old")
+        with pytest.raises(NotFound):
+            rejected.remove(approach.rejected_id)
+        edges.put(Edge("old", "supersedes", "new"))
+        relations.declare(["new", "old"], [], [])
+        documents.remove("new", "old")
+    assert (edges.all(), rejected.all()) == ((edge,), (approach,))
+    assert relations.current().successors == {"old": "new"}
+
+
+def test_a_question_of_a_tenant_without_any_costs_no_query(acme: Tenant, records: Settings) -> None:
+    asked: list[str] = []
+    registry.current()
+    event.listen(database.engine(records), "before_cursor_execute", lambda *said: asked.append(said[2]))
+    assert relations.current() is relations.NONE
+    assert asked == []
+    edges.put(Edge("new", "supersedes", "old"))
+    known = relations.current()
+    registry.current()
+    asked.clear()
+    assert relations.current() is known
+    assert asked == []
+
+
+names = st.sampled_from(["old", "third", "absent"])
+ties = st.builds(declared, st.sampled_from(KINDS), st.just("new"), names, st.sampled_from([0.0, 0.5, 1.0]))
+
+
+@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.lists(st.lists(ties, max_size=4), min_size=1, max_size=4))
+def test_what_is_kept_is_what_was_declared_last(acme: Tenant, runs: list[list[Edge]]) -> None:
+    for said in runs:
+        relations.declare(["new"], said, [])
+    last = {(edge.kind, edge.to_doc): edge for edge in runs[-1]}
+    assert set(edges.all()) == set(last.values())
+    assert set(relations.current().edges.get("new", ())) == {edge for edge in last.values() if edge.weight}

@@ -1,0 +1,104 @@
+"""What documents declare of others: one form for every way to write it, and refusals that name the field."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from components.ingest.declared import checked_relations, declared_edges, declared_rejected
+from components.ingest.document import SourceDocument
+from tenants.edges import Edge
+from tenants.errors import Invalid
+from tenants.index.protocol import Json
+from tenants.rejected import Rejected
+
+
+def document(**meta: Json) -> SourceDocument:
+    return SourceDocument("new.md", "", "Текст", meta=checked_relations("new.md", meta))
+
+
+@pytest.mark.parametrize(
+    ("given_as", "weights"),
+    [
+        ("old.md", {"old.md": 1.0}),
+        (["old.md", "older.md"], {"old.md": 1.0, "older.md": 1.0}),
+        ({"doc_id": "old.md", "weight": 0.5}, {"old.md": 0.5}),
+        (["old.md", {"doc_id": "older.md", "weight": 0}], {"old.md": 1.0, "older.md": 0.0}),
+        ([], {}),
+    ],
+)
+def test_an_edge_is_written_as_it_comes(given_as: Json, weights: dict[str, float]) -> None:
+    expected = [Edge("new.md", "supersedes", other, weight, declared=True) for other, weight in weights.items()]
+    assert declared_edges(document(supersedes=given_as)) == expected
+
+
+def test_every_kind_is_read_and_nothing_else() -> None:
+    said = document(depends_on="a", implements="b", decision_for="c", related_to="d", supersedes="e", see_also="f")
+    assert {(edge.kind, edge.to_doc) for edge in declared_edges(said)} == {
+        ("depends_on", "a"),
+        ("implements", "b"),
+        ("decision_for", "c"),
+        ("related_to", "d"),
+        ("supersedes", "e"),
+    }
+    assert said.meta["see_also"] == "f"
+
+
+def test_a_rejected_approach_has_its_own_day_or_its_documents() -> None:
+    said = document(
+        rejected=["Вернуть наличными", {"text": " Вернуть на другую карту ", "reason": "нельзя", "date": "2024-03-01"}],
+        updated_at="2026-01-31",
+    )
+    assert declared_rejected(said) == [
+        Rejected("Вернуть наличными", "", "2026-01-31", "new.md", declared=True),
+        Rejected("Вернуть на другую карту", "нельзя", "2024-03-01", "new.md", declared=True),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("supersedes", "new.md"),
+        ("supersedes", ""),
+        ("supersedes", 5),
+        ("supersedes", "x" * 501),
+        ("supersedes", "two\nlines"),
+        ("related_to", {"weight": 1}),
+        ("related_to", {"doc_id": "a", "wieght": 1}),
+        ("related_to", {"doc_id": "a", "weight": 1.5}),
+        ("related_to", {"doc_id": "a", "weight": True}),
+        ("related_to", {"doc_id": "a", "weight": "1"}),
+        ("related_to", [["a"]]),
+        ("related_to", ["a"] * 101),
+        ("rejected", {"reason": "нет"}),
+        ("rejected", " "),
+        ("rejected", "x" * 301),
+        ("rejected", {"text": "a", "reason": "x" * 1001}),
+        ("rejected", {"text": "a", "date": "вчера"}),
+        ("rejected", {"text": "a", "why": "b"}),
+    ],
+)
+def test_what_cannot_be_meant_is_refused_by_field(field: str, value: Json) -> None:
+    with pytest.raises(Invalid) as refused:
+        document(**{field: value})
+    assert (refused.value.code, refused.value.params) == ("metadata_invalid", {"field": field})
+
+
+json: st.SearchStrategy[Json] = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(st.sampled_from(["doc_id", "weight", "text", "reason", "date"]), inner, max_size=3)
+    ),
+    max_leaves=6,
+)
+
+
+@given(st.sampled_from(["supersedes", "related_to", "rejected"]), json)
+def test_anything_is_read_or_refused(field: str, value: Json) -> None:
+    try:
+        said = document(**{field: value})
+    except Invalid:
+        return
+    assert all(0 <= edge.weight <= 1 and edge.to_doc != "new.md" for edge in declared_edges(said))
+    assert document(**dict(said.meta)) == said
+    declared_rejected(said)
