@@ -1,0 +1,104 @@
+"""The check that comes by itself: when, whom it reaches, and what it leaves alone."""
+
+import logging
+from contextvars import Context
+from datetime import UTC, datetime
+from itertools import count
+
+import pytest
+
+from components.ingest.reconcile import Findings
+from pipelines.ingest import nightly
+from pipelines.ingest.library import Library
+from pipelines.ingest.nightly import NEVER, NightlyCheck, seconds_until
+from pipelines.ingest.usecase import Ingest
+from tenants import claims, context
+from tenants.context import Tenant, acting_as
+from tenants.index import open_collection
+from tenants.registry import Registry
+from tests.unit.pipelines.ingest.stored import article, check_consistent, hits
+
+
+@pytest.mark.parametrize(
+    ("now", "hour", "hours"),
+    [
+        ("2026-01-31T02:00:00", 3, 1.0),
+        ("2026-01-31T03:00:00", 3, 24.0),
+        ("2026-01-31T03:00:01", 3, 24 - 1 / 3600),
+        ("2026-12-31T23:30:00", 0, 0.5),
+    ],
+)
+def test_the_hour_strikes_once_a_day(now: str, hour: int, hours: float) -> None:
+    moment = datetime.fromisoformat(now).replace(tzinfo=UTC)
+    assert seconds_until(hour, lambda: moment) == pytest.approx(hours * 3600)
+
+
+def test_every_tenant_is_put_right(tenant: Tenant, ingest: Ingest, caplog: pytest.LogCaptureFixture) -> None:
+    Registry().add("globex")
+    Registry().add("empty")
+    for tenant_id in ("acme", "globex"):
+        with acting_as(Tenant(tenant_id, "tests")):
+            ingest.run([article("a")])
+            open_collection().delete([hits()[0].id])
+    with caplog.at_level(logging.INFO, "opora.nightly"):
+        NightlyCheck(Library(ingest.rewrite), 3).check_all()
+    for tenant_id in ("acme", "globex"):
+        with acting_as(Tenant(tenant_id, "tests")):
+            check_consistent()
+    assert sorted(record.levelname for record in caplog.records) == ["INFO", "WARNING", "WARNING"]
+
+
+class _Watched(Library):
+    """Notes whom it checks, waits for nobody, and fails for one tenant."""
+
+    def __init__(self, ingest: Ingest) -> None:
+        super().__init__(ingest.rewrite)
+        self.checked: list[str] = []
+
+    def check(self, *, mend: bool = False, patience: float = 0) -> Findings:
+        self.checked.append(context.current().tenant_id)
+        if self.checked[-1] == "broken":
+            raise RuntimeError("secret")
+        return super().check(mend=mend, patience=0)
+
+
+def test_who_was_not_reached_comes_first_the_next_night(
+    tenant: Tenant, ingest: Ingest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Registry().add("globex")
+    Registry().add("zeta")
+    clock = count()
+    monkeypatch.setattr(nightly, "monotonic", lambda: next(clock))
+    library = _Watched(ingest)
+    check = NightlyCheck(library, 3, most_seconds=2.5)
+    for _ in range(3):
+        check.check_all()
+    assert library.checked == ["acme", "globex", "zeta", "acme", "globex", "zeta"]
+
+
+def test_a_tenant_that_is_busy_or_broken_does_not_stop_the_others(
+    tenant: Tenant, ingest: Ingest, caplog: pytest.LogCaptureFixture
+) -> None:
+    Registry().add("broken")
+    Registry().add("zeta")
+
+    def during() -> None:
+        with acting_as(Tenant("acme", "elsewhere")), claims.ingesting():
+            Context().run(NightlyCheck(_Watched(ingest), 3).check_all)
+
+    with caplog.at_level(logging.INFO, "opora.nightly"):
+        Context().run(during)
+    messages = [record.getMessage() for record in caplog.records]
+    assert "left out: documents_busy" in messages[0]
+    assert "RuntimeError" in messages[1]
+    assert "'zeta': clean" in messages[2]
+    assert "secret" not in " ".join(messages)
+
+
+def test_it_can_be_switched_off_and_stops_at_once(tenant: Tenant, ingest: Ingest) -> None:
+    for hour in (NEVER, 3):
+        check = NightlyCheck(Library(ingest.rewrite), hour)
+        check.warm_up()
+        assert check._thread.is_alive() == (hour != NEVER)
+        check.close()
+        assert not check._thread.is_alive()
