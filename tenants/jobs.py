@@ -14,7 +14,7 @@ from threading import Event
 from time import time_ns
 from typing import Literal, TypeAlias, get_args
 
-from sqlalchemy import delete, func, select
+from sqlalchemy import delete, func, select, update
 from sqlalchemy.orm import Session
 
 from settings import get_settings
@@ -236,6 +236,20 @@ def forget_old(now: datetime | None = None) -> None:
     before = (now or datetime.now(UTC)) - KEPT
     with database.writing() as session:
         session.execute(delete(JobRow).where(JobRow.state.in_(FINISHED), JobRow.finished_at < before))
+
+
+def of_person(subject: str) -> tuple[Job, ...]:
+    """The tenant's jobs that this person gave."""
+    query = select(JobRow).where(JobRow.tenant_id == context.current().tenant_id, JobRow.subject == subject)
+    with database.reading() as session:
+        return tuple(_job(row) for row in session.scalars(query.order_by(JobRow.job_id)))
+
+
+def disown(subject: str) -> None:
+    """Forget who gave these jobs. The documents are the tenant's, so the jobs go on."""
+    with database.writing() as session:
+        theirs = JobRow.tenant_id == context.current().tenant_id, JobRow.subject == subject
+        session.execute(update(JobRow).where(*theirs).values(subject=""))
 
 
 def _end(row: JobRow, state: JobState, *, report: Mapping[str, object] | None = None, error: str | None = None) -> None:

@@ -8,6 +8,7 @@
 | tickets | subject; session | deleted |
 | conversations, for a day | subject; session | deleted |
 | answers kept for a repeated request | subject; session in the answer | deleted |
+| jobs, for a week: who gave files | subject | the name taken out |
 
 Counters of requests live in memory and hold no text. Logs hold no text of anybody. Copies made outside, such as
 backups, cannot be reached from here: they have to expire by themselves.
@@ -18,12 +19,13 @@ from dataclasses import asdict, dataclass
 from functools import lru_cache
 
 from settings import get_settings
-from tenants import context, conversations, database, handoffs, idempotency
+from tenants import context, conversations, database, handoffs, idempotency, jobs
 from tenants.audit import search, store
 from tenants.audit.recorder import Recorder
 from tenants.audit.store import Whose
 from tenants.context import Tenant
 from tenants.errors import Invalid
+from tenants.jobs import Job
 
 _MOST = 1_000_000
 """Turns exported at most: more than one person asks in 13 months."""
@@ -37,6 +39,7 @@ class Erased:
     conversations: int
     tickets: int
     answers: int
+    jobs: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +80,7 @@ def export(person: Person) -> Mapping[str, list[object]]:
         "conversations": [asdict(one) | {"updated_at": one.updated_at.isoformat()} for one in said],
         "tickets": [asdict(ticket) | {"created_at": ticket.created_at.isoformat()} for ticket in tickets],
         "answers": list(idempotency.of_person(person.subject, person.session_id)),
+        "jobs": [{"job_id": job.job_id, "created_at": job.created_at.isoformat()} for job in _jobs(person)],
     }
 
 
@@ -94,5 +98,13 @@ def erase(person: Person) -> Erased:
     handoffs.erase(person.subject, person.session_id)
     answers = idempotency.of_person(person.subject, person.session_id)
     idempotency.erase(person.subject, person.session_id)
+    given = _jobs(person)
+    if given:
+        jobs.disown(given[0].subject)
     database.scrub(settings)
-    return Erased(len(turns) + aside, len(said), len(tickets), len(answers))
+    return Erased(len(turns) + aside, len(said), len(tickets), len(answers), len(given))
+
+
+def _jobs(person: Person) -> tuple[Job, ...]:
+    """A job belongs to no session."""
+    return jobs.of_person(person.subject) if person.subject and not person.session_id else ()

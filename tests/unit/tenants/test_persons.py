@@ -1,0 +1,132 @@
+"""Everything about a person, out and gone: a canary is looked for in every byte of the data folder."""
+
+import json
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from settings import Settings
+from tenants import conversations, database, gaps, handoffs, idempotency, jobs, models, persons
+from tenants.audit import search, store
+from tenants.audit.recorder import Recorder
+from tenants.context import Tenant, acting_as
+from tenants.conversations import Said
+from tenants.errors import Invalid
+from tenants.persons import Erased, Person
+from tenants.registry import Registry
+from tests.audits import entry, miss
+
+CANARY = "канарейка-7391"
+ANNA, BOB = Tenant("acme", "anna"), Tenant("acme", "bob")
+
+
+@pytest.fixture(autouse=True)
+def _tenants(installation: Settings) -> Iterator[None]:
+    for tenant_id in ("acme", "globex"):
+        Registry().add(tenant_id)
+    with acting_as(ANNA):
+        yield
+
+
+def leave_traces(installation: Settings, tenant: Tenant, word: str, session_id: str) -> None:
+    """Somebody asks, is handed over, repeats a request; one record is still on its way, one was put aside."""
+    known = persons.digest(tenant.tenant_id, tenant.subject)
+    turns = [
+        entry(
+            f"{tenant.tenant_id}.{tenant.subject}.{session_id}.{number}",
+            tenant_id=tenant.tenant_id,
+            at=datetime.now(UTC),
+            person=known,
+            session_id=session_id,
+            question=f"Где {word}?",
+            text=f"Ответ про {word}.",
+            misses=[miss(f"Где {word}?", word), miss("Где все?", "все")],
+        )
+        for number in range(3)
+    ]
+    with acting_as(tenant):
+        store.append(turns[:1], installation)
+        handoffs.open_ticket("t", "user_request", f"Где {word}?", session_id=session_id, draft=word)
+        conversations.remember(session_id, Said(f"Где {word}?", "answered"))
+        idempotency.begin(f"key-{session_id}", "hash")
+        jobs.add(jobs.new_id(), "upload", ["a.md"])
+        idempotency.finish(f"key-{session_id}", json.dumps({"session_id": session_id, "text": word}))
+    left_behind = Recorder(installation)
+    left_behind.spool.append(turns[1])
+    left_behind.spool.cut()
+    left_behind.spool.put_aside(turns[2].line())
+
+
+def holding(folder: Path, word: str) -> list[str]:
+    """The files that hold the word, as it is or as JSON escapes it."""
+    forms = (word.encode(), json.dumps(word)[1:-1].encode())
+    return [
+        path.name for path in folder.rglob("*") if path.is_file() and any(one in path.read_bytes() for one in forms)
+    ]
+
+
+def test_every_table_that_knows_a_person_is_in_the_list() -> None:
+    kept = {"audit_contents", "erasures", "tickets", "idempotency", "conversations", "jobs"}
+    knowing = {
+        table.name
+        for table in models.Base.metadata.tables.values()
+        if {"subject", "person", "session_id"} & {column.name for column in table.columns}
+    }
+    assert knowing == kept, "a new table about people belongs into tenants.persons, and into this list"
+
+
+def test_erasing_leaves_no_byte(installation: Settings) -> None:
+    leave_traces(installation, ANNA, CANARY, "s1")
+    leave_traces(installation, BOB, "сосед", "s2")
+    leave_traces(installation, Tenant("globex", "anna"), "чужая", "s1")
+    assert {"opora.db-wal", "aside.txt"} <= set(holding(installation.data_dir, CANARY))
+
+    exported = persons.export(Person(subject="anna"))
+    assert [len(kept) for kept in exported.values()] == [1, 1, 1, 1, 1]
+    assert json.dumps(exported, ensure_ascii=False).count(CANARY) >= 5
+    assert "сосед" not in json.dumps(exported, ensure_ascii=False)
+
+    assert persons.erase(Person(subject="anna")) == Erased(turns=3, conversations=1, tickets=1, answers=1, jobs=1)
+    database.close_all()
+    assert holding(installation.data_dir, CANARY) == []
+    assert persons.export(Person(subject="anna")) == {
+        "turns": [],
+        "conversations": [],
+        "tickets": [],
+        "answers": [],
+        "jobs": [],
+    }
+    verified = search.verify()
+    assert (verified.erased, verified.faults) == (2, ())
+    assert {gap.question: gap.count for gap in gaps.all()} == {"Где все?": 2, "Где сосед?": 2}
+    assert len(persons.export(Person(subject="bob"))["turns"]) == 2
+    with acting_as(Tenant("globex", "anna")):
+        assert [len(kept) for kept in persons.export(Person(subject="anna")).values()] == [2, 1, 1, 1, 1]
+
+
+def test_one_session_of_a_person_can_go_alone(installation: Settings) -> None:
+    leave_traces(installation, ANNA, CANARY, "s1")
+    leave_traces(installation, ANNA, "остаётся", "s2")
+    assert persons.erase(Person("anna", "s1")) == Erased(turns=3, conversations=1, tickets=1, answers=1, jobs=0)
+    database.close_all()
+    assert holding(installation.data_dir, CANARY) == []
+    assert [len(kept) for kept in persons.export(Person(session_id="s2")).values()] == [2, 1, 1, 1, 0]
+
+
+def test_what_a_living_process_has_still_to_store_is_erased_as_it_is_stored(installation: Settings) -> None:
+    living = Recorder(installation)
+    known = persons.digest("acme", "anna")
+    living.record(entry("t1", at=datetime.now(UTC), person=known, question=CANARY))
+    persons.erase(Person(subject="anna"))
+    living.close()
+    database.close_all()
+    assert holding(installation.data_dir, CANARY) == []
+    assert search.get("t1").content is None
+    assert search.verify().faults == ()
+
+
+def test_a_person_has_to_be_named() -> None:
+    with pytest.raises(Invalid, match="person_missing"):
+        Person(None, "")
