@@ -189,8 +189,8 @@ def _switch(number: int, *, later_than: int) -> int:
     """
     target = index.open_collection(generation=number)
     expected = align(index.open_collection(), target, generations.changed_documents(later_than))
-    recount(number)
     if target.count() != expected:
         raise InternalFault("generation_incomplete")
+    recount(number)
     index.put_in_force(number)
     return expected

@@ -1,7 +1,7 @@
-"""Ingest runs killed with SIGKILL, each in a process of its own. Run as a program by `test_kill.py`.
+"""Ingest runs, rebuilds and rollbacks killed with SIGKILL, each in a process of its own. A program for `test_kill.py`.
 
 Imports are paid once: this process forks one child per run and never opens the index or the database itself.
-Arguments: data folder, seed, number of moments.
+Arguments: data folder, seed, number of moments for ingest runs, and for rebuilds.
 """
 
 import os
@@ -11,19 +11,28 @@ import sys
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from datetime import timedelta
 from types import ModuleType
 
+from sqlalchemy import select
+
+from components.ingest import transfer
 from components.ingest.document import SourceDocument
-from pipelines.ingest import run, usecase
+from components.language.encoder import encode_query
+from components.language.encoder_settings import settings_from
+from pipelines.ingest import run
 from pipelines.ingest.report import Progress
+from pipelines.ingest.usecase import Ingest
 from settings import get_settings
-from tenants import documents, lexicon
+from tenants import database, documents, generations, lexicon, registry
 from tenants.context import Tenant, acting_as
-from tenants.index import Hit, open_collection
-from tenants.index.edge import EdgeCollection
+from tenants.index import Hit, door, open_collection
+from tenants.index.edge import EdgeCollection, EdgeFolder
+from tenants.models import LexiconPartRow
 from tenants.registry import Registry
 from tests.unit.pipelines.ingest.stored import article, check_consistent, hits, meta
 
+INGEST = Ingest()
 OLD = [article(str(at), 2) for at in range(7)]
 NEW = [
     OLD[0],
@@ -37,7 +46,9 @@ NEW = [
 
 _STEPS: tuple[tuple[type | ModuleType, tuple[str, ...]], ...] = (
     (EdgeCollection, ("upsert", "describe", "delete")),
+    (EdgeFolder, ("create", "remove")),
     (documents, ("put", "remove")),
+    (generations, ("begin", "put_in_force", "forget")),
     (lexicon, ("begin", "apply", "finish", "rebuild")),
 )
 
@@ -51,11 +62,29 @@ def ingest(pipe: int, tenant_id: str, given: list[SourceDocument], prune: bool) 
         os.write(pipe, b"+" * (progress.documents - acknowledged))
         acknowledged = progress.documents
 
+    _announce_steps(pipe)
+    with acting(tenant_id):
+        INGEST.run(given, prune=prune, progress=acknowledge)
+
+
+def rebuild(pipe: int, tenant_id: str) -> None:
+    """A rebuild in small batches."""
+    _announce_steps(pipe)
+    with acting(tenant_id):
+        INGEST.rebuild().finish()
+
+
+def rollback(pipe: int, tenant_id: str) -> None:
+    """Going back."""
+    _announce_steps(pipe)
+    with acting(tenant_id):
+        INGEST.rollback().finish()
+
+
+def _announce_steps(pipe: int) -> None:
     for owner, names in _STEPS:
         for name in names:
             setattr(owner, name, _announced(getattr(owner, name), pipe))
-    with acting(tenant_id):
-        usecase.Ingest().run(given, prune=prune, progress=acknowledge)
 
 
 def _announced(step: Callable[..., object], pipe: int) -> Callable[..., object]:
@@ -71,6 +100,8 @@ def _announced(step: Callable[..., object], pipe: int) -> Callable[..., object]:
 @contextmanager
 def acting(tenant_id: str) -> Iterator[None]:
     run._BATCH_DOCUMENTS = 2
+    transfer.BATCH = 4
+    door.IN_FLIGHT = timedelta(0)
     if not Registry().exists(tenant_id):
         Registry().add(tenant_id)
     with acting_as(Tenant(tenant_id, "crash")):
@@ -92,13 +123,36 @@ def check_kept(
 def check_healed(_: int, tenant_id: str, given: list[SourceDocument]) -> None:
     """The next run of the same ends where an undisturbed one does."""
     with acting(tenant_id):
-        report = usecase.Ingest().run(given, prune=True)
+        report = INGEST.run(given, prune=True)
         assert not report.errors
         check_consistent()
         healed = [_lasting(hit) for hit in hits()]
-        assert usecase.Ingest().run(given, prune=True).unchanged == len(given)
+        assert INGEST.run(given, prune=True).unchanged == len(given)
     with acting("undisturbed"):
         assert healed == [_lasting(hit) for hit in hits()]
+
+
+def check_answers(_: int, tenant_id: str, given: list[SourceDocument]) -> None:
+    """What holds right after a rebuild was killed: one generation is in force, whole, and found in."""
+    with acting(tenant_id):
+        check_consistent()
+        assert {record.doc_id for record in documents.all()} == {document.doc_id for document in given}
+        question = encode_query("шланг", settings_from(open_collection().encoder))
+        assert len(open_collection().search(question, limit=100)["text-sparse"]) == open_collection().count()
+
+
+def check_tidy(_: int, tenant_id: str) -> None:
+    """After the next run nothing is left over: each generation is known, and has its folder."""
+    with acting(tenant_id):
+        check_consistent()
+        placement = registry.current().placement
+        known = {placement.at(one.number).physical for one in generations.all() if one.state in {"in_force", "kept"}}
+        assert len(generations.all()) == len(known)
+        folder = get_settings().data_dir / "index"
+        assert {path.name for path in folder.glob(f"{placement.collection}~g*")} == known
+        terms = select(LexiconPartRow.generation).where(LexiconPartRow.tenant_id == tenant_id)
+        with database.reading() as session:
+            assert {placement.at(number).physical for number in session.scalars(terms)} <= known
 
 
 def _lasting(hit: Hit) -> tuple[str, object, dict[str, object]]:
@@ -132,7 +186,34 @@ def in_child(work: Callable[..., None], *arguments: object, kill_after: int = sy
     return written
 
 
-def main(seed: int, moments: int) -> None:
+def main(seed: int, ingests: int, rebuilds: int) -> None:
+    kill_ingests(seed, ingests)
+    kill_rebuilds(seed, rebuilds)
+
+
+def kill_rebuilds(seed: int, moments: int) -> None:
+    """Rebuilds of a tenant that has had one before, and every third time going back; then whatever comes next."""
+    in_child(ingest, "whole", OLD, False)
+    steps = {work: in_child(work, "whole").count(b".") for work in (rebuild, rollback)}
+    chosen = random.Random(seed)
+    for number in range(moments):
+        tenant_id = f"rebuilt-{number}"
+        in_child(ingest, tenant_id, OLD, False)
+        in_child(rebuild, tenant_id)
+        work = rollback if number % 3 == 2 else rebuild
+        moment = chosen.randrange(1, steps[work] + 1)
+        in_child(work, tenant_id, kill_after=moment)
+        in_child(check_answers, tenant_id, OLD)
+        if number % 2:
+            in_child(rebuild, tenant_id)
+        else:
+            in_child(ingest, tenant_id, NEW, True)
+        in_child(check_tidy, tenant_id)
+        print(f"killed after step {moment} of {steps[work]} of a {work.__name__}", flush=True)
+
+
+def kill_ingests(seed: int, moments: int) -> None:
+    """First runs and updates."""
     first = in_child(ingest, "undisturbed", OLD, False).count(b".")
     update = in_child(ingest, "undisturbed", NEW, True).count(b".")
     chosen = random.Random(seed)
@@ -152,4 +233,4 @@ def main(seed: int, moments: int) -> None:
 if __name__ == "__main__":
     os.environ["OPORA_DATA_DIR"] = sys.argv[1]
     get_settings.cache_clear()
-    main(int(sys.argv[2]), int(sys.argv[3]))
+    main(*map(int, sys.argv[2:5]))

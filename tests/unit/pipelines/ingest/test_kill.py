@@ -1,4 +1,4 @@
-"""`kill -9` in the middle of an ingest run: nothing acknowledged is lost, and the next run heals."""
+"""`kill -9` in the middle of an ingest run or a rebuild: nothing acknowledged is lost, and the next run heals."""
 
 import subprocess
 import sys
@@ -6,12 +6,13 @@ from pathlib import Path
 
 from settings import ROOT
 
-_MOMENTS = 10
+_INGESTS = 10
+_REBUILDS = 4
 _SEED = 14
 """Its moments fall into every step of a run, between two steps, and into pruning."""
 
 
-def test_ten_kills(tmp_path: Path) -> None:
+def test_twenty_kills(tmp_path: Path) -> None:
     program = [
         sys.executable,
         "-W",
@@ -20,8 +21,9 @@ def test_ten_kills(tmp_path: Path) -> None:
         "tests.unit.pipelines.ingest.crash",
         str(tmp_path),
         "20",
-        str(_MOMENTS),
+        str(_INGESTS),
+        str(_REBUILDS),
     ]
     done = subprocess.run(program, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
-    assert done.stdout.count("killed after step") == _MOMENTS
+    assert done.stdout.count("killed after step") == _INGESTS + _REBUILDS

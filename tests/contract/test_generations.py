@@ -1,0 +1,190 @@
+"""Generations of a collection, on every backend: switching under those who search, keeping one step, removing."""
+
+from datetime import timedelta
+from pathlib import Path
+from uuid import NAMESPACE_OID, uuid4, uuid5
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from settings import get_settings
+from tenants import generations, index, lexicon
+from tenants.context import Tenant, acting_as
+from tenants.errors import InternalFault, NotFound
+from tenants.index import Collection, Point, door, open_collection
+from tenants.lexicon import ChunkTerms
+from tenants.registry import Registry
+
+
+@pytest.fixture(autouse=True)
+def _nobody_in_flight(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(door, "IN_FLIGHT", timedelta(0))
+
+
+@pytest.fixture
+def first(tenant: Tenant) -> Collection:
+    collection = open_collection(create=True, encoder="one")
+    collection.upsert([point(1)])
+    return collection
+
+
+def point(number: int) -> Point:
+    return Point(str(uuid5(NAMESPACE_OID, str(number))), {"grams": {1: 1.0}}, {"content": str(number), "meta": {}})
+
+
+def built(*numbers: int, encoder: str = "two") -> int:
+    generation = generations.begin(encoder)
+    open_collection(create=True, generation=generation).upsert([point(number) for number in numbers])
+    return generation
+
+
+def contents(collection: Collection) -> set[object]:
+    return {hit.payload["content"] for hit in collection.search({"grams": {1: 1.0}}, limit=20)["grams"]}
+
+
+def states() -> dict[int, str]:
+    return {generation.number: generation.state for generation in generations.all()}
+
+
+def test_the_encoder_is_kept_with_the_generation(first: Collection) -> None:
+    assert (first.encoder, open_collection(create=True, encoder="other").encoder) == ("one", "one")
+    number = built(2)
+    assert open_collection(generation=number).encoder == "two"
+    index.put_in_force(number)
+    assert open_collection().encoder == "two"
+    if get_settings().qdrant_url != ":memory:":  # which would forget its collections
+        del first
+        index.close_all()
+        assert open_collection().encoder == "two"
+
+
+def test_a_generation_being_built_is_not_searched(first: Collection) -> None:
+    built(2, 3)
+    assert contents(open_collection()) == {"1"}
+    assert states() == {1: "in_force", 2: "building"}
+
+
+def test_who_searches_goes_on_while_the_next_one_gets_the_new_generation(first: Collection) -> None:
+    index.put_in_force(built(2))
+    assert contents(open_collection()) == {"2"}
+    assert contents(first) == {"1"}
+    index.put_in_force(built(3))
+    index.sweep()
+    assert contents(open_collection()) == {"3"}
+    assert states() == {2: "kept", 3: "in_force"}
+
+
+def test_one_step_back_and_the_newer_one_is_given_up(first: Collection) -> None:
+    index.put_in_force(built(2))
+    index.put_in_force(1)
+    assert (contents(open_collection()), open_collection().encoder) == ({"1"}, "one")
+    assert states() == {1: "in_force", 2: "dropped"}
+    index.sweep()
+    assert states() == {1: "in_force"}
+
+
+def test_a_dropped_generation_is_left_to_those_who_may_still_search_it(
+    first: Collection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(door, "IN_FLIGHT", timedelta(hours=1))
+    index.put_in_force(built(2))
+    newer = open_collection()
+    index.put_in_force(1)
+    index.sweep()
+    assert contents(newer) == {"2"}
+    assert states() == {1: "in_force", 2: "dropped"}
+
+
+def test_one_that_was_never_finished_is_removed_with_all_of_its_files(first: Collection, tmp_path: Path) -> None:
+    before = {path.name for path in tmp_path.rglob("*~g*")}
+    number = built(2)
+    lexicon.rebuild([ChunkTerms(frozenset({"a"}), frozenset({"a"}))], number)
+    index.sweep()
+    assert states() == {1: "in_force"}
+    assert {path.name for path in tmp_path.rglob("*~g*")} == before
+    assert open_collection(generation=number).count() == 0
+    index.sweep()
+
+
+def test_no_number_is_given_twice(first: Collection) -> None:
+    seen = [built(2) for _ in range(3)]
+    index.sweep()
+    assert built(2) not in seen
+
+
+def test_the_one_in_force_cannot_be_removed(first: Collection) -> None:
+    with pytest.raises(InternalFault, match="generation_in_force"):
+        index.remove(1)
+    with pytest.raises(InternalFault, match="generation_in_force"):
+        generations.forget(1)
+    assert contents(open_collection()) == {"1"}
+
+
+def test_each_generation_has_its_own_lexicon(first: Collection) -> None:
+    def holding(stem: str) -> list[ChunkTerms]:
+        return [ChunkTerms(frozenset({stem}), frozenset({stem}))]
+
+    lexicon.apply(holding("old"))
+    seen = {lexicon.current().revision}
+    number = built(2)
+    lexicon.rebuild(holding("new"), number)
+    assert set(lexicon.current().stems) == {"old"}
+    index.put_in_force(number)
+    lexicon.apply(holding("newer"))
+    assert set(lexicon.current().stems) == {"new", "newer"}
+    seen.add(lexicon.current().revision)
+    index.put_in_force(1)
+    assert set(lexicon.current().stems) == {"old"}
+    lexicon.apply(holding("last"))
+    assert lexicon.current().revision not in seen  # equal revisions mean equal counts
+    assert set(lexicon.current().stems) == {"old", "last"}
+
+
+def test_tenants_switch_apart(first: Collection) -> None:
+    other = Tenant(f"t{uuid4().hex}", "anna")
+    Registry().add(other.tenant_id)
+    index.put_in_force(built(2))
+    with acting_as(other):
+        assert states() == {}
+        open_collection(create=True).upsert([point(9)])
+        index.sweep()
+        assert states() == {1: "in_force"}
+        assert contents(open_collection()) == {"9"}
+    assert states() == {1: "kept", 2: "in_force"}
+
+
+def test_without_a_registered_tenant_there_is_nothing_to_switch(backend: str) -> None:
+    with acting_as(Tenant("nobody", "anna")), pytest.raises(NotFound):
+        index.put_in_force(1)
+
+
+@given(st.lists(st.sampled_from(["build", "switch", "back", "sweep", "write"]), max_size=10))
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=8, deadline=None)
+def test_whatever_happens_one_generation_answers_with_all_that_it_was_given(backend: str, steps: list[str]) -> None:
+    tenant = Tenant(f"t{uuid4().hex}", "anna")
+    Registry().add(tenant.tenant_id)
+    held: dict[int, set[object]] = {1: {"1"}}
+    in_force, building, kept = 1, None, None
+    with acting_as(tenant):
+        open_collection(create=True).upsert([point(1)])
+        for number, step in enumerate(steps, start=2):
+            if step == "build" and building is None:
+                building = built(number)
+                held[building] = {str(number)}
+            elif step == "switch" and building is not None:
+                index.put_in_force(building)
+                in_force, kept, building = building, in_force, None
+            elif step == "back" and kept is not None and building is None:
+                index.put_in_force(kept)
+                in_force, kept = kept, None
+            elif step == "sweep":
+                index.sweep()
+                building = None
+            elif step == "write":
+                open_collection().upsert([point(number)])
+                held[in_force].add(str(number))
+            assert contents(open_collection()) == held[in_force]
+            found = states()
+            assert [one for one, state in found.items() if state == "in_force"] == [in_force]
+            assert [one for one, state in found.items() if state == "kept"] == ([kept] if kept else [])

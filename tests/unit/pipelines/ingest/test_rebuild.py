@@ -1,0 +1,181 @@
+"""Rebuilding an index and going back: nothing is lost, nothing is left over, and questions never notice."""
+
+from contextvars import Context
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from components.ingest import transfer
+from components.ingest.document import SourceDocument
+from components.ingest.write import remove_documents
+from components.language.encoder import encode_query
+from components.language.encoder_settings import EncoderSettings, settings_from
+from pipelines.ingest import usecase
+from pipelines.ingest.library import Library
+from pipelines.ingest.rebuild import Rebuilding, generations_json
+from pipelines.ingest.usecase import Ingest
+from tenants import generations
+from tenants.context import Tenant, acting_as
+from tenants.errors import Busy, InternalFault, NotFound
+from tenants.index import door, open_collection
+from tests.unit.pipelines.ingest.stored import article, check_consistent, hits
+
+YAML = Path(usecase.__file__).with_name("ingest.yaml")
+ARTICLES = [article(name) for name in "abcd"]
+
+
+@pytest.fixture(autouse=True)
+def _small_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(transfer, "BATCH", 4)
+    monkeypatch.setattr(door, "IN_FLIGHT", timedelta(0))
+
+
+@pytest.fixture
+def other(tmp_path: Path) -> Ingest:
+    """The pipeline with another encoder."""
+    chosen = tmp_path / "ingest.yaml"
+    chosen.write_text(YAML.read_text().replace("gram_sizes: [3, 4]", "gram_sizes: [2]"))
+    return Ingest(chosen)
+
+
+def encoder() -> EncoderSettings:
+    return settings_from(open_collection().encoder)
+
+
+def found(question: str) -> set[str]:
+    hits = open_collection().search(encode_query(question, encoder()), limit=3)["grams"]
+    return {hit.id for hit in hits}
+
+
+def states() -> list[tuple[int, str]]:
+    return [(one.number, one.state) for one in generations.all()]
+
+
+def test_every_chunk_is_encoded_anew_and_is_what_it_was(tenant: Tenant, ingest: Ingest, other: Ingest) -> None:
+    ingest.run(ARTICLES)
+    before = hits()
+    seen: list[Rebuilding] = []
+    done = other.rebuild().finish(seen.append)
+    assert (done.generation, done.chunks) == (2, 12)
+    assert seen == [Rebuilding(4, 12), Rebuilding(8, 12), Rebuilding(12, 12)]
+    assert hits() == before
+    assert (encoder(), states()) == (other.encoder, [(1, "kept"), (2, "in_force")])
+    check_consistent()
+
+
+def test_a_question_is_encoded_as_the_generation_in_force(tenant: Tenant, ingest: Ingest, other: Ingest) -> None:
+    ingest.run(ARTICLES)
+    expected = found("Раздел статьи b")
+    assert expected
+    other.rebuild().finish()
+    assert found("Раздел статьи b") == expected
+    old = ingest.encoder
+    assert not open_collection().search(encode_query("раздел", old), limit=3)["grams"]
+
+
+def test_afterwards_documents_are_encoded_as_the_rest_whatever_the_pipeline_says(
+    tenant: Tenant, ingest: Ingest, other: Ingest
+) -> None:
+    ingest.run(ARTICLES)
+    other.rebuild().finish()
+    assert ingest.run([article("e")]).added == 1
+    assert found("Раздел статьи e") & {hit.id for hit in hits("e")}
+    assert generations_json(other.encoder)["rebuild_due"] is False
+    assert generations_json(ingest.encoder)["rebuild_due"] is True
+    check_consistent()
+
+
+def test_what_an_operator_changes_meanwhile_is_brought_over(tenant: Tenant, ingest: Ingest, other: Ingest) -> None:
+    ingest.run(ARTICLES)
+    library = Library(ingest.rewrite)
+    steps = other.rebuild().steps()
+    next(steps)
+    library.change("a", {"title": "Холодильник"})
+    library.delete("b")
+    next(steps)
+    library.change("a", {"priority": 7})
+    library.change("d", {"trust": "accepted"})
+    list(steps)
+    assert encoder() == other.encoder
+    assert {hit.payload["meta"]["priority"] for hit in hits("a")} == {7}  # type: ignore[index, call-overload]
+    assert len(open_collection().search(encode_query("холодильник", encoder()), limit=9)["headings"]) == 3
+    check_consistent()
+
+
+def test_ingest_waits_for_a_rebuild(tenant: Tenant, ingest: Ingest, tmp_path: Path) -> None:
+    ingest.run(ARTICLES)
+    steps = ingest.rebuild().steps()
+    next(steps)
+    (tmp_path / "e.md").write_text("# E\n\nТекст.")
+
+    def somebody_else() -> int:
+        with acting_as(tenant):
+            return len(list(ingest.start_files(tmp_path, ["e.md"], held={}).steps(patience=0)))
+
+    with pytest.raises(Busy, match="ingest_busy"):
+        Context().run(somebody_else)
+    list(steps)
+    assert Context().run(somebody_else) == 1
+    check_consistent()
+
+
+def test_a_rebuild_that_is_left_changes_nothing(tenant: Tenant, ingest: Ingest, other: Ingest, tmp_path: Path) -> None:
+    ingest.run(ARTICLES)
+    before, folders = hits(), sorted(path.name for path in tmp_path.rglob("*~g*"))
+    steps = other.rebuild().steps()
+    next(steps)
+    steps.close()
+    assert (hits(), states(), encoder()) == (before, [(1, "in_force")], ingest.encoder)
+    assert sorted(path.name for path in tmp_path.rglob("*~g*")) == folders
+    assert not ingest.run(ARTICLES).healed
+    check_consistent()
+
+
+def test_a_generation_that_lacks_a_chunk_never_comes_into_force(tenant: Tenant, ingest: Ingest) -> None:
+    ingest.run(ARTICLES)
+    lost = hits("a")[0].id
+    open_collection().delete([lost])
+    with pytest.raises(InternalFault, match="generation_incomplete"):
+        ingest.rebuild().finish()
+    assert states() == [(1, "in_force")]
+    assert ingest.run(ARTICLES).healed
+    assert ingest.rebuild().finish().chunks == 12
+    check_consistent()
+
+
+def test_going_back_keeps_what_was_ingested_since(tenant: Tenant, ingest: Ingest, other: Ingest) -> None:
+    ingest.run(ARTICLES)
+    other.rebuild().finish()
+    changed = [article("a", edit="правка"), SourceDocument("b", "Чайник", ARTICLES[1].text, "b.md"), article("e", 2)]
+    other.run(changed)
+    remove_documents(["c"])
+    expected = hits()
+    done = other.rollback().finish()
+    assert (done.generation, done.chunks) == (1, len(expected))
+    assert (hits(), encoder()) == (expected, ingest.encoder)
+    assert len(open_collection().search(encode_query("чайник", encoder()), limit=9)["headings"]) == 3
+    check_consistent()
+    assert ingest.run(changed).unchanged == 3
+
+
+def test_there_is_one_step_back_and_no_more(tenant: Tenant, ingest: Ingest) -> None:
+    with pytest.raises(NotFound, match="generation_not_kept"):
+        ingest.rollback().finish()
+    ingest.run(ARTICLES)
+    ingest.rebuild().finish()
+    ingest.rebuild().finish()
+    assert states() == [(2, "kept"), (3, "in_force")]
+    ingest.rollback().finish()
+    with pytest.raises(NotFound, match="generation_not_kept"):
+        ingest.rollback().finish()
+    assert states() == [(2, "in_force")]
+    assert ingest.rebuild().finish().generation == 4
+    check_consistent()
+
+
+def test_a_tenant_without_documents_is_rebuilt_into_nothing(tenant: Tenant, ingest: Ingest, other: Ingest) -> None:
+    assert other.rebuild().finish().chunks == 0
+    ingest.run(ARTICLES)
+    assert encoder() == other.encoder
+    check_consistent()
