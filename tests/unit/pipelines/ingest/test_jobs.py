@@ -1,0 +1,262 @@
+"""Jobs: worked off in turn, whatever happens to the process, and each tenant's own."""
+
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from pipelines.ingest import run
+from pipelines.ingest.jobs import cancel
+from pipelines.ingest.runner import JobRunner
+from pipelines.ingest.shift import Shift
+from pipelines.ingest.usecase import Ingest
+from settings import get_settings
+from tenants import claims, documents, jobs, uploads
+from tenants.context import Tenant, acting_as
+from tenants.errors import NotFound
+from tenants.jobs import Job, QueueFull
+from tenants.registry import Registry
+from tenants.uploads import Upload
+from tests.unit.pipelines.ingest.stored import check_consistent
+
+
+@pytest.fixture(autouse=True)
+def _small_batches(monkeypatch: pytest.MonkeyPatch, tenant: Tenant) -> None:
+    monkeypatch.setattr(run, "_BATCH_DOCUMENTS", 1)
+
+
+def upload(*names: str) -> Job:
+    """A job over small articles of these names."""
+    job_id = jobs.new_id()
+    arriving = Upload(job_id)
+    for name in names:
+        file = arriving.file(name)
+        file.write(f"# {name}\n\nПроверьте шланг {name}.".encode())
+        file.close()
+    arriving.settle()
+    job = jobs.add(job_id, "upload", arriving.names, size=arriving.size)
+    arriving.close(keep=True)
+    return job
+
+
+def take_turns(runner: JobRunner, until: Callable[[], bool]) -> None:
+    while not until():
+        runner._turn()
+
+
+def ended(*waited: Job) -> Callable[[], bool]:
+    return lambda: all(jobs.get(job.job_id).finished for job in waited)
+
+
+def ids() -> list[str]:
+    return [record.doc_id for record in documents.all()]
+
+
+def shift(ingest: Ingest) -> Shift:
+    return Shift("acme", ingest, None)
+
+
+def test_a_job_is_done_and_its_files_are_removed() -> None:
+    job = upload("a.md", "b/c.md", "d.exe")
+    take_turns(JobRunner(), ended(job))
+    done = jobs.get(job.job_id)
+    assert (done.state, done.attempts, done.error) == ("done", 1, None)
+    assert done.report is not None
+    assert (done.report["added"], done.report["refused"]) == (2, 1)
+    assert done.progress["documents"] == 3
+    assert done.revision > job.revision
+    assert ids() == ["a.md", "b/c.md"]
+    assert not uploads.folder(job.job_id).exists()
+    check_consistent()
+
+
+def test_tenants_take_turns_batch_by_batch(monkeypatch: pytest.MonkeyPatch, tenant: Tenant) -> None:
+    bulk = upload(*(f"{at}.md" for at in range(4)))
+    Registry().add("globex")
+    with acting_as(Tenant("globex", "tests")):
+        small = upload("x.md", "y.md")
+    turns: list[str] = []
+    step = Shift.step
+
+    def noted(shift: Shift) -> float | None:
+        turns.append(shift.tenant_id)
+        return step(shift)
+
+    monkeypatch.setattr(Shift, "step", noted)
+    take_turns(JobRunner(), ended(bulk))
+    assert turns[:5] == ["acme", "globex", "acme", "globex", "acme"]
+    assert len(ids()) == 4
+    with acting_as(Tenant("globex", "tests")):
+        assert jobs.get(small.job_id).state == "done"
+        assert ids() == ["x.md", "y.md"]
+
+
+def test_a_tenants_jobs_keep_their_order() -> None:
+    first, second = upload("a.md"), upload("a.md", "b.md")
+    take_turns(JobRunner(), ended(first, second))
+    begun = [jobs.get(job.job_id).started_at for job in (first, second)]
+    assert begun[0] is not None
+    assert begun[1] is not None
+    assert begun[0] < begun[1]
+    report = jobs.get(second.job_id).report
+    assert report is not None
+    assert (report["added"], report["unchanged"]) == (1, 1)
+
+
+def test_a_job_that_was_cut_off_is_begun_again() -> None:
+    job = upload("a.md", "b.md")
+    # What a killed process leaves: a row that says that the job is in work.
+    assert jobs.begin() is not None
+    take_turns(JobRunner(), ended(job))
+    assert (jobs.get(job.job_id).state, jobs.get(job.job_id).attempts) == ("done", 2)
+    assert ids() == ["a.md", "b.md"]
+
+
+def test_a_clean_stop_leaves_the_job_for_later(ingest: Ingest) -> None:
+    job = upload("a.md", "b.md")
+    stopped = shift(ingest)
+    assert stopped.step() is None
+    stopped.leave()
+    assert (jobs.get(job.job_id).state, jobs.get(job.job_id).attempts) == ("queued", 0)
+    check_consistent()
+    take_turns(JobRunner(), ended(job))
+    assert ids() == ["a.md", "b.md"]
+
+
+def test_cancelling_stops_after_the_batch_in_work(ingest: Ingest) -> None:
+    job, next_one = upload("a.md", "b.md", "c.md"), upload("d.md")
+    working = shift(ingest)
+    assert working.step() is None
+    assert cancel(job.job_id).cancelling
+    assert working.step() is None
+    stopped = jobs.get(job.job_id)
+    assert stopped.state == "cancelled"
+    assert stopped.report is not None
+    assert stopped.report["added"] == 2
+    assert not uploads.folder(job.job_id).exists()
+    assert working.step() == 0.0
+    assert ids() == ["a.md", "b.md", "d.md"]
+    assert jobs.get(next_one.job_id).state == "done"
+    check_consistent()
+
+
+def test_cancelling_a_waiting_job_ends_it_at_once() -> None:
+    job = upload("a.md")
+    assert cancel(job.job_id).state == "cancelled"
+    assert not uploads.folder(job.job_id).exists()
+    assert cancel(job.job_id).state == "cancelled"
+    assert jobs.tenants_waiting() == ()
+    assert not ids()
+
+
+def test_files_that_are_not_there_fail_the_job_and_not_the_next_one(ingest: Ingest) -> None:
+    job, next_one = upload("a.md"), upload("b.md")
+    uploads.remove(job.job_id)
+    take_turns(JobRunner(), ended(next_one))
+    assert (jobs.get(job.job_id).state, jobs.get(job.job_id).error) == ("failed", "upload_missing")
+    assert ids() == ["b.md"]
+
+
+def test_a_fault_of_ours_is_tried_again_and_given_up_in_the_end(
+    ingest: Ingest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job = upload("a.md")
+
+    def broken(*_: object, **__: object) -> None:
+        raise ZeroDivisionError
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Ingest, "start_files", broken)
+        for attempt in range(jobs.MOST_ATTEMPTS):
+            pause = shift(ingest).step()
+            assert pause is not None
+            assert pause > 1
+            assert (jobs.get(job.job_id).state, jobs.get(job.job_id).attempts) == ("running", attempt + 1)
+        assert shift(ingest).step() == 0.0
+    assert (jobs.get(job.job_id).state, jobs.get(job.job_id).error) == ("failed", "job_given_up")
+
+
+def test_a_tenant_that_somebody_else_ingests_for_waits(ingest: Ingest) -> None:
+    job = upload("a.md")
+    with claims.ingesting():
+        assert shift(ingest).step() == 1.0
+    assert (jobs.get(job.job_id).state, jobs.get(job.job_id).attempts) == ("queued", 0)
+    working = shift(ingest)
+    assert working.step() is None
+    assert working.step() == 0.0
+
+
+def test_the_thread_does_all_and_leaves_when_told() -> None:
+    job = upload("a.md")
+    runner = JobRunner()
+    runner.start()
+    while not jobs.get(job.job_id).finished:
+        jobs.arrived.wait(0.01)
+    runner.close()
+    assert ids() == ["a.md"]
+
+
+def test_a_queue_has_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPORA_QUEUED_JOBS", "2")
+    get_settings.cache_clear()
+    first, _ = upload("a.md"), upload("b.md")
+    with pytest.raises(QueueFull):
+        upload("c.md")
+    with pytest.raises(QueueFull):
+        jobs.check_room()
+    cancel(first.job_id)
+    jobs.check_room()
+    monkeypatch.setenv("OPORA_QUEUED_BYTES", "1000")
+    get_settings.cache_clear()
+    jobs.add(jobs.new_id(), "upload", ["big.pdf"], size=1_000)
+    with pytest.raises(QueueFull):
+        jobs.check_room()
+    Registry().add("globex")
+    with acting_as(Tenant("globex", "tests")):
+        jobs.check_room()
+
+
+def test_jobs_of_others_are_not_there(tenant: Tenant) -> None:
+    job = upload("a.md")
+    Registry().add("globex")
+    with acting_as(Tenant("globex", "tests")):
+        for reach in (jobs.get, cancel):
+            with pytest.raises(NotFound):
+                reach(job.job_id)
+        assert jobs.latest() == jobs.open_jobs() == ()
+        assert not jobs.is_open(job.job_id)
+    assert jobs.get(job.job_id).state == "queued"
+
+
+def test_lists_go_back_in_time() -> None:
+    made = [upload(f"{at}.md") for at in range(4)]
+    cancel(made[1].job_id)
+    newest = [job.job_id for job in reversed(made)]
+    assert [job.job_id for job in jobs.latest(limit=2)] == newest[:2]
+    assert [job.job_id for job in jobs.latest(before=newest[1])] == newest[2:]
+    assert [job.job_id for job in jobs.latest(state="cancelled")] == [made[1].job_id]
+
+
+def test_finished_jobs_are_forgotten_in_time_and_others_never() -> None:
+    over, waiting = upload("a.md"), upload("b.md")
+    cancel(over.job_id)
+    now = datetime.now(UTC)
+    jobs.forget_old(now + jobs.KEPT - timedelta(minutes=1))
+    assert jobs.get(over.job_id).finished
+    jobs.forget_old(now + jobs.KEPT + timedelta(minutes=1))
+    with pytest.raises(NotFound):
+        jobs.get(over.job_id)
+    assert jobs.get(waiting.job_id).state == "queued"
+
+
+def test_files_that_no_job_owns_are_found_and_those_still_arriving_are_not() -> None:
+    open_job = upload("a.md")
+    arriving = Upload("arriving")
+    dead = Upload("dead")
+    dead.close(keep=True)
+    assert uploads.abandoned() == ("dead",)
+    cancel(open_job.job_id)
+    arriving.close(keep=False)
+    assert uploads.abandoned() == ("dead",)
+    JobRunner()._turn()
+    assert uploads.abandoned() == ()

@@ -1,0 +1,96 @@
+"""Files that arrive: no name leads anywhere but into the upload's own folder."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from settings import get_settings
+from tenants import uploads
+from tenants.context import Tenant, acting_as
+from tenants.errors import Invalid, TooLarge, TryAgain
+from tenants.uploads import Upload, check_name
+
+BAD = [
+    "", "/", "/etc/passwd", "..", "../x.md", "a/../b.md", "a/./b.md", "a//b.md", "a/", ".env", "a/.git/config",
+    "\\\\server\\x.md", "..\\x.md", "C:\\x.md", "C:x.md", "a\0b", "a\nb", "a\u202eb", "\ud800.md", " ", "a/ /b",
+    "x" * 256, "я" * 128, "/".join("a" * 17), "a/" * 200 + "b",
+]  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def _acme(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setenv("OPORA_DATA_DIR", str(tmp_path / "data"))
+    get_settings.cache_clear()
+    with acting_as(Tenant("acme", "tests")):
+        yield
+    get_settings.cache_clear()
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_a_bad_name_is_refused(name: str) -> None:
+    with pytest.raises(Invalid, match="file_name_invalid"):
+        check_name(name)
+
+
+@pytest.mark.parametrize("name", ["a.md", "папка/Прайс-лист 2024 (2).xlsx", "a/b/c.pdf", "x" * 255, "a b..md"])
+def test_an_ordinary_name_stays_as_it_is(name: str) -> None:
+    assert check_name(name) == name
+
+
+def test_a_windows_path_has_folders_too() -> None:
+    assert check_name("docs\\a.md") == "docs/a.md"
+
+
+@given(st.text(st.sampled_from("./\\ :aя\0\n~-"), max_size=12))
+def test_no_name_leaves_the_folder(name: str) -> None:
+    try:
+        path = check_name(name)
+    except Invalid:
+        return
+    root = Path("/root/of/all")
+    assert os.path.normpath(root / path) == str(root / path)
+    assert root in (root / path).parents
+
+
+def test_names_that_meet_are_refused() -> None:
+    upload = Upload("job")
+    upload.file("a.md").close()
+    for taken in ("a.md", "a.md/b.md"):
+        with pytest.raises(Invalid, match="file_name_duplicate"):
+            upload.file(taken)
+    upload.file("b/c.md").close()
+    with pytest.raises(Invalid, match="file_name_duplicate"):
+        upload.file("b")
+    upload.close(keep=False)
+    assert not uploads.folder("job").exists()
+
+
+def test_there_is_a_most_of_files(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(uploads, "MOST_FILES", 1)
+    upload = Upload("job")
+    upload.file("a.md").close()
+    with pytest.raises(TooLarge, match="files_too_many"):
+        upload.file("b.md")
+    upload.close(keep=False)
+
+
+def test_a_disk_that_takes_no_more_asks_to_try_again() -> None:
+    upload = Upload("job")
+    file = upload.file("a.md")
+    with Path("/dev/full").open("wb", buffering=0) as full:
+        os.dup2(full.fileno(), file._stream.fileno())
+    with pytest.raises(TryAgain, match="storage_full"):
+        file.write(b"x" * 1_000_000)
+    file.abandon()
+    upload.close(keep=False)
+
+
+def test_tenants_files_are_apart() -> None:
+    mine = uploads.folder("job")
+    with acting_as(Tenant("globex", "tests")):
+        assert uploads.folder("job") != mine
+        assert uploads.abandoned() == ()
