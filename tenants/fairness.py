@@ -6,10 +6,14 @@ never pause, ingest still moves on by one slice every `PATIENCE_SECONDS`.
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from threading import Condition
+from threading import Condition, local
+from time import perf_counter
 
 PATIENCE_SECONDS = 0.05
-"""How long a slice waits for a gap: four questions or so, each of which a slice of some 5 ms then delays by a third."""
+"""How long a slice waits for a gap: four questions or so, each of which a slice then delays by a third."""
+
+SLICE_SECONDS = 0.005
+"""How long ingest works before it waits again, however often it offers to."""
 
 
 class Crossing:
@@ -18,6 +22,7 @@ class Crossing:
     def __init__(self) -> None:
         self._asking = 0
         self._changed = Condition()
+        self._slice = local()
 
     @contextmanager
     def question(self) -> Iterator[None]:
@@ -33,14 +38,16 @@ class Crossing:
                     self._changed.notify_all()
 
     def give_way(self) -> None:
-        """Wait until no question is in work, or for `PATIENCE_SECONDS`. Call it between slices of a few milliseconds.
+        """Wait until no question is in work, or for `PATIENCE_SECONDS`, once a slice. Call it every few milliseconds or
+        more often.
 
         Never inside a database transaction or a lock that a question takes.
         """
-        # Read without the lock: ingest asks hundreds of times a second, and one slice too many does no harm.
-        if self._asking:
+        # Read without the lock: ingest asks thousands of times a second, and one slice too many does no harm.
+        if self._asking and perf_counter() >= getattr(self._slice, "end", 0.0):
             with self._changed:
                 self._changed.wait_for(lambda: not self._asking, PATIENCE_SECONDS)
+            self._slice.end = perf_counter() + SLICE_SECONDS
 
 
 _PROCESS = Crossing()

@@ -44,6 +44,16 @@ def test_ingest_goes_on_under_questions_that_never_end(monkeypatch: pytest.Monke
             crossing.give_way()
 
 
+def test_within_a_slice_ingest_does_not_wait_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fairness, "SLICE_SECONDS", 60.0)
+    monkeypatch.setattr(fairness, "PATIENCE_SECONDS", 0.001)
+    crossing = Crossing()
+    with crossing.question():
+        crossing.give_way()
+        monkeypatch.setattr(fairness, "PATIENCE_SECONDS", float("inf"))
+        crossing.give_way()
+
+
 def test_a_question_that_fails_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fairness, "PATIENCE_SECONDS", float("inf"))
     crossing = Crossing()
