@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from tenants.audit.entry import Entry, canonical
 from tenants.gaps import Miss
 
-AT = datetime(2026, 11, 1, 12, tzinfo=UTC)
+AT = datetime(2024, 11, 1, 12, tzinfo=UTC)
 
 
 def entry(

@@ -197,7 +197,7 @@ def test_a_gap_is_counted_closed_and_opens_again(records: Settings) -> None:
         gaps.close(gap.gap_id)
 
 
-def document(doc_id: str, *chunk_ids: str, status: str = "active", day: str = "2026-10-01") -> DocumentRecord:
+def document(doc_id: str, *chunk_ids: str, status: str = "active", day: str = "2024-10-01") -> DocumentRecord:
     return DocumentRecord(doc_id, doc_id.upper(), doc_id, "hash", chunk_ids, day, status=status)
 
 

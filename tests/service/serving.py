@@ -46,7 +46,7 @@ def recorded(tenant_id: str) -> Entry:
     return Entry(
         tenant_id=tenant_id,
         turn_id=f"turn-of-{tenant_id}",
-        at=datetime(2026, 11, 1, tzinfo=UTC),
+        at=datetime(2024, 11, 1, tzinfo=UTC),
         outcome="refused",
         reason="no_relevant_context",
         person="",
