@@ -10,7 +10,7 @@ from components.retrieve.passages import from_payload
 from components.retrieve.retriever import TenantRetriever
 from components.turn import EdgeKind, Evidence, Filters, Passage, RejectedApproach, Related, Turn
 from tenants import documents
-from tenants.edges import Edge
+from tenants.edges import SUPERSEDES, Edge
 from tenants.index import open_collection
 from tenants.relations import Relations
 
@@ -48,14 +48,18 @@ def rejected(turn: Turn, known: Relations, least_coverage: float, most: int) -> 
 
 
 def _ties(turn: Turn, known: Relations, most_edges: int) -> dict[str, Edge]:
-    """The weightiest edge to each related document, weightiest first; the better passage's on a tie."""
+    """The weightiest edge to each related document, weightiest first; the better passage's on a tie.
+
+    A document that was kept itself needs no mention, but one that supersedes another kept one does.
+    """
     kept = dict.fromkeys(passage.doc_id for passage in turn.evidence.usable())
     wanted = turn.filters.doc_ids
     found: dict[str, Edge] = {}
     for doc_id in kept:
         for edge in known.edges.get(doc_id, ()):
             other = edge.to_doc if edge.from_doc == doc_id else edge.from_doc
-            if other in kept or (wanted is not None and other not in wanted):
+            successor = edge.kind == SUPERSEDES and other == edge.from_doc
+            if (other in kept and not successor) or (wanted is not None and other not in wanted):
                 continue
             if other not in found or edge.weight > found[other].weight:
                 found[other] = edge

@@ -1,0 +1,244 @@
+"""The ask pipeline where documents hang together: what replaces what, what belongs together, what was rejected."""
+
+from collections.abc import Iterator, Sequence
+
+import pytest
+from haystack.tracing.tracer import disable_tracing
+
+from components.ingest.document import SourceDocument
+from components.turn import DocumentStatus, Filters, Turn
+from pipelines.ask.contract import TurnAnswer
+from pipelines.ask.engine import AskEngine
+from pipelines.ingest.library import Library
+from pipelines.ingest.usecase import Ingest
+from tenants import edges, rejected
+from tenants.context import SCOPES, Tenant, acting_as
+from tenants.edges import Edge
+from tenants.index.protocol import Json
+from tenants.registry import Registry
+from tenants.rejected import Rejected
+
+CANARY = "КАНАРЕЙКА"
+QUESTION = "В течение какого срока можно вернуть посуду?"
+
+
+def document(doc_id: str, title: str, text: str, **meta: Json) -> SourceDocument:
+    return SourceDocument(doc_id, title, text, meta={"updated_at": "2024-01-10", **meta})
+
+
+OLD = document("old.md", "Возврат посуды", "Посуду можно вернуть в течение 14 дней. Сохраните чек.")
+NEW = document(
+    "new.md",
+    "Возврат посуды, новые правила",
+    "Вернуть можно в течение 30 дней любую посуду, если она без сколов. Чек не нужен.",
+    updated_at="2026-02-01",
+)
+PACKING = document("packing.md", "Упаковка хрупкого", "Стаканы заверните в бумагу и положите в коробку.")
+BOARD = document(
+    "board.md",
+    "Сброс платы управления",
+    "Чтобы сбросить плату управления, удерживайте кнопку питания 10 секунд. "
+    "Чтобы сбросить плату управления, отключите машину от сети на 5 минут.",
+)
+BUTTON = "Сбросить плату кнопкой питания"
+FILLERS = [
+    document(f"filler-{number}.md", text.split()[0], text)
+    for number, text in enumerate(
+        (
+            "Доставка работает каждый день с девяти до шести.",
+            "Оплата принимается картой и по счёту.",
+            "Скидка действует для постоянных покупателей.",
+            "Склад находится на улице Садовой.",
+            "Вакансии открыты для курьеров и кладовщиков.",
+            "Пароль меняется в личном кабинете, в разделе настроек.",
+            "Подписка на новости отключается ссылкой в письме.",
+            "Подарочные карты продаются на кассе.",
+        )
+    )
+]
+"""What else a knowledge base is about, so that the words of a question are rarer than others."""
+
+
+@pytest.fixture(scope="module")
+def engine() -> Iterator[AskEngine]:
+    made = AskEngine()
+    made.warm_up()
+    yield made
+    made.close()
+    disable_tracing()
+
+
+@pytest.fixture
+def shelf(installation: None, request: pytest.FixtureRequest) -> Iterator[Tenant]:
+    """A tenant of the test's own without documents, in context."""
+    name = f"shelf-{abs(hash(request.node.nodeid))}"
+    Registry().add(name)
+    with acting_as(Tenant(name, "anna", SCOPES)) as tenant:
+        yield tenant
+
+
+def ingest(*documents: SourceDocument) -> None:
+    assert not Ingest().run([*FILLERS, *documents]).errors
+
+
+def ask(engine: AskEngine, question: str = QUESTION, filters: Filters = Filters()) -> Turn:  # noqa: B008 - frozen
+    return engine.run(Turn("t", question, filters=filters))[0]
+
+
+def cited(turn: Turn, origin: str = "primary") -> list[str]:
+    assert turn.draft is not None, turn.outcome
+    return [citation.passage.doc_id for citation in turn.draft.citations if citation.origin == origin]
+
+
+def declaring(base: SourceDocument, **meta: Json) -> SourceDocument:
+    return document(base.doc_id, base.title, base.text, **{**base.meta, **meta})
+
+
+def ranks(turn: Turn) -> Sequence[str]:
+    found = (passage.doc_id for passage in turn.evidence.passages)
+    return [doc_id for doc_id in found if not doc_id.startswith("filler")]
+
+
+def test_a_superseded_document_ranks_under_its_successor(engine: AskEngine, shelf: Tenant) -> None:
+    ingest(OLD, NEW)
+    assert ranks(ask(engine))[0] == "old.md"
+    edges.put(Edge("new.md", "supersedes", "old.md"))
+    turn = ask(engine)
+    assert ranks(turn) == ["new.md", "old.md"]
+    assert {passage.status for passage in turn.evidence.passages if passage.doc_id == "old.md"} == {"superseded"}
+    assert cited(turn)[0] == "new.md"
+
+
+def test_a_document_says_itself_what_it_replaces_and_an_operator_may_object(engine: AskEngine, shelf: Tenant) -> None:
+    ingest(OLD, declaring(NEW, supersedes="old.md"))
+    assert ranks(ask(engine)) == ["new.md", "old.md"]
+    edges.put(Edge("new.md", "supersedes", "old.md", 0.0))
+    assert ranks(ask(engine))[0] == "old.md"
+
+
+@pytest.mark.parametrize("status", ["superseded", "deprecated", "archived"])
+def test_an_outdated_document_is_found_by_filter_and_its_answer_says_so(
+    engine: AskEngine, shelf: Tenant, status: str
+) -> None:
+    ingest(declaring(OLD, status=status), NEW)
+    assert ranks(ask(engine)) == ["new.md", "old.md"]
+    turn = ask(engine, filters=Filters(doc_ids=("old.md",)))
+    assert turn.outcome in {"answered", "low_confidence"}
+    assert cited(turn) == ["old.md"]
+    assert "10.01.2024" in (turn.reply.notice or "")
+
+
+@pytest.mark.parametrize("status", ["superseded", "deprecated", "archived"])
+def test_an_operators_word_ranks_a_document_lower_and_a_filter_by_status_finds_it(
+    engine: AskEngine, shelf: Tenant, status: DocumentStatus
+) -> None:
+    ingest(OLD, NEW)
+    library = Library(Ingest().rewrite)
+    assert ranks(ask(engine))[0] == "old.md"
+    library.change("old.md", {"status": status})
+    assert ranks(ask(engine)) == ["new.md", "old.md"]
+    assert ranks(ask(engine, filters=Filters(statuses=("active",)))) == ["new.md"]
+    found = ask(engine, filters=Filters(statuses=(status,)))
+    assert ranks(found) == cited(found) == ["old.md"]
+    assert ranks(ask(engine, filters=Filters(statuses=()))) == []
+    library.change("old.md", {"status": None})
+    assert ranks(ask(engine))[0] == "old.md"
+
+
+def test_an_outdated_answer_names_the_document_that_replaces_it(engine: AskEngine, shelf: Tenant) -> None:
+    successor = document("other.md", "Новые правила", "Теперь всё решает продавец.", updated_at="2026-02-01")
+    ingest(OLD, declaring(successor, supersedes="old.md"))
+    turn = ask(engine)
+    assert cited(turn) == ["old.md"]
+    assert cited(turn, "related") == ["other.md"]
+    assert "заменён документом «Новые правила» от 01.02.2026" in (turn.reply.notice or "")
+
+
+def test_related_passages_reach_the_answering_step_and_are_not_quoted(engine: AskEngine, shelf: Tenant) -> None:
+    ingest(OLD, PACKING)
+    edges.put(Edge("packing.md", "related_to", "old.md", 0.5))
+    turn = ask(engine)
+    (related,) = turn.evidence.related
+    assert (related.passage.doc_id, related.kind, related.weight) == ("packing.md", "related_to", 0.5)
+    assert set(cited(turn)) == {"old.md"}
+    assert cited(turn, "related") == ["packing.md"]
+    assert "бумагу" not in turn.reply.text
+    answer = TurnAnswer.from_turn(turn)
+    assert [(citation.doc_id, citation.origin, citation.cited) for citation in answer.citations] == [
+        ("old.md", "primary", True),
+        ("packing.md", "related", False),
+    ]
+    assert [one.doc_id for one in answer.meta.beside.related] == ["packing.md"]
+    assert answer.meta.chunks.used == 1
+
+
+def test_an_archived_document_is_related_to_nothing_and_filters_hold(engine: AskEngine, shelf: Tenant) -> None:
+    ingest(OLD, declaring(PACKING, status="archived"), NEW)
+    edges.put(Edge("packing.md", "related_to", "old.md"))
+    edges.put(Edge("new.md", "related_to", "old.md"))
+    turn = ask(engine, filters=Filters(doc_ids=("old.md", "packing.md")))
+    assert turn.evidence.related == ()
+
+
+def test_edges_are_followed_one_hop_weightiest_first(engine: AskEngine, shelf: Tenant) -> None:
+    numbers = range(25)
+    ingest(OLD, *(document(f"far-{n}.md", f"Далёкое {n}", f"Совсем другое, номер {n}.") for n in numbers))
+    for n in numbers:
+        edges.put(Edge("old.md", "depends_on", f"far-{n}.md", (n + 1) / 100))
+    edges.put(Edge("far-24.md", "depends_on", "far-0.md", 1.0))
+    found = [related.passage.doc_id for related in ask(engine).evidence.related]
+    assert found == [f"far-{n}.md" for n in reversed(range(5, 25))]
+
+
+def test_what_was_rejected_is_left_out_and_the_reader_told_why(engine: AskEngine, shelf: Tenant) -> None:
+    ingest(BOARD)
+    question = "Как сбросить плату управления?"
+    assert "кнопку питания" in ask(engine, question).reply.text
+    rejected.put(Rejected(BUTTON, "стирается калибровка", "2025-05-05"))
+    turn = ask(engine, question)
+    assert turn.evidence.rejected[0].text == BUTTON
+    assert "кнопку питания" not in turn.reply.text
+    assert "отключите машину от сети" in turn.reply.text
+    assert turn.reply.notice == f"Способ «{BUTTON}» отклонён 05.05.2025. Причина: стирается калибровка."
+
+
+def test_where_nothing_else_is_known_there_is_no_answer_but_the_reason(engine: AskEngine, shelf: Tenant) -> None:
+    ingest(document("only.md", BOARD.title, BOARD.text.split(". ")[0] + ".", rejected=[BUTTON]))
+    turn = ask(engine, "Как сбросить плату управления?")
+    assert turn.outcome == "cannot_answer"
+    assert "кнопку питания" not in turn.reply.text
+    assert BUTTON in (turn.reply.notice or "")
+
+
+def test_a_dated_conflict_is_shown_with_both_dates_and_both_documents(engine: AskEngine, shelf: Tenant) -> None:
+    ingest(
+        OLD, document("faq.md", "Частые вопросы", "Посуду можно вернуть в течение 30 дней.", updated_at="2026-02-01")
+    )
+    turn = ask(engine)
+    assert "30 дней" in turn.reply.text
+    assert "14 дней" not in turn.reply.text
+    assert cited(turn) == ["faq.md"]
+    assert cited(turn, "conflicting") == ["old.md"]
+    notice = turn.reply.notice or ""
+    assert "01.02.2026" in notice
+    assert "10.01.2024" in notice
+    assert "Посуду можно вернуть в течение 14 дней." in notice
+    (conflict,) = TurnAnswer.from_turn(turn).meta.beside.conflicts
+    assert conflict.kind == "number"
+
+
+def test_nothing_of_one_tenant_stands_beside_anothers_answer(engine: AskEngine, shelf: Tenant) -> None:
+    ingest(OLD, document("secret.md", CANARY, f"{CANARY}: посуду можно вернуть в течение 99 дней."))
+    edges.put(Edge("secret.md", "supersedes", "old.md"))
+    rejected.put(Rejected(f"{CANARY} вернуть посуду", CANARY))
+    Registry().add("stranger-beside")
+    with acting_as(Tenant("stranger-beside", "eve", SCOPES)):
+        ingest(OLD, PACKING)
+        edges.put(Edge("old.md", "related_to", "packing.md"))
+        turn = ask(engine)
+    assert ranks(turn)[0] == "old.md"
+    assert {passage.status for passage in turn.evidence.passages} == {"active"}
+    assert turn.evidence.rejected == ()
+    assert [related.passage.doc_id for related in turn.evidence.related] == ["packing.md"]
+    assert CANARY not in TurnAnswer.from_turn(turn).model_dump_json()
+    assert CANARY in TurnAnswer.from_turn(ask(engine)).model_dump_json()
