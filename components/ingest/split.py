@@ -80,7 +80,9 @@ def _demoted(heading: Block) -> Block:
 def _title(document: SourceDocument, blocks: tuple[Block, ...]) -> str:
     """The title, or the first heading, or the file's name, or the document's id: the first that gives no orders."""
     given = inert(clean(document.title).strip())
-    heading = next((block.text for block in blocks if block.kind == "heading"), "")
+    # The first heading of an FAQ is one question of many.
+    headings = (block.text for block in blocks if block.kind == "heading" and document.markup != "faq")
+    heading = next(headings, "")
     # Many articles of one file would all get the same name from it.
     file = "" if document.line else document.source.rsplit("/", 1)[-1].rsplit(".", 1)[0]
     names = [name for name in (given, heading, inert(file), inert(document.doc_id)) if name]

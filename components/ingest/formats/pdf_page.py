@@ -19,8 +19,10 @@ _WHITE = 250
 _BOLD = re.compile(rb"bold|black|heavy|demi", re.IGNORECASE)
 _BOLD_WEIGHT = 600
 _LONGEST_NAME = 256
-_LINE_END_HYPHENS = {0x02: "\u00ad", 0xFFFE: "\u00ad"}
-"""What pdfium makes of a hyphen that parts a word at the end of a line."""
+HYPHEN = "\u00ad"
+"""The end of a line at which a word was parted."""
+_HYPHENS = {0x02: HYPHEN, 0xFFFE: HYPHEN}
+"""What pdfium makes of it. The other half of the word follows without a space."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,15 +113,16 @@ class _Letters:
         count = pdfium_c.FPDFText_CountChars(self._text)
         for at in range(count + 1):
             code = pdfium_c.FPDFText_GetUnicode(self._text, at) if at < count else 0x20
-            letter = _LINE_END_HYPHENS.get(code) or chr(code)
-            if not letter.isspace() and code:
+            letter = _HYPHENS.get(code) or chr(code)
+            ends = letter.isspace() or not code
+            if not ends:
                 start = start if letters else at
                 letters.append(letter)
-            elif letters:
-                word = self._word("".join(letters), start, at - 1)
+            if letters and (ends or letter == HYPHEN):
+                word = self._word("".join(letters), start, start + len(letters) - 1)
+                letters = []
                 if word is not None:
                     yield word
-                letters = []
 
     def _word(self, text: str, first: int, last: int) -> Word | None:
         before, after = self._place(first), self._place(last)

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 _FRONT_MATTER = re.compile(r"\A---[ \t]*\n(.{0,20000}?\n)---[ \t]*(?:\n|\Z)", re.DOTALL)
 
+_TITLE = re.compile(r"\s*#[ \t]+(\S.*?)[ \t#]*(?:\n|\Z)")
+
 
 def read_markdown(data: bytes) -> Parsed:
     """A Markdown file. Front matter is metadata, and `faq: true` in it makes every heading a question.
@@ -25,8 +27,11 @@ def read_markdown(data: bytes) -> Parsed:
     """
     keys, body = _front_matter(decoded(data))
     meta = {name: value for name, value in keys.items() if name != "faq"}
-    pairs = faq.pairs_of_sections(body) if keys.get("faq") is True else faq.pairs_of_text(body)
-    return faq.as_document(pairs, meta=meta) if pairs else Parsed("", body, meta=meta)
+    title, content = _title(body)
+    pairs = faq.pairs_of_sections(content) if keys.get("faq") is True else faq.pairs_of_text(content)
+    if not pairs:
+        return Parsed("", body, meta=meta)
+    return faq.as_document(pairs, "" if "title" in meta else title, meta)
 
 
 def read_plain(data: bytes) -> Parsed:
@@ -34,6 +39,12 @@ def read_plain(data: bytes) -> Parsed:
     text = decoded(data)
     pairs = faq.pairs_of_text(text)
     return faq.as_document(pairs) if pairs else Parsed("", text, "plain")
+
+
+def _title(body: str) -> tuple[str, str]:
+    """The heading that a text begins with, if any, and what follows."""
+    match = _TITLE.match(body)
+    return (match[1], body[match.end() :]) if match else ("", body)
 
 
 def _front_matter(text: str) -> "tuple[Mapping[str, Json], str]":

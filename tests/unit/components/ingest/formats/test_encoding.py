@@ -1,0 +1,41 @@
+"""Text in the encodings that Russian files come in."""
+
+import pytest
+
+from components.ingest.formats.encoding import decoded
+from tenants.errors import Invalid
+
+TEXT = "Ошибка E20 означает, что вода не сливается.\nВыньте вилку из розетки и прочистите фильтр: «Слив», 5 минут."
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-16-be", "cp1251", "koi8-r"])
+def test_russian_is_read_in_every_encoding(encoding: str) -> None:
+    text = TEXT if encoding != "koi8-r" else TEXT.translate(str.maketrans("«»", '""'))
+    assert decoded(text.encode(encoding)) == text
+    assert decoded(text.upper().encode(encoding)) == text.upper()
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16", "utf-16-le", "cp1251"])
+def test_english_is_read(encoding: str) -> None:
+    assert decoded("Close the “tap” – then wait.\r\nDone.".encode(encoding)) == "Close the “tap” – then wait.\nDone."
+
+
+@pytest.mark.parametrize("word", ["Гарантия", "ремонт", "Возврат", "Наложенный платёж"])
+def test_a_single_word_is_enough(word: str) -> None:
+    assert decoded(word.encode("cp1251")) == word
+    assert decoded(word.encode("koi8-r")) == word
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"\x89PNG\r\n\x1a\n\x00\x00",
+        "Liberté, égalité".encode("cp1252"),
+        "日本語の説明書".encode("shift-jis"),
+        b"\xff\xfe\x00",
+        b"a\x00b",
+    ],
+)
+def test_anything_else_is_refused(data: bytes) -> None:
+    with pytest.raises(Invalid, match="file_undecodable"):
+        decoded(data)
