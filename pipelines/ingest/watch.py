@@ -40,10 +40,11 @@ class Watcher:
 
     def look(self) -> None:
         """Look at all folders once. Folders whose name is no tenant's id are nobody's."""
+        # Names are read from the disk, because an id may hold anything, such as `..`.
+        names = {entry.name for entry in self._folder.iterdir() if entry.is_dir()} if self._folder.is_dir() else set()
         for tenant in Registry().list():
-            folder = self._folder / tenant.tenant_id
-            # An id may hold anything, so make sure that it names a folder right here.
-            if folder.parent == self._folder and folder.is_dir():
+            if tenant.tenant_id in names:
+                folder = self._folder / tenant.tenant_id
                 lookout = self._lookouts.setdefault(tenant.tenant_id, Lookout(folder))
                 with acting_as(Tenant(tenant.tenant_id, "watch")):
                     _submit(lookout)

@@ -1,0 +1,168 @@
+"""Watched folders: documents follow their files, and nothing is taken while it is being written."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from pipelines.ingest.folder import Changes, FolderChange, Lookout
+from pipelines.ingest.shift import Shift
+from pipelines.ingest.usecase import Ingest
+from pipelines.ingest.watch import Watcher
+from tenants import documents, jobs, watched
+from tenants.context import Tenant
+from tenants.registry import Registry
+from tenants.watched import WatchedFile
+from tests.unit.pipelines.ingest.stored import check_consistent
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """What `acme` has under the watched folder."""
+    home = tmp_path / "watched" / "acme"
+    home.mkdir(parents=True)
+    return home
+
+
+def write(file: Path, text: str, at: int = 1) -> None:
+    """A file with a time of its own, so that no test depends on how fine the file system's clock is."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(text)
+    os.utime(file, (at, at))
+
+
+def known(**doc_ids: str) -> dict[str, WatchedFile]:
+    return {f"{name}.md": WatchedFile(1, 1_000_000_000, (doc_id,)) for name, doc_id in doc_ids.items()}
+
+
+def test_a_file_is_left_alone_until_it_stays_the_same(folder: Path) -> None:
+    lookout = Lookout(folder)
+    write(folder / "a.md", "x", 1)
+    assert not lookout.look({})
+    write(folder / "a.md", "xy", 1)
+    assert not lookout.look({})
+    write(folder / "a.md", "yx", 2)
+    assert not lookout.look({})
+    assert lookout.look({}) == Changes(("a.md",))
+    assert lookout.look({}) == Changes(("a.md",))
+
+
+def test_only_differences_count(folder: Path) -> None:
+    for name in ("same", "changed", "new"):
+        write(folder / f"{name}.md", "x")
+    write(folder / ".hidden.md", "x")
+    write(folder / "changed.md", "xx")
+    lookout = Lookout(folder)
+    before = known(same="1", changed="2", gone="3")
+    assert not lookout.look(before)
+    assert lookout.look(before) == Changes(("changed.md", "new.md"), ("gone.md",))
+
+
+def test_a_file_has_to_be_missed_twice(folder: Path) -> None:
+    write(folder / "a.md", "x")
+    write(folder / "b.md", "x")
+    lookout = Lookout(folder)
+    before = known(a="1", b="2")
+    assert not lookout.look(before)
+    (folder / "b.md").unlink()
+    assert not lookout.look(before)
+    assert lookout.look(before) == Changes((), ("b.md",))
+
+
+def test_an_empty_folder_may_be_a_disk_that_is_not_there(folder: Path) -> None:
+    lookouts = Lookout(folder), Lookout(folder / "missing")
+    for lookout in lookouts:
+        for _ in range(3):
+            assert not lookout.look(known(a="1"))
+
+
+def ids() -> list[str]:
+    return [record.doc_id for record in documents.all()]
+
+
+def work_off(ingest: Ingest, folder: Path) -> jobs.Job:
+    """Look until there is a job, and do it."""
+    watcher = Watcher(folder.parent)
+    watcher.look()
+    watcher.look()
+    (job,) = jobs.open_jobs()
+    shift = Shift("acme", ingest, folder.parent)
+    while shift.step() is None:
+        pass
+    return jobs.get(job.job_id)
+
+
+def test_documents_follow_their_files(tenant: Tenant, ingest: Ingest, folder: Path) -> None:
+    write(folder / "a.md", "# A\n\nПервая статья.")
+    write(folder / "b" / "c.md", "# C\n\nВторая статья.")
+    write(folder / "l.jsonl", '{"doc_id": "l1", "text": "один"}\n{"doc_id": "l2", "text": "два"}\n')
+    assert work_off(ingest, folder).state == "done"
+    assert ids() == ["a.md", "b/c.md", "l1", "l2"]
+    assert watched.all()["l.jsonl"].doc_ids == ("l1", "l2")
+
+    write(folder / "l.jsonl", '{"doc_id": "l2", "text": "два"}\n', 2)
+    write(folder / "b" / "c.md", "# C\n\nВторая статья, новая.", 2)
+    (folder / "a.md").unlink()
+    job = work_off(ingest, folder)
+    assert (set(job.files), job.gone) == ({"b/c.md", "l.jsonl"}, ("a.md",))
+    assert job.report is not None
+    assert (job.report["updated"], job.report["unchanged"], job.report["removed"]) == (1, 1, 2)
+    assert ids() == ["b/c.md", "l2"]
+    check_consistent()
+
+    watcher = Watcher(folder.parent)
+    for _ in range(3):
+        watcher.look()
+    assert not jobs.open_jobs()
+
+
+def test_a_document_that_moves_to_another_file_stays(tenant: Tenant, ingest: Ingest, folder: Path) -> None:
+    write(folder / "a.jsonl", '{"doc_id": "x", "text": "один"}\n')
+    write(folder / "b.jsonl", '{"doc_id": "y", "text": "два"}\n')
+    work_off(ingest, folder)
+    write(folder / "a.jsonl", '{"doc_id": "z", "text": "три"}\n', 2)
+    write(folder / "b.jsonl", '{"doc_id": "x", "text": "один"}\n{"doc_id": "y", "text": "два"}\n', 2)
+    work_off(ingest, folder)
+    assert ids() == ["x", "y", "z"]
+
+
+def test_a_file_that_cannot_be_read_keeps_its_documents(tenant: Tenant, ingest: Ingest, folder: Path) -> None:
+    write(folder / "l.jsonl", '{"doc_id": "l1", "text": "один"}\n{"doc_id": "l2", "text": "два"}\n')
+    work_off(ingest, folder)
+    write(folder / "l.jsonl", '{"doc_id": "l1", "text": "один"}\n{"doc_id": "l2", "te\n', 2)
+    report = work_off(ingest, folder).report
+    assert report is not None
+    assert (report["refused"], report["removed"]) == (1, 0)
+    assert ids() == ["l1", "l2"]
+    write(folder / "l.jsonl", '{"doc_id": "l1", "text": "один"}\n', 3)
+    work_off(ingest, folder)
+    assert ids() == ["l1"]
+
+
+def test_a_run_cut_short_forgets_nothing(tenant: Tenant, ingest: Ingest, folder: Path) -> None:
+    write(folder / "a.md", "# A\n\nСтатья.")
+    change = FolderChange(folder, Changes(("a.md",)), {"a.md": WatchedFile(0, 0, ("old",))})
+    never_begun = change.run(ingest)
+    assert change.now_known(never_begun, whole=False)["a.md"].doc_ids == ("old",)
+
+
+def test_a_folder_of_nobody_and_a_name_that_leads_out_are_left_alone(tenant: Tenant, folder: Path) -> None:
+    write(folder.parent / "stranger" / "a.md", "x")
+    write(folder.parent.parent / "outside.md", "x")
+    Registry().add("..")
+    watcher = Watcher(folder.parent)
+    for _ in range(3):
+        watcher.look()
+    assert jobs.tenants_waiting() == ()
+
+
+def test_changes_wait_for_the_job_before(tenant: Tenant, folder: Path) -> None:
+    write(folder / "a.md", "x")
+    watcher = Watcher(folder.parent)
+    watcher.look()
+    watcher.look()
+    write(folder / "b.md", "x")
+    for _ in range(3):
+        watcher.look()
+    (job,) = jobs.open_jobs()
+    assert (job.kind, job.files) == ("watch", ("a.md",))
