@@ -16,8 +16,8 @@ from components.turn import Frozen
 BlockKind = Literal["heading", "prose", "item", "code", "table"]
 
 _INLINE_AT_ONCE = 4_000
-"""Characters. Reading what stands within a paragraph takes time with the square of its length when somebody means it to,
-so one that no person would write is read in pieces."""
+"""Characters. Reading what stands within a paragraph takes time with the square of its length when somebody means it
+to, so one that no person would write is read in pieces."""
 _BREAKABLE = re.compile(rf"(?s).{{1,{_INLINE_AT_ONCE}}}(?=\s|\Z)|.{{1,{_INLINE_AT_ONCE}}}")
 # A closed list, because help articles write placeholders such as <name> or <source> as well.
 _TAGS = (
