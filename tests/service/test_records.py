@@ -1,0 +1,113 @@
+"""The records of a real service: what was answered is there, whatever happens to the process."""
+
+import json
+import time
+from collections.abc import Callable
+from datetime import datetime
+from pathlib import Path
+
+import httpx
+import pytest
+
+from settings import get_settings
+from tenants.audit import search
+from tenants.audit.chain import Content, Head, Link, Walk
+from tenants.audit.recorder import Recorder
+from tenants.audit.search import Wanted
+from tenants.context import Tenant, acting_as
+from tenants.registry import Registry
+from tenants.tokens import issue
+from tests.service.serving import ARTICLES, Server, environment, problem
+
+PATIENCE_SECONDS = 60
+
+
+def until(found: Callable[[], bool]) -> None:
+    """Wait for what another process is about to do."""
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while not found():
+        assert time.monotonic() < deadline
+
+
+@pytest.fixture
+def operator(token: Callable[..., str]) -> dict[str, str]:
+    return {"Authorization": f"Bearer {token('acme', 'operate', 'admin')}"}
+
+
+def test_an_answer_is_found_again(acme: httpx.Client, operator: dict[str, str]) -> None:
+    question = "Что значит код E20? Пишите на ivan@mail.ru"
+    answer = acme.post("/ask/run", json={"question": question, "session_id": "kept"}).json()
+    path = f"/audit/{answer['turn_id']}"
+    until(lambda: acme.get(path, headers=operator).status_code == 200)
+    shown = acme.get(path, headers=operator).json()
+    assert shown["content"]["request"]["question"] == "Что значит код E20? Пишите на [email]"
+    assert shown["content"]["answer"]["citations"] == answer["citations"]
+    found = acme.get(
+        "/audit",
+        params={"document": "errors.md", "cited": "true", "session_id": "kept", "subject": "anna", "limit": 1},
+        headers=operator,
+    ).json()
+    assert [one["turn_id"] for one in found["records"]] == [answer["turn_id"]]
+    assert found["next"] == shown["sequence"]
+    assert acme.get("/audit", params={"before": 1}, headers=operator).json() == {"records": [], "next": None}
+
+
+def test_the_export_verifies_by_itself(acme: httpx.Client, operator: dict[str, str]) -> None:
+    response = acme.get("/audit/export", headers=operator)
+    assert response.headers["content-type"].startswith("application/x-ndjson")
+    links = []
+    for line in response.text.splitlines():
+        told = json.loads(line)
+        content = Content(**told.pop("content")) if told["content"] else told.pop("content")
+        at = told.pop("at")
+        links.append(Link(**told, at=_moment(at), content=content))
+    walk = Walk("acme", [Head(links[-1].sequence, links[-1].hash)])
+    walk.meet(links)
+    assert walk.result().faults == ()
+
+
+def _moment(at: str) -> datetime:
+    return datetime.fromisoformat(at)
+
+
+@pytest.mark.parametrize(
+    "query", [{"limit": 0}, {"limit": 501}, {"outcome": "happy"}, {"since": "yesterday"}, {"before": "x"}]
+)
+def test_a_query_out_of_bounds_is_refused(acme: httpx.Client, operator: dict[str, str], query: dict[str, str]) -> None:
+    problem(acme.get("/audit", params=query, headers=operator), 422, "field_invalid")
+
+
+def test_a_gap_is_closed_over_http(acme: httpx.Client, operator: dict[str, str]) -> None:
+    acme.post("/ask/run", json={"question": "Что означает код E404?"})
+
+    def gaps(status: str) -> list[dict[str, str]]:
+        groups = acme.get("/gaps", params={"status": status}, headers=operator).json()["groups"]
+        return [gap for group in groups for gap in group["gaps"] if gap["question"] == "Что означает код E404?"]
+
+    until(lambda: bool(gaps("open")))
+    (gap,) = gaps("open")
+    closed = acme.patch(f"/gaps/{gap['gap_id']}", json={"status": "closed"}, headers=operator).json()
+    assert (closed["status"], closed["reason"]) == ("closed", "no_relevant_context")
+    assert (gaps("open"), len(gaps("closed")), len(gaps("all"))) == ([], 1, 1)
+    problem(acme.patch(f"/gaps/{gap['gap_id']}", json={"status": "gone"}, headers=operator), 422, "field_invalid")
+
+
+def test_a_killed_service_has_recorded_what_it_answered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPORA_DATA_DIR", str(tmp_path))
+    get_settings.cache_clear()
+    Registry().add("solo")
+    token = issue(get_settings(), "solo", scopes=("ask", "ingest"), subject="anna", ttl_seconds=3_600)
+    server = Server(environment(get_settings()))
+    server.wait_until_up()
+    with httpx.Client(base_url=server.url, timeout=60, headers={"Authorization": f"Bearer {token}"}) as client:
+        assert client.post("/ingest/run", json={"documents": ARTICLES}).status_code == 200
+        told = [
+            client.post("/ask/run", json={"question": f"Что значит код E{number}?"}).json()["turn_id"]
+            for number in range(10, 17)
+        ]
+        server.process.kill()
+    server.stop()
+    Recorder().collect()
+    with acting_as(Tenant("solo", "anna")):
+        assert sorted(one.turn_id for one in search.find(Wanted())) == sorted(told)
+        assert search.verify().faults == ()
