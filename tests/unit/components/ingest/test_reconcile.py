@@ -1,6 +1,5 @@
 """What disagrees between records, index and lexicon, made by hand, and how it is put right."""
 
-import os
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -129,13 +128,12 @@ def test_a_lexicon_that_counted_wrong_is_counted_anew(tenant: Tenant) -> None:
 
 
 def test_files_left_by_jobs_that_are_over_are_removed(tenant: Tenant) -> None:
-    for job_id, seconds in (("old", 0), ("young", None)):
-        uploads.folder(job_id).mkdir(parents=True)
-        if seconds is not None:
-            os.utime(uploads.folder(job_id), (seconds, seconds))
-    assert mended().uploads == ("old",)
-    assert not uploads.folder("old").exists()
-    assert uploads.folder("young").exists()
+    uploads.folder("over").mkdir(parents=True)
+    arriving = uploads.Upload("arriving")
+    assert mended().uploads == ("over",)
+    assert not uploads.folder("over").exists()
+    assert uploads.folder("arriving").exists()
+    arriving.discard()
 
 
 def test_removing_a_document_takes_its_chunks_and_words_along(tenant: Tenant) -> None:
