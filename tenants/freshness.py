@@ -7,7 +7,7 @@ from typing import Literal, TypeAlias
 
 from sqlalchemy import and_, select
 
-from tenants import context, database, documents
+from tenants import context, database, documents, relations
 from tenants.documents import DocumentRecord
 from tenants.models import AuditDocumentRow, AuditRow
 
@@ -71,6 +71,8 @@ def _doubts(cited: _Cited, document: DocumentRecord | None, oldest: str) -> Iter
         return
     if document.status in _OUTDATED:
         yield _OUTDATED[document.status]
+    elif document.doc_id in relations.current().successors:
+        yield "superseded"
     if not cited.chunk_ids <= set(document.chunk_ids):
         yield "changed"
     if document.updated_at and document.updated_at < oldest:

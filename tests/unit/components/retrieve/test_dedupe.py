@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from components.retrieve.dedupe import NearDuplicateFilter, fingerprint
-from components.turn import Evidence, Passage
+from components.turn import DocumentStatus, Evidence, Passage
 from tests.turns import passage, searched
 
 TEN = "один два три четыре пять шесть семь восемь девять десять"
@@ -31,6 +31,20 @@ def test_alike_is_measured_on_words() -> None:
     assert 0 < apart <= 4
     assert left(passage(LONG, "a"), passage(nearly, "b"), distance=apart) == ["a"]
     assert left(passage(LONG, "a"), passage(nearly, "b"), distance=apart - 1) == ["a", "b"]
+
+
+def test_other_numbers_do_not_say_the_same() -> None:
+    one, two = f"{LONG} за 140 дней", f"{LONG} за 300 дней"
+    assert left(passage(one, "a"), passage(two, "b"), distance=64) == ["a", "b"]
+    assert left(passage(one, "a"), passage(f"{one}!", "b"), distance=64) == ["a"]
+
+
+statuses: st.SearchStrategy[list[DocumentStatus]] = st.permutations(["active", "superseded", "deprecated", "archived"])
+
+
+@given(statuses)
+def test_what_is_in_force_is_never_dropped_for_what_is_not(order: list[DocumentStatus]) -> None:
+    assert left(*(replace(passage(TEN, status), status=status) for status in order)) == ["active"]
 
 
 def test_a_part_of_a_longer_text_is_not_alike() -> None:

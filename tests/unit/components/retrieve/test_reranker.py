@@ -65,6 +65,28 @@ def test_the_parts_add_up_and_a_second_ranking_changes_nothing(
     assert ranked(*once, trust_weight=weight) == once
 
 
+outdated: st.SearchStrategy[DocumentStatus] = st.sampled_from(["superseded", "deprecated", "archived"])
+
+
+@given(st.floats(0.1, 1), st.floats(0, 0.1), outdated, trusts, priorities, trusts, priorities)
+def test_a_successor_ranks_above_with_the_weight_in_force_though_it_matches_a_little_worse(
+    score: float, worse: float, status: DocumentStatus, one: Trust, high: int, two: Trust, low: int
+) -> None:
+    old = made("old", score, one, status, high)
+    new = made("new", score - worse, two, "active", low)
+    weight = FeatureReranker().trust_weight
+    assert [passage.chunk_id for passage in ranked(old, new, trust_weight=weight)] == ["new", "old"]
+
+
+@given(st.floats(0.7, 1), st.floats(0, 0.3), outdated)
+def test_an_outdated_document_is_not_drowned_by_what_hardly_matches(
+    score: float, poor: float, status: DocumentStatus
+) -> None:
+    weight = FeatureReranker().trust_weight
+    found = ranked(made("poor", poor), made("old", score, status=status), trust_weight=weight)
+    assert found[0].chunk_id == "old"
+
+
 def test_without_weight_trust_is_ignored() -> None:
     assert ranked(made("a", 0.5, status="archived"), trust_weight=0.0)[0].score == 0.5
 

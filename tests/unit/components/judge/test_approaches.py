@@ -1,0 +1,55 @@
+"""Rejected approaches: how much of a question they cover, and which sentences propose them."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from components.judge.approaches import coverage, proposed
+from components.judge.coverage import prepare
+from components.turn import RejectedApproach
+from tests.generated import texts
+from tests.turns import query
+
+RESET = RejectedApproach("1", "Сбросить плату кнопкой питания", "стирается калибровка", "2025-05-05")
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "Сбросить плату кнопкой питания.",
+        "Для сброса платы удерживайте кнопку питания 10 секунд.",
+        "Удерживайте кнопку питания, чтобы сбросить плату, затем отпустите.",
+    ],
+)
+def test_a_sentence_proposes_it_in_its_own_words(sentence: str) -> None:
+    assert proposed(sentence, RESET)
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "Чтобы сбросить плату, отключите машину от сети.",
+        "Нажмите кнопку питания.",
+        "Не сбрасывайте плату кнопкой питания.",
+        "Плату нельзя сбросить кнопкой питания.",
+        "",
+    ],
+)
+def test_a_sentence_that_says_something_else_or_the_opposite_stays(sentence: str) -> None:
+    assert not proposed(sentence, RESET)
+
+
+def test_coverage_is_the_share_of_the_questions_weight() -> None:
+    question = prepare(query("сбросить плату телефона"))
+    assert coverage(question, RESET.text) == pytest.approx(2 / 3)
+    assert coverage(prepare(query("подключение")), "Подключить шланг") == pytest.approx(0.6)
+    assert coverage(prepare(query("погода")), RESET.text) == 0.0
+
+
+@given(texts, st.text(max_size=40))
+def test_coverage_is_a_share(asked: str, text: str) -> None:
+    assert 0 <= coverage(prepare(query(asked)), text) <= 1 + 1e-9
+
+
+def test_an_approach_without_words_is_in_no_sentence() -> None:
+    assert not proposed("Любое.", RejectedApproach("1", "и", "", ""))
