@@ -133,7 +133,7 @@ def test_files_left_by_jobs_that_are_over_are_removed(tenant: Tenant) -> None:
     assert mended().uploads == ("over",)
     assert not uploads.folder("over").exists()
     assert uploads.folder("arriving").exists()
-    arriving.discard()
+    arriving.close(keep=False)
 
 
 def test_removing_a_document_takes_its_chunks_and_words_along(tenant: Tenant) -> None:
