@@ -3,12 +3,18 @@
 import re
 
 import pytest
+import yaml
 from pydantic import SecretStr
 from pydantic.fields import FieldInfo
 from typer.main import get_command
 
 import cli
 from app import routes
+from components.ingest import formats
+from components.ingest.files import LARGEST_ARTICLE
+from components.ingest.formats import limits
+from components.ingest.formats.detect import FORMATS
+from components.ingest.sandbox import MEMORY, SECONDS
 from settings import ROOT, Settings
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -40,6 +46,39 @@ def test_the_settings_table_is_true() -> None:
 def test_the_endpoints_are_those_of_the_service() -> None:
     told = set(re.findall(r"\| `(GET|POST) (/\S+)` \| (?:`(\w+)`|none) \|", README))
     assert told == {(route.method, route.path, route.scope or "") for route in routes(Settings())}
+
+
+def test_the_formats_are_those_that_are_read() -> None:
+    found = re.search(r"<!-- formats -->\n(.*?)\n<!-- /formats -->", README, re.DOTALL)
+    assert found is not None
+    told = re.findall(r"^\| [^|]*?((?:`\.\w+` ?)+)\|", found.group(1), re.MULTILINE)
+    assert {ending for cell in told for ending in re.findall(r"`(\.\w+)`", cell)} == set(FORMATS)
+
+
+def test_the_limits_of_files_are_true() -> None:
+    told = {int(number.replace(",", "")) for number in re.findall(r"\b\d[\d,]*\b", _paragraph("A file may have 50 MB"))}
+    parser = yaml.safe_load((ROOT / "pipelines/ingest/ingest.yaml").read_text(encoding="utf-8"))["components"]["parser"]
+    megabytes = (LARGEST_ARTICLE // 1_000_000, MEMORY // 2**20)
+    others = (
+        limits.MOST_PAGES,
+        limits.MOST_CELLS,
+        limits.DEEPEST,
+        parser["init_parameters"]["max_characters"],
+        SECONDS,
+    )
+    assert told == {*megabytes, *others}
+
+
+def _paragraph(start: str) -> str:
+    return README[README.index(start) :].split("\n\n")[0]
+
+
+@pytest.mark.parametrize("example", re.findall(r"```(csv|markdown)\n(.*?)```", README, re.DOTALL))
+def test_the_faq_examples_are_read_as_such(example: tuple[str, str]) -> None:
+    ending, text = example
+    parsed = formats.read(f"faq.{ending}", text.encode())
+    assert (parsed.markup, parsed.flags) == ("faq", ())
+    assert len(re.findall(r"^##+ .*\?$", parsed.text, re.MULTILINE)) == 2
 
 
 def test_every_room_is_described() -> None:

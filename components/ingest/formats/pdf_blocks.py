@@ -22,6 +22,7 @@ _SHORT = 0.8
 _EDGE = 0.1
 """Share of a page at its top and bottom where running headers and page numbers stand."""
 _FEWEST_REPEATED = 3
+_NO_PARAGRAPH = ("#", "|", "<!--")
 _PAGE_NUMBER = re.compile(r"\W*#\W*")
 _BULLET = re.compile(r"[•‣⁃∙▪▫●○◦■□◆➢➤✓✔❖\uf0b7\uf0a7\uf0d8\uf0fc·–—-]\s+(?=\S)")
 _NUMBER = re.compile(r"(?:\d{1,2}|[a-zа-я])[.)]\s+(?=\S)")
@@ -44,8 +45,16 @@ def written(pages: Sequence[Content]) -> str:
     levels = _levels(pages, body)
     blocks: list[str] = []
     for page in _joined_tables(pages):
-        blocks += [writing.page_mark(page.number), *_blocks(page, body, levels)]
+        on_page = list(_blocks(page, body, levels))
+        if blocks and on_page and _runs_on(blocks[-1], on_page[0]):
+            blocks[-1] = join([blocks[-1], on_page.pop(0)])
+        blocks += [writing.page_mark(page.number), *on_page]
     return writing.document(blocks)
+
+
+def _runs_on(last: str, first: str) -> bool:
+    """Whether a paragraph at the end of a page goes on at the top of the next one."""
+    return not last.startswith(_NO_PARAGRAPH) and not _ENDED.search(last) and first[:1].islower()
 
 
 def _body_size(pages: Sequence[Content]) -> float:

@@ -59,6 +59,12 @@ def test_words_parted_at_the_end_of_a_line_are_whole() -> None:
     ]
 
 
+def test_a_paragraph_goes_on_over_the_page() -> None:
+    parsed = read(lines(PROSE[0]), lines(PROSE[1], "", "Затем включите."))
+    whole = " ".join(PROSE)
+    assert parsed.text == f"<!-- page 1 -->\n\n{whole}\n\n<!-- page 2 -->\n\nЗатем включите."
+
+
 def test_properties() -> None:
     parsed = read(lines("a b"), title="Инструкция к машине")
     assert (parsed.title, parsed.pages, parsed.flags) == ("Инструкция к машине", 1, ())
