@@ -6,7 +6,7 @@ import os
 import signal
 import sys
 from asyncio import to_thread
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from types import FrameType, TracebackType
@@ -30,9 +30,10 @@ from starlette.middleware import Middleware
 from starlette.responses import JSONResponse, Response
 
 from pipelines import leaving, problems
-from pipelines.ask import records_routes
+from pipelines.ask import openai_chat, records_routes, stream_routes, ui_messages
 from pipelines.ask.contract import AskRequest
-from pipelines.gate import Gate, Route, straight
+from pipelines.ask.runner import Runner
+from pipelines.gate import Answer, Gate, Route, straight
 from pipelines.ingest import index_routes, job_routes, library_routes, relation_routes
 from pipelines.ingest.contract import IngestRequest
 from pipelines.ingest.library import Library
@@ -74,6 +75,8 @@ class Resident(Protocol):
 class Responder(Protocol):
     """The wrapper of the ask pipeline, as the gate reaches it."""
 
+    runner: Runner
+
     async def respond(self, request: AskRequest, headers: Headers) -> Response:
         """Answer a request that has been read."""
 
@@ -85,6 +88,9 @@ def routes(settings: Settings) -> tuple[Route, ...]:
         Route("GET", "/readyz"),
         Route("POST", "/ask/run", scope="ask", body=AskRequest, limit=settings.max_body_bytes),
         Route("POST", "/ingest/run", scope="ingest", body=IngestRequest, limit=settings.max_upload_bytes),
+        *stream_routes.doors(settings),
+        *ui_messages.doors(settings),
+        *openai_chat.doors(settings),
         *library_routes.doors(settings),
         *records_routes.DOORS,
         *job_routes.doors(settings),
@@ -99,6 +105,10 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     _configure_host(settings)
     app = create_host()
     limiter = quotas.RateLimiter(settings)
+    asked = app.state.pipeline_registry.get("ask")
+    if not isinstance(asked, Responder):
+        raise TypeError("the ask pipeline does not answer requests")
+    straight_to = _shortcuts(asked)
 
     def admit(route: Route) -> None:
         if route.scope == "ask":
@@ -109,7 +119,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     app.user_middleware.append(
         Middleware(
             Gate,
-            routes=tuple(_straightened(route, app) for route in routes(settings)),
+            routes=tuple(replace(route, answer=straight_to.get(route.path)) for route in routes(settings)),
             verify=TokenVerifier(settings).verify,
             tenant_locale=lambda: policy.current().locale,
             admit=admit,
@@ -119,6 +129,8 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     app.add_exception_handler(RequestValidationError, _unreadable)
     ingest = Ingest()
     library = Library(ingest.rewrite)
+    app.include_router(stream_routes.router(asked.runner))
+    app.include_router(ui_messages.router(asked.runner))
     app.include_router(library_routes.router(library))
     app.include_router(job_routes.router())
     app.include_router(index_routes.router(ingest.encoder))
@@ -137,18 +149,14 @@ async def _unreadable(request: Request, error: Exception) -> Response:  # noqa: 
     return problems.response(problems.from_complaints([{**one, "loc": one["loc"][1:]} for one in error.errors()]))
 
 
-def _straightened(route: Route, app: FastAPI) -> Route:
-    """The door of questions leads to the wrapper itself; every other one to the host.
+def _shortcuts(asked: Responder) -> Mapping[str, Answer]:
+    """Doors that lead past the host to the code itself, by path.
 
     Hayhooks loads, checks and documents the ask pipeline. Its endpoint, though, reads and validates the body again,
     twice, and keeps a trace: more than a millisecond of CPU a question. The gate has read the body already.
     """
-    if route.path != "/ask/run":
-        return route
-    ask = app.state.pipeline_registry.get("ask")
-    if not isinstance(ask, Responder):
-        raise TypeError("the ask pipeline does not answer requests")
-    return replace(route, answer=straight(AskRequest, ask.respond))
+    chat = openai_chat.ChatCompletions(asked.runner)
+    return {"/ask/run": straight(AskRequest, asked.respond), **chat.answers()}
 
 
 def serve(settings: Settings | None = None) -> None:

@@ -186,7 +186,8 @@ class _Passage:
             self._address(self.gate.tenant_locale())
             self.gate.admit(self.route)
             if self.route.answer is not None:
-                answer = await self.route.answer(await self._read(self.route.limit), self.headers)
+                body = await self._read(self.route.limit) if self.route.body is not None else b""
+                answer = await self.route.answer(body, self.headers)
                 await answer(self.scope, self.receive, self._answer)
                 return
             receive = self.receive

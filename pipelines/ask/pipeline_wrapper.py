@@ -1,11 +1,6 @@
 """`POST /ask/run`: the use case of asking, as Hayhooks serves it."""
 
-import asyncio
 import logging
-from concurrent.futures import ThreadPoolExecutor
-from contextvars import copy_context
-from hashlib import sha256
-from time import perf_counter
 from uuid import uuid4
 
 from hayhooks.server.utils.base_pipeline_wrapper import BasePipelineWrapper
@@ -16,25 +11,22 @@ from starlette.responses import Response
 from components.language.texts import text
 from components.turn import Quality
 from pipelines import problems
-from pipelines.ask.contract import AskFilters, AskRequest, TurnAnswer
+from pipelines.ask.contract import AskFilters, AskRequest
+from pipelines.ask.runner import Runner
 from pipelines.ask.usecase import Ask
 from settings import get_settings
-from tenants import fairness, idempotency
 from tenants.context import Tenant, acting_as
-from tenants.errors import Busy, InternalFault, OporaError, TimedOut
+from tenants.errors import InternalFault, OporaError
 from tenants.registry import Registry
 
 log = logging.getLogger("opora.ask")
-
-WAITING_LIMIT = 1_000
-"""Questions in the queue before the next one is turned away; at 60 answers a second they would wait 17 s."""
 
 REHEARSED = 8
 """Tenants whose index is opened at the start; opening one takes some 0.5 s at 10k chunks."""
 
 
 class PipelineWrapper(BasePipelineWrapper):
-    """Runs questions in threads of their own: the pipeline is CPU work and would hold up the event loop."""
+    """Takes questions from Hayhooks, and from the gate, to the runner."""
 
     skip_mcp = True
     skip_a2a = True
@@ -43,9 +35,7 @@ class PipelineWrapper(BasePipelineWrapper):
         """Build the use case; called once, while the host starts."""
         settings = get_settings()
         self.ask = Ask()
-        self.budget = settings.turn_timeout_seconds
-        self.pool = ThreadPoolExecutor(settings.workers, thread_name_prefix="ask")
-        self.waiting = 0
+        self.runner = Runner(self.ask, settings.workers, settings.turn_timeout_seconds)
 
     def warm_up(self) -> None:
         """Load what the first question needs, and put one to the first tenants, so that no visitor waits for that."""
@@ -60,7 +50,7 @@ class PipelineWrapper(BasePipelineWrapper):
 
     def close(self) -> None:
         """Finish the questions in work, drop those in the queue, release the engine."""
-        self.pool.shutdown(wait=True, cancel_futures=True)
+        self.runner.close()
         self.ask.close()
 
     async def run_api_async(  # type: ignore[override]
@@ -104,51 +94,10 @@ class PipelineWrapper(BasePipelineWrapper):
         """
         turn_id = str(uuid4())
         try:
-            with fairness.question():
-                body = await self._answer(request, turn_id, headers.get("idempotency-key"))
+            body = await self.runner.answer(request, turn_id, headers.get("idempotency-key"))
         except OporaError as error:
             return problems.response(error, turn_id=turn_id)
         except Exception as error:
             log.error("turn %s: %s", turn_id, problems.trail(error))
             return problems.response(InternalFault(), turn_id=turn_id)
         return Response(body, media_type="application/json")
-
-    async def _answer(self, request: AskRequest, turn_id: str, key: str | None) -> bytes:
-        if self.waiting >= WAITING_LIMIT:
-            raise Busy
-        started = perf_counter()
-        work = self.pool.submit(copy_context().run, self._work, request, turn_id, key)
-        self.waiting += 1
-        try:
-            return await asyncio.wait_for(asyncio.wrap_future(work), self.budget)
-        except TimeoutError:
-            if work.cancelled():
-                # It never began, so there is no turn to report on.
-                raise TimedOut from None
-            spent = (perf_counter() - started) * 1_000
-            return _encode(self.ask.give_up(request, "timeout", turn_id=turn_id, latency_ms=spent))
-        finally:
-            self.waiting -= 1
-
-    def _work(self, request: AskRequest, turn_id: str, key: str | None) -> bytes:
-        if key is None:
-            return _encode(self.ask.answer(request, turn_id=turn_id))
-        earlier = idempotency.begin(key, sha256(request.model_dump_json().encode()).hexdigest())
-        if earlier is not None:
-            return earlier.encode()
-        try:
-            answer = self.ask.answer(request, turn_id=turn_id)
-        except BaseException:
-            idempotency.abandon(key)
-            raise
-        body = _encode(answer)
-        if answer.outcome == "failed":
-            # Sending the same request again is the cure, so the key must not stand in the way.
-            idempotency.abandon(key)
-        else:
-            idempotency.finish(key, body.decode())
-        return body
-
-
-def _encode(answer: TurnAnswer) -> bytes:
-    return answer.encoded.encode()

@@ -15,6 +15,7 @@ from pipelines import problems
 from pipelines.ask import record
 from pipelines.ask.contract import AskRequest, Handoff, TurnAnswer
 from pipelines.ask.engine import AskEngine
+from pipelines.ask.steps import Watch
 from settings import get_settings
 from tenants import conversations, handoffs, policy
 from tenants.audit.recorder import Recorder
@@ -43,8 +44,8 @@ class Engine(Protocol):
     def warm_up(self) -> None:
         """Load what the first question needs."""
 
-    def run(self, turn: Turn) -> tuple[Turn, Mapping[str, float]]:
-        """The finished turn, and the milliseconds each step took."""
+    def run(self, turn: Turn, watch: Watch | None = None) -> tuple[Turn, Mapping[str, float]]:
+        """The finished turn, and the milliseconds each step took; `watch` is told of each as it ends."""
 
     def close(self) -> None:
         """Let go of what `warm_up` took."""
@@ -78,14 +79,23 @@ class Ask:
         """The finished turn alone, as `turn`, and the milliseconds that each step of the pipeline took."""
         return self.finish(begin(request))
 
-    def answer(self, request: AskRequest, *, turn_id: str | None = None) -> TurnAnswer:
+    def answer(
+        self,
+        request: AskRequest,
+        *,
+        turn_id: str | None = None,
+        watch: Watch | None = None,
+        history: tuple[Exchange, ...] | None = None,
+    ) -> TurnAnswer:
         """Answer for the current tenant. A fault on our side is an outcome (`failed`), not an exception.
 
         :param turn_id: the id to use, when the caller has already told somebody; a new one otherwise.
+        :param watch: told of each step of the pipeline as it ends.
+        :param history: the conversation before, when the client keeps it; ours when None.
         :raises OporaError: the caller's mistake, or a reason to try again: no answer could be begun.
         """
         started, asked = perf_counter(), datetime.now(UTC)
-        turn, steps = self.finish(begin(request, turn_id))
+        turn, steps = self.finish(begin(request, turn_id, history), watch)
         with acting_as(_author(request)):
             turn, handoff = _hand_over(turn)
         spent = (perf_counter() - started) * 1_000
@@ -110,13 +120,13 @@ class Ask:
         except Exception as error:
             log.critical("turn %s is not recorded: %s", turn.turn_id, problems.trail(error))
 
-    def finish(self, turn: Turn) -> tuple[Turn, Mapping[str, float]]:
+    def finish(self, turn: Turn, watch: Watch | None = None) -> tuple[Turn, Mapping[str, float]]:
         """The turn with its outcome, `failed` for a fault on our side, and the milliseconds of each step.
 
         :raises OporaError: the caller's mistake, or a reason to try again.
         """
         try:
-            finished, steps = self.engine.run(turn)
+            finished, steps = self.engine.run(turn, watch)
         except (CallerError, TryAgain):
             raise
         except Exception as error:
@@ -129,7 +139,7 @@ class Ask:
         return finished, steps
 
 
-def begin(request: AskRequest, turn_id: str | None = None) -> Turn:
+def begin(request: AskRequest, turn_id: str | None = None, history: tuple[Exchange, ...] | None = None) -> Turn:
     """The turn that a request starts for the current tenant."""
     return Turn(
         turn_id=turn_id or str(uuid4()),
@@ -138,7 +148,7 @@ def begin(request: AskRequest, turn_id: str | None = None) -> Turn:
         quality=request.quality,
         session_id=request.session_id or "",
         filters=request.filters.to_turn() if request.filters else Filters(),
-        history=_history(request),
+        history=_history(request) if history is None else history,
     )
 
 

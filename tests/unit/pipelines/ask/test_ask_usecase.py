@@ -1,9 +1,9 @@
 """The use case with a pipeline of our making: what it does when things go right, wrong, and slowly."""
 
+import asyncio
 import json
 import logging
 from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from threading import Event
@@ -15,7 +15,9 @@ from starlette.datastructures import Headers
 from components.turn import Claim, Draft, Reply, Turn
 from pipelines.ask import usecase
 from pipelines.ask.contract import AskRequest
-from pipelines.ask.pipeline_wrapper import WAITING_LIMIT, PipelineWrapper
+from pipelines.ask.pipeline_wrapper import PipelineWrapper
+from pipelines.ask.runner import WAITING_LIMIT, Runner
+from pipelines.ask.steps import Watch
 from pipelines.ask.usecase import Ask
 from settings import get_settings
 from tenants import conversations, database, handoffs, policy
@@ -39,7 +41,7 @@ class FakeEngine:
     def warm_up(self) -> None:
         pass
 
-    def run(self, turn: Turn) -> tuple[Turn, Mapping[str, float]]:
+    def run(self, turn: Turn, watch: Watch | None = None) -> tuple[Turn, Mapping[str, float]]:
         self.calls += 1
         return self.finish(turn), {"guard": 0.25}
 
@@ -205,9 +207,7 @@ def serve() -> Iterator[Callable[[FakeEngine, float], PipelineWrapper]]:
     def make(engine: FakeEngine, budget: float = 30.0) -> PipelineWrapper:
         wrapper = PipelineWrapper()  # type: ignore[no-untyped-call]
         wrapper.ask = Ask(engine)
-        wrapper.budget = budget
-        wrapper.pool = ThreadPoolExecutor(1)
-        wrapper.waiting = 0
+        wrapper.runner = Runner(wrapper.ask, workers=1, budget=budget)
         made.append(wrapper)
         return wrapper
 
@@ -231,18 +231,22 @@ async def test_a_turn_out_of_time_is_an_outcome(serve: Callable[..., PipelineWra
 
 async def test_a_turn_that_never_began_is_no_outcome(serve: Callable[..., PipelineWrapper]) -> None:
     release = Event()
-    engine = FakeEngine(answered)
+
+    def stall(turn: Turn) -> Turn:
+        release.wait(30)
+        return answered(turn)
+
+    engine = FakeEngine(stall)
     wrapper = serve(engine, budget=0.05)
-    wrapper.pool.submit(release.wait, 30)
-    response = await wrapper.run_api_async("q")
+    _, response = await asyncio.gather(wrapper.run_api_async("q"), wrapper.run_api_async("r"))
     release.set()
     assert (response.status_code, json.loads(bytes(response.body))["code"]) == (504, "timeout")
-    assert engine.calls == 0
+    assert engine.calls == 1
 
 
 async def test_a_full_queue_turns_away(serve: Callable[..., PipelineWrapper]) -> None:
     wrapper = serve(FakeEngine(answered))
-    wrapper.waiting = WAITING_LIMIT
+    wrapper.runner.waiting = WAITING_LIMIT
     response = await wrapper.run_api_async("q")
     assert (response.status_code, json.loads(bytes(response.body))["code"]) == (503, "busy")
     assert "retry-after" in response.headers

@@ -1,0 +1,51 @@
+"""`POST /ask/stream`: the turn as server-sent events, each with an `id` to go on from after a lost connection."""
+
+import json
+from collections.abc import AsyncIterator
+
+from fastapi import APIRouter, Request
+from starlette.responses import Response, StreamingResponse
+
+from pipelines import leaving
+from pipelines.ask.contract import AskRequest
+from pipelines.ask.runner import Runner
+from pipelines.ask.streams import Stream
+from pipelines.gate import Route
+from settings import Settings
+
+HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+
+
+def doors(settings: Settings) -> tuple[Route, ...]:
+    """What the gate lets through."""
+    return (Route("POST", "/ask/stream", scope="ask", body=AskRequest, limit=settings.max_body_bytes),)
+
+
+def router(runner: Runner) -> APIRouter:
+    """The endpoint."""
+    found = APIRouter(tags=["ask"])
+
+    @found.post("/ask/stream", response_class=StreamingResponse)
+    async def stream(body: AskRequest, request: Request) -> Response:
+        """Answer a question as a stream of events; see `pipelines/ask/events.py`. `Last-Event-ID` resumes one."""
+        seen = request.headers.get("last-event-id")
+        if seen:
+            told, after = runner.streams.resume(seen)
+        else:
+            told, after = runner.stream(body, request.headers.get("idempotency-key")), 0
+        return StreamingResponse(frames(told, after), media_type="text/event-stream", headers=HEADERS)
+
+    return found
+
+
+async def frames(stream: Stream, after: int = 0) -> AsyncIterator[str]:
+    """The events behind `after` as server-sent events, with a comment every 15 s of silence."""
+    async for event in stream.read(after):
+        if event is None:
+            yield ": still there\n\n"
+        else:
+            data = json.dumps({"turn_id": stream.turn_id, **event.data}, ensure_ascii=False)
+            yield f"event: {event.name}\nid: {stream.turn_id}:{event.number}\ndata: {data}\n\n"
+        if leaving.told() and event is None:
+            # The client comes back by itself, to the next process.
+            return

@@ -1,0 +1,131 @@
+"""Streams of events, one for each turn: written by the turn's thread, read by connections that come and go.
+
+A stream outlives its connection for a while, so that a client whose network failed goes on where it was. It is kept in
+this process: behind a load balancer a client has to come back to the same replica, or ask again.
+"""
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import AsyncGenerator, Callable, Mapping
+from dataclasses import dataclass
+from threading import Lock
+from time import monotonic
+
+from pipelines.ask.events import LAST, Event, EventName
+from tenants import context
+from tenants.errors import NotFound
+
+KEPT_SECONDS = 120
+"""How long a finished stream can be read again."""
+MOST_STREAMS = 2_000
+HEARTBEAT_SECONDS = 15.0
+
+
+class Stream:
+    """The events of one turn. `owner` is a key of tenant and subject: nobody else can read it."""
+
+    def __init__(self, turn_id: str, owner: str) -> None:
+        self.turn_id = turn_id
+        self.owner = owner
+        self.finished_at: float | None = None
+        self._stop: Callable[[], object] = lambda: None
+        self._events: list[Event] = []
+        self._readers: set[_Reader] = set()
+        self._lock = Lock()
+
+    def tell(self, name: EventName, data: Mapping[str, object]) -> None:
+        """Append an event. From any thread; nothing follows the last one."""
+        with self._lock:
+            if self.finished_at is not None:
+                return
+            self._events.append(Event(len(self._events) + 1, name, data))
+            if name in LAST:
+                self.finished_at = monotonic()
+            readers = tuple(self._readers)
+        for reader in readers:
+            reader.wake()
+
+    async def read(self, after: int = 0) -> AsyncGenerator[Event | None, None]:
+        """The events behind number `after`, as they come, to the last one; None is a sign of life while none comes."""
+        reader = _Reader(asyncio.get_running_loop(), asyncio.Event())
+        with self._lock:
+            self._readers.add(reader)
+        try:
+            while True:
+                reader.news.clear()
+                with self._lock:
+                    new = self._events[after:]
+                    over = self.finished_at is not None
+                for event in new:
+                    yield event
+                    after = event.number
+                    if event.name in LAST:
+                        return
+                if new:
+                    continue
+                if over:
+                    return
+                try:
+                    await asyncio.wait_for(reader.news.wait(), HEARTBEAT_SECONDS)
+                except TimeoutError:
+                    yield None
+        finally:
+            with self._lock:
+                self._readers.discard(reader)
+                left = not self._readers and self.finished_at is None
+            if left:
+                self._stop()
+
+    def when_left(self, stop: Callable[[], object]) -> None:
+        """What to do when the last reader leaves before the end: nobody waits for this answer any more."""
+        self._stop = stop
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class _Reader:
+    loop: asyncio.AbstractEventLoop
+    news: asyncio.Event
+
+    def wake(self) -> None:
+        try:
+            self.loop.call_soon_threadsafe(self.news.set)
+        except RuntimeError:
+            # Its loop has ended, and so has the connection.
+            return
+
+
+class Streams:
+    """The streams that can be read: those at work, and those that ended lately."""
+
+    def __init__(self) -> None:
+        self._streams: OrderedDict[str, Stream] = OrderedDict()
+        self._lock = Lock()
+
+    def begin(self, turn_id: str) -> Stream:
+        """A new stream of the caller's."""
+        stream = Stream(turn_id, context.current().key("stream"))
+        with self._lock:
+            self._forget()
+            self._streams[turn_id] = stream
+        return stream
+
+    def resume(self, event_id: str) -> tuple[Stream, int]:
+        """The caller's stream that an event came from, and the event's number.
+
+        Raises `NotFound` with the code `stream_unknown`: never heard of, somebody else's, or forgotten by now.
+        """
+        turn_id, _, number = event_id.rpartition(":")
+        with self._lock:
+            stream = self._streams.get(turn_id)
+        if stream is None or stream.owner != context.current().key("stream") or not number.isdecimal():
+            raise NotFound("stream_unknown")
+        return stream, int(number)
+
+    def _forget(self) -> None:
+        """Drop what ended long ago, and the oldest finished ones when there are too many."""
+        due = monotonic() - KEPT_SECONDS
+        finished = [(one.finished_at, turn_id) for turn_id, one in self._streams.items() if one.finished_at is not None]
+        excess = len(self._streams) - MOST_STREAMS
+        for place, (ended, turn_id) in enumerate(sorted(finished)):
+            if ended < due or place < excess:
+                del self._streams[turn_id]

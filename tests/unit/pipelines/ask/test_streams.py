@@ -1,0 +1,164 @@
+"""Streams of events: nothing lost, nothing mixed, resumed where they were, and the same answer as the object."""
+
+import asyncio
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from threading import Event as Signal
+from typing import get_args
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from components.turn import Citation, Claim, Draft, Gate, Outcome, Reason, Reply, Turn, Verdict
+from pipelines.ask import streams
+from pipelines.ask.contract import SHOWN, AskRequest, TurnAnswer
+from pipelines.ask.events import Event, Narrator
+from pipelines.ask.runner import Runner
+from pipelines.ask.streams import Stream, Streams
+from pipelines.ask.usecase import Ask
+from settings import get_settings
+from tenants import database
+from tenants.context import Tenant, acting_as
+from tenants.errors import NotFound
+from tenants.registry import Registry
+from tests.generated import texts
+from tests.turns import passage, turn
+from tests.unit.pipelines.ask.test_ask_usecase import FakeEngine, answered
+
+ANNA = Tenant("acme", "anna", frozenset({"ask"}))
+PASSED = Verdict(gates=(Gate("relevance", passed=True, score=0.9, threshold=0.5),))
+
+
+async def events(stream: Stream, after: int = 0) -> list[Event]:
+    return [event async for event in stream.read(after) if event is not None]
+
+
+def finished(outcome: Outcome, text: str = "Ответ [1]. Ещё [1].") -> Turn:
+    found = passage("Ответ. Ещё.")
+    draft = Draft(text, (Claim("Ответ.", (1,), "supported"),), (Citation(1, found, "Ответ.", (0, 6)),))
+    reason: Reason | None = None if outcome in SHOWN else "no_relevant_context"
+    return replace(turn("q"), outcome=outcome, reason=reason, best=draft, reply=Reply(text=text, suggestions=("Ещё?",)))
+
+
+@given(texts, st.sampled_from(sorted(SHOWN)))
+def test_the_tokens_joined_are_the_text(text: str, outcome: Outcome) -> None:
+    answer = TurnAnswer.from_turn(finished(outcome, text))
+    told = list(Narrator().end(answer))
+    assert "".join(str(data["text"]) for name, data in told if name == "token") == text
+    assert told[-1] == ("result", answer.model_dump(mode="json"))
+
+
+@pytest.mark.parametrize("outcome", sorted(set(get_args(Outcome)) - SHOWN))
+def test_what_is_no_answer_has_a_result_alone(outcome: Outcome) -> None:
+    assert [name for name, _ in Narrator().end(TurnAnswer.from_turn(finished(outcome)))] == ["result"]
+
+
+def test_nothing_is_told_before_the_relevance_gate() -> None:
+    narrator = Narrator()
+    assert list(narrator.step("guard", turn("q"))) == []
+    passed = replace(turn("q", passage("Ответ.")), verdict=PASSED)
+    told = list(narrator.step("evaluate", passed))
+    assert [name for name, _ in told] == ["stage", "stage", "sources-early"]
+    assert [data.get("node") for _, data in told] == ["guard", "evaluate", None]
+    assert [name for name, _ in narrator.step("answer", passed)] == ["stage"]
+    refused = TurnAnswer.from_turn(finished("cannot_answer"))
+    assert [name for name, _ in narrator.end(refused)] == ["retract", "result"]
+
+
+async def test_readers_see_all_events_in_order_wherever_they_begin() -> None:
+    stream = Stream("t", "owner")
+    early = asyncio.create_task(events(stream))
+    await asyncio.sleep(0)
+
+    def write() -> None:
+        for number in range(50):
+            stream.tell("token", {"text": str(number)})
+
+    await asyncio.to_thread(write)
+    stream.tell("done", {})
+    stream.tell("token", {"text": "too late"})
+    whole = await early
+    assert [event.number for event in whole] == list(range(1, 52))
+    assert whole[-1].name == "done"
+    assert await events(stream, 20) == whole[20:]
+    assert await events(stream, 51) == []
+
+
+async def test_a_silent_stream_shows_that_it_lives(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(streams, "HEARTBEAT_SECONDS", 0.01)
+    reading = Stream("t", "owner").read()
+    assert await anext(reading) is None
+    await reading.aclose()
+
+
+@pytest.fixture
+def _acme(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setenv("OPORA_DATA_DIR", str(tmp_path))
+    get_settings.cache_clear()
+    Registry().add("acme")
+    with acting_as(ANNA):
+        yield
+    database.close_all()
+    get_settings.cache_clear()
+
+
+def test_only_its_owner_resumes_a_stream() -> None:
+    kept = Streams()
+    with acting_as(ANNA):
+        stream = kept.begin("turn-1")
+        assert kept.resume("turn-1:7") == (stream, 7)
+        for wrong in ("turn-2:7", "turn-1:", "turn-1:x", "turn-1", ""):
+            with pytest.raises(NotFound):
+                kept.resume(wrong)
+    for other in (Tenant("acme", "boris"), Tenant("rival", "anna")):
+        with acting_as(other), pytest.raises(NotFound):
+            kept.resume("turn-1:7")
+
+
+def test_finished_streams_are_forgotten_and_running_ones_are_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(streams, "MOST_STREAMS", 3)
+    kept = Streams()
+    with acting_as(ANNA):
+        running = kept.begin("running")
+        for number in range(6):
+            kept.begin(f"t{number}").tell("done", {})
+        assert kept.resume("running:0") == (running, 0)
+        with pytest.raises(NotFound):
+            kept.resume("t0:0")
+        assert kept.resume("t5:0")
+
+
+@pytest.mark.usefixtures("_acme")
+async def test_a_turn_is_told_to_its_end() -> None:
+    ask = Ask(FakeEngine(answered))
+    runner = Runner(ask, workers=1, budget=30)
+    stream = runner.stream(AskRequest(question="q"))
+    told = await events(stream)
+    assert [event.name for event in told] == ["accepted", "token", "verdict", "result", "done"]
+    assert told[3].data["turn_id"] == stream.turn_id
+    runner.close()
+
+
+@pytest.mark.usefixtures("_acme")
+async def test_who_leaves_before_it_began_is_not_answered() -> None:
+    release = Signal()
+
+    def stall(given: Turn) -> Turn:
+        release.wait(30)
+        return answered(given)
+
+    engine = FakeEngine(stall)
+    runner = Runner(Ask(engine), workers=1, budget=30)
+    first, second = (runner.stream(AskRequest(question="q")) for _ in range(2))
+    reading = second.read()
+    event = await anext(reading)
+    assert event is not None
+    assert event.name == "accepted"
+    await reading.aclose()
+    release.set()
+    assert (await events(first))[-1].name == "done"
+    assert [(event.name, event.data.get("retryable")) for event in await events(second)][-1] == ("error", True)
+    assert engine.calls == 1
+    runner.close()
