@@ -19,6 +19,7 @@ class Reply:
     outcome: str
     milliseconds: float
     steps: Mapping[str, float] = field(default_factory=dict)
+    turn_id: str = ""
 
     @property
     def failed(self) -> bool:
@@ -50,7 +51,7 @@ class Client:
         spent = (perf_counter() - started) * 1_000
         if response.status != 200:
             return Reply(response.status, "", spent)
-        return Reply(200, answer["outcome"], spent, answer["meta"]["latency_ms_by_step"])
+        return Reply(200, answer["outcome"], spent, answer["meta"]["latency_ms_by_step"], answer["turn_id"])
 
     def close(self) -> None:
         """Hang up."""
