@@ -61,7 +61,7 @@ def finished_job(tenant_id: str) -> JobRow:
     moment = datetime.now(UTC)
     return JobRow(
         tenant_id=tenant_id,
-        job_id=f"job-of-{tenant_id}",
+        job_id=f"0-of-{tenant_id}",
         subject="anna",
         kind="upload",
         state="done",

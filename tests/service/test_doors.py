@@ -11,6 +11,7 @@ from starlette.routing import BaseRoute, Mount, Route
 
 import app
 from settings import Settings
+from tenants.rejected import Rejected
 from tests.service.serving import ALL_SCOPES, ARTICLES, problem, recorded
 
 
@@ -27,6 +28,8 @@ class Case:
 
 SPARE_ID = {"doc_id": "spare/door.md"}
 FOREIGN_ID = {"doc_id": "globex/door.md"}
+REJECTED = Rejected("Снять дверцу силой", doc_id="spare/door.md")
+FOREIGN_REJECTED = Rejected("Take the door off", doc_id="globex/door.md")
 OPEN = {("GET", "/healthz"), ("GET", "/readyz")}
 SCOPED: dict[tuple[str, str], Case] = {
     ("POST", "/ask/run"): Case("ask", {"question": "Что значит код E20?"}),
@@ -37,9 +40,19 @@ SCOPED: dict[tuple[str, str], Case] = {
     ("PATCH", "/documents/{doc_id:path}"): Case("ingest", {"priority": 1}, own=SPARE_ID, foreign=FOREIGN_ID),
     ("DELETE", "/documents/{doc_id:path}"): Case("ingest", own=SPARE_ID, foreign=FOREIGN_ID),
     ("POST", "/documents"): Case("ingest", query={"name": "door.md"}),
+    ("GET", "/edges"): Case("ingest"),
+    ("PUT", "/edges"): Case("ingest", {"from_doc": "spare/door.md", "kind": "depends_on", "to_doc": "errors.md"}),
+    ("DELETE", "/edges"): Case(
+        "ingest", query={"from_doc": "spare/door.md", "kind": "related_to", "to_doc": "returns.md"}
+    ),
+    ("GET", "/rejected"): Case("ingest"),
+    ("PUT", "/rejected"): Case("ingest", {"text": "Открыть дверцу силой", "reason": "Сломается замок"}),
+    ("DELETE", "/rejected/{rejected_id}"): Case(
+        "ingest", own={"rejected_id": REJECTED.rejected_id}, foreign={"rejected_id": FOREIGN_REJECTED.rejected_id}
+    ),
     ("GET", "/jobs"): Case("ingest"),
     **{
-        door: Case("ingest", own={"job_id": "job-of-acme"}, foreign={"job_id": "job-of-globex"})
+        door: Case("ingest", own={"job_id": "0-of-acme"}, foreign={"job_id": "0-of-globex"})
         for door in (("GET", "/jobs/{job_id}"), ("DELETE", "/jobs/{job_id}"), ("GET", "/jobs/{job_id}/events"))
     },
     ("POST", "/index/rebuild"): Case("admin"),
@@ -60,8 +73,23 @@ SCOPED: dict[tuple[str, str], Case] = {
 }
 """Every door that needs a token."""
 
-SPARE: list[dict[str, object]] = [{"doc_id": "spare/door.md", "title": "Дверца", "text": "Дверца открывается наружу."}]
-FOREIGN: list[dict[str, object]] = [{"doc_id": "globex/door.md", "title": "Door", "text": "The door opens outwards."}]
+SPARE: list[dict[str, object]] = [
+    {
+        "doc_id": "spare/door.md",
+        "title": "Дверца",
+        "text": "Дверца открывается наружу.",
+        "related_to": "returns.md",
+        "rejected": REJECTED.text,
+    }
+]
+FOREIGN: list[dict[str, object]] = [
+    {
+        "doc_id": "globex/door.md",
+        "title": "Door",
+        "text": "The door opens outwards.",
+        "rejected": FOREIGN_REJECTED.text,
+    }
+]
 """Documents for cases whose path names one: the first is put back before each test that may take it away."""
 
 CLOSED = {
