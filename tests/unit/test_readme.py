@@ -44,7 +44,7 @@ def test_the_settings_table_is_true() -> None:
 
 
 def test_the_endpoints_are_those_of_the_service() -> None:
-    told = set(re.findall(r"\| `(GET|POST) (/\S+)` \| (?:`(\w+)`|none) \|", README))
+    told = set(re.findall(r"\| `(GET|POST|PUT|PATCH|DELETE) (/\S+)` \| (?:`(\w+)`|none) \|", README))
     assert told == {(route.method, route.path, route.scope or "") for route in routes(Settings())}
 
 
