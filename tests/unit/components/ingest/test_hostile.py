@@ -1,0 +1,118 @@
+"""Files made to harm: generated ones in a small size, and public ones where they are."""
+
+import json
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from components.ingest.formats.archive import check_archive
+from components.ingest.formats.limits import MOST_PARTS
+from components.ingest.sandbox import Sandbox
+from evaluation.bombs import bombs, docx, external, laughs, lying, overlapping, package, pdf_pages
+from evaluation.rows import DATA
+from tenants.errors import CallerError
+
+SMALL = 0.002
+EXPECTED = {
+    "zip": "archive_too_large",
+    "zip that lies": "file_damaged",
+    "zip of one part many times": "file_damaged",
+    "nested zip": "archive_nested",
+    "zip-slip names": "archive_name_unsafe",
+    "zip-slip names, absolute": "archive_name_unsafe",
+    "XML entities": "xml_doctype",
+    "XML entities, UTF-16": "xml_doctype",
+    "XML entity of a file": "xml_doctype",
+    "cells, far apart": "cells_too_many",
+    "deep HTML": "file_too_deep",
+    "HTML never closed": "file_too_deep",
+    "PDF page tree loop": "file_damaged",
+    "deep JSON": "json_invalid",
+}
+
+
+@pytest.fixture(scope="module")
+def sandbox() -> Iterator[Sandbox]:
+    one = Sandbox(workers=1)
+    yield one
+    one.close()
+
+
+def outcome(one: Sandbox, name: str, data: bytes) -> str:
+    """The code of the refusal; empty for a document."""
+    try:
+        one.read(name, data)
+    except CallerError as refused:
+        return refused.code
+    return ""
+
+
+def test_every_small_bomb_ends_in_text_or_a_typed_error(
+    sandbox: Sandbox, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    found = {bomb.kind: outcome(sandbox, bomb.name, bomb.data) for bomb in bombs(SMALL)}
+    assert len(found) > 30
+    assert "file_too_slow" not in found.values()
+    assert {kind: code for kind, code in found.items() if kind in EXPECTED and code != EXPECTED[kind]} == {}
+    assert not [*tmp_path.iterdir(), *Path("/tmp").glob("opora-slip*")]
+
+
+def test_every_public_parser_breaker_ends_in_text_or_a_typed_error(sandbox: Sandbox) -> None:
+    folder = DATA / "parser_files" / "dev"
+    if not folder.exists():
+        pytest.skip("the public parser files are not on this machine")
+    names = [json.loads(line)["file"] for line in (folder / "manifest.jsonl").read_text(encoding="utf-8").splitlines()]
+    found = {name: outcome(sandbox, name, (folder / "files" / name).read_bytes()) for name in names}
+    assert len(found) == 70
+    assert "file_too_slow" not in found.values()
+    assert {code for name, code in found.items() if "xmlbomb" in name} == {"xml_doctype"}
+    assert sum(code == "" for code in found.values()) > 25
+
+
+@pytest.mark.parametrize(
+    ("archive", "code"),
+    [
+        (docx(b"<w:p>" + b" " * 250_000_000 + b"</w:p>"), "archive_too_large"),
+        (package({f"{number}": b"" for number in range(MOST_PARTS + 1)}), "archive_parts_too_many"),
+        (overlapping(docx(b"a" * 300_000), 50), "file_damaged"),
+        (package({"word/document.xml": b"<a/>", "word/media/inner.7z": b"7z"}), "archive_nested"),
+        (package({"word/../../../etc/passwd": b"x"}), "archive_name_unsafe"),
+        (package({"word\\..\\..\\startup.xml": b"x"}), "archive_name_unsafe"),
+        (package({"C:/windows/x.xml": b"x"}), "archive_name_unsafe"),
+        (package({"word/a\nb.xml": b"x"}), "archive_name_unsafe"),
+        (package({"word/document.xml": laughs("w:document")}), "xml_doctype"),
+        (package({"word/document.bin": laughs("w:document", "utf-16-le")}), "file_damaged"),
+        (package({"word/document.bin": b"\n\n<!-- a -->" + external("w:document")}), "xml_doctype"),
+        (package({"word/document.xml": b'<?xml version="1.0" encoding="utf-7"?><a/>'}), "file_damaged"),
+        (package({"word/media/picture.svg": b"<!DOCTYPE svg><svg/>", "word/document.xml": b"<a/>"}), None),
+        (package({"word/document.xml": b"<a>"}), None),
+        (b"PK\x03\x04 and nothing more", "file_damaged"),
+        ("EncryptedPackage".encode("utf-16-le").join((b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", b"")), "file_encrypted"),
+        (pdf_pages(2), None),
+        (b"", None),
+    ],
+)
+def test_an_archive_is_refused_before_it_is_unpacked(archive: bytes, code: str | None) -> None:
+    check = partial(check_archive, archive)
+    if code is None:
+        check()
+        return
+    with pytest.raises(CallerError) as refused:
+        check()
+    assert refused.value.code == code
+
+
+def test_a_part_may_not_have_a_password() -> None:
+    archive = bytearray(docx(b"text"))
+    for mark, offset in ((b"PK\x03\x04", 6), (b"PK\x01\x02", 8)):
+        archive[archive.find(mark) + offset] |= 1
+    with pytest.raises(CallerError) as refused:
+        check_archive(bytes(archive))
+    assert refused.value.code == "file_encrypted"
+
+
+def test_a_declared_size_is_all_that_is_unpacked(sandbox: Sandbox) -> None:
+    assert outcome(sandbox, "lies.docx", lying(docx(b"<w:p/>" * 100_000))) == "file_damaged"

@@ -1,0 +1,148 @@
+"""The sandbox outlives every file, and what comes back is a document or a typed error."""
+
+import gc
+import json
+import sys
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from components.ingest import sandbox
+from components.ingest.formats.parsed import Parsed
+from components.ingest.sandbox import Sandbox
+from tenants.errors import CallerError, Invalid, TooLarge, TryAgain
+
+_REAL = sandbox._START
+_START = (
+    "import sys; sys.path.insert(0, sys.argv[1]); from tests.unit.components.ingest.misbehaving import main; main()"
+)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def misbehaving() -> Iterator[Sandbox]:
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(sandbox, "_START", _START)
+        one = Sandbox(workers=2, seconds=10)
+        yield one
+        one.close()
+
+
+def code(one: Sandbox, name: str, data: bytes = b"text") -> str:
+    with pytest.raises(CallerError) as refused:
+        one.read(name, data)
+    return refused.value.code
+
+
+def test_a_real_file_is_read_by_its_format(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sandbox, "_START", _REAL)
+    one = Sandbox(workers=1)
+    assert one.read("a.md", "# Гарантия\n\nДва года.".encode()) == Parsed("", "# Гарантия\n\nДва года.")
+    with pytest.raises(CallerError):
+        one.read("a.exe", b"MZ")
+    one.close()
+
+
+def test_all_that_a_reader_tells_arrives(misbehaving: Sandbox) -> None:
+    read = misbehaving.read("good", "Ответ".encode())
+    assert (read.title, read.text, read.markup, read.flags, read.pages) == ("title", "Ответ", "plain", ("seen",), 3)
+
+
+def test_a_reader_that_hangs_is_killed_and_the_next_file_is_read() -> None:
+    one = Sandbox(workers=1, seconds=1)
+    with pytest.raises(TooLarge) as slow:
+        one.read("hang", b"")
+    assert (slow.value.code, slow.value.params) == ("file_too_slow", {"seconds": 1})
+    one.seconds = 10
+    assert one.read("good", b"next").text == "next"
+    one.close()
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("grow", "file_too_demanding"),
+        ("crash", "file_damaged"),
+        ("leave", "file_damaged"),
+        ("descend", "file_too_deep"),
+        ("typed", "pages_too_many"),
+        ("endless", "text_too_long"),
+        ("unheard of", "file_damaged"),
+        ("boast", "answer_too_long"),
+        ("say:", "file_damaged"),
+        ("say:nonsense", "file_damaged"),
+        ('say:{"title": 5}', "file_damaged"),
+        ('say:{"text": "a", "run": "rm"}', "file_damaged"),
+        ('say:{"markup": "html"}', "file_damaged"),
+        ('say:{"error": {"kind": "os.system", "code": "NO", "params": {}}}', "file_damaged"),
+    ],
+)
+def test_every_end_is_a_typed_error_and_reading_goes_on(misbehaving: Sandbox, name: str, expected: str) -> None:
+    assert code(misbehaving, name) == expected
+    assert misbehaving.read("good", b"next").text == "next"
+
+
+def test_an_error_of_no_known_kind_is_a_mistake_of_the_caller(misbehaving: Sandbox) -> None:
+    with pytest.raises(Invalid) as refused:
+        misbehaving.read('say:{"error": {"kind": "SystemExit", "code": "odd", "params": {}}}', b"")
+    assert refused.value.code == "odd"
+
+
+def test_text_that_no_file_can_hold_is_repaired(misbehaving: Sandbox) -> None:
+    assert misbehaving.read("half", b"").text == "a?b"
+
+
+def test_a_worker_knows_nothing_of_our_environment(misbehaving: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPORA_SECRET", "do not tell")
+    misbehaving.close()
+    told = json.loads(misbehaving.read("environment", b"").text)
+    # What the interpreter and our own package set for themselves.
+    assert not [name for name in told if not name.startswith(("LC_", "HAYSTACK_"))]
+
+
+def test_a_worker_writes_no_file(misbehaving: Sandbox, tmp_path: Path) -> None:
+    target = tmp_path / "escaped"
+    assert code(misbehaving, "write", str(target).encode()) == "file_damaged"
+    assert not target.exists() or not target.stat().st_size
+
+
+def test_a_worker_serves_many_files_but_not_for_ever() -> None:
+    one = Sandbox(workers=1, files=3)
+    served = [one.read("good", b"").meta["pid"] for _ in range(7)]
+    assert [served.count(pid) for pid in dict.fromkeys(served)] == [3, 3, 1]
+    one.close()
+
+
+def test_a_worker_that_has_grown_is_replaced_without_a_word(misbehaving: Sandbox) -> None:
+    grown = misbehaving.read("keep", b"large").meta["pid"]
+    assert [misbehaving.read("good", b"next").meta["pid"] for _ in range(2)].count(grown) == 0
+
+
+def test_threads_share_workers_and_get_their_own_answers(misbehaving: Sandbox) -> None:
+    def read(number: int) -> str:
+        if number % 7 == 3:
+            return code(misbehaving, "crash")
+        return misbehaving.read("good", str(number).encode()).text
+
+    with ThreadPoolExecutor(8) as pool:
+        answers = list(pool.map(read, range(40)))
+    assert answers == ["file_damaged" if number % 7 == 3 else str(number) for number in range(40)]
+
+
+def test_closing_and_forgetting_leave_no_process() -> None:
+    closed, forgotten = Sandbox(workers=1), Sandbox(workers=1)
+    pids = [one.read("good", b"").meta["pid"] for one in (closed, forgotten)]
+    closed.close()
+    del forgotten
+    gc.collect()
+    assert not [pid for pid in pids if Path(f"/proc/{pid}").exists()]
+    assert closed.read("good", b"again").text == "again"
+    closed.close()
+
+
+def test_without_processes_it_says_try_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "executable", "/nowhere/python")
+    with pytest.raises(TryAgain) as lacking:
+        Sandbox().read("a.md", b"text")
+    assert lacking.value.code == "reader_unavailable"
