@@ -33,6 +33,14 @@ FOREIGN_REJECTED = Rejected("Take the door off", doc_id="globex/door.md")
 OPEN = {("GET", "/healthz"), ("GET", "/readyz")}
 SCOPED: dict[tuple[str, str], Case] = {
     ("POST", "/ask/run"): Case("ask", {"question": "Что значит код E20?"}),
+    ("POST", "/ask/stream"): Case("ask", {"question": "Что значит код E20?"}),
+    ("POST", "/ask/ui-messages"): Case(
+        "ask", {"messages": [{"role": "user", "parts": [{"type": "text", "text": "Что значит код E20?"}]}]}
+    ),
+    ("POST", "/v1/chat/completions"): Case(
+        "ask", {"model": "ask", "messages": [{"role": "user", "content": "Что значит код E20?"}]}
+    ),
+    ("GET", "/v1/models"): Case("ask"),
     ("POST", "/ingest/run"): Case("ingest", {"documents": [dict(ARTICLES[1])]}),
     ("GET", "/documents"): Case("ingest"),
     ("PATCH", "/documents"): Case("ingest", {"filter": {"doc_ids": ["spare/door.md"]}, "set": {"priority": 1}}),
@@ -94,8 +102,8 @@ FOREIGN: list[dict[str, object]] = [
 
 CLOSED = {
     ("GET", "/openapi.json"), ("GET", "/docs"), ("GET", "/docs/oauth2-redirect"), ("GET", "/redoc"), ("GET", "/status"),
-    ("GET", "/status/{pipeline_name}"), ("GET", "/draw/{pipeline_name}"), ("GET", "/models"), ("GET", "/v1/models"),
-    ("POST", "/chat/completions"), ("POST", "/v1/chat/completions"), ("POST", "/responses"), ("POST", "/v1/responses"),
+    ("GET", "/status/{pipeline_name}"), ("GET", "/draw/{pipeline_name}"), ("GET", "/models"),
+    ("POST", "/chat/completions"), ("POST", "/responses"), ("POST", "/v1/responses"),
     ("POST", "/files"), ("POST", "/v1/files"),
 }  # fmt: skip
 """What Hayhooks brings along and nobody may reach."""

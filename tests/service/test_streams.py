@@ -1,0 +1,133 @@
+"""Streams over HTTP: the same answer as the object, in pieces, for our own clients, OpenAI's and the AI SDK's."""
+
+import json
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+
+import httpx
+import openai
+import pytest
+
+from pipelines.ask.contract import TurnAnswer
+
+ANSWERABLE = "Что означает код E20?"
+ABSENT = "Что означает код E401?"
+
+
+def told(response: httpx.Response) -> list[tuple[str, str, dict[str, object]]]:
+    """The events of a stream: (name, id, data)."""
+    found = []
+    for block in response.text.strip().split("\n\n"):
+        if block.startswith(":"):
+            continue
+        fields = dict(line.split(": ", 1) for line in block.splitlines())
+        found.append((fields["event"], fields["id"], json.loads(fields["data"])))
+    return found
+
+
+def stream(client: httpx.Client, question: str, **headers: str) -> list[tuple[str, str, dict[str, object]]]:
+    response = client.post("/ask/stream", json={"question": question}, headers=headers)
+    assert response.status_code == 200, response.text
+    assert response.headers["content-type"].startswith("text/event-stream")
+    return told(response)
+
+
+def test_an_answer_in_events(acme: httpx.Client) -> None:
+    events = stream(acme, ANSWERABLE)
+    names = [name for name, _, _ in events]
+    assert names[0] == "accepted"
+    assert names[-2:] == ["result", "done"]
+    assert names.index("sources-early") < names.index("token")
+    answer = TurnAnswer.model_validate(events[-2][2])
+    assert "".join(str(data["text"]) for name, _, data in events if name == "token") == answer.answer.text
+    assert {data["turn_id"] for _, _, data in events} == {answer.turn_id}
+    assert [event_id for _, event_id, _ in events] == [f"{answer.turn_id}:{n}" for n in range(1, len(events) + 1)]
+    plain = TurnAnswer.model_validate_json(acme.post("/ask/run", json={"question": ANSWERABLE}).content)
+    assert (answer.outcome, answer.answer, answer.citations) == (plain.outcome, plain.answer, plain.citations)
+
+
+def test_a_refusal_shows_no_token(acme: httpx.Client) -> None:
+    assert [name for name, _, _ in stream(acme, ABSENT)] == ["accepted", "result", "done"]
+
+
+def test_a_stream_goes_on_where_it_was(acme: httpx.Client, anybody: httpx.Client, token: Callable[..., str]) -> None:
+    events = stream(acme, ANSWERABLE)
+    middle = events[2][1]
+    assert stream(acme, ANSWERABLE, **{"Last-Event-ID": middle}) == events[3:]
+    strangers = (token("empty", "ask"), token("acme", "ask", subject="boris"))
+    asked = [(f"Bearer {stranger}", middle) for stranger in strangers]
+    for authorization, event_id in (*asked, (acme.headers["authorization"], "unknown:1")):
+        headers = {"Last-Event-ID": event_id, "Authorization": authorization}
+        response = anybody.post("/ask/stream", json={"question": ANSWERABLE}, headers=headers)
+        assert (response.status_code, response.json()["code"]) == (404, "stream_unknown")
+
+
+def test_many_streams_at_once_are_not_mixed(acme: httpx.Client) -> None:
+    with ThreadPoolExecutor(16) as pool:
+        streams = list(pool.map(lambda _: stream(acme, ANSWERABLE), range(16)))
+    for events in streams:
+        assert len({data["turn_id"] for _, _, data in events}) == 1
+        assert [int(event_id.rpartition(":")[2]) for _, event_id, _ in events] == list(range(1, len(events) + 1))
+        assert events[-1][0] == "done"
+    assert len({events[0][2]["turn_id"] for events in streams}) == 16
+
+
+@pytest.mark.parametrize("body", [{"question": ""}, {"question": "q", "surprise": 1}, {}])
+def test_what_cannot_be_asked_begins_no_stream(acme: httpx.Client, body: dict[str, object]) -> None:
+    assert acme.post("/ask/stream", json=body).status_code == 422
+
+
+@pytest.fixture
+def chat(acme: httpx.Client) -> openai.OpenAI:
+    token = acme.headers["authorization"].removeprefix("Bearer ")
+    return openai.OpenAI(base_url=str(acme.base_url.join("/v1")), api_key=token, max_retries=0)
+
+
+def test_openais_client_asks(chat: openai.OpenAI) -> None:
+    assert [model.id for model in chat.models.list()] == ["ask"]
+    whole = chat.chat.completions.create(model="ask", messages=[{"role": "user", "content": ANSWERABLE}])
+    text = whole.choices[0].message.content
+    assert text is not None
+    assert "сливается" in text
+    assert "[1] Коды ошибок стиральной машины" in text
+    chunks = chat.chat.completions.create(model="ask", messages=[{"role": "user", "content": ANSWERABLE}], stream=True)
+    found = list(chunks)
+    assert "".join(chunk.choices[0].delta.content or "" for chunk in found) == text
+    assert found[-1].choices[0].finish_reason == "stop"
+
+
+def test_openais_client_keeps_the_conversation(chat: openai.OpenAI) -> None:
+    whole = chat.chat.completions.create(
+        model="ask",
+        messages=[
+            {"role": "system", "content": "Be brief."},
+            {"role": "user", "content": "Стиральная машина показывает E20"},
+            {"role": "assistant", "content": "Вода не сливается."},
+            {"role": "user", "content": [{"type": "text", "text": "а если E10?"}]},
+        ],
+    )
+    assert "вода не поступает" in str(whole.choices[0].message.content)
+
+
+def test_openais_client_is_refused_in_words(chat: openai.OpenAI) -> None:
+    refused = chat.chat.completions.create(model="ask", messages=[{"role": "user", "content": ABSENT}])
+    assert "E401" in str(refused.choices[0].message.content)
+    with pytest.raises(openai.UnprocessableEntityError):
+        chat.chat.completions.create(model="ask", messages=[{"role": "system", "content": "No question."}])
+    with pytest.raises(openai.AuthenticationError):
+        chat.with_options(api_key="nonsense").models.list()
+
+
+def test_the_ai_sdk_reads_the_answer(acme: httpx.Client) -> None:
+    messages = [{"id": "m", "role": "user", "parts": [{"type": "text", "text": ANSWERABLE}]}]
+    response = acme.post("/ask/ui-messages", json={"id": "c", "messages": messages, "trigger": "submit-message"})
+    assert response.headers["x-vercel-ai-ui-message-stream"] == "v1"
+    lines = [block.removeprefix("data: ") for block in response.text.strip().split("\n\n")]
+    assert lines[-1] == "[DONE]"
+    parts = [json.loads(line) for line in lines[:-1]]
+    kinds = [part["type"] for part in parts]
+    assert (kinds[0], kinds[1], kinds[-1]) == ("start", "text-start", "finish")
+    turn = next(part["data"] for part in parts if part["type"] == "data-turn")
+    said = "".join(part["delta"] for part in parts if part["type"] == "text-delta")
+    assert said == TurnAnswer.model_validate(turn).answer.text
+    assert kinds.count("source-document") == len(turn["citations"]) > 0
