@@ -1,9 +1,10 @@
 """`python -m evaluation.bench_audit`: is every answered turn in the audit exactly once, whatever breaks meanwhile?
 
-A real service over the demo shop is asked by sixteen clients at once. After three tenths of the turns the records'
-database is taken away, after six tenths it comes back; after eight tenths the service itself is killed with SIGKILL and
-started again. SQLite is taken away by holding its write lock; with `--postgres` a server of the benchmark's own is
-killed. One client's questions carry a canary, which is exported and erased in the end.
+A real service over the demo shop is asked by sixteen clients at once. After three tenths of the answers the records'
+database is taken away, after six tenths, or a minute, it comes back; after eight tenths the service itself is killed
+with SIGKILL and started again. SQLite is taken away by holding its write lock; with `--postgres` a server of the
+benchmark's own is killed. One client's questions carry a canary, which is exported and erased in the end. What
+recording costs on a turn's own path is measured first, in this process.
 
 A table goes to standard error, the same as JSON to standard output; the exit code is 1 when a promise does not hold.
 """
@@ -18,11 +19,13 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import asdict, dataclass, replace
+from datetime import UTC, datetime
 from itertools import count
+from math import inf
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from threading import Event, Lock, Thread
-from time import perf_counter
+from time import perf_counter, thread_time
 
 import numpy as np
 from rich.console import Console
@@ -32,6 +35,9 @@ from evaluation.fixture import DEMO, questions
 from evaluation.load import Client, Reply
 from evaluation.postgres import PostgresServer
 from evaluation.server import serving
+from pipelines.ask import record
+from pipelines.ask.contract import AskRequest, TurnAnswer
+from pipelines.ask.usecase import Ask, begin
 from pipelines.ingest.usecase import Ingest
 from settings import get_settings
 from tenants import database, index, persons
@@ -46,7 +52,12 @@ from tenants.tokens import issue
 CLIENTS = 16
 DOWN_FROM, DOWN_UNTIL, KILLED_AT = 0.3, 0.6, 0.8
 CANARY = "канарейка7391"
+_LONGEST_OUTAGE_SECONDS = 60.0
+_REST_SECONDS = 0.2
+"""How long a client waits after it was turned away."""
 SHOP = Tenant("shop", "bench", SCOPES)
+ASIDE = Tenant("aside", "bench", SCOPES)
+"""Takes the records of what is not to be counted."""
 
 Outage = Callable[[], AbstractContextManager[None]]
 """The records' database is away while this is entered."""
@@ -54,11 +65,17 @@ Outage = Callable[[], AbstractContextManager[None]]
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What was promised and what was found. `missing` turns were answered and are not in the audit."""
+    """What was promised and what was found. `missing` turns were answered and are not in the audit.
+
+    `refused` got an error, while the database or the service was away; `recorded_only` turns are in the audit although
+    their answer never arrived: the service was killed in between.
+    """
 
     store: str
-    asked: int
+    path_cpu_ms_p50: float
+    path_cpu_ms_p95: float
     answered: int
+    refused: int
     answered_while_down: int
     missing: int
     twice: int
@@ -87,36 +104,35 @@ class Crowd:
         self._asked = asked
         self._lock = Lock()
         self._numbers = count()
-        self.sent = 0
-        self.replies: list[tuple[float, Reply]] = []
+        self.answered: list[tuple[float, Reply]] = []
+        self.refused = 0
 
-    def ask(self, port: int, tokens: Sequence[tuple[str, str]], until: int) -> None:
-        """Ask until so many questions have been put, or the service has gone.
+    def ask(self, port: int, tokens: Sequence[tuple[str, str]], until: int, seconds: float = inf) -> None:
+        """Ask until there are so many answers, the time is up, or the service has gone.
 
         :param tokens: of each client, with what it adds to its questions.
         """
-        threads = [Thread(target=self._client, args=(port, *token, until)) for token in tokens]
+        latest = perf_counter() + seconds
+        threads = [Thread(target=self._client, args=(port, *token, until, latest)) for token in tokens]
         for thread in threads:
             thread.start()
         for thread in threads:
             thread.join()
 
-    def _client(self, port: int, token: str, mark: str, until: int) -> None:
-        client = Client(port, token)
-        while (number := self._next(until)) is not None:
-            reply = client.ask(f"{self._asked[number % len(self._asked)]} {mark}".strip())
+    def _client(self, port: int, token: str, mark: str, until: int, latest: float) -> None:
+        client, rest = Client(port, token), Event()
+        while len(self.answered) < until and perf_counter() < latest:
+            question = self._asked[next(self._numbers) % len(self._asked)]
+            reply = client.ask(f"{question} {mark}".strip())
+            if reply.status == 200:
+                self.answered.append((perf_counter(), reply))
+                continue
             with self._lock:
-                self.replies.append((perf_counter(), reply))
+                self.refused += 1
             if not reply.status:
                 break
+            rest.wait(_REST_SECONDS)
         client.close()
-
-    def _next(self, until: int) -> int | None:
-        with self._lock:
-            if self.sent >= until:
-                return None
-            self.sent += 1
-            return next(self._numbers)
 
 
 @contextmanager
@@ -143,30 +159,33 @@ def measure(folder: Path, total: int, store: str, outage: Outage) -> Result:
     """The whole life: asked, taken away, brought back, killed, started again, counted, touched, erased."""
     started = perf_counter()
     tokens = _prepared()
+    path = _path_cpu()
     crowd = Crowd(_asked())
     with serving(folder) as served:
         crowd.ask(served.port, tokens, int(total * DOWN_FROM))
         with outage():
             down = perf_counter()
-            crowd.ask(served.port, tokens, int(total * DOWN_UNTIL))
+            crowd.ask(served.port, tokens, int(total * DOWN_UNTIL), _LONGEST_OUTAGE_SECONDS)
             up = perf_counter()
         killer = Thread(target=_kill, args=(served.pid, crowd, int(total * KILLED_AT)))
         killer.start()
         crowd.ask(served.port, tokens, total)
         killer.join()
-    while crowd.sent < total:
+    while len(crowd.answered) < total:
         with serving(folder) as served:
             crowd.ask(served.port, tokens, total)
     Recorder().collect()
-    answered = [(at, reply) for at, reply in crowd.replies if reply.status == 200]
+    answered = crowd.answered
     while_down = [reply.milliseconds for at, reply in answered if down <= at <= up]
     otherwise = [reply.milliseconds for at, reply in answered if not down <= at <= up]
     with acting_as(SHOP):
         found = Counter(link.turn_id for link in search.links() if link.kind == "turn")
         result = Result(
             store=store,
-            asked=crowd.sent,
+            path_cpu_ms_p50=float(np.percentile(path, 50)),
+            path_cpu_ms_p95=float(np.percentile(path, 95)),
             answered=len(answered),
+            refused=crowd.refused,
             answered_while_down=len(while_down),
             missing=sum(reply.turn_id not in found for _, reply in answered),
             twice=sum(times > 1 for times in found.values()),
@@ -193,8 +212,6 @@ def _prepared() -> list[tuple[str, str]]:
     Registry().add(SHOP.tenant_id)
     with acting_as(SHOP):
         Ingest().run_path(DEMO / "ru")
-    index.close_all()
-    database.close_all()
     subjects = ["canary", *(f"client-{number}" for number in range(1, CLIENTS))]
     return [
         (
@@ -203,6 +220,26 @@ def _prepared() -> list[tuple[str, str]]:
         )
         for subject in subjects
     ]
+
+
+def _path_cpu() -> list[float]:
+    """CPU milliseconds that recording adds to the thread of each of some turns; the reply is encoded in any case."""
+    Registry().add(ASIDE.tenant_id)
+    ask, spent = Ask(), []
+    for question in _asked()[::3]:
+        request = AskRequest(question=question)
+        with acting_as(SHOP):
+            turn = ask.finish(begin(request))[0]
+        answer = TurnAnswer.from_turn(turn)
+        _ = answer.encoded
+        with acting_as(ASIDE):
+            started = thread_time()
+            ask.recorder.record(record.entry(request, turn, answer, at=datetime.now(UTC), pipeline="bench"))
+            spent.append((thread_time() - started) * 1_000)
+    ask.close()
+    index.close_all()
+    database.close_all()
+    return spent
 
 
 def _asked() -> list[str]:
@@ -217,7 +254,7 @@ def _asked() -> list[str]:
 
 def _kill(pid: int, crowd: Crowd, at: int) -> None:
     waiting = Event()
-    while crowd.sent < at:
+    while len(crowd.answered) < at:
         waiting.wait(0.05)
     os.kill(pid, signal.SIGKILL)
 
