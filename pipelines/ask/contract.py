@@ -426,7 +426,8 @@ def _meta(
             graded=len(turn.evidence.kept),
             used=len({citation.passage.chunk_id for citation in citations if citation.origin == "primary"}),
         ),
-        beside=_beside(turn.evidence),
+        # A refusal says nothing of what was found.
+        beside=_beside(turn.evidence if turn.outcome in SHOWN else turns.Evidence()),
         filters=_filters(turn.filters),
         query=QueryPart(original=turn.question, search=turn.query.search, hyde=False, recovery=turn.query.recovery),
         degraded=turn.degraded,

@@ -62,7 +62,8 @@ class Findable:
         """What the content of a turn can be found by."""
         content = json.loads(body)
         documents: dict[str, list[str]] = {doc_id: [] for doc_id in content["found"]}
-        for citation in content["answer"]["citations"]:
+        # What is only to be read beside an answer carries nothing of it.
+        for citation in (one for one in content["answer"]["citations"] if one.get("origin") != "related"):
             documents.setdefault(citation["doc_id"], []).append(citation["chunk_id"])
         return cls(searchable(f"{content['request']['question']}\n{content['answer']['answer']['text']}"), documents)
 

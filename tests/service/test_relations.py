@@ -1,0 +1,66 @@
+"""Documents that hang together, over HTTP: set, seen in answers, and nobody else's."""
+
+from collections.abc import Callable
+
+import httpx
+
+from tests.service.serving import problem
+
+QUESTION = "В течение какого срока можно вернуть посуду?"
+DISHES: list[dict[str, object]] = [
+    {
+        "doc_id": "dishes-2024.md",
+        "title": "Возврат посуды",
+        "text": "Посуду можно вернуть в течение 14 дней. Сохраните чек.",
+        "updated_at": "2024-01-10",
+    },
+    {
+        "doc_id": "dishes.md",
+        "title": "Возврат посуды",
+        "text": "Посуду можно вернуть в течение 30 дней. Чек не нужен.",
+        "updated_at": "2026-02-01",
+        "supersedes": "dishes-2024.md",
+        "rejected": [{"text": "Вернуть посуду почтой", "reason": "бьётся", "date": "2025-05-05"}],
+    },
+]
+
+
+def test_what_documents_declare_is_listed_and_stands_beside_the_answer(
+    acme: httpx.Client, ingest: Callable[..., httpx.Response]
+) -> None:
+    assert ingest("acme", DISHES).json()["errors"] == []
+    tie = {"from_doc": "dishes.md", "kind": "supersedes", "to_doc": "dishes-2024.md", "weight": 1.0, "declared": True}
+    assert acme.get("/edges", params={"doc_id": "dishes-2024.md"}).json() == {"edges": [tie]}
+    answer = acme.post("/ask/run", json={"question": QUESTION}).json()
+    assert "30 дней" in answer["answer"]["text"]
+    assert "10.01.2024" in answer["answer"]["notice"]
+    assert "01.02.2026" in answer["answer"]["notice"]
+    origins = {citation["doc_id"]: citation["origin"] for citation in answer["citations"]}
+    assert origins == {"dishes.md": "primary", "dishes-2024.md": "conflicting"}
+    asked = acme.post("/ask/run", json={"question": "Можно ли вернуть посуду почтой?"}).json()
+    assert "Способ «Вернуть посуду почтой» отклонён 05.05.2025. Причина: бьётся." in asked["answer"]["notice"]
+
+
+def test_an_operator_sets_and_removes(acme: httpx.Client, ingest: Callable[..., httpx.Response]) -> None:
+    assert ingest("acme", DISHES).json()["errors"] == []
+    key = {"from_doc": "dishes.md", "kind": "related_to", "to_doc": "returns.md"}
+    edge = {**key, "weight": 0.5}
+    assert acme.put("/edges", json=edge).json() == {**edge, "declared": False}
+    assert {**edge, "declared": False} in acme.get("/edges").json()["edges"]
+    assert acme.delete("/edges", params=key).status_code == 200
+    problem(acme.delete("/edges", params=key), 404, "edge_unknown")
+    made = acme.put("/rejected", json={"text": "Склеить", "day": "2026-01-31"}).json()
+    assert made in acme.get("/rejected").json()["rejected"]
+    assert acme.delete(f"/rejected/{made['rejected_id']}").status_code == 200
+    assert made not in acme.get("/rejected").json()["rejected"]
+
+
+def test_what_is_no_edge_is_refused(acme: httpx.Client, ingest: Callable[..., httpx.Response]) -> None:
+    assert ingest("globex", [{"doc_id": "theirs.md", "text": "Theirs alone."}]).status_code == 200
+    edge = {"from_doc": "errors.md", "kind": "related_to", "to_doc": "returns.md"}
+    problem(acme.put("/edges", json={**edge, "to_doc": "errors.md"}), 422, "edge_to_itself")
+    problem(acme.put("/edges", json={**edge, "kind": "likes"}), 422, "field_invalid")
+    problem(acme.put("/edges", json={**edge, "weight": 2}), 422, "field_invalid")
+    for unknown in ("nowhere.md", "theirs.md"):
+        problem(acme.put("/edges", json={**edge, "to_doc": unknown}), 404, "document_unknown")
+    problem(acme.put("/rejected", json={"text": " "}), 422, "field_invalid")
