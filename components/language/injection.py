@@ -51,7 +51,7 @@ def orders(text: str, spans: Sequence[tuple[int, int]]) -> frozenset[int]:
     found = {place for place, part in enumerate(parts) if _is_order(part)}
     for place in range(len(parts) - 1):
         pair = {place, place + 1}
-        if not pair & found and _is_order("\n".join(parts[place : place + 2])):
+        if not pair & found and _is_order(" ".join(parts[place : place + 2])):
             found |= pair
     return frozenset(found)
 
