@@ -39,11 +39,16 @@ class Advice:
 
 
 def advise(records: Sequence[Record], stops: Sequence[float] = STOPS) -> list[Advice]:
-    """Advice for each allowed rate; none where too few questions are known to have an answer, or to have none."""
+    """Advice for each allowed rate that a threshold can reach.
+
+    None where too few questions are known to have an answer, or to have none.
+    """
     answerable, unanswerable = (np.array(column) for column in scores(records))
     if min(len(answerable), len(unanswerable)) < FEWEST_FOR_CALIBRATION:
         return []
-    return [_advice(answerable, unanswerable, stop) for stop in stops]
+    found = [_advice(answerable, unanswerable, stop) for stop in stops]
+    # Questions that nothing was found for score 0: to refuse fewer would be to answer without a passage.
+    return [one for one in found if one.threshold > 0]
 
 
 def _advice(answerable: Numbers, unanswerable: Numbers, allowed: float) -> Advice:

@@ -1,7 +1,7 @@
 """One page that a manager understands: what was promised, what was measured, where it goes wrong. Self-contained."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -14,10 +14,10 @@ from evaluation.advice import advise
 from evaluation.calibration import reliability
 from evaluation.cases import Record
 from evaluation.intervals import Figure
-from evaluation.metrics import GROUPS
+from evaluation.metrics import DEPTHS, GROUPS
 from evaluation.report import plots
 from evaluation.report.plots import Bars
-from evaluation.report.tables import shown, threshold_now, told
+from evaluation.report.tables import threshold_now, told
 from evaluation.results import (
     FEWEST_FOR_CALIBRATION,
     SetReport,
@@ -28,13 +28,13 @@ from evaluation.results import (
     steps,
 )
 from evaluation.runs import Run, SetRun
+from evaluation.targets import Judged
 from pipelines.draw import draw
 
 _FOLDER = Path(__file__).parent
 WORST_SHOWN = 12
 _CATEGORIES_SHOWN = 12
-_FEWEST_IN_CATEGORY = 2
-_DEPTHS = ("hit@1", "hit@3", "hit@5", "hit@10")
+_HITS = tuple(f"hit@{depth}" for depth in DEPTHS)
 _STYLES: Mapping[str, str] = {
     "answered": "good",
     "partially_answered": "good",
@@ -66,6 +66,7 @@ _TILES = (
     "latency_ms_p50",
 )
 _TILES_SHOWN = 6
+_PLAIN = frozenset({"sentences_mean", "passes", "llm_calls", "tokens"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,14 +138,14 @@ def as_page(run: Run, reports: Sequence[SetReport], locale: str) -> str:
             {
                 "set": one.target.set,
                 "figure": figure_name(one.target.figure, locale),
-                "demand": one.target.demand,
-                "value": shown(one.target.figure, one.value),
+                "demand": _demand(one, locale),
+                "value": _read(one.target.figure, one.value, locale),
                 "met": one.met,
             }
             for one in judged
         ],
         missed=sum(not one.met for one in judged),
-        now=threshold_now(run),
+        now=localised(threshold_now(run), locale),
         sections=[writer.section(report, one) for report, one in zip(reports, run.sets, strict=True)],
         graph=Markup(draw(run.state.source)),  # noqa: S704 - drawn by us, its texts escaped
     )
@@ -178,19 +179,21 @@ class _Writer:
             name=one.name,
             anchor="".join(letter if letter.isalnum() else "-" for letter in one.name),
             n=one.n,
-            index=f"{one.index.tenant}, {one.index.chunks}" if one.index else "",
+            index=f"{one.index.tenant} · {self.say('chunks', n=one.index.chunks)}" if one.index else "",
             note=text(note, self.locale) if note in keys("evaluation.note.") else "",
             tiles=self._tiles(report),
             outcomes=self._outcomes(report),
             plots=tuple(self._plots(report, one)),
-            advice=tuple(
-                (f"≤ {a.allowed:.0%}", f"{a.threshold:.3f}", told(a.over_refusal), told(a.false_answers))
-                for a in advise(one.records)
-            ),
+            advice=tuple(self._advice(one.records)),
             worst=tuple(self._worst(record) for record in sorted(wrong, key=_gravity)[:WORST_SHOWN]),
             misses=len(wrong),
             groups=tuple(self._groups(report)),
         )
+
+    def _advice(self, records: Sequence[Record]) -> Iterator[tuple[str, ...]]:
+        for one in advise(records):
+            cells = (f"≤ {one.allowed:.0%}", f"{one.threshold:.2f}", told(one.over_refusal), told(one.false_answers))
+            yield tuple(localised(cell, self.locale) for cell in cells)
 
     def _tiles(self, report: SetReport) -> tuple[_Told, ...]:
         met = {judged.target.figure: judged.met for judged in report.targets()}
@@ -203,14 +206,14 @@ class _Writer:
 
     def _told(self, name: str, figure: Figure, theirs: Figure | None, state: str = "") -> _Told:
         exact = figure.low == figure.high
-        interval = "" if exact else f"{shown(name, figure.low)} – {shown(name, figure.high)}"
+        interval = "" if exact else f"{_read(name, figure.low, self.locale)} – {_read(name, figure.high, self.locale)}"
         bar = "" if "_ms_" in name or not 0 <= figure.value <= 1 else plots.interval_bar(figure, theirs)
         return _Told(
             figure_name(name, self.locale),
-            shown(name, figure.value),
+            _read(name, figure.value, self.locale),
             interval,
             figure.n,
-            shown(name, theirs.value) if theirs else "",
+            _read(name, theirs.value, self.locale) if theirs else "",
             Markup(bar),  # noqa: S704 - numbers alone
             state,
         )
@@ -254,15 +257,18 @@ class _Writer:
     def _category_plots(self, one: SetRun) -> list[_Plot]:
         found = []
         by_case = marks(one, self.others)
-        for key, figures in (("hits", _DEPTHS), ("routing", ("routed",))):
+        for key, figures in (("hits", _HITS), ("routing", ("routed",))):
             rows = [
                 Bars(name, tuple(sum(m[f][0] for m in group) / len(group) for f in figures), f"n = {len(group)}")
                 for name, group in self._categories(one, by_case, figures[0])
             ]
             if rows:
-                legend = figures if len(figures) > 1 else (self.say("right"),)
+                legend = self._depths() if len(figures) > 1 else (self.say("right"),)
                 found.append(self._plot(key, plots.grouped_bars(rows, legend)))
         return found
+
+    def _depths(self) -> tuple[str, ...]:
+        return tuple(self.say("depth_1") if n == 1 else self.say("depth_n", n=n) for n in DEPTHS)
 
     def _categories(
         self, one: SetRun, by_case: Mapping[str, Mapping[str, tuple[float, float]]], figure: str
@@ -270,12 +276,10 @@ class _Writer:
         """The cases that say something about a figure, by category, the largest first; small ones together."""
         told = [record.case for record in one.records if figure in by_case[record.case.case_id]]
         counts = Counter(case.category for case in told)
-        large = {
-            name for name, n in counts.most_common(_CATEGORIES_SHOWN) if n >= _FEWEST_IN_CATEGORY or len(counts) <= 1
-        }
+        large = {name for name, _ in counts.most_common(_CATEGORIES_SHOWN)}
         groups: dict[str, list[Mapping[str, tuple[float, float]]]] = {}
         for case in told:
-            name = (case.category or self.say("ours")) if case.category in large else self.say("others")
+            name = (case.category or one.name) if case.category in large else self.say("others")
             groups.setdefault(name, []).append(by_case[case.case_id])
         return sorted(groups.items(), key=lambda item: -len(item[1]))
 
@@ -299,6 +303,25 @@ class _Writer:
         return [
             _Group(text(f"evaluation.group.{name}", self.locale), tuple(figures)) for name, figures in groups.items()
         ]
+
+
+def _read(name: str, value: float, locale: str) -> str:
+    """A figure as people read it: a share as a percentage."""
+    return localised(f"{value:.1f}" if name in _PLAIN or "_ms_" in name else f"{value:.1%}", locale)
+
+
+def localised(number: str, locale: str) -> str:
+    """A written number with the language's decimal mark."""
+    return number.replace(".", ",").replace("%", "\u00a0%") if locale == "ru" else number
+
+
+def _demand(judged: Judged, locale: str) -> str:
+    target, figure = judged.target, judged.target.figure
+    if target.at_least is not None:
+        return f"≥ {_read(figure, target.at_least, locale)}"
+    if target.at_most is not None:
+        return f"≤ {_read(figure, target.at_most, locale)}"
+    return f"≥ {_read(figure, (judged.reference or 0.0) + (target.over_reference or 0.0), locale)}"
 
 
 def _gravity(record: Record) -> tuple[bool, bool, float]:

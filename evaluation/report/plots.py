@@ -12,6 +12,8 @@ _SIZE = 340
 _PAD_LEFT, _PAD_BOTTOM, _PAD_TOP, _PAD_RIGHT = 46, 44, 12, 12
 _INNER = _SIZE - _PAD_LEFT - _PAD_RIGHT
 _TICKS = (0.0, 0.25, 0.5, 0.75, 1.0)
+_WORTH_SEEING = 0.4
+"""Nobody refuses, or answers wrongly, more than this share on purpose."""
 _ROW = 26
 
 
@@ -41,15 +43,20 @@ def refusal_diagram(
     curve: Sequence[CurvePoint], reference: Sequence[CurvePoint], now: float, across: str, up: str
 ) -> str:
     """False answers against needless refusals, over every threshold; a ring at the one in force."""
-    parts = [_frame(across, up)]
-    if reference:
-        parts.append(_path([(point.over_refusal, point.false_answers) for point in reference], "theirs"))
-    parts.append(_path([(point.over_refusal, point.false_answers) for point in curve], "curve"))
+    parts = [_frame(across, up, _WORTH_SEEING)]
+    parts += [_path(_worth_seeing(line), style) for line, style in ((reference, "theirs"), (curve, "curve")) if line]
     at = next((point for point in curve if point.threshold >= now), None)
-    if at:
+    if at and max(at.over_refusal, at.false_answers) <= _WORTH_SEEING:
         tip = f"{now:g}: {at.over_refusal:.1%} / {at.false_answers:.1%}"
-        parts.append(_dot(at.over_refusal, at.false_answers, 6, "ring", tip))
+        parts.append(_dot(at.over_refusal / _WORTH_SEEING, at.false_answers / _WORTH_SEEING, 6, "ring", tip))
     return _square("".join(parts), f"{across} / {up}")
+
+
+def _worth_seeing(curve: Sequence[CurvePoint]) -> list[tuple[float, float]]:
+    """The part of a curve in which somebody would put a threshold, on the scale of the plot."""
+    return [
+        (min(1.0, point.over_refusal / _WORTH_SEEING), min(1.0, point.false_answers / _WORTH_SEEING)) for point in curve
+    ]
 
 
 def interval_bar(figure: Figure, theirs: Figure | None) -> str:
@@ -138,13 +145,13 @@ def _y(value: float) -> float:
     return _PAD_TOP + inner * (1 - value)
 
 
-def _frame(across: str, up: str) -> str:
+def _frame(across: str, up: str, most: float = 1.0) -> str:
     parts = []
     for tick in _TICKS:
         parts.append(_path([(tick, 0), (tick, 1)], "grid"))
         parts.append(_path([(0, tick), (1, tick)], "grid"))
-        parts.append(f'<text x="{_x(tick):g}" y="{_y(0) + 16:g}" text-anchor="middle">{tick:.0%}</text>')
-        parts.append(f'<text x="{_x(0) - 6:g}" y="{_y(tick) + 4:g}" text-anchor="end">{tick:.0%}</text>')
+        parts.append(f'<text x="{_x(tick):g}" y="{_y(0) + 16:g}" text-anchor="middle">{most * tick:.0%}</text>')
+        parts.append(f'<text x="{_x(0) - 6:g}" y="{_y(tick) + 4:g}" text-anchor="end">{most * tick:.0%}</text>')
     parts.append(f'<text class="axis" x="{_x(0.5):g}" y="{_SIZE - 8}" text-anchor="middle">{escape(across)}</text>')
     middle = _y(0.5)
     parts.append(

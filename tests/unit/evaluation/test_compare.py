@@ -13,10 +13,8 @@ from evaluation.cases import Case, Record
 from evaluation.compare import DROP, compare
 from evaluation.runs import Run, SetRun, State
 
-CASES = tuple(
-    Case(str(n), "?", answerable=n % 4 != 0, gold_docs=("a",) if n % 4 else (), outcome="answered" if n == 1 else "")
-    for n in range(400)
-)
+CASES = tuple(Case(str(n), "?", answerable=n % 4 != 0, gold_docs=("a",) if n % 4 else ()) for n in range(600))
+PROMISE = replace(CASES[1], outcome="answered")
 
 
 def run(records: Sequence[Record], threshold: float = 0.5) -> Run:
@@ -33,7 +31,7 @@ def asked(shown: Sequence[bool]) -> list[Record]:
 
 
 def test_a_run_is_equal_to_itself() -> None:
-    one = run(asked([True] * 400))
+    one = run(asked([True] * 600))
     found = compare(one, one)
     assert found.identical
     assert not found.regressed
@@ -42,8 +40,8 @@ def test_a_run_is_equal_to_itself() -> None:
 
 
 def test_a_loss_is_caught_and_the_same_the_other_way_round_is_a_gain() -> None:
-    whole = run(asked([True] * 400))
-    lossy = run(asked([n % 10 != 1 for n in range(400)]), threshold=0.9)
+    whole = run(asked([True] * 600))
+    lossy = run(asked([n % 10 != 1 for n in range(600)]), threshold=0.9)
     lost, won = compare(whole, lossy), compare(lossy, whole)
     assert lost.regressed
     assert not won.regressed
@@ -52,13 +50,11 @@ def test_a_loss_is_caught_and_the_same_the_other_way_round_is_a_gain() -> None:
     assert verdicts["hit@5"] == "same"
     assert {d.figure: d.verdict for d in won.differences}["over_refusal"] == "better"
     assert lost.parameters == (("gate", "threshold", "0.5", "0.9"),)
-    assert lost.broken == {"s": ("1",)}
-    assert won.broken == {}
 
 
 def test_a_loss_of_less_than_three_points_passes_though_it_is_no_noise() -> None:
-    missed = [n for n in range(400) if n % 4 != 0][:8]
-    found = compare(run(asked([True] * 400)), run(asked([n not in missed for n in range(400)])))
+    missed = [n for n in range(600) if n % 4 != 0][:13]
+    found = compare(run(asked([True] * 600)), run(asked([n not in missed for n in range(600)])))
     (over,) = (d for d in found.differences if d.figure == "over_refusal")
     assert 0 < over.change < DROP
     assert over.verdict == "small"
@@ -66,38 +62,47 @@ def test_a_loss_of_less_than_three_points_passes_though_it_is_no_noise() -> None
 
 
 def test_a_few_cases_of_a_small_set_prove_nothing() -> None:
-    few = [replace(record) for record in asked([True] * 400)[:12]]
-    worse = [replace(record, outcome="refused") if at in (1, 2) else record for at, record in enumerate(few)]
+    few = [replace(record) for record in asked([True] * 600)[:12]]
+    worse = [replace(record, outcome="refused") if at in (2, 3) else record for at, record in enumerate(few)]
     found = compare(run(few), run(worse))
     (over,) = (d for d in found.differences if d.figure == "over_refusal")
     assert over.change > DROP
     assert over.verdict == "noise"
+
+
+def test_a_broken_promise_is_no_noise_unless_a_language_model_had_a_say() -> None:
+    few = [Record(PROMISE, "answered", ranked=("a",), checked=True), *asked([True] * 600)[2:12]]
+    worse = [replace(few[0], outcome="refused"), *few[1:]]
+    found = compare(run(few), run(worse))
+    assert found.regressed
     assert found.broken == {"s": ("1",)}
+    assert compare(run(worse), run(few)).broken == {}
+    assert not compare(run([replace(record, calls=1) for record in few]), run(worse)).regressed
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(6))
 def test_noise_is_not_caught(seed: int) -> None:
     rng = random.Random(seed)
     one, two = ([rng.random() < 0.85 for _ in CASES] for _ in range(2))
     assert not compare(run(asked(one)), run(asked(two))).regressed
 
 
-@settings(max_examples=15)
-@given(st.lists(st.booleans(), min_size=400, max_size=400), st.integers(0, 399))
+@settings(max_examples=3)
+@given(st.lists(st.booleans(), min_size=600, max_size=600), st.integers(0, 599))
 def test_more_answers_to_answerable_questions_never_fail(shown: list[bool], more: int) -> None:
     better = [was or at <= more for at, was in enumerate(shown)]
     assert not compare(run(asked(shown)), run(asked(better))).regressed
 
 
 def test_cases_of_one_run_alone_do_not_count() -> None:
-    records = asked([True] * 400)
-    found = compare(run(records[:300]), run(records))
+    records = asked([True] * 600)
+    found = compare(run(records[:500]), run(records))
     assert found.unpaired == {"s": 100}
     assert {d.change for d in found.differences} == {0.0}
     assert not found.identical
 
 
 def test_a_step_that_is_gone_is_said() -> None:
-    one = run(asked([True] * 400))
+    one = run(asked([True] * 600))
     two = replace(one, state=replace(one.state, parameters={}))
     assert compare(one, two).parameters == (("gate", "", "True", "False"),)
