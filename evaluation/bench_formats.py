@@ -103,7 +103,7 @@ def main() -> int:
         (chosen,) = vkcloud(DATA, "ru")
         articles = list(chosen.corpus.documents())
     except Absent as absent:
-        console.print(text("cli.evaluate.skipped", locale, name="bench-formats", path=str(absent.path)))
+        console.print(text("evaluation.skipped", locale, name="bench-formats", path=str(absent.path)))
         return 1
     workspace.enter(get_settings().data_dir.resolve() / "bench-formats")
     cases = [case for case in chosen.cases if case.gold_docs]

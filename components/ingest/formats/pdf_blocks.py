@@ -161,7 +161,9 @@ class _Setting(Frozen):
 def _setting(page: Content, body: float) -> _Setting:
     lines = [line for line in page.found if isinstance(line, Line)]
     steps = Counter(round(above.y0 - line.y0) for above, line in pairwise(lines) if 0 < above.y0 - line.y0 < 3 * body)
-    return _Setting(steps.most_common(1)[0][0] if steps else body, max((line.x1 for line in lines), default=0))
+    # Of distances that are equally frequent the smaller is that of lines.
+    spacing = max(steps, key=lambda step: (steps[step], -step), default=body)
+    return _Setting(spacing, max((line.x1 for line in lines), default=0))
 
 
 def _goes_on(group: Sequence[Line], line: Line, levels: dict[float, int], setting: _Setting) -> bool:

@@ -60,9 +60,9 @@ def test_words_parted_at_the_end_of_a_line_are_whole() -> None:
 
 
 def test_a_paragraph_goes_on_over_the_page() -> None:
-    parsed = read(lines(PROSE[0]), lines(PROSE[1], "", "Затем включите."))
+    parsed = read(lines(PROSE[0]), lines(PROSE[1], "", *PROSE))
     whole = " ".join(PROSE)
-    assert parsed.text == f"<!-- page 1 -->\n\n{whole}\n\n<!-- page 2 -->\n\nЗатем включите."
+    assert parsed.text == f"<!-- page 1 -->\n\n{whole}\n\n<!-- page 2 -->\n\n{whole}"
 
 
 def test_properties() -> None:
