@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from components.answer.extractive import ExtractiveAnswerer
 from components.judge.claims import check
 from components.language.identifiers import codes
-from components.turn import Draft, Passage
+from components.turn import Draft, Passage, RejectedApproach
 from tests.generated import lines, texts
 from tests.turns import passage, turn
 
@@ -60,6 +60,27 @@ def test_how_to_gets_the_whole_list_in_order_with_its_lead(question: str) -> Non
         "2. Откройте нижнюю панель.",
         "3. Выкрутите и промойте фильтр.",
     ]
+
+
+def test_a_rejected_step_is_left_out_of_its_list_and_the_draft_says_so() -> None:
+    rejected = RejectedApproach("r", "Открыть нижнюю панель", "Срывается крепление", "2025-05-05", coverage=0.5)
+    asked = turn("Ошибка E20, что делать?", DRAIN, PUMP)
+    told = replace(asked, evidence=replace(asked.evidence, rejected=(rejected,)))
+    draft = ExtractiveAnswerer().run(told)["turn"].draft
+    assert draft is not None
+    assert draft.withheld == (rejected,)
+    assert "панель" not in draft.text
+    assert "1. Выключите машину." in draft.text
+    assert "3. Выкрутите и промойте фильтр." in draft.text
+
+
+def test_nothing_is_left_when_all_was_rejected() -> None:
+    only = passage("Удерживайте кнопку питания, чтобы сбросить плату.", heading="Сброс платы")
+    rejected = RejectedApproach("r", "Сбросить плату кнопкой питания", "", "2025-05-05")
+    asked = turn("Как сбросить плату?", only)
+    told = replace(asked, evidence=replace(asked.evidence, rejected=(rejected,)))
+    draft = ExtractiveAnswerer().run(told)["turn"].draft
+    assert draft == Draft("", (), (), withheld=(rejected,))
 
 
 def test_a_factual_question_gets_sentences_and_no_list() -> None:

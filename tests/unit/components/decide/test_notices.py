@@ -1,0 +1,126 @@
+"""What a reader is told beside an answer, in both languages, and the citations that go with it."""
+
+from dataclasses import replace
+
+import pytest
+
+from components.decide.notices import about, rejections, with_neighbours
+from components.language.texts import LOCALES
+from components.turn import (
+    Citation,
+    Claim,
+    Conflict,
+    DocumentStatus,
+    Draft,
+    Passage,
+    RejectedApproach,
+    Related,
+    Statement,
+    Turn,
+)
+from tests.turns import passage, turn
+
+NEW = replace(
+    passage("Вернуть можно за 30 дней. Чек не нужен.", "new", doc_id="new.md", title="Новые правила"),
+    updated_at="2026-02-01",
+)
+OLD = replace(
+    passage("Вернуть можно за 14 дней.", "old", doc_id="old.md", title="Старые правила"), updated_at="2024-01-10"
+)
+WHOLE_OLD = Statement("old", (0, len(OLD.text)))
+CONFLICT = Conflict("number", Statement("new", (0, 25)), WHOLE_OLD)
+RESET = RejectedApproach("r", "Сбросить плату кнопкой питания", "стирается калибровка.", "2025-05-05")
+
+
+def quoting(source: Passage, *spans: tuple[int, int]) -> Draft:
+    cited = tuple(
+        Citation(index, source, source.text[slice(*span)], span) for index, span in enumerate(spans or [(0, 25)], 1)
+    )
+    return Draft("Вернуть можно. [1]", (Claim("Вернуть можно.", (1,)),), cited)
+
+
+def beside(**evidence: object) -> Turn:
+    made = turn("За сколько дней можно вернуть?", NEW, OLD)
+    return replace(made, evidence=replace(made.evidence, **evidence))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("locale", LOCALES)
+def test_a_conflict_names_both_documents_and_both_dates(locale: str) -> None:
+    told = replace(beside(conflicts=(CONFLICT,)), locale=locale)
+    draft = with_neighbours(quoting(NEW), told)
+    assert [(one.index, one.passage.doc_id, one.origin) for one in draft.citations] == [
+        (1, "new.md", "primary"),
+        (2, "old.md", "conflicting"),
+    ]
+    assert draft.citations[1].excerpt == OLD.text
+    (notice,) = about(draft, told)
+    dates = ("01.02.2026", "10.01.2024") if locale == "ru" else ("1 February 2026", "10 January 2024")
+    for part in (*dates, NEW.title, OLD.title, OLD.text, "[2]"):
+        assert part in notice
+
+
+def test_what_the_draft_does_not_quote_is_no_conflict_of_its() -> None:
+    told = beside(conflicts=(CONFLICT,))
+    draft = quoting(NEW, (26, len(NEW.text)))
+    assert with_neighbours(draft, told) == draft
+    assert list(about(draft, told)) == []
+
+
+def test_the_other_side_is_told_of_whichever_is_quoted() -> None:
+    told = beside(conflicts=(CONFLICT,))
+    assert with_neighbours(quoting(OLD), told).citations[1].passage is NEW
+
+
+def test_a_document_is_added_once_and_not_too_many() -> None:
+    others = tuple(replace(OLD, chunk_id=f"o{n}", doc_id=f"o{n}.md") for n in range(5))
+    conflicts = tuple(Conflict("number", CONFLICT.trusted, Statement(f"o{n}", (0, 25))) for n in range(5))
+    related = tuple(Related(one, "related_to", 1.0, "new.md", one.doc_id) for one in others)
+    made = turn("За сколько?", NEW, *others)
+    told = replace(made, evidence=replace(made.evidence, conflicts=(conflicts[0], *conflicts), related=related))
+    origins = [(one.passage.doc_id, one.origin) for one in with_neighbours(quoting(NEW), told).citations[1:]]
+    assert origins == [
+        ("o0.md", "conflicting"),
+        ("o1.md", "conflicting"),
+        ("o2.md", "related"),
+        ("o3.md", "related"),
+        ("o4.md", "related"),
+    ]
+
+
+@pytest.mark.parametrize("status", ["superseded", "deprecated", "archived"])
+@pytest.mark.parametrize("locale", LOCALES)
+def test_an_outdated_source_is_said_to_be_one(status: DocumentStatus, locale: str) -> None:
+    told = replace(beside(), locale=locale)
+    (notice,) = about(quoting(replace(OLD, status=status)), told)
+    assert OLD.title in notice
+    assert "2024" in notice
+
+
+def test_an_outdated_source_names_its_successor() -> None:
+    related = Related(NEW, "supersedes", 1.0, "new.md", "old.md")
+    (notice,) = about(quoting(replace(OLD, status="superseded")), beside(related=(related,)))
+    assert "«Новые правила» от 01.02.2026" in notice
+
+
+def test_an_outdated_counterpart_is_said_to_be_one() -> None:
+    made = turn("За сколько?", NEW, replace(OLD, status="archived"))
+    told = replace(made, evidence=replace(made.evidence, conflicts=(CONFLICT,)))
+    (notice,) = about(with_neighbours(quoting(NEW), told), told)
+    assert "уже не действует" in notice
+
+
+def test_a_rejected_approach_is_told_where_it_was_left_out_or_asked_for() -> None:
+    told = beside(rejected=(RESET,))
+    said = "Способ «Сбросить плату кнопкой питания» отклонён 05.05.2025. Причина: стирается калибровка."
+    assert list(rejections(quoting(NEW), told)) == []
+    assert list(rejections(replace(quoting(NEW), withheld=(RESET,)), told)) == [said]
+    asked = replace(told, question="Можно ли сбросить плату кнопкой питания?")
+    assert list(rejections(replace(quoting(NEW), withheld=(RESET,)), asked)) == [said]
+    plain = replace(RESET, reason="")
+    (notice,) = rejections(replace(quoting(NEW), withheld=(plain,)), told)
+    assert notice.endswith("пользоваться им не следует.")
+
+
+def test_a_document_without_a_title_is_named_by_its_id() -> None:
+    (notice,) = about(quoting(replace(OLD, title="", status="archived")), beside())
+    assert "«old.md»" in notice
