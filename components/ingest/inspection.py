@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from components.ingest.terms import stored_meta, stored_terms
 from components.ingest.tokens import count_tokens
 from components.turn import Frozen
+from tenants import fairness
 from tenants.index.protocol import Hit, Json
 
 
@@ -48,6 +49,7 @@ def inspect(hits: Iterable[Hit], stems: Mapping[str, int], *, most_terms: int = 
     """
     before: Hit | None = None
     for hit in hits:
+        fairness.give_way()
         meta = stored_meta(hit)
         text = str(hit.payload["content"])
         page = meta.get("page")

@@ -66,12 +66,20 @@ class Library:
         hits = open_collection().fetch(self.read(doc_id).chunk_ids)
         return tuple(inspect(hits, lexicon.current().stems))
 
-    def change(self, doc_id: str, changes: Mapping[str, Json]) -> DocumentRecord:
+    def change(self, doc_id: str, changes: Mapping[str, Json], *, version: int | None = None) -> DocumentRecord:
         """Set properties, over what the source says and whatever it will say; None takes one back.
 
-        Raises `NotFound`, `Invalid` (`property_unknown`, `metadata_invalid`).
+        Raises `NotFound` (`document_unknown`, `version_unknown`), `Invalid` (`property_unknown`, `metadata_invalid`).
+
+        :param version: an earlier version to put in force first. It becomes the newest one, and stays until the source
+            itself changes.
         """
         with self._changing():
+            record = self.read(doc_id)
+            # What is wrong is found before anything is written.
+            changed(record.overrides, changes)
+            if version is not None and version != record.version:
+                self._rewrite([Revision(given_document(self.version(doc_id, version)), record.content_hash)])
             _change([self.read(doc_id)], changes)
             return self.read(doc_id)
 
@@ -85,17 +93,9 @@ class Library:
                 _change(documents.find(batch).values(), changes)
         return len(chosen)
 
-    def restore(self, doc_id: str, number: int) -> DocumentRecord:
-        """Put an earlier version in force. It becomes the newest one, and stays until the source itself changes.
-
-        Raises `NotFound`.
-        """
-        with self._changing():
-            record = self.read(doc_id)
-            version = self.version(doc_id, number)
-            if number != record.version:
-                self._rewrite([Revision(given_document(version), record.content_hash)])
-            return self.read(doc_id)
+    def restore(self, doc_id: str, version: int) -> DocumentRecord:
+        """Put an earlier version in force, as `change` does."""
+        return self.change(doc_id, {}, version=version)
 
     def delete(self, doc_id: str) -> int:
         """Remove a document with its versions and ties. Returns how many chunks it had. Raises `NotFound`."""

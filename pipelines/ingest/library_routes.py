@@ -58,9 +58,7 @@ def router(library: Library) -> APIRouter:
     @found.patch(_ONE)
     def change_document(doc_id: str, body: DocumentChange) -> DocumentAnswer:
         """Put an earlier version in force, set properties."""
-        if body.version is not None:
-            library.restore(doc_id, body.version)
-        library.change(doc_id, body.changes())
+        library.change(doc_id, body.changes(), version=body.version)
         return document_answer(library, doc_id, DocumentQuery())
 
     @found.delete(_ONE)

@@ -181,6 +181,7 @@ class EdgeCollection:
             # The engine fails on an id that it does not have.
             stored = {str(record.id) for record in shard.retrieve(list(payloads), False, False)}
             for point_id, payload in payloads.items():
+                fairness.give_way()
                 if canonical_id(point_id) in stored:
                     shard.update(UpdateOperation.overwrite_payload([point_id], dict(payload)))
 

@@ -88,7 +88,9 @@ def test_an_earlier_version_answers_again(
     assert (restored["version"], restored["priority"]) == (3, 5)
     assert "три месяца" in acme.post("/ask/run", json=QUESTION).json()["answer"]["text"]
     assert acme.get(path(), params={"include": "text", "version": 2}).json()["text"] == edited
-    problem(acme.patch(path(), json={"version": 9}), 404, "version_unknown")
+    problem(acme.patch(path(), json={"version": 9, "priority": 7}), 404, "version_unknown")
+    problem(acme.patch(path(), json={"version": 2, "title": " "}), 422, "metadata_invalid")
+    assert acme.get(path()).json() == restored
 
 
 def test_many_are_changed_by_a_filter(acme: httpx.Client, document: str) -> None:
