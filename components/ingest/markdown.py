@@ -31,6 +31,8 @@ _BREAK = re.compile(r"<br\s*/?>", re.IGNORECASE)
 _HIDDEN = re.compile(r"<!--.*?(?:-->|\Z)|<(script|style)\b.*?(?:</\1\s*>|\Z)", re.IGNORECASE | re.DOTALL)
 _PAGE = re.compile(r"<!-- page (\d{1,6}) -->\s*")
 """What the readers of paged formats write where a page begins."""
+_INLINE_MARKUP = re.compile(r"[\\`*_\[<&]| \n")
+"""Without any of these a text says what it shows, its line breaks apart, which `_unwrapped` sees to."""
 _HARD_BREAK = "\v"
 _LINE_END = re.compile(r"[ \t]*([\n\v])[ \t]*")
 _WRAPPED_FROM = 50
@@ -60,6 +62,10 @@ def _read_inline(state: StateCore) -> None:
     for token in state.tokens:
         if token.type == "inline":
             token.children = []
+            if not _INLINE_MARKUP.search(token.content):
+                # Half of all texts: reading them a character at a time would take a quarter of the whole.
+                token.children.append(Token("text", "", 0, content=token.content))
+                continue
             for piece in _BREAKABLE.findall(token.content):
                 state.md.inline.parse(piece, state.md, state.env, token.children)
 
@@ -90,9 +96,10 @@ def _blocks(tokens: Sequence[Token]) -> tuple[Block, ...]:
     while at < len(tokens):
         token = tokens[at]
         end = _closing(tokens, at) if token.nesting == 1 else at
-        if mark := _PAGE.fullmatch(token.content):
+        if token.type == "html_block" and (mark := _PAGE.fullmatch(token.content)):
             page = int(mark[1])
-        found.extend(replace(block, page=page) for block in _block(token, tokens[at + 1 : end]) if block.text)
+        blocks = (block for block in _block(token, tokens[at + 1 : end]) if block.text)
+        found.extend((replace(block, page=page) for block in blocks) if page else blocks)
         at = end + 1
     return tuple(found)
 
@@ -177,6 +184,8 @@ def _table(tokens: Sequence[Token]) -> Block:
 
 
 def _inline(token: Token) -> str:
+    if token.children and len(token.children) == 1 and token.children[0].type == "text":
+        return _unwrapped(inert(token.children[0].content))
     shown: list[str] = []
     for code, parts in groupby(token.children or (), lambda part: part.type == "code_inline"):
         if code:
@@ -210,7 +219,10 @@ def _html(content: str) -> str:
 
 def _unwrapped(text: str) -> str:
     """Lines wrapped in mid-sentence joined again; lines that an author ended on purpose stay lines."""
-    pieces = _LINE_END.split(text.strip(" \t\n\v"))
+    text = text.strip(" \t\n\v")
+    if "\n" not in text and _HARD_BREAK not in text:
+        return text
+    pieces = _LINE_END.split(text)
     joined = pieces[0]
     for at in range(1, len(pieces), 2):
         mark, line = pieces[at], pieces[at + 1]
