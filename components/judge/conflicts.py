@@ -20,7 +20,6 @@ _NONE: frozenset[str] = frozenset()
 _ANSWERS = 0.5
 _ANSWERS_ITSELF = 0.3
 _CANDIDATES = 3
-_PARTIES = 2
 # What puts the trusted one of two equal places first.
 _AHEAD = 1e-6
 _ASKS_FOR_CODE = frozenset("код кода кодом промокод промокода артикул номер номера code number promo sku".split())
@@ -38,15 +37,19 @@ def conflicts(turn: Turn, depth: int, least_relevance: float) -> Iterator[Confli
     """
     judged = turn.evidence.judged
     passages = [one for one in turn.evidence.usable()[:depth] if judged.get(one.chunk_id, 0.0) >= least_relevance]
-    if len({passage.doc_id for passage in passages}) < _PARTIES:
+    pairs = [
+        (one, two)
+        for one, two in combinations(passages, 2)
+        if one.doc_id != two.doc_id and one.lang == two.lang and same_subject(one, two)
+    ]
+    if not pairs:
         return
     question = prepare(turn.query)
     asks_for_code = not question.codes and any(fold(word.text) in _ASKS_FOR_CODE for word in words(turn.query.search))
-    said = [(passage, _answers(question, passage)) for passage in passages]
-    for (one, ones), (two, twos) in combinations(said, 2):
-        if one.doc_id == two.doc_id or one.lang != two.lang or not same_subject(one, two):
-            continue
-        for left, right in product(ones, twos):
+    concerned = {passage.chunk_id: passage for pair in pairs for passage in pair}
+    answers = {chunk_id: _answers(question, passage) for chunk_id, passage in concerned.items()}
+    for one, two in pairs:
+        for left, right in product(answers[one.chunk_id], answers[two.chunk_id]):
             kind = contradiction(left, right, asks_for_code=asks_for_code)
             if kind is not None:
                 trusted, other = sorted((left, right), key=_trust, reverse=True)

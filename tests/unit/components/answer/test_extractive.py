@@ -63,7 +63,7 @@ def test_how_to_gets_the_whole_list_in_order_with_its_lead(question: str) -> Non
 
 
 def test_a_rejected_step_is_left_out_of_its_list_and_the_draft_says_so() -> None:
-    rejected = RejectedApproach("r", "Открыть нижнюю панель", "Срывается крепление", "2025-05-05", coverage=0.5)
+    rejected = RejectedApproach("r", "Откройте нижнюю панель", "Срывается крепление", "2025-05-05", coverage=0.5)
     asked = turn("Ошибка E20, что делать?", DRAIN, PUMP)
     told = replace(asked, evidence=replace(asked.evidence, rejected=(rejected,)))
     draft = ExtractiveAnswerer().run(told)["turn"].draft
