@@ -114,14 +114,17 @@ class Fetcher:
             try:
                 address = urlunsplit(("", "", parts.path, parts.query, ""))
                 connection.request("GET", address, headers={"User-Agent": AGENT, "Accept-Encoding": "identity"})
-                answer = connection.getresponse()
-                if answer.status in _REDIRECTS and (target := answer.getheader("Location")):
-                    return Fetched(url, answer.status, "", b""), target
-                kind = (answer.getheader("Content-Type") or "").partition(";")[0].strip().lower()
-                packed = (answer.getheader("Content-Encoding") or "").strip().lower() in ("gzip", "x-gzip")
-                return Fetched(url, answer.status, kind, self._body(answer, url, packed=packed)), None
+                with connection.getresponse() as answer:
+                    return self._read(answer, url)
             except (OSError, http.client.HTTPException, ValueError) as broken:
                 raise Invalid("url_unreachable", url=url) from broken
+
+    def _read(self, answer: http.client.HTTPResponse, url: str) -> tuple[Fetched, str | None]:
+        if answer.status in _REDIRECTS and (target := answer.getheader("Location")):
+            return Fetched(url, answer.status, "", b""), target
+        kind = (answer.getheader("Content-Type") or "").partition(";")[0].strip().lower()
+        packed = (answer.getheader("Content-Encoding") or "").strip().lower() in ("gzip", "x-gzip")
+        return Fetched(url, answer.status, kind, self._body(answer, url, packed=packed)), None
 
     def _body(self, answer: http.client.HTTPResponse, url: str, *, packed: bool) -> bytes:
         data = bytearray()
@@ -129,6 +132,8 @@ class Fetcher:
             data += piece
             if len(data) > self.largest:
                 raise TooLarge("page_too_large", url=url, limit=self.largest)
+        if answer.length:
+            raise Invalid("url_unreachable", url=url)
         return self.unpacked(bytes(data), url) if packed else bytes(data)
 
     def unpacked(self, data: bytes, url: str) -> bytes:
@@ -185,7 +190,10 @@ class _Pinned(http.client.HTTPConnection):
         self._line: socket.socket | None = None
 
     def connect(self) -> None:
-        self.sock = self._line = socket.create_connection((self._address, self.port), _CONNECT_SECONDS)
+        family = socket.AF_INET6 if ":" in self._address else socket.AF_INET
+        self.sock = self._line = socket.socket(family, socket.SOCK_STREAM)
+        self._line.settimeout(_CONNECT_SECONDS)
+        self._line.connect((self._address, self.port))
         if self._secure:
             context = ssl.create_default_context()
             self.sock = self._line = context.wrap_socket(self._line, server_hostname=self.host)

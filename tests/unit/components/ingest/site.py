@@ -1,0 +1,63 @@
+"""A website on the loopback interface, for tests of what fetches pages."""
+
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+Answer = tuple[int, Mapping[str, str], bytes]
+HTML = {"Content-Type": "text/html; charset=utf-8"}
+
+
+def page(body: str) -> Answer:
+    """A page with this body."""
+    return 200, HTML, f"<html><head><title>t</title></head><body><main>{body}</main></body></html>".encode()
+
+
+def moved(target: str) -> Answer:
+    """A redirect."""
+    return 302, {"Location": target}, b""
+
+
+@dataclass
+class Site:
+    """What the site answers by path, and what it was asked."""
+
+    url: str
+    pages: dict[str, Answer | Callable[[], Answer]]
+    asked: list[str] = field(default_factory=list)
+
+
+@contextmanager
+def serving(pages: Mapping[str, Answer | Callable[[], Answer]]) -> Iterator[Site]:
+    """Serve pages until the block ends; everything else is 404."""
+    site = Site("", dict(pages))
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            site.asked.append(self.path)
+            known = site.pages.get(self.path, (404, HTML, b"nothing here"))
+            status, headers, body = known() if callable(known) else known
+            self.send_response(status)
+            for name, value in {"Content-Length": str(len(body)), **headers}.items():
+                self.send_header(name, value)
+            self.end_headers()
+            try:
+                self.wfile.write(body)
+            except OSError:
+                self.close_connection = True
+
+        def log_message(self, format: str, *args: object) -> None:
+            """Tests are quiet."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    site.url = f"http://127.0.0.1:{server.server_port}"
+    try:
+        yield site
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()

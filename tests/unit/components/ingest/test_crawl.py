@@ -1,0 +1,118 @@
+"""A site is read by its sitemap or its links, as far as it lets us and no further."""
+
+import gzip
+
+import pytest
+
+from components.ingest.crawl import Crawl
+from components.ingest.document import Refusal
+from components.ingest.fetch import Fetcher
+from components.ingest.files import RawArticle
+from components.ingest.robots import Robots, parsed
+from tenants.errors import CallerError
+from tests.unit.components.ingest.site import Answer, Site, page, serving
+
+XML = {"Content-Type": "application/xml"}
+
+
+def crawl(**limits: float) -> Crawl:
+    fetcher = Fetcher(permitted=lambda address: address == "127.0.0.1")
+    return Crawl(fetcher, pause=0, **limits)  # type: ignore[arg-type]
+
+
+def sitemap(site: Site, *paths: str, kind: str = "urlset") -> Answer:
+    listed = "".join(f"<url><loc>\n {site.url}{path} </loc><lastmod>2026</lastmod></url>" for path in paths)
+    space = "http://www.sitemaps.org/schemas/sitemap/0.9"
+    return 200, XML, f'<?xml version="1.0"?><!-- a --><{kind} xmlns="{space}">{listed}</{kind}>'.encode()
+
+
+def read(site: Site, path: str, one: Crawl | None = None) -> tuple[list[str], dict[str, str]]:
+    """The paths of the pages that were read, and the codes of those that were refused."""
+    found = list((one or crawl()).articles(site.url + path))
+    pages = [article.source.removeprefix(site.url) for article in found if isinstance(article, RawArticle)]
+    refused = {each.source.removeprefix(site.url): each.error.code for each in found if isinstance(each, Refusal)}
+    return pages, refused
+
+
+def test_links_below_the_first_page_are_followed_once() -> None:
+    links = """<a href="a.html">A</a> <a class=x href='/help/b?x=1&amp;y=2#part'>B</a> <A HREF=a.html>A again</A>
+    <a href="/shop/">out of the folder</a> <a href="http://elsewhere.example/help/">another host</a>
+    <a href="mailto:a@example.com">mail</a> <a href="photo.png">photo</a> <a href="http://[">broken</a>"""
+    with serving({"/help/": page(links), "/help/a.html": page('<a href="./">back</a><a href="gone">gone</a>')}) as site:
+        site.pages["/help/b?x=1&y=2"] = page("B")
+        pages, refused = read(site, "/help/")
+    assert pages == ["/help/", "/help/a.html", "/help/b?x=1&y=2"]
+    assert refused == {"/help/gone": "page_missing"}
+    assert "/shop/" not in site.asked
+    assert site.asked[0] == "/robots.txt"
+
+
+def test_a_sitemap_is_followed_and_so_are_those_that_it_lists() -> None:
+    with serving({"/a": page('<a href="/b">not followed</a>'), "/c": page("C")}) as site:
+        site.pages["/sitemap.xml"] = sitemap(site, "/one.xml", "/two.xml.gz", "/bad.xml", kind="sitemapindex")
+        site.pages["/one.xml"] = sitemap(site, "/a", "/a", "/photo")
+        packed = sitemap(site, "/c")
+        site.pages["/two.xml.gz"] = (200, {"Content-Type": "application/gzip"}, gzip.compress(packed[2]))
+        site.pages["/bad.xml"] = (200, XML, b"<urlset><url><loc>broken")
+        site.pages["/photo"] = (200, {"Content-Type": "image/png"}, b"png")
+        pages, refused = read(site, "/sitemap.xml")
+    assert pages == ["/a", "/c"]
+    assert refused == {"/photo": "page_unsupported", "/bad.xml": "sitemap_invalid"}
+
+
+def test_a_sitemap_has_no_doctype() -> None:
+    bomb = b'<?xml version="1.0"?><!DOCTYPE u [<!ENTITY a "aa">]><urlset><url><loc>&a;</loc></url></urlset>'
+    with (
+        serving({"/": page('<a href="/map.xml">m</a>'), "/map.xml": (200, XML, bomb)}) as site,
+        pytest.raises(CallerError),
+    ):
+        list(crawl().articles(site.url + "/map.xml"))
+
+
+def test_what_robots_txt_closes_is_left_alone() -> None:
+    robots = (200, {"Content-Type": "text/plain"}, b"User-agent: *\nDisallow: /private\nDisallow: /*.php$")
+    links = '<a href="/private/a">a</a><a href="/b.php">b</a><a href="/c">c</a>'
+    with serving({"/robots.txt": robots, "/": page(links), "/c": page("C"), "/private/a": page("A")}) as site:
+        assert read(site, "/")[0] == ["/", "/c"]
+        assert not {"/private/a", "/b.php"} & set(site.asked)
+        with pytest.raises(CallerError, match="robots_forbid"):
+            list(crawl().articles(site.url + "/private/a"))
+        site.pages["/robots.txt"] = (503, {}, b"")
+        with pytest.raises(CallerError, match="robots_forbid"):
+            list(crawl().articles(site.url + "/"))
+
+
+@pytest.mark.parametrize("limits", [{"pages": 3}, {"size": 200}, {"seconds": -1.0}])
+def test_a_site_without_end_is_cut_and_said_to_be(limits: dict[str, float]) -> None:
+    endless = {f"/{at}": page(f'<a href="/{at + 1}">more</a>') for at in range(50)}
+    with serving({"/": page('<a href="/0">more</a>'), **endless}) as site:
+        pages, refused = read(site, "/", crawl(**limits))
+    assert len(pages) <= 3
+    assert list(refused.values()) == ["crawl_cut"]
+
+
+def test_the_first_page_has_to_be_there() -> None:
+    with serving({}) as site, pytest.raises(CallerError, match="page_missing"):
+        list(crawl().articles(site.url))
+
+
+@pytest.mark.parametrize(
+    ("path", "allowed"),
+    [("/", True), ("/a", False), ("/a/b", True), ("/a/b/c.pdf", False), ("/x/y/print", False), ("/x/y/printer", True)],
+)
+def test_the_longest_rule_of_robots_txt_decides(path: str, allowed: bool) -> None:
+    text = "# note\nUser-Agent: *\nDisallow: /a # here\nAllow: /a/b\nDisallow: /*/c.pdf$\nDisallow: /x/*/print$\n"
+    assert parsed(text, "Opora").allows(path) is allowed
+
+
+def test_a_group_that_names_us_stands_over_the_general_one() -> None:
+    text = "user-agent: *\ndisallow: /\n\nuser-agent: other\nuser-agent: opora\ndisallow: /b\ncrawl-delay: 2.5\n"
+    robots = parsed(text, "Opora")
+    assert (robots.allows("/a"), robots.allows("/b"), robots.delay) == (True, False, 2.5)
+    assert not parsed(text, "Someone").allows("/a")
+    assert parsed("crawl-delay: 5\nuser-agent: *\ncrawl-delay: 999999\ndisallow:", "Opora").delay == 10
+    assert parsed("", "Opora") == Robots()
+
+
+def test_a_rule_made_of_stars_takes_no_time() -> None:
+    assert not parsed("user-agent: *\ndisallow: /" + "*a" * 5_000 + "$", "Opora").allows("/" + "a" * 6_000)
