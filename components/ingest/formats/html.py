@@ -50,7 +50,8 @@ def read(data: bytes, url: str = "") -> Parsed:
     writer = Writer(base)
     text = writer.document(content)
     headings = [" ".join(text_of(found).split()) for found in content.iter("h1")]
-    title = headings[0] if len(headings) == 1 else head.get("og:title") or head.get("title", "")
+    # The title of the window often names the site as well.
+    title = next(filter(None, headings), "") or head.get("og:title") or head.get("title", "")
     _, meta = properties.described("", head.get("author"), *(head.get(name) for name in _CHANGED), _time(content))
     address = url or head.get("canonical", "")
     if address.startswith(("http://", "https://")):

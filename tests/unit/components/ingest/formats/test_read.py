@@ -60,7 +60,7 @@ def test_files_cut_off(ending: str, share: float) -> None:
     harmless(lambda: formats.read(f"a.{ending}", data[: int(share * len(data))]))
 
 
-@settings(max_examples=200)
+@settings(max_examples=100)
 @given(st.sampled_from(list(FILES)), st.integers(0, 2**32), st.integers(1, 20))
 def test_damaged_files(ending: str, seed: int, faults: int) -> None:
     data = bytearray(FILES[ending])
@@ -99,7 +99,7 @@ def test_an_address_is_a_page() -> None:
 PARSER = ArticleParser()
 
 
-@pytest.mark.parametrize(("ending", "form"), [("pdf", "pdf"), ("docx", "docx"), ("xlsx", "xlsx"), ("csv", "csv")])
+@pytest.mark.parametrize(("ending", "form"), [("pdf", "pdf"), ("docx", "docx"), ("csv", "csv")])
 def test_the_parser_reads_files_in_the_sandbox(ending: str, form: Format) -> None:
     parsed = PARSER.parse(RawArticle(FILES[ending], form, f"dir/a.{ending}"))
     assert isinstance(parsed, SourceDocument)

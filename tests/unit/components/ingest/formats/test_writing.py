@@ -1,6 +1,6 @@
 """What is written as Markdown reads as the same text again."""
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from components.ingest.formats import writing
@@ -36,6 +36,7 @@ def test_a_heading_is_what_was_written(text: str) -> None:
     assert bare(found[0].text) == bare(f"x {text}".rstrip("# "))
 
 
+@settings(max_examples=40)
 @given(st.lists(st.lists(MARKS, min_size=2, max_size=4), min_size=1, max_size=4))
 def test_a_table_is_one_table_with_all_its_cells(rows: list[list[str]]) -> None:
     rows = [["x", *rows[0]], *rows]

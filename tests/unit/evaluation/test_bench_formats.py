@@ -1,0 +1,43 @@
+"""Articles are found as well when they come as Word, PDF or web pages; the bench does the same with all of them."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from evaluation.bench_formats import MARKDOWN, measure
+from evaluation.datasets import vkcloud
+from evaluation.rendering import RENDERERS
+from evaluation.rows import DATA, Absent
+from settings import get_settings
+from tenants import database, index
+
+QUESTIONS = 5
+OTHERS = 4
+WITHIN = 0.03
+
+
+@pytest.fixture
+def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setenv("OPORA_DATA_DIR", str(tmp_path))
+    get_settings.cache_clear()
+    yield
+    index.close_all()
+    database.close_all()
+    get_settings.cache_clear()
+
+
+@pytest.mark.usefixtures("_folder")
+def test_every_format_is_found_as_well_as_its_markdown() -> None:
+    try:
+        (chosen,) = vkcloud(DATA, "ru")
+        articles = {article.doc_id: article for article in chosen.corpus.documents()}
+    except Absent as absent:
+        pytest.skip(f"{absent.path} is not here")
+    cases = [case for case in chosen.cases if case.gold_docs][:QUESTIONS]
+    wanted = [doc_id for case in cases for doc_id in case.gold_docs]
+    chosen_ids = dict.fromkeys([*wanted, *list(articles)[:: len(articles) // OTHERS]])
+    measured = measure("sample", [articles[doc_id] for doc_id in chosen_ids], cases, lambda done, total: None)
+    assert measured.keys() == {MARKDOWN, *RENDERERS}
+    assert measured[MARKDOWN].hit_at_5 > 0.5
+    assert {name for name, one in measured.items() if one.hit_at_5 < measured[MARKDOWN].hit_at_5 - WITHIN} == set()
