@@ -1,6 +1,7 @@
 """Raw articles read into documents, and every document checked before anything is stored."""
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 
@@ -20,6 +21,9 @@ from components.ingest.sandbox import Sandbox
 from tenants import fairness
 from tenants.errors import CallerError, Invalid
 from tenants.index.protocol import Json
+
+_ADDRESS = re.compile(r"(?:https?://|[^:\s]*(?:[/?#]|\Z))[^\s\\]*\Z", re.IGNORECASE)
+"""What a citation may link to: a page, or a place on the reader's own site. `javascript:` begins an address as well."""
 
 
 @component
@@ -86,6 +90,8 @@ class ArticleParser:
             raise Invalid("text_missing")
         if len(document.text) > self.max_characters:
             raise Invalid("text_too_long", limit=self.max_characters)
+        if document.url and not _ADDRESS.match(document.url):
+            raise Invalid("field_invalid", field="url")
         meta = checked_relations(document.doc_id, checked_metadata(document.meta))
         for name, value in (("title", document.title), ("text", document.text), ("metadata", json.dumps(meta))):
             _check_encodable(name, value)

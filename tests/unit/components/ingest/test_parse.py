@@ -85,6 +85,25 @@ def test_refused_lines(line: str | bytes, expected: str) -> None:
     assert (refusal.source, refusal.line) == ("dir/a.md", 1)
 
 
+@pytest.mark.parametrize(
+    ("url", "taken"),
+    [
+        ("https://example.com/a?b=c:d", True),
+        ("/help/a:b", True),
+        ("returns.html", True),
+        ("javascript:alert(1)", False),
+        ("java\nscript:alert(1)", False),
+        (" javascript:alert(1)", False),
+        ("data:text/html,x", False),
+        ("JavaScript:/alert(1)", False),
+    ],
+)
+def test_a_citation_links_to_pages_alone(url: str, taken: bool) -> None:
+    found = parse(json.dumps({"doc_id": "a", "text": "x", "url": url}))
+    assert isinstance(found, SourceDocument) is taken
+    assert taken or code(found) == "field_invalid"
+
+
 def test_text_over_the_limit_is_refused() -> None:
     parser = ArticleParser(max_characters=3)
     assert code(parser.parse(SourceDocument("a", "", "abcd"))) == "text_too_long"
