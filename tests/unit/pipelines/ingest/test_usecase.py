@@ -9,6 +9,7 @@ from haystack import Pipeline
 
 from components.ingest import write
 from components.ingest.document import Refusal, SourceDocument
+from components.ingest.parse import ArticleParser
 from components.language.encoder import encode_passage, encode_query
 from components.language.encoder_settings import STANDARD, EncoderSettings, settings_from
 from pipelines.ingest import run, usecase
@@ -145,6 +146,22 @@ def test_a_folder_and_its_renamed_file(tenant: Tenant, ingest: Ingest, tmp_path:
     assert {(meta(hit)["doc_id"], meta(hit)["title"]) for hit in hits()} == {("a.md", "Возврат"), ("b.txt", "b")}
     (folder / "b.txt").rename(folder / "d.txt")
     assert counts(ingest.run_path(folder, prune=True)) == (1, 0, 1, 1)
+    check_consistent()
+
+
+def test_an_unchanged_file_is_not_opened_again(
+    tenant: Tenant, ingest: Ingest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "a.csv").write_bytes("Код;Значение\nE10;нет воды\n".encode("cp1251"))
+    (tmp_path / "b.md").write_text("---\ndoc_id: b\n---\n# Слив\n\nТекст.")
+    (tmp_path / "c.jsonl").write_text('{"doc_id": "c", "text": "x"}\n{"doc_id": "d", "text": "y"}')
+    assert counts(ingest.run_path(tmp_path)) == (4, 0, 0, 0)
+
+    def read(parser: ArticleParser, article: object) -> Refusal:
+        raise AssertionError(article)
+
+    monkeypatch.setattr(ArticleParser, "parse", read)
+    assert counts(ingest.run_path(tmp_path, prune=True)) == (0, 0, 4, 0)
     check_consistent()
 
 
