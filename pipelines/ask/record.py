@@ -71,7 +71,7 @@ def entry(request: AskRequest, turn: Turn, answer: TurnAnswer, *, at: datetime, 
         reason=answer.refusal_reason,
         person="" if request.anonymous else persons.digest(caller.tenant_id, caller.subject),
         session_id=session_id,
-        misses=tuple(_misses(answer, mask(turn.meant or turn.question), found[:_NEAREST])),
+        misses=tuple(_misses(turn, answer, found[:_NEAREST])),
         body=f'{{"answer":{said},{about[1:]}',
     )
 
@@ -124,12 +124,12 @@ def _generation() -> int:
         return 0
 
 
-def _misses(answer: TurnAnswer, question: str, nearest: Iterable[str]) -> Iterator[Miss]:
+def _misses(turn: Turn, answer: TurnAnswer, nearest: Iterable[str]) -> Iterator[Miss]:
     """What this turn shows to be missing in the knowledge base, each thing once."""
     reason = answer.refusal_reason
     missed: dict[str, Miss] = {}
     if reason is not None and reason in (_FOLLOWED_UP if answer.outcome == "human_followup" else _GAPS):
-        missed[""] = _miss(reason, question, nearest)
+        missed[""] = _miss(reason, mask(turn.meant or turn.question), nearest)
     if answer.outcome == "partially_answered":
         for topic in map(mask, answer.answer.missing):
             one = _miss("missing_topic", topic, nearest)

@@ -68,7 +68,7 @@ class _Kept(_Part):
         """The turn as it began, in the conversation as it was then."""
         question = without_masks(self.request.question).strip() or self.request.question
         alone = self.request.model_copy(update={"question": question, "session_id": None})
-        return replace(begin(alone), history=tuple(Exchange(*one) for one in self.history))
+        return begin(alone, history=tuple(Exchange(*one) for one in self.history))
 
 
 @dataclass(frozen=True, slots=True)

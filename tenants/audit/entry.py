@@ -7,6 +7,8 @@ from typing import Self
 
 from tenants.gaps import Miss
 
+_CANONICAL = json.JSONEncoder(ensure_ascii=False, sort_keys=True, separators=(",", ":"))
+
 
 @dataclass(frozen=True, slots=True)
 class Entry:
@@ -75,4 +77,4 @@ def searchable(text: str) -> str:
 
 def canonical(value: object) -> str:
     """JSON with one spelling for one value: sorted keys, no spaces, letters as they are."""
-    return json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
+    return _CANONICAL.encode(value)

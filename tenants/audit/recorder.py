@@ -29,6 +29,9 @@ _PRUNE_SECONDS = 86_400.0
 _BATCH = 64
 """Turns in one transaction: it holds SQLite's write lock for some 5 ms, and tickets wait for it."""
 
+_PATIENCE = 20.0
+"""Seconds that closing waits for a database that hangs."""
+
 _SPARE = 10_000
 """Records kept in memory while not even the spool can be written, such as on a full disk."""
 
@@ -82,7 +85,10 @@ class Recorder:
         self._stop.set()
         self._wake.set()
         if self._thread is not None:
-            self._thread.join()
+            self._thread.join(_PATIENCE)
+            if self._thread.is_alive():
+                log.error("the database hangs, records stay in the spool")
+                return
         self._carry()
         self.spool.cut()
 

@@ -227,3 +227,31 @@ def test_a_killed_process_loses_no_turn_that_it_answered(installation: Settings,
     assert len(found) == len(set(found))
     assert search.verify().faults == ()
     assert spooled(installation) == []
+
+
+def test_a_database_that_hangs_does_not_hold_up_the_end(
+    installation: Settings, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    hanging, free = Event(), Event()
+
+    def hang(entries: list[Entry], settings: Settings) -> int:
+        hanging.set()
+        free.wait()
+        raise OperationalError("INSERT", {}, Exception("gone"))
+
+    works = store.append
+    monkeypatch.setattr(store, "append", hang)
+    monkeypatch.setattr(recorder, "PACE", 0.001)
+    monkeypatch.setattr(recorder, "_PATIENCE", 0.001)
+    carrier = Recorder(installation)
+    carrier.start()
+    carrier.record(entry("t1"))
+    assert hanging.wait(30)
+    carrier.close()
+    assert "records stay in the spool" in caplog.text
+    free.set()
+    assert carrier._thread is not None
+    carrier._thread.join()
+    monkeypatch.setattr(store, "append", works)
+    Recorder(installation).collect()
+    assert recorded() == ["t1"]
