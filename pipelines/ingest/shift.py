@@ -13,7 +13,7 @@ from pipelines.ingest.rebuild import Rebuild, Rollback
 from pipelines.ingest.run import Run
 from pipelines.ingest.sources import Source, source_of
 from pipelines.ingest.usecase import Ingest
-from tenants import claims, jobs
+from tenants import claims, fairness, jobs
 from tenants.context import Tenant, acting_as
 from tenants.errors import CallerError, OporaError, TryAgain
 from tenants.jobs import Job, JobState
@@ -39,7 +39,8 @@ class Shift:
     def step(self) -> float | None:
         """Do one batch. None: there is more to do. Otherwise this shift is over, and a number says for how long."""
         try:
-            self._context.run(next, self._work)
+            with fairness.interruptible():
+                self._context.run(next, self._work)
         except StopIteration:
             return 0.0
         except TryAgain:

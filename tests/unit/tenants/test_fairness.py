@@ -1,5 +1,6 @@
 """Questions go first, and ingest still goes on."""
 
+import sys
 from concurrent.futures import ThreadPoolExecutor
 from threading import Event
 
@@ -52,6 +53,13 @@ def test_within_a_slice_ingest_does_not_wait_again(monkeypatch: pytest.MonkeyPat
         crossing.give_way()
         monkeypatch.setattr(fairness, "PATIENCE_SECONDS", float("inf"))
         crossing.give_way()
+
+
+def test_others_are_let_in_sooner_for_a_while() -> None:
+    usual = sys.getswitchinterval()
+    with fairness.interruptible():
+        assert sys.getswitchinterval() < usual
+    assert sys.getswitchinterval() == usual
 
 
 def test_a_question_that_fails_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
