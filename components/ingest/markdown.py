@@ -12,6 +12,7 @@ from markdown_it.token import Token
 
 from components.ingest.safety import inert
 from components.turn import Frozen
+from tenants import fairness
 
 BlockKind = Literal["heading", "prose", "item", "code", "table"]
 
@@ -61,6 +62,7 @@ class Block(Frozen):
 def _read_inline(state: StateCore) -> None:
     for token in state.tokens:
         if token.type == "inline":
+            fairness.give_way()
             token.children = []
             if not _INLINE_MARKUP.search(token.content):
                 # Half of all texts: reading them a character at a time would take a quarter of the whole.

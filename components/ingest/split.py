@@ -105,6 +105,7 @@ def _identified(doc_id: str, parts: list[Part], flagged: frozenset[str]) -> tupl
     seen: dict[str, int] = {}
     chunks = []
     for index, part in enumerate(parts):
+        fairness.give_way()
         heading, text = HEADING_SEPARATOR.join(part.path), part.text
         digest = chunk_hash(heading, text)
         occurrence = seen[digest] = seen.get(digest, -1) + 1
