@@ -152,16 +152,18 @@ def test_a_folder_and_its_renamed_file(tenant: Tenant, ingest: Ingest, tmp_path:
 def test_an_unchanged_file_is_not_opened_again(
     tenant: Tenant, ingest: Ingest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (tmp_path / "a.csv").write_bytes("Код;Значение\nE10;нет воды\n".encode("cp1251"))
-    (tmp_path / "b.md").write_text("---\ndoc_id: b\n---\n# Слив\n\nТекст.")
-    (tmp_path / "c.jsonl").write_text('{"doc_id": "c", "text": "x"}\n{"doc_id": "d", "text": "y"}')
-    assert counts(ingest.run_path(tmp_path)) == (4, 0, 0, 0)
+    folder = tmp_path / "kb"
+    folder.mkdir()
+    (folder / "a.csv").write_bytes("Код;Значение\nE10;нет воды\n".encode("cp1251"))
+    (folder / "b.md").write_text("---\ndoc_id: b\n---\n# Слив\n\nТекст.")
+    (folder / "c.jsonl").write_text('{"doc_id": "c", "text": "x"}\n{"doc_id": "d", "text": "y"}')
+    assert counts(ingest.run_path(folder)) == (4, 0, 0, 0)
 
     def read(parser: ArticleParser, article: object) -> Refusal:
         raise AssertionError(article)
 
     monkeypatch.setattr(ArticleParser, "parse", read)
-    assert counts(ingest.run_path(tmp_path, prune=True)) == (0, 0, 4, 0)
+    assert counts(ingest.run_path(folder, prune=True)) == (0, 0, 4, 0)
     check_consistent()
 
 
