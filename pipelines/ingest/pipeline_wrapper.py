@@ -20,6 +20,9 @@ from tenants.errors import InternalFault, OporaError
 
 log = logging.getLogger("opora.ingest")
 
+_PATIENCE_SECONDS = 5.0
+"""How long a request waits for a job of its tenant. All tenants' requests wait meanwhile; a job waits for nobody."""
+
 
 class PipelineWrapper(BasePipelineWrapper):
     """One ingest at a time: it is CPU work, and questions come first."""
@@ -69,7 +72,8 @@ class PipelineWrapper(BasePipelineWrapper):
         return Response(body, media_type="application/json")
 
     def _work(self, request: IngestRequest) -> bytes:
-        report = self.ingest.run([article.to_document() for article in request.documents])
+        documents = [article.to_document() for article in request.documents]
+        report = self.ingest.run(documents, patience=_PATIENCE_SECONDS)
         if report.errors and not report.added + report.updated + report.unchanged:
             # Nothing was taken: a success would hide it.
             raise problems.UnreadableFields(

@@ -84,9 +84,9 @@ class Run:
                 self._prune()
             self._remove(self._no_longer_held())
 
-    def finish(self, progress: OnProgress | None = None) -> IngestReport:
+    def finish(self, progress: OnProgress | None = None, *, patience: float | None = None) -> IngestReport:
         """Take all steps."""
-        for now in self.steps():
+        for now in self.steps(patience=patience):
             if progress is not None:
                 progress(now)
         return self.report

@@ -78,14 +78,21 @@ class Ingest:
         return Run(self._pipeline, self._recipe, found, 0, prune=prune).finish(progress)
 
     def run(
-        self, given: Iterable[SourceDocument], *, prune: bool = False, progress: OnProgress | None = None
+        self,
+        given: Iterable[SourceDocument],
+        *,
+        prune: bool = False,
+        progress: OnProgress | None = None,
+        patience: float | None = None,
     ) -> IngestReport:
         """Ingest documents. Of two with one `doc_id` the first is taken.
 
         :param prune: afterwards the tenant holds exactly these documents, unless one was refused.
+        :param patience: seconds to wait for another run of the tenant; None waits as long as it takes. Raises `Busy`
+            with the code `ingest_busy` when they are over.
         """
         total = len(given) if isinstance(given, Sized) else 0
-        return Run(self._pipeline, self._recipe, given, total, prune=prune).finish(progress)
+        return Run(self._pipeline, self._recipe, given, total, prune=prune).finish(progress, patience=patience)
 
     def start_files(self, folder: Path, names: Sequence[str], *, held: Mapping[str, Collection[str]]) -> Run:
         """A run, yet to be done, over some files of a folder. A file that cannot be read is refused.
