@@ -1,7 +1,8 @@
-"""Ingest runs, rebuilds and rollbacks killed with SIGKILL, each in a process of its own. A program for `test_kill.py`.
+"""Ingest runs, rebuilds, rollbacks and operators' changes killed with SIGKILL, each in a process of its own.
 
-Imports are paid once: this process forks one child per run and never opens the index or the database itself.
-Arguments: data folder, seed, number of moments for ingest runs, and for rebuilds.
+A program for `test_kill.py`. Imports are paid once: this process forks one child per run and never opens the index or
+the database itself.
+Arguments: data folder, seed, number of moments for ingest runs, for rebuilds, and for operators' changes.
 """
 
 import os
@@ -21,10 +22,12 @@ from components.ingest.document import SourceDocument
 from components.language.encoder import encode_query
 from components.language.encoder_settings import settings_from
 from pipelines.ingest import run
+from pipelines.ingest.library import Library
 from pipelines.ingest.report import Progress
 from pipelines.ingest.usecase import Ingest
 from settings import get_settings
 from tenants import database, documents, generations, lexicon, registry
+from tenants.catalogue import Selection
 from tenants.context import Tenant, acting_as
 from tenants.index import Hit, door, open_collection
 from tenants.index.edge import EdgeCollection, EdgeFolder
@@ -33,6 +36,7 @@ from tenants.registry import Registry
 from tests.unit.pipelines.ingest.stored import article, check_consistent, hits, meta
 
 INGEST = Ingest()
+LIBRARY = Library(INGEST.rewrite)
 OLD = [article(str(at), 2) for at in range(7)]
 NEW = [
     OLD[0],
@@ -79,6 +83,43 @@ def rollback(pipe: int, tenant_id: str) -> None:
     _announce_steps(pipe)
     with acting(tenant_id):
         INGEST.rollback().finish()
+
+
+def change(pipe: int, tenant_id: str) -> None:
+    """What an operator does. Writes `+` for each change that is acknowledged."""
+    _announce_steps(pipe)
+    with acting(tenant_id):
+        for work, _ in CHANGES:
+            work()
+            os.write(pipe, b"+")
+
+
+def _retitled(doc_id: str, title: str) -> bool:
+    return documents.find([doc_id])[doc_id].title == title
+
+
+CHANGES: tuple[tuple[Callable[[], object], Callable[[], bool]], ...] = (
+    (lambda: LIBRARY.change("1", {"title": "Холодильник"}), lambda: _retitled("1", "Холодильник")),
+    (lambda: LIBRARY.restore("2", 1), lambda: LIBRARY.read("2").version == 3),
+    (
+        lambda: LIBRARY.change_all(Selection(), {"status": "archived"}),
+        lambda: {record.status for record in documents.all()} == {"archived"},
+    ),
+    (lambda: LIBRARY.delete("3"), lambda: documents.get("3") is None),
+)
+"""Each with how to see that it holds, whatever comes after it."""
+
+
+def check_changes(_: int, tenant_id: str, promised: int) -> None:
+    """What holds once the next one has come: every acknowledged change, whole."""
+    with acting(tenant_id):
+        records = documents.all()
+        present = {hit.id for hit in open_collection().scan()}
+        assert all(present.issuperset(record.chunk_ids) for record in records)
+        assert LIBRARY.check().clean
+        assert LIBRARY.check().clean
+        check_consistent()
+        assert all(holds() for _, holds in CHANGES[:promised])
 
 
 def _announce_steps(pipe: int) -> None:
@@ -186,9 +227,26 @@ def in_child(work: Callable[..., None], *arguments: object, kill_after: int = sy
     return written
 
 
-def main(seed: int, ingests: int, rebuilds: int) -> None:
+def main(seed: int, ingests: int, rebuilds: int, changes: int) -> None:
     kill_ingests(seed, ingests)
     kill_rebuilds(seed, rebuilds)
+    kill_changes(seed, changes)
+
+
+def kill_changes(seed: int, moments: int) -> None:
+    """An operator's changes of documents that have two versions; then whatever comes next."""
+    in_child(ingest, "changed", OLD, False)
+    in_child(ingest, "changed", NEW, False)
+    steps = in_child(change, "changed").count(b".")
+    chosen = random.Random(seed)
+    for number in range(moments):
+        tenant_id = f"changed-{number}"
+        in_child(ingest, tenant_id, OLD, False)
+        in_child(ingest, tenant_id, NEW, False)
+        moment = chosen.randrange(1, steps + 1)
+        promised = in_child(change, tenant_id, kill_after=moment).count(b"+")
+        in_child(check_changes, tenant_id, promised)
+        print(f"killed after step {moment} of {steps} of changes, {promised} acknowledged", flush=True)
 
 
 def kill_rebuilds(seed: int, moments: int) -> None:
@@ -233,4 +291,4 @@ def kill_ingests(seed: int, moments: int) -> None:
 if __name__ == "__main__":
     os.environ["OPORA_DATA_DIR"] = sys.argv[1]
     get_settings.cache_clear()
-    main(*map(int, sys.argv[2:5]))
+    main(*map(int, sys.argv[2:6]))

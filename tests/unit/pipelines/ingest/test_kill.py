@@ -1,4 +1,4 @@
-"""`kill -9` in the middle of an ingest run or a rebuild: nothing acknowledged is lost, and the next run heals."""
+"""`kill -9` in the middle of a run, a rebuild or a change: nothing acknowledged is lost, and whatever is next heals."""
 
 import subprocess
 import sys
@@ -8,6 +8,7 @@ from settings import ROOT
 
 _INGESTS = 10
 _REBUILDS = 4
+_CHANGES = 4
 _SEED = 14
 """Its moments fall into every step of a run, between two steps, and into pruning."""
 
@@ -23,7 +24,8 @@ def test_twenty_kills(tmp_path: Path) -> None:
         "20",
         str(_INGESTS),
         str(_REBUILDS),
+        str(_CHANGES),
     ]
     done = subprocess.run(program, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
-    assert done.stdout.count("killed after step") == _INGESTS + _REBUILDS
+    assert done.stdout.count("killed after step") == _INGESTS + _REBUILDS + _CHANGES
