@@ -40,7 +40,7 @@ from pipelines.ingest.library import Library
 from pipelines.ingest.nightly import NightlyCheck
 from pipelines.ingest.usecase import Ingest
 from settings import Settings, get_settings
-from tenants import database, index, policy, quotas
+from tenants import claims, database, index, policy, quotas
 from tenants.errors import TryAgain
 from tenants.tokens import TokenVerifier
 
@@ -280,6 +280,7 @@ def _add_lifespan(app: FastAPI, settings: Settings, *others: Resident) -> None:
             finally:
                 for resident in residents:
                     await to_thread(resident.close)
+                await to_thread(claims.close_all)
                 await to_thread(index.close_all)
                 await to_thread(database.close_all)
                 log.info("closed")
