@@ -51,7 +51,7 @@ def test_no_name_leaves_the_folder(name: str) -> None:
         path = check_name(name)
     except Invalid:
         return
-    root = Path("/root/of/all")
+    root = Path("/kept/uploads")
     assert os.path.normpath(root / path) == str(root / path)
     assert root in (root / path).parents
 
