@@ -9,11 +9,11 @@ from time import perf_counter
 
 from pydantic import ValidationError
 
-from components.turn import Citation, Draft, Turn
+from components.turn import Citation, Draft, Exchange, Turn
 from evaluation.answers import without_citations
 from evaluation.cases import Case, Found, Quote, Record, Sentence
 from pipelines.ask.contract import AskRequest
-from pipelines.ask.usecase import Ask
+from pipelines.ask.usecase import Ask, begin
 
 REJECTED = "rejected"
 """What evaluation calls the end of a question that the contract does not admit, such as an empty one: HTTP 422."""
@@ -45,18 +45,24 @@ def ask_all(ask: Ask, cases: Sequence[Case], concurrency: int, progress: Callabl
 
 
 def asked(ask: Ask, case: Case) -> Record:
-    """One case, after what was said before it in the same conversation."""
-    session = case.case_id if case.history else None
+    """One case, after what was said before it in the same conversation. Nothing of it is kept in the records."""
+    history: tuple[Exchange, ...] = ()
     try:
         for question in case.history:
-            ask.timed_turn(AskRequest(question=question, session_id=session, locale=case.locale or None))
-        request = AskRequest(question=case.question, session_id=session, locale=case.locale or None)
+            said, _ = ask.finish(begin(_request(question, case.locale), history=history))
+            meant, options = said.meant or said.question, said.reply.clarification or ()
+            history = (*history, Exchange(meant, said.outcome or "failed", options))
+        request = _request(case.question, case.locale)
     except ValidationError:
         return Record(case, REJECTED)
     started = perf_counter()
-    turn, steps = ask.timed_turn(request)
+    turn, steps = ask.finish(begin(request, history=history))
     spent = (perf_counter() - started) * 1_000
     return replace(recorded(case, turn), milliseconds=spent, steps=steps)
+
+
+def _request(question: str, locale: str) -> AskRequest:
+    return AskRequest(question=question, locale=locale or None)
 
 
 def recorded(case: Case, turn: Turn) -> Record:

@@ -5,9 +5,10 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
+from components.language.texts import LOCALES
 from evaluation.cases import Case, PairSet, QuestionSet, Skipped
 from evaluation.datasets import intune, pairs, techqa, vkcloud, wixqa, xquad
-from evaluation.fixture import fixture, near_miss_codes
+from evaluation.fixture import dialogues, fixture, near_miss_codes
 from evaluation.hostile import blns, prompt_injection
 from evaluation.noise import transliterated, typos, wrong_layout
 from evaluation.routing import clinc150, nlupp
@@ -42,6 +43,8 @@ def chosen_sets(name: str, data: Path) -> Iterator[QuestionSet | PairSet | Skipp
         yield fixture()
     elif name == "codes":
         yield near_miss_codes()
+    elif name == "dialogues":
+        yield from map(dialogues, LOCALES)
     else:
         for part, read in READERS[name].items():
             try:

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 DATA_SETS = (
     "fixture",
     "codes",
+    "dialogues",
     "vkcloud",
     "xquad",
     "intune",

@@ -1,5 +1,6 @@
 """What the project ships for measuring itself: the twelve cases of the demo shop, and codes that it does not know."""
 
+import json
 from functools import lru_cache
 from pathlib import Path
 from typing import Literal
@@ -28,6 +29,26 @@ def demo_corpus(locale: str) -> Corpus:
 def fixture() -> QuestionSet:
     """Twelve questions in six categories with the outcome that each must have."""
     return QuestionSet("fixture", demo_corpus("ru"), read_cases(DEMO / "fixture.jsonl"))
+
+
+def dialogues(locale: str) -> QuestionSet:
+    """Questions that lean on what was asked before ("and if it is E10?"); each names the article that answers."""
+    lines = (DEMO / "dialogues.jsonl").read_text(encoding="utf-8").splitlines()
+    rows = [json.loads(line) for line in lines]
+    cases = tuple(
+        Case(
+            row["id"],
+            row["follow_up"],
+            locale,
+            answerable=True,
+            gold_docs=(row["gold_doc_id"],),
+            gold_answer=row["standalone"],
+            history=tuple(row["history"]),
+        )
+        for row in rows
+        if row["locale"] == locale
+    )
+    return QuestionSet(f"dialogues-{locale}", demo_corpus(locale), cases)
 
 
 def near_miss_codes() -> QuestionSet:

@@ -73,11 +73,7 @@ class Ask:
 
     def turn(self, request: AskRequest) -> Turn:
         """The finished turn alone: nothing is handed over, so evaluation leaves no tickets behind."""
-        return self.timed_turn(request)[0]
-
-    def timed_turn(self, request: AskRequest) -> tuple[Turn, Mapping[str, float]]:
-        """The finished turn alone, as `turn`, and the milliseconds that each step of the pipeline took."""
-        return self.finish(begin(request))
+        return self.finish(begin(request))[0]
 
     def answer(
         self,
