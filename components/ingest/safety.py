@@ -36,7 +36,7 @@ _DEFINITION = re.compile(r"^( {0,3}\[[^\]\n]*\]):", re.MULTILINE)
 def flags(text: str) -> tuple[Flag, ...]:
     """What an operator should know of a short text as it was given, such as a title or a file's name."""
     found: list[Flag] = []
-    if gives_orders(re.sub(r"[_\-./]+", " ", text)) or gives_orders(text):
+    if any(map(gives_orders, {text, re.sub(r"[_\-./]+", " ", text)})):
         found.append("injection")
     if hides_characters(text):
         found.append("hidden_characters")

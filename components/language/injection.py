@@ -66,7 +66,7 @@ def _is_order(part: str) -> bool:
 
 
 def _triggered(text: str) -> bool:
-    return any(trigger in text for trigger in _for_documents()[0])
+    return any(map(text.__contains__, _for_documents()[0]))
 
 
 @lru_cache(maxsize=1)

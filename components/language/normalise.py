@@ -7,6 +7,9 @@ _INVISIBLE = re.compile("[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 _LINE_BREAK = re.compile("\r\n|[\r\u0085\u2028\u2029\x0b\x0c]")
 _SPACE = re.compile("[\u00a0\u1680\u2000-\u200a\u202f\u205f\u3000]")
+_UNCLEAN = re.compile(
+    f"[{''.join(part.pattern.strip('[]') for part in (_INVISIBLE, _CONTROL, _SPACE))}\u0085\u2028\u2029]"
+)
 
 CYRILLIC_LOOKALIKES = str.maketrans("АВЕКМНОРСТУХаеорсухк", "ABEKMHOPCTYXaeopcyxk")
 """Cyrillic letters that are drawn like Latin ones; what a person types into a code without noticing."""
@@ -19,6 +22,9 @@ def clean(text: str) -> str:
     Idempotent. A decomposed `й` (и + breve) becomes one letter; soft hyphens and zero-width characters, which split
     words for a search engine and hide text from a reader, are dropped.
     """
+    # Most texts are clean, because they were cleaned before: telling so takes a fifth of the time.
+    if not _UNCLEAN.search(text) and unicodedata.is_normalized("NFC", text):
+        return text
     # Twice in this order: dropping an invisible character can bring a letter and its combining mark together.
     text = unicodedata.normalize("NFC", _INVISIBLE.sub("", text))
     text = _LINE_BREAK.sub("\n", text)
