@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from components.language.texts import text
-from evaluation.report.tables import shown
+from evaluation.report.tables import figure_name, shown
 from evaluation.results import SetReport
 from evaluation.targets import headlines
 
@@ -27,7 +27,7 @@ def as_markdown(reports: Sequence[SetReport], locale: str) -> str:
         rows.append(
             [
                 line.set,
-                text(f"evaluation.figure.{line.figure}", locale),
+                figure_name(line.figure, locale),
                 shown(line.figure, figure.value),
                 f"{shown(line.figure, figure.low)} – {shown(line.figure, figure.high)}",
                 str(figure.n),

@@ -17,7 +17,7 @@ from evaluation.intervals import Figure
 from evaluation.metrics import DEPTHS, GROUPS
 from evaluation.report import plots
 from evaluation.report.plots import Bars
-from evaluation.report.tables import threshold_now, told
+from evaluation.report.tables import figure_name, threshold_now, told
 from evaluation.results import (
     FEWEST_FOR_CALIBRATION,
     SetReport,
@@ -153,13 +153,6 @@ def as_page(run: Run, reports: Sequence[SetReport], locale: str) -> str:
 
 def _say(area: str, locale: str, key: str, **params: str | int) -> str:
     return text(f"evaluation.{area}.{key}", locale, **params)
-
-
-def figure_name(figure: str, locale: str) -> str:
-    """What a figure is called among people."""
-    name, _, part = figure.partition(":")
-    called = text(f"evaluation.figure.{name}", locale)
-    return f"{called}: {part}" if part else called
 
 
 class _Writer:

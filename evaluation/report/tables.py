@@ -73,7 +73,10 @@ def print_targets(console: Console, judged: Sequence[Judged], locale: str) -> No
     table = Table(title=text("evaluation.table.targets", locale), title_justify="left")
     named = any(one.target.set for one in judged)
     for column in (*(["set"] if named else []), "figure", "demand", "value", "met"):
-        table.add_column(text(f"evaluation.table.{column}", locale), no_wrap=True)
+        # On a narrow screen names are folded; what was measured stays.
+        table.add_column(
+            text(f"evaluation.table.{column}", locale), overflow="fold", no_wrap=column in ("value", "met")
+        )
     for one in judged:
         met = text(f"evaluation.table.{'yes' if one.met else 'no'}", locale)
         demand = one.target.demand
@@ -151,6 +154,13 @@ def print_advice(console: Console, run: Run, found: Mapping[str, Sequence[Advice
                 f"<= {one.allowed:.0%}", f"{one.threshold:.3f}", told(one.over_refusal), told(one.false_answers)
             )
         console.print(table)
+
+
+def figure_name(figure: str, locale: str) -> str:
+    """What a figure is called among people."""
+    name, _, part = figure.partition(":")
+    called = text(f"evaluation.figure.{name}", locale)
+    return f"{called}: {part}" if part else called
 
 
 def told(rate: Rate) -> str:
