@@ -8,7 +8,7 @@ from settings import ROOT
 
 _INGESTS = 10
 _REBUILDS = 4
-_CHANGES = 4
+_CHANGES = 2
 _SEED = 14
 """Its moments fall into every step of a run, between two steps, and into pruning."""
 

@@ -372,6 +372,6 @@ def test_any_life_of_documents_keeps_records_chunks_and_lexicon_together(install
     run_state_machine_as_test(
         Life,
         settings=settings(
-            max_examples=6, stateful_step_count=10, suppress_health_check=list(HealthCheck), deadline=None
+            max_examples=4, stateful_step_count=10, suppress_health_check=list(HealthCheck), deadline=None
         ),
     )
