@@ -5,7 +5,7 @@ import signal
 import socket
 import subprocess
 import sys
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from threading import Event, Thread
 
@@ -46,7 +46,7 @@ def recorded(tenant_id: str) -> Entry:
     return Entry(
         tenant_id=tenant_id,
         turn_id=f"turn-of-{tenant_id}",
-        at=datetime(2024, 11, 1, tzinfo=UTC),
+        at=datetime.now(UTC) - timedelta(days=30),
         outcome="refused",
         reason="no_relevant_context",
         person="",
