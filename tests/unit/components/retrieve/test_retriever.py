@@ -12,6 +12,7 @@ from components.language.encoder_settings import VECTORS
 from components.retrieve import retriever
 from components.retrieve.retriever import TenantRetriever, grown, to_conditions
 from components.turn import Evidence, Filters, Passage, Query, Turn
+from tenants import relations
 from tenants.index.protocol import Conditions, Hit, Weights
 from tests.turns import passage, turn
 
@@ -67,7 +68,7 @@ class Shelf:
 def shelf(monkeypatch: pytest.MonkeyPatch) -> Shelf:
     made = Shelf({"text-sparse": {"a": 8.0, "b": 4.0}, "grams": {"b": 6.0, "c": 3.0}, "headings": {"a": 2.0}})
     monkeypatch.setattr(retriever, "open_collection", lambda: made)
-    monkeypatch.setattr(retriever.relations, "current", lambda: retriever.relations.NONE)
+    monkeypatch.setattr(relations, "current", lambda: relations.NONE)
     return made
 
 

@@ -37,7 +37,7 @@ def engine() -> Iterator[AskEngine]:
     disable_tracing()
 
 
-def ask(engine: AskEngine, question: str, **changes: Quality | Filters) -> Turn:
+def ask(engine: AskEngine, question: str, **changes: Quality | Filters | tuple[Exchange, ...]) -> Turn:
     return engine.run(Turn("t", question, **changes))[0]  # type: ignore[arg-type]
 
 
