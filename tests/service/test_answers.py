@@ -92,3 +92,12 @@ def test_turns_have_ids_of_their_own(acme: httpx.Client) -> None:
     answers = [ask(acme, "Что означает код E20?") for _ in range(3)]
     assert len({answer.turn_id for answer in answers}) == 3
     assert len({answer.trace_id for answer in answers}) == 3
+
+
+def test_a_conversation_goes_on_in_its_session_alone(acme: httpx.Client) -> None:
+    assert ask(acme, "Стиральная машина показывает E20", session_id="talk-1").outcome == "answered"
+    after = ask(acme, "а если E10?", session_id="talk-1")
+    assert after.outcome == "answered"
+    assert "вода не поступает" in after.answer.text
+    assert "стиральная машина" in after.meta.query.search.lower()
+    assert ask(acme, "а если E10?", session_id="talk-2").meta.query.search == "а если E10?"
