@@ -34,7 +34,7 @@ async def answered(body: Body, headers: Headers) -> Response:
 
 
 ROUTES = (
-    Route("POST", "/straight", scope="ask", limit=LIMIT, answer=straight(Body, answered)),
+    Route("POST", "/straight", scope="ask", body=Body, limit=LIMIT, answer=straight(Body, answered)),
     Route("GET", "/open"),
     Route("POST", "/ask/run", scope="ask", body=Body, limit=LIMIT),
     Route("POST", "/broken", scope="ask", body=Body, limit=LIMIT),
