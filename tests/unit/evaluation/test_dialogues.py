@@ -1,0 +1,56 @@
+"""The written dialogues: a follow-up finds the article that the same question, asked first and in full, finds."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from components.turn import Exchange, Turn
+from evaluation.fixture import DEMO
+from pipelines.ask.engine import AskEngine
+from pipelines.ingest.usecase import Ingest
+from settings import get_settings
+from tenants import database, index
+from tenants.context import Tenant, acting_as
+from tenants.registry import Registry
+
+DIALOGUES = [json.loads(line) for line in (DEMO / "dialogues.jsonl").read_text(encoding="utf-8").splitlines()]
+
+
+@pytest.fixture
+def engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[AskEngine]:
+    monkeypatch.setenv("OPORA_DATA_DIR", str(tmp_path))
+    get_settings.cache_clear()
+    for locale in ("ru", "en"):
+        Registry().add(locale, locale=locale)
+        with acting_as(Tenant(locale, "test")):
+            Ingest().run_path(DEMO / locale)
+    made = AskEngine()
+    made.warm_up()
+    yield made
+    index.close_all()
+    database.close_all()
+    get_settings.cache_clear()
+
+
+def first_document(engine: AskEngine, locale: str, question: str, history: tuple[Exchange, ...] = ()) -> str:
+    with acting_as(Tenant(locale, "test")):
+        turn, _ = engine.run(Turn("t", question, locale=locale, history=history))
+    found = turn.evidence.usable() or turn.evidence.passages
+    return found[0].doc_id if found else ""
+
+
+def test_follow_ups_find_what_whole_questions_find(engine: AskEngine) -> None:
+    whole = alone = leaning = 0
+    for one in DIALOGUES:
+        locale, gold = one["locale"], one["gold_doc_id"]
+        if first_document(engine, locale, one["standalone"]) != gold:
+            continue
+        whole += 1
+        history = tuple(Exchange(asked, "answered") for asked in one["history"])
+        leaning += first_document(engine, locale, one["follow_up"], history) == gold
+        alone += first_document(engine, locale, one["follow_up"]) == gold
+    assert whole >= 0.9 * len(DIALOGUES)
+    assert leaning >= 0.85 * whole
+    assert leaning > alone
