@@ -2,8 +2,9 @@
 
 A job is acknowledged once its files and then its row are on disk, and its row is the only record of it. So after a
 crash nothing has to be found out: jobs that are queued or running are worked off, in the order in which they came;
-ingesting the same files again changes nothing. One that is begun for the sixth time is given up, because it may be
-what brings the process down.
+ingesting the same files again changes nothing. One in which the process ended again and again without getting any
+farther may be what brings it down, so it waits longer each time, and its tenant's other jobs with it; it is never given
+up. One that fails with an error of ours again and again is, and says so.
 """
 
 from collections.abc import Mapping, Sequence
@@ -30,7 +31,9 @@ FINISHED: frozenset[JobState] = frozenset({"done", "failed", "cancelled"})
 KEPT = timedelta(days=7)
 """How long a finished job can be looked up. Its files are removed as soon as it ends."""
 
-MOST_ATTEMPTS = 5
+MOST_FAULTS = 5
+_HASTY_ATTEMPTS = 5
+_LONGEST_WAIT = timedelta(hours=1)
 RETRY_SECONDS = 30
 """When a tenant whose queue is full may try again: a waiting job of some articles is worked off by then."""
 
@@ -54,6 +57,7 @@ class Job:
     :param report: what an ended job did, as `POST /ingest/run` reports it.
     :param error: why it failed, a stable code.
     :param revision: goes up whenever something here changes.
+    :param attempts: how often it was begun since it last got farther than before.
     :param cancelling: somebody asked for its end, which comes after the batch in work.
     """
 
@@ -112,6 +116,8 @@ def add(job_id: str, kind: JobKind, files: Sequence[str], *, gone: Sequence[str]
         error=None,
         revision=1,
         attempts=0,
+        farthest=0,
+        faults=0,
         cancelling=False,
         created_at=datetime.now(UTC),
     )
@@ -179,20 +185,21 @@ def tenants_waiting() -> tuple[str, ...]:
 
 
 def begin() -> Job | None:
-    """Take the tenant's next job into work, one that was left in the middle included. None: there is none."""
+    """Take the tenant's next job into work, one that was left in the middle included. None: there is none to do now."""
     query = select(JobRow).where(JobRow.tenant_id == context.current().tenant_id, JobRow.state.in_(_OPEN))
     with database.writing() as session:
         for row in session.scalars(query.order_by(JobRow.job_id)):
-            if row.attempts >= MOST_ATTEMPTS:
-                _end(row, "failed", error="job_given_up")
-                continue
             if row.cancelling:
                 _end(row, "cancelled")
                 continue
+            now = datetime.now(UTC)
+            if row.begun_at is not None and now < row.begun_at + _wait(row.attempts):
+                return None
             row.state = "running"
             row.attempts += 1
             row.revision += 1
-            row.started_at = row.started_at or datetime.now(UTC)
+            row.begun_at = now
+            row.started_at = row.started_at or now
             return _job(row)
     return None
 
@@ -201,6 +208,9 @@ def note(job_id: str, progress: Mapping[str, object]) -> bool:
     """Keep how far a running job is. Returns whether somebody asked for its end."""
     with database.writing() as session:
         row = _row(session, job_id)
+        documents = progress.get("documents", 0)
+        if isinstance(documents, int) and documents > row.farthest:
+            row.farthest, row.attempts = documents, 1
         row.progress = dict(progress)
         row.revision += 1
         return row.cancelling
@@ -213,6 +223,17 @@ def put_back(job_id: str) -> None:
         row.state = "queued"
         row.attempts -= 1
         row.revision += 1
+
+
+def fault(job_id: str) -> None:
+    """A running job failed for a reason of ours: it is left for another attempt, or ended after `MOST_FAULTS`."""
+    with database.writing() as session:
+        row = _row(session, job_id)
+        row.faults += 1
+        row.revision += 1
+        row.state = "queued"
+        if row.faults >= MOST_FAULTS:
+            _end(row, "failed", error="job_given_up")
 
 
 def end(
@@ -258,6 +279,13 @@ def _end(row: JobRow, state: JobState, *, report: Mapping[str, object] | None = 
     row.error = error
     row.finished_at = datetime.now(UTC)
     row.revision += 1
+
+
+def _wait(attempts: int) -> timedelta:
+    """How long after its last beginning a job rests that was begun so often in vain."""
+    if attempts < _HASTY_ATTEMPTS:
+        return timedelta(0)
+    return min(timedelta(minutes=2 ** (attempts - _HASTY_ATTEMPTS)), _LONGEST_WAIT)
 
 
 def _check_room(session: Session) -> None:

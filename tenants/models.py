@@ -343,7 +343,8 @@ class GapAskingRow(Base):
 class JobRow(Base):
     """Files to ingest and documents to remove, accepted and yet to be worked off, or what became of them.
 
-    `revision` goes up with every change that a watcher of the job should see; `attempts` with every time it is begun.
+    `revision` goes up with every change that a watcher of the job should see, `attempts` with every time it is begun
+    until it gets to more documents than ever before (`farthest`), `faults` with every error that ended an attempt.
     """
 
     __tablename__ = "jobs"
@@ -362,9 +363,12 @@ class JobRow(Base):
     error: Mapped[str | None] = mapped_column(String(64))
     revision: Mapped[int]
     attempts: Mapped[int]
+    farthest: Mapped[int]
+    faults: Mapped[int]
     cancelling: Mapped[bool]
     created_at: Mapped[datetime]
     started_at: Mapped[datetime | None]
+    begun_at: Mapped[datetime | None]
     finished_at: Mapped[datetime | None]
 
 

@@ -102,7 +102,7 @@ def _end(job: Job, state: JobState, source: Source, run: Run) -> None:
 
 
 def _take_fault(job: Job, error: Exception) -> None:
-    """A fault of the caller's ends the job. After any other the job stays, and is begun again later."""
+    """A fault of the caller's ends the job. After any other it is begun again later, though not for ever."""
     known = _known(error)
     if isinstance(known, CallerError):
         jobs.end(job.job_id, "failed", error=known.code)
@@ -110,6 +110,7 @@ def _take_fault(job: Job, error: Exception) -> None:
     if isinstance(known, TryAgain):
         jobs.put_back(job.job_id)
         raise known
+    jobs.fault(job.job_id)
     raise error
 
 

@@ -73,9 +73,12 @@ def finished_job(tenant_id: str) -> JobRow:
         error=None,
         revision=3,
         attempts=1,
+        farthest=1,
+        faults=0,
         cancelling=False,
         created_at=moment,
         started_at=moment,
+        begun_at=moment,
         finished_at=moment,
     )
 

@@ -229,9 +229,12 @@ def upgrade() -> None:
         sa.Column("error", sa.String(64)),
         sa.Column("revision", sa.Integer, nullable=False),
         sa.Column("attempts", sa.Integer, nullable=False),
+        sa.Column("farthest", sa.Integer, nullable=False),
+        sa.Column("faults", sa.Integer, nullable=False),
         sa.Column("cancelling", sa.Boolean, nullable=False),
         sa.Column("created_at", sa.DateTime, nullable=False),
         sa.Column("started_at", sa.DateTime),
+        sa.Column("begun_at", sa.DateTime),
         sa.Column("finished_at", sa.DateTime),
         sa.Index("ix_jobs_state", "state", "tenant_id"),
     )

@@ -108,8 +108,30 @@ def test_a_job_that_was_cut_off_is_begun_again() -> None:
     # What a killed process leaves: a row that says that the job is in work.
     assert jobs.begin() is not None
     take_turns(JobRunner(), ended(job))
-    assert (jobs.get(job.job_id).state, jobs.get(job.job_id).attempts) == ("done", 2)
+    assert jobs.get(job.job_id).state == "done"
     assert ids() == ["a.md", "b.md"]
+
+
+def test_a_job_in_which_the_process_ends_again_and_again_rests_and_is_never_given_up(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    job = upload("a.md", "b.md")
+    begun = [jobs.begin() for _ in range(50)]
+    assert all(begun[:5])
+    assert not any(begun[5:])
+    assert jobs.get(job.job_id).state == "running"
+    monkeypatch.setattr(jobs, "_LONGEST_WAIT", timedelta(0))
+    assert jobs.begin() is not None
+    take_turns(JobRunner(), ended(job))
+    assert jobs.get(job.job_id).state == "done"
+
+
+def test_a_job_that_gets_farther_each_time_does_not_rest() -> None:
+    job = upload(*(f"{at}.md" for at in range(9)))
+    for met in range(1, 9):
+        assert jobs.begin() is not None
+        jobs.note(job.job_id, {"documents": met})
+    assert jobs.begin() is not None
 
 
 def test_a_clean_stop_leaves_the_job_for_later(ingest: Ingest) -> None:
@@ -167,12 +189,11 @@ def test_a_fault_of_ours_is_tried_again_and_given_up_in_the_end(
 
     with monkeypatch.context() as patched:
         patched.setattr(Ingest, "start_files", broken)
-        for attempt in range(jobs.MOST_ATTEMPTS):
+        for _ in range(jobs.MOST_FAULTS):
+            assert jobs.get(job.job_id).state == "queued"
             pause = shift(ingest).step()
             assert pause is not None
             assert pause > 1
-            assert (jobs.get(job.job_id).state, jobs.get(job.job_id).attempts) == ("running", attempt + 1)
-        assert shift(ingest).step() == 0.0
     assert (jobs.get(job.job_id).state, jobs.get(job.job_id).error) == ("failed", "job_given_up")
 
 
