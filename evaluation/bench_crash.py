@@ -40,7 +40,7 @@ TENANTS = ("first", "second", "third")
 FILES_PER_UPLOAD = 12
 UPLOADS_PER_ROUND = 2
 LONGEST_ROUND_SECONDS = 4.0
-PATIENCE_SECONDS = 300
+PATIENCE_SECONDS = 900
 
 
 @dataclass(slots=True)
