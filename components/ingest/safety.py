@@ -17,6 +17,8 @@ Span = tuple[int, int]
 # Tags and variation selectors that spell ASCII, and directions turned by force, have no place in any help article.
 _SMUGGLED = re.compile("[\U000e0020-\U000e007f]{3}|[\U000e0100-\U000e01ef]{3}|[\u202d\u202e]")
 _UNSEEN = "[\u200b-\u200f\u2060-\u2064\ufeff]"
+_SUSPECT = re.compile(_UNSEEN[:-1] + "\U000e0020-\U000e007f\U000e0100-\U000e01ef\u202d\u202e]")
+"""One of the characters that all of these are about."""
 _LONG_UNSEEN = re.compile(f"{_UNSEEN}{{8}}")
 _SPLIT_WORD = re.compile(rf"[^\W\d_]{_UNSEEN}+[^\W\d_]")
 _MOST_SPLIT_WORDS = 5
@@ -48,7 +50,7 @@ def hides_characters(text: str) -> bool:
 
     A few of them are usual: they say where a long word may be broken, and programs leave them behind.
     """
-    if text.isascii():
+    if text.isascii() or not _SUSPECT.search(text):
         return False
     if _SMUGGLED.search(text) or _LONG_UNSEEN.search(text):
         return True

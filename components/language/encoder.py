@@ -4,6 +4,7 @@ Only the passage's half of BM25 is computed here; the index multiplies by its ow
 word's dimensions are cached as the bytes of an array: joining bytes and sorting numbers costs half of counting objects.
 """
 
+from array import array
 from collections.abc import Callable, Iterable
 from functools import lru_cache
 from typing import TypeAlias
@@ -60,7 +61,7 @@ def dimension(term: str) -> int:
 
 
 def _packed(terms: Iterable[str]) -> bytes:
-    return np.array([dimension(term) for term in terms], dtype=np.uint32).tobytes()
+    return array("I", map(dimension, terms)).tobytes()
 
 
 @lru_cache(maxsize=200_000)
