@@ -68,7 +68,7 @@ def bombs(scale: float = 1.0) -> Iterator[Bomb]:
     yield Bomb("Markdown stars", "stars.md", b"*a_b" * (many // 10))
     yield Bomb("Markdown back-ticks", "ticks.md", b"".join(b"`" * (at % 300 + 1) + b"a" for at in range(many // 500)))
     yield Bomb("Markdown tags", "tags.md", b"<a " * (many // 10) + b"<!--" * (many // 10))
-    yield Bomb("text of one word", "word.txt", b"a" * (4 * many))
+    yield Bomb("text of one word", "word.txt", b"a" * many)
     yield Bomb("YAML aliases", "alias.md", b"---\na: &a [x,x]\nb: &b [*a,*a]\nc: [*b,*b]\n---\ntext")
 
 

@@ -13,7 +13,7 @@ from components.ingest.declared import checked_relations
 from components.ingest.document import Refusal, Revision, SourceDocument
 from components.ingest.files import RawArticle
 from components.ingest.formats import HARMLESS
-from components.ingest.formats.detect import format_of
+from components.ingest.formats.detect import format_of, is_packed
 from components.ingest.formats.encoding import decoded
 from components.ingest.formats.parsed import Parsed
 from components.ingest.metadata import LONGEST_ID, checked_metadata
@@ -77,7 +77,7 @@ class ArticleParser:
     def _read(self, article: RawArticle) -> SourceDocument:
         if article.format == "json_lines":
             return _from_keys(_json_object(decoded(article.data)), None, article)
-        if format_of(article.source, article.data) in HARMLESS:
+        if not is_packed(article.data) and format_of(article.source, article.data) in HARMLESS:
             return _from_file(formats.read(article.source, article.data), article)
         return _from_file(self._sandbox.read(article.source, article.data), article)
 

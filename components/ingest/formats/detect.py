@@ -57,6 +57,11 @@ def format_of(name: str, data: bytes) -> Format:
     return found
 
 
+def is_packed(data: bytes) -> bool:
+    """Whether the content holds files of its own. Only a sandbox may look which: a directory of them can be immense."""
+    return data.startswith((_PACKED, _COMPOUND))
+
+
 def is_address(name: str) -> bool:
     """Whether a document is named by where it is on the web."""
     return name.startswith(("http://", "https://"))

@@ -91,3 +91,12 @@ def test_no_word_appears_from_nowhere(text: str) -> None:
     for letter in re.sub(r"[\W_\d]", "", shown(text)):
         position = written.find(letter, position) + 1
         assert position > 0
+
+
+def test_a_paragraph_that_nobody_would_write_is_read_in_pieces_and_kept() -> None:
+    for marks in ("![", "*a_b", "<a ", "`a", "]("):
+        (block,) = markdown_blocks("x" + marks * 2_000)
+        assert len(block.text) > len(marks) * 1_000
+    linked = "Слово " * 600 + "[ссылка из двух слов](https://example.com/a) и конец."
+    (block,) = markdown_blocks(linked)
+    assert block.text.endswith("ссылка из двух слов и конец.")
