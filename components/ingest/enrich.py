@@ -10,7 +10,7 @@ from haystack import component
 from components.ingest.document import Chunk, Revision
 from components.ingest.metadata import checked_metadata, storable
 from components.turn import DocumentStatus, Trust
-from tenants import context
+from tenants import context, fairness
 from tenants.index.protocol import Json
 
 _CYRILLIC = re.compile("[а-яё]", re.IGNORECASE)
@@ -68,6 +68,7 @@ class ChunkEnricher:
         return {"revisions": [self._enriched(revision, today) for revision in revisions]}
 
     def _enriched(self, revision: Revision, today: str) -> Revision:
+        fairness.give_way()
         document = revision.document
         shared: dict[str, Json] = {
             "updated_at": today,

@@ -115,6 +115,7 @@ def _settled(revisions: Iterable[Revision], records: Mapping[str, DocumentRecord
     known = versions.hashes(list(records))
     settled = []
     for revision in revisions:
+        fairness.give_way()
         record = records.get(revision.document.doc_id)
         number = record.version if record else 0
         version = kept_version(revision.document, revision.title, number + 1)
