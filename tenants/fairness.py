@@ -13,6 +13,9 @@ from time import perf_counter
 PATIENCE_SECONDS = 0.05
 """How long a slice waits for a gap: four questions or so, each of which a slice then delays by a third."""
 
+QUIET_SECONDS = 30.0
+"""After that long without a question the next one is not expected at once."""
+
 SLICE_SECONDS = 0.005
 """How long ingest works before it waits again, however often it offers to."""
 
@@ -24,6 +27,7 @@ class Crossing:
 
     def __init__(self) -> None:
         self._asking = 0
+        self._last = float("-inf")
         self._changed = Condition()
         self._slice = local()
 
@@ -37,6 +41,7 @@ class Crossing:
         finally:
             with self._changed:
                 self._asking -= 1
+                self._last = perf_counter()
                 if not self._asking:
                     self._changed.notify_all()
 
@@ -51,6 +56,10 @@ class Crossing:
             with self._changed:
                 self._changed.wait_for(lambda: not self._asking, PATIENCE_SECONDS)
             self._slice.end = perf_counter() + SLICE_SECONDS
+
+    def quiet(self) -> bool:
+        """Whether nobody has asked for a while: the time for what holds a question up for a second."""
+        return not self._asking and perf_counter() - self._last > QUIET_SECONDS
 
 
 @contextmanager
@@ -71,3 +80,4 @@ def interruptible() -> Iterator[None]:
 _PROCESS = Crossing()
 question = _PROCESS.question
 give_way = _PROCESS.give_way
+quiet = _PROCESS.quiet

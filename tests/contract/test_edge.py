@@ -8,7 +8,7 @@ from uuid import NAMESPACE_OID, uuid5
 import pytest
 
 from settings import Settings
-from tenants import index
+from tenants import fairness, index
 from tenants.context import Tenant, acting_as
 from tenants.errors import Busy
 from tenants.index import Point, edge, open_collection
@@ -79,6 +79,26 @@ def test_compacting_on_close_keeps_everything(monkeypatch: pytest.MonkeyPatch, t
         assert {hit.payload["content"] for hit in again.scan()} == {str(number) for number in range(600, 1_000)}
         again.upsert(points(range(10)))
         assert again.count() == 410
+
+
+def test_what_is_written_is_compacted_while_nobody_asks(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(edge, "_COMPACT_KILOBYTES", 1)
+    monkeypatch.setattr(edge, "_COMPACT_AFTER", 500)
+
+    def segments() -> int:
+        return len(set(tmp_path.rglob("segment.json")))
+
+    with acting_as(ACME):
+        collection = open_collection(create=True)
+        collection.upsert(points(range(400)))
+        growing = segments()
+        with fairness.question():
+            collection.upsert(points(range(400, 700)))
+            assert segments() == growing
+        monkeypatch.setattr(fairness, "QUIET_SECONDS", -1.0)
+        collection.upsert(points(range(700, 1_000)))
+        assert segments() > growing
+        assert {hit.payload["content"] for hit in collection.scan()} == {str(number) for number in range(1_000)}
 
 
 def test_losing_the_race_to_create_is_fine(tmp_path: Path) -> None:

@@ -62,6 +62,16 @@ def test_others_are_let_in_sooner_for_a_while() -> None:
     assert sys.getswitchinterval() == usual
 
 
+def test_it_is_quiet_when_nobody_has_asked_for_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
+    crossing = Crossing()
+    assert crossing.quiet()
+    with crossing.question():
+        assert not crossing.quiet()
+    assert not crossing.quiet()
+    monkeypatch.setattr(fairness, "QUIET_SECONDS", -1.0)
+    assert crossing.quiet()
+
+
 def test_a_question_that_fails_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fairness, "PATIENCE_SECONDS", float("inf"))
     crossing = Crossing()
