@@ -126,10 +126,11 @@ def _encoder(pipeline: Pipeline) -> EncoderSettings:
 
 
 def _recipe(text: str) -> str:
-    """Names the way documents become chunks: the pipeline without its comments, the versions of our readers and splitter.
+    """Names the way documents become chunks: the pipeline without its comments, the versions of readers and splitter.
 
     How chunks are encoded is no part of it: an index keeps to one encoder until it is rebuilt.
     """
     components = yaml.safe_load(text)["components"]
     behaviour = {name: components[name] for name in components if name != "writer"}
-    return f"{sha256(json.dumps(behaviour, sort_keys=True).encode()).hexdigest()[:16]}-{formats.VERSION}-{split.VERSION}"
+    digest = sha256(json.dumps(behaviour, sort_keys=True).encode()).hexdigest()[:16]
+    return f"{digest}-{formats.VERSION}-{split.VERSION}"

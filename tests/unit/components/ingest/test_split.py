@@ -6,7 +6,7 @@ from dataclasses import replace
 from itertools import pairwise
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from components.ingest.document import Chunk, Revision, SourceDocument
@@ -55,6 +55,7 @@ splitters = st.sampled_from([(200, 500, 50, 50), (60, 120, 20, 20), (100, 100, 0
 )
 
 
+@settings(max_examples=40)
 @given(documents, splitters)
 def test_no_text_is_lost_and_sizes_hold(text: str, splitter: DocumentSplitter) -> None:
     chunks = split(text, splitter=splitter)
@@ -70,6 +71,7 @@ def test_no_text_is_lost_and_sizes_hold(text: str, splitter: DocumentSplitter) -
     assert all(any(heading in f"{chunk.heading}\n{chunk.text}" for chunk in chunks) for heading in headings)
 
 
+@settings(max_examples=40)
 @given(documents)
 def test_sentences_are_offsets_into_the_text_in_order(text: str) -> None:
     for index, chunk in enumerate(split(text)):
@@ -83,6 +85,7 @@ def test_sentences_are_offsets_into_the_text_in_order(text: str) -> None:
         assert not chunk.text[position:].strip()
 
 
+@settings(max_examples=40)
 @given(documents, st.integers(0, 7))
 def test_ids_are_unique_and_last(text: str, where: int) -> None:
     chunks = split(text)
