@@ -155,7 +155,9 @@ def test_run_keeps_good_and_refused_apart() -> None:
     ]
     parsed = ArticleParser().run(changed, Seen())
     assert parsed["revisions"] == [Revision(good, "2")]
-    assert [(one.error.code, one.line) for one in parsed["refusals"] if isinstance(one, Refusal)] == [
+    refusals = parsed["refusals"]
+    assert isinstance(refusals, list)
+    assert [(one.error.code, one.line) for one in refusals if isinstance(one, Refusal)] == [
         ("doc_id_missing", 0),
         ("json_invalid", 3),
         ("doc_id_duplicate", 0),
