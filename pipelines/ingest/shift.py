@@ -13,7 +13,7 @@ from pipelines.ingest.rebuild import Rebuild, Rollback
 from pipelines.ingest.run import Run
 from pipelines.ingest.sources import Source, source_of
 from pipelines.ingest.usecase import Ingest
-from tenants import claims, fairness, jobs
+from tenants import claims, fairness, generations, jobs
 from tenants.context import Tenant, acting_as
 from tenants.errors import CallerError, OporaError, TryAgain
 from tenants.jobs import Job, JobState
@@ -84,6 +84,9 @@ def _run(job: Job, ingest: Ingest, watch_dir: Path | None) -> Work:
 
 
 def _run_on_index(job: Job, work: Rebuild | Rollback) -> Work:
+    if _switched_before(job):
+        jobs.end(job.job_id, "done")
+        return
     with closing(work.steps(patience=0)) as steps:
         for now in steps:
             if jobs.note(job.job_id, now.as_json()):
@@ -92,6 +95,16 @@ def _run_on_index(job: Job, work: Rebuild | Rollback) -> Work:
             yield
     jobs.end(job.job_id, "done", report=work.report.as_json())
     log.info("job %s done", job.job_id)
+
+
+def _switched_before(job: Job) -> bool:
+    """Whether an attempt before this one was cut off when all but the job's end was done. Nothing is switched twice."""
+    if job.attempts < 2:
+        return False
+    if job.kind == "rollback":
+        return generations.in_state("kept") is None
+    now = generations.in_state("in_force")
+    return now is not None and now.created_at > job.created_at
 
 
 def _end(job: Job, state: JobState, source: Source, run: Run) -> None:

@@ -14,11 +14,13 @@ from components.language.encoder_settings import EncoderSettings, settings_from
 from pipelines.ingest import usecase
 from pipelines.ingest.library import Library
 from pipelines.ingest.rebuild import Rebuilding, generations_json
+from pipelines.ingest.shift import Shift
 from pipelines.ingest.usecase import Ingest
-from tenants import generations
+from tenants import generations, jobs
 from tenants.context import Tenant, acting_as
 from tenants.errors import Busy, InternalFault, NotFound
 from tenants.index import door, open_collection
+from tenants.jobs import JobKind
 from tests.unit.pipelines.ingest.stored import article, check_consistent, hits
 
 YAML = Path(usecase.__file__).with_name("ingest.yaml")
@@ -172,6 +174,38 @@ def test_there_is_one_step_back_and_no_more(tenant: Tenant, ingest: Ingest) -> N
     assert states() == [(2, "in_force")]
     assert ingest.rebuild().finish().generation == 4
     check_consistent()
+
+
+def worked_off(ingest: Ingest) -> None:
+    shift = Shift("acme", ingest, None)
+    while shift.step() is None:
+        pass
+
+
+def test_jobs_rebuild_and_roll_back(tenant: Tenant, ingest: Ingest, other: Ingest) -> None:
+    ingest.run(ARTICLES)
+    rebuilt, back = (jobs.add(jobs.new_id(), kind, ()).job_id for kind in ("rebuild", "rollback"))
+    Context().run(worked_off, other)
+    assert [(jobs.get(one).state, jobs.get(one).report) for one in (rebuilt, back)] == [
+        ("done", {"generation": 2, "chunks": 12, "seconds": jobs.get(rebuilt).report["seconds"]}),  # type: ignore[index]
+        ("done", {"generation": 1, "chunks": 12, "seconds": jobs.get(back).report["seconds"]}),  # type: ignore[index]
+    ]
+    check_consistent()
+
+
+@pytest.mark.parametrize("kind", ["rebuild", "rollback"])
+def test_a_job_that_was_cut_off_after_the_switch_is_not_done_twice(
+    tenant: Tenant, ingest: Ingest, kind: JobKind
+) -> None:
+    ingest.run(ARTICLES)
+    if kind == "rollback":
+        ingest.rebuild().finish()
+    job = jobs.add(jobs.new_id(), kind, ()).job_id
+    jobs.begin()
+    (ingest.rebuild() if kind == "rebuild" else ingest.rollback()).finish()
+    before = states()
+    Context().run(worked_off, ingest)
+    assert (jobs.get(job).state, states()) == ("done", before)
 
 
 def test_a_tenant_without_documents_is_rebuilt_into_nothing(tenant: Tenant, ingest: Ingest, other: Ingest) -> None:
