@@ -8,7 +8,8 @@ from haystack import Pipeline
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from components.language.encoder_settings import VECTORS
+from components.language.encoder import encode_query
+from components.language.encoder_settings import VECTORS, EncoderSettings
 from components.retrieve import retriever
 from components.retrieve.retriever import TenantRetriever, grown, to_conditions
 from components.turn import Evidence, Filters, Passage, Query, Turn
@@ -142,6 +143,19 @@ def test_as_many_as_asked_for(shelf: Shelf) -> None:
 def test_only_weighted_vectors_are_searched(shelf: Shelf) -> None:
     TenantRetriever({"grams": 1.0}).run(turn("фильтр"))
     assert shelf.asked[0][0] == {"grams"}
+
+
+def test_a_question_is_encoded_as_the_collection_it_searches(shelf: Shelf, monkeypatch: pytest.MonkeyPatch) -> None:
+    used: list[EncoderSettings] = []
+
+    def encoding(text: str, settings: EncoderSettings) -> dict[str, dict[int, float]]:
+        used.append(settings)
+        return encode_query(text, settings)
+
+    monkeypatch.setattr(retriever, "encode_query", encoding)
+    shelf.encoder = EncoderSettings(gram_sizes=(2,)).json_form
+    TenantRetriever().run(turn("фильтр"))
+    assert used == [EncoderSettings(gram_sizes=(2,))]
 
 
 def test_an_unknown_vector_is_refused() -> None:
