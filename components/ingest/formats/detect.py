@@ -83,7 +83,7 @@ def _by_content(data: bytes) -> Format | Literal["other"] | None:
         try:
             with zipfile.ZipFile(BytesIO(data)) as archive:
                 names = archive.namelist()
-        except (zipfile.BadZipFile, OSError, ValueError) as broken:
+        except (zipfile.BadZipFile, OSError, ValueError, RuntimeError) as broken:
             raise Invalid("file_damaged") from broken
         return next((form for part, form in _PARTS.items() if any(name.startswith(part) for name in names)), "other")
     return "html" if _HTML.match(data[:_PDF_WITHIN]) else None

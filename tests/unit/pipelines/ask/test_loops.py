@@ -51,7 +51,7 @@ scripts: st.SearchStrategy[Script] = st.tuples(
 qualities = st.sampled_from(get_args(Quality))
 
 
-@settings(max_examples=150)
+@settings(max_examples=60)
 @given(scripts, qualities)
 def test_the_loops_keep_their_promises(script: Script, quality: Quality) -> None:
     final = play(script, Turn("t", "Вопрос?", quality=quality))

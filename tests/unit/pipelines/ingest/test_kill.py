@@ -9,8 +9,8 @@ from pathlib import Path
 
 from settings import ROOT
 
-_INGESTS = 4
-_REBUILDS = 2
+_INGESTS = 3
+_REBUILDS = 1
 _CHANGES = 1
 _SEED = 20
 

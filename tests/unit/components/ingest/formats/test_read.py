@@ -6,7 +6,7 @@ from contextlib import suppress
 
 import pytest
 from docx.document import Document
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from components.ingest import formats
@@ -60,6 +60,7 @@ def test_files_cut_off(ending: str, share: float) -> None:
     harmless(lambda: formats.read(f"a.{ending}", data[: int(share * len(data))]))
 
 
+@example("xlsx", 1404, 9)
 @settings(max_examples=100)
 @given(st.sampled_from(list(FILES)), st.integers(0, 2**32), st.integers(1, 20))
 def test_damaged_files(ending: str, seed: int, faults: int) -> None:
