@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: setup demo test check serve bench evaluate lock clean
+.PHONY: setup demo test test-inside test-service check serve bench evaluate lock clean
 
 setup: $(READY)
 
@@ -18,8 +18,15 @@ $(READY): requirements/bootstrap.txt requirements/dev.txt pyproject.toml
 demo: setup
 	$(BIN)/opora demo
 
+# In two processes, for the two cores that the smallest machine has.
 test: setup
-	$(BIN)/python -m pytest
+	$(MAKE) --no-print-directory --jobs=2 --output-sync=target --keep-going test-inside test-service
+
+test-inside:
+	$(BIN)/python -m pytest tests/unit tests/contract
+
+test-service:
+	$(BIN)/python -m pytest tests/service
 
 check: setup
 	$(BIN)/ruff check .
