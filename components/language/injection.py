@@ -4,9 +4,10 @@ A filter of the obvious, not a proof. `injection.yaml` holds the patterns and sa
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
+from typing import TypeAlias
 
 import yaml
 
@@ -15,6 +16,7 @@ from components.language.words import one_script
 
 PATTERNS = Path(__file__).with_name("injection.yaml")
 
+_Tree: TypeAlias = "dict[str, _Tree]"
 _SPACES = re.compile(r"[ \t]{2,}|\t")
 # "i g n o r e": letters set apart, three or more in a row.
 _SPACED = re.compile(r"(?<!\w)(?:[^\W\d_][ .\-_*]){3,}[^\W\d_](?!\w)")
@@ -66,14 +68,34 @@ def _is_order(part: str) -> bool:
 
 
 def _triggered(text: str) -> bool:
-    return any(map(text.__contains__, _for_documents()[0]))
+    return _for_documents()[0].search(text) is not None
 
 
 @lru_cache(maxsize=1)
-def _for_documents() -> tuple[tuple[str, ...], tuple[re.Pattern[str], ...]]:
+def _for_documents() -> tuple[re.Pattern[str], tuple[re.Pattern[str], ...]]:
     stored = yaml.safe_load(PATTERNS.read_text(encoding="utf-8"))
     further = _compiled(stored["documents"], stored["words"])
-    return tuple(stored["triggers"]), (*patterns(PATTERNS).values(), *further.values())
+    return any_of(stored["triggers"]), (*patterns(PATTERNS).values(), *further.values())
+
+
+def any_of(words: Iterable[str]) -> re.Pattern[str]:
+    """What finds any of some hundred words, in half the time that looking for one after the other takes.
+
+    Words that begin alike share their beginning, so that at each place of a text only what can follow is tried.
+    """
+    tree: _Tree = {}
+    for word in words:
+        node = tree
+        for letter in word:
+            node = node.setdefault(letter, {})
+        node[""] = {}
+    return re.compile(_alternatives(tree))
+
+
+def _alternatives(tree: _Tree) -> str:
+    if "" in tree:
+        return ""
+    return "(?:" + "|".join(re.escape(letter) + _alternatives(rest) for letter, rest in tree.items()) + ")"
 
 
 def _compiled(given: Mapping[str, Sequence[str]], words: Mapping[str, str]) -> Mapping[str, re.Pattern[str]]:
