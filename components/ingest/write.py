@@ -30,6 +30,9 @@ from tenants.index.protocol import Hit, Json, Point
 from tenants.lexicon import ChunkTerms
 from tenants.versions import DocumentVersion
 
+_ENCODED_AT_ONCE = 128
+"""Chunks whose vectors are held at once: a quarter of a megabyte each."""
+
 
 @dataclass(frozen=True, slots=True)
 class Written(Frozen):
@@ -86,7 +89,8 @@ def _write(revisions: Sequence[Revision], first: EncoderSettings) -> Written:
     stored = {hit.id: hit for hit in collection.fetch([chunk.chunk_id for chunk in chunks])}
     missing = [chunk for chunk in chunks if _differs(chunk, stored.get(chunk.chunk_id))]
     encoded = {chunk.chunk_id for chunk in missing}
-    collection.upsert([_point(chunk, settings) for chunk in missing])
+    for start in range(0, len(missing), _ENCODED_AT_ONCE):
+        collection.upsert([_point(chunk, settings) for chunk in missing[start : start + _ENCODED_AT_ONCE]])
     collection.describe(_redescribed(chunks, stored, encoded))
     # Before the records: a run cut off here finds the documents changed, and declares it all again.
     relations.declare(

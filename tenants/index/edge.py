@@ -66,8 +66,8 @@ _SLICE = 4
 _REMEMBERED = 8192
 """Payloads kept as Python objects. Reading one from the engine costs 0.05 ms, and a question looks at a hundred."""
 
-_COMPACT_AFTER = 6_000
-"""Chunks written before they are compacted, if nobody is asking: that takes a second and a half, and what is written
+_COMPACT_AFTER = 4_000
+"""Chunks written before they are compacted, if nobody is asking: that takes a second, and what is written
 takes 10 to 25 MB for each thousand until then."""
 
 _SEGMENTS = 8
