@@ -58,7 +58,7 @@ def asked(ask: Ask, case: Case) -> Record:
     started = perf_counter()
     turn, steps = ask.finish(begin(request, history=history))
     spent = (perf_counter() - started) * 1_000
-    return replace(recorded(case, turn), milliseconds=spent, steps=steps)
+    return replace(recorded(case, turn), milliseconds=spent, steps=steps.milliseconds)
 
 
 def _request(question: str, locale: str) -> AskRequest:

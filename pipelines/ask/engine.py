@@ -1,7 +1,6 @@
 """The ask pipeline, loaded from its YAML and run for one turn."""
 
 import json
-from collections.abc import Mapping
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,7 @@ from haystack.core.pipeline.utils import FIFOPriorityQueue
 from haystack.tracing.tracer import enable_tracing
 
 from components.turn import Turn
-from pipelines.ask.steps import StepTracer, Watch, noting
+from pipelines.ask.steps import StepTracer
 
 YAML = Path(__file__).with_name("ask.yaml")
 _FIRST, _LAST = "guard", "outcome"
@@ -37,15 +36,11 @@ class AskEngine:
         """Load what the first question needs."""
         self.pipeline.warm_up()
 
-    def run(self, turn: Turn, watch: Watch | None = None) -> tuple[Turn, Mapping[str, float]]:
-        """The finished turn and the milliseconds of each step, in order; a step's later passes are `name #2`.
-
-        :param watch: told of each step as it ends.
-        """
-        with noting(watch) as steps:
-            result = self.pipeline.run({_FIRST: {"turn": turn}}, include_outputs_from=None)
+    def run(self, turn: Turn) -> Turn:
+        """The finished turn. Its steps are told to whoever notes them (`pipelines.ask.steps.noting`)."""
+        result = self.pipeline.run({_FIRST: {"turn": turn}}, include_outputs_from=None)
         finished: Turn = result[_LAST]["turn"] if _LAST in result else turn
-        return finished, steps.milliseconds
+        return finished
 
     def close(self) -> None:
         """Nothing is held that outlives the process."""

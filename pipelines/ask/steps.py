@@ -1,9 +1,10 @@
-"""The steps of a turn as they happen: timed always, watched by whoever asks for it."""
+"""The steps of a turn as they happen: noted always, watched by whoever asks for it."""
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from time import perf_counter
+from dataclasses import dataclass
+from time import monotonic_ns
 from typing import TypeAlias
 
 from haystack.tracing.tracer import NullSpan, Span, Tracer
@@ -16,17 +17,46 @@ Watch: TypeAlias = Callable[[str, Turn], None]
 _OUTPUT = "haystack.component.output"
 
 
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One run of one component, as it ended.
+
+    :param name: in the pipeline; `visit` counts its runs in this turn from 1.
+    :param component: its class.
+    :param started: nanoseconds of the monotonic clock, as `ended`.
+    :param sent: the turn it sent on; None when it raised.
+    """
+
+    name: str
+    visit: int
+    component: str
+    started: int
+    ended: int
+    sent: Turn | None
+
+    @property
+    def label(self) -> str:
+        """The name, a later visit being `name #2`."""
+        return self.name if self.visit == 1 else f"{self.name} #{self.visit}"
+
+
 class Steps:
-    """What is known of the steps of one turn: `milliseconds` of each in order, a later pass being `name #2`."""
+    """The steps of one turn that have ended, in order."""
 
     def __init__(self, watch: Watch | None = None) -> None:
-        self.milliseconds: dict[str, float] = {}
+        self.taken: list[Step] = []
         self.watch = watch
+        self._visits: dict[str, int] = {}
 
-    def add(self, name: str, milliseconds: float) -> None:
-        """Note a step's duration."""
-        visits = sum(1 for step in self.milliseconds if step == name or step.startswith(f"{name} #"))
-        self.milliseconds[name if not visits else f"{name} #{visits + 1}"] = milliseconds
+    @property
+    def milliseconds(self) -> dict[str, float]:
+        """What each step took, in order, by its label."""
+        return {step.label: (step.ended - step.started) / 1e6 for step in self.taken}
+
+    def visit(self, name: str) -> int:
+        """Which run of the component begins, from 1."""
+        self._visits[name] = visits = self._visits.get(name, 0) + 1
+        return visits
 
 
 _CURRENT: ContextVar[Steps | None] = ContextVar("opora_steps", default=None)
@@ -44,7 +74,7 @@ def noting(watch: Watch | None = None) -> Iterator[Steps]:
 
 
 class StepTracer(Tracer):
-    """Haystack's way of telling what a pipeline does. Keeps no content."""
+    """Haystack's way of telling what a pipeline does."""
 
     def __init__(self) -> None:
         self._silent = NullSpan()
@@ -58,31 +88,38 @@ class StepTracer(Tracer):
     ) -> Iterator[Span]:
         """Note the block when it is a component's run."""
         steps = _CURRENT.get()
-        name = str((tags or {}).get("haystack.component.name", ""))
+        about = tags or {}
+        name = str(about.get("haystack.component.name", ""))
         if steps is None or not name:
             yield self._silent
             return
-        started = perf_counter()
+        visit, span = steps.visit(name), _StepSpan(name, steps.watch)
+        started = monotonic_ns()
         try:
-            yield self._silent if steps.watch is None else _WatchedSpan(name, steps.watch)
+            yield span
         finally:
-            steps.add(name, (perf_counter() - started) * 1_000)
+            component = str(about.get("haystack.component.type", ""))
+            steps.taken.append(Step(name, visit, component, started, monotonic_ns(), span.sent))
 
     def current_span(self) -> Span | None:
         """No span is kept open."""
         return None
 
 
-class _WatchedSpan(NullSpan):
-    """Passes a step's output on to who watches, whatever Haystack's own content tracing is set to."""
+class _StepSpan(NullSpan):
+    """Takes a step's output, whatever Haystack's own content tracing is set to."""
 
-    def __init__(self, name: str, watch: Watch) -> None:
+    def __init__(self, name: str, watch: Watch | None) -> None:
+        self.sent: Turn | None = None
         self._name = name
         self._watch = watch
 
     def set_content_tag(self, key: str, value: object) -> None:
         """Haystack gives a step's inputs and outputs here."""
-        if key == _OUTPUT and isinstance(value, Mapping):
-            for sent in value.values():
-                if isinstance(sent, Turn):
+        if key != _OUTPUT or not isinstance(value, Mapping):
+            return
+        for sent in value.values():
+            if isinstance(sent, Turn):
+                self.sent = sent
+                if self._watch is not None:
                     self._watch(self._name, sent)

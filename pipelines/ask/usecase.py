@@ -1,7 +1,6 @@
 """Answering one question: the one use case behind HTTP, the command line and evaluation."""
 
 import logging
-from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from time import perf_counter
@@ -15,7 +14,7 @@ from pipelines import problems
 from pipelines.ask import record
 from pipelines.ask.contract import AskRequest, Handoff, TurnAnswer
 from pipelines.ask.engine import AskEngine
-from pipelines.ask.steps import Watch
+from pipelines.ask.steps import Steps, Watch, noting
 from settings import get_settings
 from tenants import conversations, handoffs, policy
 from tenants.audit.recorder import Recorder
@@ -44,8 +43,8 @@ class Engine(Protocol):
     def warm_up(self) -> None:
         """Load what the first question needs."""
 
-    def run(self, turn: Turn, watch: Watch | None = None) -> tuple[Turn, Mapping[str, float]]:
-        """The finished turn, and the milliseconds each step took; `watch` is told of each as it ends."""
+    def run(self, turn: Turn) -> Turn:
+        """The finished turn."""
 
     def close(self) -> None:
         """Let go of what `warm_up` took."""
@@ -96,7 +95,7 @@ class Ask:
             turn, handoff = _hand_over(turn)
         spent = (perf_counter() - started) * 1_000
         log.info("turn %s %s %s %.1fms", turn.turn_id, turn.outcome, turn.reason, spent)
-        answer = TurnAnswer.from_turn(turn, steps=steps, latency_ms=spent, handoff=handoff)
+        answer = TurnAnswer.from_turn(turn, steps=steps.milliseconds, latency_ms=spent, handoff=handoff)
         _remember(request, turn)
         self._record(request, turn, answer, asked)
         return answer
@@ -116,23 +115,27 @@ class Ask:
         except Exception as error:
             log.critical("turn %s is not recorded: %s", turn.turn_id, problems.trail(error))
 
-    def finish(self, turn: Turn, watch: Watch | None = None) -> tuple[Turn, Mapping[str, float]]:
-        """The turn with its outcome, `failed` for a fault on our side, and the milliseconds of each step.
+    def finish(self, turn: Turn, watch: Watch | None = None) -> tuple[Turn, Steps]:
+        """The turn with its outcome, `failed` for a fault on our side, and the steps that it took.
 
         :raises OporaError: the caller's mistake, or a reason to try again.
         """
+        with noting(watch) as steps:
+            return self._finished(turn), steps
+
+    def _finished(self, turn: Turn) -> Turn:
         try:
-            finished, steps = self.engine.run(turn, watch)
+            finished = self.engine.run(turn)
         except (CallerError, TryAgain):
             raise
         except Exception as error:
             log.error("turn %s: %s", turn.turn_id, problems.trail(error))
-            return _fail(turn, "pipeline_error"), {}
+            return _fail(turn, "pipeline_error")
         if finished.outcome is None:
             # Haystack ends a starved graph without an exception.
             log.error("turn %s: the pipeline ended without an outcome", turn.turn_id)
-            return _fail(finished, "pipeline_error"), steps
-        return finished, steps
+            return _fail(finished, "pipeline_error")
+        return finished
 
 
 def begin(request: AskRequest, turn_id: str | None = None, history: tuple[Exchange, ...] | None = None) -> Turn:

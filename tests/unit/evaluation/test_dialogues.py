@@ -36,7 +36,7 @@ def engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[AskEngin
 
 def first_document(engine: AskEngine, locale: str, question: str, history: tuple[Exchange, ...] = ()) -> str:
     with acting_as(Tenant(locale, "test")):
-        turn, _ = engine.run(Turn("t", question, locale=locale, history=history))
+        turn = engine.run(Turn("t", question, locale=locale, history=history))
     found = turn.evidence.usable() or turn.evidence.passages
     return found[0].doc_id if found else ""
 

@@ -82,7 +82,7 @@ def ingest(*documents: SourceDocument) -> None:
 
 
 def ask(engine: AskEngine, question: str = QUESTION, filters: Filters = Filters()) -> Turn:  # noqa: B008 - frozen
-    return engine.run(Turn("t", question, filters=filters))[0]
+    return engine.run(Turn("t", question, filters=filters))
 
 
 def cited(turn: Turn, origin: str = "primary") -> list[str]:

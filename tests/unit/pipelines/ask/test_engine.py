@@ -17,6 +17,7 @@ from components.judge.local import LocalJudge
 from components.language.identifiers import codes
 from components.turn import EXTRA_PASSES, Exchange, Filters, Outcome, Quality, Turn
 from pipelines.ask.engine import YAML, AskEngine
+from pipelines.ask.steps import Steps, noting
 from tenants.context import SCOPES, Tenant, acting_as
 from tenants.errors import NoTenant
 from tenants.registry import Registry
@@ -38,7 +39,12 @@ def engine() -> Iterator[AskEngine]:
 
 
 def ask(engine: AskEngine, question: str, **changes: Quality | Filters | tuple[Exchange, ...]) -> Turn:
-    return engine.run(Turn("t", question, **changes))[0]  # type: ignore[arg-type]
+    return engine.run(Turn("t", question, **changes))  # type: ignore[arg-type]
+
+
+def noted(engine: AskEngine, question: str, quality: Quality = "balanced") -> tuple[Turn, Steps]:
+    with noting() as steps:
+        return ask(engine, question, quality=quality), steps
 
 
 @pytest.mark.parametrize(
@@ -56,9 +62,9 @@ def test_a_known_code_is_answered_from_its_document(engine: AskEngine, question:
 
 @pytest.mark.parametrize("code", ["E401", "E21", "E2", "E200", "F20", "E11", "Е35"])
 def test_an_unknown_code_is_refused_by_name(engine: AskEngine, code: str) -> None:
-    turn, steps = engine.run(Turn("t", f"Что означает ошибка {code} на стиральной машине?"))
+    turn, steps = noted(engine, f"Что означает ошибка {code} на стиральной машине?")
     assert (turn.outcome, turn.reason) == ("refused", "no_relevant_context")
-    assert "answer" not in steps
+    assert "answer" not in steps.milliseconds
     assert codes(code)[0] in turn.reply.text
 
 
@@ -94,22 +100,24 @@ def test_a_question_that_leans_on_the_conversation_is_understood(engine: AskEngi
 
 
 def test_steps_are_timed_in_order_and_repeated_ones_numbered(engine: AskEngine) -> None:
-    turn, steps = engine.run(Turn("t", "Ошибка E20, что делать?", quality="thorough"))
+    turn, taken = noted(engine, "Ошибка E20, что делать?", quality="thorough")
+    steps = taken.milliseconds
     assert list(steps)[: len(FIRST)] == FIRST
     assert list(steps)[-1] == "outcome"
     assert all(milliseconds >= 0 for milliseconds in steps.values())
     assert sum(step.split(" #")[0] == "retrieve" for step in steps) == turn.passes
+    assert taken.taken[-1].sent == turn
 
 
 def test_turns_at_once_do_not_meet(engine: AskEngine) -> None:
     questions = ["Ошибка E20, что делать?", "Сколько действует гарантия?", "Как вернуть товар?", "E401"] * 3
     expected = {question: ask(engine, question) for question in set(questions)}
     with ThreadPoolExecutor(4) as pool:
-        running = [(one, pool.submit(copy_context().run, engine.run, Turn("t", one))) for one in questions]
+        running = [(one, pool.submit(copy_context().run, noted, engine, one)) for one in questions]
         for question, result in running:
             turn, steps = result.result()
             assert (turn.outcome, turn.reply) == (expected[question].outcome, expected[question].reply)
-            assert sum(step.startswith("guard") for step in steps) == 1
+            assert [step.label for step in steps.taken].count("guard") == 1
 
 
 def test_outside_a_tenant_nothing_is_searched(engine: AskEngine) -> None:
@@ -145,14 +153,14 @@ questions = st.one_of(texts, st.lists(st.sampled_from(_WORDS), min_size=1, max_s
 def test_every_question_ends_in_one_outcome_within_its_budget(
     engine: AskEngine, question: str, quality: Quality
 ) -> None:
-    turn, steps = engine.run(Turn("t", question, quality=quality))
+    turn, steps = noted(engine, question, quality=quality)
     assert turn.outcome in get_args(Outcome)
     assert turn.outcome != "failed"
     assert turn.reply.text
     assert turn.passes <= 1 + EXTRA_PASSES[quality]
     assert turn.verdict.route in {"auto", "human"}
     if turn.passes == 0 or turn.reason == "no_relevant_context" or turn.outcome == "clarify":
-        assert "answer" not in steps
+        assert "answer" not in steps.milliseconds
     if turn.outcome in SHOWN:
         assert turn.draft is not None
         asked = set(turn.query.codes)
