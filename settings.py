@@ -2,11 +2,15 @@
 
 from functools import cached_property, lru_cache
 from pathlib import Path
+from typing import Literal, TypeAlias
 
 from pydantic import Field, SecretStr
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 ROOT = Path(__file__).parent
+
+Profile: TypeAlias = Literal["embedded", "ollama", "openai"]
+"""A way of answering: without models, or with those of one kind of provider. Each has its pipeline file."""
 
 
 class Settings(BaseSettings):
@@ -52,6 +56,10 @@ class Settings(BaseSettings):
     turn_timeout_seconds: float = Field(60, gt=0, le=600, description="Time budget of one turn.")
     workers: int = Field(
         2, ge=1, le=64, description="Questions answered at once in one process; over 2 they only wait for each other."
+    )
+    profile: Profile = Field("embedded", description="Which pipeline answers for tenants that name none themselves.")
+    model_workers: int = Field(
+        64, ge=1, le=1_000, description="Questions answered at once with models; they mostly wait for those."
     )
     audit_days: int = Field(396, ge=1, le=36_500, description="Days that the audit keeps a turn: 13 months.")
     log_level: str = Field("INFO", pattern="^(DEBUG|INFO|WARNING|ERROR)$", description="Least severe level logged.")

@@ -148,7 +148,10 @@ class RejectedRow(Base):
 
 
 class GenerationRow(Base):
-    """One generation of a tenant's collection: all of its chunks, encoded in one way. `retired_at`: it left force."""
+    """One generation of a tenant's collection: all of its chunks, encoded in one way. `retired_at`: it left force.
+
+    `dimensions` are those of its dense vectors; 0: it has none.
+    """
 
     __tablename__ = "generations"
 
@@ -156,6 +159,7 @@ class GenerationRow(Base):
     number: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
     state: Mapped[str] = mapped_column(String(16))
     encoder: Mapped[str] = mapped_column(Text)
+    dimensions: Mapped[int]
     created_at: Mapped[datetime]
     retired_at: Mapped[datetime | None]
 
@@ -236,6 +240,16 @@ class IdempotencyRow(Base):
     request_hash: Mapped[str] = mapped_column(String(64))
     answer: Mapped[str | None] = mapped_column(Text)
     created_at: Mapped[datetime]
+
+
+class SpendingRow(Base):
+    """What a tenant's calls of language models have cost on one day."""
+
+    __tablename__ = "spending"
+
+    tenant_id: Mapped[str] = mapped_column(TENANT_ID, ForeignKey(TenantRow.tenant_id), primary_key=True)
+    day: Mapped[str] = mapped_column(String(10), primary_key=True)
+    usd: Mapped[float]
 
 
 class AuditChainRow(Base):

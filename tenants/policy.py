@@ -7,6 +7,7 @@ from typing import Annotated, Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 
+from settings import Profile
 from tenants import context, registry
 from tenants.errors import Invalid
 from tenants.registry import Registry, TenantRecord
@@ -36,6 +37,10 @@ class Policy(BaseModel):
     )
     low_confidence_to_human: bool = Field(
         False, description="Hand a weakly supported answer over to a person instead of showing it under a notice."
+    )
+    profile: Profile | Literal[""] = Field("", description="Which pipeline answers; empty: the installation's.")
+    spend_cap_usd_per_day: Annotated[float, Field(ge=0)] | None = Field(
+        None, description="What calls of language models may cost a day; then answers are quotations."
     )
     rate_limit_per_minute: Limit | None = Field(None, description="Overrides the installation's; 0: off.")
     rate_limit_per_day: Limit | None = Field(None, description="Overrides the installation's; 0: off.")

@@ -97,6 +97,7 @@ def upgrade() -> None:
         sa.Column("number", sa.Integer, primary_key=True, autoincrement=False),
         sa.Column("state", sa.String(16), nullable=False),
         sa.Column("encoder", sa.Text, nullable=False),
+        sa.Column("dimensions", sa.Integer, nullable=False),
         sa.Column("created_at", sa.DateTime, nullable=False),
         sa.Column("retired_at", sa.DateTime),
     )
@@ -213,6 +214,12 @@ def upgrade() -> None:
         sa.Column("gap_id", sa.String(32), primary_key=True),
         sa.Column("sequence", sa.BigInteger, primary_key=True, autoincrement=False),
         sa.Index("ix_gap_askings_sequence", "tenant_id", "sequence"),
+    )
+    op.create_table(
+        "spending",
+        sa.Column("tenant_id", sa.String(255), sa.ForeignKey("tenants.tenant_id"), primary_key=True),
+        sa.Column("day", sa.String(10), primary_key=True),
+        sa.Column("usd", sa.Float, nullable=False),
     )
     op.create_table(
         "jobs",

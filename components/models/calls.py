@@ -1,0 +1,97 @@
+"""The model calls of one turn: how long they may take, whether anybody still waits, and what has been called."""
+
+import math
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from secrets import token_hex
+from threading import Event, Lock
+from time import monotonic
+from typing import Literal, TypeAlias
+
+Tier: TypeAlias = Literal["fast", "strong"]
+CallOutcome: TypeAlias = Literal[
+    "ok",
+    "timeout",
+    "refused",
+    "server_error",
+    "rate_limited",
+    "malformed",
+    "empty",
+    "stopped",
+    "too_dear",
+    "open_circuit",
+    "busy",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One call of a language model, as it ended.
+
+    `step` is who asked, `prompt` the name and version of what was asked (`answer.ru@1a2b3c4d`), `started` seconds of
+    the monotonic clock. Tokens are the provider's count, 0 where it tells none; `cost_usd` is None without a price.
+    """
+
+    step: str
+    provider: str
+    model: str
+    prompt: str
+    tier: Tier
+    started: float
+    milliseconds: float
+    outcome: CallOutcome
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    cost_usd: float | None = None
+
+
+@dataclass(slots=True)
+class Calls:
+    """The calls of a turn and the bounds they share. Thread-safe.
+
+    `deadline` is a moment of the monotonic clock. `stop` is set when nobody waits for the answer any more. `fence`
+    names the blocks of this turn's prompts: text that was written before the turn cannot know it.
+    """
+
+    deadline: float = math.inf
+    stop: Event = field(default_factory=Event)
+    fence: str = field(default_factory=lambda: token_hex(4))
+    _made: list[Call] = field(default_factory=list)
+    _lock: Lock = field(default_factory=Lock)
+
+    @property
+    def made(self) -> tuple[Call, ...]:
+        """What has been called so far, in the order in which it ended."""
+        with self._lock:
+            return tuple(self._made)
+
+    def add(self, call: Call) -> None:
+        """Note a call that has ended."""
+        with self._lock:
+            self._made.append(call)
+
+    def remaining(self) -> float:
+        """Seconds left for the turn; below 0 when there are none."""
+        return self.deadline - monotonic()
+
+
+_CURRENT: ContextVar[Calls | None] = ContextVar("opora_calls", default=None)
+
+
+def current() -> Calls:
+    """The calls of the turn at work; unbounded ones of their own when none are open."""
+    return _CURRENT.get() or Calls()
+
+
+@contextmanager
+def opened(deadline: float | None = None, stop: Event | None = None) -> Iterator[Calls]:
+    """Keep the calls made in this block, within bounds: those of the block around it where none are given."""
+    around = current()
+    calls = Calls(around.deadline if deadline is None else deadline, stop or around.stop)
+    token = _CURRENT.set(calls)
+    try:
+        yield calls
+    finally:
+        _CURRENT.reset(token)

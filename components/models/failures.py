@@ -1,0 +1,47 @@
+"""How calling a model can fail: one tree, whatever provider is behind it."""
+
+import json
+
+import httpx
+
+from components.models.calls import CallOutcome
+
+
+class ModelFailed(Exception):
+    """No model gave an answer. `outcome` says what happened to the last one tried."""
+
+    def __init__(self, outcome: CallOutcome) -> None:
+        super().__init__(outcome)
+        self.outcome: CallOutcome = outcome
+
+
+class Interrupted(ModelFailed):
+    """An answer broke off after some of it had been passed on."""
+
+
+class Malformed(ModelFailed):
+    """The answer is not of the form that was asked for, not even after it was asked for again."""
+
+    def __init__(self) -> None:
+        super().__init__("malformed")
+
+
+def outcome_of(error: BaseException) -> CallOutcome:
+    """What an exception from a chat generator means. Providers' clients wrap each other's, so causes are looked at."""
+    seen: BaseException | None = error
+    while seen is not None:
+        if isinstance(seen, ModelFailed):
+            return seen.outcome
+        if isinstance(seen, TimeoutError | httpx.TimeoutException) or "Timeout" in type(seen).__name__:
+            return "timeout"
+        status = getattr(seen, "status_code", None)
+        if isinstance(status, int) and status >= 400:
+            return "rate_limited" if status == 429 else "server_error" if status >= 500 else "refused"
+        if isinstance(seen, json.JSONDecodeError):
+            return "malformed"
+        seen = seen.__cause__
+    if isinstance(error, ConnectionError | httpx.ConnectError) or "Connection" in type(error).__name__:
+        return "refused"
+    if isinstance(error, ValueError | KeyError | TypeError | AttributeError | IndexError):
+        return "malformed"
+    return "server_error"

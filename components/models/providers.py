@@ -1,0 +1,82 @@
+"""What differs between providers: how to ask for JSON, where the address stands, how an ending is told."""
+
+import json
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+from typing import Protocol, runtime_checkable
+
+from haystack.components.generators.chat import OpenAIChatGenerator
+from haystack.dataclasses import ChatMessage, StreamingChunk
+from haystack_integrations.components.generators.ollama import OllamaChatGenerator
+
+
+@runtime_checkable
+class Generator(Protocol):
+    """Any Haystack chat generator."""
+
+    model: str
+
+    def run(
+        self,
+        messages: list[ChatMessage],
+        *,
+        streaming_callback: Callable[[StreamingChunk], None] | None = None,
+        generation_kwargs: dict[str, object] | None = None,
+    ) -> dict[str, list[ChatMessage]]:
+        """The model's replies."""
+
+
+def provider(generator: Generator) -> str:
+    """Who serves the model, for people: `ollama`, `openai`, …"""
+    return type(generator).__name__.removesuffix("ChatGenerator").lower()
+
+
+def address(generator: Generator) -> str:
+    """Where the model is reached, empty where the generator does not say."""
+    for name in ("url", "api_base_url"):
+        if isinstance(found := getattr(generator, name, None), str):
+            return found
+    return ""
+
+
+def prepared(
+    generator: Generator, *, schema: Mapping[str, object] | None, temperature: float, streamed: bool
+) -> tuple[Generator, dict[str, object]]:
+    """The generator that answers in the form asked for, and the arguments to run it with.
+
+    What a pipeline author has set in `generation_kwargs` stands over the temperature asked for here: some models take
+    one value only.
+    """
+    own = getattr(generator, "generation_kwargs", None) or {}
+    given: dict[str, object] = {"temperature": temperature}
+    if isinstance(generator, OpenAIChatGenerator):
+        if streamed:
+            given["stream_options"] = {"include_usage": True}
+        if schema is not None:
+            described = {"name": "reply", "strict": True, "schema": dict(schema)}
+            given["response_format"] = {"type": "json_schema", "json_schema": described}
+    asked = generator
+    if schema is not None and isinstance(generator, OllamaChatGenerator):
+        asked = _formatted(generator, json.dumps(schema))
+    return asked, {name: value for name, value in given.items() if name not in own}
+
+
+@lru_cache(maxsize=64)
+def _formatted(generator: OllamaChatGenerator, schema: str) -> Generator:
+    """Ollama's generator takes the form of its answers when it is made, not when it is run."""
+    described = generator.to_dict()
+    described["init_parameters"]["response_format"] = json.loads(schema)
+    formatted: Generator = OllamaChatGenerator.from_dict(described)
+    return formatted
+
+
+def is_whole(reply: ChatMessage) -> bool:
+    """Whether the model ended its reply itself: a broken connection can look like an end."""
+    told = {name: reply.meta[name] for name in ("done", "finish_reason") if name in reply.meta}
+    return not told or any(told.values())
+
+
+def tokens(reply: ChatMessage) -> tuple[int, int]:
+    """How many tokens went in and came out, 0 where the provider does not say."""
+    usage = reply.meta.get("usage") or {}
+    return int(usage.get("prompt_tokens") or 0), int(usage.get("completion_tokens") or 0)

@@ -1,0 +1,34 @@
+"""What a tenant's questions have cost today, and whether that is all it may spend. Days are those of UTC."""
+
+from datetime import UTC, datetime
+
+from tenants import context, database, policy
+from tenants.models import SpendingRow
+
+
+def spent() -> float:
+    """US dollars that the tenant in context has spent today."""
+    with database.reading() as session:
+        row = session.get(SpendingRow, (context.current().tenant_id, _today()))
+        return 0.0 if row is None else row.usd
+
+
+def is_spent() -> bool:
+    """Whether the tenant in context has reached the cap of its policy. Calls at work may still go a little beyond."""
+    cap = policy.current().spend_cap_usd_per_day
+    return cap is not None and spent() >= cap
+
+
+def spend(usd: float) -> None:
+    """Count US dollars of the tenant in context."""
+    tenant_id, day = context.current().tenant_id, _today()
+    with database.writing() as session:
+        row = session.get(SpendingRow, (tenant_id, day), with_for_update=True)
+        if row is None:
+            session.add(SpendingRow(tenant_id=tenant_id, day=day, usd=usd))
+        else:
+            row.usd += usd
+
+
+def _today() -> str:
+    return datetime.now(UTC).date().isoformat()
