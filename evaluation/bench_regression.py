@@ -24,11 +24,11 @@ from rich.console import Console
 from rich.table import Table
 
 from components.judge.local import LocalJudge
-from components.judge.protocol import ClaimVerdict
+from components.judge.protocol import Cited, ClaimVerdict
 from components.language.encoder import encode_query
 from components.language.encoder_settings import EncoderSettings
 from components.retrieve import retriever
-from components.turn import Passage
+from components.turn import Turn
 from evaluation import workspace
 from evaluation.cases import PairSet, QuestionSet
 from evaluation.catalogue import spoiled
@@ -135,7 +135,7 @@ class Bench:
             return self.measured()
 
     def _with_agreeable_judge(self) -> Run:
-        with patch.object(LocalJudge, "check", _agree):
+        with patch.object(LocalJudge, "check_all", _agree):
             return self.measured()
 
 
@@ -150,8 +150,8 @@ def typed_again(clean: QuestionSet, seed: int) -> Run:
     return _measured([replace(clean, cases=cases)], Plan())
 
 
-def _agree(_judge: LocalJudge, claim: str, _passage: Passage) -> ClaimVerdict:
-    return ClaimVerdict("supported", 1.0, claim)
+def _agree(_judge: LocalJudge, _turn: Turn, claims: Sequence[Cited]) -> Sequence[ClaimVerdict]:
+    return [ClaimVerdict("supported", 1.0, claim.text) for claim in claims]
 
 
 @contextmanager

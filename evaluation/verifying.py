@@ -5,6 +5,7 @@ from time import perf_counter
 
 from haystack import Pipeline
 
+from components.judge.protocol import Cited
 from components.judge.verifier import FactVerifier
 from components.language.normalise import clean
 from components.language.sentences import sentence_spans
@@ -41,7 +42,8 @@ def _verified(pair: Pair, locale: str, verifier: FactVerifier | None) -> PairRec
     checked: Turn = verifier.run(turn=Turn(pair.pair_id, "", locale, draft=draft))["turn"]
     spent = (perf_counter() - started) * 1_000
     let_through = checked.draft is not None and bool(checked.draft.claims)
-    return PairRecord(pair, let_through, verifier.judge.check(claim, passage).score, spent)
+    (verdict,) = verifier.judge.check_all(checked, [Cited(claim, {1: passage})])
+    return PairRecord(pair, let_through, verdict.score, spent)
 
 
 def _passage(pair: Pair, locale: str) -> Passage:

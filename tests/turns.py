@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from components.judge.protocol import ClaimVerdict, SelfEvaluation
+from components.judge.protocol import Cited, ClaimVerdict, SelfEvaluation
 from components.language.identifiers import codes
 from components.language.sentences import sentence_spans
 from components.language.vocabulary import Vocabulary
@@ -68,12 +68,15 @@ class FixedJudge:
     def uncovered(self, query: Query, passages: Sequence[Passage]) -> tuple[str, ...]:
         return ()
 
-    def check(self, claim: str, passage: Passage) -> ClaimVerdict:
-        if claim in self.unsupported:
-            return ClaimVerdict("unsupported", 0.1, "")
-        return ClaimVerdict("supported", 1.0, claim)
+    def check_all(self, turn: Turn, claims: Sequence[Cited]) -> Sequence[ClaimVerdict]:
+        return [
+            ClaimVerdict("supported", 1.0, claim.text)
+            if claim.passages and claim.text not in self.unsupported
+            else ClaimVerdict("unsupported", 0.1, "")
+            for claim in claims
+        ]
 
-    def evaluate(self, query: Query, draft: Draft, relevance: float) -> SelfEvaluation:
+    def evaluate(self, turn: Turn, draft: Draft) -> SelfEvaluation:
         return self.evaluation
 
 
@@ -92,13 +95,13 @@ class BrokenJudge(FixedJudge):
         self._raise_if_broken("uncovered")
         return ()
 
-    def check(self, claim: str, passage: Passage) -> ClaimVerdict:
-        self._raise_if_broken("check")
-        return FixedJudge.check(self, claim, passage)
+    def check_all(self, turn: Turn, claims: Sequence[Cited]) -> Sequence[ClaimVerdict]:
+        self._raise_if_broken("check_all")
+        return FixedJudge.check_all(self, turn, claims)
 
-    def evaluate(self, query: Query, draft: Draft, relevance: float) -> SelfEvaluation:
+    def evaluate(self, turn: Turn, draft: Draft) -> SelfEvaluation:
         self._raise_if_broken("evaluate")
-        return FixedJudge.evaluate(self, query, draft, relevance)
+        return FixedJudge.evaluate(self, turn, draft)
 
     def _raise_if_broken(self, method: str) -> None:
         if method in self.broken:

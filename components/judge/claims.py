@@ -1,7 +1,9 @@
 """Does a passage support a claim? Numbers, codes, names and negation must agree; the words must be there."""
 
 import re
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
+from types import MappingProxyType
 
 from components.judge.analysis import analyse
 from components.judge.protocol import ClaimVerdict
@@ -11,6 +13,9 @@ from components.language.relatives import relatives
 from components.language.words import Word, words
 from components.turn import ClaimStatus, Passage
 
+RANK: Mapping[ClaimStatus, int] = MappingProxyType({"supported": 2, "partially_supported": 1, "unsupported": 0})
+"""The better a status, the higher."""
+
 _SUPPORTED = 0.75
 _PARTIAL = 0.5
 _DERIVED_CREDIT = 0.7
@@ -19,6 +24,12 @@ NEGATIONS = frozenset("не нет ни без нельзя невозможно
 _CUT_BEFORE = re.compile(r"(?:\w|\d[.,: ])\Z")
 _CUT_AFTER = re.compile(r"\w|[.,: ]\d")
 _SPOKEN = re.compile(r"[\w']+")
+
+
+def check_cited(claim: str, passages: Iterable[Passage]) -> ClaimVerdict:
+    """The verdict of the passage that supports the claim best; a claim that cites none is unsupported."""
+    verdicts = (check(claim, passage) for passage in passages)
+    return max(verdicts, key=lambda one: (RANK[one.status], one.score), default=ClaimVerdict("unsupported", 0.0, ""))
 
 
 def check(claim: str, passage: Passage) -> ClaimVerdict:

@@ -11,14 +11,14 @@ from haystack import default_from_dict, default_to_dict
 
 from components.judge.analysis import analyse
 from components.judge.calibration import calibrations, log_odds
-from components.judge.claims import check
+from components.judge.claims import check_cited
 from components.judge.coverage import Coverage, Question, cover, most, prepare
-from components.judge.protocol import ClaimVerdict, SelfEvaluation
+from components.judge.protocol import Cited, ClaimVerdict, SelfEvaluation
 from components.language.identifiers import codes
 from components.language.relatives import relatives
 from components.language.vocabulary import Vocabulary
 from components.language.words import stems
-from components.turn import Answerability, Draft, Passage, Query
+from components.turn import Answerability, Draft, Passage, Query, Turn
 
 # Logistic regression (ridge, C = 5) on the features of `Coverage` and the search's lexical score, fitted on the Russian
 # and English XQuAD development questions with the listed articles withheld (n = 1,038): is the answer there at all?
@@ -98,12 +98,13 @@ class LocalJudge:
         ]
         return (*lost, *sorted(absent, key=lambda stem: -query.weights[stem]))
 
-    def check(self, claim: str, passage: Passage) -> ClaimVerdict:
-        """Whether the passage supports the claim; see `components/judge/claims.py`."""
-        return check(claim, passage)
+    def check_all(self, turn: Turn, claims: Sequence[Cited]) -> Sequence[ClaimVerdict]:  # noqa: ARG002 - protocol
+        """Each claim held against what it cites; see `components/judge/claims.py`."""
+        return [check_cited(claim.text, claim.passages.values()) for claim in claims]
 
-    def evaluate(self, query: Query, draft: Draft, relevance: float) -> SelfEvaluation:
-        """Quality = half relevance, 30% supported claims, 20% coverage of the question by what is quoted."""
+    def evaluate(self, turn: Turn, draft: Draft) -> SelfEvaluation:
+        """Quality = half adequacy, 30% supported claims, 20% coverage of the question by what is quoted."""
+        query, relevance = turn.query, turn.evidence.adequacy
         question = prepare(query)
         quoted = _quoted(draft)
         covered = sum(weight for stem, weight in question.weights.items() if stem in quoted)

@@ -5,12 +5,20 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from components.language.vocabulary import Vocabulary
-from components.turn import Answerability, ClaimStatus, Draft, Passage, Query
+from components.turn import Answerability, ClaimStatus, Draft, Passage, Query, Turn
+
+
+@dataclass(frozen=True, slots=True)
+class Cited:
+    """A claim with the passages it cites, by their [N]; those that do not resolve are left out."""
+
+    text: str
+    passages: Mapping[int, Passage]
 
 
 @dataclass(frozen=True, slots=True)
 class ClaimVerdict:
-    """Whether a passage supports a claim: `score` 0..1, and the words of the passage that do."""
+    """Whether what a claim cites supports it: `score` 0..1, and the words of the passage that do."""
 
     status: ClaimStatus
     score: float
@@ -27,8 +35,37 @@ class SelfEvaluation:
     missing: tuple[str, ...]
 
 
-class Judge(Protocol):
-    """Judgements a pipeline needs. A pipeline author names the implementation in YAML as a nested component."""
+@dataclass(frozen=True, slots=True)
+class Appraisal:
+    """What a judge makes of passages together: the chunk ids that answer, how far (0..1), and what they leave open.
+
+    `missing` are topics in the judge's own words.
+    """
+
+    answering: frozenset[str]
+    adequacy: float
+    missing: tuple[str, ...]
+
+
+class Appraiser(Protocol):
+    """Who looks at all evidence at once."""
+
+    def appraise(self, turn: Turn, passages: Sequence[Passage]) -> Appraisal:
+        """Every passage graded, and all of them together."""
+
+
+class Reviewer(Protocol):
+    """Who looks at a draft. A pipeline author names the implementation in YAML as a nested component."""
+
+    def check_all(self, turn: Turn, claims: Sequence[Cited]) -> Sequence[ClaimVerdict]:
+        """A verdict for each claim, in their order."""
+
+    def evaluate(self, turn: Turn, draft: Draft) -> SelfEvaluation:
+        """How well the draft answers the question, given the adequacy of the evidence it stands on."""
+
+
+class Judge(Reviewer, Protocol):
+    """All judgements that the loop needs at every step, so quick that nobody waits for them."""
 
     def relevance(self, query: Query, passages: Sequence[Passage]) -> Mapping[str, float]:
         """The probability, by chunk id, that each passage answers the question."""
@@ -38,9 +75,3 @@ class Judge(Protocol):
 
     def uncovered(self, query: Query, passages: Sequence[Passage]) -> tuple[str, ...]:
         """The stems of the question that none of the passages holds, weightiest first."""
-
-    def check(self, claim: str, passage: Passage) -> ClaimVerdict:
-        """Whether the passage supports the claim."""
-
-    def evaluate(self, query: Query, draft: Draft, relevance: float) -> SelfEvaluation:
-        """How well the draft answers the question, given the relevance of the evidence it stands on."""

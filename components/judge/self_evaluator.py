@@ -4,21 +4,23 @@ from dataclasses import replace
 
 from haystack import component
 
-from components.judge.protocol import Judge
+from components.judge.protocol import Reviewer, SelfEvaluation
 from components.turn import Draft, Turn
+
+NOT_EVALUATED = SelfEvaluation(0, "unknown", 0.0, ())
+"""What stands where nobody could evaluate: a score is measured or it is not there."""
 
 
 @component
 class SelfEvaluator:
     """Scores the draft and keeps the best one of all passes.
 
-    When the judge fails, quality is 0, answerability `unknown` and the turn marked degraded: a score is measured or it
-    is not there.
+    When the judge fails, quality is 0, answerability `unknown` and the turn marked degraded.
 
     :param judge: who evaluates.
     """
 
-    def __init__(self, judge: Judge) -> None:
+    def __init__(self, judge: Reviewer) -> None:
         self.judge = judge
 
     @component.output_types(turn=Turn)
@@ -26,22 +28,24 @@ class SelfEvaluator:
         """:returns: the turn with its draft scored and `best` up to date."""
         if turn.draft is None:
             return {"turn": turn}
-        relevance = turn.evidence.adequacy
         try:
-            found = self.judge.evaluate(turn.query, turn.draft, relevance)
+            found = self.judge.evaluate(turn, turn.draft)
         except Exception:
-            scored = replace(turn.draft, relevance=relevance, quality=0, confidence=0.0, answerability="unknown")
-            failed = turn.degraded_at("self_evaluator")
-            return {"turn": replace(failed, draft=scored, best=better(turn.best, scored))}
-        scored = replace(
-            turn.draft,
-            relevance=relevance,
-            quality=found.quality,
-            confidence=found.confidence,
-            answerability=found.answerability,
-            missing=found.missing,
-        )
-        return {"turn": replace(turn, draft=scored, best=better(turn.best, scored))}
+            return {"turn": scored(turn.degraded_at("self_evaluator"), turn.draft, NOT_EVALUATED)}
+        return {"turn": scored(turn, turn.draft, found)}
+
+
+def scored(turn: Turn, draft: Draft, found: SelfEvaluation) -> Turn:
+    """The turn with this draft, evaluated, and the best of all passes."""
+    draft = replace(
+        draft,
+        relevance=turn.evidence.adequacy,
+        quality=found.quality,
+        confidence=found.confidence,
+        answerability=found.answerability,
+        missing=found.missing,
+    )
+    return replace(turn, draft=draft, best=better(turn.best, draft))
 
 
 def better(one: Draft | None, two: Draft) -> Draft:

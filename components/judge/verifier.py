@@ -1,31 +1,28 @@
 """After answering: does each claim follow from the passages it cites?"""
 
 import re
-from collections.abc import Container
+from collections.abc import Container, Sequence
 from dataclasses import replace
 
 from haystack import component
 
-from components.judge.protocol import ClaimVerdict, Judge
+from components.judge.protocol import Cited, ClaimVerdict, Reviewer
 from components.language.marks import ITEM
-from components.turn import Citation, Claim, Draft, Turn
-
-_RANK = {"supported": 2, "partially_supported": 1, "unsupported": 0}
+from components.turn import Draft, Turn
 
 
 @component
 class FactVerifier:
     """Checks the claims of a draft and drops those that nothing supports, before anybody sees them.
 
-    Factuality is the percentage of supported claims among all that were drafted, the dropped ones included. A claim
-    without a citation that resolves is unsupported. Claims beyond `max_claims` are dropped unchecked. When the judge
-    fails, nothing is dropped, factuality is 0 with the status `failed`, and the turn is marked degraded.
+    A claim without a citation that resolves is unsupported. Claims beyond `max_claims` are dropped unchecked. When the
+    judge fails, nothing is dropped, factuality is 0 with the status `failed`, and the turn is marked degraded.
 
     :param judge: who checks.
     :param max_claims: most claims checked.
     """
 
-    def __init__(self, judge: Judge, max_claims: int = 10) -> None:
+    def __init__(self, judge: Reviewer, max_claims: int = 10) -> None:
         self.judge = judge
         self.max_claims = max_claims
 
@@ -34,39 +31,52 @@ class FactVerifier:
         """:returns: the turn with its draft checked and repaired."""
         if turn.draft is None:
             return {"turn": turn}
-        checked = self._checked(turn.draft)
-        failed = checked.factuality_status == "failed"
-        return {"turn": replace(turn.degraded_at("verifier") if failed else turn, draft=checked)}
-
-    def _checked(self, draft: Draft) -> Draft:
-        if not draft.claims:
-            return replace(draft, factuality=100.0, factuality_status="no_claims")
-        citations = {citation.index: citation for citation in draft.citations}
+        if not turn.draft.claims:
+            return {"turn": replace(turn, draft=repaired(turn.draft, ()))}
         try:
-            checked = [self._verdict(claim, citations) for claim in draft.claims[: self.max_claims]]
+            verdicts = self.judge.check_all(turn, cited(turn.draft)[: self.max_claims])
         except Exception:
-            return replace(draft, factuality=0.0, factuality_status="failed")
-        supported = tuple(claim for claim in checked if claim.status == "supported")
-        kept = {place for place, claim in enumerate(checked) if claim.status == "supported"}
-        dropped = set(range(len(draft.claims))) - kept
-        used = {index for claim in supported for index in claim.citations}
-        return replace(
-            draft,
-            text=without(dropped, draft) if dropped else draft.text,
-            claims=supported,
-            citations=tuple(citation for citation in draft.citations if citation.index in used),
-            factuality=round(100 * len(supported) / len(draft.claims), 1),
-            factuality_status="checked",
-        )
+            return {"turn": replace(turn.degraded_at("verifier"), draft=unchecked(turn.draft))}
+        return {"turn": replace(turn, draft=repaired(turn.draft, verdicts))}
 
-    def _verdict(self, claim: Claim, citations: dict[int, Citation]) -> Claim:
-        best = ClaimVerdict("unsupported", 0.0, "")
-        for index in claim.citations:
-            if index in citations:
-                verdict = self.judge.check(claim.text, citations[index].passage)
-                if (_RANK[verdict.status], verdict.score) > (_RANK[best.status], best.score):
-                    best = verdict
-        return replace(claim, status=best.status, quote=best.quote)
+
+def cited(draft: Draft) -> list[Cited]:
+    """The claims of a draft with what they cite, in order."""
+    passages = {citation.index: citation.passage for citation in draft.citations}
+    return [
+        Cited(claim.text, {index: passages[index] for index in claim.citations if index in passages})
+        for claim in draft.claims
+    ]
+
+
+def unchecked(draft: Draft) -> Draft:
+    """The draft when nobody could check it: as it is, and worth nothing."""
+    return replace(draft, factuality=0.0, factuality_status="failed")
+
+
+def repaired(draft: Draft, verdicts: Sequence[ClaimVerdict]) -> Draft:
+    """The draft less the claims that are not supported; those beyond the verdicts were not looked at and go too.
+
+    Factuality is the percentage of supported claims among all that were drafted, the dropped ones included.
+    """
+    if not draft.claims:
+        return replace(draft, factuality=100.0, factuality_status="no_claims")
+    checked = [
+        replace(claim, status=verdict.status, quote=verdict.quote)
+        for claim, verdict in zip(draft.claims, verdicts, strict=False)
+    ]
+    supported = tuple(claim for claim in checked if claim.status == "supported")
+    kept = {place for place, claim in enumerate(checked) if claim.status == "supported"}
+    dropped = set(range(len(draft.claims))) - kept
+    used = {index for claim in supported for index in claim.citations}
+    return replace(
+        draft,
+        text=without(dropped, draft) if dropped else draft.text,
+        claims=supported,
+        citations=tuple(citation for citation in draft.citations if citation.index in used),
+        factuality=round(100 * len(supported) / len(draft.claims), 1),
+        factuality_status="checked",
+    )
 
 
 def without(dropped: Container[int], draft: Draft) -> str:

@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 from components.ingest.terms import chunk_terms
 from components.judge.grader import DocGrader
 from components.judge.local import WEIGHTS, LocalJudge
+from components.judge.protocol import SelfEvaluation
 from components.language.vocabulary import Vocabulary
-from components.turn import Citation, Claim, Draft, Passage
+from components.turn import Citation, Claim, Draft, Evidence, Passage, Query, Turn
 from tests.generated import lines, texts
 from tests.turns import passage, query
 
@@ -93,39 +94,43 @@ def draft(*said: str, of: Passage = E20, factuality: float = 100.0) -> Draft:
     return Draft(" ".join(said), claims, (Citation(1, of, of.text, (0, len(of.text))),), factuality=factuality)
 
 
+def evaluated(asked: Query, given: Draft, relevance: float) -> SelfEvaluation:
+    return JUDGE.evaluate(Turn("t", asked.search, query=asked, evidence=Evidence(adequacy=relevance)), given)
+
+
 def test_an_answer_to_all_is_full_and_one_to_nothing_is_none() -> None:
     asked = query("вода сливается E20")
-    assert JUDGE.evaluate(asked, draft("Код E20: вода не сливается."), 0.9).answerability == "fully"
+    assert evaluated(asked, draft("Код E20: вода не сливается."), 0.9).answerability == "fully"
     apart = passage("Оплата картой.")
-    assert JUDGE.evaluate(asked, draft("Оплата картой.", of=apart), 0.9).answerability == "cannot"
+    assert evaluated(asked, draft("Оплата картой.", of=apart), 0.9).answerability == "cannot"
 
 
 def test_quality_rises_with_relevance_facts_and_coverage() -> None:
     asked = query("вода сливается")
-    best = JUDGE.evaluate(asked, draft("Вода не сливается."), 0.9)
-    assert JUDGE.evaluate(asked, draft("Вода не сливается."), 0.5).quality < best.quality
-    assert JUDGE.evaluate(asked, draft("Вода не сливается.", factuality=50), 0.9).quality < best.quality
-    assert JUDGE.evaluate(asked, draft("Оплата.", of=passage("Оплата.")), 0.9).quality < best.quality
+    best = evaluated(asked, draft("Вода не сливается."), 0.9)
+    assert evaluated(asked, draft("Вода не сливается."), 0.5).quality < best.quality
+    assert evaluated(asked, draft("Вода не сливается.", factuality=50), 0.9).quality < best.quality
+    assert evaluated(asked, draft("Оплата.", of=passage("Оплата.")), 0.9).quality < best.quality
 
 
 @pytest.mark.parametrize("written", ["E20", "E-20", "Е20", "е20"])
 def test_a_code_that_the_answer_names_is_not_missing(written: str) -> None:
     said = f"Код {written}: вода не сливается."
-    assert JUDGE.evaluate(query("что значит E20"), draft(said, of=passage(said)), 0.9).missing == ()
+    assert evaluated(query("что значит E20"), draft(said, of=passage(said)), 0.9).missing == ()
 
 
 def test_a_long_identifier_that_the_answer_names_is_not_missing() -> None:
     said = "CVE-2016-2961 is fixed in version 8."
-    assert JUDGE.evaluate(query("is CVE-2016-2961 fixed"), draft(said, of=passage(said)), 0.9).missing == ()
+    assert evaluated(query("is CVE-2016-2961 fixed"), draft(said, of=passage(said)), 0.9).missing == ()
 
 
 def test_a_code_that_it_does_not_name_is() -> None:
-    assert JUDGE.evaluate(query("что значат E20 и E77"), draft("Код E20: вода."), 0.9).missing == ("E77",)
+    assert evaluated(query("что значат E20 и E77"), draft("Код E20: вода."), 0.9).missing == ("E77",)
 
 
 @given(st.floats(0, 1), st.floats(0, 100), texts)
 def test_scores_stay_in_bounds(relevance: float, factuality: float, question: str) -> None:
-    found = JUDGE.evaluate(query(question), draft("Вода.", factuality=factuality), relevance)
+    found = evaluated(query(question), draft("Вода.", factuality=factuality), relevance)
     assert 1 <= found.quality <= 100
     assert 0.0 <= found.confidence <= 1.0
 

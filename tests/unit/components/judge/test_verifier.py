@@ -83,7 +83,7 @@ def test_no_claims_is_said() -> None:
 
 
 def test_a_failing_judge_is_declared() -> None:
-    after = FactVerifier(BrokenJudge("check")).run(replace(turn("?", SOURCE), draft=drafted("Одно.")))["turn"]
+    after = FactVerifier(BrokenJudge("check_all")).run(replace(turn("?", SOURCE), draft=drafted("Одно.")))["turn"]
     assert after.draft is not None
     assert (after.draft.factuality, after.draft.factuality_status) == (0.0, "failed")
     assert after.degraded == ("verifier",)
@@ -91,7 +91,7 @@ def test_a_failing_judge_is_declared() -> None:
 
 def test_a_turn_without_a_draft_passes_by() -> None:
     given_turn = Turn("t", "?")
-    assert FactVerifier(BrokenJudge("check")).run(given_turn) == {"turn": given_turn}
+    assert FactVerifier(BrokenJudge("check_all")).run(given_turn) == {"turn": given_turn}
 
 
 _said = st.lists(

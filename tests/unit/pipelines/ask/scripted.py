@@ -10,7 +10,7 @@ from haystack.core.component import Component
 from components.answer.suggestions import QuestionSuggester
 from components.judge.evaluator import RetrievalEvaluator
 from components.judge.grader import DocGrader
-from components.judge.protocol import ClaimVerdict, Judge, SelfEvaluation
+from components.judge.protocol import Cited, ClaimVerdict, Judge, SelfEvaluation
 from components.judge.self_evaluator import SelfEvaluator
 from components.judge.verifier import FactVerifier
 from components.language.vocabulary import Vocabulary
@@ -141,14 +141,13 @@ class ScriptedJudge:
     def uncovered(self, query: Query, passages: Sequence[Passage]) -> tuple[str, ...]:
         return ()
 
-    def check(self, claim: str, passage: Passage) -> ClaimVerdict:
-        if "выдумка" in claim:
-            return ClaimVerdict("unsupported", 0.0, "")
-        return ClaimVerdict("supported", 1.0, passage.text)
+    def check_all(self, turn: Turn, claims: Sequence[Cited]) -> Sequence[ClaimVerdict]:
+        lie, truth = ClaimVerdict("unsupported", 0.0, ""), ClaimVerdict("supported", 1.0, "Текст")
+        return [lie if "выдумка" in claim.text else truth for claim in claims]
 
-    def evaluate(self, query: Query, draft: Draft, relevance: float) -> SelfEvaluation:
+    def evaluate(self, turn: Turn, draft: Draft) -> SelfEvaluation:
         quality = self.script.passes[len(self.script.seen) - 1].quality
-        self.script.drafts.append((draft, quality, relevance))
+        self.script.drafts.append((draft, quality, turn.evidence.adequacy))
         return SelfEvaluation(quality, "fully", 0.9, ())
 
 

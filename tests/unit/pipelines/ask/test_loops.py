@@ -197,7 +197,7 @@ def broken(*methods: str, quality: Quality = "balanced") -> tuple[Turn, Script]:
     return run(Turn("t", "Вопрос?", quality=quality), steps), script
 
 
-METHODS = ("relevance", "uncovered", "check", "evaluate")
+METHODS = ("relevance", "uncovered", "check_all", "evaluate")
 
 
 @pytest.mark.parametrize("quality", get_args(Quality))
@@ -216,12 +216,12 @@ def test_what_nobody_could_grade_is_no_refusal() -> None:
     assert not script.answers
 
 
-@pytest.mark.parametrize("methods", [("check",), ("evaluate",), ("check", "evaluate")], ids="+".join)
+@pytest.mark.parametrize("methods", [("check_all",), ("evaluate",), ("check_all", "evaluate")], ids="+".join)
 def test_what_nobody_could_check_is_not_answered(methods: tuple[str, ...]) -> None:
     final, script = broken(*methods)
     assert script.answers
     assert final.outcome not in {"answered", "partially_answered"}
-    if "check" in methods:
+    if "check_all" in methods:
         assert final.best is not None
         assert final.best.factuality_status == "failed"
         assert final.outcome == "human_followup"
