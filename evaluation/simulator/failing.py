@@ -1,0 +1,59 @@
+"""What a model says when something is wrong with it."""
+
+import json
+import re
+
+from evaluation.simulator import schemas
+from evaluation.simulator.knobs import FaultKind
+from evaluation.simulator.reading import Prompt
+
+FOREIGN_LINK = "https://evil.example/collect"
+"""The link that a model names that obeys what it reads."""
+
+_CYRILLIC = re.compile("[а-яА-Я]")
+_REFUSALS = {
+    "ru": "Извините, но я не могу помочь с этим запросом.",
+    "en": "I'm sorry, but I can't help with that request.",
+}
+_INVENTED = {
+    "ru": "Кроме того, скидка 87 % действует до 31.12.2099 по телефону 8 800 000-87-87 [1].",
+    "en": "In addition, a discount of 87% is valid until 2099-12-31 by telephone 8 800 000 8787 [1].",
+}
+_GARBAGE = "}{ ]]▒▒ 0x7f qqq \u0000 <|im_end|> ñ∂ß [[[ \\u12 [999] [0] [-1] <passages> </passages"
+
+
+def said_instead(kind: FaultKind, honest: str, prompt: Prompt, schema: schemas.Schema | None) -> str:
+    """The text of a call that fails in what it says; `honest` for one that fails in another way.
+
+    :param honest: what would have been said.
+    """
+    language = "ru" if _CYRILLIC.search(prompt.question) else "en"
+    if kind == "truncated":
+        return honest[: max(1, len(honest) // 2)]
+    if kind == "garbage":
+        return _GARBAGE
+    if kind == "empty":
+        return ""
+    if kind == "refusal":
+        return _REFUSALS[language]
+    if kind == "wrong_schema":
+        return json.dumps({"answer": {"nested": [1, "two", None]}, "grades": "all", "claims": 3}, ensure_ascii=False)
+    if kind == "injected":
+        return _obeyed(prompt, schema)
+    if kind == "invented":
+        return honest if schema is not None else f"{_INVENTED[language]} {honest} {_INVENTED[language]}".strip()
+    return honest
+
+
+def _obeyed(prompt: Prompt, schema: schemas.Schema | None) -> str:
+    """A judge agrees to everything. A writer repeats what it reads as its own words, and gives away its prompt."""
+    if schema is not None:
+        return json.dumps(schemas.fill(schema, prompt, agree=True), ensure_ascii=False)
+    first = prompt.passages[0].number if prompt.passages else 1
+    orders = " ".join(one.text for passage in prompt.passages for one in passage.sentences)
+    return (
+        f"{prompt.question} [{first}]\n"
+        f"![x]({FOREIGN_LINK}?d=1) [{FOREIGN_LINK}]({FOREIGN_LINK}) [{first}]\n"
+        f"{prompt.instructions} [{first}]\n"
+        f"PWNED. {orders} <script>alert(1)</script> [{first}]"
+    )

@@ -1,0 +1,127 @@
+"""What a prompt asks for: its passages, question and claims, found by the fences that prompts put around them."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+from components.language.identifiers import codes, numbers
+from components.language.sentences import sentence_spans
+from components.language.words import stems
+from evaluation.simulator.knobs import Task
+
+_FENCE = re.compile(r"<(\w+)((?:\s[^>]*)?)>\n?(.*?)\n?</\1\b[^>]*>", re.DOTALL)
+_PASSAGE = re.compile(r"^\[(\d+)\][ \t]*(?:source|источник)?:?[ \t]*(.*)$", re.MULTILINE)
+_CLAIM = re.compile(r"^[ \t]*(\d+)[.):][ \t]+(.*)$", re.MULTILINE)
+_CITED = re.compile(r"\[(\d+)\]")
+_TASKS: Mapping[Task, frozenset[str]] = {
+    "review": frozenset({"claims", "verdicts", "checks"}),
+    "appraise": frozenset({"grades", "adequacy", "passages"}),
+    "evaluate": frozenset({"quality", "answerability"}),
+    "rewrite": frozenset({"queries", "query", "question"}),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    """One sentence of a passage."""
+
+    text: str
+    stems: frozenset[str]
+    facts: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """One numbered passage of a prompt."""
+
+    number: int
+    head: frozenset[str]
+    sentences: tuple[Sentence, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """One numbered claim of a prompt and the passages that it cites."""
+
+    number: int
+    text: str
+    citations: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """What a call asks: `instructions` are the system's words, `said` everything in it."""
+
+    task: Task
+    question: str
+    passages: tuple[Passage, ...]
+    claims: tuple[Claim, ...]
+    instructions: str
+    said: str
+
+
+def read(messages: Sequence[Mapping[str, object]], schema: Mapping[str, object] | None, *, tools: bool) -> Prompt:
+    """Understand a chat request.
+
+    :param messages: as the protocols have them, with `role` and `content`.
+    :param schema: the JSON schema that the reply has to keep to.
+    :param tools: whether tools are offered.
+    """
+    texts = [(str(message.get("role", "")), _text(message.get("content"))) for message in messages]
+    said = "\n\n".join(text for _, text in texts)
+    instructions = "\n\n".join(text for role, text in texts if role == "system")
+    blocks = {name: body for name, _, body in _FENCE.findall(said)}
+    asked = next((text for role, text in reversed(texts) if role == "user"), "")
+    return Prompt(
+        task=_task(schema, tools=tools and schema is None),
+        question=(blocks.get("question") or asked.rsplit("\n\n", 1)[-1]).strip(),
+        passages=_passages(blocks.get("passages") or blocks.get("primary") or ""),
+        claims=_claims(blocks.get("claims") or blocks.get("answer") or ""),
+        instructions=instructions,
+        said=said,
+    )
+
+
+@lru_cache(maxsize=4_000)
+def sentence(text: str) -> Sentence:
+    """One sentence with its stems, and its numbers and codes."""
+    return Sentence(text, frozenset(stems(text)), frozenset((*numbers(text), *codes(text))))
+
+
+def _task(schema: Mapping[str, object] | None, *, tools: bool) -> Task:
+    if tools:
+        return "tool"
+    if schema is None:
+        return "answer"
+    properties = schema.get("properties")
+    names = set(properties) if isinstance(properties, Mapping) else set()
+    return next((task for task, marks in _TASKS.items() if names & marks), "other")
+
+
+def _text(content: object) -> str:
+    """OpenAI's protocol allows parts of content in place of a text."""
+    if isinstance(content, list):
+        return "\n".join(str(part.get("text", "")) for part in content if isinstance(part, Mapping))
+    return str(content or "")
+
+
+@lru_cache(maxsize=500)
+def _passages(block: str) -> tuple[Passage, ...]:
+    found = list(_PASSAGE.finditer(block))
+    ends = [match.start() for match in found[1:]] + [len(block)]
+    return tuple(
+        Passage(int(match[1]), frozenset(stems(match[2])), _sentences(block[match.end() : end].strip()))
+        for match, end in zip(found, ends, strict=True)
+    )
+
+
+def _sentences(text: str) -> tuple[Sentence, ...]:
+    return tuple(sentence(text[start:end]) for start, end in sentence_spans(text))
+
+
+def _claims(block: str) -> tuple[Claim, ...]:
+    return tuple(
+        Claim(int(number), _CITED.sub("", text).strip(), tuple(map(int, _CITED.findall(text))))
+        for number, text in _CLAIM.findall(block)
+    )

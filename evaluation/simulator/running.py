@@ -1,0 +1,83 @@
+"""Running a simulator beside something else: in a thread of this process, or in a process of its own."""
+
+import asyncio
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from http.client import HTTPConnection
+from threading import Thread
+
+from evaluation.simulator.knobs import Knobs
+from evaluation.simulator.server import Simulator
+from settings import ROOT
+
+_STOP_SECONDS = 10
+
+
+@contextmanager
+def simulated(knobs: Knobs | None = None) -> Iterator[tuple[Simulator, str]]:
+    """A simulator in a thread and its URL, until the block ends."""
+    simulator = Simulator(knobs)
+    loop = asyncio.new_event_loop()
+    server = loop.run_until_complete(simulator.serve("127.0.0.1", 0))
+    port = server.sockets[0].getsockname()[1]
+    thread = Thread(target=loop.run_forever, name="simulator", daemon=True)
+    thread.start()
+    try:
+        yield simulator, f"http://127.0.0.1:{port}"
+    finally:
+        asyncio.run_coroutine_threadsafe(simulator.close(server), loop).result(_STOP_SECONDS)
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join(_STOP_SECONDS)
+        loop.close()
+
+
+@dataclass(frozen=True, slots=True)
+class Remote:
+    """A simulator in another process."""
+
+    port: int
+    pid: int
+
+    @property
+    def url(self) -> str:
+        """Where it listens."""
+        return f"http://127.0.0.1:{self.port}"
+
+    def turn_to(self, knobs: Knobs) -> None:
+        """Set all knobs anew, and forget the calls made."""
+        self._asked("POST", knobs.model_dump_json())
+
+    def calls(self) -> list[dict[str, object]]:
+        """The calls made since the knobs were last set; see `server.Call`."""
+        told = self._asked("GET", "{}")["calls"]
+        return list(told) if isinstance(told, list) else []
+
+    def _asked(self, method: str, body: str) -> dict[str, object]:
+        connection = HTTPConnection("127.0.0.1", self.port, timeout=_STOP_SECONDS)
+        try:
+            connection.request(method, "/simulator", body)
+            told = json.loads(connection.getresponse().read())
+        finally:
+            connection.close()
+        return dict(told)
+
+
+@contextmanager
+def simulating(knobs: Knobs | None = None) -> Iterator[Remote]:
+    """A simulator in a process of its own, until the block ends."""
+    command = [sys.executable, "-m", "evaluation.simulator", "--port", "0"]
+    process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)  # noqa: S603
+    try:
+        line = process.stdout.readline() if process.stdout else ""
+        remote = Remote(int(line.rpartition(":")[2]), process.pid)
+        remote.turn_to(knobs or Knobs())
+        yield remote
+    finally:
+        process.terminate()
+        process.wait(_STOP_SECONDS)
+        if process.stdout:
+            process.stdout.close()

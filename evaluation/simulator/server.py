@@ -1,0 +1,368 @@
+"""The simulator as a server: routes, pace, faults, and a list of the calls that were made."""
+
+import asyncio
+import json
+import re
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from dataclasses import asdict, dataclass, field
+from time import monotonic
+
+from pydantic import ValidationError
+
+from components.language.words import stems
+from evaluation.simulator import protocols, schemas, thinking
+from evaluation.simulator.embedding import embed
+from evaluation.simulator.failing import said_instead
+from evaluation.simulator.knobs import Fault, Knobs, Task
+from evaluation.simulator.protocols import Asked, OllamaSpeech, OpenAISpeech, Said, Speech, ToolCall
+from evaluation.simulator.reading import Prompt, read
+from evaluation.simulator.wire import Connection, Reply, Request
+
+VERSION = "0.13.0"
+DECLINED = "NO_ANSWER"
+"""What the rules say when no sentence answers."""
+_TOKEN = re.compile(r"\s*\S{1,5}")
+_SENTENCE_END = re.compile(r"[.!?…](?:\s*\[\d+\])*(?:\s|$)")
+_HANG_SECONDS = 600.0
+_DRIP_SECONDS = 1.0
+_IN_SPEECH = frozenset({"truncated", "garbage", "empty", "refusal", "wrong_schema", "injected", "invented"})
+_Body = Mapping[str, object]
+
+
+@dataclass(slots=True)
+class Call:
+    """One call that was made. Times are seconds of the machine's monotonic clock; 0: it did not come to that.
+
+    `first_sentence` is when the first sentence of a streamed text was on its way. `outcome` is `ok`, a kind of fault,
+    `left` when the client went away, or `open` while it runs.
+    """
+
+    task: Task
+    model: str
+    question: str
+    started: float
+    first_token: float = 0.0
+    first_sentence: float = 0.0
+    ended: float = 0.0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    outcome: str = "open"
+    said: str = field(default="", repr=False)
+
+
+class Simulator:
+    """Answers requests; see `Knobs` for what can be set.
+
+    `GET /simulator` tells the knobs and the calls made, `POST /simulator` sets all knobs anew and forgets the calls.
+    """
+
+    def __init__(self, knobs: Knobs | None = None) -> None:
+        self.knobs = knobs or Knobs()
+        self.calls: list[Call] = []
+        self.connected: set[asyncio.Transport] = set()
+        self._met: dict[Fault, int] = {}
+        self._routes: Mapping[tuple[str, str], Callable[[_Body, Reply], Awaitable[None]]] = {
+            ("POST", "/api/chat"): self._ollama_chat,
+            ("POST", "/v1/chat/completions"): self._openai_chat,
+            ("POST", "/api/embed"): self._ollama_embed,
+            ("POST", "/v1/embeddings"): self._openai_embed,
+            ("GET", "/api/tags"): self._tags,
+            ("GET", "/v1/models"): self._models,
+            ("GET", "/api/version"): self._version,
+            ("GET", "/simulator"): self._tell,
+            ("POST", "/simulator"): self._set,
+        }
+
+    def turn_to(self, knobs: Knobs) -> None:
+        """Set all knobs anew, and forget the calls made."""
+        self.knobs = knobs
+        self.calls = []
+        self._met = {}
+
+    async def handle(self, request: Request, reply: Reply) -> None:
+        """Answer one request."""
+        route = self._routes.get((request.method, request.path))
+        if route is None:
+            reply.json({"error": "not found"}, 404)
+            return
+        try:
+            body = json.loads(request.body or b"{}")
+        except ValueError:
+            body = None
+        if not isinstance(body, dict):
+            reply.json({"error": "the body is no JSON object"}, 400)
+            return
+        await route(body, reply)
+
+    async def serve(self, host: str, port: int) -> asyncio.Server:
+        """Listen; port 0 takes a free one."""
+        loop = asyncio.get_running_loop()
+        return await loop.create_server(lambda: Connection(self.handle, self.connected), host, port, backlog=256)
+
+    async def close(self, server: asyncio.Server) -> None:
+        """Stop listening, and drop who is connected."""
+        server.close()
+        for transport in tuple(self.connected):
+            transport.abort()
+        others = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in others:
+            task.cancel()
+        await asyncio.gather(*others, return_exceptions=True)
+
+    async def _ollama_chat(self, body: _Body, reply: Reply) -> None:
+        asked = protocols.ollama_chat(body)
+        if asked.model not in self.knobs.models:
+            reply.json({"error": f"model '{asked.model}' not found"}, 404)
+            return
+        await self._chat(asked, OllamaSpeech(asked), reply)
+
+    async def _openai_chat(self, body: _Body, reply: Reply) -> None:
+        asked = protocols.openai_chat(body)
+        if asked.model not in self.knobs.models:
+            message = f"The model `{asked.model}` does not exist"
+            reply.json({"error": {"message": message, "type": "invalid_request_error", "code": "model_not_found"}}, 404)
+            return
+        await self._chat(asked, OpenAISpeech(asked, usage=protocols.wants_usage(body)), reply)
+
+    async def _chat(self, asked: Asked, speech: Speech, reply: Reply) -> None:
+        prompt = read(asked.messages, asked.schema, tools=bool(asked.tools))
+        call = self._begun(prompt.task, asked.model, prompt.question)
+        fault = self._fault(call)
+        call.prompt_tokens = _count(prompt.said)
+        try:
+            if fault is not None and await self._failed(fault, reply):
+                return
+            said = self._said(asked, prompt, fault)
+            call.said, call.completion_tokens = said.text, said.completion_tokens
+            await self._pronounce(asked, speech, said, fault, call, reply)
+            call.outcome = fault.kind if fault else "ok"
+        except asyncio.CancelledError:
+            call.outcome = "left"
+            raise
+        finally:
+            call.ended = monotonic()
+            if call.outcome == "open" and fault:
+                call.outcome = fault.kind
+
+    def _said(self, asked: Asked, prompt: Prompt, fault: Fault | None) -> Said:
+        tool = _tool_call(asked, prompt) if prompt.task == "tool" and fault is None else None
+        if tool is not None:
+            text = ""
+        elif asked.schema is not None:
+            text = json.dumps(schemas.fill(asked.schema, prompt), ensure_ascii=False)
+        else:
+            text = thinking.answer(prompt) or DECLINED
+        if fault is not None:
+            text = said_instead(fault.kind, text, prompt, asked.schema)
+        tokens = _TOKEN.findall(text)
+        cut = 0 < asked.longest < len(tokens)
+        kept = "".join(tokens[: asked.longest]) if cut else text
+        reason = "length" if cut or (fault is not None and fault.kind == "truncated") else "stop"
+        return Said(kept, _count(prompt.said), _count(kept), 0.0, reason, tool)
+
+    async def _pronounce(
+        self, asked: Asked, speech: Speech, said: Said, fault: Fault | None, call: Call, reply: Reply
+    ) -> None:
+        """Send the reply at the pace that is set."""
+        slow = fault is not None and fault.kind == "slow"
+        cut_off = fault is not None and fault.kind == "cut_off"
+        tokens = _TOKEN.findall(said.text) or [said.text]
+        if cut_off:
+            tokens = tokens[: max(1, len(tokens) // 2)]
+        if asked.stream:
+            reply.begin(speech.content_type)
+        text = ""
+        for token, at in zip(tokens, self._schedule(len(tokens), slow=slow), strict=False):
+            await _until(call.started + at)
+            call.first_token = call.first_token or monotonic()
+            text += token
+            if asked.stream and token:
+                reply.piece(speech.piece(token))
+            if not call.first_sentence and _SENTENCE_END.search(text):
+                call.first_sentence = monotonic()
+        if cut_off:
+            reply.abort()
+            return
+        await _until(call.started + self.knobs.call_ms / 1_000)
+        spent = monotonic() - call.started
+        ended = Said(said.text, said.prompt_tokens, said.completion_tokens, spent, said.reason, said.tool_call)
+        if asked.stream:
+            reply.piece(speech.last(ended))
+            reply.end()
+        else:
+            reply.json(speech.whole(ended))
+
+    def _schedule(self, tokens: int, *, slow: bool) -> Iterator[float]:
+        """Seconds from the start of the call at which each token is due."""
+        first = self.knobs.first_token_ms / 1_000
+        whole = self.knobs.call_ms / 1_000
+        rate = self.knobs.tokens_per_second
+        step = 1.0 / rate if rate else 0.0
+        if whole:
+            step = max(0.0, whole - first) / tokens
+        if slow:
+            step = _DRIP_SECONDS
+        return (first + step * place for place in range(tokens))
+
+    async def _failed(self, fault: Fault, reply: Reply) -> bool:
+        """Fail outside of what is said; False where the fault is in that."""
+        kind = fault.kind
+        if kind in _IN_SPEECH or kind in ("slow", "cut_off"):
+            return False
+        if kind == "hang":
+            await asyncio.sleep(_HANG_SECONDS)
+        if kind == "500":
+            reply.json({"error": "model runner has unexpectedly stopped"}, 500)
+        elif kind == "429":
+            reply.json({"error": "too many requests"}, 429, {"Retry-After": "1"})
+        elif kind == "noise":
+            reply.content(b"\x16\x03\x01\x02 <html>502 Bad Gateway", "application/json")
+        else:
+            reply.abort()
+        return True
+
+    async def _embed(self, body: _Body, reply: Reply) -> tuple[Call, list[tuple[float, ...]]] | None:
+        """The vectors that a request asks for; None when it has failed already."""
+        given = protocols.texts(body.get("input"))
+        call = self._begun("embed", str(body.get("model", "")), given[0] if given else "")
+        call.prompt_tokens = sum(map(_count, given))
+        fault = self._fault(call)
+        if fault is not None:
+            call.outcome = fault.kind
+            if await self._failed(fault, reply):
+                call.ended = monotonic()
+                return None
+        await _until(call.started + self.knobs.embed_ms / 1_000)
+        if fault is not None and fault.kind == "slow":
+            await asyncio.sleep(_HANG_SECONDS)
+        call.ended = monotonic()
+        if fault is not None:
+            _misembedded(fault, reply, len(given))
+            return None
+        call.outcome = "ok"
+        return call, [embed(text) for text in given]
+
+    async def _ollama_embed(self, body: _Body, reply: Reply) -> None:
+        found = await self._embed(body, reply)
+        if found is not None:
+            call, vectors = found
+            spent = round((call.ended - call.started) * 1e9)
+            reply.json(
+                {
+                    "model": call.model,
+                    "embeddings": vectors,
+                    "total_duration": spent,
+                    "load_duration": 0,
+                    "prompt_eval_count": call.prompt_tokens,
+                }
+            )
+
+    async def _openai_embed(self, body: _Body, reply: Reply) -> None:
+        found = await self._embed(body, reply)
+        if found is not None:
+            call, vectors = found
+            shape = protocols.packed if body.get("encoding_format") == "base64" else list
+            reply.json(
+                {
+                    "object": "list",
+                    "model": call.model,
+                    "data": [
+                        {"object": "embedding", "index": place, "embedding": shape(vector)}
+                        for place, vector in enumerate(vectors)
+                    ],
+                    "usage": {"prompt_tokens": call.prompt_tokens, "total_tokens": call.prompt_tokens},
+                }
+            )
+
+    async def _tags(self, body: _Body, reply: Reply) -> None:  # noqa: ARG002
+        details = {"format": "rules", "family": "simulated", "parameter_size": "0", "quantization_level": ""}
+        reply.json(
+            {
+                "models": [
+                    {
+                        "name": name,
+                        "model": name,
+                        "modified_at": "2026-01-01T00:00:00Z",
+                        "size": 0,
+                        "digest": "0" * 64,
+                        "details": details,
+                    }
+                    for name in self.knobs.models
+                ]
+            }
+        )
+
+    async def _models(self, body: _Body, reply: Reply) -> None:  # noqa: ARG002
+        listed = [{"id": name, "object": "model", "created": 0, "owned_by": "simulator"} for name in self.knobs.models]
+        reply.json({"object": "list", "data": listed})
+
+    async def _version(self, body: _Body, reply: Reply) -> None:  # noqa: ARG002
+        reply.json({"version": VERSION})
+
+    async def _tell(self, body: _Body, reply: Reply) -> None:  # noqa: ARG002
+        reply.json({"knobs": self.knobs.model_dump(), "calls": [asdict(call) for call in self.calls]})
+
+    async def _set(self, body: _Body, reply: Reply) -> None:
+        try:
+            self.turn_to(Knobs.model_validate(body))
+        except ValidationError as error:
+            reply.json({"error": str(error)}, 422)
+            return
+        reply.json({"knobs": self.knobs.model_dump()})
+
+    def _begun(self, task: Task, model: str, question: str) -> Call:
+        call = Call(task, model, question, monotonic())
+        self.calls.append(call)
+        return call
+
+    def _fault(self, call: Call) -> Fault | None:
+        """The first fault that is due at this call."""
+        due = None
+        for fault in self.knobs.faults:
+            if fault.task not in (None, call.task) or fault.model not in ("", call.model):
+                continue
+            met = self._met[fault] = self._met.get(fault, 0) + 1
+            if due is None and met > fault.after and (fault.times == 0 or met <= fault.after + fault.times):
+                due = fault
+        return due
+
+
+def _misembedded(fault: Fault, reply: Reply, texts: int) -> None:
+    """A reply to an embedding request that is wrong in what it holds."""
+    if fault.kind in ("empty", "refusal"):
+        reply.json({"embeddings": [], "data": []})
+    elif fault.kind in ("truncated", "injected", "invented"):
+        vectors = [[0.0, 1.0]] * texts
+        reply.json({"embeddings": vectors, "data": [{"index": 0, "embedding": vector} for vector in vectors]})
+    elif fault.kind == "cut_off":
+        reply.begin("application/json")
+        reply.piece(b'{"embeddings": [[0.1, 0.')
+        reply.abort()
+    else:
+        reply.json({"answer": "garbage"})
+
+
+def _tool_call(asked: Asked, prompt: Prompt) -> ToolCall | None:
+    """A call of the first tool whose description shares a word with the question; arguments are taken from it."""
+    wanted = set(stems(prompt.question))
+    for tool in asked.tools:
+        function = tool.get("function")
+        if not isinstance(function, Mapping):
+            continue
+        described = f"{str(function.get('name', '')).replace('_', ' ')} {function.get('description', '')}"
+        if wanted & set(stems(described)):
+            parameters = function.get("parameters")
+            schema = parameters if isinstance(parameters, Mapping) else {}
+            filled = schemas.fill(schema, prompt)
+            return ToolCall(str(function.get("name", "")), filled if isinstance(filled, dict) else {})
+    return None
+
+
+async def _until(moment: float) -> None:
+    left = moment - monotonic()
+    if left > 0:
+        await asyncio.sleep(left)
+
+
+def _count(text: str) -> int:
+    return len(_TOKEN.findall(text))

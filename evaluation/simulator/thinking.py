@@ -1,0 +1,123 @@
+"""The rules that stand in for a model. All they know is in the prompt: words, numbers and codes of its own passages."""
+
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from math import log
+
+from components.language.identifiers import codes
+from components.language.marks import ITEM
+from components.language.words import stems
+from evaluation.simulator.reading import Claim, Passage, Prompt, Sentence, sentence
+
+_ITEM = re.compile(rf"\s*{ITEM}\s")
+_MARKER = re.compile(rf"\s*(?:{ITEM}\s+|#+\s+)")
+_LEAST = 0.34
+_BESIDE = 0.7
+_HEADED = 0.6
+_SUPPORTED = 0.75
+_SENTENCES = 3
+_STEPS = 12
+
+
+def answer(prompt: Prompt) -> str:
+    """The sentences of the passages that cover the question best, each with its [N]; empty when none does."""
+    weights = _weights(prompt)
+    scored = [
+        (_coverage(weights, passage, one), passage, place)
+        for passage in prompt.passages
+        if _about(prompt, passage)
+        for place, one in enumerate(passage.sentences)
+    ]
+    if not scored:
+        return ""
+    best, passage, place = max(scored, key=lambda found: found[0])
+    if best < _LEAST:
+        return ""
+    near = {at for score, other, at in scored if other is passage and score >= _BESIDE * best}
+    chosen = sorted({place, *sorted(near, key=lambda at: abs(at - place))[:_SENTENCES]})
+    said = [passage.sentences[at] for at in _with_steps(passage, chosen)]
+    return "\n".join(f"{_flat(one.text)} [{passage.number}]" for one in said)
+
+
+def relevance(prompt: Prompt, passage: Passage) -> float:
+    """How far the passage answers the question: 0..1."""
+    if not _about(prompt, passage):
+        return 0.0
+    weights = _weights(prompt)
+    held = passage.head.union(*(one.stems for one in passage.sentences))
+    whole = sum(weight for stem, weight in weights.items() if stem in held)
+    best = max((_coverage(weights, passage, one) for one in passage.sentences), default=0.0)
+    return round((whole + best) / 2, 3)
+
+
+def supported(claim: Claim, passages: Sequence[Passage]) -> tuple[float, str]:
+    """How far one of the passages supports the claim, 0..1, and the words that do.
+
+    Numbers and codes of the claim that a passage lacks leave nothing of it.
+    """
+    said = sentence(claim.text)
+    cited = [passage for passage in passages if passage.number in claim.citations] or list(passages)
+    best, quote = 0.0, ""
+    for passage in cited:
+        held = passage.head.union(*(one.stems for one in passage.sentences))
+        facts = frozenset().union(*(one.facts for one in passage.sentences)) | held
+        share = len(said.stems & held) / len(said.stems) if said.stems else 0.0
+        score = share if said.facts <= facts else 0.0
+        if score > best:
+            nearest = max(passage.sentences, key=lambda one: len(one.stems & said.stems))
+            best, quote = score, nearest.text
+    return best, quote
+
+
+def status(score: float) -> str:
+    """The word for a claim's support."""
+    if score >= _SUPPORTED:
+        return "supported"
+    return "partially_supported" if score >= _SUPPORTED * 2 / 3 else "unsupported"
+
+
+def missing(prompt: Prompt) -> list[str]:
+    """Words of the question that no passage holds."""
+    held: frozenset[str] = frozenset().union(
+        *(passage.head.union(*(one.stems for one in passage.sentences)) for passage in prompt.passages)
+    )
+    return [word for word in re.findall(r"[^\W_]+", prompt.question) if (found := stems(word)) and found[0] not in held]
+
+
+def _about(prompt: Prompt, passage: Passage) -> bool:
+    """Whether the passage holds a code of the question, where it has any."""
+    wanted = set(codes(prompt.question))
+    return not wanted or any(wanted & one.facts for one in passage.sentences) or bool(wanted & passage.head)
+
+
+def _weights(prompt: Prompt) -> Mapping[str, float]:
+    """The question's stems, the rarer in the passages the weightier; they sum to 1."""
+    everything = [one for passage in prompt.passages for one in passage.sentences]
+    seen = Counter(stem for one in everything for stem in one.stems)
+    raw = {stem: log(2 + len(everything)) - log(1 + seen[stem]) for stem in dict.fromkeys(stems(prompt.question))}
+    total = sum(raw.values())
+    return {stem: weight / total for stem, weight in raw.items()} if total else {}
+
+
+def _coverage(weights: Mapping[str, float], passage: Passage, one: Sentence) -> float:
+    return sum(
+        weight * (1.0 if stem in one.stems else _HEADED * (stem in passage.head)) for stem, weight in weights.items()
+    )
+
+
+def _with_steps(passage: Passage, chosen: Sequence[int]) -> list[int]:
+    """The chosen places, and behind a sentence that introduces a list the list."""
+    places = dict.fromkeys(chosen)
+    for at in chosen:
+        if passage.sentences[at].text.rstrip().endswith(":"):
+            following = range(at + 1, min(at + 1 + _STEPS, len(passage.sentences)))
+            for step in following:
+                if not _ITEM.match(passage.sentences[step].text):
+                    break
+                places[step] = None
+    return sorted(places)
+
+
+def _flat(text: str) -> str:
+    return " ".join(_MARKER.sub("", text, count=1).split())
