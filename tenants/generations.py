@@ -26,12 +26,14 @@ class Generation:
     """One generation of the tenant in context.
 
     :param encoder: how its chunks are encoded, as `components.language.encoder_settings` writes it.
+    :param dimensions: of its dense vectors; 0 for none.
     :param retired_at: when it left force.
     """
 
     number: int
     state: State
     encoder: str
+    dimensions: int
     created_at: datetime
     retired_at: datetime | None
 
@@ -43,11 +45,12 @@ def all() -> tuple[Generation, ...]:
         return tuple(_generation(row) for row in session.scalars(rows.order_by(GenerationRow.number)))
 
 
-def encoder_of(number: int) -> str:
-    """How the chunks of a generation are encoded; empty when there is no such generation."""
+def encoding_of(number: int) -> tuple[str, int]:
+    """How the chunks of a generation are encoded, and the dimensions of their dense vectors; empty and 0 when there is
+    no such generation."""
     with database.reading() as session:
         row = session.get(GenerationRow, (context.current().tenant_id, number))
-        return row.encoder if row else ""
+        return (row.encoder, row.dimensions) if row else ("", 0)
 
 
 def in_state(state: State) -> Generation | None:
@@ -55,19 +58,19 @@ def in_state(state: State) -> Generation | None:
     return next((generation for generation in all() if generation.state == state), None)
 
 
-def found(encoder: str) -> None:
+def found(encoder: str, dimensions: int) -> None:
     """Write down the generation in force, whose first chunk is about to be stored."""
     number = registry.current().placement.generation
     with database.writing() as session:
-        session.merge(_row(number, "in_force", encoder))
+        session.merge(_row(number, "in_force", encoder, dimensions))
 
 
-def begin(encoder: str) -> int:
+def begin(encoder: str, dimensions: int = 0) -> int:
     """The number of a new generation, which is `building` from now on. No number is ever given twice."""
     with database.writing() as session:
         tenant = session.get_one(TenantRow, context.current().tenant_id, with_for_update=True)
         tenant.newest_generation += 1
-        session.add(_row(tenant.newest_generation, "building", encoder))
+        session.add(_row(tenant.newest_generation, "building", encoder, dimensions))
         return tenant.newest_generation
 
 
@@ -111,16 +114,17 @@ def _one(number: int) -> tuple[ColumnElement[bool], ColumnElement[bool]]:
     return GenerationRow.tenant_id == context.current().tenant_id, GenerationRow.number == number
 
 
-def _row(number: int, state: State, encoder: str) -> GenerationRow:
+def _row(number: int, state: State, encoder: str, dimensions: int) -> GenerationRow:
     return GenerationRow(
         tenant_id=context.current().tenant_id,
         number=number,
         state=state,
         encoder=encoder,
+        dimensions=dimensions,
         created_at=datetime.now(UTC),
         retired_at=None,
     )
 
 
 def _generation(row: GenerationRow) -> Generation:
-    return Generation(row.number, _STATES[row.state], row.encoder, row.created_at, row.retired_at)
+    return Generation(row.number, _STATES[row.state], row.encoder, row.dimensions, row.created_at, row.retired_at)

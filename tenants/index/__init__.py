@@ -1,14 +1,18 @@
 """The tenant's searchable chunks, behind one door and one protocol."""
 
 from tenants.index.door import close_all, open_collection, put_in_force, remove, sweep
-from tenants.index.protocol import Collection, Conditions, Hit, Json, Point, Weights
+from tenants.index.layout import DENSE
+from tenants.index.protocol import Collection, Conditions, Dense, Hit, Json, Point, Vector, Weights
 
 __all__ = [
+    "DENSE",
     "Collection",
     "Conditions",
+    "Dense",
     "Hit",
     "Json",
     "Point",
+    "Vector",
     "Weights",
     "close_all",
     "open_collection",

@@ -32,7 +32,9 @@ _ENGINES: dict[str, Engine] = {}
 _OPENING = Lock()
 
 
-def open_collection(*, create: bool = False, encoder: str = "", generation: int | None = None) -> Collection:
+def open_collection(
+    *, create: bool = False, encoder: str = "", dimensions: int = 0, generation: int | None = None
+) -> Collection:
     """The chunks of the tenant in context.
 
     Raises `NoTenant` outside a tenant context, `NotFound` when the tenant is not registered, `Busy` with the code
@@ -40,6 +42,7 @@ def open_collection(*, create: bool = False, encoder: str = "", generation: int 
 
     :param create: make the collection when the tenant has none yet. Without it such a tenant reads as empty.
     :param encoder: how the chunks of a collection made now will be encoded.
+    :param dimensions: of their dense vectors; 0 for none.
     :param generation: one of `tenants.generations`; the one in force when None.
     """
     settings = get_settings()
@@ -55,7 +58,7 @@ def open_collection(*, create: bool = False, encoder: str = "", generation: int 
     with _OPENING:
         if key not in _OPEN:
             if create:
-                _make(_engine(settings), tenant, placement, encoder)
+                _make(_engine(settings), tenant, placement, encoder, dimensions)
             opened = _IN_USE.get(key) or _opened(_engine(settings), tenant, placement)
             if opened is None:
                 return EmptyCollection()
@@ -131,14 +134,14 @@ def _server(settings: Settings) -> Engine:
     return QdrantServer(settings.qdrant_url, settings.qdrant_api_key.get_secret_value())
 
 
-def _make(engine: Engine, tenant: TenantRecord, placement: Placement, encoder: str) -> None:
+def _make(engine: Engine, tenant: TenantRecord, placement: Placement, encoder: str, dimensions: int) -> None:
     """Make the generation unless it is there. How it is encoded is written down first."""
     if engine.exists(placement):
         return
     in_force = placement == tenant.placement
     if in_force:
-        generations.found(encoder)
-    engine.create(placement, tenant.tenant_id)
+        generations.found(encoder, dimensions)
+    engine.create(placement, tenant.tenant_id, generations.encoding_of(placement.generation)[1])
     if in_force:
         engine.put_in_force(placement)
 
@@ -146,4 +149,5 @@ def _make(engine: Engine, tenant: TenantRecord, placement: Placement, encoder: s
 def _opened(engine: Engine, tenant: TenantRecord, placement: Placement) -> Collection | None:
     if not engine.exists(placement):
         return None
-    return engine.open(placement, tenant.tenant_id, generations.encoder_of(placement.generation))
+    encoder, dimensions = generations.encoding_of(placement.generation)
+    return engine.open(placement, tenant.tenant_id, encoder, dimensions)

@@ -20,12 +20,15 @@ from uuid import uuid4
 
 from qdrant_edge import (
     CountRequest,
+    Distance,
     EdgeConfig,
     EdgeOptimizersConfig,
     EdgeShard,
     EdgeSparseVectorParams,
+    EdgeVectorParams,
     FieldCondition,
     Filter,
+    HnswIndexConfig,
     MatchAny,
     Memory,
     Modifier,
@@ -44,6 +47,7 @@ from tenants import fairness
 from tenants.errors import Busy, InternalFault, OporaError
 from tenants.index.layout import (
     DATES,
+    DENSE,
     KEYWORDS,
     VECTORS,
     canonical_id,
@@ -52,11 +56,11 @@ from tenants.index.layout import (
     nothing_matches,
     worth_asking,
 )
-from tenants.index.protocol import Conditions, Hit, Json, Point, Weights
+from tenants.index.protocol import Conditions, Hit, Json, Point, Vector
 from tenants.registry import Placement
 
 if TYPE_CHECKING:  # the engine's stubs name these; the compiled module does not
-    from qdrant_edge import ConditionType, NamedVector, PointId
+    from qdrant_edge import ConditionType, NamedVector, PointId, Record
 
 _MARK = "tenant.json"
 _SHARD = "shard"
@@ -76,6 +80,8 @@ _SEGMENTS = 8
 _COMPACT_KILOBYTES = 20_000
 """Size of vectors that `close` leaves in growing segments, about 1,500 chunks of 1,700 weights."""
 
+_NO_GRAPH = HnswIndexConfig(m=0, ef_construct=100, full_scan_threshold=10_000)
+
 Payload: TypeAlias = Mapping[str, Json]
 _NO_PAYLOAD: Payload = MappingProxyType({})
 _LOG = logging.getLogger("opora.index")
@@ -94,13 +100,13 @@ class EdgeFolder:
         """Whether the generation was made and not removed."""
         return (self.root / placement.physical / _MARK).is_file()
 
-    def create(self, placement: Placement, tenant_id: str) -> None:
+    def create(self, placement: Placement, tenant_id: str, dimensions: int = 0) -> None:
         """Make an empty generation. It appears whole or not at all."""
         folder = self.root / placement.physical
         self.root.mkdir(parents=True, exist_ok=True, mode=0o700)
         draft = folder.with_name(f"{folder.name}.{uuid4().hex}")
         (draft / _SHARD).mkdir(parents=True, mode=0o700)
-        shard = EdgeShard.create(str(draft / _SHARD), _config())
+        shard = EdgeShard.create(str(draft / _SHARD), _config(dimensions))
         for name in KEYWORDS:
             shard.update(UpdateOperation.create_field_index(f"meta.{name}", PayloadSchemaType.Keyword))
         for name in DATES:
@@ -118,9 +124,9 @@ class EdgeFolder:
             if not self.exists(placement):
                 raise
 
-    def open(self, placement: Placement, tenant_id: str, encoder: str) -> "EdgeCollection":
+    def open(self, placement: Placement, tenant_id: str, encoder: str, dimensions: int = 0) -> "EdgeCollection":
         """A generation that exists."""
-        return EdgeCollection(self.root / placement.physical, tenant_id, encoder)
+        return EdgeCollection(self.root / placement.physical, tenant_id, encoder, dimensions)
 
     def put_in_force(self, placement: Placement) -> None:
         """Nothing to do: no name stands for another here."""
@@ -149,15 +155,17 @@ class EdgeCollection:
     :param folder: the folder of one generation, made by `EdgeFolder`.
     :param tenant_id: whose it must be. Raises `InternalFault` with the code `collection_foreign` when it is not.
     :param encoder: how its vectors are made.
+    :param dimensions: of its dense vectors; 0 for none.
     """
 
-    def __init__(self, folder: Path, tenant_id: str, encoder: str = "") -> None:
+    def __init__(self, folder: Path, tenant_id: str, encoder: str = "", dimensions: int = 0) -> None:
         self.encoder = encoder
+        self.dimensions = dimensions
         mark = json.loads((folder / _MARK).read_text(encoding="utf-8"))
         if mark["tenant_id"] != tenant_id:
             raise InternalFault("collection_foreign")
         try:
-            self._shard = EdgeShard.load(str(folder / _SHARD), _config())
+            self._shard = EdgeShard.load(str(folder / _SHARD), _config(dimensions))
         except Exception as fault:
             if "WouldBlock" in str(fault):
                 raise Busy("data_in_use") from fault
@@ -172,7 +180,7 @@ class EdgeCollection:
         slices = [points[start : start + _SLICE] for start in range(0, len(points), _SLICE)]
         for some in slices:
             fairness.give_way()
-            check_points(some)
+            check_points(some, self.dimensions)
         if not points:
             return
         with self._changing([point.id for point in points]) as shard:
@@ -206,14 +214,14 @@ class EdgeCollection:
 
     def search(
         self,
-        queries: Mapping[str, Weights],
+        queries: Mapping[str, Vector],
         *,
         limit: int,
         conditions: Conditions | None = None,
         payloads: bool = True,
     ) -> Mapping[str, list[Hit]]:
         """The best `limit` hits for each named vector, all vectors in one call."""
-        asked = worth_asking(queries, limit, conditions)
+        asked = worth_asking(queries, limit, conditions, self.dimensions)
         if not asked:
             return {name: [] for name in queries}
         matching = _filter(conditions)
@@ -235,14 +243,17 @@ class EdgeCollection:
             for name in queries
         }
 
-    def fetch(self, ids: Sequence[str]) -> list[Hit]:
+    def fetch(self, ids: Sequence[str], *, dense: bool = False) -> list[Hit]:
         """The stored points among `ids`, in their order."""
         wanted = [canonical_id(point_id) for point_id in ids]
         with self._reading() as shard:
+            if dense and self.dimensions:
+                found = {str(record.id): _hit(record) for record in shard.retrieve(list(wanted), True, [DENSE])}
+                return [found[point_id] for point_id in wanted if point_id in found]
             payloads = self._payloads.get(shard, set(wanted))
         return [Hit(point_id, 0.0, payloads[point_id]) for point_id in wanted if point_id in payloads]
 
-    def scan(self, *, conditions: Conditions | None = None, batch: int = 256) -> Iterator[Hit]:
+    def scan(self, *, conditions: Conditions | None = None, batch: int = 256, dense: bool = False) -> Iterator[Hit]:
         """Every stored point. Points written meanwhile may or may not appear."""
         if nothing_matches(conditions):
             return
@@ -251,10 +262,16 @@ class EdgeCollection:
         while True:
             with self._reading() as shard:
                 records, offset = shard.scroll(
-                    ScrollRequest(limit=batch, offset=offset, filter=matching, with_payload=True)
+                    ScrollRequest(
+                        limit=batch,
+                        offset=offset,
+                        filter=matching,
+                        with_payload=True,
+                        with_vector=[DENSE] if dense and self.dimensions else False,
+                    )
                 )
             for record in records:
-                yield Hit(str(record.id), 0.0, record.payload or {})
+                yield _hit(record)
             if offset is None:
                 return
 
@@ -347,21 +364,31 @@ class _Payloads:
                 self._kept.pop(point_id, None)
 
 
-def _config() -> EdgeConfig:
-    # Sparse vectors only, so compacting builds no graph. Whoever adds dense vectors: `optimize` would then index them
-    # above the same threshold, which took 45 s where this takes 7.
+def _config(dimensions: int) -> EdgeConfig:
+    dense = {DENSE: EdgeVectorParams(size=dimensions, distance=Distance.Cosine)} if dimensions else None
     return EdgeConfig(
+        vectors=dense,
+        # No graph over dense vectors: compacting would build it for 45 s, and looking at all 100,000 takes 18 ms.
+        hnsw_config=_NO_GRAPH if dense else None,
         sparse_vectors={name: EdgeSparseVectorParams(modifier=Modifier.Idf, memory=Memory.Cached) for name in VECTORS},
         optimizers=EdgeOptimizersConfig(default_segment_number=_SEGMENTS, indexing_threshold=_COMPACT_KILOBYTES),
     )
 
 
-def _vector(weights: Weights) -> SparseVector:
-    return SparseVector(list(weights), list(weights.values()))
+def _vector(vector: Vector) -> "NamedVector":
+    if isinstance(vector, Mapping):
+        return SparseVector(list(vector), list(vector.values()))
+    return list(vector)
 
 
-def _vectors(vectors: Mapping[str, Weights]) -> "dict[str, NamedVector]":
-    return {name: _vector(weights) for name, weights in vectors.items()}
+def _vectors(vectors: Mapping[str, Vector]) -> "dict[str, NamedVector]":
+    return {name: _vector(vector) for name, vector in vectors.items()}
+
+
+def _hit(record: "Record") -> Hit:
+    stored = record.vector.get(DENSE) if isinstance(record.vector, Mapping) else None
+    dense = [float(number) for number in stored if isinstance(number, float)] if isinstance(stored, list) else None
+    return Hit(str(record.id), 0.0, record.payload or {}, dense)
 
 
 def _filter(conditions: Conditions | None) -> Filter | None:

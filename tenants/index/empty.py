@@ -4,13 +4,14 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from tenants.errors import InternalFault
 from tenants.index.layout import check_queries
-from tenants.index.protocol import Conditions, Hit, Json, Point, Weights
+from tenants.index.protocol import Conditions, Hit, Json, Point, Vector
 
 
 class EmptyCollection:
     """A collection that is not there."""
 
     encoder = ""
+    dimensions = 0
 
     def upsert(self, points: Sequence[Point]) -> None:  # noqa: ARG002
         """Refused: writers open with `create=True`."""
@@ -24,21 +25,27 @@ class EmptyCollection:
 
     def search(
         self,
-        queries: Mapping[str, Weights],
+        queries: Mapping[str, Vector],
         *,
         limit: int,  # noqa: ARG002
         conditions: Conditions | None = None,  # noqa: ARG002
         payloads: bool = True,  # noqa: ARG002
     ) -> Mapping[str, list[Hit]]:
         """No hit for any vector."""
-        check_queries(queries)
+        check_queries(queries, self.dimensions)
         return {name: [] for name in queries}
 
-    def fetch(self, ids: Sequence[str]) -> list[Hit]:  # noqa: ARG002
+    def fetch(self, ids: Sequence[str], *, dense: bool = False) -> list[Hit]:  # noqa: ARG002
         """No point."""
         return []
 
-    def scan(self, *, conditions: Conditions | None = None, batch: int = 256) -> Iterator[Hit]:  # noqa: ARG002
+    def scan(
+        self,
+        *,
+        conditions: Conditions | None = None,  # noqa: ARG002
+        batch: int = 256,  # noqa: ARG002
+        dense: bool = False,  # noqa: ARG002
+    ) -> Iterator[Hit]:
         """No point."""
         return iter(())
 

@@ -2,13 +2,17 @@
 
 from collections.abc import Mapping, Sequence
 from datetime import date, timedelta
+from math import isfinite
 from uuid import UUID
 
 from tenants.errors import InternalFault, Invalid
-from tenants.index.protocol import Conditions, Point, Weights
+from tenants.index.protocol import Conditions, Dense, Point, Vector
 
 VECTORS = ("text-sparse", "grams", "headings")
 """The sparse vectors of a chunk, each weighted by inverse document frequency at query time."""
+
+DENSE = "text-dense"
+"""Its dense vector, in a collection that has a space for one."""
 
 KEYWORDS = ("tenant", "doc_id", "project_key", "tags", "source_type", "evidence_tier", "status")
 """Fields of `meta` that filters compare by value."""
@@ -28,35 +32,55 @@ def canonical_id(point_id: str) -> str:
         raise InternalFault("point_malformed") from malformed
 
 
-def check_points(points: Sequence[Point]) -> None:
+def check_points(points: Sequence[Point], dimensions: int) -> None:
     """Raise `InternalFault` when a point could not be found again: NaN, infinity, unknown vector, impossible dimension.
 
     The engine stores NaN without a word, and a point that scores NaN ranks anywhere.
+
+    :param dimensions: of the collection's dense vectors.
     """
     for point in points:
         canonical_id(point.id)
-        for name, weights in point.vectors.items():
-            if name not in VECTORS:
-                raise InternalFault("point_malformed")
-            # The sum is finite only if every weight is; comparing it costs a hundredth of looking at each.
-            if not -_FLOAT32_MAX < sum(weights.values()) < _FLOAT32_MAX:
-                raise InternalFault("point_malformed")
-            if weights and not (min(weights) >= 0 and max(weights) < _DIMENSIONS):
+        for name, vector in point.vectors.items():
+            if not _sound(name, vector, dimensions):
                 raise InternalFault("point_malformed")
 
 
-def check_queries(queries: Mapping[str, object]) -> None:
-    """Raise `InternalFault` on a vector that no collection has."""
-    if not queries.keys() <= set(VECTORS):
-        raise InternalFault("vector_unknown")
+def _sound(name: str, vector: Vector, dimensions: int) -> bool:
+    if not isinstance(vector, Mapping):
+        return name == DENSE and _dense(vector, dimensions)
+    # The sum is finite only if every weight is; comparing it costs a hundredth of looking at each.
+    if name not in VECTORS or not -_FLOAT32_MAX < sum(vector.values()) < _FLOAT32_MAX:
+        return False
+    return not vector or (min(vector) >= 0 and max(vector) < _DIMENSIONS)
 
 
-def worth_asking(queries: Mapping[str, Weights], limit: int, conditions: Conditions | None) -> list[str]:
-    """The vectors among `queries`, checked, that can find anything."""
-    check_queries(queries)
+def _dense(vector: Dense, dimensions: int) -> bool:
+    return 0 < dimensions == len(vector) and isfinite(sum(vector))
+
+
+def check_queries(queries: Mapping[str, Vector], dimensions: int) -> None:
+    """Raise `InternalFault` on a vector that the collection does not have.
+
+    :param dimensions: of the collection's dense vectors.
+    """
+    for name, vector in queries.items():
+        known = name in VECTORS if isinstance(vector, Mapping) else name == DENSE and _dense(vector, dimensions)
+        if not known:
+            raise InternalFault("vector_unknown")
+
+
+def worth_asking(
+    queries: Mapping[str, Vector], limit: int, conditions: Conditions | None, dimensions: int
+) -> list[str]:
+    """The vectors among `queries`, checked, that can find anything.
+
+    :param dimensions: of the collection's dense vectors.
+    """
+    check_queries(queries, dimensions)
     if limit < 1 or nothing_matches(conditions):
         return []
-    return [name for name, weights in queries.items() if weights]
+    return [name for name, vector in queries.items() if vector]
 
 
 def nothing_matches(conditions: Conditions | None) -> bool:

@@ -11,23 +11,32 @@ Json: TypeAlias = "str | int | float | bool | Sequence[Json] | Mapping[str, Json
 Weights: TypeAlias = Mapping[int, float]
 """A sparse vector: dimension (unsigned 32 bit) to weight. A mapping cannot name a dimension twice."""
 
+Dense: TypeAlias = Sequence[float]
+"""A dense vector, one number for each dimension. Compared by cosine, so its length does not matter."""
+
+Vector: TypeAlias = Weights | Dense
+
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """One chunk to store. `id` is a UUID; `vectors` are sparse vectors by name; `payload` is `{content, meta}`."""
+    """One chunk to store. `id` is a UUID; `vectors` are its vectors by name; `payload` is `{content, meta}`."""
 
     id: str
-    vectors: Mapping[str, Weights]
+    vectors: Mapping[str, Vector]
     payload: Mapping[str, Json]
 
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """One stored chunk as found. `score` is the raw score of the vector that found it (0 when fetched by id)."""
+    """One stored chunk as found. `score` is the raw score of the vector that found it (0 when fetched by id).
+
+    `dense` is its dense vector, of length 1, where that was asked for and there is one.
+    """
 
     id: str
     score: float
     payload: Mapping[str, Json]
+    dense: Dense | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,8 +58,13 @@ class Collection(Protocol):
     def encoder(self) -> str:
         """How its vectors were made, as `components.language.encoder_settings` writes it; opaque here."""
 
+    @property
+    def dimensions(self) -> int:
+        """How many numbers a dense vector has here; 0 for a collection without them."""
+
     def upsert(self, points: Sequence[Point]) -> None:
-        """Store points, replacing those with the same id. Raises `InternalFault` on NaN or a malformed id."""
+        """Store points, replacing those with the same id. Raises `InternalFault` on NaN, a malformed id, or a dense
+        vector of another size."""
 
     def describe(self, payloads: Mapping[str, Mapping[str, Json]]) -> None:
         """Replace the payloads of points by id and leave their vectors alone; unknown ids are ignored."""
@@ -60,22 +74,29 @@ class Collection(Protocol):
 
     def search(
         self,
-        queries: Mapping[str, Weights],
+        queries: Mapping[str, Vector],
         *,
         limit: int,
         conditions: Conditions | None = None,
         payloads: bool = True,
     ) -> Mapping[str, list[Hit]]:
-        """The best `limit` hits for each named vector by inner product with stored IDF, best first.
+        """The best `limit` hits for each named vector, best first: by inner product with stored IDF where it is sparse,
+        by cosine where it is dense.
 
         :param payloads: False leaves payloads empty, for a caller that merges the rankings and then fetches the best.
         """
 
-    def fetch(self, ids: Sequence[str]) -> list[Hit]:
-        """The stored points among `ids`, in their order."""
+    def fetch(self, ids: Sequence[str], *, dense: bool = False) -> list[Hit]:
+        """The stored points among `ids`, in their order.
 
-    def scan(self, *, conditions: Conditions | None = None, batch: int = 256) -> Iterator[Hit]:
-        """Every stored point, in no particular order."""
+        :param dense: bring their dense vectors too.
+        """
+
+    def scan(self, *, conditions: Conditions | None = None, batch: int = 256, dense: bool = False) -> Iterator[Hit]:
+        """Every stored point, in no particular order.
+
+        :param dense: bring their dense vectors too.
+        """
 
     def count(self) -> int:
         """How many points are stored."""
@@ -90,10 +111,13 @@ class Engine(Protocol):
     def exists(self, placement: "Placement") -> bool:
         """Whether the generation was made, whole, and not removed."""
 
-    def create(self, placement: "Placement", tenant_id: str) -> None:
-        """Make an empty generation; losing a race against another process that makes the same one is fine."""
+    def create(self, placement: "Placement", tenant_id: str, dimensions: int = 0) -> None:
+        """Make an empty generation; losing a race against another process that makes the same one is fine.
 
-    def open(self, placement: "Placement", tenant_id: str, encoder: str) -> Collection:
+        :param dimensions: of its dense vectors; 0 for none.
+        """
+
+    def open(self, placement: "Placement", tenant_id: str, encoder: str, dimensions: int = 0) -> Collection:
         """A generation that exists. Raises `InternalFault` with the code `collection_foreign` when it is not the
         tenant's."""
 

@@ -15,6 +15,7 @@ from qdrant_client.http.exceptions import ResponseHandlingException, UnexpectedR
 from tenants.errors import InternalFault, TryAgain
 from tenants.index.layout import (
     DATES,
+    DENSE,
     KEYWORDS,
     VECTORS,
     canonical_id,
@@ -23,14 +24,12 @@ from tenants.index.layout import (
     nothing_matches,
     worth_asking,
 )
-from tenants.index.protocol import Conditions, Hit, Json, Point, Weights
+from tenants.index.protocol import Conditions, Dense, Hit, Json, Point, Vector
 from tenants.registry import Placement
 
 IN_MEMORY = ":memory:"
 _TENANT = "opora_tenant"
 _SLICE = 128
-_DENSE = models.VectorParams(size=1, distance=models.Distance.COSINE)
-"""No point has it. `QdrantDocumentStore` opens no collection that does not declare `text-dense`."""
 _INDEXED = {
     **{f"meta.{name}": models.PayloadSchemaType.KEYWORD for name in KEYWORDS},
     **{f"meta.{name}": models.PayloadSchemaType.DATETIME for name in DATES},
@@ -70,14 +69,16 @@ class QdrantServer:
                 return False
             return self.in_memory or client.get_collection(placement.physical).payload_schema.keys() >= _INDEXED.keys()
 
-    def create(self, placement: Placement, tenant_id: str) -> None:
+    def create(self, placement: Placement, tenant_id: str, dimensions: int = 0) -> None:
         """Make an empty generation. Running into another process that makes the same one is fine."""
+        # `QdrantDocumentStore` opens no collection that does not declare its dense vector. Without one no point has it.
+        dense = models.VectorParams(size=dimensions or 1, distance=models.Distance.COSINE)
         with self.call() as client:
             if not client.collection_exists(placement.physical):
                 try:
                     client.create_collection(
                         placement.physical,
-                        vectors_config={"text-dense": _DENSE},
+                        vectors_config={DENSE: dense},
                         sparse_vectors_config={
                             name: models.SparseVectorParams(modifier=models.Modifier.IDF) for name in VECTORS
                         },
@@ -91,9 +92,9 @@ class QdrantServer:
                 for path, kind in _INDEXED.items():
                     client.create_payload_index(placement.physical, path, kind, wait=True)
 
-    def open(self, placement: Placement, tenant_id: str, encoder: str) -> "ServerCollection":
+    def open(self, placement: Placement, tenant_id: str, encoder: str, dimensions: int = 0) -> "ServerCollection":
         """A generation that exists."""
-        return ServerCollection(self, placement, tenant_id, encoder)
+        return ServerCollection(self, placement, tenant_id, encoder, dimensions)
 
     def put_in_force(self, placement: Placement) -> None:
         """Let the collection's lasting name, an alias that stock tools open, stand for this generation."""
@@ -123,12 +124,16 @@ class ServerCollection:
     :param placement: which generation, made by `QdrantServer`.
     :param tenant_id: whose it must be. Raises `InternalFault` with the code `collection_foreign` when it is not.
     :param encoder: how its vectors are made.
+    :param dimensions: of its dense vectors; 0 for none.
     """
 
-    def __init__(self, server: QdrantServer, placement: Placement, tenant_id: str, encoder: str = "") -> None:
+    def __init__(
+        self, server: QdrantServer, placement: Placement, tenant_id: str, encoder: str = "", dimensions: int = 0
+    ) -> None:
         self._server = server
         self._name = placement.physical
         self.encoder = encoder
+        self.dimensions = dimensions
         with server.call() as client:
             kept = client.get_collection(self._name).config.metadata or {}
         if kept.get(_TENANT) != tenant_id:
@@ -136,12 +141,12 @@ class ServerCollection:
 
     def upsert(self, points: Sequence[Point]) -> None:
         """Store points, replacing those with the same id."""
-        check_points(points)
+        check_points(points, self.dimensions)
         for start in range(0, len(points), _SLICE):
             batch = [
                 models.PointStruct(
                     id=canonical_id(point.id),
-                    vector={name: _vector(weights) for name, weights in point.vectors.items()},
+                    vector={name: _vector(vector) for name, vector in point.vectors.items()},
                     payload=dict(point.payload),
                 )
                 for point in points[start : start + _SLICE]
@@ -171,14 +176,14 @@ class ServerCollection:
 
     def search(
         self,
-        queries: Mapping[str, Weights],
+        queries: Mapping[str, Vector],
         *,
         limit: int,
         conditions: Conditions | None = None,
         payloads: bool = True,
     ) -> Mapping[str, list[Hit]]:
         """The best `limit` hits for each named vector, all vectors in one request."""
-        asked = worth_asking(queries, limit, conditions)
+        asked = worth_asking(queries, limit, conditions, self.dimensions)
         if not asked:
             return {name: [] for name in queries}
         matching = _filter(conditions)
@@ -196,17 +201,17 @@ class ServerCollection:
         }
         return {name: found.get(name, []) for name in queries}
 
-    def fetch(self, ids: Sequence[str]) -> list[Hit]:
+    def fetch(self, ids: Sequence[str], *, dense: bool = False) -> list[Hit]:
         """The stored points among `ids`, in their order."""
         wanted = [canonical_id(point_id) for point_id in ids]
         if not wanted:
             return []
         with self._server.call() as client:
-            records = client.retrieve(self._name, wanted, with_payload=True)
-        payloads = {str(record.id): record.payload or {} for record in records}
-        return [Hit(point_id, 0.0, payloads[point_id]) for point_id in wanted if point_id in payloads]
+            records = client.retrieve(self._name, wanted, with_payload=True, with_vectors=_wanted(dense))
+        found = {str(record.id): _hit(record) for record in records}
+        return [found[point_id] for point_id in wanted if point_id in found]
 
-    def scan(self, *, conditions: Conditions | None = None, batch: int = 256) -> Iterator[Hit]:
+    def scan(self, *, conditions: Conditions | None = None, batch: int = 256, dense: bool = False) -> Iterator[Hit]:
         """Every stored point. Points written meanwhile may or may not appear."""
         if nothing_matches(conditions):
             return
@@ -215,10 +220,15 @@ class ServerCollection:
         while True:
             with self._server.call() as client:
                 records, offset = client.scroll(
-                    self._name, scroll_filter=matching, limit=batch, offset=offset, with_payload=True
+                    self._name,
+                    scroll_filter=matching,
+                    limit=batch,
+                    offset=offset,
+                    with_payload=True,
+                    with_vectors=_wanted(dense),
                 )
             for record in records:
-                yield Hit(str(record.id), 0.0, record.payload or {})
+                yield _hit(record)
             if offset is None:
                 return
 
@@ -231,8 +241,23 @@ class ServerCollection:
         """Nothing to release: the connection belongs to all collections."""
 
 
-def _vector(weights: Weights) -> models.SparseVector:
-    return models.SparseVector(indices=list(weights), values=list(weights.values()))
+def _vector(vector: Vector) -> models.SparseVector | list[float]:
+    if isinstance(vector, Mapping):
+        return models.SparseVector(indices=list(vector), values=list(vector.values()))
+    return list(vector)
+
+
+def _wanted(dense: bool) -> bool | list[str]:
+    return [DENSE] if dense else False
+
+
+def _hit(record: models.Record) -> Hit:
+    return Hit(str(record.id), 0.0, record.payload or {}, _dense(record.vector))
+
+
+def _dense(stored: object) -> Dense | None:
+    vector = stored.get(DENSE) if isinstance(stored, Mapping) else None
+    return [float(number) for number in vector] if isinstance(vector, Sequence) else None
 
 
 def _overwriting(point_id: str, payload: Mapping[str, Json]) -> models.UpdateOperation:
