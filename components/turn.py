@@ -196,9 +196,10 @@ class Evidence(Frozen):
     `judged` maps chunk ids to the judge's probability that the passage answers the question; `relevance` is the best of
     them. `kept` are the ids that the grader let through, best first by `places`, which weigh search score and judgement
     together. `adequacy` (0..1) says how well they answer together, `uncovered` which stems of the question they leave
-    open. `settled` are the ids that the last pass left here, which no later pass takes away; `grew` says whether it
-    brought any new one. `related` and `rejected` are what else an answer should know of, most important first;
-    `conflicts` are contradictions between kept passages. The three are worked out anew in every pass.
+    open, `missing` which topics in a model's words. `settled` are the ids that the last pass left here, which no later
+    pass takes away; `grew` says whether it brought any new one. `related` and `rejected` are what else an answer should
+    know of, most important first; `conflicts` are contradictions between kept passages. The three are worked out anew
+    in every pass.
     """
 
     passages: tuple[Passage, ...] = ()
@@ -208,6 +209,7 @@ class Evidence(Frozen):
     places: Mapping[str, float] = field(default_factory=dict)
     adequacy: float = 0.0
     uncovered: tuple[str, ...] = ()
+    missing: tuple[str, ...] = ()
     settled: frozenset[str] = frozenset()
     grew: bool = True
     related: tuple[Related, ...] = ()

@@ -1,5 +1,6 @@
 """Before anything is generated: is the evidence enough to answer?"""
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from haystack import component
@@ -34,18 +35,33 @@ class RetrievalEvaluator:
             uncovered = self.judge.uncovered(turn.query, evidence.usable())
         except Exception:
             uncovered, turn = (), turn.degraded_at("retrieval_evaluator")
-        codes_lost = bool(turn.query.codes) and set(turn.query.codes) <= set(uncovered)
+        codes_lost = lost(turn, uncovered)
         adequacy = 0.0 if codes_lost or not evidence.kept else evidence.relevance
-        gate = Gate("relevance", adequacy >= self.threshold, adequacy, self.threshold)
-        judged = replace(
-            turn,
-            evidence=replace(evidence, adequacy=adequacy, uncovered=uncovered),
-            verdict=Verdict(gates=(gate,)),
-        )
-        if gate.passed:
-            return {"enough": judged}
-        if self.worth_retrying <= adequacy and evidence.grew and turn.passes < turn.max_passes:
-            reasons = ("weak_evidence",)
-            return {"retry": replace(judged, verdict=replace(judged.verdict, route="retry", reasons=reasons))}
-        reasons = ("code_not_found",) if codes_lost else ("no_evidence",)
-        return {"refuse": replace(judged, verdict=replace(judged.verdict, route="human", reasons=reasons))}
+        judged = replace(turn, evidence=replace(evidence, adequacy=adequacy, uncovered=uncovered))
+        again = adequacy >= self.worth_retrying
+        return routed(judged, self.threshold, again=again, absent="code_not_found" if codes_lost else "no_evidence")
+
+
+def lost(turn: Turn, uncovered: Sequence[str]) -> bool:
+    """Whether the question names codes and the evidence holds none of them."""
+    return bool(turn.query.codes) and set(turn.query.codes) <= set(uncovered)
+
+
+def routed(turn: Turn, threshold: float, *, again: bool, absent: str, least: float | None = None) -> dict[str, Turn]:
+    """The turn under `enough`, `retry` or `refuse`, by the adequacy of its evidence; the gate is told in its verdict.
+
+    :param threshold: least adequacy that is enough.
+    :param again: whether another pass may bring more, if the budget allows one and the last pass did.
+    :param absent: the reason for a refusal.
+    :param least: least adequacy to go on with when no other pass is to be had; `threshold` when None.
+    """
+    adequacy = turn.evidence.adequacy
+    gate = Gate("relevance", adequacy >= threshold, adequacy, threshold)
+    judged = replace(turn, verdict=Verdict(gates=(gate,)))
+    if gate.passed:
+        return {"enough": judged}
+    if again and turn.evidence.grew and turn.passes < turn.max_passes:
+        return {"retry": replace(judged, verdict=replace(judged.verdict, route="retry", reasons=("weak_evidence",)))}
+    if least is not None and adequacy >= least:
+        return {"enough": judged}
+    return {"refuse": replace(judged, verdict=replace(judged.verdict, route="human", reasons=(absent,)))}

@@ -1,9 +1,10 @@
 """Prompts: files that authors of a pipeline edit, versioned by what they say. What is put into them is data.
 
 A prompt `answer` is `prompts/answer.ru.md` and `prompts/answer.en.md` beside the pipeline's YAML: the system's part, a
-line of three dashes, the user's part. Places to fill are Jinja expressions in its sandbox, so a prompt computes
-nothing. Text that somebody else has written, a question as well as a document, stands in blocks whose fence is drawn by
-lot for each turn, so that no text can close its block and go on as an instruction.
+line of three dashes, the user's part; a file without that line is the user's part alone. Places to fill are Jinja
+expressions in its sandbox, so a prompt computes nothing. Text that somebody else has written, a question as well as a
+document, stands in blocks whose fence is drawn by lot for each turn, so that no text can close its block and go on as
+an instruction.
 """
 
 import re
@@ -47,8 +48,8 @@ class Prompt:
 
     def messages(self, **values: object) -> list[ChatMessage]:
         """The prompt filled in. A place without a value raises `jinja2.UndefinedError`."""
-        system, user = (_JINJA.from_string(part.strip()).render(values) for part in _PARTS.split(self.text))
-        return [ChatMessage.from_system(system), ChatMessage.from_user(user)]
+        *system, user = (_JINJA.from_string(part.strip()).render(values) for part in _PARTS.split(self.text))
+        return [*map(ChatMessage.from_system, system), ChatMessage.from_user(user)]
 
 
 def prompt(name: str, locale: str) -> Prompt:

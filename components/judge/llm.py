@@ -1,0 +1,179 @@
+"""The judge that asks a language model: three questions, each a form to fill in, whatever the number of passages.
+
+What it reads is data, fenced and numbered; what it writes is never shown but for quotes that stand in a passage. It
+raises `ModelFailed` where no model gave a form: who calls it has another judge to go by.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from types import MappingProxyType
+
+from haystack import default_from_dict, default_to_dict
+
+from components.answer.packing import written
+from components.judge.claims import RANK
+from components.judge.forms import AppraisalForm, ClaimsForm, EvaluationForm, Fact
+from components.judge.protocol import Appraisal, Cited, ClaimVerdict, SelfEvaluation
+from components.language.normalise import fold
+from components.language.words import stems, words
+from components.models.calls import Tier, current
+from components.models.chat import ChatModels
+from components.models.prompts import block, prompt
+from components.models.structured import fill
+from components.turn import ClaimStatus, Draft, Passage, Quality, Turn
+
+TIERS: Mapping[Quality, Tier] = MappingProxyType({"quick": "fast", "balanced": "fast", "thorough": "strong"})
+"""Which model judges, by how thorough the answer is to be."""
+
+_SCORES: Mapping[ClaimStatus, float] = {"supported": 1.0, "partially_supported": 0.5, "unsupported": 0.0}
+_MOST_MISSING = 3
+_LONGEST_TOPIC = 120
+
+
+class LlmJudge:
+    """Judges by language models; every method is one call, two when the first reply is not of the form asked for.
+
+    :param models: the models asked: `fast` ones, `strong` ones for thorough answers.
+    """
+
+    def __init__(self, models: ChatModels) -> None:
+        self.models = models
+
+    def to_dict(self) -> dict[str, object]:
+        """For Haystack: the constructor's arguments."""
+        return default_to_dict(self, models=self.models)
+
+    @classmethod
+    def from_dict(cls, data: dict[str, object]) -> "LlmJudge":
+        """For Haystack: the judge that `to_dict` described."""
+        return default_from_dict(cls, data)
+
+    def appraise(self, turn: Turn, passages: Sequence[Passage]) -> Appraisal:
+        """Every passage graded YES or NO, how far all of them together answer, and what they leave open.
+
+        :raises ModelFailed: no model told.
+        """
+        numbers = list(range(1, len(passages) + 1))
+
+        def faults(form: AppraisalForm) -> Iterator[str]:
+            if sorted(grade.number for grade in form.passages) != numbers:
+                yield f"passages: grade each of 1 to {len(numbers)} once"
+
+        found = fill(
+            AppraisalForm,
+            self.models,
+            prompt("appraise", turn.locale),
+            values={**_asked(turn), "passages": _numbered(dict(zip(numbers, passages, strict=True)), turn.locale)},
+            step="appraise",
+            tier=TIERS[turn.quality],
+            faults=faults,
+        )
+        answering = frozenset(passages[grade.number - 1].chunk_id for grade in found.passages if grade.answers)
+        return Appraisal(answering, found.adequacy / 100 if answering else 0.0, _topics(found.missing))
+
+    def check_all(self, turn: Turn, claims: Sequence[Cited]) -> Sequence[ClaimVerdict]:
+        """Every claim taken apart and held against what it cites; its verdict is that of its weakest part.
+
+        A claim that cites nothing is unsupported, and no model is asked about it.
+
+        :raises ModelFailed: no model told.
+        """
+        asked = [claim for claim in claims if claim.passages]
+        if not asked:
+            return [_UNSUPPORTED for _ in claims]
+        numbers = set(range(1, len(asked) + 1))
+
+        def faults(form: ClaimsForm) -> Iterator[str]:
+            if {fact.number for fact in form.claims} != numbers:
+                yield f"claims: take in each of 1 to {len(numbers)}, and no other"
+
+        found = fill(
+            ClaimsForm,
+            self.models,
+            prompt("claims", turn.locale),
+            values={
+                "fence": current().fence,
+                "claims": block("claims", "\n".join(f"{n}. {_marked(claim)}" for n, claim in enumerate(asked, 1))),
+                "passages": _numbered(
+                    {n: passage for claim in asked for n, passage in claim.passages.items()}, turn.locale
+                ),
+            },
+            step="claims",
+            tier=TIERS[turn.quality],
+            faults=faults,
+        )
+        parts = [[fact for fact in found.claims if fact.number == n] for n in sorted(numbers)]
+        verdicts = map(_verdict, asked, parts)
+        return [next(verdicts) if claim.passages else _UNSUPPORTED for claim in claims]
+
+    def evaluate(self, turn: Turn, draft: Draft) -> SelfEvaluation:
+        """How well the draft answers the question, as a demanding colleague would say.
+
+        :raises ModelFailed: no model told.
+        """
+        found = fill(
+            EvaluationForm,
+            self.models,
+            prompt("evaluate", turn.locale),
+            values={
+                **_asked(turn),
+                "answer": block("answer", draft.text),
+                "passages": _numbered({one.index: one.passage for one in draft.citations}, turn.locale),
+            },
+            step="evaluate",
+            tier=TIERS[turn.quality],
+        )
+        missing = _in_words_of(turn.question, _topics(found.missing))
+        return SelfEvaluation(found.quality, found.answerability, found.confidence / 100, missing)
+
+
+_UNSUPPORTED = ClaimVerdict("unsupported", 0.0, "")
+
+
+def _asked(turn: Turn) -> dict[str, object]:
+    return {"fence": current().fence, "question": block("question", turn.meant or turn.question)}
+
+
+def _numbered(passages: Mapping[int, Passage], locale: str) -> str:
+    return block("passages", [written(number, passage, locale) for number, passage in passages.items()])
+
+
+def _marked(claim: Cited) -> str:
+    """The claim on one line with its marks."""
+    return f"{' '.join(claim.text.split())} {''.join(f'[{n}]' for n in claim.passages)}"
+
+
+def _verdict(claim: Cited, facts: Sequence[Fact]) -> ClaimVerdict:
+    """The weakest of a claim's parts, and the first of their quotes that stands in a cited passage."""
+    status = min((fact.status for fact in facts), key=lambda one: RANK[one])
+    quotes = (fact.quote.strip() for fact in facts)
+    return ClaimVerdict(status, _SCORES[status], next((quote for quote in quotes if _stands(quote, claim)), ""))
+
+
+def _stands(quote: str, claim: Cited) -> bool:
+    said = _flat(quote)
+    return bool(said) and any(said in _flat(passage.text) for passage in claim.passages.values())
+
+
+def _flat(text: str) -> str:
+    return " ".join(fold(text).split())
+
+
+def _in_words_of(question: str, topics: Sequence[str]) -> tuple[str, ...]:
+    """The topics as the question puts them, from the first to the last of its words that a topic takes up.
+
+    What is missing is shown to the visitor, and nothing vouches for a model's own words.
+    """
+    asked = [word for word in words(question) if not word.stop]
+    spans = []
+    for topic in topics:
+        named = set(stems(topic))
+        taken = [word for word in asked if word.stem in named]
+        if taken:
+            spans.append(question[taken[0].start : taken[-1].end])
+    return tuple(dict.fromkeys(spans))
+
+
+def _topics(missing: Sequence[str]) -> tuple[str, ...]:
+    """At most three topics, each on one line and short enough to stand in a notice."""
+    lines = (" ".join(topic.split()) for topic in missing)
+    return tuple(dict.fromkeys(line for line in lines if 0 < len(line) <= _LONGEST_TOPIC))[:_MOST_MISSING]

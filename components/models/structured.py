@@ -1,0 +1,72 @@
+"""Forms that a model fills in: sent to it as a JSON schema, read strictly, asked for again once, then declared failed.
+
+A number that a model did not give is never made up for it.
+"""
+
+from collections.abc import Callable, Iterable
+from typing import TypeVar
+
+from haystack.dataclasses import ChatMessage
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from components.models.calls import Tier
+from components.models.chat import ChatModels
+from components.models.failures import Malformed
+from components.models.prompts import Prompt, prompt
+
+_MOST_FAULTS = 5
+
+
+class Form(BaseModel):
+    """What a reply has to be. Every field is required and no other is allowed, as providers ask of a strict schema."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+Filled = TypeVar("Filled", bound=Form)
+Faults = Callable[[Filled], Iterable[str]]
+"""What is wrong with a form that keeps to its schema, in words for the model."""
+
+
+def fill(
+    form: type[Filled],
+    models: ChatModels,
+    asked: Prompt,
+    *,
+    values: dict[str, object],
+    step: str,
+    tier: Tier,
+    faults: Faults[Filled] = lambda _: (),
+    temperature: float = 0.0,
+) -> Filled:
+    """The form as the model fills it in.
+
+    :param values: what the prompt is filled with.
+    :param step: who asks.
+    :raises ModelFailed: no model answered; `Malformed` when the second reply is no better than the first.
+    """
+    schema = form.model_json_schema()
+    messages = asked.messages(**values)
+
+    def reply(said: list[ChatMessage]) -> str:
+        return models.ask(said, step=step, prompt=asked.label, tier=tier, temperature=temperature, schema=schema)
+
+    first = reply(messages)
+    read, wrong = _read(form, first, faults)
+    if read is None:
+        again = prompt("repair", asked.language).messages(faults=wrong)
+        read, _ = _read(form, reply([*messages, ChatMessage.from_assistant(first), *again]), faults)
+    if read is None:
+        raise Malformed
+    return read
+
+
+def _read(form: type[Filled], text: str, faults: Faults[Filled]) -> tuple[Filled | None, list[str]]:
+    """The filled form, or what is wrong with it. Words around the object, such as a code fence, are passed over."""
+    try:
+        read = form.model_validate_json(text[text.find("{") : text.rfind("}") + 1])
+    except ValidationError as error:
+        found = error.errors(include_url=False, include_input=False, include_context=False)
+        return None, [f"{'.'.join(map(str, one['loc'])) or 'JSON'}: {one['msg']}" for one in found[:_MOST_FAULTS]]
+    wrong = list(faults(read))[:_MOST_FAULTS]
+    return (None if wrong else read), wrong
