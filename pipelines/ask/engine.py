@@ -3,16 +3,14 @@
 import json
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
 
 import yaml
 from haystack import Pipeline
-from haystack.core.pipeline.base import ComponentPriority
-from haystack.core.pipeline.utils import FIFOPriorityQueue
 from haystack.tracing.tracer import enable_tracing
 
 from components.turn import Turn
 from pipelines.ask.steps import StepTracer
+from pipelines.ask.walk import Walk
 
 YAML = Path(__file__).with_name("ask.yaml")
 _FIRST, _LAST = "guard", "outcome"
@@ -28,7 +26,8 @@ class AskEngine:
 
     def __init__(self, path: Path = YAML) -> None:
         text = path.read_text(encoding="utf-8")
-        self.pipeline = TurnPipeline.loads(text, allowed_modules=["components", "haystack"])
+        self.pipeline = Pipeline.loads(text, allowed_modules=["components", "haystack"])
+        self._walk = Walk.through(self.pipeline, _FIRST, _LAST)
         self.digest = _digest(text)
         enable_tracing(StepTracer())
 
@@ -38,32 +37,14 @@ class AskEngine:
 
     def run(self, turn: Turn) -> Turn:
         """The finished turn. Its steps are told to whoever notes them (`pipelines.ask.steps.noting`)."""
+        if self._walk is not None:
+            return self._walk.run(turn)
         result = self.pipeline.run({_FIRST: {"turn": turn}}, include_outputs_from=None)
         finished: Turn = result[_LAST]["turn"] if _LAST in result else turn
         return finished
 
     def close(self) -> None:
         """Nothing is held that outlives the process."""
-
-
-class TurnPipeline(Pipeline):
-    """Haystack's pipeline, spared from asking components whether they can run when nothing was sent to them.
-
-    Every step has one mandatory socket, so one without inputs is blocked. Haystack 3.4 finds that out by checking all
-    of a component's sockets, for all components, before each step: 2 of the 10 ms CPU of a turn.
-    """
-
-    def _fill_queue(
-        self, component_names: list[str], inputs: dict[str, dict[str, list[Any]]], component_visits: dict[str, int]
-    ) -> FIFOPriorityQueue:
-        queue = FIFOPriorityQueue()
-        for name in component_names:
-            priority = ComponentPriority.BLOCKED
-            if pending := inputs.get(name):
-                component = self._get_component_with_graph_metadata_and_visits(name, component_visits[name])
-                priority = self._calculate_priority(component, pending)
-            queue.push(name, priority)
-        return queue
 
 
 def _digest(text: str) -> str:
