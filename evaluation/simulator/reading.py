@@ -10,15 +10,15 @@ from components.language.sentences import sentence_spans
 from components.language.words import stems
 from evaluation.simulator.knobs import Task
 
-_FENCE = re.compile(r"<(\w+)((?:\s[^>]*)?)>\n?(.*?)\n?</\1\b[^>]*>", re.DOTALL)
+_FENCE = re.compile(r'^<(\w+) id="(\w+)">\n(.*?)\n</\1 id="\2">$', re.DOTALL | re.MULTILINE)
 _PASSAGE = re.compile(r"^\[(\d+)\][ \t]*(?:source|источник)?:?[ \t]*(.*)$", re.MULTILINE)
-_CLAIM = re.compile(r"^[ \t]*(\d+)[.):][ \t]+(.*)$", re.MULTILINE)
+_CLAIM = re.compile(r"^(\d+)\.[ \t]+(.*)$", re.MULTILINE)
 _CITED = re.compile(r"\[(\d+)\]")
 _TASKS: Mapping[Task, frozenset[str]] = {
-    "review": frozenset({"claims", "verdicts", "checks"}),
-    "appraise": frozenset({"grades", "adequacy", "passages"}),
+    "review": frozenset({"claims"}),
+    "appraise": frozenset({"passages", "adequacy"}),
     "evaluate": frozenset({"quality", "answerability"}),
-    "rewrite": frozenset({"queries", "query", "question"}),
+    "rewrite": frozenset({"queries"}),
 }
 
 
@@ -33,11 +33,13 @@ class Sentence:
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """One numbered passage of a prompt."""
+    """One numbered passage of a prompt: `head` are the stems of its source line, `stems` those of all of it."""
 
     number: int
     head: frozenset[str]
     sentences: tuple[Sentence, ...]
+    stems: frozenset[str]
+    facts: frozenset[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +59,7 @@ class Prompt:
     question: str
     passages: tuple[Passage, ...]
     claims: tuple[Claim, ...]
+    answer: str
     instructions: str
     said: str
 
@@ -76,8 +79,9 @@ def read(messages: Sequence[Mapping[str, object]], schema: Mapping[str, object] 
     return Prompt(
         task=_task(schema, tools=tools and schema is None),
         question=(blocks.get("question") or asked.rsplit("\n\n", 1)[-1]).strip(),
-        passages=_passages(blocks.get("passages") or blocks.get("primary") or ""),
-        claims=_claims(blocks.get("claims") or blocks.get("answer") or ""),
+        passages=_passages(blocks.get("passages", "")),
+        claims=_claims(blocks.get("claims", "")),
+        answer=blocks.get("answer", ""),
         instructions=instructions,
         said=said,
     )
@@ -109,15 +113,23 @@ def _text(content: object) -> str:
 @lru_cache(maxsize=500)
 def _passages(block: str) -> tuple[Passage, ...]:
     found = list(_PASSAGE.finditer(block))
-    ends = [match.start() for match in found[1:]] + [len(block)]
+    ends = (*(match.start() for match in found[1:]), len(block))
     return tuple(
-        Passage(int(match[1]), frozenset(stems(match[2])), _sentences(block[match.end() : end].strip()))
-        for match, end in zip(found, ends, strict=True)
+        _passage(int(match[1]), match[2], block[match.end() : ends[place]].strip()) for place, match in enumerate(found)
     )
 
 
-def _sentences(text: str) -> tuple[Sentence, ...]:
-    return tuple(sentence(text[start:end]) for start, end in sentence_spans(text))
+@lru_cache(maxsize=2_000)
+def _passage(number: int, source: str, text: str) -> Passage:
+    sentences = tuple(sentence(text[start:end]) for start, end in sentence_spans(text))
+    head = frozenset(stems(source))
+    return Passage(
+        number,
+        head,
+        sentences,
+        head.union(*(one.stems for one in sentences)),
+        frozenset().union(*(one.facts for one in sentences)),
+    )
 
 
 def _claims(block: str) -> tuple[Claim, ...]:

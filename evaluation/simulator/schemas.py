@@ -10,8 +10,7 @@ Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | Non
 Schema: TypeAlias = Mapping[str, object]
 Item: TypeAlias = "Passage | Claim | None"
 
-_NUMBERS = frozenset({"passage", "index", "n", "number", "id", "chunk", "claim_index", "claim_number"})
-_YES = frozenset({"relevant", "answers", "yes", "grade", "helps", "verdict", "relevance", "score", "probability"})
+_YES = 0.55
 
 
 def fill(schema: Schema, prompt: Prompt, *, agree: bool = False) -> Json:
@@ -32,8 +31,6 @@ class _Filler:
     def value(self, name: str, schema: Schema, item: Item) -> Json:
         schema = self._resolved(schema)
         kind = schema.get("type")
-        if isinstance(kind, list):
-            kind = next((one for one in kind if one != "null"), "null")
         choices = schema.get("enum")
         if isinstance(choices, list):
             return self._choice(choices, item)
@@ -42,11 +39,11 @@ class _Filler:
             inner = properties if isinstance(properties, Mapping) else {}
             return {key: self.value(key, _schema(each), item) for key, each in inner.items()}
         if kind == "array":
-            return self._array(name, _schema(schema.get("items")), item)
+            return self._array(name, _schema(schema.get("items")))
         if kind == "boolean":
-            return self._share(item) >= 0.5
+            return self._share(item) >= _YES
         if kind in ("integer", "number"):
-            return self._number(name, schema, item)
+            return self._number(schema, item)
         return self._text(name, item) if kind == "string" else None
 
     def _resolved(self, schema: Schema) -> Schema:
@@ -60,68 +57,51 @@ class _Filler:
                 return self._resolved(real[0]) if real else {}
         return schema
 
-    def _array(self, name: str, items: Schema, item: Item) -> Json:
+    def _array(self, name: str, items: Schema) -> Json:
         items = self._resolved(items)
         if items.get("type") == "object":
-            properties = items.get("properties")
-            keys = set(properties) if isinstance(properties, Mapping) else set()
-            among: Sequence[Item] = self.prompt.claims if _of_claims(name, keys) else self.prompt.passages
+            among: Sequence[Item] = self.prompt.claims if name == "claims" else self.prompt.passages
             return [self.value(name, items, one) for one in among]
-        if items.get("type") == "integer":
-            if isinstance(item, Claim):
-                return list(item.citations)
-            return [one.number for one in self.prompt.passages if self._share(one) >= 0.5]
-        if items.get("type") in ("boolean", "number") or "enum" in items:
-            among = self.prompt.claims if name in ("claims", "verdicts") else self.prompt.passages
-            return [self.value(name, items, one) for one in among]
-        if name in ("queries", "variants"):
-            return [self.prompt.question]
-        return [] if self.agree else list[Json](thinking.missing(self.prompt)[:5])
+        if items.get("type") == "string":
+            return [self.prompt.question] if name == "queries" else list[Json](self._missing())
+        return []
+
+    def _missing(self) -> list[str]:
+        return [] if self.agree else thinking.missing(self.prompt)
 
     def _share(self, item: Item) -> float:
-        """How true what is asked about the item is; about none, how well the passages answer."""
+        """How true what is asked about the item is; without one, how well answer or passages settle the question."""
         if self.agree:
             return 1.0
         if isinstance(item, Claim):
-            return thinking.supported(item, self.prompt.passages)[0]
+            return thinking.support(item, self.prompt.passages).score
         if isinstance(item, Passage):
             return thinking.relevance(self.prompt, item)
+        if self.prompt.answer:
+            return thinking.settled(self.prompt)
         return max((thinking.relevance(self.prompt, one) for one in self.prompt.passages), default=0.0)
 
     def _choice(self, choices: Sequence[object], item: Item) -> Json:
-        names = [str(choice) for choice in choices]
         share = self._share(item)
-        wanted: tuple[str, ...]
         if isinstance(item, Claim):
-            wanted = (thinking.status(share), thinking.status(share).split("_", maxsplit=1)[0])
-        elif share >= 0.5:
-            wanted = ("yes", "fully", "relevant", "auto", "true")
+            wanted = thinking.status(share)
         else:
-            wanted = ("no", "partially" if share >= 0.25 else "cannot", "cannot", "irrelevant", "false")
-        lowered = {name.lower(): name for name in names}
-        return next((lowered[one] for one in wanted if one in lowered), names[0])
+            wanted = "fully" if share >= _YES else "partially" if share >= _YES / 2 else "cannot"
+        return wanted if wanted in choices else str(choices[0])
 
-    def _number(self, name: str, schema: Schema, item: Item) -> Json:
-        whole = schema.get("type") == "integer" or schema.get("type") == ["integer", "null"]
-        if item is not None and name in _NUMBERS:
+    def _number(self, schema: Schema, item: Item) -> Json:
+        if item is not None:
             return item.number
-        highest = schema.get("maximum")
-        lowest = schema.get("minimum")
-        most = float(highest) if isinstance(highest, (int, float)) else (100.0 if name == "quality" else 1.0)
-        least = float(lowest) if isinstance(lowest, (int, float)) else 0.0
-        found = max(least, round(most * self._share(item), 3))
-        return round(found) if whole else found
+        least, most = (schema.get(bound) for bound in ("minimum", "maximum"))
+        lowest = float(least) if isinstance(least, int | float) else 0.0
+        highest = float(most) if isinstance(most, int | float) else 1.0
+        found = max(lowest, highest * self._share(item))
+        return round(found) if schema.get("type") == "integer" else round(found, 3)
 
     def _text(self, name: str, item: Item) -> str:
         if isinstance(item, Claim):
-            return item.text if name in ("claim", "text") else thinking.supported(item, self.prompt.passages)[1]
-        if name in ("query", "question", "rewritten", "standalone"):
-            return self.prompt.question
-        return ""
-
-
-def _of_claims(name: str, keys: set[str]) -> bool:
-    return "claim" in name or bool(keys & {"claim", "quote", "citations", "claim_index"}) or name == "verdicts"
+            return item.text if name == "claim" else thinking.support(item, self.prompt.passages).quote
+        return self.prompt.question if name in ("query", "question") else ""
 
 
 def _schema(value: object) -> Schema:

@@ -49,6 +49,12 @@ class Call:
     outcome: str = "open"
     said: str = field(default="", repr=False)
 
+    def end(self, outcome: str) -> None:
+        """Note that it is over. A fault that the call was to have stays its outcome."""
+        self.ended = monotonic()
+        if self.outcome == "open":
+            self.outcome = outcome
+
 
 class Simulator:
     """Answers requests; see `Knobs` for what can be set.
@@ -129,20 +135,18 @@ class Simulator:
         call = self._begun(prompt.task, asked.model, prompt.question)
         fault = self._fault(call)
         call.prompt_tokens = _count(prompt.said)
+        if fault is not None:
+            call.outcome = fault.kind
         try:
             if fault is not None and await self._failed(fault, reply):
+                call.end(fault.kind)
                 return
             said = self._said(asked, prompt, fault)
             call.said, call.completion_tokens = said.text, said.completion_tokens
             await self._pronounce(asked, speech, said, fault, call, reply)
-            call.outcome = fault.kind if fault else "ok"
         except asyncio.CancelledError:
-            call.outcome = "left"
+            call.end("left")
             raise
-        finally:
-            call.ended = monotonic()
-            if call.outcome == "open" and fault:
-                call.outcome = fault.kind
 
     def _said(self, asked: Asked, prompt: Prompt, fault: Fault | None) -> Said:
         tool = _tool_call(asked, prompt) if prompt.task == "tool" and fault is None else None
@@ -181,9 +185,11 @@ class Simulator:
             if not call.first_sentence and _SENTENCE_END.search(text):
                 call.first_sentence = monotonic()
         if cut_off:
+            call.end("cut_off")
             reply.abort()
             return
         await _until(call.started + self.knobs.call_ms / 1_000)
+        call.end("ok")
         spent = monotonic() - call.started
         ended = Said(said.text, said.prompt_tokens, said.completion_tokens, spent, said.reason, said.tool_call)
         if asked.stream:

@@ -3,11 +3,12 @@
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from math import log
 
 from components.language.identifiers import codes
 from components.language.marks import ITEM
-from components.language.words import stems
+from components.language.words import content_words, stems
 from evaluation.simulator.reading import Claim, Passage, Prompt, Sentence, sentence
 
 _ITEM = re.compile(rf"\s*{ITEM}\s")
@@ -16,8 +17,17 @@ _LEAST = 0.34
 _BESIDE = 0.7
 _HEADED = 0.6
 _SUPPORTED = 0.75
+_ENOUGH = 0.6
 _SENTENCES = 3
 _STEPS = 12
+
+
+@dataclass(frozen=True, slots=True)
+class Support:
+    """How far a passage supports a claim, 0..1, and its words that do."""
+
+    score: float
+    quote: str
 
 
 def answer(prompt: Prompt) -> str:
@@ -45,29 +55,32 @@ def relevance(prompt: Prompt, passage: Passage) -> float:
     if not _about(prompt, passage):
         return 0.0
     weights = _weights(prompt)
-    held = passage.head.union(*(one.stems for one in passage.sentences))
-    whole = sum(weight for stem, weight in weights.items() if stem in held)
+    whole = _covered(weights, passage.stems)
     best = max((_coverage(weights, passage, one) for one in passage.sentences), default=0.0)
-    return round((whole + best) / 2, 3)
+    return min(1.0, (whole + best) / 2 / _ENOUGH)
 
 
-def supported(claim: Claim, passages: Sequence[Passage]) -> tuple[float, str]:
-    """How far one of the passages supports the claim, 0..1, and the words that do.
+def settled(prompt: Prompt) -> float:
+    """How far the answer in the prompt settles the question: 0..1."""
+    said = sentence(prompt.answer).stems.union(*(passage.head for passage in prompt.passages))
+    return min(1.0, _covered(_weights(prompt), said) / _ENOUGH)
+
+
+def support(claim: Claim, passages: Sequence[Passage]) -> Support:
+    """How far one of the passages that the claim cites supports it.
 
     Numbers and codes of the claim that a passage lacks leave nothing of it.
     """
     said = sentence(claim.text)
-    cited = [passage for passage in passages if passage.number in claim.citations] or list(passages)
-    best, quote = 0.0, ""
-    for passage in cited:
-        held = passage.head.union(*(one.stems for one in passage.sentences))
-        facts = frozenset().union(*(one.facts for one in passage.sentences)) | held
-        share = len(said.stems & held) / len(said.stems) if said.stems else 0.0
-        score = share if said.facts <= facts else 0.0
-        if score > best:
+    best = Support(0.0, "")
+    for passage in passages:
+        if passage.number not in claim.citations or not said.stems or not said.facts <= passage.facts | passage.head:
+            continue
+        score = len(said.stems & passage.stems) / len(said.stems)
+        if score > best.score:
             nearest = max(passage.sentences, key=lambda one: len(one.stems & said.stems))
-            best, quote = score, nearest.text
-    return best, quote
+            best = Support(score, nearest.text)
+    return best
 
 
 def status(score: float) -> str:
@@ -78,17 +91,15 @@ def status(score: float) -> str:
 
 
 def missing(prompt: Prompt) -> list[str]:
-    """Words of the question that no passage holds."""
-    held: frozenset[str] = frozenset().union(
-        *(passage.head.union(*(one.stems for one in passage.sentences)) for passage in prompt.passages)
-    )
-    return [word for word in re.findall(r"[^\W_]+", prompt.question) if (found := stems(word)) and found[0] not in held]
+    """Words of the question that no passage holds, at most three."""
+    held: frozenset[str] = frozenset().union(*(passage.stems for passage in prompt.passages))
+    return [word for word in content_words(prompt.question) if stems(word)[0] not in held][:3]
 
 
 def _about(prompt: Prompt, passage: Passage) -> bool:
     """Whether the passage holds a code of the question, where it has any."""
     wanted = set(codes(prompt.question))
-    return not wanted or any(wanted & one.facts for one in passage.sentences) or bool(wanted & passage.head)
+    return not wanted or bool(wanted & (passage.facts | passage.head))
 
 
 def _weights(prompt: Prompt) -> Mapping[str, float]:
@@ -98,6 +109,10 @@ def _weights(prompt: Prompt) -> Mapping[str, float]:
     raw = {stem: log(2 + len(everything)) - log(1 + seen[stem]) for stem in dict.fromkeys(stems(prompt.question))}
     total = sum(raw.values())
     return {stem: weight / total for stem, weight in raw.items()} if total else {}
+
+
+def _covered(weights: Mapping[str, float], held: frozenset[str]) -> float:
+    return sum(weight for stem, weight in weights.items() if stem in held)
 
 
 def _coverage(weights: Mapping[str, float], passage: Passage, one: Sentence) -> float:

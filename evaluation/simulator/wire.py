@@ -2,9 +2,12 @@
 
 import asyncio
 import json
+import logging
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from http import HTTPStatus
+
+log = logging.getLogger("opora.simulator")
 
 _HEAD_END = b"\r\n\r\n"
 _LONGEST = 50_000_000
@@ -105,8 +108,11 @@ class Connection(asyncio.Protocol):
 
     def _done(self, work: "asyncio.Task[None]") -> None:
         self._work = None
-        if not work.cancelled() and work.exception() is not None and self._transport is not None:
-            self._transport.abort()
+        error = None if work.cancelled() else work.exception()
+        if error is not None:
+            log.error("a request failed", exc_info=error)
+            if self._transport is not None:
+                self._transport.abort()
         self._next()
 
     def _taken(self) -> Request | None:
