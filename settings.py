@@ -12,6 +12,8 @@ ROOT = Path(__file__).parent
 Profile: TypeAlias = Literal["embedded", "ollama", "openai"]
 """A way of answering: without models, or with those of one kind of provider. Each has its pipeline file."""
 
+_ADDRESS = r"^(https?://[^\s/]+\S*)?$"
+
 
 class Settings(BaseSettings):
     """Every field is bounded and says what it is for."""
@@ -61,6 +63,15 @@ class Settings(BaseSettings):
     model_workers: int = Field(
         64, ge=1, le=1_000, description="Questions answered at once with models; they mostly wait for those."
     )
+    otlp_endpoint: str = Field(
+        "",
+        pattern=_ADDRESS,
+        description="Where traces are sent by OTLP over HTTP, with its path; empty: to Phoenix, if there is one.",
+    )
+    phoenix_url: str = Field(
+        "", pattern=_ADDRESS, description="Base address of Phoenix, which takes traces with their scores; empty: none."
+    )
+    phoenix_api_key: SecretStr = Field(SecretStr(""), description="API key of Phoenix, where it asks for one.")
     audit_days: int = Field(396, ge=1, le=36_500, description="Days that the audit keeps a turn: 13 months.")
     log_level: str = Field("INFO", pattern="^(DEBUG|INFO|WARNING|ERROR)$", description="Least severe level logged.")
 
@@ -68,6 +79,16 @@ class Settings(BaseSettings):
     def database(self) -> str:
         """The SQLAlchemy URL in force."""
         return self.database_url or f"sqlite:///{self.data_dir / 'opora.db'}"
+
+    @property
+    def traces_to(self) -> str:
+        """Where traces are sent; empty: nowhere."""
+        return self.otlp_endpoint or (f"{self.phoenix_url.rstrip('/')}/v1/traces" if self.phoenix_url else "")
+
+    @cached_property
+    def index_place(self) -> str:
+        """Where the index is: the server's URL, or the data folder of the embedded engine, in full."""
+        return self.qdrant_url or str(self.data_dir.resolve())
 
 
 @lru_cache(maxsize=1)

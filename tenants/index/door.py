@@ -117,11 +117,11 @@ def close_all() -> None:
 
 
 def _key(settings: Settings, placement: Placement) -> _Key:
-    return settings.qdrant_url or str(settings.data_dir.resolve()), placement.physical
+    return settings.index_place, placement.physical
 
 
 def _engine(settings: Settings) -> Engine:
-    place = settings.qdrant_url or str(settings.data_dir.resolve())
+    place = settings.index_place
     if place not in _ENGINES:
         _ENGINES[place] = _server(settings) if settings.qdrant_url else EdgeFolder(settings.data_dir / "index")
     return _ENGINES[place]
