@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from haystack import component
 
+from components.decide.answer_guard import AnswerGuard
 from components.decide.notices import about, rejections, with_neighbours
 from components.language.texts import text
 from components.turn import Draft, Outcome, Reason, Reply, Turn
@@ -20,7 +21,7 @@ class OutcomeComposer:
 
     An outcome set by the guard or the intent classifier stands. Without a draft the turn is refused, or asks back when
     the question is short, the evidence came near, and the conversation has not been asked back before. With one, the
-    verdict's route and gates decide; see the table of outcomes in the contract.
+    verdict's route and gates decide; see the table of outcomes in the contract. Nothing leaves past `AnswerGuard`.
 
     :param clarify_from: least adequacy to ask back instead of refusing.
     :param clarify_words: most content words of a question that is asked back.
@@ -36,13 +37,16 @@ class OutcomeComposer:
     def run(self, turn: Turn) -> dict[str, Turn]:
         """:returns: the turn with `outcome`, `reason` and `reply`."""
         rules = policy.current()
+        guard = AnswerGuard(turn, rules)
+        draft = turn.best or turn.draft
+        if draft:
+            draft = guard.draft(with_neighbours(draft, turn))
+            turn = replace(turn, draft=draft, best=draft)
         outcome, reason = (turn.outcome, turn.reason) if turn.outcome else self._decide(turn, rules)
         decided = replace(turn, outcome=outcome, reason=reason)
-        draft = turn.best or turn.draft
-        if outcome in _SHOWN and draft:
-            draft = with_neighbours(draft, turn)
-            decided = replace(decided, draft=draft, best=draft)
-        return {"turn": replace(decided, reply=self._reply(decided, rules))}
+        reply = guard.reply(self._reply(decided, rules))
+        verdict = replace(turn.verdict, reasons=(*turn.verdict.reasons, *guard.reasons))
+        return {"turn": replace(decided, reply=reply, verdict=verdict)}
 
     def _decide(self, turn: Turn, rules: Policy) -> tuple[Outcome, Reason | None]:
         draft = turn.best or turn.draft

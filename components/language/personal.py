@@ -38,6 +38,10 @@ _INN_WORD = re.compile(r"(?i)\bинн\W{0,4}\Z")
 _WORDS_BEFORE = 40
 
 _MASK = re.compile(r"\[(?:email|phone|card|passport|inn|snils)\]")
+_WITHIN_NUMBER = re.compile(r"(?<=\d)[ \u00a0\u2011().+-]+(?=\d)")
+_SUBSCRIBER = 10
+"""Digits of a phone number that are the same whether it begins with +7 or 8."""
+
 _INN_10 = (2, 4, 10, 3, 5, 9, 4, 6, 8)
 _INN_11 = (7, 2, 4, 10, 3, 5, 9, 4, 6, 8)
 _INN_12 = (3, 7, 2, 4, 10, 3, 5, 9, 4, 6, 8)
@@ -57,6 +61,36 @@ def mask(text: str) -> str:
     text = _replace(_PASSPORT, text, "[passport]", _named(_PASSPORT_WORD))
     text = _replace(_MOBILE, text, "[phone]", _named(_TELEPHONE))
     return _replace(_INN, text, "[inn]", _is_inn)
+
+
+def mask_news(text: str, known: Callable[[], str]) -> str:
+    """The text without personal data, but for those that stand, however they are written, in another one.
+
+    :param known: gives the other text; asked only where there is something to mask.
+    """
+    masked = mask(text)
+    if masked == text:
+        return text
+    between, names = _MASK.split(masked), _MASK.findall(masked)
+    found = re.fullmatch("(.+?)".join(map(re.escape, between)), text, re.DOTALL)
+    if found is None:
+        return masked
+    told = known().casefold()
+    numbers = _WITHIN_NUMBER.sub("", told)
+    shown = (
+        item if _stands_in(item, name, told, numbers) else name
+        for item, name in zip(found.groups(), names, strict=True)
+    )
+    return between[0] + "".join(item + text for item, text in zip(shown, between[1:], strict=True))
+
+
+def _stands_in(item: str, name: str, told: str, numbers: str) -> bool:
+    if item == name:
+        return True
+    if name == "[email]":
+        return item.casefold() in told
+    digits = _only_digits(item)
+    return (digits[-_SUBSCRIBER:] if name == "[phone]" else digits) in numbers
 
 
 def without_masks(text: str) -> str:

@@ -11,8 +11,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
+from components.decide.answer_guard import shown_link
 from components.turn import Turn
 from pipelines.ask.contract import SHOWN, TurnAnswer
+from tenants import policy
 
 EventName: TypeAlias = Literal[
     "accepted",
@@ -87,6 +89,7 @@ class Narrator:
 
 def _early(turn: Turn) -> list[dict[str, object]]:
     """The passages that an answer may come to stand on, best first."""
+    rules = policy.current()
     return [
         {
             "index": index,
@@ -94,7 +97,7 @@ def _early(turn: Turn) -> list[dict[str, object]]:
             "chunk_id": passage.chunk_id,
             "title": passage.title,
             "heading": passage.heading,
-            "url": passage.url,
+            "url": shown_link(passage.url, rules),
             "score": round(passage.score, 4),
         }
         for index, passage in enumerate(turn.evidence.usable()[:_EARLY], 1)

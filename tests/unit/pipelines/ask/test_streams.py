@@ -19,7 +19,7 @@ from pipelines.ask.runner import Runner
 from pipelines.ask.streams import Stream, Streams
 from pipelines.ask.usecase import Ask
 from settings import get_settings
-from tenants import database
+from tenants import database, policy
 from tenants.context import Tenant, acting_as
 from tenants.errors import NotFound
 from tenants.registry import Registry
@@ -55,7 +55,8 @@ def test_what_is_no_answer_has_a_result_alone(outcome: Outcome) -> None:
     assert [name for name, _ in Narrator().end(TurnAnswer.from_turn(finished(outcome)))] == ["result"]
 
 
-def test_nothing_is_told_before_the_relevance_gate() -> None:
+def test_nothing_is_told_before_the_relevance_gate(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(policy, "current", policy.Policy)
     narrator = Narrator()
     assert list(narrator.step("guard", turn("q"))) == []
     passed = replace(turn("q", passage("Ответ.")), verdict=PASSED)

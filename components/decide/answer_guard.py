@@ -1,0 +1,174 @@
+"""What may leave in an answer: the last check on the way out, the same for quoted and for generated text.
+
+The threat: a passage or a question that makes a language model say what the knowledge base does not, send the reader to
+somebody else's site, load a picture whose address carries data away, or repeat its instructions; and a model that by
+itself invents a telephone number or changes the language. So what is about to be said is held to four rules:
+
+- links lead to the domains that the tenant allows, or else to those of the answer's own sources;
+- personal data are shown only when they stand in the conversation or in what may be quoted of the evidence;
+- nothing of a prompt is repeated;
+- a sentence is in the language of the conversation or of its evidence.
+
+A link or a number makes place for a word that says so. A sentence against one of the last two rules is left out, and an
+answer with no sentence left is none.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import cached_property
+
+from components.decide.instructions import repeats_instructions
+from components.language.links import host_of, leads_to, without_links
+from components.language.normalise import fold
+from components.language.personal import mask_news
+from components.language.texts import text as said_in
+from components.turn import Citation, Claim, Draft, Passage, Reply, Turn
+from tenants.policy import Policy
+
+_SENTENCE = re.compile(r".+?(?:(?:\s*\[\d+\])+[^\S\n]*\n*|\n+|\Z)", re.DOTALL)
+_AROUND = re.compile(r"\A(?:[-*•]|\d+[.)])\s+|(?:\s*\[\d+\])+\s*\Z")
+_ALPHABETS = {"ru": re.compile("[а-яё]", re.IGNORECASE), "en": re.compile("[a-z]", re.IGNORECASE)}
+_LETTER = re.compile(r"[^\W\d_]")
+_FEW_LETTERS = 16
+"""A sentence of fewer letters may be a name, a command or a code, which have no language."""
+_WITHOUT = {"ru": re.compile(f"[^а-яёА-ЯЁ]{{{_FEW_LETTERS}}}"), "en": re.compile(f"[^a-zA-Z]{{{_FEW_LETTERS}}}")}
+"""Stretches that every sentence in other letters has, and few in a locale's own."""
+
+
+class AnswerGuard:
+    """Checks what one turn is about to say.
+
+    :param turn: the turn with all of its evidence.
+    :param rules: the tenant's policy.
+    """
+
+    def __init__(self, turn: Turn, rules: Policy) -> None:
+        self._turn = turn
+        self._rules = rules
+        self._noted: dict[str, None] = {}
+
+    @property
+    def reasons(self) -> tuple[str, ...]:
+        """What has been changed so far, in stable ASCII words for traces and operators."""
+        return tuple(self._noted)
+
+    def text(self, said: str) -> str:
+        """The text without links that lead elsewhere and without personal data that nobody named."""
+        instead = said_in("outcomes.guard.link_removed", self._turn.locale)
+        linked = without_links(said, self._is_welcome, self._is_known, instead)
+        shown = mask_news(linked, lambda: self._told)
+        self._note("link_removed", when=linked != said)
+        self._note("personal_data_masked", when=shown != linked)
+        return shown
+
+    def sentence(self, said: str) -> str:
+        """A sentence of an answer as it may be shown; empty when it may not."""
+        repeated, foreign = repeats_instructions(said), self._is_foreign(said)
+        self._note("instructions_withheld", when=repeated)
+        self._note("foreign_language", when=foreign)
+        return "" if repeated or foreign else self.text(said)
+
+    def draft(self, draft: Draft) -> Draft:
+        """The draft as it may be shown; without claims when nothing of it may."""
+        citations = tuple(map(self._citation, draft.citations))
+        if self._is_sound(draft):
+            return draft if citations == draft.citations else replace(draft, citations=citations)
+        text = "".join(map(self.sentence, _SENTENCE.findall(draft.text))).strip()
+        claims = tuple(self._claims(draft)) if text else ()
+        return replace(draft, text=text, claims=claims, citations=citations)
+
+    def reply(self, reply: Reply) -> Reply:
+        """What is said beside or instead of an answer."""
+        whole = "\n".join((reply.text, reply.notice or "", *(reply.clarification or ()), *reply.suggestions))
+        if self.text(whole) == whole:
+            return reply
+        return replace(
+            reply,
+            text=self.text(reply.text),
+            notice=self.text(reply.notice) if reply.notice else None,
+            clarification=tuple(map(self.text, reply.clarification)) if reply.clarification else None,
+            suggestions=tuple(map(self.text, reply.suggestions)),
+        )
+
+    def _note(self, reason: str, *, when: bool) -> None:
+        if when:
+            self._noted[reason] = None
+
+    def _is_sound(self, draft: Draft) -> bool:
+        """Whether no rule is broken anywhere: looked for in one text, which takes a tenth of the time."""
+        parts = (part for claim in draft.claims for part in (claim.text, claim.quote) if part not in draft.text)
+        whole = "\n".join((draft.text, *parts))
+        if repeats_instructions(whole) or _WITHOUT[self._turn.locale].search(whole):
+            return False
+        return self.text(whole) == whole
+
+    def _claims(self, draft: Draft) -> Iterator[Claim]:
+        for claim in draft.claims:
+            if said := self.sentence(claim.text):
+                yield replace(claim, text=said, quote=self.text(claim.quote))
+
+    def _citation(self, citation: Citation) -> Citation:
+        url = citation.passage.url
+        if url is None or shown_link(url, self._rules):
+            return citation
+        self._note("link_removed", when=True)
+        return replace(citation, passage=replace(citation.passage, url=None))
+
+    def _is_welcome(self, address: str) -> bool:
+        return leads_to(address, self._domains)
+
+    def _is_known(self, name: str) -> bool:
+        return name.casefold() in self._told.casefold()
+
+    @cached_property
+    def _domains(self) -> frozenset[str]:
+        if self._rules.allowed_domains:
+            return _domains(self._rules)
+        hosts = (host_of(passage.url) for passage in self._evidence() if passage.url)
+        return frozenset(filter(None, hosts))
+
+    @cached_property
+    def _told(self) -> str:
+        """The conversation and what may be quoted of the evidence. An order in a passage is not of it."""
+        turn = self._turn
+        parts = [turn.question, turn.meant, *(one.question for one in turn.history)]
+        for passage in self._evidence():
+            parts += [passage.title, passage.heading, *(passage.text[start:end] for start, end in passage.sentences)]
+        for approach in turn.evidence.rejected:
+            parts += [approach.text, approach.reason]
+        return "\n".join(parts)
+
+    def _evidence(self) -> Iterator[Passage]:
+        yield from self._turn.evidence.passages
+        yield from (related.passage for related in self._turn.evidence.related)
+
+    def _is_foreign(self, said: str) -> bool:
+        if _written_in(said) in (None, self._turn.locale):
+            return False
+        if fold(_AROUND.sub("", said)) in fold(self._told):
+            return False
+        texts = (self._turn.question, *(passage.text for passage in self._turn.evidence.usable()))
+        return _written_in(said) not in {_written_in(text) for text in texts}
+
+
+def shown_link(url: str | None, rules: Policy) -> str | None:
+    """The address of a source, when an answer may link to it."""
+    if url is None or host_of(url) is None:
+        return None
+    return url if not rules.allowed_domains or leads_to(url, _domains(rules)) else None
+
+
+def _domains(rules: Policy) -> frozenset[str]:
+    return frozenset(domain.removeprefix("www.") for domain in rules.allowed_domains)
+
+
+def _written_in(text: str) -> str | None:
+    """The locale whose letters most of a text is written in, `other` for other letters; None when there are too few."""
+    letters = len(_LETTER.findall(text))
+    if letters < _FEW_LETTERS:
+        return None
+    for locale, alphabet in _ALPHABETS.items():
+        if 2 * len(alphabet.findall(text)) >= letters:
+            return locale
+    return "other"

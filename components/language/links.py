@@ -1,0 +1,82 @@
+"""Links in a text: all that a chat window would turn into something to click on, or would load by itself.
+
+Recognised are Markdown links and pictures, addresses with a scheme or a leading `www.`, and bare names of hosts
+(`example.com/offer`) under the top-level domains that chat windows know.
+"""
+
+import re
+from collections.abc import Callable
+from functools import lru_cache
+from urllib.parse import urlsplit
+
+_TOP = (
+    "com|net|org|info|biz|io|ru|su|рф|by|kz|ua|eu|us|uk|de|cn|me|co|cc|tv|ly|"
+    "app|dev|site|online|shop|store|xyz|top|club|link|click"
+)
+_MARKDOWN = re.compile(r"!?\[([^\[\]\n]*)\]\(\s*<?([^()\s<>]*(?:\([^()\s<>]*\)[^()\s<>]*)*)[^()\n]*\)")
+# An address ends where another begins, so that none hides in the tail of a welcome one.
+_LINK = re.compile(
+    r"(?i)(?P<address>(?<![\w/])(?:(?P<scheme>[a-z][a-z0-9+.-]{1,20}:)?//(?=(?P<dotted>[^\s/]*\.)?)(?:www\.)?|www\.)"
+    r"(?:(?!https?://|www\.)[^\s<>\"'`«»{}|])+)"
+    rf"|(?<![\w@./\\:-])(?:[^\W_](?:[\w-]{{0,62}}[^\W_])?\.){{1,8}}(?:{_TOP})(?![\w-]|\.\w)(?:[/:?#][^\s<>\"'`«»]*)?"
+)
+_HINT = re.compile(rf"(?i)//|\]\(|www\.|\.(?:{_TOP})(?!\w)")
+_CLICKABLE = frozenset({"http:", "https:", "ftp:"})
+_TRAILING = ".,;:!?)]*_~"
+_OWN_MACHINE = frozenset({"localhost", "127.0.0.1"})
+
+
+@lru_cache(maxsize=4_096)
+def host_of(address: str) -> str | None:
+    """The host that an address leads to, in ASCII and lower case, without a leading `www.`.
+
+    None when it is not of http or https, names somebody to log in as, or is written so that programs disagree about it.
+    """
+    try:
+        parts = urlsplit(address if "//" in address else f"//{address}")
+        host = parts.hostname or ""
+        host = host if host.isascii() else host.encode("idna").decode()
+        port = parts.port
+    except (ValueError, UnicodeError):
+        return None
+    misleading = port == 0 or "@" in parts.netloc or "\\" in address or not address.isprintable()
+    if parts.scheme.lower() not in ("", "http", "https") or misleading or not host:
+        return None
+    return host.lower().rstrip(".").removeprefix("www.")
+
+
+def leads_to(address: str, domains: frozenset[str]) -> bool:
+    """Whether an address is of one of the domains or below it; never for one that `host_of` does not know."""
+    labels = (host_of(address) or "").split(".")
+    return any(".".join(labels[start:]) in domains for start in range(len(labels)))
+
+
+def without_links(text: str, welcome: Callable[[str], bool], known: Callable[[str], bool], instead: str) -> str:
+    """The text without the links that are not welcome. Idempotent; a text that has none comes back as it is.
+
+    Of a Markdown link its label stays, of a picture nothing; an address makes place for `instead`.
+
+    :param welcome: whether an address may be linked to.
+    :param known: whether something that only looks like an address, a host's bare name or `s3://bucket`, may be said.
+    """
+    if _HINT.search(text) is None:
+        return text
+
+    def labelled(found: re.Match[str]) -> str:
+        if welcome(found[2]):
+            return found.group()
+        return "" if found.group().startswith("!") else found[1]
+
+    def addressed(found: re.Match[str]) -> str:
+        address = found.group().rstrip(_TRAILING)
+        clickable = found["address"] and (found["scheme"] or "http:").lower() in _CLICKABLE
+        comment = address.startswith("//") and not found["dotted"]
+        own = comment or host_of(address) in _OWN_MACHINE
+        if own or welcome(address) or (not clickable and known(address)):
+            return found.group()
+        return instead + found.group()[len(address) :]
+
+    before = None
+    while before != text:  # a picture can be the label of a link
+        before, text = text, _MARKDOWN.sub(labelled, text)
+    return _LINK.sub(addressed, text)

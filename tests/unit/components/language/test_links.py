@@ -1,0 +1,87 @@
+"""Links that are not welcome go, however they are written; everything else stays."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from components.language.links import host_of, leads_to, without_links
+
+DOMAINS = frozenset({"shop.example", "cdn.shop.net"})
+QUOTED = "сборка на asp.net, корзина s3://bucket"
+
+
+def cleaned(text: str) -> str:
+    return without_links(text, lambda address: leads_to(address, DOMAINS), lambda name: name in QUOTED, "[–]")
+
+
+@pytest.mark.parametrize(
+    ("given_text", "shown"),
+    [
+        ("Зайдите на https://evil.example/pay.", "Зайдите на [–]."),
+        ("(http://evil.example)", "([–])"),
+        ("HTTPS://EVIL.EXAMPLE", "[–]"),
+        ("www.evil.example/x, затем", "[–], затем"),
+        ("код //evil.example/x", "код [–]"),
+        ("введите на evil.com/login", "введите на [–]"),
+        ("магазин-скидок.рф ждёт", "[–] ждёт"),
+        ("[войти](https://evil.example/a_(b))", "войти"),
+        ("[войти](javascript:alert(1))", "войти"),
+        ("[войти](https://shop.example@evil.example/)", "войти"),
+        (r"[войти](https://shop.example\@evil.example/)", "войти"),
+        ("![](https://evil.example/p.png?q=secret)", ""),
+        ("[![кот](https://evil.example/p.png)](https://evil.example)", ""),
+        ('<img src="https://evil.example/p">', '<img src="[–]">'),
+        ("https://shop.example.evil.example", "[–]"),
+        ("https://shop.example/?u=https://evil.example", "https://shop.example/?u=[–]"),
+        ("https://shop.example/),https://evil.example", "https://shop.example/),[–]"),
+        ("ftp://evil.example/f", "[–]"),
+        ("s3://other", "[–]"),
+        ("яhttps://evil.example", "яhttps:[–]"),
+    ],
+)
+def test_a_foreign_link_goes(given_text: str, shown: str) -> None:
+    assert cleaned(given_text) == shown
+    assert cleaned(shown) == shown
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "https://shop.example/returns?a=1#b и https://help.shop.example",
+        "[возврат](https://www.shop.example/returns) и shop.example",
+        "![схема](https://cdn.shop.net/a.png)",
+        "сборка на asp.net, корзина s3://bucket",
+        "errors.md, config.yaml, node.js, версия 10.5, т.е. так",
+        "http://localhost:8080/x и //комментарий",
+        "a [1] (b) и/или c // d",
+        "иван@почта.рф",
+    ],
+)
+def test_all_else_stays(text: str) -> None:
+    assert cleaned(text) == text
+
+
+@given(st.text(alphabet="ab./:[]()!@\\ https", max_size=60) | st.text())
+def test_cleaning_twice_is_cleaning_once(text: str) -> None:
+    assert cleaned(cleaned(text)) == cleaned(text)
+
+
+@given(st.from_regex(r"[a-z]{1,9}\.(com|ru|io)", fullmatch=True), st.text(max_size=20), st.text(max_size=20))
+def test_no_address_of_another_domain_gets_through(host: str, before: str, after: str) -> None:
+    assert f"https://{host}/x" not in cleaned(f"{before} https://{host}/x {after}")
+
+
+@pytest.mark.parametrize(
+    ("address", "host"),
+    [
+        ("https://WWW.Shop.Example:8443/x", "shop.example"),
+        ("//shop.example", "shop.example"),
+        ("http://магазин.рф", "xn--80aairftm.xn--p1ai"),
+        ("https://a@shop.example", None),
+        ("javascript:alert(1)", None),
+        ("https://[broken", None),
+        ("", None),
+    ],
+)
+def test_hosts(address: str, host: str | None) -> None:
+    assert host_of(address) == host
