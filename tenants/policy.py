@@ -39,8 +39,14 @@ class Policy(BaseModel):
         False, description="Hand a weakly supported answer over to a person instead of showing it under a notice."
     )
     profile: Profile | Literal[""] = Field("", description="Which pipeline answers; empty: the installation's.")
+    streaming: Literal["verified", "optimistic"] = Field(
+        "verified", description="Stream sentences once they are checked, or words as they come, taken back if need be."
+    )
     spend_cap_usd_per_day: Annotated[float, Field(ge=0)] | None = Field(
         None, description="What calls of language models may cost a day; then answers are quotations."
+    )
+    trace_content: bool = Field(
+        False, description="Send questions, passages and answers to the trace server, without personal data."
     )
     rate_limit_per_minute: Limit | None = Field(None, description="Overrides the installation's; 0: off.")
     rate_limit_per_day: Limit | None = Field(None, description="Overrides the installation's; 0: off.")

@@ -97,7 +97,7 @@ class ChatModels:
 
         :param step: who asks, for traces and costs.
         :param prompt: name and version of what is asked.
-        :param schema: the JSON schema of the reply. It is asked for, not checked: see `structured.py`.
+        :param schema: the JSON schema of the reply. It is asked for, not checked: who asks does that.
         :param on_text: told of the reply piece by piece. No other model is asked once it has heard something.
         :raises ModelFailed: no model answered; `Interrupted` when one began to.
         """

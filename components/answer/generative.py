@@ -1,0 +1,103 @@
+"""Answering with a language model: full sentences from the evidence, each checked against what it cites."""
+
+from dataclasses import replace
+from datetime import UTC, datetime
+
+from haystack import component
+
+from components.answer.extractive import ExtractiveAnswerer
+from components.answer.packing import BUDGET, packed
+from components.answer.writing import Writing
+from components.judge.protocol import Reviewer
+from components.language.dates import day
+from components.models.calls import current
+from components.models.chat import ChatModels
+from components.models.failures import Interrupted, ModelFailed
+from components.models.prompts import block, prompt
+from components.models.tiers import tier_of
+from components.turn import Turn
+from tenants import policy
+
+_STEP = "answer"
+_ATTEMPTS = 2
+
+
+@component
+class GenerativeAnswerer:
+    """Writes the answer in the visitor's language, sentence by sentence, and tells each as soon as it is checked.
+
+    A sentence without a number that leads to a passage, or that the judge does not find there, is dropped. When none is
+    left, or no model answers, the answer is quoted instead and the turn marked degraded. A reply that breaks off keeps
+    the sentences that stand. The model may say that the passages hold no answer: the turn is refused then.
+
+    :param models: who writes.
+    :param judge: who checks each sentence, so quickly that the reply does not wait for it.
+    :param quoting: who answers when no model does.
+    :param budget: tokens of context in the prompt.
+    :param temperature: of the reply.
+    """
+
+    def __init__(
+        self,
+        models: ChatModels,
+        judge: Reviewer,
+        quoting: ExtractiveAnswerer,
+        budget: int = BUDGET,
+        temperature: float = 0.3,
+    ) -> None:
+        self.models = models
+        self.judge = judge
+        self.quoting = quoting
+        self.budget = budget
+        self.temperature = temperature
+
+    @component.output_types(turn=Turn, refused=Turn)
+    def run(self, turn: Turn) -> dict[str, Turn]:
+        """:returns: `turn` with a draft, or `refused`."""
+        rules = policy.current()
+        context = packed(turn, rules.top_k, self.budget)
+        if not context.numbered:
+            return {"turn": self._quoted(turn)}
+        for _ in range(_ATTEMPTS):
+            writing = Writing(turn, context, self.judge, optimistic=rules.streaming == "optimistic")
+            failure = self._write(writing)
+            draft = writing.finish()
+            if draft.claims:
+                kept = turn if failure is None else turn.degraded_at(_STEP)
+                return {"turn": replace(kept, draft=draft)}
+            if writing.refused:
+                return {"refused": replace(turn, outcome="refused", reason="llm_self_refusal", draft=None, best=None)}
+            # One that broke off with nothing to keep is tried again; others have been tried with all models.
+            if not isinstance(failure, Interrupted):
+                break
+        return {"turn": self._quoted(turn).degraded_at(_STEP)}
+
+    def _write(self, writing: Writing) -> ModelFailed | None:
+        """Let a model write; how it failed, when it did."""
+        turn = writing.turn
+        asked = prompt(_STEP, turn.locale)
+        messages = asked.messages(
+            company=policy.current().name,
+            today=day(datetime.now(UTC).date().isoformat(), turn.locale),
+            fence=current().fence,
+            passages=writing.context.passages,
+            related=writing.context.related,
+            rejected=writing.context.rejected,
+            question=block("question", turn.meant or turn.question),
+        )
+        try:
+            self.models.ask(
+                messages,
+                step=_STEP,
+                prompt=asked.label,
+                tier=tier_of(turn),
+                temperature=self.temperature,
+                on_text=writing.hear,
+            )
+        except ModelFailed as failure:
+            return failure
+        return None
+
+    def _quoted(self, turn: Turn) -> Turn:
+        quoted: Turn = self.quoting.run(turn)["turn"]
+        return quoted

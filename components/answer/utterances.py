@@ -1,0 +1,90 @@
+"""Text with marks [N] as a language model writes it, cut into what stands under one group of marks, as it comes."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from components.language.marks import FENCE, ITEM
+from components.language.sentences import sentence_spans
+
+_MARK = r"\[\s*\d{1,3}(?:\s*[,;]\s*\d{1,3})*\s*\]"
+_MARKS = re.compile(rf"\s*{_MARK}")
+_NUMBER = re.compile(r"\d+")
+# A group of marks ends a sentence when a full stop stands on either side, or a capital behind it; a line ends one too.
+_END = re.compile(
+    rf"(?:[.!?…][»\"”)*_]*(?:\s*{_MARK})+|(?:\s*{_MARK})+[.!?…;]+|(?:\s*{_MARK})+(?=\s+[A-ZА-ЯЁ]))(?=\s+[^\s\[])"
+    r"|\s*\n\s*(?=[^\s\[])"
+)
+_FENCED = re.compile(rf"\s*({FENCE}).*?\n\s*\1[^\n]*(?:\s*{_MARK})*\s*(?=[^\s\[])", re.DOTALL)
+_OPENED = re.compile(rf"\s*{FENCE}")
+_ITEM = re.compile(rf"\s*({ITEM})\s+")
+
+
+@dataclass(frozen=True, slots=True)
+class Utterance:
+    """Sentences under one group of marks.
+
+    `marks` are the numbers of all of them, in order. `bullet` stands before them where they are a list's item.
+    `own_line` says that they begin a line.
+    """
+
+    sentences: tuple[str, ...]
+    marks: tuple[int, ...]
+    bullet: str = ""
+    own_line: bool = False
+
+
+class Utterances:
+    """Cuts a text that comes in pieces. What has not ended yet waits for more."""
+
+    def __init__(self) -> None:
+        self._waiting = ""
+        self._lead: tuple[str, ...] = ()
+        self._own_line = False
+
+    def add(self, piece: str) -> Iterator[Utterance]:
+        """The utterances that this piece ends."""
+        self._waiting += piece
+        while (end := self._end()) is not None:
+            raw, self._waiting = self._waiting[:end], self._waiting[end:]
+            yield from self._read(raw)
+
+    def finish(self) -> Iterator[Utterance]:
+        """What is left, ended by the end of the text."""
+        raw, self._waiting = self._waiting, ""
+        yield from self._read(raw)
+
+    def _end(self) -> int | None:
+        if _OPENED.match(self._waiting):
+            found = _FENCED.match(self._waiting)
+        else:
+            found = _END.search(self._waiting, len(self._waiting) - len(self._waiting.lstrip()))
+        return found.end() if found else None
+
+    def _read(self, raw: str) -> Iterator[Utterance]:
+        own_line = self._own_line or "\n" in raw[: len(raw) - len(raw.lstrip())]
+        self._own_line = "\n" in raw[len(raw.rstrip()) :]
+        marks = tuple(dict.fromkeys(int(n) for group in _MARKS.findall(raw) for n in _NUMBER.findall(group)))
+        text = re.sub(r"[^\S\n]+(?=[.,;:!?…])", "", _MARKS.sub("", raw)).strip()
+        if not text:
+            return
+        if not marks:
+            # What announces a list stands on what the list stands on. Anything else without a mark is nobody's word.
+            self._lead = (text,) if text.endswith(":") else ()
+            self._own_line |= own_line
+            return
+        if self._lead:
+            yield Utterance(self._lead, marks, own_line=own_line)
+            own_line, self._lead = True, ()
+        bullet, sentences = _taken_apart(text)
+        yield Utterance(sentences, marks, bullet, own_line or bool(bullet))
+
+
+def _taken_apart(text: str) -> tuple[str, tuple[str, ...]]:
+    """The bullet of a list's item, and the sentences behind it; code stays in one piece."""
+    if _OPENED.match(text):
+        return "", (text,)
+    found = _ITEM.match(text)
+    body = text[found.end() :] if found else text
+    spans = sentence_spans(body)
+    return (found[1] if found else ""), tuple(" ".join(body[start:end].split()) for start, end in spans)

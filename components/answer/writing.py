@@ -1,0 +1,141 @@
+"""An answer as it is being written: each sentence is held against what it cites before it becomes part of it."""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from components.answer.packing import Context
+from components.answer.telling import say
+from components.answer.utterances import Utterance, Utterances
+from components.decide.answer_guard import AnswerGuard
+from components.judge.approaches import proposed
+from components.judge.protocol import Cited, ClaimVerdict, Reviewer
+from components.language.identifiers import codes
+from components.language.marks import FENCE
+from components.turn import Citation, Claim, Draft, Passage, RejectedApproach, Turn
+from tenants import policy
+
+REFUSAL = "NO_ANSWER"
+"""What a model says, as its prompt asks it to, when the passages do not answer."""
+
+_CODE = re.compile(FENCE)
+
+
+@dataclass(slots=True)
+class Writing:
+    """The draft that grows out of a model's reply.
+
+    A sentence becomes a claim of it when its marks lead to passages, the judge finds that those support it, and what
+    may be said at all allows it. All others are dropped, and nobody ever sees them. `refused`: the model has said that
+    it has no answer.
+    """
+
+    turn: Turn
+    context: Context
+    judge: Reviewer
+    optimistic: bool = False
+    refused: bool = False
+    dropped: int = 0
+    claims: list[Claim] = field(default_factory=list)
+    withheld: list[RejectedApproach] = field(default_factory=list)
+    _text: str = ""
+    _lead: tuple[Claim, Utterance] | None = None
+    _cut: bool = False
+    _guard: AnswerGuard = field(init=False)
+    _utterances: Utterances = field(default_factory=Utterances)
+
+    def __post_init__(self) -> None:
+        self._guard = AnswerGuard(self.turn, policy.current())
+
+    def hear(self, piece: str) -> None:
+        """Take the next piece of the reply."""
+        if self.optimistic:
+            say(piece, provisional=True)
+        self._take(self._utterances.add(piece))
+
+    def finish(self) -> Draft:
+        """The draft, once the reply has ended."""
+        self._take(self._utterances.finish())
+        withheld = tuple(dict.fromkeys(self.withheld))
+        return Draft(self._text, tuple(self.claims), self._citations(), cut=self._cut, withheld=withheld)
+
+    def _take(self, utterances: Iterable[Utterance]) -> None:
+        for utterance in utterances:
+            self.refused |= any(REFUSAL in sentence for sentence in utterance.sentences)
+            passages = {n: self.context.numbered[n] for n in utterance.marks if n in self.context.numbered}
+            kept = [claim for sentence in utterance.sentences if (claim := self._claim(sentence, passages))]
+            self.dropped += len(utterance.sentences) - len(kept)
+            self._cut |= bool(utterance.bullet) and len(kept) < len(utterance.sentences)
+            for place, claim in enumerate(kept):
+                self._add(claim, utterance, opens=place == 0)
+
+    def _claim(self, sentence: str, passages: dict[int, Passage]) -> Claim | None:
+        """The sentence as a claim with the passages that support it; None when it may not be said."""
+        if self._is_off(sentence):
+            return None
+        said = self._guard.sentence(sentence).strip()
+        verdicts = {n: self._verdict(said, n, passage) for n, passage in passages.items()} if said else {}
+        supported = {n: verdict for n, verdict in verdicts.items() if verdict.status == "supported"}
+        if not supported:
+            return None
+        best = max(supported.values(), key=lambda verdict: verdict.score)
+        return Claim(said, tuple(supported), "supported", best.quote)
+
+    def _verdict(self, said: str, number: int, passage: Passage) -> ClaimVerdict:
+        return self.judge.check_all(self.turn, [Cited(said, {number: passage})])[0]
+
+    def _is_off(self, sentence: str) -> bool:
+        """Whether it asks back, speaks of other codes than the question, or proposes what the tenant has rejected."""
+        if sentence.endswith("?"):
+            return True
+        asked, named = set(self.turn.query.codes), set(codes(sentence))
+        if asked and named and not asked & named:
+            return True
+        off = [approach for approach in self.turn.evidence.rejected if proposed(sentence, approach)]
+        self.withheld.extend(off)
+        return bool(off)
+
+    def _add(self, claim: Claim, utterance: Utterance, *, opens: bool) -> None:
+        """Put a claim into the draft. One that announces something waits until that has come."""
+        if self._lead is not None:
+            (lead, announcing), self._lead = self._lead, None
+            self._put(lead, announcing, opens=True)
+        if claim.text.endswith(":"):
+            self._lead = claim, utterance
+        else:
+            self._put(claim, utterance, opens=opens)
+
+    def _put(self, claim: Claim, utterance: Utterance, *, opens: bool) -> None:
+        marks = "".join(f"[{number}]" for number in claim.citations)
+        # A mark behind the closing fence would keep a block of code open.
+        fenced = bool(_CODE.match(claim.text))
+        marked = f"{claim.text}\n{marks}" if fenced else f"{claim.text} {marks}"
+        if opens and utterance.bullet:
+            marked = f"{utterance.bullet} {marked}"
+        between = "" if not self._text else "\n" if fenced or (opens and utterance.own_line) else " "
+        self.claims.append(claim)
+        self._text += between + marked
+        if not self.optimistic:
+            say(between + marked)
+
+    def _citations(self) -> tuple[Citation, ...]:
+        """One for each passage that a claim stands on; its excerpt holds all words that support."""
+        spans: dict[int, tuple[int, int]] = {}
+        for claim in self.claims:
+            for number in claim.citations:
+                start, end = _span(self.context.numbered[number], claim.quote)
+                known = spans.get(number, (start, end))
+                spans[number] = min(start, known[0]), max(end, known[1])
+        passages = self.context.numbered
+        return tuple(
+            Citation(number, passages[number], passages[number].text[start:end], (start, end))
+            for number, (start, end) in sorted(spans.items())
+        )
+
+
+def _span(passage: Passage, quote: str) -> tuple[int, int]:
+    """Where the quote stands in the passage; its first sentence when it was put together otherwise."""
+    at = passage.text.find(quote) if quote else -1
+    if at >= 0:
+        return at, at + len(quote)
+    return passage.sentences[0] if passage.sentences else (0, len(passage.text))
