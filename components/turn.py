@@ -131,7 +131,8 @@ class Query(Frozen):
 
     `search` is the question as it is understood and judged; `variants` are further texts searched beside it.
     `weights` maps each content stem of `search` to its inverse document frequency in the tenant's knowledge base;
-    `doubtful` are stems that a typing-error repair put there. `tried` are all texts searched so far.
+    `doubtful` are stems that a typing-error repair put there. `tried` are all texts searched so far, `hyde` whether one
+    of them was a passage such as might answer, written by a model.
     """
 
     search: str
@@ -141,6 +142,7 @@ class Query(Frozen):
     doubtful: frozenset[str] = frozenset()
     codes: tuple[str, ...] = ()
     tried: tuple[str, ...] = ()
+    hyde: bool = False
 
 
 @dataclass(frozen=True, slots=True)

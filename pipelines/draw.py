@@ -81,15 +81,15 @@ class _Place:
 
 
 def names() -> tuple[str, ...]:
-    """The pipelines that are deployed."""
+    """The pipelines that are deployed, their profiles by name: `ask`, `ask.ollama`."""
     return tuple(
-        sorted(path.stem for path in get_settings().pipelines_dir.glob("*/*.yaml") if path.parent.name == path.stem)
+        sorted(path.stem for path in get_settings().pipelines_dir.glob("*/*.yaml") if path == path_of(path.stem))
     )
 
 
 def path_of(name: str) -> Path:
     """The file of a deployed pipeline."""
-    return get_settings().pipelines_dir / name / f"{name}.yaml"
+    return get_settings().pipelines_dir / name.partition(".")[0] / f"{name}.yaml"
 
 
 def draw(source: str) -> str:

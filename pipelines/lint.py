@@ -18,7 +18,7 @@ from components.language.texts import text
 from components.turn import EXTRA_PASSES
 from settings import get_settings
 
-ALLOWED_MODULES = ["components", "haystack"]
+ALLOWED_MODULES = ["components", "haystack", "haystack_integrations"]
 MOST_COMPONENTS = 19
 """Every component adds time to every question, and the more the larger the graph."""
 MOST_PASSES = 1 + max(EXTRA_PASSES.values())

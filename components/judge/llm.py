@@ -5,7 +5,6 @@ raises `ModelFailed` where no model gave a form: who calls it has another judge 
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from types import MappingProxyType
 
 from haystack import default_from_dict, default_to_dict
 
@@ -15,14 +14,12 @@ from components.judge.forms import AppraisalForm, ClaimsForm, EvaluationForm, Fa
 from components.judge.protocol import Appraisal, Cited, ClaimVerdict, SelfEvaluation
 from components.language.normalise import fold
 from components.language.words import stems, words
-from components.models.calls import Tier, current
+from components.models.calls import current
 from components.models.chat import ChatModels
 from components.models.prompts import block, prompt
 from components.models.structured import fill
-from components.turn import ClaimStatus, Draft, Passage, Quality, Turn
-
-TIERS: Mapping[Quality, Tier] = MappingProxyType({"quick": "fast", "balanced": "fast", "thorough": "strong"})
-"""Which model judges, by how thorough the answer is to be."""
+from components.models.tiers import tier_of
+from components.turn import ClaimStatus, Draft, Passage, Turn
 
 _SCORES: Mapping[ClaimStatus, float] = {"supported": 1.0, "partially_supported": 0.5, "unsupported": 0.0}
 _MOST_MISSING = 3
@@ -32,7 +29,7 @@ _LONGEST_TOPIC = 120
 class LlmJudge:
     """Judges by language models; every method is one call, two when the first reply is not of the form asked for.
 
-    :param models: the models asked: `fast` ones, `strong` ones for thorough answers.
+    :param models: the models asked, of the tier that the turn deserves.
     """
 
     def __init__(self, models: ChatModels) -> None:
@@ -64,7 +61,7 @@ class LlmJudge:
             prompt("appraise", turn.locale),
             values={**_asked(turn), "passages": _numbered(dict(zip(numbers, passages, strict=True)), turn.locale)},
             step="appraise",
-            tier=TIERS[turn.quality],
+            tier=tier_of(turn),
             faults=faults,
         )
         answering = frozenset(passages[grade.number - 1].chunk_id for grade in found.passages if grade.answers)
@@ -98,7 +95,7 @@ class LlmJudge:
                 ),
             },
             step="claims",
-            tier=TIERS[turn.quality],
+            tier=tier_of(turn),
             faults=faults,
         )
         parts = [[fact for fact in found.claims if fact.number == n] for n in sorted(numbers)]
@@ -120,9 +117,9 @@ class LlmJudge:
                 "passages": _numbered({one.index: one.passage for one in draft.citations}, turn.locale),
             },
             step="evaluate",
-            tier=TIERS[turn.quality],
+            tier=tier_of(turn),
         )
-        missing = _in_words_of(turn.question, _topics(found.missing))
+        missing = _in_words_of(turn.question, _topics(found.missing)) if found.answerability != "fully" else ()
         return SelfEvaluation(found.quality, found.answerability, found.confidence / 100, missing)
 
 

@@ -13,6 +13,7 @@ from components.language.normalise import clean
 from components.language.recovery import Recovered, recover, vocabulary_of
 from components.language.words import stems, words
 from components.turn import Gate, Query, Turn, Verdict
+from components.understand.query_writer import QueryWriter, Written
 from tenants import lexicon
 from tenants.lexicon import Lexicon
 
@@ -34,6 +35,8 @@ class QueryRewriter:
     :param judge: who tells at once when no passage can be relevant enough; without one every question is searched.
     :param least_relevance: least relevance that must be within reach for a search to be worth its time.
     :param least_open: share of the question's weight that must still be open for another pass to be worth its time.
+    :param writer: a model that thinks of the queries of a retry. Without one, or when it fails, they are what is known
+        to be missing and the open words of the question.
     """
 
     def __init__(
@@ -44,6 +47,7 @@ class QueryRewriter:
         carried_credit: float = 0.4,
         max_queries: int = 3,
         least_open: float = 0.25,
+        writer: QueryWriter | None = None,
     ) -> None:
         self.judge = judge
         self.recovery = recovery
@@ -51,6 +55,7 @@ class QueryRewriter:
         self.carried_credit = carried_credit
         self.max_queries = max_queries
         self.least_open = least_open
+        self.writer = writer
 
     @component.output_types(search=Turn, exhausted=Turn)
     def run(self, turn: Turn) -> dict[str, Turn]:
@@ -59,7 +64,10 @@ class QueryRewriter:
         A question that no passage can answer, or all of whose codes are strange to the knowledge base, is exhausted
         before the first search.
         """
-        query = self._first(turn) if turn.passes == 0 else self._next(turn)
+        if turn.passes == 0:
+            query: Query | None = self._first(turn)
+        else:
+            turn, query = self._next(turn)
         if query is not None and turn.passes == 0 and (verdict := self._hopeless(query)):
             evidence = replace(turn.evidence, uncovered=_absent_codes(query))
             return {"exhausted": replace(turn, query=query, evidence=evidence, verdict=verdict)}
@@ -100,16 +108,33 @@ class QueryRewriter:
             tried=(search, *variants),
         )
 
-    def _next(self, turn: Turn) -> Query | None:
+    def _next(self, turn: Turn) -> tuple[Turn, Query | None]:
+        """The queries of a retry, None when there is no new one, and the turn, degraded when the writer failed."""
+        written = Written(())
+        if self.writer is not None:
+            try:
+                written = self.writer.write(turn)
+            except Exception:
+                turn = turn.degraded_at("rewriter")
+        query = turn.query
+        candidates = written.queries or (*turn.evidence.missing, *self._open(turn))
+        variants = _distinct(candidates, but=set(query.tried))[: self.max_queries]
+        if written.passage:
+            variants += _distinct((written.passage,), but={*query.tried, *variants})
+        if not variants:
+            return turn, None
+        hyde = query.hyde or bool(written.passage)
+        return turn, replace(query, variants=variants, tried=query.tried + variants, hyde=hyde)
+
+    def _open(self, turn: Turn) -> list[str]:
+        """Queries of the words that nothing found so far holds; none when they are too light to be worth a pass."""
         query = turn.query
         known = lexicon.current()
         still_open = {stem for stem in turn.evidence.uncovered if stem in known.stems}
         share = sum(query.weights.get(stem, 0.0) for stem in still_open)
         if share < self.least_open * sum(query.weights.values()):
-            return None
-        candidates = _open_queries(query, still_open)
-        variants = _distinct(candidates, but=set(query.tried))[: self.max_queries]
-        return replace(query, variants=variants, tried=query.tried + variants) if variants else None
+            return []
+        return _open_queries(query, still_open)
 
 
 def _absent_codes(query: Query) -> tuple[str, ...]:

@@ -1,0 +1,103 @@
+"""New search queries from a language model, asked for on a retry only."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Protocol
+
+from haystack import default_from_dict, default_to_dict
+
+from components.language.identifiers import codes, numbers
+from components.models.calls import current
+from components.models.chat import ChatModels
+from components.models.prompts import block, prompt
+from components.models.structured import Form, fill
+from components.turn import Turn
+
+_LONGEST_QUERY = 200
+_LONGEST_PASSAGE = 600
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """What to search next: queries, best first, and a passage such as might hold the answer; empty when none."""
+
+    queries: tuple[str, ...]
+    passage: str = ""
+
+
+class QueryWriter(Protocol):
+    """Who thinks of queries. A pipeline author names the implementation in YAML as a nested component."""
+
+    def write(self, turn: Turn) -> Written:
+        """New queries for what the turn's evidence leaves open."""
+
+
+class QueriesForm(Form):
+    """Search queries, and the passage that is looked for as it might be written."""
+
+    queries: tuple[str, ...]
+    passage: str
+
+
+class LlmQueryWriter:
+    """Asks a language model for queries in the words of a help article.
+
+    A query, or a passage, with a code or a number that the question does not hold is left out: it would find another
+    error or another tariff.
+
+    :param models: the models asked, always the `fast` one.
+    :param hyde: whether to write a passage such as the missing article might hold and search with it too
+        (hypothetical document embeddings, Gao et al. 2022).
+    :param most: most queries.
+    """
+
+    def __init__(self, models: ChatModels, hyde: bool = False, most: int = 3) -> None:
+        self.models = models
+        self.hyde = hyde
+        self.most = most
+
+    def to_dict(self) -> dict[str, object]:
+        """For Haystack: the constructor's arguments."""
+        return default_to_dict(self, models=self.models, hyde=self.hyde, most=self.most)
+
+    @classmethod
+    def from_dict(cls, data: dict[str, object]) -> "LlmQueryWriter":
+        """For Haystack: the writer that `to_dict` described."""
+        return default_from_dict(cls, data)
+
+    def write(self, turn: Turn) -> Written:
+        """New queries for what the turn's evidence leaves open.
+
+        :raises ModelFailed: no model wrote any.
+        """
+        question = turn.meant or turn.question
+        left_open = dict.fromkeys((*turn.evidence.missing, *(turn.best.missing if turn.best else ())))
+        found = fill(
+            QueriesForm,
+            self.models,
+            prompt("rewrite", turn.locale),
+            values={
+                "fence": current().fence,
+                "most": self.most,
+                "hyde": self.hyde,
+                "question": block("question", question),
+                "missing": block("missing", _listed(left_open)),
+                "tried": block("tried", _listed(turn.query.tried)),
+            },
+            step="rewrite",
+            tier="fast",
+        )
+        queries = (" ".join(query.split()) for query in found.queries)
+        kept = [query for query in queries if 0 < len(query) <= _LONGEST_QUERY and _keeps(query, question)]
+        passage = " ".join(found.passage.split())[:_LONGEST_PASSAGE] if self.hyde else ""
+        return Written(tuple(kept[: self.most]), passage if _keeps(passage, question) else "")
+
+
+def _keeps(written: str, question: str) -> bool:
+    """Whether every code and number in what was written is one of the question's."""
+    known = {*codes(question), *numbers(question, question)}
+    return {*codes(written), *numbers(written, question)} <= known
+
+
+def _listed(texts: Iterable[str]) -> str:
+    return "\n".join(f"- {' '.join(text.split())}" for text in texts)
