@@ -26,7 +26,7 @@ class AskEngine:
 
     def __init__(self, path: Path = YAML) -> None:
         text = path.read_text(encoding="utf-8")
-        self.pipeline = Pipeline.loads(text, allowed_modules=["components", "haystack"])
+        self.pipeline = Pipeline.loads(text, allowed_modules=["components", "haystack", "haystack_integrations"])
         self._walk = Walk.through(self.pipeline, _FIRST, _LAST)
         self.digest = _digest(text)
         enable_tracing(StepTracer())
