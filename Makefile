@@ -3,8 +3,9 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+PHOENIX := .venv-phoenix
 
-.PHONY: setup demo test test-inside test-service check serve bench evaluate lock clean
+.PHONY: setup demo test test-inside test-service check serve phoenix bench evaluate lock clean
 
 setup: $(READY)
 
@@ -36,6 +37,15 @@ check: setup
 serve: setup
 	$(BIN)/opora serve
 
+# Where traces are looked at; 850 MB in an environment of its own. Then: OPORA_PHOENIX_URL=http://127.0.0.1:6006 make serve
+phoenix: $(PHOENIX)/.ready
+	$(PHOENIX)/bin/python evaluation/phoenix_server.py
+
+$(PHOENIX)/.ready: requirements/phoenix.txt | $(READY)
+	$(PYTHON) -m venv $(PHOENIX)
+	VIRTUAL_ENV=$(PHOENIX) $(BIN)/uv pip sync --quiet --compile-bytecode --require-hashes requirements/phoenix.txt
+	@touch $@
+
 bench: setup
 	$(BIN)/python -m evaluation.bench
 
@@ -47,6 +57,7 @@ lock: setup
 	VIRTUAL_ENV=$(VENV) $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-annotate --no-header pyproject.toml -o requirements/run.txt
 	VIRTUAL_ENV=$(VENV) $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-annotate --no-header --extra vectors pyproject.toml -o requirements/run-vectors.txt
 	VIRTUAL_ENV=$(VENV) $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-annotate --no-header --group dev --extra vectors pyproject.toml -o requirements/dev.txt
+	VIRTUAL_ENV=$(VENV) $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-annotate --no-header requirements/phoenix.in -o requirements/phoenix.txt
 
 clean:
-	rm -rf $(VENV) .opora
+	rm -rf $(VENV) $(PHOENIX) .opora

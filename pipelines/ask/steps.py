@@ -4,11 +4,12 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
-from time import monotonic_ns
+from time import monotonic_ns, time_ns
 from typing import TypeAlias
 
 from haystack.tracing.tracer import NullSpan, Span, Tracer
 
+from components.models.calls import Call, opened
 from components.turn import Turn
 
 Watch: TypeAlias = Callable[[str, Turn], None]
@@ -22,7 +23,7 @@ class Step:
     """One run of one component, as it ended.
 
     :param name: in the pipeline; `visit` counts its runs in this turn from 1.
-    :param component: its class.
+    :param component: its class, modules included.
     :param started: nanoseconds of the monotonic clock, as `ended`.
     :param sent: the turn it sent on; None when it raised.
     """
@@ -41,10 +42,15 @@ class Step:
 
 
 class Steps:
-    """The steps of one turn that have ended, in order."""
+    """The steps of one turn that have ended, in order, and the calls of models that they made.
+
+    `clock` added to a moment of the monotonic clock gives nanoseconds since 1970.
+    """
 
     def __init__(self, watch: Watch | None = None) -> None:
         self.taken: list[Step] = []
+        self.calls: tuple[Call, ...] = ()
+        self.clock = time_ns() - monotonic_ns()
         self.watch = watch
         self._visits: dict[str, int] = {}
 
@@ -64,13 +70,15 @@ _CURRENT: ContextVar[Steps | None] = ContextVar("opora_steps", default=None)
 
 @contextmanager
 def noting(watch: Watch | None = None) -> Iterator[Steps]:
-    """Note the steps of the turn that runs in this block."""
+    """Note the steps of the turn that runs in this block; the calls of models stand there when it is left."""
     steps = Steps(watch)
     token = _CURRENT.set(steps)
-    try:
-        yield steps
-    finally:
-        _CURRENT.reset(token)
+    with opened() as calls:
+        try:
+            yield steps
+        finally:
+            _CURRENT.reset(token)
+            steps.calls = calls.made
 
 
 class StepTracer(Tracer):
@@ -98,7 +106,7 @@ class StepTracer(Tracer):
         try:
             yield span
         finally:
-            component = str(about.get("haystack.component.type", ""))
+            component = str(about.get("haystack.component.fully_qualified_type", ""))
             steps.taken.append(Step(name, visit, component, started, monotonic_ns(), span.sent))
 
     def current_span(self) -> Span | None:

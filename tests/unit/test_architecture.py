@@ -30,7 +30,7 @@ MAY_IMPORT = {
 STORES = {"qdrant_client", "qdrant_edge", "sqlalchemy", "alembic", "redis", "psycopg", "sqlite3"}
 LONGEST_MODULE = 500
 TYPICAL_MODULE = 150
-NOT_OURS = re.compile(r"\.(git|venv|opora|hypothesis|\w+_cache)|__pycache__|dist|build|.*\.egg-info")
+NOT_OURS = re.compile(r"\.(git|venv(-phoenix)?|opora|hypothesis|\w+_cache)|__pycache__|dist|build|.*\.egg-info")
 # Written in parts, so that this file passes its own rule.
 REGISTRY = re.compile(
     "|".join(["pypi" + r"\.org", "python" + r"hosted\.org", "npm" + r"js\.org", r"index" + "-url", "find" + "-links"])

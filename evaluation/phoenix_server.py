@@ -1,0 +1,64 @@
+"""Phoenix, where traces are looked at: a process of its own, run by the Python that it is installed in (`make phoenix`).
+
+Nothing of ours imports this, and this imports nothing of ours: Phoenix is no dependency of the service.
+
+Phoenix 20.26 takes spans over gRPC from everybody who reaches any address of the machine, whatever `PHOENIX_HOST`
+says; here that listener keeps to the same address as the pages.
+"""
+
+import os
+import sys
+from collections.abc import Callable, Mapping
+from importlib import import_module
+from pathlib import Path
+from types import MappingProxyType
+from typing import Protocol
+
+_ANY_ADDRESS = "[::]:"
+
+SETTINGS: Mapping[str, str] = MappingProxyType(
+    {
+        "PHOENIX_HOST": "127.0.0.1",
+        "PHOENIX_PORT": "6006",
+        "PHOENIX_GRPC_PORT": "4317",
+        "PHOENIX_WORKING_DIR": str(Path(os.environ.get("OPORA_DATA_DIR", ".opora"), "phoenix").resolve()),
+        "PHOENIX_DEFAULT_RETENTION_POLICY_DAYS": "90",
+        "PHOENIX_TELEMETRY_ENABLED": "false",
+        "PHOENIX_ALLOW_EXTERNAL_RESOURCES": "false",
+        "PHOENIX_DISABLE_AGENT_ASSISTANT": "true",
+        "PHOENIX_ENABLE_MCP_SERVER": "false",
+        "PHOENIX_ALLOWED_SANDBOX_PROVIDERS": "NONE",
+    }
+)
+"""What is set unless the environment says otherwise."""
+
+
+class _Listener(Protocol):
+    add_insecure_port: Callable[[str], int]
+
+
+def main() -> None:
+    """Serve until told to stop."""
+    for name, value in SETTINGS.items():
+        os.environ.setdefault(name, value)
+    Path(os.environ["PHOENIX_WORKING_DIR"]).mkdir(parents=True, exist_ok=True)
+    grpc = import_module("grpc.aio")
+    setattr(grpc, "server", _keeping_to(os.environ["PHOENIX_HOST"], grpc.server))  # noqa: B010 - a module's, by design
+    sys.argv = ["phoenix", "serve"]
+    import_module("phoenix.server.main").main()
+
+
+def _keeping_to(host: str, make: Callable[..., _Listener]) -> Callable[..., _Listener]:
+    """The same maker of servers, whose servers listen at one address where they would at any."""
+
+    def made(*given: object, **options: object) -> _Listener:
+        server = make(*given, **options)
+        opens = server.add_insecure_port
+        server.add_insecure_port = lambda address: opens(address.replace(_ANY_ADDRESS, f"{host}:"))
+        return server
+
+    return made
+
+
+if __name__ == "__main__":
+    main()

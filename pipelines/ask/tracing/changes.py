@@ -1,0 +1,155 @@
+"""What a step has changed in its turn, told in JSON's terms. Any component is told of, whatever it is."""
+
+import json
+from collections.abc import Callable, Iterable, Mapping
+from functools import lru_cache
+from typing import TypeAlias
+
+from components.language.personal import mask
+from components.turn import Draft, Evidence, Passage, Query, Reply, Turn, Verdict
+
+Words: TypeAlias = Callable[[str], str | None]
+"""How a text goes into a trace: None where it must not."""
+
+LONGEST = 2_000
+"""Characters of one text in a trace; a chunk has no more as a rule."""
+
+
+def silent(text: str) -> None:
+    """No words at all."""
+
+
+@lru_cache(maxsize=4_096)
+def spoken(text: str) -> str:
+    """The words without personal data; most are passages, the same ones again and again."""
+    return mask(text[:LONGEST])
+
+
+def as_json(told: object) -> str:
+    """JSON text as a person reads it."""
+    return json.dumps(told, ensure_ascii=False)
+
+
+def changes(before: Turn, after: Turn, words: Words) -> dict[str, object]:
+    """What is different in `after`, by the names that the turn has for it; empty when nothing is."""
+    told: dict[str, object] = {}
+    for name in ("intent", "risk", "complexity", "passes", "outcome", "reason"):
+        if (value := getattr(after, name)) != getattr(before, name):
+            told[name] = value
+    if after.meant != before.meant:
+        told["meant"] = words(after.meant)
+    if after.query is not before.query:
+        told["query"] = _query(after.query, words)
+    if after.evidence is not before.evidence:
+        told |= _evidence(before.evidence, after.evidence, words)
+    if after.draft is not None and after.draft is not before.draft:
+        told["draft"] = _draft(before.draft, after.draft, words)
+    if after.verdict != before.verdict:
+        told["verdict"] = verdict(after.verdict)
+    if after.reply is not before.reply:
+        told["reply"] = _reply(after.reply, words)
+    if after.degraded != before.degraded:
+        told["degraded"] = after.degraded
+    return {name: value for name, value in told.items() if value is not None}
+
+
+def verdict(given: Verdict) -> dict[str, object]:
+    """Where the turn goes, with each gate as `score / threshold`."""
+    return {
+        "route": given.route,
+        "reasons": given.reasons,
+        "gates": {gate.name: f"{gate.score:.3g} / {gate.threshold:.3g}" for gate in given.gates},
+    }
+
+
+def _query(query: Query, words: Words) -> dict[str, object]:
+    return _said(
+        search=words(query.search),
+        variants=_each(query.variants, words),
+        recovery=query.recovery,
+        codes=query.codes,
+    )
+
+
+def _evidence(before: Evidence, after: Evidence, words: Words) -> dict[str, object]:
+    told: dict[str, object] = {}
+    if after.passages != before.passages:
+        left = {passage.chunk_id for passage in after.passages}
+        told["passages"] = len(left)
+        told["dropped"] = [passage.chunk_id for passage in before.passages if passage.chunk_id not in left]
+        told["grew"] = after.grew
+    if after.judged is not before.judged or after.kept != before.kept:
+        told["graded"] = _graded(after, words)
+        told["relevance"] = _figure(after.relevance)
+    if after.adequacy != before.adequacy:
+        told["adequacy"] = _figure(after.adequacy)
+    if after.uncovered != before.uncovered:
+        told["uncovered"] = _each(after.uncovered, words)
+    if after.related is not before.related:
+        told["related"] = [f"{one.from_doc} {one.kind} {one.to_doc}" for one in after.related]
+    if after.rejected is not before.rejected:
+        told["rejected"] = [one.rejected_id for one in after.rejected]
+    if after.conflicts is not before.conflicts:
+        told["conflicts"] = [
+            {"kind": one.kind, "trusted": one.trusted.chunk_id, "other": one.other.chunk_id} for one in after.conflicts
+        ]
+    return {name: value for name, value in told.items() if value not in (None, [])}
+
+
+def _graded(evidence: Evidence, words: Words) -> list[dict[str, object]]:
+    """The passages that were judged, those that were let through first."""
+    known: Mapping[str, Passage] = {passage.chunk_id: passage for passage in evidence.passages}
+    refused = (chunk_id for chunk_id in evidence.judged if chunk_id in known and chunk_id not in evidence.kept)
+    return [
+        _said(
+            chunk_id=chunk_id,
+            title=words(known[chunk_id].title),
+            relevance=_figure(evidence.judged.get(chunk_id, 0.0)),
+            verdict="YES" if chunk_id in evidence.kept else "NO",
+        )
+        for chunk_id in (*evidence.kept, *refused)
+    ]
+
+
+def _draft(before: Draft | None, after: Draft, words: Words) -> dict[str, object]:
+    """The draft, with the claims that it has lost since the last one for want of support."""
+    left = {claim.text for claim in after.claims}
+    lost = () if before is None else tuple(claim for claim in before.claims if claim.text not in left)
+    claims = [
+        _said(text=words(claim.text), verdict=claim.status, citations=claim.citations, quote=words(claim.quote))
+        for claim in after.claims
+    ]
+    return _said(
+        text=words(after.text),
+        claims=[*claims, *(_said(text=words(claim.text), verdict="dropped") for claim in lost)],
+        missing=_each(after.missing, words),
+        factuality=f"{after.factuality:.3g} ({after.factuality_status})",
+        quality=after.quality,
+        relevance=_figure(after.relevance),
+        confidence=_figure(after.confidence),
+        answerability=after.answerability,
+    )
+
+
+def _reply(reply: Reply, words: Words) -> dict[str, object] | None:
+    return (
+        _said(
+            text=words(reply.text),
+            notice=words(reply.notice) if reply.notice else None,
+            clarification=_each(reply.clarification or (), words),
+            suggestions=_each(reply.suggestions, words),
+        )
+        or None
+    )
+
+
+def _each(texts: Iterable[str], words: Words) -> list[str] | None:
+    return [told for text in texts if (told := words(text))] or None
+
+
+def _said(**given: object) -> dict[str, object]:
+    return {name: value for name, value in given.items() if value is not None}
+
+
+def _figure(value: float) -> float:
+    return round(value, 4)

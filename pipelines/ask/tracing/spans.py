@@ -1,0 +1,226 @@
+"""The spans of a turn: one for the turn, one for each step, one for each call of a model.
+
+Names of attributes are those of OpenInference (`openinference.span.kind`, `retrieval.documents.0.document.id`, …),
+which Phoenix reads; `tenant.id` is ours. A step's second run is called `verify #2`.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
+
+from components.models.calls import Call
+from components.turn import Passage, Turn
+from pipelines.ask.steps import Step
+from pipelines.ask.tracing.changes import Words, as_json, changes, silent, spoken
+from pipelines.ask.tracing.otlp import Event, Span, Value
+from pipelines.ask.tracing.trace import Trace
+from tenants import traces
+
+_KIND = "openinference.span.kind"
+_JSON = "application/json"
+_TEXT = "text/plain"
+_JUDGES = "components.judge."
+
+
+def spans(trace: Trace) -> list[Span]:
+    """All of them, the turn's own first."""
+    words: Words = spoken if trace.content else silent
+    made = [_turn(trace, words)]
+    before, previous = trace.begun, ""
+    for step in trace.steps.taken:
+        made.append(_step(step, before, previous, trace.steps.clock, words))
+        before, previous = step.sent or before, step.name
+    made += [_call(call, _place(call, trace.steps.taken), trace.steps.clock) for call in trace.steps.calls]
+    return made
+
+
+def resource(trace: Trace) -> Mapping[str, Value]:
+    """Where the spans belong: to the service, and to the tenant's own project."""
+    return {"service.name": "opora", "openinference.project.name": traces.project(trace.tenant_id)}
+
+
+def _turn(trace: Trace, words: Words) -> Span:
+    answer = trace.answer
+    ended = trace.asked + int(answer.meta.latency_ms * 1e6)
+    ended = max([ended, *(trace.steps.clock + step.ended for step in trace.steps.taken[-1:])])
+    told: dict[str, Value] = {
+        _KIND: "CHAIN",
+        "tenant.id": trace.tenant_id,
+        "tag.tags": [answer.outcome, *([answer.refusal_reason] if answer.refusal_reason else [])],
+        "metadata": as_json(_about(trace)),
+    }
+    if trace.session_id:
+        told["session.id"] = traces.session(trace.tenant_id, trace.session_id)
+    if trace.person:
+        told["user.id"] = trace.person
+    if (question := words(answer.meta.query.original)) is not None:
+        told |= {"input.value": question, "input.mime_type": _TEXT}
+    if (reply := words(f"{answer.answer.notice or ''}\n\n{answer.answer.text}".strip())) is not None:
+        told |= {"output.value": reply, "output.mime_type": _TEXT}
+    else:
+        ending = {"outcome": answer.outcome, "reason": answer.refusal_reason}
+        told |= {"output.value": as_json(ending), "output.mime_type": _JSON}
+    events = [*_passes(trace), _outcome(trace, ended)]
+    error = (answer.refusal_reason or answer.outcome) if answer.outcome == "failed" else None
+    return Span("ask", trace.asked, ended, told, parent=None, events=events, error=error)
+
+
+def _about(trace: Trace) -> dict[str, object]:
+    answer = trace.answer
+    return {
+        "tenant": trace.tenant_id,
+        "turn_id": answer.turn_id,
+        "locale": answer.locale,
+        "quality": answer.meta.quality,
+        "outcome": answer.outcome,
+        "reason": answer.refusal_reason,
+        "routing": answer.routing.model_dump(),
+        "scores": answer.scores.model_dump(),
+        "iterations": answer.verdict.iterations,
+        "recovery": answer.meta.query.recovery,
+        "provider": answer.meta.provider,
+        "model": answer.meta.model,
+        "prompt_version": answer.meta.prompt_version,
+        "llm_calls": answer.meta.llm_calls,
+        "tokens": dict(answer.meta.tokens),
+        "cost_usd": answer.meta.cost_usd,
+        "degraded": answer.meta.degraded,
+        "pipeline": trace.pipeline,
+    }
+
+
+def _passes(trace: Trace) -> Iterator[Event]:
+    """What each pass came to: the state of the turn as its last step left it."""
+    sent = [(step, step.sent) for step in trace.steps.taken if step.sent is not None and step.sent.passes]
+    for (step, turn), (_, after) in pairwise([*sent, *[(one, None) for one, _ in sent[-1:]]]):
+        if turn is not None and (after is None or after.passes != turn.passes):
+            yield Event("rag_iteration", trace.steps.clock + step.ended, _state(turn))
+
+
+def _state(turn: Turn) -> dict[str, Value]:
+    told: dict[str, Value] = {
+        "iteration": turn.passes,
+        "max_iterations": turn.max_passes,
+        "route": turn.verdict.route,
+        "reasons": turn.verdict.reasons,
+        "passages": turn.evidence.retrieved,
+        "kept": len(turn.evidence.kept),
+        "relevance": turn.evidence.relevance,
+        "adequacy": turn.evidence.adequacy,
+    }
+    if turn.draft is not None:
+        told |= {
+            "claims": len(turn.draft.claims),
+            "factuality": turn.draft.factuality,
+            "factuality_status": turn.draft.factuality_status,
+            "quality": turn.draft.quality,
+        }
+    return told
+
+
+def _outcome(trace: Trace, at: int) -> Event:
+    answer = trace.answer
+    told: dict[str, Value] = {
+        "outcome": answer.outcome,
+        "reason": answer.refusal_reason or "",
+        "route": answer.verdict.route,
+        "reasons": answer.verdict.reasons,
+        "iterations": answer.verdict.iterations,
+        "max_iterations": answer.verdict.max_iterations,
+        "verified": answer.answer.verified,
+    }
+    return Event("graph_outcome", at, told)
+
+
+def _step(step: Step, before: Turn, previous: str, clock: int, words: Words) -> Span:
+    kind = _kind(step.component)
+    told: dict[str, Value] = {_KIND: kind, "graph.node.id": step.name}
+    if previous:
+        told["graph.node.parent_id"] = previous
+    after = step.sent
+    if after is None:
+        return Span(step.label, clock + step.started, clock + step.ended, told, error="raised")
+    told["metadata"] = as_json({"iteration": after.passes, "component": step.component})
+    if kind == "RETRIEVER":
+        known = {id(passage) for passage in before.evidence.passages}
+        found = [passage for passage in after.evidence.passages if id(passage) not in known]
+        told |= _documents("retrieval.documents", found, after, words)
+    elif kind == "RERANKER":
+        told |= _documents("reranker.output_documents", after.evidence.passages, after, words)
+    if kind in {"RETRIEVER", "RERANKER"} and (query := _searched(before, words)):
+        told |= {"input.value": query, "input.mime_type": _TEXT}
+    if changed := changes(before, after, words):
+        told |= {"output.value": as_json(changed), "output.mime_type": _JSON}
+    return Span(step.label, clock + step.started, clock + step.ended, told)
+
+
+def _kind(component: str) -> str:
+    """By Haystack's way of naming components, and ours of keeping judges in one room."""
+    name = component.rpartition(".")[2]
+    if name.endswith("Retriever"):
+        return "RETRIEVER"
+    if name.endswith("anker"):
+        return "RERANKER"
+    if name.endswith("Guard"):
+        return "GUARDRAIL"
+    return "EVALUATOR" if component.startswith(_JUDGES) else "CHAIN"
+
+
+def _searched(turn: Turn, words: Words) -> str:
+    """What was searched in this pass; later ones search new texts alone."""
+    texts = (turn.query.search, *turn.query.variants) if turn.passes <= 1 else turn.query.variants
+    return "\n".join(told for text in texts if (told := words(text)))
+
+
+def _documents(prefix: str, passages: Sequence[Passage], turn: Turn, words: Words) -> dict[str, Value]:
+    told: dict[str, Value] = {}
+    for place, passage in enumerate(passages):
+        at = f"{prefix}.{place}.document."
+        told[f"{at}id"] = passage.chunk_id
+        told[f"{at}score"] = passage.score
+        told[f"{at}metadata"] = as_json(_passage(passage, turn, words))
+        if (content := words(passage.text)) is not None:
+            told[f"{at}content"] = content
+    return told
+
+
+def _passage(passage: Passage, turn: Turn, words: Words) -> dict[str, object]:
+    told: dict[str, object] = {
+        "doc_id": passage.doc_id,
+        "scores": {name: round(score, 4) for name, score in passage.scores.items()},
+        "trust": passage.trust,
+        "status": passage.status,
+        "updated_at": passage.updated_at,
+    }
+    if (title := words(passage.title)) is not None:
+        told |= {"title": title, "heading": words(passage.heading), "url": passage.url}
+    if (judged := turn.evidence.judged.get(passage.chunk_id)) is not None:
+        told |= {"relevance": round(judged, 4), "kept": passage.chunk_id in turn.evidence.kept}
+    return told
+
+
+def _place(call: Call, steps: Sequence[Step]) -> int:
+    """The place of the step that a call was made in; the turn's own, when it was made outside of all."""
+    at = int(call.started * 1e9)
+    around = (place for place, step in enumerate(steps, 1) if step.started <= at <= step.ended)
+    return next(around, 0)
+
+
+def _call(call: Call, parent: int, clock: int) -> Span:
+    started = clock + int(call.started * 1e9)
+    told: dict[str, Value] = {
+        _KIND: "LLM",
+        "llm.provider": call.provider,
+        "llm.model_name": call.model,
+        "llm.prompt_template.version": call.prompt,
+        "llm.token_count.prompt": call.prompt_tokens,
+        "llm.token_count.completion": call.completion_tokens,
+        "llm.token_count.total": call.prompt_tokens + call.completion_tokens,
+        "metadata": as_json({"step": call.step, "tier": call.tier, "outcome": call.outcome}),
+        "output.value": call.outcome,
+        "output.mime_type": _TEXT,
+    }
+    if call.cost_usd is not None:
+        told["llm.cost.total"] = call.cost_usd
+    ended = started + int(call.milliseconds * 1e6)
+    error = None if call.outcome == "ok" else call.outcome
+    return Span(f"{call.step} · {call.model}", started, ended, told, parent=parent, error=error)

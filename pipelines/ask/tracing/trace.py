@@ -1,0 +1,51 @@
+"""Everything that the trace of one turn is made of."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Self
+
+from components.turn import Turn
+from pipelines.ask.contract import AskRequest, TurnAnswer
+from pipelines.ask.steps import Steps
+from tenants import persons, policy
+from tenants.context import current
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """One turn, as it is kept until its trace is sent.
+
+    :param person: digest of who asked; empty, as `session_id`, when the turn is nobody's.
+    :param asked: nanoseconds since 1970.
+    :param begun: the turn before its first step.
+    :param pipeline: digest of the pipeline that answered.
+    :param content: whether its words may be sent, without personal data.
+    """
+
+    tenant_id: str
+    person: str
+    session_id: str
+    asked: int
+    begun: Turn
+    steps: Steps
+    answer: TurnAnswer
+    pipeline: str
+    content: bool
+
+    @classmethod
+    def of(
+        cls, request: AskRequest, begun: Turn, steps: Steps, answer: TurnAnswer, *, asked: datetime, pipeline: str
+    ) -> Self:
+        """The trace of a turn of the tenant in context."""
+        caller = current()
+        return cls(
+            tenant_id=caller.tenant_id,
+            person="" if request.anonymous else persons.digest(caller.tenant_id, caller.subject),
+            session_id="" if request.anonymous else answer.session_id,
+            asked=int(asked.timestamp() * 1e9),
+            begun=begun,
+            steps=steps,
+            answer=answer,
+            pipeline=pipeline,
+            content=policy.current().trace_content,
+        )
