@@ -370,7 +370,9 @@ def _config(dimensions: int) -> EdgeConfig:
         vectors=dense,
         # No graph over dense vectors: compacting would build it for 45 s, and looking at all 100,000 takes 18 ms.
         hnsw_config=_NO_GRAPH if dense else None,
-        sparse_vectors={name: EdgeSparseVectorParams(modifier=Modifier.Idf, memory=Memory.Cached) for name in VECTORS},
+        # Read from the files as needed: once read, questions take no longer than with the whole in memory, and loading
+        # any number of documents takes no more memory than loading ten thousand chunks.
+        sparse_vectors={name: EdgeSparseVectorParams(modifier=Modifier.Idf, memory=Memory.Cold) for name in VECTORS},
         optimizers=EdgeOptimizersConfig(default_segment_number=_SEGMENTS, indexing_threshold=_COMPACT_KILOBYTES),
     )
 
