@@ -53,7 +53,12 @@ class NearDuplicateFilter:
 
 
 def _same(one: Passage, two: Passage) -> bool:
-    return set(numbers(one.text)) == set(numbers(two.text))
+    return _numbers(one.text) == _numbers(two.text)
+
+
+@lru_cache(maxsize=8_192)
+def _numbers(text: str) -> frozenset[str]:
+    return frozenset(numbers(text))
 
 
 @lru_cache(maxsize=8_192)
