@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from itertools import chain
 from math import exp
 
-from haystack import component
+from haystack import component, default_from_dict, default_to_dict
 
 from components.answer.citations import cite
 from components.answer.units import Unit, block, header, is_step, units
@@ -73,6 +73,21 @@ class ExtractiveAnswerer:
         self.max_steps = max_steps
         self.passages = passages
         self.margin = margin
+
+    def to_dict(self) -> dict[str, object]:
+        """For Haystack: the constructor's arguments. Another component may hold this one."""
+        return default_to_dict(
+            self,
+            max_sentences=self.max_sentences,
+            max_steps=self.max_steps,
+            passages=self.passages,
+            margin=self.margin,
+        )
+
+    @classmethod
+    def from_dict(cls, data: dict[str, object]) -> "ExtractiveAnswerer":
+        """For Haystack: the answerer that `to_dict` described."""
+        return default_from_dict(cls, data)
 
     @component.output_types(turn=Turn)
     def run(self, turn: Turn) -> dict[str, Turn]:

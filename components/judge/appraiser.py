@@ -14,9 +14,10 @@ class EvidenceAppraiser:
     """Has all passages graded YES or NO, and how far they answer together, in one call of the judge.
 
     All NO means no evidence. The best search hit is kept when others are, behind them if it was graded NO itself; what
-    the judge was not shown is kept from the answer. Another pass is worth it when the judge says what is missing. An
-    identifier stays exact: passages that hold none of the question's codes are worth nothing, whatever the judge says.
-    When the judge fails, what the local judge measured decides, by its own thresholds, and the turn is degraded.
+    the judge was not shown is kept from the answer. Another pass is worth it when the judge names something missing
+    that has not been searched for. An identifier stays exact: passages that hold none of the question's codes are worth
+    nothing, whatever the judge says. When the judge fails, what the local judge measured decides, by its own
+    thresholds, and the turn is degraded.
 
     :param judge: who appraises.
     :param local: who measured the adequacy that the turn comes with.
@@ -55,7 +56,8 @@ class EvidenceAppraiser:
             return routed(turn.degraded_at("appraiser"), self.local_threshold, again=again, absent="no_evidence")
         judged = self._judged(turn, found)
         absent = "code_not_found" if lost(judged, judged.evidence.uncovered) else "no_evidence"
-        again = bool(found.missing) and absent == "no_evidence"
+        # What is missing is the last thing that the rewriter would search for, so it always has a query for this.
+        again = absent == "no_evidence" and not set(found.missing) <= set(turn.query.tried)
         return routed(judged, self.threshold, again=again, absent=absent, least=self.least)
 
     def _judged(self, turn: Turn, found: Appraisal) -> Turn:

@@ -127,7 +127,7 @@ _UNSUPPORTED = ClaimVerdict("unsupported", 0.0, "")
 
 
 def _asked(turn: Turn) -> dict[str, object]:
-    return {"fence": current().fence, "question": block("question", turn.meant or turn.question)}
+    return {"fence": current().fence, "question": block("question", turn.query.search)}
 
 
 def _numbered(passages: Mapping[int, Passage], locale: str) -> str:

@@ -70,7 +70,7 @@ class LlmQueryWriter:
 
         :raises ModelFailed: no model wrote any.
         """
-        question = turn.meant or turn.question
+        question = turn.query.search
         left_open = dict.fromkeys((*turn.evidence.missing, *(turn.best.missing if turn.best else ())))
         found = fill(
             QueriesForm,

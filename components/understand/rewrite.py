@@ -35,8 +35,8 @@ class QueryRewriter:
     :param judge: who tells at once when no passage can be relevant enough; without one every question is searched.
     :param least_relevance: least relevance that must be within reach for a search to be worth its time.
     :param least_open: share of the question's weight that must still be open for another pass to be worth its time.
-    :param writer: a model that thinks of the queries of a retry. Without one, or when it fails, they are what is known
-        to be missing and the open words of the question.
+    :param writer: a model that thinks of the queries of a retry. What is known to be missing and the open words of the
+        question come after them.
     """
 
     def __init__(
@@ -117,7 +117,7 @@ class QueryRewriter:
             except Exception:
                 turn = turn.degraded_at("rewriter")
         query = turn.query
-        candidates = written.queries or (*turn.evidence.missing, *self._open(turn))
+        candidates = (*written.queries, *turn.evidence.missing, *self._open(turn))
         variants = _distinct(candidates, but=set(query.tried))[: self.max_queries]
         if written.passage:
             variants += _distinct((written.passage,), but={*query.tried, *variants})
