@@ -5,7 +5,7 @@ import json
 import os
 import sys
 
-from components.ingest import formats, worker
+from components.ingest import file_worker, formats
 from components.ingest.formats.parsed import Parsed
 from tenants.errors import TooLarge
 
@@ -57,4 +57,4 @@ def read(name: str, data: bytes) -> Parsed:
 def main() -> None:
     """Serve like the real worker, with this reader."""
     formats.read = read
-    worker.main()
+    file_worker.main()

@@ -14,8 +14,8 @@ from components.ingest.formats.parsed import Parsed
 from components.ingest.sandbox import Sandbox
 from tenants.errors import CallerError, Invalid, TooLarge, TryAgain
 
-_REAL = sandbox._START
-_START = (
+_REAL = sandbox._PROGRAM
+_PROGRAM = (
     "import sys; sys.path.insert(0, sys.argv[1]); from tests.unit.components.ingest.misbehaving import main; main()"
 )
 
@@ -23,7 +23,7 @@ _START = (
 @pytest.fixture(scope="module", autouse=True)
 def misbehaving() -> Iterator[Sandbox]:
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(sandbox, "_START", _START)
+        patched.setattr(sandbox, "_PROGRAM", _PROGRAM)
         one = Sandbox(workers=2, seconds=10)
         yield one
         one.close()
@@ -36,7 +36,7 @@ def code(one: Sandbox, name: str, data: bytes = b"text") -> str:
 
 
 def test_a_real_file_is_read_by_its_format(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sandbox, "_START", _REAL)
+    monkeypatch.setattr(sandbox, "_PROGRAM", _REAL)
     one = Sandbox(workers=1)
     assert one.read("a.md", "# Гарантия\n\nДва года.".encode()) == Parsed("", "# Гарантия\n\nДва года.")
     with pytest.raises(CallerError):

@@ -1,0 +1,192 @@
+"""Worker processes that are killed when they take too long, and replaced when they grow.
+
+A worker has no environment, writes no file, starts no process, and is held to memory and processor time by the kernel
+and to wall time by a timer here. It serves many requests, because starting one costs more than most requests do; one
+that was killed, has grown or has served its share is replaced. `components.ingest.worker` is the other end.
+"""
+
+import signal
+import struct
+import subprocess
+import sys
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from threading import BoundedSemaphore, Event, Lock, Timer
+from typing import IO
+from weakref import finalize
+
+from tenants.errors import Invalid, TooLarge, TryAgain
+
+LONGEST_ANSWER = 64 * 2**20
+"""Bytes of an answer: the five million characters that a document may have take less, however they are spelt."""
+
+_ROOT = Path(__file__).resolve().parents[2]
+_SIZE = struct.Struct("!Q")
+_LAST_BREATH = 1.0
+
+
+def start_of(module: str) -> str:
+    """The program of workers that run the `main` of a module of ours."""
+    return f"import sys; sys.path.insert(0, sys.argv[1]); from {module} import main; main()"
+
+
+class Processes:
+    """Answers requests in worker processes. Thread-safe; workers start when needed and end with this object.
+
+    :param program: what a worker runs (`start_of`).
+    :param workers: how many requests are answered at once; further callers wait.
+    :param seconds: wall time of one request, after which its worker is killed.
+    :param memory: bytes of address space of a worker.
+    :param requests: after so many a worker is replaced.
+    """
+
+    def __init__(self, program: str, *, workers: int, seconds: float, memory: int, requests: int) -> None:
+        self.program = program
+        self.workers = workers
+        self.seconds = seconds
+        self.memory = memory
+        self.requests = requests
+        self._places = BoundedSemaphore(workers)
+        self._lock = Lock()
+        self._idle: list[_Worker] = []
+        finalize(self, _stop_all, self._idle)
+
+    def ask(self, name: str, data: bytes) -> bytes:
+        """What a worker answers, unchecked.
+
+        :raises CallerError: `file_too_slow` when the time was over, `file_damaged` when the worker did not survive.
+        :raises TryAgain: `reader_unavailable`: no worker could be started.
+        """
+        with self._places:
+            return self._answer(_request(name, data))
+
+    def close(self) -> None:
+        """Stop the idle workers. Asking stays possible and starts new ones."""
+        with self._lock:
+            _stop_all(self._idle)
+
+    def _answer(self, request: Sequence[bytes]) -> bytes:
+        while True:
+            worker = self._taken()
+            try:
+                answer = worker.ask(request, self.seconds)
+            except _Retired:
+                worker.stop()
+                continue
+            except BaseException:
+                worker.stop()
+                raise
+            self._put_back(worker)
+            return answer
+
+    def _taken(self) -> "_Worker":
+        with self._lock:
+            if self._idle:
+                return self._idle.pop()
+        return _Worker.started(self.program, self.seconds, self.memory)
+
+    def _put_back(self, worker: "_Worker") -> None:
+        if worker.served >= self.requests:
+            worker.stop()
+            return
+        with self._lock:
+            self._idle.append(worker)
+
+
+class _Retired(Exception):
+    """The worker had ended by itself before: it was idle for long, or its last request had made it grow."""
+
+
+@dataclass(slots=True)
+class _Worker:
+    """One process, used by one thread at a time."""
+
+    process: subprocess.Popen[bytes]
+    to: IO[bytes]
+    back: IO[bytes]
+    served: int = 0
+
+    @classmethod
+    def started(cls, program: str, seconds: float, memory: int) -> "_Worker":
+        """A new worker. It reads requests as soon as it is up, so nobody waits for that here."""
+        command = [sys.executable, "-I", "-B", "-c", program, str(_ROOT), str(seconds), str(memory)]
+        try:
+            process = subprocess.Popen(  # noqa: S603 - our own interpreter and our own code
+                command,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                cwd="/",
+                env={},
+                # Ctrl+C at a terminal is meant for us; a worker ends with its input.
+                start_new_session=True,
+            )
+        except OSError as failed:
+            raise TryAgain("reader_unavailable") from failed
+        if process.stdin is None or process.stdout is None:
+            raise TryAgain("reader_unavailable")
+        return cls(process, process.stdin, process.stdout)
+
+    def ask(self, request: Sequence[bytes], seconds: float) -> bytes:
+        """What the worker says, unchecked. When it says nothing, an error says why."""
+        self.served += 1
+        expired = Event()
+
+        def kill() -> None:
+            expired.set()
+            self.process.kill()
+
+        killer = Timer(seconds, kill)
+        killer.daemon = True
+        killer.start()
+        try:
+            for part in request:
+                self.to.write(part)
+            self.to.flush()
+            (length,) = _SIZE.unpack(_exactly(self.back, _SIZE.size))
+            if length > LONGEST_ANSWER:
+                raise TooLarge("answer_too_long", limit=LONGEST_ANSWER)
+            return _exactly(self.back, length)
+        except (OSError, EOFError) as silence:
+            raise self._death(seconds, expired=expired.is_set()) from silence
+        finally:
+            killer.cancel()
+
+    def stop(self) -> None:
+        """End the process, whatever it is doing, and leave nothing of it behind."""
+        self.process.kill()
+        for stream in (self.to, self.back):
+            with suppress(OSError):
+                stream.close()
+        self.process.wait()
+
+    def _death(self, seconds: float, *, expired: bool) -> Exception:
+        # It may have closed its end and live on.
+        with suppress(subprocess.TimeoutExpired):
+            self.process.wait(_LAST_BREATH)
+        self.process.kill()
+        status = self.process.wait()
+        if expired or status == -signal.SIGXCPU:
+            return TooLarge("file_too_slow", seconds=round(seconds))
+        if status == 0 and self.served > 1:
+            return _Retired()
+        return Invalid("file_damaged")
+
+
+def _request(name: str, data: bytes) -> tuple[bytes, ...]:
+    parts = (name.encode(errors="replace"), data)
+    return tuple(piece for part in parts for piece in (_SIZE.pack(len(part)), part))
+
+
+def _exactly(stream: IO[bytes], length: int) -> bytes:
+    data = stream.read(length)
+    if len(data) < length:
+        raise EOFError
+    return data
+
+
+def _stop_all(workers: list[_Worker]) -> None:
+    while workers:
+        workers.pop().stop()
