@@ -1,0 +1,59 @@
+"""Language models that say what a test has written for them."""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from typing import TypeAlias
+
+from haystack.components.generators.chat.mock import MockChatGenerator
+from haystack.dataclasses import ChatMessage
+
+from components.models.calls import Tier
+from components.models.chat import ChatModels, Hear
+from components.models.failures import ModelFailed
+
+Reply: TypeAlias = str | Mapping[str, object] | ModelFailed
+"""A text, a form, or how the call fails."""
+Said: TypeAlias = Callable[[Sequence[ChatMessage]], Reply] | Sequence[Reply] | Reply
+
+
+class ScriptedModels(ChatModels):
+    """Answers each step as it is told: by a function of the messages, one reply after the other, or always the same.
+
+    `asked` holds the steps in the order of their calls, `messages` what each was told.
+    """
+
+    def __init__(self, **said: Said) -> None:
+        ChatModels.__init__(self, MockChatGenerator())
+        self.said = said
+        self.asked: list[str] = []
+        self.messages: list[Sequence[ChatMessage]] = []
+        self.tiers: list[Tier] = []
+
+    def ask(
+        self,
+        messages: Sequence[ChatMessage],
+        *,
+        step: str,
+        prompt: str,
+        temperature: float,
+        tier: Tier = "fast",
+        schema: Mapping[str, object] | None = None,
+        on_text: Hear | None = None,
+    ) -> str:
+        said = self.said[step]
+        if callable(said):
+            reply = said(messages)
+        elif isinstance(said, str | Mapping | ModelFailed):
+            reply = said
+        else:
+            reply = said[min(self.asked.count(step), len(said) - 1)]
+        self.asked.append(step)
+        self.messages.append(messages)
+        self.tiers.append(tier)
+        if isinstance(reply, ModelFailed):
+            raise reply
+        return reply if isinstance(reply, str) else json.dumps(reply, ensure_ascii=False)
+
+
+DOWN = ModelFailed("server_error")
+"""What a provider answers that is out of order."""

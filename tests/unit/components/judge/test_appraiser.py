@@ -1,0 +1,100 @@
+"""A model's appraisal of the evidence: answer, another pass or a refusal, and what stands when it fails."""
+
+from dataclasses import replace
+from typing import get_args
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from components.judge.appraiser import EvidenceAppraiser
+from components.judge.llm import LlmJudge
+from components.judge.local import LocalJudge
+from components.turn import Quality, Turn
+from tests.models import DOWN, Reply, ScriptedModels
+from tests.turns import passage, turn
+
+E20 = passage("Код E20: вода не сливается.", "c1")
+E25 = passage("Код E25: вода не набирается.", "c2")
+OTHER = passage("Оплата картой.", "c3")
+ASKED = turn("вода не сливается", E20, E25, OTHER)
+
+
+def form(adequacy: int, *answers: bool, missing: tuple[str, ...] = ("слив",)) -> dict[str, object]:
+    grades = [{"number": number, "answers": one} for number, one in enumerate(answers or (True, False, False), 1)]
+    return {"passages": grades, "adequacy": adequacy, "missing": list(missing)}
+
+
+def sent(reply: Reply, given_turn: Turn = ASKED, depth: int = 8) -> tuple[str, Turn]:
+    appraiser = EvidenceAppraiser(LlmJudge(ScriptedModels(appraise=reply)), LocalJudge(), depth)
+    ((socket, after),) = appraiser.run(given_turn).items()
+    return socket, after
+
+
+@pytest.mark.parametrize(
+    ("adequacy", "missing", "socket"),
+    [
+        (75, ("слив",), "enough"),
+        (74, ("слив",), "retry"),
+        (74, (), "enough"),
+        (40, (), "enough"),
+        (39, (), "refuse"),
+        (0, ("слив",), "retry"),
+    ],
+)
+def test_adequacy_and_what_is_missing_decide(adequacy: int, missing: tuple[str, ...], socket: str) -> None:
+    sent_to, after = sent(form(adequacy, missing=missing))
+    assert sent_to == socket
+    assert (after.evidence.adequacy, after.evidence.missing) == (adequacy / 100, missing)
+    assert after.verdict.gates[0].passed == (adequacy >= 75)
+
+
+def test_what_has_been_searched_for_is_no_reason_to_try_again() -> None:
+    tried = replace(ASKED, query=replace(ASKED.query, tried=("слив",)))
+    assert sent(form(60), tried)[0] == "enough"
+    assert sent(form(10), tried)[0] == "refuse"
+
+
+def test_only_what_answers_is_kept_and_the_best_hit_behind_it() -> None:
+    assert sent(form(80, False, True, False))[1].evidence.kept == ("c2", "c1")
+    socket, after = sent(form(80, False, False, False, missing=()))
+    assert (socket, after.evidence.kept, after.evidence.adequacy) == ("refuse", (), 0.0)
+    assert after.verdict.reasons == ("no_evidence",)
+
+
+def test_what_the_model_was_not_shown_is_not_answered_from() -> None:
+    assert sent(form(80, True, True), depth=2)[1].evidence.kept == ("c1", "c2")
+
+
+def test_a_code_stays_exact_whatever_the_model_says() -> None:
+    about = turn("что значит E20", E25, E20)
+    socket, after = sent(form(100, True, False), about)
+    assert (socket, after.verdict.reasons, after.evidence.adequacy) == ("refuse", ("code_not_found",), 0.0)
+
+
+@pytest.mark.parametrize(("relevance", "socket"), [(0.57, "enough"), (0.5, "retry"), (0.29, "refuse")])
+def test_when_no_model_appraises_the_local_judgement_stands(relevance: float, socket: str) -> None:
+    measured = turn("вода не сливается", E20, E25, relevance=relevance)
+    sent_to, after = sent(DOWN, measured)
+    assert (sent_to, after.degraded, after.evidence) == (socket, ("appraiser",), measured.evidence)
+
+
+@given(
+    st.integers(0, 100),
+    st.tuples(*[st.booleans()] * 3),
+    st.sampled_from(get_args(Quality)),
+    st.integers(1, 5),
+    st.booleans(),
+)
+def test_one_way_and_never_beyond_the_budget(
+    adequacy: int, answers: tuple[bool, ...], quality: Quality, passes: int, grew: bool
+) -> None:
+    asked = replace(ASKED, quality=quality, passes=passes, evidence=replace(ASKED.evidence, grew=grew))
+    socket, after = sent(form(adequacy, *answers), asked)
+    assert set(after.evidence.kept) <= set(asked.evidence.kept)
+    if socket == "retry":
+        assert grew
+        assert passes < asked.max_passes
+    if socket == "enough":
+        assert after.evidence.kept
+        assert after.evidence.adequacy >= 0.4
