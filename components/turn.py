@@ -201,7 +201,7 @@ class Evidence(Frozen):
     open, `missing` which topics in a model's words. `settled` are the ids that the last pass left here, which no later
     pass takes away; `grew` says whether it brought any new one. `related` and `rejected` are what else an answer should
     know of, most important first; `conflicts` are contradictions between kept passages. The three are worked out anew
-    in every pass.
+    in every pass. `cached` says that every search was known from an earlier question.
     """
 
     passages: tuple[Passage, ...] = ()
@@ -214,6 +214,7 @@ class Evidence(Frozen):
     missing: tuple[str, ...] = ()
     settled: frozenset[str] = frozenset()
     grew: bool = True
+    cached: bool = False
     related: tuple[Related, ...] = ()
     rejected: tuple[RejectedApproach, ...] = ()
     conflicts: tuple[Conflict, ...] = ()

@@ -18,7 +18,9 @@ from components.models.tiers import tier_of
 from components.turn import Turn
 from tenants import policy
 
-_STEP = "answer"
+WRITING = "answer"
+"""The step that answers, as calls and degraded turns name it."""
+
 _ATTEMPTS = 2
 
 
@@ -63,19 +65,18 @@ class GenerativeAnswerer:
             failure = self._write(writing)
             draft = writing.finish()
             if draft.claims:
-                kept = turn if failure is None else turn.degraded_at(_STEP)
-                return {"turn": replace(kept, draft=draft)}
+                return {"turn": replace(turn, draft=draft)}
             if writing.refused:
                 return {"refused": replace(turn, outcome="refused", reason="llm_self_refusal", draft=None, best=None)}
             # One that broke off with nothing to keep is tried again; others have been tried with all models.
             if not isinstance(failure, Interrupted):
                 break
-        return {"turn": self._quoted(turn).degraded_at(_STEP)}
+        return {"turn": self._quoted(turn).degraded_at(WRITING)}
 
     def _write(self, writing: Writing) -> ModelFailed | None:
         """Let a model write; how it failed, when it did."""
         turn = writing.turn
-        asked = prompt(_STEP, turn.locale)
+        asked = prompt(WRITING, turn.locale)
         messages = asked.messages(
             company=policy.current().name,
             today=day(datetime.now(UTC).date().isoformat(), turn.locale),
@@ -83,12 +84,12 @@ class GenerativeAnswerer:
             passages=writing.context.passages,
             related=writing.context.related,
             rejected=writing.context.rejected,
-            question=block("question", turn.meant or turn.question),
+            question=block("question", turn.query.search),
         )
         try:
             self.models.ask(
                 messages,
-                step=_STEP,
+                step=WRITING,
                 prompt=asked.label,
                 tier=tier_of(turn),
                 temperature=self.temperature,

@@ -12,8 +12,8 @@ _SINK: ContextVar[Sink | None] = ContextVar("opora_telling", default=None)
 
 
 @contextmanager
-def heard_by(sink: Sink) -> Iterator[None]:
-    """Tell `sink` of the answers written in this block, from whatever thread writes them."""
+def heard_by(sink: Sink | None) -> Iterator[None]:
+    """Tell `sink`, if there is one, of the answers written in this block, from whatever thread writes them."""
     token = _SINK.set(sink)
     try:
         yield

@@ -25,6 +25,9 @@ CallOutcome: TypeAlias = Literal[
     "busy",
 ]
 
+NOT_MADE: frozenset[CallOutcome] = frozenset({"stopped", "too_dear", "open_circuit", "busy"})
+"""Outcomes of calls that no provider has heard of, or that nobody waited for."""
+
 
 @dataclass(frozen=True, slots=True)
 class Call:

@@ -3,7 +3,7 @@
 Every key of the answer is present on every path, null or empty, so a client never has to ask whether it is there.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import date
 from functools import cached_property
 from typing import Annotated, Literal, Self
@@ -20,6 +20,8 @@ from pydantic import (
 )
 
 from components import turn as turns
+from components.answer.generative import WRITING
+from components.models.calls import NOT_MADE, Call
 
 QUESTION_LIMIT = 2_000
 SHOWN = frozenset({"answered", "partially_answered", "low_confidence"})
@@ -292,16 +294,20 @@ class TurnAnswer(_Part):
         cls,
         turn: turns.Turn,
         *,
+        trace_id: str = "",
         steps: Mapping[str, float] | None = None,
         latency_ms: float = 0.0,
         handoff: Handoff | None = None,
+        calls: Sequence[Call] = (),
     ) -> Self:
         """The contract object of a finished turn.
 
         :param turn: a turn whose `outcome` is decided.
+        :param trace_id: where the turn can be looked into, when it is traced.
         :param steps: milliseconds by pipeline step.
         :param latency_ms: the whole turn, as the use case measured it.
         :param handoff: the way to a person, when this turn opens one.
+        :param calls: the calls of language models that it made.
         :raises ValueError: the turn has no outcome yet.
         """
         if turn.outcome is None:
@@ -310,7 +316,7 @@ class TurnAnswer(_Part):
         citations = draft.citations if draft else ()
         return cls(
             turn_id=turn.turn_id,
-            trace_id=turn.turn_id.replace("-", ""),
+            trace_id=trace_id,
             session_id=turn.session_id,
             locale=turn.locale,
             outcome=turn.outcome,
@@ -330,7 +336,7 @@ class TurnAnswer(_Part):
             suggested_questions=turn.reply.suggestions,
             clarification=Clarification(options=turn.reply.clarification) if turn.reply.clarification else None,
             handoff=handoff,
-            meta=_meta(turn, citations, steps or {}, latency_ms),
+            meta=_meta(turn, citations, steps or {}, latency_ms, calls),
         )
 
 
@@ -409,18 +415,25 @@ def _scores(turn: turns.Turn, draft: turns.Draft | None) -> Scores:
 
 
 def _meta(
-    turn: turns.Turn, citations: tuple[turns.Citation, ...], steps: Mapping[str, float], latency_ms: float
+    turn: turns.Turn,
+    citations: tuple[turns.Citation, ...],
+    steps: Mapping[str, float],
+    latency_ms: float,
+    calls: Sequence[Call],
 ) -> Meta:
+    made = [call for call in calls if call.outcome not in NOT_MADE]
+    costs = [call.cost_usd for call in made if call.cost_usd is not None]
+    wrote = _writer(turn, made)
     return Meta(
-        provider="local",
-        model="extractive",
+        provider=wrote.provider if wrote else "local",
+        model=wrote.model if wrote else "extractive",
         quality=turn.quality,
-        cached=False,
+        cached=turn.evidence.cached,
         latency_ms=_round(latency_ms),
         latency_ms_by_step={name: _round(spent) for name, spent in steps.items()},
-        llm_calls=0,
-        tokens={},
-        cost_usd=None,
+        llm_calls=len(made),
+        tokens=_tokens(made),
+        cost_usd=round(sum(costs), 8) if costs else None,
         chunks=ChunkCounts(
             retrieved=turn.evidence.retrieved,
             graded=len(turn.evidence.kept),
@@ -429,10 +442,27 @@ def _meta(
         # A refusal says nothing of what was found.
         beside=_beside(turn.evidence if turn.outcome in SHOWN else turns.Evidence()),
         filters=_filters(turn.filters),
-        query=QueryPart(original=turn.question, search=turn.query.search, hyde=False, recovery=turn.query.recovery),
-        degraded=turn.degraded,
-        prompt_version="",
+        query=QueryPart(
+            original=turn.question, search=turn.query.search, hyde=turn.query.hyde, recovery=turn.query.recovery
+        ),
+        degraded=tuple(dict.fromkeys((*turn.degraded, *(call.step for call in calls if call.outcome != "ok")))),
+        prompt_version=", ".join(dict.fromkeys(call.prompt for call in made)),
     )
+
+
+def _writer(turn: turns.Turn, made: Sequence[Call]) -> Call | None:
+    """The call that the answer came of; None for one that was quoted, and for a turn without."""
+    if turn.outcome not in SHOWN or WRITING in turn.degraded:
+        return None
+    return next((call for call in reversed(made) if call.step == WRITING), None)
+
+
+def _tokens(made: Sequence[Call]) -> Mapping[str, int]:
+    """By direction; empty where no model was called."""
+    if not made:
+        return {}
+    prompt, completion = sum(call.prompt_tokens for call in made), sum(call.completion_tokens for call in made)
+    return {"prompt": prompt, "completion": completion, "total": prompt + completion}
 
 
 def _beside(evidence: turns.Evidence) -> BesidePart:

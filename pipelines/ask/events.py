@@ -1,8 +1,10 @@
 """What a stream tells of a turn, in order: the same facts as the `turn.v1` object, as they become certain.
 
-`accepted` · then, once the relevance gate is passed, `stage`s and `sources-early` · `notice` · `token`s, which joined
-are the answer's text · `claim`s · `verdict` · `suggestions` · `result`, the object itself · `done`. A turn that is
-refused has `accepted`, `result` and `done` alone. `retract` takes the early sources back when no answer came of them.
+`accepted` · then, once the relevance gate is passed, `stage`s and `sources-early` · `token`s of an answer that is being
+written, each sentence once it is checked · `notice`, which stands above the answer · the `token`s that are left, which
+all joined are the answer's text · `claim`s · `verdict` · `suggestions` · `result`, the object itself · `done`. A turn
+that is refused has `accepted`, `result` and `done` alone. `revise` gives the text that replaces all tokens so far, when
+the answer as a whole ended up otherwise; `retract` takes back the answer, or the early sources, when there is none.
 `error` ends a stream that has no result.
 """
 
@@ -12,6 +14,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from components.decide.answer_guard import shown_link
+from components.language.texts import text
 from components.turn import Turn
 from pipelines.ask.contract import SHOWN, TurnAnswer
 from tenants import policy
@@ -23,6 +26,7 @@ EventName: TypeAlias = Literal[
     "notice",
     "token",
     "claim",
+    "revise",
     "retract",
     "verdict",
     "suggestions",
@@ -51,15 +55,28 @@ Told: TypeAlias = tuple[EventName, Mapping[str, object]]
 class Narrator:
     """Tells a turn's steps while it runs. Called in the turn's thread.
 
-    Nothing is told before the relevance gate is passed, so that a refusal is known by what it does not say.
+    Nothing is told before the relevance gate is passed, so that a refusal is known by what it does not say. Only the
+    first answer is told while it is being written: when a later pass writes another one, it replaces the first at once.
     """
 
     def __init__(self) -> None:
         self.sources_told = False
+        self.said = ""
+        self._pass = 0
+        self._said_in = 0
         self._held: list[Told] = []
+
+    def piece(self, said: str, *, provisional: bool) -> Iterator[Told]:
+        """What is to be told of the next piece of an answer."""
+        if not self.sources_told or (self.said and self._said_in != self._pass):
+            return
+        self._said_in = self._pass
+        self.said += said
+        yield "token", {"text": said, "provisional": provisional}
 
     def step(self, name: str, turn: Turn) -> Iterator[Told]:
         """What is to be told after this step."""
+        self._pass = turn.passes
         stage: Told = ("stage", {"node": name, "iteration": turn.passes})
         if self.sources_told:
             yield stage
@@ -75,16 +92,27 @@ class Narrator:
         if answer.outcome in SHOWN:
             if answer.answer.notice:
                 yield "notice", {"text": answer.answer.notice}
-            for piece in _SENTENCE.findall(answer.answer.text):
-                yield "token", {"text": piece, "provisional": False}
+            yield from self._rest(answer)
             for index, claim in enumerate(answer.claims, 1):
                 yield "claim", {"index": index, "status": claim.status}
             yield "verdict", answer.verdict.model_dump(mode="json")
             if answer.suggested_questions:
                 yield "suggestions", {"questions": list(answer.suggested_questions)}
-        elif self.sources_told:
-            yield "retract", {"what": "sources"}
+        else:
+            if self.said:
+                yield "retract", {"what": "answer", "notice": text("outcomes.notice.retracted", answer.locale)}
+            if self.sources_told:
+                yield "retract", {"what": "sources"}
         yield "result", answer.model_dump(mode="json")
+
+    def _rest(self, answer: TurnAnswer) -> Iterator[Told]:
+        """What brings the reader from what has been said to the answer."""
+        final = answer.answer.text
+        if final.startswith(self.said):
+            for piece in _SENTENCE.findall(final[len(self.said) :]):
+                yield "token", {"text": piece, "provisional": False}
+        else:
+            yield "revise", {"text": final, "notice": text("outcomes.notice.revised", answer.locale)}
 
 
 def _early(turn: Turn) -> list[dict[str, object]]:

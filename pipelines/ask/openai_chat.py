@@ -118,6 +118,11 @@ def said(name: EventName, data: Mapping[str, object], *, footnotes: bool = True)
         yield f"{data['text']}\n\n"
     elif name == "token":
         yield str(data["text"])
+    elif name == "revise":
+        # What has been sent stays on the screen of such a client.
+        yield f"\n\n{data['notice']}\n\n{data['text']}"
+    elif name == "retract" and data["what"] == "answer":
+        yield f"\n\n{data['notice']}\n\n"
     elif name == "result":
         if data["outcome"] not in SHOWN:
             yield from _text(data)

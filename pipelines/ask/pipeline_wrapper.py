@@ -35,7 +35,9 @@ class PipelineWrapper(BasePipelineWrapper):
         """Build the use case; called once, while the host starts."""
         settings = get_settings()
         self.ask = Ask()
-        self.runner = Runner(self.ask, settings.workers, settings.turn_timeout_seconds)
+        self.runner = Runner(
+            self.ask, settings.workers, settings.turn_timeout_seconds, model_workers=settings.model_workers
+        )
 
     def warm_up(self) -> None:
         """Load what the first question needs, and put one to the first tenants, so that no visitor waits for that."""

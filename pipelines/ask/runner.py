@@ -6,12 +6,17 @@ from collections.abc import Iterator
 from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import copy_context
+from dataclasses import dataclass
 from hashlib import sha256
-from time import perf_counter
+from threading import Event
+from time import monotonic, perf_counter
 from uuid import uuid4
 
+from components.answer.telling import Sink, heard_by
+from components.models.calls import opened
 from components.turn import Exchange, Turn
 from pipelines import problems
+from pipelines.ask import profiles
 from pipelines.ask.contract import AskRequest, TurnAnswer
 from pipelines.ask.events import Narrator
 from pipelines.ask.steps import Watch
@@ -25,25 +30,31 @@ log = logging.getLogger("opora.ask")
 WAITING_LIMIT = 1_000
 """Questions in the queue before the next one is turned away; at 60 answers a second they would wait 17 s."""
 
+_FOR_MODELS = 0.95
+"""Share of a turn's time in which models are waited for; what is left is for answering without them."""
+
 
 class Runner:
     """Answers questions for connections. The pipeline is CPU work and would hold up the event loop.
 
-    :param workers: questions answered at once.
+    :param workers: questions answered at once without models, which is work for the processor.
     :param budget: seconds of one turn, waiting included.
+    :param model_workers: questions answered at once with models, which is waiting for those.
     """
 
-    def __init__(self, ask: Ask, workers: int, budget: float) -> None:
+    def __init__(self, ask: Ask, workers: int, budget: float, model_workers: int = 1) -> None:
         self.ask = ask
         self.budget = budget
         self.waiting = 0
         self.streams = Streams()
         self._pool = ThreadPoolExecutor(workers, thread_name_prefix="ask")
+        self._model_pool = ThreadPoolExecutor(model_workers, thread_name_prefix="ask-model")
         self._telling: set[asyncio.Task[None]] = set()
 
     def close(self) -> None:
         """Finish the questions in work and drop those in the queue."""
-        self._pool.shutdown(wait=True, cancel_futures=True)
+        for pool in (self._pool, self._model_pool):
+            pool.shutdown(wait=True, cancel_futures=True)
 
     async def answer(
         self, request: AskRequest, turn_id: str, key: str | None, history: tuple[Exchange, ...] | None = None
@@ -55,8 +66,7 @@ class Runner:
         :raises OporaError: the caller's mistake, or a reason to try again.
         """
         with self._waiting():
-            work = self._pool.submit(copy_context().run, self._work, request, turn_id, key, None, history)
-            return await self._ended(work, request, turn_id)
+            return await self._ended(self._begun(_Asked(request, turn_id, key, history)))
 
     def stream(
         self, request: AskRequest, key: str | None = None, history: tuple[Exchange, ...] | None = None
@@ -76,18 +86,22 @@ class Runner:
             for event, data in narrator.step(name, turn):
                 stream.tell(event, data)
 
-        work = self._pool.submit(copy_context().run, self._work, request, stream.turn_id, key, watch, history)
-        stream.when_left(work.cancel)
-        telling = asyncio.get_running_loop().create_task(self._tell(stream, narrator, work, request))
+        def hear(piece: str, provisional: bool) -> None:
+            for event, data in narrator.piece(piece, provisional=provisional):
+                stream.tell(event, data)
+
+        work = self._begun(_Asked(request, stream.turn_id, key, history, watch, hear))
+        stream.when_left(work.drop)
+        telling = asyncio.get_running_loop().create_task(self._tell(stream, narrator, work))
         self._telling.add(telling)
         telling.add_done_callback(self._telling.discard)
         return stream
 
-    async def _tell(self, stream: Stream, narrator: Narrator, work: "Future[bytes]", request: AskRequest) -> None:
+    async def _tell(self, stream: Stream, narrator: Narrator, work: "_Work") -> None:
         """See a streamed turn to its end, whoever listens."""
         try:
             with self._waiting():
-                body = await self._ended(work, request, stream.turn_id)
+                body = await self._ended(work)
             for event, data in narrator.end(TurnAnswer.model_validate_json(body)):
                 stream.tell(event, data)
             stream.tell("done", {})
@@ -110,32 +124,38 @@ class Runner:
         finally:
             self.waiting -= 1
 
-    async def _ended(self, work: "Future[bytes]", request: AskRequest, turn_id: str) -> bytes:
+    def _begun(self, asked: "_Asked") -> "_Work":
+        """Put a turn into the queue of those like it."""
+        pool = self._pool if profiles.chosen() == "embedded" else self._model_pool
+        stop, deadline = Event(), monotonic() + self.budget * _FOR_MODELS
+        return _Work(asked, pool.submit(copy_context().run, self._work, asked, stop, deadline), stop)
+
+    async def _ended(self, work: "_Work") -> bytes:
         started = perf_counter()
         try:
-            return await asyncio.wait_for(asyncio.wrap_future(work), self.budget)
+            return await asyncio.wait_for(asyncio.wrap_future(work.future), self.budget)
         except TimeoutError:
-            if work.cancelled():
+            work.stop.set()
+            if work.future.cancelled():
                 # It never began, so there is no turn to report on.
                 raise TimedOut from None
             spent = (perf_counter() - started) * 1_000
-            return _encode(self.ask.give_up(request, "timeout", turn_id=turn_id, latency_ms=spent))
+            asked = work.asked
+            return _encode(self.ask.give_up(asked.request, "timeout", turn_id=asked.turn_id, latency_ms=spent))
 
-    def _work(
-        self,
-        request: AskRequest,
-        turn_id: str,
-        key: str | None,
-        watch: Watch | None = None,
-        history: tuple[Exchange, ...] | None = None,
-    ) -> bytes:
+    def _work(self, asked: "_Asked", stop: Event, deadline: float) -> bytes:
+        with opened(deadline, stop), heard_by(asked.hear):
+            return self._answered(asked)
+
+    def _answered(self, asked: "_Asked") -> bytes:
+        key = asked.key
         if key is None:
-            return _encode(self.ask.answer(request, turn_id=turn_id, watch=watch, history=history))
-        earlier = idempotency.begin(key, sha256(request.model_dump_json().encode()).hexdigest())
+            return _encode(self._answer(asked))
+        earlier = idempotency.begin(key, sha256(asked.request.model_dump_json().encode()).hexdigest())
         if earlier is not None:
             return earlier.encode()
         try:
-            answer = self.ask.answer(request, turn_id=turn_id, watch=watch, history=history)
+            answer = self._answer(asked)
         except BaseException:
             idempotency.abandon(key)
             raise
@@ -146,6 +166,35 @@ class Runner:
         else:
             idempotency.finish(key, body.decode())
         return body
+
+    def _answer(self, asked: "_Asked") -> TurnAnswer:
+        return self.ask.answer(asked.request, turn_id=asked.turn_id, watch=asked.watch, history=asked.history)
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """What a connection wants answered, and whom to tell of it meanwhile."""
+
+    request: AskRequest
+    turn_id: str
+    key: str | None
+    history: tuple[Exchange, ...] | None
+    watch: Watch | None = None
+    hear: Sink | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Work:
+    """A turn in the queue or at work. `stop` tells it that nobody waits any more."""
+
+    asked: _Asked
+    future: "Future[bytes]"
+    stop: Event
+
+    def drop(self) -> None:
+        """End the turn without its answer, or keep it from beginning."""
+        self.future.cancel()
+        self.stop.set()
 
 
 def _encode(answer: TurnAnswer) -> bytes:

@@ -13,10 +13,12 @@ from components.turn import Exchange, Filters, Reason, Reply, Turn, Verdict
 from pipelines import problems
 from pipelines.ask import record
 from pipelines.ask.contract import AskRequest, Handoff, TurnAnswer
-from pipelines.ask.engine import AskEngine
+from pipelines.ask.profiles import ProfileEngines
 from pipelines.ask.steps import Steps, Watch, noting
+from pipelines.ask.tracing.sender import Sender
+from pipelines.ask.tracing.trace import Trace
 from settings import get_settings
-from tenants import conversations, handoffs, policy
+from tenants import conversations, handoffs, policy, traces
 from tenants.audit.recorder import Recorder
 from tenants.context import Tenant, acting_as, current
 from tenants.conversations import Said
@@ -33,12 +35,11 @@ ROLE_CHANNEL: str = policy.Policy.model_fields["handoff_channel"].default
 
 
 class Engine(Protocol):
-    """What carries a turn from question to outcome; called inside a tenant's context, from several threads.
+    """What carries a turn from question to outcome; called inside a tenant's context, from several threads."""
 
-    `digest` names its behaviour in the records.
-    """
-
-    digest: str
+    @property
+    def digest(self) -> str:
+        """Names its behaviour in the records."""
 
     def warm_up(self) -> None:
         """Load what the first question needs."""
@@ -53,21 +54,26 @@ class Engine(Protocol):
 class Ask:
     """Takes a request to its answer. Thread-safe.
 
-    :param engine: the pipeline; the one in `ask.yaml` by default.
+    :param engine: the pipeline; the one of each tenant's profile by default.
     """
 
     def __init__(self, engine: Engine | None = None) -> None:
-        self.engine: Engine = engine or AskEngine()
+        self.engine: Engine = engine or ProfileEngines()
         self.recorder = Recorder()
+        self.sender = Sender(get_settings()) if get_settings().traces_to else None
 
     def warm_up(self) -> None:
-        """Load what the first question needs, and begin to carry records into the audit."""
+        """Load what the first question needs, and begin to carry records into the audit and traces to their server."""
         self.engine.warm_up()
         self.recorder.start()
+        if self.sender is not None:
+            self.sender.start()
 
     def close(self) -> None:
         """Release what the engine holds, once the last records are in the audit or safe on the disk."""
         self.recorder.close()
+        if self.sender is not None:
+            self.sender.close()
         self.engine.close()
 
     def turn(self, request: AskRequest) -> Turn:
@@ -90,24 +96,39 @@ class Ask:
         :raises OporaError: the caller's mistake, or a reason to try again: no answer could be begun.
         """
         started, asked = perf_counter(), datetime.now(UTC)
-        turn, steps = self.finish(begin(request, turn_id, history), watch)
+        begun = begin(request, turn_id, history)
+        turn, steps = self.finish(begun, watch)
         with acting_as(_author(request)):
             turn, handoff = _hand_over(turn)
         spent = (perf_counter() - started) * 1_000
         log.info("turn %s %s %s %.1fms", turn.turn_id, turn.outcome, turn.reason, spent)
-        answer = TurnAnswer.from_turn(turn, steps=steps.milliseconds, latency_ms=spent, handoff=handoff)
+        answer = TurnAnswer.from_turn(
+            turn,
+            trace_id=self._trace_id(turn),
+            steps=steps.milliseconds,
+            latency_ms=spent,
+            handoff=handoff,
+            calls=steps.calls,
+        )
         _remember(request, turn)
         self._record(request, turn, answer, asked)
+        if self.sender is not None:
+            self.sender.take(Trace.of(request, begun, steps, answer, asked=asked, pipeline=self.engine.digest))
         return answer
 
     def give_up(self, request: AskRequest, reason: Reason, *, turn_id: str, latency_ms: float) -> TurnAnswer:
         """The answer to a turn that somebody else stopped, such as a clock."""
         turn = _fail(begin(request, turn_id), reason)
         log.warning("turn %s %s %s %.1fms", turn.turn_id, turn.outcome, turn.reason, latency_ms)
-        answer = TurnAnswer.from_turn(turn, latency_ms=latency_ms, handoff=Handoff(status="offered"))
+        answer = TurnAnswer.from_turn(
+            turn, trace_id=self._trace_id(turn), latency_ms=latency_ms, handoff=Handoff(status="offered")
+        )
         # When the stopped turn ends after all, its record comes second, and the audit keeps the first.
         self._record(request, turn, answer, datetime.now(UTC) - timedelta(milliseconds=latency_ms))
         return answer
+
+    def _trace_id(self, turn: Turn) -> str:
+        return traces.trace_id(turn.turn_id) if self.sender is not None else ""
 
     def _record(self, request: AskRequest, turn: Turn, answer: TurnAnswer, asked: datetime) -> None:
         try:

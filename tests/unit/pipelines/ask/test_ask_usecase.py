@@ -43,7 +43,7 @@ class FakeEngine:
 
     def run(self, turn: Turn) -> Turn:
         self.calls += 1
-        with StepTracer().trace("run", {"haystack.component.name": "guard", "haystack.component.type": "Guard"}):
+        with StepTracer().trace("run", {"haystack.component.name": "guard"}):
             return self.finish(turn)
 
     def close(self) -> None:
