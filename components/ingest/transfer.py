@@ -1,13 +1,13 @@
 """Chunks from one generation of an index to another, each encoded as the other one is."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 
+from components.ingest.encode import Text, embedded, encoded
 from components.ingest.terms import stored_meta
-from components.language.encoder import encode_passage
 from components.language.encoder_settings import EncoderSettings, settings_from
-from tenants import documents, fairness
-from tenants.index.protocol import Collection, Hit, Point
+from tenants import documents
+from tenants.index.protocol import Collection, Dense, Hit
 
 BATCH = 128
 """Chunks at a time: two slices of the engine, one flush to the disk."""
@@ -16,10 +16,12 @@ BATCH = 128
 def transfer(source: Collection, target: Collection) -> Iterator[int]:
     """Store every chunk that a record names in `target` too, batch by batch. Yields how many each batch had.
 
+    Dense vectors are taken over where both have the same space: to compute them takes longer than all else.
+
     What is written to `source` meanwhile may be missed; `align` makes up for it.
     """
     named = {chunk_id for record in documents.all() for chunk_id in record.chunk_ids}
-    chunks = (hit for hit in source.scan(batch=BATCH) if hit.id in named)
+    chunks = (hit for hit in source.scan(batch=BATCH, dense=_shared(source, target)) if hit.id in named)
     while batch := list(islice(chunks, BATCH)):
         yield _store(batch, target)
 
@@ -41,18 +43,28 @@ def align(source: Collection, target: Collection, changed: frozenset[str]) -> in
         if chunk_id not in present or record.doc_id in changed
     ]
     for start in range(0, len(wanted), BATCH):
-        _store(source.fetch(wanted[start : start + BATCH]), target)
+        _store(source.fetch(wanted[start : start + BATCH], dense=_shared(source, target)), target)
     return len(named)
 
 
 def _store(hits: Sequence[Hit], target: Collection) -> int:
     settings = settings_from(target.encoder)
-    target.upsert([_encoded(hit, settings) for hit in hits])
+    dense = _dense(hits, settings)
+    target.upsert([encoded(_text(hit), hit.payload, settings, dense) for hit in hits])
     return len(hits)
 
 
-def _encoded(hit: Hit, settings: EncoderSettings) -> Point:
-    fairness.give_way()
+def _shared(source: Collection, target: Collection) -> bool:
+    """Whether both have the same space of dense vectors."""
+    one, other = settings_from(source.encoder).dense, settings_from(target.encoder).dense
+    return one is not None and other is not None and one.space == other.space
+
+
+def _dense(hits: Sequence[Hit], settings: EncoderSettings) -> Mapping[str, Dense]:
+    brought = {hit.id: hit.dense for hit in hits if hit.dense is not None}
+    return {**embedded((_text(hit) for hit in hits if hit.id not in brought), settings), **brought}
+
+
+def _text(hit: Hit) -> Text:
     meta = stored_meta(hit)
-    vectors = encode_passage(str(meta["title"]), str(meta["heading"]), str(hit.payload["content"]), settings)
-    return Point(hit.id, vectors, hit.payload)
+    return Text(hit.id, str(meta["title"]), str(meta["heading"]), str(hit.payload["content"]))

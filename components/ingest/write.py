@@ -14,19 +14,21 @@ from dataclasses import dataclass, replace
 
 from haystack import component
 
+from components.embed.dense import settings_of
+from components.embed.protocol import Embedder
 from components.ingest.declared import declared_edges, declared_rejected
 from components.ingest.document import Chunk, Flagged, Revision
+from components.ingest.encode import Text, embedded, encoded
 from components.ingest.kept import kept_record, kept_version
 from components.ingest.properties import description
 from components.ingest.terms import chunk_terms, stored_meta, stored_terms
-from components.language.encoder import encode_passage
 from components.language.encoder_settings import EncoderSettings, settings_from
 from components.turn import Frozen
 from tenants import documents as stored_documents
 from tenants import fairness, lexicon, relations, versions, writing
 from tenants.documents import DocumentRecord
 from tenants.index import open_collection
-from tenants.index.protocol import Hit, Json, Point
+from tenants.index.protocol import Dense, Hit, Json, Point
 from tenants.lexicon import ChunkTerms
 from tenants.versions import DocumentVersion
 
@@ -52,11 +54,14 @@ class ChunkWriter:
 
     :param encoder: the settings (`components.language.encoder_settings`) for a tenant's first chunks. A tenant that has
         some keeps the settings that these were encoded by until its index is rebuilt.
+    :param embedder: what makes the dense vectors that are part of them; without one there are none.
     """
 
-    def __init__(self, encoder: dict[str, Json] | None = None) -> None:
+    def __init__(self, encoder: dict[str, Json] | None = None, embedder: Embedder | None = None) -> None:
         self.encoder = encoder
-        self.settings = EncoderSettings.model_validate(encoder or {})
+        self.embedder = embedder
+        dense = settings_of(embedder) if embedder else None
+        self.settings = EncoderSettings.model_validate({**(encoder or {}), "dense": dense})
 
     @component.output_types(written=Written)
     def run(self, revisions: list[Revision]) -> dict[str, Written]:
@@ -81,17 +86,19 @@ class _Settled:
 
 
 def _write(revisions: Sequence[Revision], first: EncoderSettings) -> Written:
-    collection = open_collection(create=True, encoder=first.json_form)
+    collection = open_collection(create=True, encoder=first.json_form, dimensions=first.dimensions)
     settings = settings_from(collection.encoder)
     records = stored_documents.find([revision.document.doc_id for revision in revisions])
     settled = _settled(revisions, records)
     chunks = [chunk for one in settled for chunk in one.revision.chunks]
     stored = {hit.id: hit for hit in collection.fetch([chunk.chunk_id for chunk in chunks])}
     missing = [chunk for chunk in chunks if _differs(chunk, stored.get(chunk.chunk_id))]
-    encoded = {chunk.chunk_id for chunk in missing}
+    anew = {chunk.chunk_id for chunk in missing}
+    # Before anything is stored: an embedder that fails leaves nothing half done.
+    dense = embedded(map(_text, missing), settings)
     for start in range(0, len(missing), _ENCODED_AT_ONCE):
-        collection.upsert([_point(chunk, settings) for chunk in missing[start : start + _ENCODED_AT_ONCE]])
-    collection.describe(_redescribed(chunks, stored, encoded))
+        collection.upsert([_point(chunk, settings, dense) for chunk in missing[start : start + _ENCODED_AT_ONCE]])
+    collection.describe(_redescribed(chunks, stored, anew))
     # Before the records: a run cut off here finds the documents changed, and declares it all again.
     relations.declare(
         [one.record.doc_id for one in settled],
@@ -153,13 +160,14 @@ def redescribe(records: Iterable[DocumentRecord]) -> int:
         wanted = [(hit, {**stored_meta(hit), **description(owners[hit.id])}) for hit in collection.fetch(list(owners))]
         retitled = [(hit, meta) for hit, meta in wanted if meta["title"] != stored_meta(hit)["title"]]
         chunks = [_stored_chunk(hit, meta) for hit, meta in retitled]
-        encoded = {hit.id for hit, _ in retitled}
-        collection.upsert([_point(chunk, settings) for chunk in chunks])
+        anew = {hit.id for hit, _ in retitled}
+        dense = embedded(map(_text, chunks), settings)
+        collection.upsert([_point(chunk, settings, dense) for chunk in chunks])
         collection.describe(
             {
                 hit.id: {**hit.payload, "meta": meta}
                 for hit, meta in wanted
-                if hit.id not in encoded and meta != stored_meta(hit)
+                if hit.id not in anew and meta != stored_meta(hit)
             }
         )
         if chunks:
@@ -194,17 +202,17 @@ def _differs(chunk: Chunk, hit: Hit | None) -> bool:
     return not isinstance(meta, Mapping) or meta.get("title") != chunk.meta["title"]
 
 
-def _redescribed(
-    chunks: Iterable[Chunk], stored: Mapping[str, Hit], encoded: set[str]
-) -> dict[str, Mapping[str, Json]]:
-    payloads = {chunk.chunk_id: _payload(chunk) for chunk in chunks if chunk.chunk_id not in encoded}
+def _redescribed(chunks: Iterable[Chunk], stored: Mapping[str, Hit], anew: set[str]) -> dict[str, Mapping[str, Json]]:
+    payloads = {chunk.chunk_id: _payload(chunk) for chunk in chunks if chunk.chunk_id not in anew}
     return {chunk_id: payload for chunk_id, payload in payloads.items() if payload != stored[chunk_id].payload}
 
 
-def _point(chunk: Chunk, settings: EncoderSettings) -> Point:
-    fairness.give_way()
-    vectors = encode_passage(str(chunk.meta["title"]), chunk.heading, chunk.text, settings)
-    return Point(chunk.chunk_id, vectors, _payload(chunk))
+def _point(chunk: Chunk, settings: EncoderSettings, dense: Mapping[str, Dense]) -> Point:
+    return encoded(_text(chunk), _payload(chunk), settings, dense)
+
+
+def _text(chunk: Chunk) -> Text:
+    return Text(chunk.chunk_id, str(chunk.meta["title"]), chunk.heading, chunk.text)
 
 
 def _payload(chunk: Chunk) -> dict[str, Json]:

@@ -1,17 +1,17 @@
-"""How texts become sparse vectors, as data: what a pipeline's YAML sets and what is kept with every index."""
+"""How texts become vectors, as data: what a pipeline's YAML sets and what is kept with every index."""
 
 from collections.abc import Mapping
 from functools import cached_property, lru_cache
 from hashlib import sha256
 from typing import Annotated, Literal, TypeAlias
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, field_validator
 
 PassageField: TypeAlias = Literal["title", "heading", "text"]
 VectorName: TypeAlias = Literal["text-sparse", "grams", "headings"]
 
 VECTORS: tuple[VectorName, ...] = ("text-sparse", "grams", "headings")
-"""Names of the vectors: content stems, character n-grams of words, stems of title and heading path."""
+"""Names of the sparse vectors: content stems, character n-grams of words, stems of title and heading path."""
 
 VERSION = "2"
 """Raised whenever the same text encodes differently under the same settings."""
@@ -31,17 +31,38 @@ class VectorSettings(BaseModel):
     average_length: Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
 
+class DenseSettings(BaseModel):
+    """A space of dense vectors.
+
+    :param space: its name. Vectors of the same name can be compared, whatever makes them.
+    :param dimensions: numbers of a vector.
+    :param embedder: what makes them, as Haystack serialises it: what encoded the passages of an index encodes the
+        questions to it, for as long as it is searched.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    space: Annotated[str, Field(min_length=1)]
+    dimensions: Annotated[int, Field(ge=1, le=65_536)]
+    embedder: Mapping[str, JsonValue]
+
+    @cached_property
+    def json_form(self) -> str:
+        """The settings as they are stored."""
+        return self.model_dump_json()
+
+
 class EncoderSettings(BaseModel):
     """All that decides what a passage and a question encode to: equal settings, equal vectors.
 
     A question finds passages only when both were encoded by the same settings, so they are kept with each generation of
-    an index, and a search takes those of the generation that it searches. A further space, such as a dense model by its
-    name, is a further field here.
+    an index, and a search takes those of the generation that it searches.
 
     :param gram_sizes: lengths of the character n-grams.
     :param k1: BM25's saturation of repeated terms.
     :param b: BM25's share of length normalisation.
     :param vectors: one entry for each of `VECTORS`.
+    :param dense: the dense vectors beside them; None for an index without.
     :param version: of the code that encodes.
     """
 
@@ -55,6 +76,7 @@ class EncoderSettings(BaseModel):
         "grams": VectorSettings(fields=("title", "heading", "text"), average_length=1500),
         "headings": VectorSettings(fields=("title", "heading"), average_length=8),
     }
+    dense: DenseSettings | None = None
     version: str = VERSION
 
     @field_validator("vectors")
@@ -64,6 +86,11 @@ class EncoderSettings(BaseModel):
         if given.keys() != set(VECTORS):
             raise ValueError(f"exactly the vectors {', '.join(VECTORS)} are needed")
         return {name: given[name] for name in VECTORS}
+
+    @property
+    def dimensions(self) -> int:
+        """Numbers of a dense vector; 0 without."""
+        return self.dense.dimensions if self.dense else 0
 
     @cached_property
     def json_form(self) -> str:

@@ -101,7 +101,7 @@ class Rebuild:
         """
         started = perf_counter()
         with session.run(self._rewrite, patience) as now:
-            number = generations.begin(self._settings.json_form)
+            number = generations.begin(self._settings.json_form, self._settings.dimensions)
             try:
                 done, total = 0, index.open_collection().count()
                 for written in transfer(index.open_collection(), index.open_collection(create=True, generation=number)):

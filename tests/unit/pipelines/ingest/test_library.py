@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
 
-from components.ingest import write
+from components.ingest import encode
 from components.ingest.document import SourceDocument
 from components.ingest.properties import PROPERTIES
 from components.ingest.reconcile import compare
@@ -42,7 +42,7 @@ def encoded(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         titles.append(title)
         return encoder.encode_passage(title, heading, text, settings)
 
-    monkeypatch.setattr(write, "encode_passage", counting)
+    monkeypatch.setattr(encode, "encode_passage", counting)
     return titles
 
 
@@ -102,7 +102,7 @@ def test_the_same_again_changes_nothing(library: Library, ingest: Ingest, monkey
     ingest.run([article("a")])
     library.change("a", SET)
     before = library.read("a").ingested_at
-    monkeypatch.setattr(write, "encode_passage", None)
+    monkeypatch.setattr(encode, "encode_passage", None)
     monkeypatch.setattr(documents, "put", lambda *records: None if not records else pytest.fail("written"))
     assert library.change("a", SET) == library.read("a")
     assert library.read("a").ingested_at == before
@@ -221,7 +221,7 @@ def test_a_document_that_is_only_processed_anew_gets_no_version_and_keeps_its_da
     ingest.run([article("a")])
     documents.put(replace(library.read("a"), updated_at="2020-01-01"))
     path = tmp_path / "ingest.yaml"
-    path.write_text((Path(write.__file__).parents[2] / "pipelines/ingest/ingest.yaml").read_text() + "\nmetadata: {}\n")
+    path.write_text((Path(encode.__file__).parents[2] / "pipelines/ingest/ingest.yaml").read_text() + "\nmetadata: {}\n")
     path.write_text(path.read_text().replace("priority: 0", "priority: 1"))
     assert Ingest(path).run([article("a")]).updated == 1
     record = library.read("a")

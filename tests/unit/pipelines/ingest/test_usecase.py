@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from haystack import Pipeline
 
-from components.ingest import write
+from components.ingest import encode
 from components.ingest.document import Refusal, SourceDocument
 from components.ingest.parse import ArticleParser
 from components.language.encoder import encode_passage, encode_query
@@ -33,7 +33,7 @@ def encoded(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         headings.append(heading)
         return encode_passage(title, heading, text, settings)
 
-    monkeypatch.setattr(write, "encode_passage", counting)
+    monkeypatch.setattr(encode, "encode_passage", counting)
     return headings
 
 

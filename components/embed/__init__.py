@@ -1,0 +1,1 @@
+"""Texts as dense vectors, by models: in this process or on a server."""

@@ -1,0 +1,107 @@
+"""Dense vectors as an index wants them: by the embedder that its settings name, checked, or one declared failure."""
+
+import json
+import logging
+from collections.abc import Sequence
+from functools import lru_cache
+from math import isfinite
+
+from haystack.core.serialization import (
+    allow_deserialization_module,
+    component_from_dict,
+    import_class_by_name,
+)
+
+from components.embed.protocol import Embedder
+from components.language.encoder_settings import DenseSettings
+from components.models.breaker import Breaker
+from tenants import fairness
+from tenants.errors import TryAgain
+from tenants.index import Dense
+
+log = logging.getLogger("opora.embed")
+
+FAILURES = 3
+PAUSE_SECONDS = 30.0
+"""An embedder that failed so many times in a row is not asked for questions for so long; keyword search stands in."""
+
+_AT_ONCE = 32
+_REMEMBERED = 512
+
+
+class EmbeddingFailed(TryAgain):
+    """No vectors now: a server that is away, a model whose files are missing. Nothing was stored."""
+
+    code = "embedding_unavailable"
+
+
+def settings_of(embedder: Embedder) -> DenseSettings:
+    """The space of an embedder, to be kept with what it encodes."""
+    # By way of JSON, so that these are equal to settings that were stored.
+    stored = json.loads(json.dumps(embedder.to_dict()))
+    return DenseSettings(space=embedder.space, dimensions=embedder.dimensions, embedder=stored)
+
+
+def passage_text(title: str, heading: str, text: str) -> str:
+    """A passage as it is embedded: title and heading path before its text. `heading` is the path below the title."""
+    return "\n".join(part for part in (title, heading, text) if part)
+
+
+def embed_passages(texts: Sequence[str], settings: DenseSettings) -> list[Dense]:
+    """The vectors of passages, in their order. Raises `EmbeddingFailed`."""
+    vectors: list[Dense] = []
+    try:
+        embedder = _embedder(settings.json_form)
+        for start in range(0, len(texts), _AT_ONCE):
+            fairness.give_way()
+            some = texts[start : start + _AT_ONCE]
+            vectors.extend(_checked(embedder.passages(some), len(some), settings))
+    except Exception as fault:
+        log.error("passages cannot be embedded by %s: %s", settings.space, type(fault).__name__)
+        raise EmbeddingFailed from fault
+    return vectors
+
+
+def embed_question(text: str, settings: DenseSettings) -> Dense:
+    """The vector of a question, remembered for the next pass. Raises `EmbeddingFailed`."""
+    return _question(text, settings.json_form)
+
+
+@lru_cache(maxsize=_REMEMBERED)
+def _question(text: str, json_form: str) -> Dense:
+    settings = DenseSettings.model_validate_json(json_form)
+    breaker = _breaker(settings.space)
+    if not breaker.admit():
+        raise EmbeddingFailed
+    try:
+        (vector,) = _checked([_embedder(json_form).question(text)], 1, settings)
+    except Exception as fault:
+        breaker.failed()
+        log.warning("questions cannot be embedded by %s: %s", settings.space, type(fault).__name__)
+        raise EmbeddingFailed from fault
+    breaker.worked()
+    return vector
+
+
+def _checked(vectors: Sequence[Dense], count: int, settings: DenseSettings) -> Sequence[Dense]:
+    if len(vectors) != count:
+        raise ValueError(f"{len(vectors)} vectors for {count} texts")
+    for vector in vectors:
+        if len(vector) != settings.dimensions:
+            raise ValueError(f"a vector of {len(vector)} numbers where {settings.dimensions} were declared")
+        if not isfinite(sum(vector)):
+            raise ValueError("a vector that is not finite")
+    return vectors
+
+
+@lru_cache(maxsize=16)
+def _embedder(json_form: str) -> Embedder:
+    allow_deserialization_module("components")
+    stored = json.loads(json_form)["embedder"]
+    embedder: Embedder = component_from_dict(import_class_by_name(stored["type"]), stored, "embedder")
+    return embedder
+
+
+@lru_cache(maxsize=64)
+def _breaker(space: str) -> Breaker:  # noqa: ARG001 - what it is kept by
+    return Breaker(FAILURES, PAUSE_SECONDS)

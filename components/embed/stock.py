@@ -1,0 +1,56 @@
+"""Dense vectors by Haystack's own embedders: Ollama, any server of OpenAI's protocol, or whatever else there is."""
+
+from collections.abc import Mapping, Sequence
+
+from haystack import Document, default_from_dict, default_to_dict
+from haystack.components.embedders.types.protocol import DocumentEmbedder, TextEmbedder
+
+from tenants.index import Dense, Json
+
+
+class StockEmbedder:
+    """Embeds by two Haystack embedders of the same model.
+
+    They bring their own timeout and retries: give the one for questions a short timeout, because a visitor waits.
+
+    :param passages_by: a document embedder.
+    :param questions_by: a text embedder.
+    :param model: name of what both compute; another name is another space.
+    :param dimensions: numbers of a vector.
+    """
+
+    def __init__(self, passages_by: DocumentEmbedder, questions_by: TextEmbedder, model: str, dimensions: int) -> None:
+        self.passages_by = passages_by
+        self.questions_by = questions_by
+        self.model = model
+        self.dimensions = dimensions
+
+    @property
+    def space(self) -> str:
+        """The model."""
+        return self.model
+
+    def to_dict(self) -> Mapping[str, Json]:
+        """For Haystack: the constructor's arguments, secrets by the name of their environment variable."""
+        return default_to_dict(
+            self,
+            passages_by=self.passages_by,
+            questions_by=self.questions_by,
+            model=self.model,
+            dimensions=self.dimensions,
+        )
+
+    @classmethod
+    def from_dict(cls, data: dict[str, object]) -> "StockEmbedder":
+        """For Haystack: the embedder that `to_dict` described."""
+        return default_from_dict(cls, data)
+
+    def passages(self, texts: Sequence[str]) -> Sequence[Dense]:
+        """The vectors of passages, in their order."""
+        embedded: list[Document] = self.passages_by.run([Document(content=text) for text in texts])["documents"]
+        return [document.embedding or () for document in embedded]
+
+    def question(self, text: str) -> Dense:
+        """The vector of a question."""
+        vector: list[float] = self.questions_by.run(text)["embedding"]
+        return vector

@@ -1,0 +1,175 @@
+"""Embedders by their real loading path, offline: models on the disk, a server that answers, both failing."""
+
+import json
+import logging
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from haystack import Pipeline
+from haystack.components.embedders import MockDocumentEmbedder, MockTextEmbedder
+from hypothesis import given
+from hypothesis import strategies as st
+
+from components.embed import dense
+from components.embed.dense import EmbeddingFailed, embed_passages, embed_question, passage_text, settings_of
+from components.embed.fast import FastEmbedder
+from components.embed.stock import StockEmbedder
+from components.ingest.write import ChunkWriter
+from components.language.encoder_settings import DenseSettings, settings_from
+from components.models.breaker import Breaker
+from tests.encoders import DIMENSIONS, ENCODER, FILE, SYNONYMS, encoder, lay_out
+
+
+@pytest.fixture(scope="module")
+def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("models")
+    lay_out(folder, ENCODER, encoder())
+    return folder
+
+
+@pytest.fixture(autouse=True)
+def _forgetful() -> Iterator[None]:
+    """Breakers and remembered questions are the process's."""
+    dense._question.cache_clear()
+    dense._breaker.cache_clear()
+    yield
+    dense._question.cache_clear()
+    dense._breaker.cache_clear()
+
+
+@pytest.fixture
+def tiny(models: Path) -> FastEmbedder:
+    return FastEmbedder(ENCODER, DIMENSIONS, file=FILE, cache_dir=str(models), threads=1)
+
+
+def cosine(one: object, other: object) -> float:
+    assert isinstance(one, list)
+    assert isinstance(other, list)
+    return float(sum(a * b for a, b in zip(one, other, strict=True)))
+
+
+@given(st.sampled_from(SYNONYMS), st.sampled_from(SYNONYMS), st.data())
+def test_meaning_is_nearer_than_words(
+    models: Path, group: tuple[str, ...], other: tuple[str, ...], data: st.DataObject
+) -> None:
+    tiny = FastEmbedder(ENCODER, DIMENSIONS, file=FILE, cache_dir=str(models), threads=1)
+    word, passage = data.draw(st.sampled_from(group)), data.draw(st.sampled_from(other))
+    (vector,) = tiny.passages([f"Про {passage}"])
+    assert (cosine(tiny.question(f"Где {word}?"), vector) > 0.9) == (group == other)
+
+
+def test_a_model_is_loaded_once_for_all_that_name_it(tiny: FastEmbedder, models: Path) -> None:
+    again = FastEmbedder(ENCODER, DIMENSIONS, question_prefix="q: ", file=FILE, cache_dir=str(models), threads=1)
+    assert again._loaded() is tiny._loaded()
+    assert again.space != tiny.space
+
+
+def test_prefixes_belong_to_their_side(models: Path) -> None:
+    def embedder(**prefixes: str) -> FastEmbedder:
+        return FastEmbedder(ENCODER, DIMENSIONS, file=FILE, cache_dir=str(models), threads=1, **prefixes)
+
+    plain, prefixed = embedder(), embedder(question_prefix="насос ", passage_prefix="пароль ")
+    assert prefixed.question("возврат") == plain.question("насос возврат")
+    assert prefixed.passages(["возврат"]) == plain.passages(["пароль возврат"])
+
+
+def test_embedders_survive_yaml_and_the_index(tiny: FastEmbedder) -> None:
+    stock = StockEmbedder(MockDocumentEmbedder(dimension=4), MockTextEmbedder(dimension=4), "mock", 4)
+    for embedder in (tiny, stock):
+        pipeline = Pipeline()
+        pipeline.add_component("writer", ChunkWriter({"k1": 1.5}, embedder))
+        again = Pipeline.loads(pipeline.dumps(), allowed_modules=["components"])
+        assert again.dumps() == pipeline.dumps()
+        settings = again.get_component("writer").settings  # type: ignore[attr-defined]
+        assert settings_from(settings.json_form) == settings
+        assert (settings.dense, settings.dimensions) == (settings_of(embedder), embedder.dimensions)
+
+
+def test_the_embedder_that_was_stored_encodes_the_question(tiny: FastEmbedder) -> None:
+    settings = DenseSettings.model_validate_json(settings_of(tiny).json_form)
+    assert embed_question("возврат", settings) == tiny.question("возврат")
+    assert embed_passages(["возврат"] * 70, settings) == [*tiny.passages(["возврат"] * 70)]
+    assert embed_passages([], settings) == []
+
+
+def test_a_haystack_embedder_serves_too() -> None:
+    settings = settings_of(StockEmbedder(MockDocumentEmbedder(dimension=4), MockTextEmbedder(dimension=4), "mock", 4))
+    assert embed_passages(["вопрос"], settings) == [embed_question("вопрос", settings)]
+
+
+def stock(passages: list[float], question: list[float], dimensions: int = 2) -> DenseSettings:
+    return settings_of(StockEmbedder(MockDocumentEmbedder(passages), MockTextEmbedder(question), "mock", dimensions))
+
+
+@pytest.mark.parametrize("vector", [[1.0], [1.0, 0.0, 0.0], [float("nan"), 1.0], [float("inf"), 1.0]])
+def test_what_no_index_could_hold_is_a_failure(vector: list[float]) -> None:
+    # Written by hand: a vector that is not finite has no place in JSON.
+    with pytest.raises(ValueError, match="vector"):
+        dense._checked([vector], 1, stock([1.0, 0.0], [1.0, 0.0]))
+    if len(vector) != 2:
+        with pytest.raises(EmbeddingFailed):
+            embed_passages(["a"], stock(vector, vector))
+        with pytest.raises(EmbeddingFailed):
+            embed_question("a", stock(vector, vector))
+
+
+def test_a_vector_too_few_is_a_failure() -> None:
+    with pytest.raises(ValueError, match="vectors for 2 texts"):
+        dense._checked([[1.0, 0.0]], 2, stock([1.0, 0.0], [1.0, 0.0]))
+
+
+def test_missing_files_are_a_failure_that_the_log_explains(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    missing = settings_of(FastEmbedder("nobody/has-it", 8, file=FILE, cache_dir=str(tmp_path)))
+    with caplog.at_level(logging.ERROR, "opora"), pytest.raises(EmbeddingFailed):
+        embed_passages(["секретный документ"], missing)
+    assert f"nobody/has-it cannot be loaded: its files are missing or damaged in {tmp_path}" in caplog.text
+    assert "секретный" not in caplog.text
+
+
+def test_an_embedder_that_keeps_failing_is_left_alone_for_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = 0.0
+    breaker = Breaker(dense.FAILURES, dense.PAUSE_SECONDS, clock=lambda: now)
+    monkeypatch.setattr(dense, "_breaker", lambda space: breaker)
+    wrong, right = stock([1.0], [1.0]), stock([1.0, 0.0], [1.0, 0.0])
+    asked: list[str] = []
+    embedder = dense._embedder
+    monkeypatch.setattr(dense, "_embedder", lambda form: (asked.append(form), embedder(form))[1])
+    for number in range(dense.FAILURES + 2):
+        with pytest.raises(EmbeddingFailed):
+            embed_question(f"вопрос {number}", wrong)
+    assert len(asked) == dense.FAILURES
+    with pytest.raises(EmbeddingFailed):
+        embed_question("вопрос", right)
+    now = dense.PAUSE_SECONDS + 1
+    assert embed_question("вопрос", right) == [1.0, 0.0]
+    assert len(asked) == dense.FAILURES + 1
+
+
+def test_a_question_is_embedded_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    settings = stock([1.0, 0.0], [0.0, 1.0])
+    assert embed_question("вопрос", settings) == [0.0, 1.0]
+    monkeypatch.setattr(dense, "_embedder", None)
+    assert embed_question("вопрос", settings) == [0.0, 1.0]
+
+
+def test_only_our_modules_and_haystacks_are_loaded_from_an_index() -> None:
+    settings = DenseSettings(space="x", dimensions=2, embedder={"type": "os.path.join", "init_parameters": {}})
+    with pytest.raises(EmbeddingFailed):
+        embed_passages(["a"], settings)
+
+
+def test_title_and_heading_come_first() -> None:
+    assert passage_text("Возврат", "Сроки", "14 дней.") == "Возврат\nСроки\n14 дней."
+    assert passage_text("", "", "14 дней.") == "14 дней."
+
+
+def test_no_secret_is_kept_with_the_index(monkeypatch: pytest.MonkeyPatch) -> None:
+    from haystack.components.embedders import OpenAIDocumentEmbedder, OpenAITextEmbedder
+
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
+    embedder = StockEmbedder(OpenAIDocumentEmbedder(), OpenAITextEmbedder(), "text-embedding-3-small", 1536)
+    kept = settings_of(embedder)
+    assert "OPENAI_API_KEY" in kept.json_form
+    assert "sk-secret" not in kept.json_form
+    assert json.loads(kept.json_form)["embedder"] == kept.embedder
