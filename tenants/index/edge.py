@@ -174,6 +174,7 @@ class EdgeCollection:
         self._open = True
         self._written = 0
         self._payloads = _Payloads()
+        self.version = uuid4().hex
 
     def upsert(self, points: Sequence[Point]) -> None:
         """Store points, replacing those with the same id."""
@@ -327,6 +328,7 @@ class EdgeCollection:
                 shard.flush()
             finally:
                 self._payloads.forget(changed)
+                self.version = uuid4().hex
 
 
 class _Payloads:

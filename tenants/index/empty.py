@@ -12,6 +12,7 @@ class EmptyCollection:
 
     encoder = ""
     dimensions = 0
+    version = None
 
     def upsert(self, points: Sequence[Point]) -> None:  # noqa: ARG002
         """Refused: writers open with `create=True`."""

@@ -59,6 +59,11 @@ class Collection(Protocol):
         """How its vectors were made, as `components.language.encoder_settings` writes it; opaque here."""
 
     @property
+    def version(self) -> str | None:
+        """Another one after every write, and in every other collection: under the same version a search finds the same.
+        None when somebody else may write to it unseen."""
+
+    @property
     def dimensions(self) -> int:
         """How many numbers a dense vector has here; 0 for a collection without them."""
 

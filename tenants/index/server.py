@@ -127,6 +127,8 @@ class ServerCollection:
     :param dimensions: of its dense vectors; 0 for none.
     """
 
+    version = None  # another process may write to it
+
     def __init__(
         self, server: QdrantServer, placement: Placement, tenant_id: str, encoder: str = "", dimensions: int = 0
     ) -> None:

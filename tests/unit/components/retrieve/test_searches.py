@@ -1,0 +1,166 @@
+"""Searches are known again by those who ask the same of the same chunks, and by nobody else."""
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
+from pathlib import Path
+from uuid import NAMESPACE_OID, uuid5
+
+import pytest
+
+from components.retrieve.retriever import TenantRetriever
+from components.retrieve.searches import Found, Searches
+from components.turn import Filters, Turn
+from settings import get_settings
+from tenants import database, index, relations
+from tenants.context import Tenant, acting_as
+from tenants.index import Collection, Json, Point, open_collection
+from tenants.registry import Registry
+from tests.turns import passage, query, turn
+
+ANNA, BORIS = Tenant("acme", "anna"), Tenant("globex", "boris")
+FOUND = Found((passage("Гарантия два года."),))
+
+
+class Shelf:
+    """A collection as far as searches know it."""
+
+    def __init__(self, version: str | None = "1") -> None:
+        self.version = version
+
+
+def asked(searches: Searches, shelf: Shelf, *what: object, found: Found = FOUND, who: Tenant = ANNA) -> bool:
+    """Whether the answer was known already."""
+    with acting_as(who):
+        result = searches.found(shelf, what, lambda: found)
+    assert result.passages == found.passages
+    return result.known
+
+
+def test_the_same_again_is_known() -> None:
+    searches, shelf = Searches(10), Shelf()
+    assert [asked(searches, shelf, "гарантия") for _ in range(3)] == [False, True, True]
+    assert not asked(searches, shelf, "гарантии")
+
+
+def test_not_after_a_write_nor_to_another_tenant() -> None:
+    searches, shelf = Searches(10), Shelf()
+    asked(searches, shelf, "гарантия")
+    assert not asked(searches, shelf, "гарантия", who=BORIS)
+    shelf.version = "2"
+    assert not asked(searches, shelf, "гарантия")
+
+
+@pytest.mark.parametrize(("most", "version"), [(0, "1"), (10, None)])
+def test_nothing_is_kept_where_it_is_not_to_be(most: int, version: str | None) -> None:
+    searches = Searches(most)
+    assert [asked(searches, Shelf(version), "гарантия") for _ in range(2)] == [False, False]
+
+
+def test_a_search_in_part_is_not_kept() -> None:
+    searches, part = Searches(10), Found(FOUND.passages, whole=False)
+    assert [asked(searches, Shelf(), "гарантия", found=part) for _ in range(2)] == [False, False]
+
+
+def test_nor_one_that_a_write_came_into() -> None:
+    searches, shelf = Searches(10), Shelf()
+
+    def written_meanwhile() -> Found:
+        shelf.version = "2"
+        return FOUND
+
+    with acting_as(ANNA):
+        searches.found(shelf, "гарантия", written_meanwhile)
+    for version in ("1", "2"):
+        assert not asked(searches, Shelf(version), "гарантия")
+
+
+def test_those_last_used_are_kept() -> None:
+    searches, shelf = Searches(2), Shelf()
+    for what in ("a", "b", "a", "c"):
+        asked(searches, shelf, what)
+    assert [asked(searches, shelf, what) for what in ("a", "b")] == [True, False]
+
+
+@pytest.fixture
+def shelf(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Collection]:
+    """Anna's collection in the embedded engine."""
+    monkeypatch.setenv("OPORA_DATA_DIR", str(tmp_path))
+    get_settings.cache_clear()
+    Registry().add("acme")
+    with acting_as(ANNA):
+        yield open_collection(create=True)
+        index.close_all()
+    database.close_all()
+    get_settings.cache_clear()
+
+
+def stored(text: str, number: int) -> Point:
+    chunk_id = str(uuid5(NAMESPACE_OID, str(number)))
+    places = ("heading", "source", "updated_at", "title")
+    meta = {
+        "chunk_id": chunk_id,
+        "doc_id": "d",
+        "chunk_index": number,
+        "url": None,
+        "lang": "ru",
+        "trust": "auto",
+        "status": "active",
+    }
+    meta |= {"priority": 0, "sentences": [[0, len(text)]], **dict.fromkeys(places, "")}
+    return Point(chunk_id, {"text-sparse": {7: 1.0}}, {"id": chunk_id, "content": text, "meta": meta})
+
+
+def looked_for(retriever: TenantRetriever, **changes: object) -> Turn:
+    begun = Turn("t", "q", query=query("гарантия"), passes=1, **changes)  # type: ignore[arg-type]
+    sought: Turn = retriever.run(begun)["turn"]
+    return sought
+
+
+def test_a_write_is_seen_by_the_next_question(shelf: Collection, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("components.retrieve.retriever.encode_query", lambda *_: {"text-sparse": {7: 1.0}})
+    retriever = TenantRetriever()
+    texts: list[str] = []
+    for number, text in enumerate(("один", "два", "три")):
+        shelf.upsert([stored(text, number)])
+        texts.append(text)
+        for cached in (False, True):
+            sought = looked_for(retriever).evidence
+            assert sought.cached is cached
+            assert sorted(one.text for one in sought.passages) == sorted(texts)
+    assert not looked_for(retriever, filters=Filters(tags=())).evidence.passages
+    shelf.describe({stored("два", 1).id: stored("другое", 1).payload})
+    assert "другое" in {one.text for one in looked_for(retriever).evidence.passages}
+    shelf.delete([stored("другое", 1).id])
+    assert len(looked_for(retriever).evidence.passages) == 2
+
+
+def test_a_question_never_sees_less_than_what_was_written_before_it(
+    shelf: Collection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("components.retrieve.retriever.encode_query", lambda *_: {"text-sparse": {7: 1.0}})
+    retriever, written = TenantRetriever(), 0
+
+    def ask() -> None:
+        least = written
+        assert len(looked_for(retriever).evidence.passages) >= min(least, 20)
+
+    with ThreadPoolExecutor(4) as pool:
+        waiting = []
+        for number in range(15):
+            waiting += [pool.submit(copy_context().run, ask) for _ in range(4)]
+            shelf.upsert([stored(str(number), number)])
+            written += 1
+        for one in waiting:
+            one.result()
+
+
+def test_a_later_pass_is_cached_when_all_were(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("components.retrieve.retriever.open_collection", lambda: Shelf("1"))
+    monkeypatch.setattr("components.retrieve.retriever.relations.current", lambda: relations.NONE)
+    retriever = TenantRetriever()
+    monkeypatch.setattr(retriever, "_search", lambda *_: FOUND)
+    first = turn("гарантия")
+    with acting_as(ANNA):
+        assert not retriever.run(first)["turn"].evidence.cached
+        assert retriever.run(first)["turn"].evidence.cached
