@@ -1,4 +1,4 @@
-"""Phoenix, where traces are looked at: a process of its own, run by the Python that it is installed in (`make phoenix`).
+"""Phoenix, where traces are looked at: a process of its own, run by the Python it is installed for (`make phoenix`).
 
 Nothing of ours imports this, and this imports nothing of ours: Phoenix is no dependency of the service.
 
