@@ -1,17 +1,24 @@
 """Searching the tenant's passages."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
+from types import MappingProxyType
 
 from haystack import component
 
+from components.embed.dense import EmbeddingFailed, embed_question
 from components.language.encoder import encode_query
-from components.language.encoder_settings import VECTORS, settings_from
+from components.language.encoder_settings import VECTORS, EncoderSettings, settings_from
 from components.retrieve.passages import from_payload, in_force
+from components.retrieve.searches import Found, Searches
 from components.turn import Evidence, Filters, Passage, Turn
 from tenants import relations
-from tenants.index import open_collection
-from tenants.index.protocol import Collection, Conditions, Hit
+from tenants.index import DENSE, open_collection
+from tenants.index.protocol import Collection, Conditions, Hit, Vector
+
+KEYWORDS = MappingProxyType({"text-sparse": 0.4, "grams": 0.2, "headings": 0.4})
+WITH_VECTORS = MappingProxyType({DENSE: 0.55, "text-sparse": 0.25, "headings": 0.05})
 
 _VARIANT_CREDIT = 0.5
 
@@ -20,21 +27,37 @@ _VARIANT_CREDIT = 0.5
 class TenantRetriever:
     """Finds passages of the tenant in context for every query of the turn and adds them to its evidence.
 
-    Each vector's hits are scaled by that vector's best hit and added up with `weights`; a passage found by several
-    queries keeps its best score. The parts of the score stay visible in `Passage.scores`. A passage of a document that
-    another one supersedes says so in its status.
+    Each vector's hits are scaled and added up with the weights; a passage found by several queries keeps its best
+    score. The parts of the score stay visible in `Passage.scores`. A passage of a document that another one supersedes
+    says so in its status.
+
+    An index that holds dense vectors is searched by them too: by the embedder that encoded it, so whoever switches
+    models changes nothing here. When a question cannot be embedded, keyword search stands in and the turn is degraded.
 
     :param weights: share of each sparse vector (`text-sparse`, `grams`, `headings`) in the fused score.
+    :param weights_with_vectors: the same, and that of `text-dense`, where there are dense vectors; an empty mapping
+        leaves them alone.
     :param candidates: hits taken from each vector and query.
     :param top_k: passages a pass adds at most.
+    :param kept: searches kept in memory, for questions that are asked again while nothing is written; 0: none.
     """
 
-    def __init__(self, weights: dict[str, float] | None = None, candidates: int = 40, top_k: int = 20) -> None:
-        self.weights = weights or {"text-sparse": 0.4, "grams": 0.2, "headings": 0.4}
+    def __init__(
+        self,
+        weights: dict[str, float] | None = None,
+        weights_with_vectors: dict[str, float] | None = None,
+        candidates: int = 40,
+        top_k: int = 20,
+        kept: int = 500,
+    ) -> None:
+        self.weights = dict(KEYWORDS if weights is None else weights)
+        self.weights_with_vectors = dict(WITH_VECTORS if weights_with_vectors is None else weights_with_vectors)
         self.candidates = candidates
         self.top_k = top_k
-        if unknown := set(self.weights) - set(VECTORS):
-            raise ValueError(f"no such vectors: {sorted(unknown)}; there are {', '.join(VECTORS)}")
+        self.kept = kept
+        self._searches = Searches(kept)
+        _check(self.weights, VECTORS)
+        _check(self.weights_with_vectors, (*VECTORS, DENSE))
 
     @component.output_types(turn=Turn)
     def run(self, turn: Turn) -> dict[str, Turn]:
@@ -42,10 +65,18 @@ class TenantRetriever:
         conditions = to_conditions(turn.filters)
         collection = open_collection()
         found: dict[str, Passage] = {}
+        cached = turn.passes <= 1 or turn.evidence.cached
         searches = (turn.query.search, *turn.query.variants) if turn.passes <= 1 else turn.query.variants
         for text in searches:
             credit = 1.0 if text == turn.query.search else _VARIANT_CREDIT
-            for passage in self._search(collection, turn, text, conditions, credit):
+            asked = text, sorted(turn.query.weights.items()), turn.filters, credit
+            search = self._searches.found(
+                collection, asked, partial(self._search, collection, turn, text, conditions, credit)
+            )
+            cached &= search.known
+            if not search.whole:
+                turn = turn.degraded_at("embedder")
+            for passage in search.passages:
                 known = found.get(passage.chunk_id)
                 if known is None or passage.score > known.score:
                     found[passage.chunk_id] = passage
@@ -53,38 +84,66 @@ class TenantRetriever:
         successors = relations.current().successors
         if successors:
             ranked = [in_force(passage, successors) for passage in ranked]
-        return {"turn": replace(turn, evidence=grown(turn, ranked))}
+        return {"turn": replace(turn, evidence=replace(grown(turn, ranked), cached=cached))}
 
     def _search(
         self, collection: Collection, turn: Turn, text: str, conditions: Conditions | None, credit: float
-    ) -> list[Passage]:
+    ) -> Found:
         encoder = settings_from(collection.encoder)
-        encoded = encode_query(text, encoder)
-        queries = {name: weights for name, weights in encoded.items() if name in self.weights and weights}
+        weights, queries, whole = self._queries(text, encoder)
         if not queries:
-            return []
+            return Found((), whole)
         hits = collection.search(queries, limit=self.candidates, conditions=conditions, payloads=False)
-        parts, fused = self._fused(hits, credit)
+        parts, fused = _fused(hits, weights, credit)
         _add_lexical(parts, hits, turn.query.weights, encoder.k1)
         best = sorted(fused, key=lambda point: -fused[point])[: self.top_k]
-        return [from_payload(hit.payload, fused[hit.id], parts[hit.id]) for hit in collection.fetch(best)]
+        hits_in_full = collection.fetch(best)
+        return Found(tuple(from_payload(hit.payload, fused[hit.id], parts[hit.id]) for hit in hits_in_full), whole)
 
-    def _fused(
-        self, hits: Mapping[str, list[Hit]], credit: float
-    ) -> tuple[dict[str, dict[str, float]], dict[str, float]]:
-        """By point: the scores of each vector, its best hit being 1, and their weighted sum."""
-        parts: dict[str, dict[str, float]] = {}
-        fused: dict[str, float] = {}
-        for name, found in hits.items():
-            top = found[0].score if found else 0.0
-            if top <= 0:
-                continue
-            share = credit * self.weights[name]
-            for hit in found:
-                scaled = hit.score / top
-                parts.setdefault(hit.id, {})[name] = scaled
-                fused[hit.id] = fused.get(hit.id, 0.0) + share * scaled
-        return parts, fused
+    def _queries(self, text: str, encoder: EncoderSettings) -> tuple[dict[str, float], dict[str, Vector], bool]:
+        """The weights in force, the vectors to ask by, and whether these are all that there are."""
+        sparse = encode_query(text, encoder)
+        if encoder.dense is None or not text or not self.weights_with_vectors.get(DENSE):
+            return self.weights, _asked(sparse, self.weights), True
+        try:
+            dense = embed_question(text, encoder.dense)
+        except EmbeddingFailed:
+            return self.weights, _asked(sparse, self.weights), False
+        queries = _asked({**sparse, DENSE: dense}, self.weights_with_vectors)
+        return self.weights_with_vectors, queries, True
+
+
+def _check(weights: Mapping[str, float], known: Sequence[str]) -> None:
+    if unknown := set(weights) - set(known):
+        raise ValueError(f"no such vectors: {sorted(unknown)}; there are {', '.join(known)}")
+
+
+def _asked(encoded: Mapping[str, Vector], weights: Mapping[str, float]) -> dict[str, Vector]:
+    return {name: vector for name, vector in encoded.items() if weights.get(name) and vector}
+
+
+def _fused(
+    hits: Mapping[str, list[Hit]], weights: Mapping[str, float], credit: float
+) -> tuple[dict[str, dict[str, float]], dict[str, float]]:
+    """By point: the scores of each vector, its best hit being 1, and their weighted sum.
+
+    Cosines of a model crowd in a narrow band far above 0, so the worst hit of the dense vector is its 0.
+    """
+    parts: dict[str, dict[str, float]] = {}
+    fused: dict[str, float] = {}
+    for name, found in hits.items():
+        top = found[0].score if found else 0.0
+        floor = found[-1].score if name == DENSE and len(found) > 1 else 0.0
+        if top <= 0:
+            continue
+        share = credit * weights[name]
+        for hit in found:
+            scaled = (hit.score - floor) / (top - floor) if top > floor else 1.0
+            parts.setdefault(hit.id, {})[name] = scaled
+            fused[hit.id] = fused.get(hit.id, 0.0) + share * scaled
+            if name == DENSE:
+                parts[hit.id]["cosine"] = max(0.0, hit.score)
+    return parts, fused
 
 
 def _add_lexical(

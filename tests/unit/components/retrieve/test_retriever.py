@@ -8,13 +8,14 @@ from haystack import Pipeline
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from components.embed.dense import EmbeddingFailed
 from components.language.encoder import encode_query
-from components.language.encoder_settings import VECTORS, EncoderSettings
+from components.language.encoder_settings import VECTORS, DenseSettings, EncoderSettings
 from components.retrieve import retriever
 from components.retrieve.retriever import TenantRetriever, grown, to_conditions
 from components.turn import Evidence, Filters, Passage, Query, Turn
 from tenants import relations
-from tenants.index.protocol import Conditions, Hit, Weights
+from tenants.index import DENSE, Conditions, Dense, Hit, Vector
 from tests.turns import passage, turn
 
 
@@ -41,6 +42,7 @@ class Shelf:
     """A collection whose hits are fixed by vector, and which remembers how it was asked."""
 
     encoder = ""
+    version = None
 
     def __init__(self, hits: Mapping[str, Mapping[str, float]]) -> None:
         self.hits = hits
@@ -48,7 +50,7 @@ class Shelf:
 
     def search(
         self,
-        queries: Mapping[str, Weights],
+        queries: Mapping[str, Vector],
         *,
         limit: int,
         conditions: Conditions | None = None,
@@ -74,6 +76,7 @@ def shelf(monkeypatch: pytest.MonkeyPatch) -> Shelf:
 
 
 EVEN = {"text-sparse": 0.5, "grams": 0.25, "headings": 0.25}
+MOSTLY_DENSE = {DENSE: 0.8, "text-sparse": 0.2}
 
 
 def found(given_turn: Turn, **settings: int) -> dict[str, Passage]:
@@ -160,7 +163,67 @@ def test_a_question_is_encoded_as_the_collection_it_searches(shelf: Shelf, monke
 
 def test_an_unknown_vector_is_refused() -> None:
     with pytest.raises(ValueError, match="no such vectors"):
-        TenantRetriever({"dense": 1.0})
+        TenantRetriever({DENSE: 1.0})
+    with pytest.raises(ValueError, match="no such vectors"):
+        TenantRetriever(weights_with_vectors={"dense": 1.0})
+
+
+# Dense vectors.
+
+
+@pytest.fixture
+def dense_shelf(shelf: Shelf, monkeypatch: pytest.MonkeyPatch) -> Shelf:
+    """The shelf, with a space of dense vectors; what is asked for them is the question itself."""
+    shelf.hits = {**shelf.hits, DENSE: {"d": 0.9, "a": 0.85, "c": 0.8}}
+    shelf.encoder = EncoderSettings(dense=DenseSettings(space="tiny", dimensions=2, embedder={})).json_form
+    monkeypatch.setattr(retriever, "embed_question", lambda text, settings: (0.6, 0.8))
+    return shelf
+
+
+def test_the_worst_dense_hit_is_0_and_the_best_1(dense_shelf: Shelf) -> None:
+    passages = found(turn("фильтр насоса"))
+    parts = {chunk_id: one.scores.get(DENSE) for chunk_id, one in passages.items()}
+    assert parts == {"d": 1.0, "a": pytest.approx(0.5), "c": 0.0, "b": None}
+    assert passages["d"].score == 0.55
+    assert passages["a"].score == pytest.approx(0.55 * 0.5 + 0.25 + 0.05)
+    assert {chunk_id: one.scores["cosine"] for chunk_id, one in passages.items() if "cosine" in one.scores} == {
+        "d": 0.9,
+        "a": 0.85,
+        "c": 0.8,
+    }
+
+
+def test_a_question_without_a_known_word_is_still_searched_by_its_vector(dense_shelf: Shelf) -> None:
+    assert list(found(turn("и"))) == ["d", "a", "c"]
+    assert [asked for asked, _, _ in dense_shelf.asked] == [{DENSE}]
+
+
+def test_the_weights_say_what_is_asked(dense_shelf: Shelf) -> None:
+    found(turn("фильтр"))
+    TenantRetriever(EVEN, {}).run(turn("фильтр"))
+    TenantRetriever(EVEN, {DENSE: 1.0, "grams": 0.0}).run(turn("фильтр"))
+    assert [asked for asked, _, _ in dense_shelf.asked] == [{DENSE, "text-sparse", "headings"}, set(EVEN), {DENSE}]
+
+
+def test_keyword_search_stands_in_when_the_question_cannot_be_embedded(
+    dense_shelf: Shelf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def failing(text: str, settings: DenseSettings) -> Dense:
+        raise EmbeddingFailed
+
+    asked = turn("фильтр насоса")
+    dense_shelf.encoder, kept = "", dense_shelf.encoder
+    without = TenantRetriever(EVEN).run(asked)["turn"]
+    dense_shelf.encoder = kept
+    monkeypatch.setattr(retriever, "embed_question", failing)
+    degraded = TenantRetriever(EVEN).run(asked)["turn"]
+    assert (without.degraded, degraded.degraded) == ((), ("embedder",))
+    assert degraded.evidence == without.evidence
+
+
+def test_an_index_without_dense_vectors_needs_no_embedder(shelf: Shelf, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(retriever, "embed_question", None)
+    assert list(found(turn("фильтр насоса"))) == ["a", "b", "c"]
 
 
 # Filters.
@@ -242,11 +305,13 @@ def test_scores_are_shares(shelf: Shelf, hits: dict[str, dict[str, float]]) -> N
 
 def test_round_trip() -> None:
     pipeline = Pipeline()
-    pipeline.add_component("retrieve", TenantRetriever(EVEN, 30, 10))
+    pipeline.add_component("retrieve", TenantRetriever(EVEN, MOSTLY_DENSE, 30, 10, 5))
     again = Pipeline.loads(pipeline.dumps(), allowed_modules=["components"])
     assert again.dumps() == pipeline.dumps()
     assert again.to_dict()["components"]["retrieve"]["init_parameters"] == {
         "weights": EVEN,
+        "weights_with_vectors": MOSTLY_DENSE,
         "candidates": 30,
         "top_k": 10,
+        "kept": 5,
     }

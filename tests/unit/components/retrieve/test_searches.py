@@ -98,7 +98,7 @@ def shelf(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Collectio
 def stored(text: str, number: int) -> Point:
     chunk_id = str(uuid5(NAMESPACE_OID, str(number)))
     places = ("heading", "source", "updated_at", "title")
-    meta = {
+    meta: dict[str, Json] = {
         "chunk_id": chunk_id,
         "doc_id": "d",
         "chunk_index": number,
