@@ -12,7 +12,7 @@ from components.language.words import content_words, stems
 from evaluation.simulator.reading import Claim, Passage, Prompt, Sentence, sentence
 
 _ITEM = re.compile(rf"\s*{ITEM}\s")
-_MARKER = re.compile(rf"\s*(?:{ITEM}\s+|#+\s+)")
+_MARKER = re.compile(rf"\A\s*(?:{ITEM}\s+|#+\s+)")
 _LEAST = 0.34
 _BESIDE = 0.7
 _HEADED = 0.6
