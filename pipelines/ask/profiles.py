@@ -1,18 +1,18 @@
 """The ways of answering that an installation has: one pipeline file each, chosen by the tenant."""
 
-from collections.abc import Mapping
 from pathlib import Path
 from threading import Lock
-from types import MappingProxyType
 
 from components.turn import Turn
-from pipelines.ask.engine import YAML, AskEngine
+from pipelines.ask.engine import AskEngine
 from settings import Profile, get_settings
 from tenants import policy
 
-FILES: Mapping[Profile, Path] = MappingProxyType(
-    {"embedded": YAML, "ollama": YAML.with_name("ask.ollama.yaml"), "openai": YAML.with_name("ask.openai.yaml")}
-)
+
+def path_of(profile: Profile) -> Path:
+    """The pipeline file of a profile."""
+    name = "ask.yaml" if profile == "embedded" else f"ask.{profile}.yaml"
+    return get_settings().pipelines_dir / "ask" / name
 
 
 def chosen() -> Profile:
@@ -52,5 +52,5 @@ class ProfileEngines:
     def _engine(self, profile: Profile) -> AskEngine:
         with self._loading:
             if profile not in self._engines:
-                self._engines[profile] = AskEngine(FILES[profile])
+                self._engines[profile] = AskEngine(path_of(profile))
             return self._engines[profile]
