@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 import yaml
 from haystack import Pipeline, component
@@ -18,6 +19,7 @@ from components.retrieve.retriever import grown
 from components.turn import Citation, Claim, Draft, Passage, Query, Turn
 from components.understand.rewrite import QueryRewriter
 from pipelines.ask.engine import YAML
+from pipelines.lint import ALLOWED_MODULES
 from tests.turns import passage
 
 THRESHOLD = 0.55
@@ -113,7 +115,7 @@ class CountingAnswerer:
     def __init__(self, script: Script) -> None:
         self.script = script
 
-    @component.output_types(turn=Turn)
+    @component.output_types(turn=Turn, refused=Turn)
     def run(self, turn: Turn) -> dict[str, Turn]:
         self.script.answers += 1
         source = turn.evidence.usable()[0]
@@ -177,10 +179,10 @@ def open_doors() -> dict[str, Component]:
     }
 
 
-def run(turn: Turn, components: Mapping[str, Component]) -> Turn:
+def run(turn: Turn, components: Mapping[str, Component], path: Path = YAML) -> Turn:
     """The turn at the end of the real pipeline with these components in it."""
-    data = yaml.safe_load(YAML.read_text(encoding="utf-8"))
-    pipeline = Pipeline.from_dict(data, allowed_modules=["components"], components=dict(components))
+    data = yaml.safe_load(path.read_text(encoding="utf-8"))
+    pipeline = Pipeline.from_dict(data, allowed_modules=ALLOWED_MODULES, components=dict(components))
     result = pipeline.run({"guard": {"turn": turn}})
     assert list(result) == ["outcome"]
     finished = result["outcome"]["turn"]
