@@ -21,6 +21,7 @@ from tenants import policy
 WRITING = "answer"
 """The step that answers, as calls and degraded turns name it."""
 
+_CUT = "answer_cut"
 _ATTEMPTS = 2
 
 
@@ -29,8 +30,9 @@ class GenerativeAnswerer:
     """Writes the answer in the visitor's language, sentence by sentence, and tells each as soon as it is checked.
 
     A sentence without a number that leads to a passage, or that the judge does not find there, is dropped. When none is
-    left, or no model answers, the answer is quoted instead and the turn marked degraded. A reply that breaks off keeps
-    the sentences that stand. The model may say that the passages hold no answer: the turn is refused then.
+    left, or no model answers, the answer is quoted instead and the turn marked degraded (`answer`). A reply that breaks
+    off keeps the sentences that stand (`answer_cut`). A model may say that the passages hold no answer: the turn is
+    refused then.
 
     :param models: who writes.
     :param judge: who checks each sentence, so quickly that the reply does not wait for it.
@@ -65,7 +67,9 @@ class GenerativeAnswerer:
             failure = self._write(writing)
             draft = writing.finish()
             if draft.claims:
-                return {"turn": replace(turn, draft=draft)}
+                whole = failure is None
+                kept = turn if whole else turn.degraded_at(_CUT)
+                return {"turn": replace(kept, draft=draft if whole else replace(draft, cut=True))}
             if writing.refused:
                 return {"refused": replace(turn, outcome="refused", reason="llm_self_refusal", draft=None, best=None)}
             # One that broke off with nothing to keep is tried again; others have been tried with all models.

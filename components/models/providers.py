@@ -71,9 +71,9 @@ def _formatted(generator: OllamaChatGenerator, schema: str) -> Generator:
 
 
 def is_whole(reply: ChatMessage) -> bool:
-    """Whether the model ended its reply itself: a broken connection can look like an end."""
-    told = {name: reply.meta[name] for name in ("done", "finish_reason") if name in reply.meta}
-    return not told or any(told.values())
+    """Whether the model came to an end: a broken connection looks like one, and so does a limit of tokens."""
+    told = reply.meta.get("finish_reason", "stop")
+    return bool(told) and told not in ("length", "content_filter")
 
 
 def tokens(reply: ChatMessage) -> tuple[int, int]:

@@ -3,7 +3,7 @@
 Every key of the answer is present on every path, null or empty, so a client never has to ask whether it is there.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import date
 from functools import cached_property
 from typing import Annotated, Literal, Self
@@ -445,7 +445,7 @@ def _meta(
         query=QueryPart(
             original=turn.question, search=turn.query.search, hyde=turn.query.hyde, recovery=turn.query.recovery
         ),
-        degraded=tuple(dict.fromkeys((*turn.degraded, *(call.step for call in calls if call.outcome != "ok")))),
+        degraded=tuple(dict.fromkeys((*turn.degraded, *_helped(calls)))),
         prompt_version=", ".join(dict.fromkeys(call.prompt for call in made)),
     )
 
@@ -455,6 +455,12 @@ def _writer(turn: turns.Turn, made: Sequence[Call]) -> Call | None:
     if turn.outcome not in SHOWN or WRITING in turn.degraded:
         return None
     return next((call for call in reversed(made) if call.step == WRITING), None)
+
+
+def _helped(calls: Sequence[Call]) -> Iterator[str]:
+    """Steps that one model failed and another one served. Where none did, the step itself has said so."""
+    served = {call.step for call in calls if call.outcome == "ok"}
+    yield from (call.step for call in calls if call.outcome != "ok" and call.step in served)
 
 
 def _tokens(made: Sequence[Call]) -> Mapping[str, int]:
