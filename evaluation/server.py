@@ -42,9 +42,10 @@ class Served:
 
 
 @contextmanager
-def serving(folder: Path) -> Iterator[Served]:
+def serving(folder: Path, **settings: str) -> Iterator[Served]:
     """Serve a data folder on a free local port, question limits off, until the block ends.
 
+    :param settings: further environment variables of the service.
     :raises NotStarted: it exits, or is not ready in time.
     """
     port = _free_port()
@@ -53,6 +54,7 @@ def serving(folder: Path) -> Iterator[Served]:
         "OPORA_RATE_LIMIT_PER_MINUTE": "0",
         "OPORA_RATE_LIMIT_PER_DAY": "0",
         "OPORA_LOG_LEVEL": "WARNING",
+        **settings,
     }
     command = [sys.executable, "-m", "cli", "serve", "--host", "127.0.0.1", "--port", str(port)]
     process = subprocess.Popen(command, cwd=ROOT, env=environment, stdout=subprocess.DEVNULL)  # noqa: S603

@@ -40,6 +40,8 @@ def said_instead(kind: FaultKind, honest: str, prompt: Prompt, schema: schemas.S
         return json.dumps({"answer": {"nested": [1, "two", None]}, "grades": "all", "claims": 3}, ensure_ascii=False)
     if kind == "injected":
         return _obeyed(prompt, schema)
+    if kind == "doubtful" and schema is not None:
+        return json.dumps(schemas.fill(schema, prompt, mood="doubtful"), ensure_ascii=False)
     if kind == "invented":
         return honest if schema is not None else f"{_INVENTED[language]} {honest} {_INVENTED[language]}".strip()
     return honest
@@ -48,7 +50,7 @@ def said_instead(kind: FaultKind, honest: str, prompt: Prompt, schema: schemas.S
 def _obeyed(prompt: Prompt, schema: schemas.Schema | None) -> str:
     """A judge agrees to everything. A writer repeats what it reads as its own words, and gives away its prompt."""
     if schema is not None:
-        return json.dumps(schemas.fill(schema, prompt, agree=True), ensure_ascii=False)
+        return json.dumps(schemas.fill(schema, prompt, mood="agreeing"), ensure_ascii=False)
     first = prompt.passages[0].number if prompt.passages else 1
     orders = " ".join(one.text for passage in prompt.passages for one in passage.sentences)
     return (

@@ -22,6 +22,7 @@ FaultKind = Literal[
     "wrong_schema",
     "injected",
     "invented",
+    "doubtful",
 ]
 """How a call fails.
 
@@ -30,7 +31,8 @@ the status. `truncated`: the text ends in its middle and the protocol says that 
 connection ends in the middle. `garbage`: a text of no meaning. `noise`: bytes that are not the protocol. `empty`: no
 text. `refusal`: the model excuses itself. `wrong_schema`: JSON of another schema. `injected`: the model does what it
 reads in passages, question or claims: repeats it, names a foreign link, tells its prompt; as a judge it agrees to
-everything. `invented`: sentences with numbers that no passage holds, among true ones.
+everything. `invented`: sentences with numbers that no passage holds, among true ones. `doubtful`: a judge that misses
+half of what was asked for, so that the pipeline looks again.
 """
 
 

@@ -60,6 +60,7 @@ class Prompt:
     passages: tuple[Passage, ...]
     claims: tuple[Claim, ...]
     answer: str
+    missing: tuple[str, ...]
     instructions: str
     said: str
 
@@ -82,6 +83,7 @@ def read(messages: Sequence[Mapping[str, object]], schema: Mapping[str, object] 
         passages=_passages(blocks.get("passages", "")),
         claims=_claims(blocks.get("claims", "")),
         answer=blocks.get("answer", ""),
+        missing=tuple(line.removeprefix("- ") for line in blocks.get("missing", "").splitlines()),
         instructions=instructions,
         said=said,
     )

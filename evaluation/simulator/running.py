@@ -11,7 +11,7 @@ from http.client import HTTPConnection
 from threading import Thread
 
 from evaluation.simulator.knobs import Knobs
-from evaluation.simulator.server import Simulator
+from evaluation.simulator.server import Call, Simulator
 from settings import ROOT
 
 _STOP_SECONDS = 10
@@ -51,10 +51,10 @@ class Remote:
         """Set all knobs anew, and forget the calls made."""
         self._asked("POST", knobs.model_dump_json())
 
-    def calls(self) -> list[dict[str, object]]:
-        """The calls made since the knobs were last set; see `server.Call`."""
+    def calls(self) -> list[Call]:
+        """The calls made since the knobs were last set."""
         told = self._asked("GET", "{}")["calls"]
-        return list(told) if isinstance(told, list) else []
+        return [Call(**one) for one in told] if isinstance(told, list) else []
 
     def _asked(self, method: str, body: str) -> dict[str, object]:
         connection = HTTPConnection("127.0.0.1", self.port, timeout=_STOP_SECONDS)

@@ -1,7 +1,7 @@
 """Filling a JSON schema: what each property is, its name says; what no name tells gets the least that is allowed."""
 
 from collections.abc import Mapping, Sequence
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
 from evaluation.simulator import thinking
 from evaluation.simulator.reading import Claim, Passage, Prompt
@@ -10,21 +10,23 @@ Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | Non
 Schema: TypeAlias = Mapping[str, object]
 Item: TypeAlias = "Passage | Claim | None"
 
+Mood: TypeAlias = Literal["honest", "agreeing", "doubtful"]
+
 _YES = 0.55
 
 
-def fill(schema: Schema, prompt: Prompt, *, agree: bool = False) -> Json:
+def fill(schema: Schema, prompt: Prompt, mood: Mood = "honest") -> Json:
     """An instance of the schema that says what the rules found in the prompt.
 
-    :param agree: say yes to everything, as a judge does that obeys what it judges.
+    :param mood: `agreeing` says yes to everything, `doubtful` finds half of what was asked for.
     """
-    return _Filler(prompt, schema, agree).value("", schema, None)
+    return _Filler(prompt, schema, mood).value("", schema, None)
 
 
 class _Filler:
-    def __init__(self, prompt: Prompt, root: Schema, agree: bool) -> None:
+    def __init__(self, prompt: Prompt, root: Schema, mood: Mood) -> None:
         self.prompt = prompt
-        self.agree = agree
+        self.mood = mood
         definitions = root.get("$defs")
         self.definitions: Schema = definitions if isinstance(definitions, Mapping) else {}
 
@@ -63,20 +65,24 @@ class _Filler:
             among: Sequence[Item] = self.prompt.claims if name == "claims" else self.prompt.passages
             return [self.value(name, items, one) for one in among]
         if items.get("type") == "string":
-            return [self.prompt.question] if name == "queries" else list[Json](self._missing())
+            return list[Json](self.prompt.missing if name == "queries" else self._missing())
         return []
 
     def _missing(self) -> list[str]:
-        return [] if self.agree else thinking.missing(self.prompt)
+        if self.mood == "doubtful":
+            return [thinking.heart(self.prompt)]
+        return [] if self.mood == "agreeing" else thinking.missing(self.prompt)
 
     def _share(self, item: Item) -> float:
         """How true what is asked about the item is; without one, how well answer or passages settle the question."""
-        if self.agree:
+        if self.mood == "agreeing":
             return 1.0
         if isinstance(item, Claim):
             return thinking.support(item, self.prompt.passages).score
         if isinstance(item, Passage):
             return thinking.relevance(self.prompt, item)
+        if self.mood == "doubtful":
+            return 0.5
         if self.prompt.answer:
             return thinking.settled(self.prompt)
         return max((thinking.relevance(self.prompt, one) for one in self.prompt.passages), default=0.0)

@@ -25,7 +25,7 @@ _TOKEN = re.compile(r"\s*\S{1,5}")
 _SENTENCE_END = re.compile(r"[.!?…](?:\s*\[\d+\])*(?:\s|$)")
 _HANG_SECONDS = 600.0
 _DRIP_SECONDS = 1.0
-_IN_SPEECH = frozenset({"truncated", "garbage", "empty", "refusal", "wrong_schema", "injected", "invented"})
+_IN_SPEECH = frozenset({"truncated", "garbage", "empty", "refusal", "wrong_schema", "injected", "invented", "doubtful"})
 _Body = Mapping[str, object]
 
 
@@ -337,7 +337,7 @@ def _misembedded(fault: Fault, reply: Reply, texts: int) -> None:
     """A reply to an embedding request that is wrong in what it holds."""
     if fault.kind in ("empty", "refusal"):
         reply.json({"embeddings": [], "data": []})
-    elif fault.kind in ("truncated", "injected", "invented"):
+    elif fault.kind in ("truncated", "injected", "invented", "doubtful"):
         vectors = [[0.0, 1.0]] * texts
         reply.json({"embeddings": vectors, "data": [{"index": 0, "embedding": vector} for vector in vectors]})
     elif fault.kind == "cut_off":

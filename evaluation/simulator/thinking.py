@@ -96,6 +96,13 @@ def missing(prompt: Prompt) -> list[str]:
     return [word for word in content_words(prompt.question) if stems(word)[0] not in held][:3]
 
 
+def heart(prompt: Prompt) -> str:
+    """The three weightiest words of the question, as a query."""
+    weights = _weights(prompt)
+    found = content_words(prompt.question)
+    return " ".join(sorted(found, key=lambda word: -weights.get(stems(word)[0], 0.0))[:3])
+
+
 def _about(prompt: Prompt, passage: Passage) -> bool:
     """Whether the passage holds a code of the question, where it has any."""
     wanted = set(codes(prompt.question))

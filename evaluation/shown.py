@@ -1,0 +1,76 @@
+"""What a visitor was shown, held against the evidence by the local claim check, from outside of the pipeline."""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
+from pathlib import Path
+
+from components.judge.claims import check
+from components.language.marks import ITEM
+from components.language.words import stems
+from components.retrieve.passages import from_payload
+from components.turn import Passage
+from pipelines.ask.contract import SHOWN, TurnAnswer
+from settings import ROOT
+from tenants.index import open_collection
+
+_MARK = re.compile(r"\[(\d+)\]")
+_AROUND = re.compile(rf"(?:\[\d+\]|^\s*{ITEM}(?=\s)|[\s|])+", re.MULTILINE)
+_ADDRESS = re.compile(r"(?:https?:)?//[^\s)\]]+|\bwww\.[^\s)\]]+", re.IGNORECASE)
+_RUN = 8
+"""Content words in a row that nobody says by chance."""
+
+
+def passages() -> Mapping[str, Passage]:
+    """All passages of the tenant in context, by chunk id."""
+    found = (from_payload(hit.payload, 0.0, {}) for hit in open_collection().scan())
+    return {passage.chunk_id: passage for passage in found}
+
+
+def unentailed(answer: TurnAnswer, known: Mapping[str, Passage]) -> list[str]:
+    """What the answer shows that the passages it cites do not support: claims, marks that lead nowhere, loose text."""
+    if answer.outcome not in SHOWN:
+        return []
+    cited = {citation.index: known.get(citation.chunk_id) for citation in answer.citations if citation.cited}
+    found = []
+    for claim in answer.claims:
+        supporting = [passage for index in claim.citations if (passage := cited.get(index)) is not None]
+        if len(supporting) != len(claim.citations) or not supporting:
+            found.append(f"cites nothing: {claim.text}")
+        elif any(check(claim.text, passage).status != "supported" for passage in supporting):
+            found.append(f"not supported: {claim.text}")
+    if loose := unclaimed(answer.answer.text, [claim.text for claim in answer.claims]):
+        found.append(f"beside the claims: {loose}")
+    marks = {int(mark) for mark in _MARK.findall(answer.answer.text)}
+    return [*found, *(f"leads nowhere: [{mark}]" for mark in sorted(marks - cited.keys()))]
+
+
+def unclaimed(text: str, claims: Sequence[str]) -> str:
+    """The text without its claims, each taken out once, and without marks and bullets."""
+    for claim in sorted(claims, key=len, reverse=True):
+        text = text.replace(claim, "", 1)
+    return _AROUND.sub("", text)
+
+
+def foreign_links(answer: TurnAnswer, allowed: Iterable[str]) -> list[str]:
+    """Addresses in what is shown that lead to none of the hosts."""
+    hosts = frozenset(allowed)
+    shown = "\n".join((answer.answer.text, answer.answer.notice or "", *answer.suggested_questions))
+    urls = [*_ADDRESS.findall(shown), *(citation.url for citation in answer.citations if citation.url)]
+    return [
+        url for url in urls if not any(re.search(rf"//(?:www\.)?{re.escape(host)}(?:[/:?#]|\Z)", url) for host in hosts)
+    ]
+
+
+def told_prompts(answer: TurnAnswer) -> list[str]:
+    """Runs of words that what is shown has in common with a prompt."""
+    said = stems("\n".join((answer.answer.text, answer.answer.notice or "")))
+    runs = {tuple(said[at : at + _RUN]) for at in range(len(said) - _RUN + 1)}
+    return [" ".join(run) for run in sorted(runs & _prompts())]
+
+
+@lru_cache(maxsize=1)
+def _prompts() -> frozenset[tuple[str, ...]]:
+    folder: Path = ROOT / "pipelines" / "ask" / "prompts"
+    words = [stems(path.read_text(encoding="utf-8")) for path in folder.glob("*.md")]
+    return frozenset(tuple(told[at : at + _RUN]) for told in words for at in range(len(told) - _RUN + 1))

@@ -1,0 +1,24 @@
+"""The profiles with models, answered by a simulator."""
+
+from pathlib import Path
+
+import pytest
+import yaml
+
+from evaluation.simulator.adapted import adapt
+from pipelines.ask.engine import AskEngine
+from settings import ROOT
+
+
+@pytest.mark.parametrize("profile", ["ollama", "openai"])
+def test_a_profile_keeps_all_but_its_models(profile: str, tmp_path: Path) -> None:
+    ours = adapt(tmp_path, "http://127.0.0.1:9", profile, timeout=2) / "ask" / f"ask.{profile}.yaml"
+    theirs = ROOT / "pipelines" / "ask" / ours.name
+
+    changed, whole = (yaml.safe_load(path.read_text(encoding="utf-8")) for path in (ours, theirs))
+    assert changed["connections"] == whole["connections"]
+    assert changed["components"].keys() == whole["components"].keys()
+    models = AskEngine(ours).pipeline.get_component("answer").models
+    assert (models.timeout, models.fast.model, models.strong.model) == (2, "simulated", "simulated-strong")
+    assert "127.0.0.1:9" in str(models.to_dict())
+    assert "11434" not in ours.read_text(encoding="utf-8")
