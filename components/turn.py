@@ -260,6 +260,7 @@ class Draft(Frozen):
     """A candidate answer. `claims` are its sentences in order; `text` is what a reader sees, [N] included.
 
     `cut` says that a list in it goes on in the source, `withheld` which rejected approaches were left out of it.
+    `agreement` (0..1) is how far a second draft says the same, None when none was written.
     """
 
     text: str
@@ -273,6 +274,7 @@ class Draft(Frozen):
     confidence: float = 0.0
     answerability: Answerability = "unknown"
     cut: bool = False
+    agreement: float | None = None
     withheld: tuple[RejectedApproach, ...] = ()
 
 

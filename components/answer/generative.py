@@ -3,7 +3,7 @@
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from haystack import component
+from haystack import component, default_from_dict, default_to_dict
 
 from components.answer.extractive import ExtractiveAnswerer
 from components.answer.packing import BUDGET, packed
@@ -55,6 +55,22 @@ class GenerativeAnswerer:
         self.budget = budget
         self.temperature = temperature
 
+    def to_dict(self) -> dict[str, object]:
+        """For Haystack: the constructor's arguments. Another component may hold this one."""
+        return default_to_dict(
+            self,
+            models=self.models,
+            judge=self.judge,
+            quoting=self.quoting,
+            budget=self.budget,
+            temperature=self.temperature,
+        )
+
+    @classmethod
+    def from_dict(cls, data: dict[str, object]) -> "GenerativeAnswerer":
+        """For Haystack: the answerer that `to_dict` described."""
+        return default_from_dict(cls, data)
+
     @component.output_types(turn=Turn, refused=Turn)
     def run(self, turn: Turn) -> dict[str, Turn]:
         """:returns: `turn` with a draft, or `refused`."""
@@ -71,11 +87,17 @@ class GenerativeAnswerer:
                 kept = turn if whole else turn.degraded_at(_CUT)
                 return {"turn": replace(kept, draft=draft if whole else replace(draft, cut=True))}
             if writing.refused:
-                return {"refused": replace(turn, outcome="refused", reason="llm_self_refusal", draft=None, best=None)}
+                return self._refused(turn)
             # One that broke off with nothing to keep is tried again; others have been tried with all models.
             if not isinstance(failure, Interrupted):
                 break
         return {"turn": self._quoted(turn).degraded_at(WRITING)}
+
+    def _refused(self, turn: Turn) -> dict[str, Turn]:
+        """A model's refusal ends the turn, unless an earlier pass has brought a draft: the best one is kept."""
+        if turn.best is not None:
+            return {"turn": replace(turn, draft=None)}
+        return {"refused": replace(turn, outcome="refused", reason="llm_self_refusal", draft=None)}
 
     def _write(self, writing: Writing) -> ModelFailed | None:
         """Let a model write; how it failed, when it did."""

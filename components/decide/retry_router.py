@@ -18,6 +18,7 @@ class RetryRouter:
     :param quality_threshold: least quality, 1..100.
     :param relevance_threshold: least relevance of the evidence, 0..1, measured apart from quality.
     :param factuality_threshold: least percentage of drafted claims that were supported.
+    :param agreement_threshold: least agreement with a second draft, 0..1, where one was written.
     """
 
     def __init__(
@@ -25,10 +26,12 @@ class RetryRouter:
         quality_threshold: int = 80,
         relevance_threshold: float = 0.8,
         factuality_threshold: float = 80.0,
+        agreement_threshold: float = 0.5,
     ) -> None:
         self.quality_threshold = quality_threshold
         self.relevance_threshold = relevance_threshold
         self.factuality_threshold = factuality_threshold
+        self.agreement_threshold = agreement_threshold
 
     @component.output_types(done=Turn, retry=Turn)
     def run(self, turn: Turn) -> dict[str, Turn]:
@@ -48,8 +51,10 @@ class RetryRouter:
         checked = draft.factuality_status == "checked" and bool(draft.claims)
         cited = checked and all(claim.status == "supported" and claim.citations for claim in draft.claims)
         facts = draft.factuality if cited else 0.0
+        agreed, least = draft.agreement, self.agreement_threshold
         return (
             Gate("factuality", facts >= self.factuality_threshold, facts, self.factuality_threshold),
             Gate("quality", draft.quality >= self.quality_threshold, draft.quality, self.quality_threshold),
             Gate("relevance", draft.relevance >= self.relevance_threshold, draft.relevance, self.relevance_threshold),
+            *([] if agreed is None else [Gate("agreement", agreed >= least, agreed, least)]),
         )

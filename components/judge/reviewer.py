@@ -7,7 +7,9 @@ from dataclasses import replace
 
 from haystack import component
 
+from components.answer.telling import heard_by
 from components.judge.claims import RANK
+from components.judge.consistency import Writer, agreement
 from components.judge.protocol import Cited, ClaimVerdict, Judge, Reviewer, SelfEvaluation
 from components.judge.self_evaluator import NOT_EVALUATED, scored
 from components.judge.verifier import cited, repaired, unchecked
@@ -28,12 +30,15 @@ class AnswerReviewer:
     :param judge: the model that judges.
     :param local: the judge that needs none.
     :param max_claims: most claims checked; those beyond are dropped unchecked.
+    :param second: writes the answer once more, unheard, at the same time; how far it says the same is the draft's
+        agreement, by which `RetryRouter` may ask for another pass. None: answers are written once.
     """
 
-    def __init__(self, judge: Reviewer, local: Judge, max_claims: int = 10) -> None:
+    def __init__(self, judge: Reviewer, local: Judge, max_claims: int = 10, second: Writer | None = None) -> None:
         self.judge = judge
         self.local = local
         self.max_claims = max_claims
+        self.second = second
 
     @component.output_types(turn=Turn)
     def run(self, turn: Turn) -> dict[str, Turn]:
@@ -52,20 +57,30 @@ class AnswerReviewer:
         return {"turn": self._reviewed(turn, draft, claims, verdicts)}
 
     def _reviewed(self, turn: Turn, draft: Draft, claims: Sequence[Cited], verdicts: Sequence[ClaimVerdict]) -> Turn:
-        with ThreadPoolExecutor(1, thread_name_prefix="evaluate") as pool:
+        with ThreadPoolExecutor(2, thread_name_prefix="review") as pool:
             evaluating = pool.submit(copy_context().run, self.judge.evaluate, turn, draft)
+            writing = pool.submit(copy_context().run, _written, self.second, turn) if self.second else None
             try:
                 second = self.judge.check_all(turn, claims)
                 verdicts = [_both(one, two) for one, two in zip(verdicts, second, strict=True)]
             except Exception:
                 turn = turn.degraded_at("verifier")
             left = repaired(draft, verdicts)
+            if writing is not None and (again := writing.result()) is not None:
+                left = replace(left, agreement=agreement(draft, again))
             own = self.local.evaluate(turn, left)
             try:
                 found = evaluating.result()
             except Exception:
                 return scored(turn.degraded_at("self_evaluator"), left, own)
         return scored(turn, left, _bounded(found, own, whole=len(left.claims) == len(draft.claims)))
+
+
+def _written(second: Writer, turn: Turn) -> Draft | None:
+    """Another draft for the same evidence, an empty one for a refusal; None when no model wrote: nothing to compare."""
+    with heard_by(None):
+        after = next(iter(second.run(turn).values()))
+    return (after.draft or Draft("", (), ())) if after.degraded == turn.degraded else None
 
 
 def _both(local: ClaimVerdict, model: ClaimVerdict) -> ClaimVerdict:

@@ -49,7 +49,12 @@ def scored(turn: Turn, draft: Draft, found: SelfEvaluation) -> Turn:
 
 
 def better(one: Draft | None, two: Draft) -> Draft:
-    """The better of two drafts: facts before quality before relevance; the earlier one on a tie."""
+    """The better of two drafts: facts, agreement, quality, relevance count in this order; the earlier one on a tie."""
     if one is None:
         return two
-    return two if (two.factuality, two.quality, two.relevance) > (one.factuality, one.quality, one.relevance) else one
+    return two if _worth(two) > _worth(one) else one
+
+
+def _worth(draft: Draft) -> tuple[float, float, int, float]:
+    agreed = 1.0 if draft.agreement is None else draft.agreement
+    return draft.factuality, agreed, draft.quality, draft.relevance

@@ -1,8 +1,10 @@
 """The linter of pipeline YAML: our own files pass, and each rule sees the fault that it is for."""
 
+import re
 from pathlib import Path
 
 import pytest
+import yaml
 
 from components.language.texts import LOCALES, keys
 from pipelines.lint import MOST_COMPONENTS, MOST_PASSES, Finding, lint, main
@@ -48,7 +50,14 @@ def test_our_pipelines_are_sound(path: Path) -> None:
 
 
 def test_there_are_pipelines_to_check() -> None:
-    assert {path.name for path in OURS} >= {"ask.yaml", "ingest.yaml"}
+    assert {path.name for path in OURS} >= {"ask.yaml", "ask.ollama.yaml", "ask.openai.yaml", "ingest.yaml"}
+
+
+@pytest.mark.parametrize("path", [path for path in OURS if "# second:" in path.read_text()], ids=lambda path: path.name)
+def test_what_is_commented_out_is_sound_too(path: Path) -> None:
+    source = re.sub("^( +)# (?=second:|  )", r"\1", path.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    assert lint(source) == []
+    assert "second" in yaml.safe_load(source)["components"]["review"]["init_parameters"]
 
 
 @pytest.mark.parametrize("source", [SOUND, LOOP])

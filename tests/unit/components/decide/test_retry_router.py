@@ -46,6 +46,7 @@ def test_a_good_draft_goes_out() -> None:
         (replace(GOOD, factuality=79.0), "factuality"),
         (replace(GOOD, factuality_status="failed"), "factuality"),
         (replace(GOOD, factuality_status="skipped"), "factuality"),
+        (replace(GOOD, agreement=0.4), "agreement"),
         (replace(GOOD, claims=()), "factuality"),
         (replace(GOOD, claims=(replace(GOOD.claims[0], citations=()),)), "factuality"),
         (replace(GOOD, claims=(replace(GOOD.claims[0], status="partially_supported"),)), "factuality"),
@@ -114,11 +115,12 @@ def test_one_way_and_never_beyond_the_budget(draft: Draft, quality: Quality, pas
 
 def test_round_trip() -> None:
     pipeline = Pipeline()
-    pipeline.add_component("route", RetryRouter(70, 0.7, 60.0))
+    pipeline.add_component("route", RetryRouter(70, 0.7, 60.0, 0.4))
     again = Pipeline.loads(pipeline.dumps(), allowed_modules=["components"])
     assert again.dumps() == pipeline.dumps()
     assert again.to_dict()["components"]["route"]["init_parameters"] == {
         "quality_threshold": 70,
         "relevance_threshold": 0.7,
         "factuality_threshold": 60.0,
+        "agreement_threshold": 0.4,
     }

@@ -9,6 +9,8 @@ from haystack import Pipeline
 from hypothesis import given
 from hypothesis import strategies as st
 
+from components.answer.telling import heard_by, say
+from components.judge.consistency import agreement
 from components.judge.llm import LlmJudge
 from components.judge.local import LocalJudge
 from components.judge.protocol import Cited
@@ -17,7 +19,7 @@ from components.models.calls import opened
 from components.models.chat import ChatModels
 from components.models.failures import Malformed, ModelFailed
 from components.models.prompts import prompt
-from components.turn import Citation, Claim, Draft
+from components.turn import Citation, Claim, Draft, Turn
 from tests.generated import texts
 from tests.models import DOWN, Reply, ScriptedModels
 from tests.turns import passage, turn
@@ -183,3 +185,44 @@ def test_round_trip() -> None:
     pipeline.add_component("review", AnswerReviewer(LlmJudge(models), LocalJudge(), max_claims=7))
     again = Pipeline.loads(pipeline.dumps(), allowed_modules=["components", "haystack"])
     assert again.dumps() == pipeline.dumps()
+
+
+class Again:
+    """Writes the same draft every time, or falls back to quoting."""
+
+    def __init__(self, draft: Draft | None, *degraded: str) -> None:
+        self.draft = draft
+        self.degraded = degraded
+
+    def run(self, turn: Turn) -> dict[str, Turn]:
+        say("Never heard.")
+        return {"turn": replace(turn, draft=self.draft, degraded=self.degraded)}
+
+
+def drafted(said: str) -> Draft:
+    return replace(DRAFT, text=f"{said} [1]", claims=(Claim(said, (1,)),))
+
+
+@pytest.mark.parametrize(
+    ("again", "agreed"),
+    [
+        (Again(drafted("Два года гарантия у нас.")), 1.0),
+        (Again(drafted("Гарантия пять лет, 5 лет.")), pytest.approx(1 / 3)),
+        (Again(drafted("Возврат 14 дней.")), 0.0),
+        (Again(None), 0.0),
+        (Again(drafted("Возврат 14 дней."), "answer"), None),
+    ],
+)
+def test_a_second_draft_is_held_against_the_first_and_never_heard(again: Again, agreed: float | None) -> None:
+    models = ScriptedModels(claims={"claims": [checked(1)]}, evaluate=EVALUATION)
+    heard: list[str] = []
+    with heard_by(lambda piece, _: heard.append(piece)):
+        after = AnswerReviewer(LlmJudge(models), LocalJudge(), second=again).run(replace(ASKED, draft=DRAFT))["turn"]
+    assert after.draft is not None
+    assert (after.draft.text, after.draft.agreement, after.degraded, heard) == (DRAFT.text, agreed, (), [])
+
+
+@pytest.mark.parametrize(("one", "two", "agreed"), [("Срок 14 дней", "Срок 30 дней", 0), ("Код E20", "Код E25", 0)])
+def test_drafts_that_name_different_facts_do_not_agree(one: str, two: str, agreed: float) -> None:
+    assert agreement(drafted(one), drafted(two)) == agreed
+    assert agreement(drafted(one), drafted(one)) == 1.0

@@ -1,0 +1,37 @@
+"""Do two answers to one question say the same? (self-consistency, Wang et al. 2022, of facts and words)"""
+
+from typing import Protocol
+
+from components.language.identifiers import codes, numbers
+from components.language.words import stems
+from components.turn import Draft, Turn
+
+
+class Writer(Protocol):
+    """Who writes answers: the answering steps of a pipeline."""
+
+    def run(self, turn: Turn) -> dict[str, Turn]:
+        """The turn with a draft."""
+
+
+def agreement(one: Draft, two: Draft) -> float:
+    """The share of the shorter draft's words that the longer one says too, 0..1.
+
+    0 where one names numbers or codes and the other names others, or says nothing.
+    """
+    said, again = _said(one), _said(two)
+    facts, facts_again = _facts(said), _facts(again)
+    if not (facts <= facts_again or facts_again <= facts):
+        return 0.0
+    words, words_again = set(stems(said)), set(stems(again))
+    fewest = min(len(words), len(words_again))
+    return len(words & words_again) / fewest if fewest else 0.0
+
+
+def _said(draft: Draft) -> str:
+    """Without the marks [N], which are numbers of the prompt."""
+    return "\n".join(claim.text for claim in draft.claims)
+
+
+def _facts(text: str) -> set[str]:
+    return {*numbers(text), *codes(text)}
