@@ -6,13 +6,16 @@ from functools import lru_cache
 from typing import TypeAlias
 
 from components.language.personal import mask
-from components.turn import Draft, Evidence, Passage, Query, Reply, Turn, Verdict
+from components.turn import Claim, Draft, Evidence, Passage, Query, Reply, Turn, Verdict
 
 Words: TypeAlias = Callable[[str], str | None]
 """How a text goes into a trace: None where it must not."""
 
 LONGEST = 2_000
 """Characters of one text in a trace; a chunk has no more as a rule."""
+
+
+_NO_DRAFT = Draft("", (), ())
 
 
 def silent(text: str) -> None:
@@ -43,7 +46,7 @@ def changes(before: Turn, after: Turn, words: Words) -> dict[str, object]:
     if after.evidence is not before.evidence:
         told |= _evidence(before.evidence, after.evidence, words)
     if after.draft is not None and after.draft is not before.draft:
-        told["draft"] = _draft(before.draft, after.draft, words)
+        told["draft"] = _draft(before.draft or _NO_DRAFT, after.draft, words)
     if after.verdict != before.verdict:
         told["verdict"] = verdict(after.verdict)
     if after.reply is not before.reply:
@@ -111,24 +114,28 @@ def _graded(evidence: Evidence, words: Words) -> list[dict[str, object]]:
     ]
 
 
-def _draft(before: Draft | None, after: Draft, words: Words) -> dict[str, object]:
-    """The draft, with the claims that it has lost since the last one for want of support."""
-    left = {claim.text for claim in after.claims}
-    lost = () if before is None else tuple(claim for claim in before.claims if claim.text not in left)
-    claims = [
-        _said(text=words(claim.text), verdict=claim.status, citations=claim.citations, quote=words(claim.quote))
-        for claim in after.claims
-    ]
-    return _said(
-        text=words(after.text),
-        claims=[*claims, *(_said(text=words(claim.text), verdict="dropped") for claim in lost)],
-        missing=_each(after.missing, words),
-        factuality=f"{after.factuality:.3g} ({after.factuality_status})",
-        quality=after.quality,
-        relevance=_figure(after.relevance),
-        confidence=_figure(after.confidence),
-        answerability=after.answerability,
-    )
+def _draft(before: Draft, after: Draft, words: Words) -> dict[str, object]:
+    """What is new of a draft; claims with those that it has lost for want of support."""
+    told: dict[str, object] = {}
+    if after.text != before.text:
+        told["text"] = words(after.text)
+    if after.claims != before.claims:
+        left = {claim.text for claim in after.claims}
+        told["claims"] = [
+            *(_claim(claim, claim.status, words) for claim in after.claims),
+            *(_claim(claim, "dropped", words) for claim in before.claims if claim.text not in left),
+        ]
+    if after.missing != before.missing:
+        told["missing"] = _each(after.missing, words)
+    for name in ("factuality", "factuality_status", "quality", "relevance", "confidence", "answerability"):
+        if (value := getattr(after, name)) != getattr(before, name):
+            told[name] = _figure(value) if isinstance(value, float) else value
+    return _said(**told)
+
+
+def _claim(claim: Claim, verdict: str, words: Words) -> dict[str, object]:
+    quote = words(claim.quote) if claim.quote else None
+    return _said(text=words(claim.text), verdict=verdict, citations=claim.citations, quote=quote)
 
 
 def _reply(reply: Reply, words: Words) -> dict[str, object] | None:

@@ -68,6 +68,7 @@ def _about(trace: Trace) -> dict[str, object]:
     answer = trace.answer
     return {
         "tenant": trace.tenant_id,
+        "session": trace.session_id,
         "turn_id": answer.turn_id,
         "locale": answer.locale,
         "quality": answer.meta.quality,
