@@ -12,7 +12,7 @@ from haystack.dataclasses import ChatMessage, StreamingChunk
 from components.models.breaker import Line, line
 from components.models.calls import Call, CallOutcome, Calls, Tier, current
 from components.models.failures import Interrupted, ModelFailed, outcome_of
-from components.models.providers import Generator, address, is_whole, prepared, provider, tokens
+from components.models.providers import Generator, address, is_whole, prepared, provider, tokens, warm_up
 from tenants import spending
 
 log = logging.getLogger("opora.models")
@@ -21,6 +21,7 @@ Hear = Callable[[str], None]
 """Told of each piece of a reply as it comes, in a thread of its own but in the caller's context."""
 
 _LOOK_EVERY = 0.25
+_WARMING = Lock()
 _PROVIDERS_FAULTS: frozenset[CallOutcome] = frozenset(
     {"timeout", "refused", "server_error", "rate_limited", "malformed", "empty"}
 )
@@ -263,6 +264,8 @@ class _Worker:
     def work(self, generator: Generator, messages: list[ChatMessage], options: dict[str, object]) -> None:
         """Call the model, and keep what comes of it."""
         try:
+            with _WARMING:  # two clients made at once would be one that nobody closes
+                warm_up(generator)
             hear = None if self._on_text is None else self._hear
             replies = generator.run(messages, streaming_callback=hear, generation_kwargs=options)["replies"]
             self.reply = replies[0]

@@ -26,6 +26,13 @@ class Generator(Protocol):
         """The model's replies."""
 
 
+def warm_up(generator: Generator) -> None:
+    """Make the generator's client, where it has one to make."""
+    make = getattr(generator, "warm_up", None)
+    if make is not None:
+        make()
+
+
 def provider(generator: Generator) -> str:
     """Who serves the model, for people: `ollama`, `openai`, …"""
     return type(generator).__name__.removesuffix("ChatGenerator").lower()

@@ -1,0 +1,273 @@
+"""Calls of models over HTTP: every fault has its outcome, other models step in, and nothing takes too long."""
+
+import json
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, closing
+from contextvars import copy_context
+from pathlib import Path
+from threading import Event
+from time import monotonic
+
+import pytest
+from haystack.components.generators.chat import OpenAIChatGenerator
+from haystack.core.serialization import component_from_dict, component_to_dict
+from haystack.dataclasses import ChatMessage
+from haystack_integrations.components.generators.ollama import OllamaChatGenerator
+
+from components.models import breaker
+from components.models.calls import Calls, Tier, opened
+from components.models.chat import ChatModels
+from components.models.failures import Interrupted, ModelFailed
+from components.models.providers import Generator
+from evaluation.simulator.knobs import Fault, FaultKind, Knobs
+from evaluation.simulator.running import simulated
+from evaluation.simulator.server import Simulator
+from settings import get_settings
+from tenants import database, policy, spending
+from tenants.context import Tenant, acting_as
+from tenants.registry import Registry
+
+QUESTION = (
+    '<passages id="aa">\n[1] source: E20\nКод E20 означает, что вода не сливается.\n</passages id="aa">'
+    '\n\n<question id="aa">\nЧто означает код E20?\n</question id="aa">'
+)
+SCHEMA = {
+    "type": "object",
+    "properties": {"quality": {"type": "integer"}, "answerability": {"enum": ["fully", "partially", "cannot"]}},
+    "required": ["quality", "answerability"],
+    "additionalProperties": False,
+}
+SHORT = 0.2
+OUTCOMES: dict[FaultKind, set[str]] = {
+    "refused": {"refused", "server_error"},
+    "hang": {"timeout"},
+    "slow": {"timeout"},
+    "500": {"server_error"},
+    "429": {"rate_limited"},
+    "truncated": {"malformed"},
+    "cut_off": {"server_error", "refused"},
+    "noise": {"malformed", "empty", "server_error"},
+    "empty": {"empty"},
+}
+"""What a call comes to. Other faults are of the reply, which only who reads it can tell."""
+
+Make = Callable[..., Generator]
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[tuple[Simulator, str]]:
+    with simulated() as made:
+        yield made
+
+
+@pytest.fixture
+def simulator(server: tuple[Simulator, str]) -> Simulator:
+    server[0].turn_to(Knobs())
+    return server[0]
+
+
+@pytest.fixture
+def acme(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setenv("OPORA_DATA_DIR", str(tmp_path))
+    get_settings.cache_clear()
+    Registry().add("acme")
+    with acting_as(Tenant("acme", "anna")):
+        yield
+    database.close_all()
+    get_settings.cache_clear()
+
+
+@pytest.fixture(autouse=True)
+def _no_faults_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(breaker, "_LINES", {})
+
+
+@pytest.fixture(params=["ollama", "openai"])
+def make(
+    request: pytest.FixtureRequest, server: tuple[Simulator, str], monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Make]:
+    """Makes a generator of either protocol."""
+    monkeypatch.setenv("OPENAI_API_KEY", "none")
+    url, made = server[1], ExitStack()
+
+    def generator(model: str = "simulated") -> Generator:
+        if request.param == "ollama":
+            return made.enter_context(closing(OllamaChatGenerator(model=model, url=url)))
+        openai = OpenAIChatGenerator(model=model, api_base_url=f"{url}/v1", max_retries=0)
+        return made.enter_context(closing(openai))
+
+    with made:
+        yield generator
+
+
+def ask(models: ChatModels, tier: Tier = "fast", on_text: Callable[[str], None] | None = None, **more: object) -> str:
+    messages = [ChatMessage.from_system("Answer."), ChatMessage.from_user(QUESTION)]
+    return models.ask(  # type: ignore[call-overload,no-any-return]
+        messages, step="answer", prompt="answer.ru@0", tier=tier, temperature=0.3, on_text=on_text, **more
+    )
+
+
+def outcomes(calls: Calls) -> list[str]:
+    return [call.outcome for call in calls.made]
+
+
+@pytest.mark.usefixtures("simulator")
+def test_a_reply_comes_whole_and_in_pieces_and_is_counted(make: Make) -> None:
+    pieces: list[str] = []
+    models = ChatModels(make())
+    with opened() as calls:
+        whole, heard = ask(models), ask(models, on_text=pieces.append)
+    assert whole == heard == "".join(pieces)
+    assert "[1]" in whole
+    assert len(pieces) > 1
+    for call in calls.made:
+        assert (call.outcome, call.model, call.step, call.prompt) == ("ok", "simulated", "answer", "answer.ru@0")
+        assert call.prompt_tokens > 0
+        assert call.completion_tokens > 0
+        assert call.milliseconds > 0
+
+
+@pytest.mark.parametrize("kind", OUTCOMES)
+@pytest.mark.parametrize("streamed", [False, True])
+def test_every_fault_has_its_outcome_in_time(kind: FaultKind, streamed: bool, make: Make, simulator: Simulator) -> None:
+    simulator.turn_to(Knobs(faults=(Fault(kind=kind),)))
+    started, outcome = monotonic(), "ok"
+    with opened() as calls:
+        try:
+            ask(ChatModels(make(), timeout=SHORT), on_text=(lambda _: None) if streamed else None)
+        except ModelFailed as failure:
+            outcome = failure.outcome
+    assert outcome in OUTCOMES[kind]
+    assert outcomes(calls) == [outcome]
+    assert monotonic() - started < 5
+
+
+def test_the_form_that_is_asked_for_reaches_the_provider(make: Make, simulator: Simulator) -> None:
+    for on_text in (None, lambda _: None):
+        said = ask(ChatModels(make()), schema=SCHEMA, on_text=on_text)
+        assert set(json.loads(said)) == {"quality", "answerability"}
+
+
+def test_other_models_step_in_in_their_order(make: Make, simulator: Simulator) -> None:
+    models = ChatModels(make(), make("simulated-strong"), make("simulated-fallback"))
+    simulator.turn_to(Knobs(faults=(Fault(kind="500", model="simulated"), Fault(kind="429", model="simulated-strong"))))
+    with opened() as calls:
+        assert ask(models)
+    assert [(call.model, call.outcome) for call in calls.made] == [
+        ("simulated", "server_error"),
+        ("simulated-strong", "rate_limited"),
+        ("simulated-fallback", "ok"),
+    ]
+    with opened() as calls:
+        assert ask(models, "strong")
+    assert [call.model for call in calls.made] == ["simulated-strong", "simulated", "simulated-fallback"]
+
+
+def test_an_answer_that_broke_off_is_not_begun_again_by_another_model(make: Make, simulator: Simulator) -> None:
+    simulator.turn_to(Knobs(faults=(Fault(kind="cut_off", model="simulated"),)))
+    models = ChatModels(make(), make("simulated-strong"))
+    with opened() as calls, pytest.raises(Interrupted):
+        ask(models, on_text=lambda _: None)
+    assert len(calls.made) == 1
+    with opened() as calls:
+        assert ask(models)
+    assert len(calls.made) == 2
+
+
+def test_a_model_that_keeps_failing_is_left_alone_and_tried_again(make: Make, simulator: Simulator) -> None:
+    simulator.turn_to(Knobs(faults=(Fault(kind="500"),)))
+    models, same = (ChatModels(make(), failures=3, pause=0.05) for _ in range(2))
+    with opened() as calls:
+        for one in (models, same, models, same, models):
+            with pytest.raises(ModelFailed):
+                ask(one)
+    assert outcomes(calls)[:4] == ["server_error"] * 3 + ["open_circuit"]
+    simulator.turn_to(Knobs())
+    assert Event().wait(0.06) is False
+    with opened() as calls:
+        assert ask(same)
+        assert ask(models)
+    assert outcomes(calls) == ["ok", "ok"]
+
+
+def test_no_more_calls_at_once_than_the_model_has_seats(make: Make, simulator: Simulator) -> None:
+    simulator.turn_to(Knobs(call_ms=60))
+    models = ChatModels(make(), concurrent=2, timeout=5)
+    with opened() as calls, ThreadPoolExecutor(6) as pool:
+        work = [pool.submit(copy_context().run, ask, models) for _ in range(6)]
+        assert all(one.result() for one in work)
+    busiest = max(sum(a.started <= b.started < a.ended for a in simulator.calls) for b in simulator.calls)
+    assert busiest <= 2
+    assert outcomes(calls) == ["ok"] * 6
+
+
+def test_who_finds_no_seat_in_time_is_told_so_and_the_breaker_stays_shut(make: Make, simulator: Simulator) -> None:
+    simulator.turn_to(Knobs(faults=(Fault(kind="hang", times=1),)))
+    models = ChatModels(make(), concurrent=1, timeout=SHORT, failures=1_000)
+    with opened() as calls:
+        for _ in range(2):
+            with pytest.raises(ModelFailed):
+                ask(models)
+    # The call that was given up is still on its way, and holds the one seat.
+    assert outcomes(calls) == ["timeout", "busy"]
+
+
+def test_when_nobody_waits_any_more_the_call_ends(make: Make, simulator: Simulator) -> None:
+    simulator.turn_to(Knobs(faults=(Fault(kind="slow"),)))
+    stop, heard = Event(), Event()
+
+    def hear(piece: str) -> None:
+        assert not heard.is_set(), "told of more after the stop"
+        heard.set()
+        stop.set()
+
+    with opened(stop=stop) as calls:
+        with pytest.raises(ModelFailed):
+            ask(ChatModels(make(), timeout=30), on_text=hear)
+        with pytest.raises(ModelFailed):
+            ask(ChatModels(make()))
+    assert outcomes(calls) == ["stopped", "stopped"]
+    assert len(simulator.calls) == 1
+
+
+def test_a_turn_without_time_calls_nobody(make: Make, simulator: Simulator) -> None:
+    simulator.turn_to(Knobs())
+    with opened(deadline=monotonic() - 1) as calls:
+        for _ in range(9):
+            with pytest.raises(ModelFailed):
+                ask(ChatModels(make(), make("simulated-strong")))
+    assert set(outcomes(calls)) == {"timeout"}
+    assert not simulator.calls
+    # That is not the model's fault.
+    assert ask(ChatModels(make()))
+
+
+def test_a_call_takes_no_longer_than_the_turn_has_left(make: Make, simulator: Simulator) -> None:
+    simulator.turn_to(Knobs(faults=(Fault(kind="hang"),)))
+    started = monotonic()
+    with opened(deadline=started + SHORT) as calls, pytest.raises(ModelFailed):
+        ask(ChatModels(make(), make("simulated-strong"), timeout=30))
+    assert outcomes(calls) == ["timeout"]
+    assert monotonic() - started < 10
+
+
+@pytest.mark.usefixtures("acme", "simulator")
+def test_calls_cost_what_their_tokens_do_until_the_day_s_money_is_spent(make: Make) -> None:
+    models = ChatModels(make(), prices={"simulated": [1_000.0, 2_000.0]})
+    policy.change(spend_cap_usd_per_day=0.01)
+    with opened() as calls:
+        ask(models)
+        with pytest.raises(ModelFailed):
+            ask(models)
+    first = calls.made[0]
+    cost = (1_000 * first.prompt_tokens + 2_000 * first.completion_tokens) / 1e6
+    assert outcomes(calls) == ["ok", "too_dear"]
+    assert first.cost_usd == pytest.approx(cost)
+    assert spending.spent() == pytest.approx(cost)
+
+
+def test_models_come_back_from_what_describes_them(make: Make) -> None:
+    models = ChatModels(make(), make("simulated-strong"), timeout=7, prices={"simulated": [1.0, 2.0]})
+    again = component_from_dict(ChatModels, component_to_dict(models, "models"), "models")  # type: ignore[arg-type]
+    assert again.to_dict() == models.to_dict()
