@@ -1,9 +1,10 @@
 """What a step has changed in its turn, told in JSON's terms. Any component is told of, whatever it is."""
 
-import json
 from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 from typing import TypeAlias
+
+from pydantic_core import to_json
 
 from components.language.personal import mask
 from components.turn import Claim, Draft, Evidence, Passage, Query, Reply, Turn, Verdict
@@ -29,8 +30,8 @@ def spoken(text: str) -> str:
 
 
 def as_json(told: object) -> str:
-    """JSON text as a person reads it."""
-    return json.dumps(told, ensure_ascii=False)
+    """JSON text."""
+    return to_json(told).decode()
 
 
 def changes(before: Turn, after: Turn, words: Words) -> dict[str, object]:

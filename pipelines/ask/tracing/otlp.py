@@ -6,18 +6,17 @@ of turns that are over.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Protocol, TypeAlias
 
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
-from opentelemetry.proto.common.v1.common_pb2 import AnyValue, ArrayValue, InstrumentationScope, KeyValue
-from opentelemetry.proto.resource.v1.resource_pb2 import Resource
-from opentelemetry.proto.trace.v1.trace_pb2 import ResourceSpans, ScopeSpans, Status
+from opentelemetry.proto.common.v1.common_pb2 import KeyValue
 from opentelemetry.proto.trace.v1.trace_pb2 import Span as Encoded
+from opentelemetry.proto.trace.v1.trace_pb2 import Status
 
 Value: TypeAlias = str | bool | int | float | Sequence[str]
 Attributes: TypeAlias = Mapping[str, Value]
 
-_SCOPE = InstrumentationScope(name="opora")
+_SCOPE = "opora"
 _ID_BITS = (1 << 64) - 1
 
 
@@ -53,50 +52,55 @@ def span_id(trace_id: str, place: int) -> str:
 
 def encode(trace_id: str, spans: Sequence[Span], resource: Attributes) -> bytes:
     """A request that carries one trace. Requests joined end to end are one request that carries all of their traces."""
-    made = [_span(trace_id, place, span) for place, span in enumerate(spans)]
-    request = ExportTraceServiceRequest(
-        resource_spans=[
-            ResourceSpans(
-                resource=Resource(attributes=_pairs(resource)),
-                scope_spans=[ScopeSpans(scope=_SCOPE, spans=made)],
-            )
-        ]
-    )
+    request = ExportTraceServiceRequest()
+    around = request.resource_spans.add()
+    _fill(around.resource.attributes, resource)
+    scope = around.scope_spans.add()
+    scope.scope.name = _SCOPE
+    for place, span in enumerate(spans):
+        _span(scope.spans.add(), trace_id, place, span)
     encoded: bytes = request.SerializeToString()
     return encoded
 
 
-def _span(trace_id: str, place: int, span: Span) -> Encoded:
-    return Encoded(
-        trace_id=bytes.fromhex(trace_id),
-        span_id=bytes.fromhex(span_id(trace_id, place)),
-        parent_span_id=b"" if span.parent is None else bytes.fromhex(span_id(trace_id, span.parent)),
-        name=span.name,
-        kind=Encoded.SPAN_KIND_INTERNAL,
-        start_time_unix_nano=span.started,
-        end_time_unix_nano=span.ended,
-        attributes=_pairs(span.attributes),
-        events=[
-            Encoded.Event(name=event.name, time_unix_nano=event.at, attributes=_pairs(event.attributes))
-            for event in span.events
-        ],
-        status=Status(code=Status.STATUS_CODE_OK)
-        if span.error is None
-        else Status(code=Status.STATUS_CODE_ERROR, message=span.error),
-    )
+class _Pairs(Protocol):
+    def add(self) -> KeyValue:
+        """One more, to be filled."""
 
 
-def _pairs(attributes: Attributes) -> list[KeyValue]:
-    return [KeyValue(key=name, value=_value(value)) for name, value in attributes.items()]
+# Messages are filled where they stand: handing over finished ones copies each, which takes four times as long.
+def _span(encoded: Encoded, trace_id: str, place: int, span: Span) -> None:
+    encoded.trace_id = bytes.fromhex(trace_id)
+    encoded.span_id = bytes.fromhex(span_id(trace_id, place))
+    if span.parent is not None:
+        encoded.parent_span_id = bytes.fromhex(span_id(trace_id, span.parent))
+    encoded.name = span.name
+    encoded.kind = Encoded.SPAN_KIND_INTERNAL
+    encoded.start_time_unix_nano = span.started
+    encoded.end_time_unix_nano = span.ended
+    _fill(encoded.attributes, span.attributes)
+    for event in span.events:
+        told = encoded.events.add()
+        told.name = event.name
+        told.time_unix_nano = event.at
+        _fill(told.attributes, event.attributes)
+    encoded.status.code = Status.STATUS_CODE_OK if span.error is None else Status.STATUS_CODE_ERROR
+    if span.error is not None:
+        encoded.status.message = span.error
 
 
-def _value(value: Value) -> AnyValue:
-    if isinstance(value, str):
-        return AnyValue(string_value=value)
-    if isinstance(value, bool):
-        return AnyValue(bool_value=value)
-    if isinstance(value, int):
-        return AnyValue(int_value=value)
-    if isinstance(value, float):
-        return AnyValue(double_value=value)
-    return AnyValue(array_value=ArrayValue(values=[AnyValue(string_value=one) for one in value]))
+def _fill(pairs: _Pairs, attributes: Attributes) -> None:
+    for name, value in attributes.items():
+        pair = pairs.add()
+        pair.key = name
+        if isinstance(value, str):
+            pair.value.string_value = value
+        elif isinstance(value, bool):
+            pair.value.bool_value = value
+        elif isinstance(value, int):
+            pair.value.int_value = value
+        elif isinstance(value, float):
+            pair.value.double_value = value
+        else:
+            for one in value:
+                pair.value.array_value.values.add().string_value = one
