@@ -9,12 +9,14 @@ from tenants.index import Dense, Json
 class Embedder(Protocol):
     """A model that reads passages and questions into one space. Thread-safe. Named in YAML as a nested component.
 
-    `space` names what it computes: embedders that name the same space give the same vectors for the same texts.
     `dimensions` is how many numbers each vector has. Any exception is a failure to embed.
     """
 
-    space: str
     dimensions: int
+
+    @property
+    def space(self) -> str:
+        """Names what it computes: embedders that name the same space give the same vectors for the same texts."""
 
     def to_dict(self) -> Mapping[str, Json]:
         """For Haystack, and for the index, which keeps it: `{type, init_parameters}`, no secret among them."""

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from components.embed import dense
 from components.embed.dense import EmbeddingFailed, embed_passages, embed_question, passage_text, settings_of
 from components.embed.fast import FastEmbedder
+from components.embed.protocol import Embedder
 from components.embed.stock import StockEmbedder
 from components.ingest.write import ChunkWriter
 from components.language.encoder_settings import DenseSettings, settings_from
@@ -66,17 +67,18 @@ def test_a_model_is_loaded_once_for_all_that_name_it(tiny: FastEmbedder, models:
 
 
 def test_prefixes_belong_to_their_side(models: Path) -> None:
-    def embedder(**prefixes: str) -> FastEmbedder:
-        return FastEmbedder(ENCODER, DIMENSIONS, file=FILE, cache_dir=str(models), threads=1, **prefixes)
+    def embedder(question: str = "", passage: str = "") -> FastEmbedder:
+        return FastEmbedder(ENCODER, DIMENSIONS, question, passage, FILE, cache_dir=str(models), threads=1)
 
-    plain, prefixed = embedder(), embedder(question_prefix="насос ", passage_prefix="пароль ")
+    plain, prefixed = embedder(), embedder("насос ", "пароль ")
     assert prefixed.question("возврат") == plain.question("насос возврат")
     assert prefixed.passages(["возврат"]) == plain.passages(["пароль возврат"])
 
 
 def test_embedders_survive_yaml_and_the_index(tiny: FastEmbedder) -> None:
     stock = StockEmbedder(MockDocumentEmbedder(dimension=4), MockTextEmbedder(dimension=4), "mock", 4)
-    for embedder in (tiny, stock):
+    embedders: tuple[Embedder, ...] = (tiny, stock)
+    for embedder in embedders:
         pipeline = Pipeline()
         pipeline.add_component("writer", ChunkWriter({"k1": 1.5}, embedder))
         again = Pipeline.loads(pipeline.dumps(), allowed_modules=["components"])
@@ -134,7 +136,12 @@ def test_an_embedder_that_keeps_failing_is_left_alone_for_a_while(monkeypatch: p
     wrong, right = stock([1.0], [1.0]), stock([1.0, 0.0], [1.0, 0.0])
     asked: list[str] = []
     embedder = dense._embedder
-    monkeypatch.setattr(dense, "_embedder", lambda form: (asked.append(form), embedder(form))[1])
+
+    def noted(json_form: str) -> Embedder:
+        asked.append(json_form)
+        return embedder(json_form)
+
+    monkeypatch.setattr(dense, "_embedder", noted)
     for number in range(dense.FAILURES + 2):
         with pytest.raises(EmbeddingFailed):
             embed_question(f"вопрос {number}", wrong)

@@ -79,8 +79,8 @@ EVEN = {"text-sparse": 0.5, "grams": 0.25, "headings": 0.25}
 MOSTLY_DENSE = {DENSE: 0.8, "text-sparse": 0.2}
 
 
-def found(given_turn: Turn, **settings: int) -> dict[str, Passage]:
-    after = TenantRetriever(EVEN, **settings).run(given_turn)["turn"]
+def found(given_turn: Turn, candidates: int = 40, top_k: int = 20) -> dict[str, Passage]:
+    after = TenantRetriever(EVEN, candidates=candidates, top_k=top_k).run(given_turn)["turn"]
     return {one.chunk_id: one for one in after.evidence.passages}
 
 

@@ -1,6 +1,6 @@
 """Looking after documents: what an operator sets wins and stays, and nothing is encoded for it."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,7 +9,8 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
 
-from components.ingest import encode
+from components.ingest import text_processes
+from components.ingest.analysis import Analysed, Text, analysed
 from components.ingest.document import SourceDocument
 from components.ingest.properties import PROPERTIES
 from components.ingest.reconcile import compare
@@ -17,7 +18,7 @@ from components.language import encoder
 from components.language.encoder_settings import EncoderSettings
 from pipelines.ingest.library import Library
 from pipelines.ingest.usecase import Ingest
-from settings import get_settings
+from settings import ROOT, get_settings
 from tenants import database, documents, index, versions
 from tenants.catalogue import Selection
 from tenants.context import Tenant, acting_as
@@ -38,11 +39,11 @@ def encoded(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The titles of all passages encoded, in order."""
     titles: list[str] = []
 
-    def counting(title: str, heading: str, text: str, settings: EncoderSettings) -> dict[str, dict[int, float]]:
-        titles.append(title)
-        return encoder.encode_passage(title, heading, text, settings)
+    def counting(texts: Sequence[Text], settings: str) -> list[Analysed]:
+        titles.extend(text.title for text in texts)
+        return analysed(texts, settings)
 
-    monkeypatch.setattr(encode, "encode_passage", counting)
+    monkeypatch.setattr(text_processes, "analysed", counting)
     return titles
 
 
@@ -102,7 +103,7 @@ def test_the_same_again_changes_nothing(library: Library, ingest: Ingest, monkey
     ingest.run([article("a")])
     library.change("a", SET)
     before = library.read("a").ingested_at
-    monkeypatch.setattr(encode, "encode_passage", None)
+    monkeypatch.setattr(text_processes, "analysed", None)
     monkeypatch.setattr(documents, "put", lambda *records: None if not records else pytest.fail("written"))
     assert library.change("a", SET) == library.read("a")
     assert library.read("a").ingested_at == before
@@ -221,7 +222,7 @@ def test_a_document_that_is_only_processed_anew_gets_no_version_and_keeps_its_da
     ingest.run([article("a")])
     documents.put(replace(library.read("a"), updated_at="2020-01-01"))
     path = tmp_path / "ingest.yaml"
-    path.write_text((Path(encode.__file__).parents[2] / "pipelines/ingest/ingest.yaml").read_text() + "\nmetadata: {}\n")
+    path.write_text((ROOT / "pipelines/ingest/ingest.yaml").read_text() + "\nmetadata: {}\n")
     path.write_text(path.read_text().replace("priority: 0", "priority: 1"))
     assert Ingest(path).run([article("a")]).updated == 1
     record = library.read("a")

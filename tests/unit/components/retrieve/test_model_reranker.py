@@ -1,0 +1,229 @@
+"""Reranking by a model: its real loading path, calibrated scores, trust beside them, and what happens when it fails."""
+
+import json
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from math import exp, inf, nan
+from pathlib import Path
+
+import pytest
+from haystack import Document, Pipeline, component
+from haystack.components.generators.chat import OpenAIChatGenerator
+from haystack.components.rankers import LLMRanker
+from haystack.utils import Secret
+from hypothesis import given
+from hypothesis import strategies as st
+
+from components.judge import calibration
+from components.judge.calibration import log_odds
+from components.judge.local import LocalJudge
+from components.judge.ranked import SCORE, RankedJudge
+from components.language.vocabulary import Vocabulary
+from components.models.breaker import Breaker
+from components.retrieve import model_reranker
+from components.retrieve.cross_encoder import FastCrossEncoder
+from components.retrieve.model_reranker import ModelReranker
+from components.retrieve.reranker import FeatureReranker
+from components.turn import Passage, Turn
+from tests.encoders import CROSS_ENCODER, FILE, cross_encoder, lay_out
+from tests.turns import passage, query, searched
+
+
+@pytest.fixture(scope="module")
+def tiny(tmp_path_factory: pytest.TempPathFactory) -> FastCrossEncoder:
+    folder = tmp_path_factory.mktemp("models")
+    lay_out(folder, CROSS_ENCODER, cross_encoder())
+    return FastCrossEncoder(CROSS_ENCODER, file=FILE, cache_dir=str(folder), threads=1)
+
+
+@component
+class Scores:
+    """A ranker that gives the scores it is told, by document id, and counts what it read."""
+
+    def __init__(self, scores: Mapping[str, float | None] | None) -> None:
+        self.scores = scores
+        self.read: list[str] = []
+
+    @component.output_types(documents=list[Document])
+    def run(self, query: str, documents: list[Document]) -> dict[str, list[Document]]:
+        self.read.extend(document.id for document in documents)
+        if self.scores is None:
+            raise ConnectionError(query)
+        by_id = {document.id: document for document in documents}
+        return {
+            "documents": [replace(by_id[name], score=score) for name, score in self.scores.items() if name in by_id]
+        }
+
+
+def found(*scores: float) -> list[Passage]:
+    return [replace(passage("Текст", f"c{number}"), score=score) for number, score in enumerate(scores)]
+
+
+def order(turn: Turn) -> list[str]:
+    return [one.chunk_id for one in turn.evidence.passages]
+
+
+def test_the_passage_that_answers_in_other_words_comes_first(tiny: FastCrossEncoder) -> None:
+    asked = searched(
+        "Какая гарантия на насос?",
+        replace(passage("Про пароль.", "wrong"), score=0.8),
+        replace(passage("Поручительство на помпу: помпа служит год, поручительство два.", "right"), score=0.3),
+    )
+    turn = ModelReranker(tiny).run(asked)["turn"]
+    assert order(turn) == ["right", "wrong"]
+    right, wrong = turn.evidence.passages
+    assert right.scores["reranker-log-odds"] > 0 > wrong.scores["reranker-log-odds"]
+    for one in (right, wrong):
+        assert one.scores[SCORE] == pytest.approx(1 / (1 + exp(-one.scores["reranker-log-odds"])))
+        assert one.score == pytest.approx(one.scores[SCORE] + one.scores["trust"])
+
+
+def test_what_is_read_is_read_with_title_and_heading(tiny: FastCrossEncoder) -> None:
+    titled = passage("Обращайтесь к нам.", "titled", title="Гарантия", heading="Насос")
+    turn = ModelReranker(tiny).run(searched("гарантия насос", titled))["turn"]
+    assert turn.evidence.passages[0].scores["reranker-log-odds"] == pytest.approx(0.0, abs=0.1)
+
+
+def test_a_passage_is_read_once_over_all_passes() -> None:
+    ranker = Scores({"c0": 0.1, "c1": 2.0})
+    reranker = ModelReranker(ranker)
+    first = reranker.run(searched("?", *found(0.9)))["turn"]
+    evidence = replace(first.evidence, passages=(*first.evidence.passages, found(0.9, 0.5)[1]))
+    second = reranker.run(replace(first, evidence=evidence))["turn"]
+    assert ranker.read == ["c0", "c1"]
+    assert order(second) == ["c1", "c0"]
+    assert reranker.run(second)["turn"] == second
+    assert ranker.read == ["c0", "c1"]
+
+
+def test_those_beyond_the_depth_come_after_in_the_order_of_the_search() -> None:
+    ranker = Scores(dict.fromkeys(["c0", "c1", "c2", "c3"], -20.0))
+    turn = ModelReranker(ranker, depth=2).run(searched("?", *found(0.9, 0.6, 0.8, 0.7)))["turn"]
+    assert ranker.read == ["c0", "c2"]
+    assert order(turn) == ["c0", "c2", "c3", "c1"]
+    assert [one.score for one in turn.evidence.passages] == pytest.approx([0.0] * 4, abs=1e-6)
+
+
+def test_trust_counts_beside_the_model() -> None:
+    old, new = found(0.9, 0.9)
+    turn = ModelReranker(Scores({"c0": 1.0, "c1": 0.9})).run(searched("?", replace(old, status="archived"), new))[
+        "turn"
+    ]
+    assert order(turn) == ["c1", "c0"]
+
+
+def test_probabilities_are_taken_as_such() -> None:
+    turn = ModelReranker(Scores({"c0": 0.75}), scale="probability").run(searched("?", *found(0.9)))["turn"]
+    (one,) = turn.evidence.passages
+    assert one.scores[SCORE] == pytest.approx(0.75)
+    assert one.scores["reranker-log-odds"] == pytest.approx(log_odds(0.75))
+
+
+def test_each_language_has_its_own_calibration(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    same = {"slope": 1, "intercept": 0}
+    lines = {
+        language: {"relevance": {"slope": 2, "intercept": intercept}, "confidence": same}
+        for language, intercept in (("ru", -1), ("en", 1))
+    }
+    monkeypatch.setattr(calibration, "FILE", tmp_path / "calibration.json")
+    calibration.FILE.write_text(json.dumps({"engines": {"tiny": lines}}))
+    russian, english = (replace(one, lang=lang) for one, lang in zip(found(0.9, 0.9), ("ru", "en"), strict=True))
+    reranker = ModelReranker(Scores({"c0": 1.0, "c1": 1.0}), calibration="tiny")
+    scores = {
+        one.chunk_id: one.scores[SCORE]
+        for one in reranker.run(searched("?", russian, english))["turn"].evidence.passages
+    }
+    assert scores == pytest.approx({"c0": 1 / (1 + exp(-1)), "c1": 1 / (1 + exp(-3))})
+
+
+def test_a_calibration_that_nobody_fitted_is_refused_at_once() -> None:
+    with pytest.raises(KeyError):
+        ModelReranker(Scores({}), calibration="nobody's")
+
+
+@pytest.mark.parametrize("scores", [None, {"c0": None}, {"c0": nan}, {"c0": inf}])
+def test_the_order_by_features_stands_in(
+    scores: Mapping[str, float | None] | None, caplog: pytest.LogCaptureFixture
+) -> None:
+    asked = searched("секрет", *found(0.4, 0.9))
+    with caplog.at_level(logging.DEBUG):
+        turn = ModelReranker(Scores(scores)).run(asked)["turn"]
+    expected = FeatureReranker().run(asked)["turn"]
+    assert (turn.evidence, turn.degraded) == (expected.evidence, ("reranker",))
+    assert "секрет" not in caplog.text
+
+
+def test_one_that_keeps_failing_is_left_alone_for_a_while() -> None:
+    now = 0.0
+    ranker = Scores(None)
+    reranker = ModelReranker(ranker)
+    reranker._breaker = Breaker(model_reranker.FAILURES, model_reranker.PAUSE_SECONDS, clock=lambda: now)
+    for _ in range(model_reranker.FAILURES + 3):
+        assert reranker.run(searched("?", *found(0.9)))["turn"].degraded == ("reranker",)
+    assert len(ranker.read) == model_reranker.FAILURES
+    now, ranker.scores = model_reranker.PAUSE_SECONDS + 1, {"c0": 1.0}
+    assert reranker.run(searched("?", *found(0.9)))["turn"].degraded == ()
+
+
+def test_without_passages_nobody_is_asked() -> None:
+    ranker = Scores(None)
+    assert ModelReranker(ranker).run(searched("?"))["turn"].degraded == ()
+    assert ranker.read == []
+
+
+@given(st.lists(st.tuples(st.floats(0, 1), st.floats(-30, 30)), min_size=1, max_size=6))
+def test_nothing_is_lost_and_the_parts_add_up(given_scores: Sequence[tuple[float, float]]) -> None:
+    passages = found(*(search for search, _ in given_scores))
+    ranker = Scores({f"c{number}": logit for number, (_, logit) in enumerate(given_scores)})
+    turn = ModelReranker(ranker).run(searched("?", *passages))["turn"]
+    assert sorted(order(turn)) == sorted(one.chunk_id for one in passages)
+    for one in turn.evidence.passages:
+        assert 0 <= one.scores[SCORE] <= 1
+        assert one.score == pytest.approx(one.scores[SCORE] + one.scores["trust"])
+    scores = [one.score for one in turn.evidence.passages]
+    assert scores == sorted(scores, reverse=True)
+
+
+def test_an_order_alone_changes_places_and_no_score() -> None:
+    asked = searched("?", *found(0.9, 0.8, 0.7, 0.6))
+    reranker = ModelReranker(Scores({"c2": None, "c0": None}), scale="order", depth=3)
+    turn = reranker.run(asked)["turn"]
+    assert order(turn) == ["c2", "c0", "c1", "c3"]
+    assert [one.score for one in turn.evidence.passages] == [0.9, 0.8, 0.7, 0.6]
+    assert all(SCORE not in one.scores for one in turn.evidence.passages)
+    assert ModelReranker(Scores(None), scale="order").run(asked)["turn"].degraded == ("reranker",)
+
+
+def llm_ranker() -> LLMRanker:
+    return LLMRanker(chat_generator=OpenAIChatGenerator(api_key=Secret.from_env_var("NO_KEY", strict=False)))
+
+
+@pytest.mark.parametrize("ranker", [FastCrossEncoder("any", "onnx/model.onnx"), llm_ranker()])
+def test_round_trip(ranker: FastCrossEncoder | LLMRanker) -> None:
+    pipeline = Pipeline()
+    pipeline.add_component("rerank", ModelReranker(ranker, "probability", "local", 10, 0.25))
+    again = Pipeline.loads(pipeline.dumps(), allowed_modules=["components"])
+    assert again.dumps() == pipeline.dumps()
+
+
+# The judge that takes the model's word.
+
+
+def test_relevance_is_the_models_where_it_has_read_and_the_local_judges_elsewhere() -> None:
+    read = replace(passage("Совсем о другом.", "read"), scores={SCORE: 0.9})
+    unread = passage("Насос шумит.", "unread")
+    judged = RankedJudge().relevance(query("Почему шумит насос?"), [read, unread])
+    local = LocalJudge().relevance(query("Почему шумит насос?"), [read, unread])
+    assert judged == {"read": 0.9, "unread": local["unread"]}
+    assert local["read"] < 0.2
+
+
+def test_a_code_is_exact_whatever_the_model_says() -> None:
+    other = replace(passage("Ошибка E25: нет воды.", "other"), scores={SCORE: 0.99})
+    same = replace(passage("Ошибка E20: нет слива.", "same"), scores={SCORE: 0.6})
+    assert RankedJudge().relevance(query("Что значит E20?"), [other, same]) == {"other": 0.0, "same": 0.6}
+
+
+def test_no_question_is_hopeless_by_its_words_alone() -> None:
+    assert RankedJudge().ceiling(query("помпа"), Vocabulary({})) == 1.0
