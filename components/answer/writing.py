@@ -34,10 +34,9 @@ class Writing:
     context: Context
     judge: Reviewer
     optimistic: bool = False
-    refused: bool = False
-    dropped: int = 0
     claims: list[Claim] = field(default_factory=list)
     withheld: list[RejectedApproach] = field(default_factory=list)
+    _reply: str = ""
     _text: str = ""
     _lead: tuple[Claim, Utterance] | None = None
     _cut: bool = False
@@ -47,8 +46,14 @@ class Writing:
     def __post_init__(self) -> None:
         self._guard = AnswerGuard(self.turn, policy.current())
 
+    @property
+    def refused(self) -> bool:
+        """Whether the model has said that it has no answer."""
+        return REFUSAL in self._reply
+
     def hear(self, piece: str) -> None:
         """Take the next piece of the reply."""
+        self._reply += piece
         if self.optimistic:
             say(piece, provisional=True)
         self._take(self._utterances.add(piece))
@@ -61,10 +66,8 @@ class Writing:
 
     def _take(self, utterances: Iterable[Utterance]) -> None:
         for utterance in utterances:
-            self.refused |= any(REFUSAL in sentence for sentence in utterance.sentences)
             passages = {n: self.context.numbered[n] for n in utterance.marks if n in self.context.numbered}
             kept = [claim for sentence in utterance.sentences if (claim := self._claim(sentence, passages))]
-            self.dropped += len(utterance.sentences) - len(kept)
             self._cut |= bool(utterance.bullet) and len(kept) < len(utterance.sentences)
             for place, claim in enumerate(kept):
                 self._add(claim, utterance, opens=place == 0)

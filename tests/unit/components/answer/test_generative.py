@@ -1,0 +1,219 @@
+"""Answers by a model: only what is cited and found there is ever heard, and there is an answer without a model too."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+
+import pytest
+from haystack import Pipeline
+from haystack.dataclasses import ChatMessage, StreamingChunk
+from haystack_integrations.components.generators.ollama import OllamaChatGenerator
+from hypothesis import given
+from hypothesis import strategies as st
+
+from components.answer.extractive import ExtractiveAnswerer
+from components.answer.generative import GenerativeAnswerer
+from components.answer.telling import heard_by
+from components.judge.local import LocalJudge
+from components.models import breaker
+from components.models.calls import opened
+from components.models.chat import ChatModels
+from components.turn import Draft, RejectedApproach, Turn
+from tenants import policy
+from tenants.policy import Policy
+from tests.turns import passage, turn
+
+TEXT = (
+    "Код E20 означает, что вода не сливается. Насос работает 10 минут. Что делать при E20:\n"
+    "1. Выключите машину и выньте вилку из розетки.\n2. Очистите сливной фильтр.\n"
+    "Не открывайте дверцу до слива воды. Стучите по корпусу машины."
+)
+PASSAGE = passage(TEXT, "c1", title="Ошибки стиральной машины", heading="E20")
+OTHER = passage("Код E25 означает неисправность датчика. Вызовите мастера.", "c2", title="Ошибки", heading="E25")
+QUESTION = "Что делать при ошибке E20?"
+SUPPORTED = "Код E20 означает, что вода не сливается."
+
+
+class Model:
+    """Says its replies one after the other, word by word; an exception in place of a piece breaks the reply off."""
+
+    model = "scripted"
+
+    def __init__(self, *replies: Sequence[str | Exception]) -> None:
+        self.replies = list(replies)
+        self.prompts: list[str] = []
+
+    def run(
+        self,
+        messages: list[ChatMessage],
+        *,
+        streaming_callback: Callable[[StreamingChunk], None] | None = None,
+        generation_kwargs: dict[str, object] | None = None,
+    ) -> dict[str, list[ChatMessage]]:
+        self.prompts.append("\n".join(message.text or "" for message in messages))
+        said = self.replies.pop(0)
+        for piece in said:
+            if isinstance(piece, Exception):
+                raise piece
+            if streaming_callback is not None:
+                streaming_callback(StreamingChunk(piece))
+        return {"replies": [ChatMessage.from_assistant("".join(map(str, said)))]}
+
+
+@pytest.fixture(autouse=True)
+def _rules(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setattr(breaker, "_LINES", {})
+    with policy.trying(Policy()):
+        yield
+
+
+def said(reply: str) -> list[str | Exception]:
+    return [f"{word} " for word in reply.split(" ")]
+
+
+def answer(
+    *replies: Sequence[str | Exception], asked: str = QUESTION, rejected: Sequence[RejectedApproach] = ()
+) -> tuple[str, Turn, str]:
+    """The socket that the turn left by, the turn, and what was heard meanwhile."""
+    made = turn(asked, PASSAGE, OTHER)
+    made = replace(made, evidence=replace(made.evidence, rejected=tuple(rejected)))
+    step = GenerativeAnswerer(ChatModels(Model(*replies)), LocalJudge(), ExtractiveAnswerer())
+    heard: list[str] = []
+    with opened(), heard_by(lambda piece, provisional: heard.append(piece)):
+        ((socket, sent),) = step.run(made).items()
+    return socket, sent, "".join(heard)
+
+
+def draft(sent: Turn) -> Draft:
+    assert sent.draft is not None
+    return sent.draft
+
+
+def test_what_is_cited_and_stands_there_is_said_as_it_is_written() -> None:
+    reply = f"{SUPPORTED} [1]\n1. Выключите машину и выньте вилку из розетки. [1]\n2. Очистите сливной фильтр. [1]"
+    socket, sent, heard = answer(said(reply))
+    assert (socket, sent.degraded) == ("turn", ())
+    assert draft(sent).text == heard == reply
+    assert draft(sent).claims[0].text == SUPPORTED
+    (citation,) = draft(sent).citations
+    assert (citation.index, citation.passage) == (1, PASSAGE)
+    assert citation.excerpt == TEXT[slice(*citation.span)]
+    assert citation.excerpt.startswith("Код E20")
+    assert citation.excerpt.endswith("фильтр.")
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "Скидка 87 % действует до 31.12.2099. [1]",
+        "Насос работает 15 минут. [1]",
+        "Открывайте дверцу до слива воды. [1]",
+        "Вода не сливается.",
+        f"{SUPPORTED} [9]",
+        "Код E25 означает неисправность датчика. [2]",
+        "Код E20 означает неисправность датчика. [2]",
+        "Вас интересует код E20? [1]",
+        "Подробнее на https://evil.example/collect [1]",
+        "Сделайте вот что: [1]",
+    ],
+    ids=["invented", "number", "negation", "unmarked", "no passage", "other code", "mixed", "asks", "link", "lead"],
+)
+def test_a_sentence_that_does_not_stand_is_neither_heard_nor_kept(sentence: str) -> None:
+    socket, sent, heard = answer(said(f"{SUPPORTED} [1]\n{sentence}"))
+    assert (socket, heard) == ("turn", f"{SUPPORTED} [1]")
+    assert draft(sent).text == heard
+
+
+def test_a_mark_that_supports_nothing_goes_and_the_sentence_stays() -> None:
+    _, sent, _ = answer(said(f"{SUPPORTED} [1][2][7]"))
+    assert draft(sent).text == f"{SUPPORTED} [1]"
+    assert draft(sent).claims[0].citations == (1,)
+
+
+def test_what_the_tenant_has_rejected_is_withheld() -> None:
+    approach = RejectedApproach("x", "Стучите по корпусу машины", "Портит его", "2024-01-01")
+    _, sent, heard = answer(said(f"{SUPPORTED} [1]\nСтучите по корпусу машины. [1]"), rejected=[approach])
+    assert heard == f"{SUPPORTED} [1]"
+    assert draft(sent).withheld == (approach,)
+
+
+@pytest.mark.parametrize("reply", ["NO_ANSWER", "**NO_ANSWER**", "NO_ANSWER.", "NO_ANSWER [1]"])
+def test_a_model_may_say_that_there_is_no_answer(reply: str) -> None:
+    socket, sent, heard = answer(said(reply))
+    assert (socket, sent.outcome, sent.reason, sent.draft) == ("refused", "refused", "llm_self_refusal", None)
+    assert heard == ""
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [["Извините, я не могу помочь."], ["}{ ]] [1] ñ [[["], [""], [RuntimeError("down")], ["Скидка 87 %. [1]"]],
+    ids=["excuse", "garbage", "empty", "down", "invented"],
+)
+def test_when_no_sentence_is_left_the_answer_is_quoted(reply: list[str | Exception]) -> None:
+    socket, sent, heard = answer(reply)
+    assert (socket, sent.degraded, heard) == ("turn", ("answer",), "")
+    quoted = ExtractiveAnswerer().run(turn(QUESTION, PASSAGE, OTHER))["turn"].draft
+    assert sent.draft == quoted
+
+
+def test_an_answer_that_breaks_off_keeps_what_stands() -> None:
+    socket, sent, heard = answer([f"{SUPPORTED} [1]\n", "Насос работает 10 минут. [1]\nВык", ConnectionError()])
+    assert (socket, sent.degraded) == ("turn", ("answer_cut",))
+    assert draft(sent).text == heard == f"{SUPPORTED} [1]\nНасос работает 10 минут. [1]"
+    assert draft(sent).cut
+
+
+def test_one_that_breaks_off_before_anything_stands_is_asked_for_again() -> None:
+    _, sent, heard = answer(["Код E", ConnectionError()], [f"{SUPPORTED} [1]"])
+    assert draft(sent).text == heard == f"{SUPPORTED} [1]"
+    assert sent.degraded == ()
+
+
+def test_nobody_is_asked_without_evidence() -> None:
+    model = Model()
+    step = GenerativeAnswerer(ChatModels(model), LocalJudge(), ExtractiveAnswerer())
+    assert step.run(turn(QUESTION))["turn"].draft == Draft("", (), ())
+    assert not model.prompts
+
+
+def test_the_prompt_holds_the_day_the_company_and_the_question_behind_fences() -> None:
+    model = Model(["NO_ANSWER"])
+    with opened() as calls, policy.trying(Policy(name="Волна")):
+        GenerativeAnswerer(ChatModels(model), LocalJudge(), ExtractiveAnswerer()).run(turn(QUESTION, PASSAGE))
+        fence = calls.fence
+    assert "Волна" in model.prompts[0]
+    assert f'<question id="{fence}">\n{QUESTION}\n</question id="{fence}">' in model.prompts[0]
+    assert "[1] source: Ошибки стиральной машины › E20" in model.prompts[0]
+
+
+def test_a_tenant_may_want_words_as_they_come() -> None:
+    heard: list[tuple[str, bool]] = []
+    reply = f"{SUPPORTED} [1] Скидка 87 %. [1]"
+    step = GenerativeAnswerer(ChatModels(Model([reply])), LocalJudge(), ExtractiveAnswerer())
+    with opened(), policy.trying(Policy(streaming="optimistic")), heard_by(lambda *said: heard.append(said)):
+        sent = step.run(turn(QUESTION, PASSAGE))["turn"]
+    assert heard == [(reply, True)]
+    assert sent.draft.text == f"{SUPPORTED} [1]"
+
+
+@given(st.lists(st.sampled_from([SUPPORTED, "Насос работает 10 минут.", "Насос работает 99 минут.", "NO_ANSWER"]),
+                min_size=1, max_size=6), st.data())  # fmt: skip
+def test_whatever_is_written_what_is_heard_is_the_answer_and_each_claim_stands(
+    sentences: list[str], data: st.DataObject
+) -> None:
+    marks = [data.draw(st.sampled_from(["[1]", "[2]", "[1][2]", "[8]", ""])) for _ in sentences]
+    _, sent, heard = answer(said(" ".join(f"{one} {mark}" for one, mark in zip(sentences, marks, strict=True))))
+    if heard:
+        assert draft(sent).text == heard
+        for claim in draft(sent).claims:
+            passages = {citation.index: citation.passage for citation in draft(sent).citations}
+            assert claim.citations
+            assert "99" not in claim.text
+            assert all(claim.text in passages[index].text for index in claim.citations)
+
+
+def test_it_comes_back_from_yaml() -> None:
+    models = ChatModels(OllamaChatGenerator(model="m"), strong=OllamaChatGenerator(model="s"), prices={"m": [1.0, 2.0]})
+    whole = Pipeline()
+    whole.add_component("answer", GenerativeAnswerer(models, LocalJudge(), ExtractiveAnswerer(max_sentences=2)))
+    again = Pipeline.loads(whole.dumps(), allowed_modules=["components", "haystack", "haystack_integrations"])
+    assert again.to_dict() == whole.to_dict()

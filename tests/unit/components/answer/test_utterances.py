@@ -1,0 +1,67 @@
+"""A reply with marks is cut into what stands under them, the same wherever its pieces were torn."""
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from components.answer.utterances import Utterance, Utterances
+
+REPLY = """Вода не сливается. Насос молчит [1][2]. Проверьте фильтр [1], затем шланг [3].
+Что делать:
+1. Выключите машину. [2]
+2. Откройте панель [2, 4].
+- Без номера.
+
+```bash
+qemu-img convert -f raw
+```
+[5]
+Готово через 1.5 часа [6] Затем включите [1]"""
+CUT = [
+    (("Вода не сливается.", "Насос молчит."), (1, 2), "", False),
+    (("Проверьте фильтр, затем шланг.",), (1, 3), "", False),
+    (("Что делать:",), (2,), "", True),
+    (("Выключите машину.",), (2,), "1.", True),
+    (("Откройте панель.",), (2, 4), "2.", True),
+    (("```bash\nqemu-img convert -f raw\n```",), (5,), "", True),
+    (("Готово через 1.5 часа",), (6,), "", True),
+    (("Затем включите",), (1,), "", False),
+]
+
+
+def cut(pieces: Sequence[str]) -> list[Utterance]:
+    found = Utterances()
+    return [*(one for piece in pieces for one in found.add(piece)), *found.finish()]
+
+
+def test_a_reply_is_cut_at_its_marks() -> None:
+    assert [(one.sentences, one.marks, one.bullet, one.own_line) for one in cut([REPLY])] == CUT
+
+
+@given(st.lists(st.integers(0, len(REPLY)), max_size=30))
+def test_how_the_pieces_are_torn_changes_nothing(places: list[int]) -> None:
+    bounds = [0, *sorted(places), len(REPLY)]
+    pieces = [REPLY[start:end] for start, end in pairwise(bounds)]
+    assert cut(pieces) == cut([REPLY])
+
+
+@given(st.text(alphabet="аБ .\n[]12,:-`*", max_size=80))
+def test_any_text_is_cut_without_a_word_of_its_own(text: str) -> None:
+    for one in cut(list(text)):
+        assert one.marks
+        for sentence in one.sentences:
+            assert "".join(sentence.split()) in "".join(text.split()) or "[" in text
+
+
+@pytest.mark.parametrize("text", ["", "Ничего не подтверждено.", "Вот что: \nЕщё строка", "[1]", " [1] [2] "])
+def test_what_has_no_marks_or_no_words_is_nobody_s(text: str) -> None:
+    assert cut([text]) == []
+
+
+def test_a_sentence_is_passed_on_as_soon_as_the_next_one_begins() -> None:
+    found = Utterances()
+    assert list(found.add("Вода не сливается [1]. ")) == []
+    assert [one.sentences for one in found.add("В")] == [("Вода не сливается.",)]

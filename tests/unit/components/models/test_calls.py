@@ -1,0 +1,39 @@
+"""The calls of a turn share its time and its end, and know of each other whatever thread they are made in."""
+
+import math
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
+from threading import Event
+from time import monotonic
+
+from components.models.calls import Call, current, opened
+
+
+def call(step: str) -> Call:
+    return Call(step, "ollama", "m", "p.ru@0", "fast", monotonic(), 1.0, "ok")
+
+
+def test_without_a_turn_there_are_no_bounds() -> None:
+    assert current().remaining() == math.inf
+    assert not current().stop.is_set()
+    current().add(call("lost"))
+    assert current().made == ()
+
+
+def test_a_block_within_a_block_keeps_its_bounds_and_its_own_calls() -> None:
+    stop = Event()
+    with opened(monotonic() + 5, stop) as around:
+        with opened() as within:
+            within.add(call("a"))
+            assert within.stop is stop
+            assert within.remaining() <= 5
+            assert within.fence != around.fence
+        assert (len(within.made), len(around.made)) == (1, 0)
+        assert current() is around
+
+
+def test_calls_of_several_threads_are_all_kept() -> None:
+    with opened() as calls, ThreadPoolExecutor(4) as pool:
+        for step in range(50):
+            pool.submit(copy_context().run, lambda step=step: current().add(call(str(step))))
+    assert sorted(int(one.step) for one in calls.made) == list(range(50))
