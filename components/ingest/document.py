@@ -1,12 +1,18 @@
-"""The values that travel through the ingest pipeline."""
+"""The values that travel through the ingest pipeline.
+
+Imports nothing heavy: worker processes load this on each start.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from components.ingest.formats.parsed import Markup
 from components.turn import Frozen
 from tenants.errors import CallerError
-from tenants.index.protocol import Json
+
+if TYPE_CHECKING:
+    from tenants.index.protocol import Json
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +35,7 @@ class SourceDocument(Frozen):
     source: str = ""
     url: str | None = None
     lang: str = ""
-    meta: Mapping[str, Json] = field(default_factory=dict)
+    meta: "Mapping[str, Json]" = field(default_factory=dict)
     markup: Markup = "markdown"
     line: int = 0
     pages: int = 0
@@ -68,7 +74,7 @@ class Chunk(Frozen):
     index: int
     chunk_id: str = ""
     sentences: tuple[tuple[int, int], ...] = ()
-    meta: Mapping[str, Json] = field(default_factory=dict)
+    meta: "Mapping[str, Json]" = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

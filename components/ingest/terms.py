@@ -1,26 +1,16 @@
 """What a chunk adds to the tenant's lexicon."""
 
 from collections.abc import Mapping
-from functools import lru_cache
 
-from components.language.normalise import fold
-from components.language.words import all_words, analyse
+from components.language.encoder import passage_words
+from components.language.terms import content_terms
 from tenants.index.protocol import Hit, Json
 from tenants.lexicon import ChunkTerms
 
 
 def chunk_terms(title: str, heading: str, text: str) -> ChunkTerms:
     """The distinct content stems and folded content words of a chunk as it is indexed."""
-    words = set(all_words(f"{title}\n{heading}\n{text}"))
-    found = {terms for terms in map(_terms, words) if terms is not None}
-    return ChunkTerms(frozenset(stem for stem, _ in found), frozenset(word for _, word in found))
-
-
-@lru_cache(maxsize=200_000)
-def _terms(word: str) -> tuple[str, str] | None:
-    """The stem of a content word, and the word folded; None for a function word."""
-    stem, stop = analyse(word)
-    return None if stop else (stem, fold(word))
+    return ChunkTerms(*content_terms(passage_words(title, heading, text)))
 
 
 def stored_terms(hit: Hit) -> ChunkTerms:

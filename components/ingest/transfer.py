@@ -3,8 +3,10 @@
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 
-from components.ingest.encode import Text, embedded, encoded
+from components.ingest.analysis import Text
+from components.ingest.encode import embedded, encoded
 from components.ingest.terms import stored_meta
+from components.ingest.text_processes import TEXT_PROCESSES
 from components.language.encoder_settings import EncoderSettings, settings_from
 from tenants import documents
 from tenants.index.protocol import Collection, Dense, Hit
@@ -50,7 +52,11 @@ def align(source: Collection, target: Collection, changed: frozenset[str]) -> in
 def _store(hits: Sequence[Hit], target: Collection) -> int:
     settings = settings_from(target.encoder)
     dense = _dense(hits, settings)
-    target.upsert([encoded(_text(hit), hit.payload, settings, dense) for hit in hits])
+    texts = [_text(hit) for hit in hits]
+    analysed = TEXT_PROCESSES.analysed(texts, settings)
+    target.upsert(
+        [encoded(text, hit.payload, found, dense) for text, hit, found in zip(texts, hits, analysed, strict=True)]
+    )
     return len(hits)
 
 

@@ -16,24 +16,26 @@ from haystack import component
 
 from components.embed.dense import settings_of
 from components.embed.protocol import Embedder
+from components.ingest.analysis import Text
 from components.ingest.declared import declared_edges, declared_rejected
 from components.ingest.document import Chunk, Flagged, Revision
-from components.ingest.encode import Text, embedded, encoded
+from components.ingest.encode import embedded, encoded
 from components.ingest.kept import kept_record, kept_version
 from components.ingest.properties import description
-from components.ingest.terms import chunk_terms, stored_meta, stored_terms
+from components.ingest.terms import stored_meta, stored_terms
+from components.ingest.text_processes import TEXT_PROCESSES
 from components.language.encoder_settings import EncoderSettings, settings_from
 from components.turn import Frozen
 from tenants import documents as stored_documents
 from tenants import fairness, lexicon, relations, versions, writing
 from tenants.documents import DocumentRecord
 from tenants.index import open_collection
-from tenants.index.protocol import Dense, Hit, Json, Point
+from tenants.index.protocol import Collection, Dense, Hit, Json
 from tenants.lexicon import ChunkTerms
 from tenants.versions import DocumentVersion
 
-_ENCODED_AT_ONCE = 128
-"""Chunks whose vectors are held at once: a quarter of a megabyte each."""
+_STORED_AT_ONCE = 256
+"""Chunks of one flush to the disk, whose vectors are held until then: 50 to 200 kB each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,8 +98,7 @@ def _write(revisions: Sequence[Revision], first: EncoderSettings) -> Written:
     anew = {chunk.chunk_id for chunk in missing}
     # Before anything is stored: an embedder that fails leaves nothing half done.
     dense = embedded(map(_text, missing), settings)
-    for start in range(0, len(missing), _ENCODED_AT_ONCE):
-        collection.upsert([_point(chunk, settings, dense) for chunk in missing[start : start + _ENCODED_AT_ONCE]])
+    terms = _store(collection, missing, settings, dense)
     collection.describe(_redescribed(chunks, stored, anew))
     # Before the records: a run cut off here finds the documents changed, and declares it all again.
     relations.declare(
@@ -111,7 +112,7 @@ def _write(revisions: Sequence[Revision], first: EncoderSettings) -> Written:
     gone = collection.fetch(stale)
     collection.delete(stale)
     replaced = [stored[chunk.chunk_id] for chunk in missing if chunk.chunk_id in stored]
-    lexicon.apply(map(_terms, missing), map(stored_terms, [*gone, *replaced]))
+    lexicon.apply(terms, map(stored_terms, [*gone, *replaced]))
     return Written(
         added=len(revisions) - len(records),
         updated=len(records),
@@ -162,7 +163,7 @@ def redescribe(records: Iterable[DocumentRecord]) -> int:
         chunks = [_stored_chunk(hit, meta) for hit, meta in retitled]
         anew = {hit.id for hit, _ in retitled}
         dense = embedded(map(_text, chunks), settings)
-        collection.upsert([_point(chunk, settings, dense) for chunk in chunks])
+        terms = _store(collection, chunks, settings, dense)
         collection.describe(
             {
                 hit.id: {**hit.payload, "meta": meta}
@@ -171,7 +172,7 @@ def redescribe(records: Iterable[DocumentRecord]) -> int:
             }
         )
         if chunks:
-            lexicon.apply(map(_terms, chunks), (stored_terms(hit) for hit, _ in retitled))
+            lexicon.apply(terms, (stored_terms(hit) for hit, _ in retitled))
         return len(chunks)
 
 
@@ -207,8 +208,20 @@ def _redescribed(chunks: Iterable[Chunk], stored: Mapping[str, Hit], anew: set[s
     return {chunk_id: payload for chunk_id, payload in payloads.items() if payload != stored[chunk_id].payload}
 
 
-def _point(chunk: Chunk, settings: EncoderSettings, dense: Mapping[str, Dense]) -> Point:
-    return encoded(_text(chunk), _payload(chunk), settings, dense)
+def _store(
+    collection: Collection, chunks: Sequence[Chunk], settings: EncoderSettings, dense: Mapping[str, Dense]
+) -> list[ChunkTerms]:
+    """Encode and store chunks. Returns what each adds to the lexicon."""
+    terms: list[ChunkTerms] = []
+    analysed = TEXT_PROCESSES.analysed([_text(chunk) for chunk in chunks], settings)
+    for start in range(0, len(chunks), _STORED_AT_ONCE):
+        points = []
+        for chunk in chunks[start : start + _STORED_AT_ONCE]:
+            found = next(analysed)
+            points.append(encoded(_text(chunk), _payload(chunk), found, dense))
+            terms.append(ChunkTerms(found.stems, found.words))
+        collection.upsert(points)
+    return terms
 
 
 def _text(chunk: Chunk) -> Text:
@@ -217,8 +230,3 @@ def _text(chunk: Chunk) -> Text:
 
 def _payload(chunk: Chunk) -> dict[str, Json]:
     return {"id": chunk.chunk_id, "content": chunk.text, "meta": dict(chunk.meta)}
-
-
-def _terms(chunk: Chunk) -> ChunkTerms:
-    fairness.give_way()
-    return chunk_terms(str(chunk.meta["title"]), chunk.heading, chunk.text)

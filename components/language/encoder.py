@@ -5,7 +5,7 @@ word's dimensions are cached as the bytes of an array: joining bytes and sorting
 """
 
 from array import array
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import TypeAlias
 from zlib import crc32
@@ -13,7 +13,7 @@ from zlib import crc32
 import numpy as np
 import numpy.typing as npt
 
-from components.language.encoder_settings import EncoderSettings
+from components.language.encoder_settings import EncoderSettings, PassageField
 from components.language.normalise import fold
 from components.language.words import all_words, analyse, one_script
 
@@ -23,7 +23,16 @@ _OfWord: TypeAlias = Callable[[str], bytes]
 
 def encode_passage(title: str, heading: str, text: str, settings: EncoderSettings) -> dict[str, dict[int, float]]:
     """The vectors of a passage. `heading` is the path below the title."""
-    words = {"title": all_words(title), "heading": all_words(heading), "text": all_words(text)}
+    return encode_words(passage_words(title, heading, text), settings)
+
+
+def passage_words(title: str, heading: str, text: str) -> dict[PassageField, list[str]]:
+    """The words of a passage as written, by field."""
+    return {"title": all_words(title), "heading": all_words(heading), "text": all_words(text)}
+
+
+def encode_words(words: Mapping[PassageField, Sequence[str]], settings: EncoderSettings) -> dict[str, dict[int, float]]:
+    """The vectors of a passage whose words are known."""
     grams = _grams(settings.gram_sizes)
     vectors: dict[str, dict[int, float]] = {}
     for name, vector in settings.vectors.items():

@@ -1,23 +1,28 @@
 """One ingest run, step by step.
 
-A run streams: it holds one batch of documents and the ids of those it has seen. Batches are written as they come, so
-a run that is cut off keeps what it reported, and the next one heals what it left half done.
+A run streams: it holds the batch that is written, the one that is read meanwhile, and the ids of the documents it has
+seen. Batches are written as they come, so a run that is cut off keeps what it reported, and the next one heals what it
+left half done.
 """
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Generator, Iterable, Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextvars import copy_context
+from dataclasses import dataclass
 from time import perf_counter
 from typing import TypeAlias
 
 from haystack import Pipeline
 
 from components.ingest.changes import Seen
-from components.ingest.document import Flagged, Refusal, SourceDocument
+from components.ingest.document import Flagged, Refusal, Revision, SourceDocument
 from components.ingest.files import RawArticle
-from components.ingest.write import Written, remove_documents
+from components.ingest.formats import HARMLESS
+from components.ingest.reconcile import Rewrite
+from components.ingest.write import ChunkWriter, remove_documents
 from pipelines.ingest import session
 from pipelines.ingest.report import IngestReport, OnProgress, Progress
-from pipelines.ingest.rewrite import rewriter
 from tenants import context, documents
 from tenants.errors import Invalid
 from tenants.registry import Registry
@@ -26,10 +31,43 @@ Article: TypeAlias = SourceDocument | RawArticle
 
 _BATCH_DOCUMENTS = 64
 _BATCH_SIZE = 500_000
-"""Characters or bytes of text per batch: some hundred chunks, two or three flushes to the disk."""
+"""Characters or bytes of text per batch: some hundred chunks, one or two flushes to the disk."""
+
+_SIZE_OF_FILE = _BATCH_SIZE // 8
+"""What a file counts that is read in a sandbox: each may take that long, and a run can be left after a batch alone."""
+
+_READ_AT_HAND = HARMLESS | {"json_lines"}
+_LOOK_SECONDS = 0.2
+"""How long others wait for a batch that is still being read."""
 
 _HARMLESS = frozenset({"file_unsupported", "doc_id_duplicate"})
 """Refusals that hide no document: pruning may go on."""
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """What documents pass through.
+
+    :param reading: the ingest pipeline up to the writer.
+    :param rewrite: writes documents from their kept texts, by the same steps.
+    :param recipe: names the way documents become chunks.
+    """
+
+    reading: Pipeline
+    writer: ChunkWriter
+    rewrite: Rewrite
+    recipe: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Batch:
+    """Documents read and cut, to be written. `met` counts what they come from."""
+
+    met: int
+    revisions: list[Revision]
+    refusals: list[Refusal]
+    unchanged: int
+    pages: int
 
 
 class Run:
@@ -43,16 +81,14 @@ class Run:
 
     def __init__(
         self,
-        pipeline: Pipeline,
-        recipe: str,
+        line: Line,
         found: Iterable[Article | Refusal],
         total: int,
         *,
         prune: bool = False,
         held: Mapping[str, Collection[str]] | None = None,
     ) -> None:
-        self._pipeline = pipeline
-        self._recipe = recipe
+        self._line = line
         self._found = found
         self._total = total
         self._prunes = prune
@@ -67,7 +103,7 @@ class Run:
         self._counts: Counter[str] = Counter()
 
     def steps(self, *, patience: float | None = None) -> Generator[Progress, None, None]:
-        """Each step writes one batch and tells how far the run is; at the end all is in place.
+        """Each step writes a batch or waits a moment for one, and tells how far the run is; at the end all is in place.
 
         A run may be left between two steps, for a while or, with `close`, for good: what is written is whole.
 
@@ -75,9 +111,12 @@ class Run:
             `Busy` with the code `ingest_busy` when they are over.
         """
         Registry().get(context.current().tenant_id)
-        with session.run(rewriter(self._pipeline), patience) as now:
+        with session.run(self._line.rewrite, patience) as now, ThreadPoolExecutor(1, "reading") as reader:
             self._healed = now.healed
-            for batch in _batches(self._found):
+            batches, acting = _batches(self._found), copy_context()
+            reading = reader.submit(acting.run, self._read, batches)
+            while (batch := (yield from self._awaited(reading))) is not None:
+                reading = reader.submit(acting.run, self._read, batches)
                 now.check()
                 yield self._write(batch)
             if self._prunes:
@@ -86,9 +125,11 @@ class Run:
 
     def finish(self, progress: OnProgress | None = None, *, patience: float | None = None) -> IngestReport:
         """Take all steps."""
+        told = None
         for now in self.steps(patience=patience):
-            if progress is not None:
+            if progress is not None and now != told:
                 progress(now)
+            told = now
         return self.report
 
     @property
@@ -111,24 +152,45 @@ class Run:
             found[file] |= dict.fromkeys(self._held.get(file, ()))
         return found
 
-    def _write(self, batch: list[Article | Refusal]) -> Progress:
-        self._refusals.extend(article for article in batch if isinstance(article, Refusal))
+    def _read(self, batches: Iterator[list[Article | Refusal]]) -> _Batch | None:
+        """The next batch, None after the last. It is compared with the records before the batch ahead of it is written:
+        what that one holds is in `_seen` already.
+        """
+        batch = next(batches, None)
+        if batch is None:
+            return None
         articles = [article for article in batch if not isinstance(article, Refusal)]
         # Run data is exactly the sockets that the pipeline leaves open; what a client sent is inside the articles.
-        steps = self._pipeline.run(
+        steps = self._line.reading.run(
             {
-                "changes": {"articles": articles, "recipe": self._recipe, "seen": self._seen},
+                "changes": {"articles": articles, "recipe": self._line.recipe, "seen": self._seen},
                 "parser": {"seen": self._seen},
             }
         )
-        written: Written = steps["writer"]["written"]
-        self._refusals.extend([*steps["parser"]["refusals"], *steps["changes"]["refusals"]])
+        refusals = [article for article in batch if isinstance(article, Refusal)]
+        for step in ("parser", "changes", "splitter"):
+            refusals.extend(steps[step]["refusals"])
+        revisions = steps["enricher"]["revisions"]
+        return _Batch(len(batch), revisions, refusals, steps["changes"]["unchanged"], steps["parser"]["pages"])
+
+    def _awaited(self, reading: Future[_Batch | None]) -> Generator[Progress, None, _Batch | None]:
+        while not wait([reading], _LOOK_SECONDS).done:
+            yield self._progress
+        return reading.result()
+
+    def _write(self, batch: _Batch) -> Progress:
+        self._refusals.extend(batch.refusals)
+        written = self._line.writer.run(revisions=batch.revisions)["written"]
         self._flagged.extend(written.flagged)
-        self._counts["unchanged"] += steps["changes"]["unchanged"]
+        self._counts["unchanged"] += batch.unchanged
         for name in ("added", "updated", "chunks_written", "chunks_kept", "chunks_removed"):
             self._counts[name] += getattr(written, name)
-        self._met += len(batch)
-        self._pages += steps["parser"]["pages"]
+        self._met += batch.met
+        self._pages += batch.pages
+        return self._progress
+
+    @property
+    def _progress(self) -> Progress:
         chunks = self._counts["chunks_written"] + self._counts["chunks_kept"]
         return Progress(self._met, self._total, chunks, self._pages)
 
@@ -169,4 +231,6 @@ def _batches(found: Iterable[Article | Refusal]) -> Iterator[list[Article | Refu
 def _size(article: Article | Refusal) -> int:
     if isinstance(article, Refusal):
         return 0
-    return len(article.data) if isinstance(article, RawArticle) else len(article.text)
+    if isinstance(article, SourceDocument):
+        return len(article.text)
+    return max(len(article.data), _SIZE_OF_FILE if article.format not in _READ_AT_HAND else 0)

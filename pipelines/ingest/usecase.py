@@ -15,11 +15,10 @@ from components.ingest.document import Refusal, SourceDocument
 from components.ingest.files import RawArticle, chosen_articles, count_articles, raw_articles
 from components.ingest.parse import ArticleParser
 from components.ingest.write import ChunkWriter
-from components.language.encoder_settings import EncoderSettings
 from pipelines.ingest.rebuild import Rebuild, Rollback
 from pipelines.ingest.report import IngestReport, OnProgress
 from pipelines.ingest.rewrite import rewriter
-from pipelines.ingest.run import Run
+from pipelines.ingest.run import Line, Run
 
 _YAML = Path(__file__).with_name("ingest.yaml")
 
@@ -50,10 +49,14 @@ class Ingest:
 
     def __init__(self, yaml_path: Path = _YAML) -> None:
         text = yaml_path.read_text(encoding="utf-8")
-        self._pipeline = Pipeline.loads(text, allowed_modules=["components"])
-        self._recipe = _recipe(text)
-        self.rewrite = rewriter(self._pipeline)
-        self.encoder = _encoder(self._pipeline)
+        pipeline = Pipeline.loads(text, allowed_modules=["components"])
+        self.rewrite = rewriter(pipeline)
+        # The writer runs beside the rest: one batch is written while the next is read.
+        writer = pipeline.remove_component("writer")
+        if not isinstance(writer, ChunkWriter):
+            raise TypeError("the ingest pipeline's writer says how chunks are encoded")
+        self.encoder = writer.settings
+        self._line = Line(pipeline, writer, self.rewrite, _recipe(text))
 
     def run_path(self, path: Path | str, *, prune: bool = False, progress: OnProgress | None = None) -> IngestReport:
         """Ingest a file or folder. Raises `CallerError` when the path itself cannot be read.
@@ -62,7 +65,7 @@ class Ingest:
             was refused, because a document that could not be read is not a document that is gone.
         """
         found = _opened(raw_articles(Path(path)))
-        return Run(self._pipeline, self._recipe, found, count_articles(Path(path)), prune=prune).finish(progress)
+        return Run(self._line, found, count_articles(Path(path)), prune=prune).finish(progress)
 
     def run_site(
         self, url: str, *, crawl: Crawl | None = None, prune: bool = False, progress: OnProgress | None = None
@@ -75,7 +78,7 @@ class Ingest:
         :param prune: afterwards the tenant holds exactly these pages, unless one was refused.
         """
         found = _opened((crawl or Crawl()).articles(url))
-        return Run(self._pipeline, self._recipe, found, 0, prune=prune).finish(progress)
+        return Run(self._line, found, 0, prune=prune).finish(progress)
 
     def run(
         self,
@@ -92,7 +95,7 @@ class Ingest:
             with the code `ingest_busy` when they are over.
         """
         total = len(given) if isinstance(given, Sized) else 0
-        return Run(self._pipeline, self._recipe, given, total, prune=prune).finish(progress, patience=patience)
+        return Run(self._line, given, total, prune=prune).finish(progress, patience=patience)
 
     def start_files(self, folder: Path, names: Sequence[str], *, held: Mapping[str, Collection[str]]) -> Run:
         """A run, yet to be done, over some files of a folder. A file that cannot be read is refused.
@@ -101,7 +104,7 @@ class Ingest:
         :param held: the documents that files held before, by path; those that a file no longer holds are removed.
         """
         found = chosen_articles(folder, names)
-        return Run(self._pipeline, self._recipe, found, count_articles(folder, names), held=held)
+        return Run(self._line, found, count_articles(folder, names), held=held)
 
     def rebuild(self) -> Rebuild:
         """A rebuild of the index, yet to be done: all chunks encoded as this pipeline says."""
@@ -116,13 +119,6 @@ def _opened(stream: Iterator[RawArticle | Refusal]) -> Iterator[RawArticle | Ref
     """The stream, begun: its first article tells whether there is anything to read, before anything is touched."""
     first = next(stream, None)
     return stream if first is None else chain([first], stream)
-
-
-def _encoder(pipeline: Pipeline) -> EncoderSettings:
-    writer = pipeline.get_component("writer")
-    if not isinstance(writer, ChunkWriter):
-        raise TypeError("the ingest pipeline's writer says how chunks are encoded")
-    return writer.settings
 
 
 def _recipe(text: str) -> str:

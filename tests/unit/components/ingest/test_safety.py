@@ -10,9 +10,10 @@ from markdown_it import MarkdownIt
 
 from components.answer.citations import cite
 from components.answer.units import units
+from components.ingest.cut import NAMELESS
 from components.ingest.document import Chunk, Revision, SourceDocument
 from components.ingest.safety import flags, hides_characters, inert
-from components.ingest.split import NAMELESS, DocumentSplitter
+from components.ingest.split import DocumentSplitter
 from components.turn import Passage
 from evaluation.rows import DATA
 

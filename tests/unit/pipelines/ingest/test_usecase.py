@@ -1,17 +1,18 @@
 """Ingesting: what changes when a document does, and that nothing else does."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
 from haystack import Pipeline
 
-from components.ingest import encode
+from components.ingest import text_processes
+from components.ingest.analysis import Analysed, Text, analysed
 from components.ingest.document import Refusal, SourceDocument
 from components.ingest.parse import ArticleParser
-from components.language.encoder import encode_passage, encode_query
-from components.language.encoder_settings import STANDARD, EncoderSettings, settings_from
+from components.language.encoder import encode_query
+from components.language.encoder_settings import STANDARD, settings_from
 from pipelines.ingest import run, usecase
 from pipelines.ingest.report import IngestReport, Progress
 from pipelines.ingest.usecase import Ingest, read_path
@@ -29,11 +30,11 @@ def encoded(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The headings of all passages encoded, in order."""
     headings: list[str] = []
 
-    def counting(title: str, heading: str, text: str, settings: EncoderSettings) -> dict[str, dict[int, float]]:
-        headings.append(heading)
-        return encode_passage(title, heading, text, settings)
+    def counting(texts: Sequence[Text], settings: str) -> list[Analysed]:
+        headings.extend(text.heading for text in texts)
+        return analysed(texts, settings)
 
-    monkeypatch.setattr(encode, "encode_passage", counting)
+    monkeypatch.setattr(text_processes, "analysed", counting)
     return headings
 
 

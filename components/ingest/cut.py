@@ -1,0 +1,109 @@
+"""A document cut into chunks: what the splitter does to each, here or in a worker process.
+
+Imports nothing heavy: worker processes load this on each start.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import TYPE_CHECKING
+from uuid import UUID, uuid5
+
+from components.ingest.document import Chunk, SourceDocument
+from components.ingest.markdown import Block, markdown_blocks, plain_blocks
+from components.ingest.pack import Part, Sizes, packed
+from components.ingest.safety import flags, hides_characters, inert, quotable
+from components.language.normalise import clean
+from components.language.sentences import sentence_spans
+from components.turn import Frozen
+from tenants import fairness
+
+if TYPE_CHECKING:
+    from tenants.index.protocol import Json
+
+_NAMESPACE = UUID("6f0ec5ce-52f3-5b3e-9a35-1c6c9d0f7a11")
+HEADING_SEPARATOR = " › "
+NAMELESS = "…"
+"""The title of a document all of whose names give orders."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cut(Frozen):
+    """A document's own title and its chunks, ids and sentences included."""
+
+    title: str
+    chunks: tuple[Chunk, ...]
+
+
+def cut(document: SourceDocument, sizes: Sizes) -> Cut:
+    """Cut a document at headings, then paragraphs, then sentences."""
+    fairness.give_way()
+    text = clean(document.text)
+    blocks = plain_blocks(text) if document.markup == "plain" else markdown_blocks(text)
+    blocks = tuple(_demoted(block) if _orders(block) else block for block in blocks)
+    title = _title(document, blocks)
+    # A question is its own best search key, so no pair of an FAQ is merged with another.
+    parts = packed(blocks, title, sizes, apart=document.markup == "faq")
+    return Cut(title, _identified(document.doc_id, parts, _flags(document)))
+
+
+def cut_all(documents: Sequence[SourceDocument], sizes: Sizes) -> list[Cut]:
+    """Each of these documents cut."""
+    return [cut(document, sizes) for document in documents]
+
+
+def _orders(block: Block) -> bool:
+    return block.kind == "heading" and "injection" in flags(block.text)
+
+
+def _demoted(heading: Block) -> Block:
+    """A heading that gives orders as a line of text: a chunk's text is looked at by sentence, its heading is shown."""
+    return Block("prose", heading.text, page=heading.page)
+
+
+def _title(document: SourceDocument, blocks: tuple[Block, ...]) -> str:
+    """The title, or the first heading, or the file's name, or the document's id: the first that gives no orders."""
+    given = inert(clean(document.title).strip())
+    # The first heading of an FAQ is one question of many.
+    headings = (block.text for block in blocks if block.kind == "heading" and document.markup != "faq")
+    heading = next(headings, "")
+    # Many articles of one file would all get the same name from it.
+    file = "" if document.line else document.source.rsplit("/", 1)[-1].rsplit(".", 1)[0]
+    names = [name for name in (given, heading, inert(file), inert(document.doc_id)) if name]
+    return next((name for name in names if "injection" not in flags(name)), NAMELESS)
+
+
+def _flags(document: SourceDocument) -> frozenset[str]:
+    """What holds for the document as a whole: what its reader found, what its names and invisible characters say."""
+    told = document.meta.get("flags")
+    found = {str(flag) for flag in told} if isinstance(told, list | tuple) else set[str]()
+    for name in (document.title, document.source, document.doc_id):
+        found.update(flags(name))
+    if hides_characters(document.text):
+        found.add("hidden_characters")
+    return frozenset(found)
+
+
+def _identified(doc_id: str, parts: list[Part], flagged: frozenset[str]) -> tuple[Chunk, ...]:
+    """Chunks with ids made of their document and content, so that an unchanged chunk keeps its id wherever it moves."""
+    seen: dict[str, int] = {}
+    chunks = []
+    for index, part in enumerate(parts):
+        fairness.give_way()
+        heading, text = HEADING_SEPARATOR.join(part.path), part.text
+        digest = chunk_hash(heading, text)
+        occurrence = seen[digest] = seen.get(digest, -1) + 1
+        chunk_id = str(uuid5(_NAMESPACE, f"{doc_id}\n{digest}\n{occurrence}"))
+        sentences = sentence_spans(text)
+        allowed = quotable(text, sentences)
+        own = flagged if len(allowed) == len(sentences) else flagged | {"injection"}
+        meta: dict[str, Json] = {"content_hash": digest, "flags": sorted(own)}
+        if part.page:
+            meta["page"] = part.page
+        chunks.append(Chunk(text, heading, index, chunk_id, allowed, meta))
+    return tuple(chunks)
+
+
+def chunk_hash(heading: str, text: str) -> str:
+    """SHA-256 over all that a chunk is found by besides its document's title."""
+    return sha256(f"{heading}\n\n{text}".encode()).hexdigest()
