@@ -73,6 +73,11 @@ class Settings(BaseSettings):
     )
     phoenix_api_key: SecretStr = Field(SecretStr(""), description="API key of Phoenix, where it asks for one.")
     audit_days: int = Field(396, ge=1, le=36_500, description="Days that the audit keeps a turn: 13 months.")
+    tool_networks: str = Field(
+        "",
+        pattern=r"^([0-9a-fA-F.:]+/\d{1,3}(,[0-9a-fA-F.:]+/\d{1,3})*)?$",
+        description="Networks, such as 10.1.0.0/16, where tools may be called; empty: public addresses alone.",
+    )
     log_level: str = Field("INFO", pattern="^(DEBUG|INFO|WARNING|ERROR)$", description="Least severe level logged.")
 
     @cached_property

@@ -147,6 +147,17 @@ class RejectedRow(Base):
     declared: Mapped[bool]
 
 
+class ToolRow(Base):
+    """Something that a tenant's assistant may look up elsewhere. `headers` are secret."""
+
+    __tablename__ = "tools"
+
+    tenant_id: Mapped[str] = mapped_column(TENANT_ID, ForeignKey(TenantRow.tenant_id), primary_key=True)
+    name: Mapped[str] = mapped_column(String(64), primary_key=True)
+    definition: Mapped[JsonObject] = mapped_column(JSON)
+    headers: Mapped[dict[str, str]] = mapped_column(JSON)
+
+
 class GenerationRow(Base):
     """One generation of a tenant's collection: all of its chunks, encoded in one way. `retired_at`: it left force.
 

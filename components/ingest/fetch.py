@@ -10,11 +10,12 @@ import http.client
 import socket
 import ssl
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from ipaddress import IPv6Address, ip_address, ip_network
 from threading import Timer
+from types import MappingProxyType
 from urllib.parse import SplitResult, quote, urljoin, urlsplit, urlunsplit
 
 from components.turn import Frozen
@@ -108,12 +109,23 @@ class Fetcher:
             at = canonical(urljoin(at, target))
         raise Invalid("redirects_too_many", url=url)
 
-    def _once(self, url: str) -> tuple[Fetched, str | None]:
+    def post(self, url: str, body: bytes, headers: Mapping[str, str]) -> Fetched:
+        """What a server answers to a message. Where it redirects nobody follows: the headers are for this one alone.
+
+        :raises CallerError: as `fetch`.
+        """
+        found, _ = self._once(canonical(url), body, headers)
+        return found
+
+    def _once(
+        self, url: str, body: bytes | None = None, headers: Mapping[str, str] = MappingProxyType({})
+    ) -> tuple[Fetched, str | None]:
         parts = urlsplit(url)
         with self._connected(url, parts) as connection:
             try:
                 address = urlunsplit(("", "", parts.path, parts.query, ""))
-                connection.request("GET", address, headers={"User-Agent": AGENT, "Accept-Encoding": "identity"})
+                sent = {"User-Agent": AGENT, "Accept-Encoding": "identity", **headers}
+                connection.request("GET" if body is None else "POST", address, body, sent)
                 with connection.getresponse() as answer:
                     return self._read(answer, url)
             except (OSError, http.client.HTTPException, ValueError) as broken:

@@ -6,6 +6,7 @@ from dataclasses import replace
 from haystack import component
 
 from components.judge.protocol import Judge
+from components.retrieve.tools import STEP, ToolSearch
 from components.turn import Gate, Turn, Verdict
 
 
@@ -16,30 +17,47 @@ class RetrievalEvaluator:
     Adequacy is the relevance of the best passage; 0 when the question names codes and the kept passages hold none of
     them, because an identifier is exact or it is another one. Another pass is worth it only from `worth_retrying`
     upwards, while the budget lasts and the last pass brought something new: a hopeless question is refused at once.
+    Before that, the tenant's tools are asked.
 
     :param judge: who says what is left uncovered; when it fails, relevance alone decides and the turn is degraded.
     :param threshold: least adequacy to answer: the relevance gate.
     :param worth_retrying: least adequacy for another pass.
+    :param tools: what can be looked up elsewhere; None for nothing.
     """
 
-    def __init__(self, judge: Judge, threshold: float = 0.55, worth_retrying: float = 0.3) -> None:
+    def __init__(
+        self, judge: Judge, threshold: float = 0.55, worth_retrying: float = 0.3, tools: ToolSearch | None = None
+    ) -> None:
         self.judge = judge
         self.threshold = threshold
         self.worth_retrying = worth_retrying
+        self.tools = tools
 
     @component.output_types(enough=Turn, retry=Turn, refuse=Turn)
     def run(self, turn: Turn) -> dict[str, Turn]:
         """:returns: the turn under exactly one of `enough`, `retry`, `refuse`."""
+        judged = self._judged(turn)
+        if self.tools is not None and judged.evidence.adequacy < self.tools.below:
+            told = self._told(judged, self.tools)
+            judged = self._judged(told) if told.evidence is not judged.evidence else told
+        again = judged.evidence.adequacy >= self.worth_retrying
+        absent = "code_not_found" if lost(judged, judged.evidence.uncovered) else "no_evidence"
+        return routed(judged, self.threshold, again=again, absent=absent)
+
+    def _judged(self, turn: Turn) -> Turn:
         evidence = turn.evidence
         try:
             uncovered = self.judge.uncovered(turn.query, evidence.usable())
         except Exception:
             uncovered, turn = (), turn.degraded_at("retrieval_evaluator")
-        codes_lost = lost(turn, uncovered)
-        adequacy = 0.0 if codes_lost or not evidence.kept else evidence.relevance
-        judged = replace(turn, evidence=replace(evidence, adequacy=adequacy, uncovered=uncovered))
-        again = adequacy >= self.worth_retrying
-        return routed(judged, self.threshold, again=again, absent="code_not_found" if codes_lost else "no_evidence")
+        adequacy = 0.0 if lost(turn, uncovered) or not evidence.kept else evidence.relevance
+        return replace(turn, evidence=replace(evidence, adequacy=adequacy, uncovered=uncovered))
+
+    def _told(self, turn: Turn, tools: ToolSearch) -> Turn:
+        try:
+            return tools.consulted(turn, self.judge)
+        except Exception:
+            return turn.degraded_at(STEP)
 
 
 def lost(turn: Turn, uncovered: Sequence[str]) -> bool:

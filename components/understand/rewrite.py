@@ -12,6 +12,7 @@ from components.language.identifiers import codes
 from components.language.normalise import clean
 from components.language.recovery import Recovered, recover, vocabulary_of
 from components.language.words import stems, words
+from components.retrieve.tools import ToolSearch
 from components.turn import Gate, Query, Turn, Verdict
 from components.understand.query_writer import QueryWriter, Written
 from tenants import lexicon
@@ -37,6 +38,7 @@ class QueryRewriter:
     :param least_open: share of the question's weight that must still be open for another pass to be worth its time.
     :param writer: a model that thinks of the queries of a retry. What is known to be missing and the open words of the
         question come after them.
+    :param tools: what can be looked up elsewhere: a question that one of them fits is never hopeless.
     """
 
     def __init__(
@@ -48,6 +50,7 @@ class QueryRewriter:
         max_queries: int = 3,
         least_open: float = 0.25,
         writer: QueryWriter | None = None,
+        tools: ToolSearch | None = None,
     ) -> None:
         self.judge = judge
         self.recovery = recovery
@@ -56,6 +59,7 @@ class QueryRewriter:
         self.max_queries = max_queries
         self.least_open = least_open
         self.writer = writer
+        self.tools = tools
 
     @component.output_types(search=Turn, exhausted=Turn)
     def run(self, turn: Turn) -> dict[str, Turn]:
@@ -68,13 +72,17 @@ class QueryRewriter:
             query: Query | None = self._first(turn)
         else:
             turn, query = self._next(turn)
-        if query is not None and turn.passes == 0 and (verdict := self._hopeless(query)):
+        verdict = self._hopeless(query) if query is not None and turn.passes == 0 else None
+        if query is not None and verdict is not None and not self._can_look_up(replace(turn, query=query)):
             evidence = replace(turn.evidence, uncovered=_absent_codes(query))
             return {"exhausted": replace(turn, query=query, evidence=evidence, verdict=verdict)}
         if query is None:
             reasons = (*turn.verdict.reasons, "no_new_query")
             return {"exhausted": replace(turn, verdict=replace(turn.verdict, route="human", reasons=reasons))}
         return {"search": replace(turn, query=query, passes=turn.passes + 1)}
+
+    def _can_look_up(self, turn: Turn) -> bool:
+        return self.tools is not None and bool(self.tools.fitting(turn))
 
     def _hopeless(self, query: Query) -> Verdict | None:
         if _absent_codes(query):

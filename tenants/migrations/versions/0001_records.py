@@ -86,6 +86,13 @@ def upgrade() -> None:
         sa.Index("ix_rejected_tenant_doc", "tenant_id", "doc_id"),
     )
     op.create_table(
+        "tools",
+        sa.Column("tenant_id", sa.String(255), sa.ForeignKey("tenants.tenant_id"), primary_key=True),
+        sa.Column("name", sa.String(64), primary_key=True),
+        sa.Column("definition", sa.JSON, nullable=False),
+        sa.Column("headers", sa.JSON, nullable=False),
+    )
+    op.create_table(
         "lexicon_states",
         sa.Column("tenant_id", sa.String(255), sa.ForeignKey("tenants.tenant_id"), primary_key=True),
         sa.Column("revision", sa.Integer, nullable=False),

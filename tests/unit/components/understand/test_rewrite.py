@@ -200,4 +200,6 @@ def test_round_trip() -> None:
         "carried_credit": 0.4,
         "max_queries": 2,
         "least_open": 0.25,
+        "writer": None,
+        "tools": None,
     }

@@ -1,0 +1,280 @@
+"""Looking something up elsewhere when the tenant's passages are not enough: an order's state, a tariff of today.
+
+A tool is chosen and its arguments are read from the question without a model: its description must cover most of the
+question, and every argument that it requires must stand there in the form that its schema gives. What comes back is a
+passage like any other: it is scored, quoted, cited and checked, and orders to the assistant in it are not quoted.
+
+The threat: an address that leads into the installation's own network, an answer without end, a tool that hangs, a
+secret that shows up in an answer. Addresses are checked as those of web pages are (`components.ingest.fetch`), size and
+time are bounded, a tool that keeps failing is left alone for a while, and nobody but the tool sees its headers.
+"""
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from hashlib import sha256
+from ipaddress import ip_address, ip_network
+
+from haystack import default_from_dict, default_to_dict
+
+from components.ingest.fetch import Fetcher, is_public
+from components.judge.approaches import coverage
+from components.judge.coverage import prepare
+from components.judge.protocol import Judge
+from components.language.injection import orders
+from components.language.normalise import clean
+from components.language.sentences import sentence_spans
+from components.language.words import stems
+from components.models.breaker import line
+from components.models.calls import current as calls
+from components.turn import Evidence, Frozen, Passage, Turn
+from settings import get_settings
+from tenants import context, tools
+from tenants.errors import OporaError
+from tenants.index.protocol import Json
+from tenants.tools import Property, Tool
+
+STEP = "tools"
+"""The name under which a turn says that a tool did not work."""
+
+_ORIGIN = "tool:"
+_LARGEST = 100_000
+_LONGEST = 4_000
+_MOST_LINES = 50
+_NUMBER = re.compile(r"(?<![\w.,])-?\d+(?:[.,]\d+)?(?![\w.,]*\d)")
+_FIELD = re.compile(r"\{([\w.]+)\}")
+
+
+@dataclass(frozen=True, slots=True)
+class Lookup(Frozen):
+    """A tool that fits a question (`fit` 0..1: the share of it that the description covers), and what to ask it."""
+
+    tool: Tool
+    arguments: Mapping[str, Json]
+    fit: float
+
+
+class ToolSearch:
+    """Adds what the tenant's tools know to a turn's evidence.
+
+    :param below: adequacy of the evidence from which on no tool is asked.
+    :param fits: least share of the question, arguments left out, that a tool's description covers.
+    :param least: least relevance of what a tool says to be evidence.
+    :param most: tools asked for one question, best fit first.
+    :param failures: failures in a row, until a tool is left alone.
+    :param pause: seconds that it is left alone for.
+    :param concurrent: calls of one tool at once.
+    """
+
+    def __init__(
+        self,
+        below: float = 0.57,
+        fits: float = 0.5,
+        least: float = 0.2,
+        most: int = 2,
+        failures: int = 5,
+        pause: float = 30,
+        concurrent: int = 4,
+    ) -> None:
+        self.below = below
+        self.fits = fits
+        self.least = least
+        self.most = most
+        self.failures = failures
+        self.pause = pause
+        self.concurrent = concurrent
+
+    def to_dict(self) -> dict[str, object]:
+        """For Haystack: the constructor's arguments."""
+        return default_to_dict(
+            self,
+            below=self.below,
+            fits=self.fits,
+            least=self.least,
+            most=self.most,
+            failures=self.failures,
+            pause=self.pause,
+            concurrent=self.concurrent,
+        )
+
+    @classmethod
+    def from_dict(cls, data: dict[str, object]) -> "ToolSearch":
+        """For Haystack: the search that `to_dict` described."""
+        return default_from_dict(cls, data)
+
+    def fitting(self, turn: Turn) -> Sequence[Lookup]:
+        """The tools that the question asks for, best first. Reads a few records at most every other second."""
+        found = (lookup for tool in tools.all() if (lookup := self._lookup(tool, turn)))
+        return sorted(found, key=lambda one: -one.fit)[: self.most]
+
+    def consulted(self, turn: Turn, judge: Judge) -> Turn:
+        """The turn with what fitting tools say among its evidence; degraded when one does not work. Each is asked once.
+
+        :param judge: who tells whether what a tool says is evidence.
+        """
+        if STEP in turn.degraded:
+            return turn
+        asked = {passage.doc_id for passage in turn.evidence.passages}
+        for lookup in self.fitting(turn):
+            if _ORIGIN + lookup.tool.name in asked:
+                continue
+            try:
+                passage = self._passage(lookup)
+            except (OporaError, ValueError):
+                turn = turn.degraded_at(STEP)
+                continue
+            if passage is not None:
+                turn = replace(turn, evidence=self._with(turn, passage, judge))
+        return turn
+
+    def _lookup(self, tool: Tool, turn: Turn) -> Lookup | None:
+        arguments = _arguments(tool, clean(turn.meant or turn.question))
+        if arguments is None:
+            return None
+        given = {stem for name, value in arguments.items() if _is_part(tool, name) for stem in stems(str(value))}
+        topic = {stem: weight for stem, weight in turn.query.weights.items() if stem not in given}
+        fit = coverage(prepare(replace(turn.query, weights=topic, codes=())), f"{tool.title}\n{tool.description}")
+        return Lookup(tool, arguments, fit) if topic and fit >= self.fits else None
+
+    def _passage(self, lookup: Lookup) -> Passage | None:
+        """What the tool says; None when it knows nothing. Raises `OporaError` or `ValueError` when it does not work."""
+        tool = lookup.tool
+        seconds = min(tool.timeout_seconds, calls().remaining())
+        key = "tool", get_settings().database, context.current().tenant_id, tool.name, tool.url
+        shared = line(key, failures=self.failures, pause=self.pause, concurrent=self.concurrent)
+        if seconds <= 0 or not shared.breaker.admit():
+            raise ValueError("not asked")
+        if not shared.take_seat(seconds):
+            shared.breaker.unsettled()
+            raise ValueError("too many calls at once")
+        try:
+            said = _said(lookup, seconds)
+        except (OporaError, ValueError):
+            shared.breaker.failed()
+            raise
+        finally:
+            shared.leave_seat()
+        shared.breaker.worked()
+        return _as_passage(lookup, said) if said else None
+
+    def _with(self, turn: Turn, passage: Passage, judge: Judge) -> Evidence:
+        evidence = turn.evidence
+        judged = {**evidence.judged, **judge.relevance(turn.query, (passage,))}
+        relevance = judged[passage.chunk_id]
+        known = replace(evidence, passages=(passage, *evidence.passages), judged=judged)
+        if relevance < self.least:
+            return known
+        return replace(
+            known,
+            kept=(passage.chunk_id, *evidence.kept),
+            # What was looked up for this very question stands before what was only found.
+            places={passage.chunk_id: 1.0, **evidence.places},
+            relevance=max(relevance, evidence.relevance),
+        )
+
+
+def _is_part(tool: Tool, name: str) -> bool:
+    """Whether an argument is a part of the question, and not all of it."""
+    schema = tool.parameters.properties[name]
+    return schema.type != "string" or schema.pattern is not None or schema.enum is not None
+
+
+def _arguments(tool: Tool, question: str) -> Mapping[str, Json] | None:
+    """The arguments as they stand in the question; None when one that is required does not."""
+    found = {name: _argument(schema, question) for name, schema in tool.parameters.properties.items()}
+    if any(found[name] is None for name in tool.parameters.required):
+        return None
+    return {name: value for name, value in found.items() if value is not None}
+
+
+def _argument(schema: Property, question: str) -> str | int | float | None:
+    if schema.enum is not None:
+        words = set(stems(question))
+        return next((one for one in schema.enum if (named := stems(one)) and words.issuperset(named)), None)
+    if schema.pattern is not None:
+        match = re.search(schema.pattern, question, re.IGNORECASE)
+        return _typed(schema, match.group()) if match else None
+    if schema.type == "string":
+        return question
+    written = _NUMBER.findall(question)
+    return _typed(schema, written[0]) if len(written) == 1 else None
+
+
+def _typed(schema: Property, written: str) -> str | int | float | None:
+    if schema.type == "string":
+        return written
+    try:
+        number = float(written.replace(",", "."))
+    except ValueError:
+        return None
+    if schema.type == "number":
+        return number
+    return int(number) if number.is_integer() else None
+
+
+def _said(lookup: Lookup, seconds: float) -> str:
+    """The tool's answer as text; empty when it has none."""
+    tool = lookup.tool
+    body = json.dumps(lookup.arguments, ensure_ascii=False).encode()
+    fetcher = Fetcher(permitted=_is_permitted, seconds=seconds, largest=_LARGEST)
+    answer = fetcher.post(tool.url, body, {**tool.secrets, "content-type": "application/json"})
+    if answer.status in (204, 404):
+        return ""
+    if answer.status != 200:
+        raise ValueError("the tool refused")
+    text = answer.data.decode("utf-8")
+    told = _told(tool, json.loads(text), lookup.arguments) if answer.kind.endswith("json") else text
+    return clean(told).strip()[:_LONGEST]
+
+
+def _told(tool: Tool, answer: Json, arguments: Mapping[str, Json]) -> str:
+    """A JSON answer in words: by the tool's own sentences, else a line for each field."""
+    if not answer:
+        return ""
+    fields = dict(list(_fields(answer))[:_MOST_LINES])
+    if not tool.answer:
+        return "\n".join(f"{name}: {value}" if name else value for name, value in fields.items())
+    known = {**{name: str(value) for name, value in arguments.items()}, **fields}
+    # A line that lacks a field says nothing.
+    lines = [line for line in tool.answer.splitlines() if set(_FIELD.findall(line)) <= known.keys()]
+    return _FIELD.sub(lambda found: known[found[1]], "\n".join(lines))
+
+
+def _fields(value: Json, name: str = "") -> Iterator[tuple[str, str]]:
+    if isinstance(value, Mapping):
+        for key, part in value.items():
+            yield from _fields(part, f"{name}.{key}" if name else key)
+    elif isinstance(value, list | tuple):
+        for number, part in enumerate(value, 1):
+            yield from _fields(part, f"{name}.{number}" if name else str(number))
+    elif value is not None:
+        yield name, " ".join(str(value).split())
+
+
+def _as_passage(lookup: Lookup, said: str) -> Passage:
+    tool = lookup.tool
+    given = ", ".join(str(value) for name, value in lookup.arguments.items() if _is_part(tool, name))
+    spans = sentence_spans(said)
+    ordering = orders(said, spans)
+    return Passage(
+        chunk_id=f"{_ORIGIN}{tool.name}:{sha256(said.encode()).hexdigest()[:16]}",
+        doc_id=_ORIGIN + tool.name,
+        title=tool.title,
+        heading=f"{tool.description} ({given})" if given else tool.description,
+        text=said,
+        sentences=tuple(span for place, span in enumerate(spans) if place not in ordering),
+        source=tool.name,
+        updated_at=datetime.now(UTC).date().isoformat(),
+        score=lookup.fit,
+        # The description stands for what a search would have compared with the question.
+        scores={"search": lookup.fit, "lexical": lookup.fit},
+    )
+
+
+def _is_permitted(address: str) -> bool:
+    """Whether a tool may be at this address: a public one, or one inside of the networks that the settings name."""
+    networks = filter(None, get_settings().tool_networks.split(","))
+    ip = ip_address(address.partition("%")[0])
+    return is_public(address) or any(ip in ip_network(network, strict=False) for network in networks)

@@ -1,0 +1,161 @@
+"""What a tenant's assistant may look up elsewhere: HTTP tools, each described for people and by a JSON schema.
+
+Headers of a tool hold its secrets. They are kept here, sent to the tool alone, and never given out again.
+"""
+
+import re
+from collections.abc import Mapping
+from typing import Annotated, Literal, Self, TypeAlias
+
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, StringConstraints, ValidationError, model_validator
+from sqlalchemy import func, select
+
+from settings import get_settings
+from tenants import context, database
+from tenants.errors import Invalid, NotFound
+from tenants.fresh import Fresh
+from tenants.models import ToolRow
+
+MOST_TOOLS = 50
+NAME = r"^[a-z][a-z0-9_-]{0,63}$"
+
+Short: TypeAlias = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=200)]
+Header: TypeAlias = Annotated[str, StringConstraints(to_lower=True, pattern=r"^[A-Za-z][A-Za-z0-9-]{0,63}$")]
+_Url: TypeAlias = Annotated[str, StringConstraints(pattern=r"^https?://[^\s@\\]+$", max_length=2_000)]
+
+# They say where a message goes and where it ends.
+_RESERVED = frozenset({"host", "content-length", "transfer-encoding", "connection", "upgrade", "content-type"})
+_SECRET = re.compile(r"[\x20-\x7e]{1,4000}")
+_UNBOUNDED = re.compile(r"(?<!\\)[*+]|\{\d*,\}")
+_LONGEST_PATTERN = 100
+
+
+class Property(BaseModel):
+    """One argument, as JSON schema says it. `pattern` or `enum` tell where in a question it stands; a string with
+    neither is the whole question."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    type: Literal["string", "integer", "number"]
+    description: Annotated[str, StringConstraints(max_length=500)] = ""
+    pattern: Annotated[str, StringConstraints(min_length=1, max_length=_LONGEST_PATTERN)] | None = None
+    enum: Annotated[tuple[Short, ...], Field(min_length=1, max_length=50)] | None = None
+
+    @model_validator(mode="after")
+    def _be_quick(self) -> Self:
+        """A pattern is run on what strangers write, so it may not be one of those that take for ever."""
+        if self.pattern is not None:
+            if "(" in self.pattern.replace(r"\(", "") or len(_UNBOUNDED.findall(self.pattern)) > 1:
+                raise ValueError("pattern")
+            try:
+                re.compile(self.pattern)
+            except re.error as broken:
+                raise ValueError("pattern") from broken
+        return self
+
+
+class Parameters(BaseModel):
+    """The arguments of a tool: a JSON schema of one flat object."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    type: Literal["object"] = "object"
+    properties: dict[Annotated[str, StringConstraints(pattern=r"^\w{1,64}$")], Property] = Field(max_length=10)
+    required: tuple[str, ...] = ()
+
+    @model_validator(mode="after")
+    def _require_what_there_is(self) -> Self:
+        if not set(self.required) <= set(self.properties):
+            raise ValueError("required")
+        return self
+
+
+class Tool(BaseModel):
+    """One tool: an address that takes its arguments as a JSON object by POST and answers with text or JSON.
+
+    `answer` says how a JSON answer reads, with fields of it and of the arguments in braces:
+    `Заказ {number}: {status}.`; empty: a line for each field. `headers` None keeps those that are stored.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: Annotated[str, StringConstraints(pattern=NAME)]
+    title: Short
+    description: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=1_000)]
+    url: _Url
+    parameters: Parameters
+    answer: Annotated[str, StringConstraints(max_length=2_000)] = ""
+    headers: dict[Header, SecretStr] | None = Field(default=None, max_length=10)
+    timeout_seconds: float = Field(default=5, ge=0.1, le=20)
+
+    @model_validator(mode="after")
+    def _send_what_is_safe(self) -> Self:
+        for name, value in (self.headers or {}).items():
+            if name in _RESERVED or not _SECRET.fullmatch(value.get_secret_value()):
+                raise ValueError("headers")
+        return self
+
+    @property
+    def secrets(self) -> Mapping[str, str]:
+        """The headers to send, in clear."""
+        return {name: value.get_secret_value() for name, value in (self.headers or {}).items()}
+
+
+_FRESH: Fresh[tuple[Tool, ...]] = Fresh()
+
+
+def parsed(given: Mapping[str, object]) -> Tool:
+    """A tool from what somebody wrote. Raises `Invalid` with the code `tool_invalid` and the field."""
+    try:
+        return Tool.model_validate(given)
+    except ValidationError as refused:
+        first = refused.errors(include_input=False)[0]
+        field = ".".join(str(part) for part in first["loc"] if part != "[key]") or str(first["msg"]).split()[-1]
+        raise Invalid("tool_invalid", field=field) from None
+
+
+def all() -> tuple[Tool, ...]:
+    """The tools of the tenant in context by name, at most seconds behind another process."""
+
+    def load(_known: tuple[Tool, ...] | None) -> tuple[Tool, ...]:
+        own = select(ToolRow).where(ToolRow.tenant_id == context.current().tenant_id).order_by(ToolRow.name)
+        with database.reading() as session:
+            return tuple(_tool(row) for row in session.scalars(own))
+
+    return _FRESH.get(_key(), load)
+
+
+def put(tool: Tool) -> Tool:
+    """Add a tool, or replace the one of its name. Raises `Invalid` with the code `tools_too_many`."""
+    tenant_id = context.current().tenant_id
+    with database.writing() as session:
+        row = session.get(ToolRow, (tenant_id, tool.name))
+        if row is None:
+            if (session.scalar(select(func.count()).where(ToolRow.tenant_id == tenant_id)) or 0) >= MOST_TOOLS:
+                raise Invalid("tools_too_many", limit=MOST_TOOLS)
+            row = ToolRow(tenant_id=tenant_id, name=tool.name, definition={}, headers={})
+            session.add(row)
+        row.definition = tool.model_dump(mode="json", exclude={"name", "headers"})
+        if tool.headers is not None:
+            row.headers = dict(tool.secrets)
+        kept = _tool(row)
+    _FRESH.expire(_key())
+    return kept
+
+
+def remove(name: str) -> None:
+    """Take a tool away. Raises `NotFound` with the code `tool_unknown`."""
+    with database.writing() as session:
+        row = session.get(ToolRow, (context.current().tenant_id, name))
+        if row is None:
+            raise NotFound("tool_unknown")
+        session.delete(row)
+    _FRESH.expire(_key())
+
+
+def _key() -> tuple[str, str]:
+    return get_settings().database, context.current().tenant_id
+
+
+def _tool(row: ToolRow) -> Tool:
+    return Tool.model_validate({"name": row.name, **row.definition, "headers": row.headers})

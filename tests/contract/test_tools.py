@@ -1,0 +1,90 @@
+"""A tenant's tools: what may be registered, whose they are, and that their secrets stay."""
+
+import pytest
+
+from tenants import tools
+from tenants.context import Tenant, acting_as
+from tenants.errors import Invalid, NotFound
+from tenants.registry import Registry
+from tenants.tools import Tool
+
+ORDERS: dict[str, object] = {
+    "name": "orders",
+    "title": "Заказы",
+    "description": "Статус заказа по номеру",
+    "url": "https://api.shop.example/orders",
+    "parameters": {"properties": {"number": {"type": "string", "pattern": r"\d{5,8}"}}, "required": ["number"]},
+    "headers": {"Authorization": "Bearer secret-of-acme"},
+}
+
+
+def test_what_is_put_is_there_and_its_secrets_are_not_shown(tenant: Tenant) -> None:
+    assert tools.all() == ()
+    kept = tools.put(tools.parsed(ORDERS))
+    assert tools.all() == (kept,)
+    assert kept.secrets == {"authorization": "Bearer secret-of-acme"}
+    assert "secret-of-acme" not in kept.model_dump_json() + repr(kept)
+
+
+def test_headers_stay_until_others_are_given(tenant: Tenant) -> None:
+    tools.put(tools.parsed(ORDERS))
+    unsaid = {name: value for name, value in ORDERS.items() if name != "headers"}
+    assert tools.put(tools.parsed({**unsaid, "title": "Мои заказы"})).secrets
+    assert tools.all()[0].title == "Мои заказы"
+    assert not tools.put(tools.parsed({**ORDERS, "headers": {}})).secrets
+
+
+def test_a_tool_is_its_tenants_alone(tenant: Tenant) -> None:
+    tools.put(tools.parsed(ORDERS))
+    Registry().add("stranger")
+    with acting_as(Tenant("stranger", "boris")):
+        assert tools.all() == ()
+        with pytest.raises(NotFound):
+            tools.remove("orders")
+    tools.remove("orders")
+    assert tools.all() == ()
+
+
+def test_there_are_not_too_many(tenant: Tenant, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tools, "MOST_TOOLS", 1)
+    tools.put(tools.parsed(ORDERS))
+    tools.put(tools.parsed(ORDERS))
+    with pytest.raises(Invalid) as refused:
+        tools.put(tools.parsed({**ORDERS, "name": "another"}))
+    assert refused.value.code == "tools_too_many"
+
+
+def argument(**schema: object) -> dict[str, object]:
+    return {"parameters": {"properties": {"number": schema}}}
+
+
+@pytest.mark.parametrize(
+    ("changes", "field"),
+    [
+        ({"name": "Orders!"}, "name"),
+        ({"description": " "}, "description"),
+        ({"url": "file:///etc/passwd"}, "url"),
+        ({"url": "https://user:word@shop.example"}, "url"),
+        ({"surprise": 1}, "surprise"),
+        ({"timeout_seconds": 60}, "timeout_seconds"),
+        ({"headers": {"Host": "other.example"}}, "headers"),
+        ({"headers": {"X-Key": "a\r\nb"}}, "headers"),
+        ({"headers": {"bad name": "a"}}, "headers.bad name"),
+        ({"parameters": {"properties": {}, "required": ["number"]}}, "parameters"),
+        (argument(type="object"), "parameters.properties.number.type"),
+        (argument(type="string", pattern="(a+)+b"), "parameters.properties.number"),
+        (argument(type="string", pattern="a*b*c"), "parameters.properties.number"),
+        (argument(type="string", pattern="["), "parameters.properties.number"),
+        (argument(type="string", enum=[]), "parameters.properties.number.enum"),
+    ],
+)
+def test_what_does_not_fit_is_named(changes: dict[str, object], field: str) -> None:
+    with pytest.raises(Invalid) as refused:
+        tools.parsed({**ORDERS, **changes})
+    assert (refused.value.code, refused.value.params["field"]) == ("tool_invalid", field)
+    assert refused.value.__cause__ is None
+
+
+def test_any_tool_comes_back_as_it_was(tenant: Tenant) -> None:
+    given = tools.parsed({**ORDERS, "answer": "Заказ {number}: {status}.", "timeout_seconds": 2.5})
+    assert tools.put(given) == Tool.model_validate(given) == tools.all()[0]
