@@ -10,6 +10,7 @@ import sys
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import cycle
 from pathlib import Path
 
 import numpy as np
@@ -135,16 +136,20 @@ def measure(served: Served, prepared: Prepared) -> Measured:
     port, asked = served.port, prepared.questions
     ((chunks, token),) = prepared.tokens.items()
     alone(port, token, asked[:WARM_UP])
+    new = _anew(asked, len(asked) * ROUNDS + TOGETHER)
+    once, others = new[: len(asked) * ROUNDS], new[len(asked) * ROUNDS :]
     before = served.cpu_seconds()
-    single = alone(port, token, asked * ROUNDS)
+    single = alone(port, token, once)
     cpu_ms = (served.cpu_seconds() - before) * 1_000 / len(single)
-    crowd, seconds = together(port, token, asked, clients=CLIENTS, total=TOGETHER)
+    again = alone(port, token, once[-len(asked) :])
+    crowd, seconds = together(port, token, others, clients=CLIENTS, total=TOGETHER)
     fixed = alone(port, token, questions().fixed * SHORT_ROUNDS)
     refused = alone(port, token, questions().refused * SHORT_ROUNDS)
     figures = {
         "alone_ms_p50": _percentile(single, 50),
         "alone_ms_p99": _percentile(single, 99),
         "alone_cpu_ms": cpu_ms,
+        "asked_again_ms_p50": _percentile(again, 50),
         "answers_per_second": len(crowd) / seconds,
         "together_ms_p50": _percentile(crowd, 50),
         "together_ms_p99": _percentile(crowd, 99),
@@ -156,6 +161,12 @@ def measure(served: Served, prepared: Prepared) -> Measured:
     }
     outcomes = Counter(reply.outcome for reply in single)
     return Measured(figures, _mean_steps(single), dict(outcomes.most_common()), chunks)
+
+
+def _anew(asked: Sequence[str], total: int) -> tuple[str, ...]:
+    """So many questions, each with other words or marks, so that none is answered by what an earlier one has found."""
+    rounds = (number // len(asked) for number in range(total))
+    return tuple(f"{question}{'?' * times}" for question, times in zip(cycle(asked), rounds, strict=False))
 
 
 def measure_growth(served: Served, prepared: Prepared) -> dict[str, float]:
