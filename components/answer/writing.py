@@ -26,8 +26,7 @@ class Writing:
     """The draft that grows out of a model's reply.
 
     A sentence becomes a claim of it when its marks lead to passages, the judge finds that those support it, and what
-    may be said at all allows it. All others are dropped, and nobody ever sees them. `refused`: the model has said that
-    it has no answer.
+    may be said at all allows it. All others are dropped, and nobody ever sees them.
     """
 
     turn: Turn

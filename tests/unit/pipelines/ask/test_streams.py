@@ -1,7 +1,7 @@
 """Streams of events: nothing lost, nothing mixed, resumed where they were, and the same answer as the object."""
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from threading import Event as Signal
@@ -11,8 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from components.models import calls
+from components.models.calls import Calls
 from components.turn import Citation, Claim, Draft, Gate, Outcome, Reason, Reply, Turn, Verdict
-from pipelines.ask import streams
+from pipelines.ask import profiles, streams
 from pipelines.ask.contract import SHOWN, AskRequest, TurnAnswer
 from pipelines.ask.events import Event, Narrator
 from pipelines.ask.runner import Runner
@@ -35,6 +37,12 @@ async def events(stream: Stream, after: int = 0) -> list[Event]:
     return [event async for event in stream.read(after) if event is not None]
 
 
+@pytest.fixture(scope="module")
+def _careful() -> Iterator[None]:
+    with policy.trying(policy.Policy()):
+        yield
+
+
 def finished(outcome: Outcome, text: str = "Ответ [1]. Ещё [1].") -> Turn:
     found = passage("Ответ. Ещё.")
     draft = Draft(text, (Claim("Ответ.", (1,), "supported"),), (Citation(1, found, "Ответ.", (0, 6)),))
@@ -53,6 +61,61 @@ def test_the_tokens_joined_are_the_text(text: str, outcome: Outcome) -> None:
 @pytest.mark.parametrize("outcome", sorted(set(get_args(Outcome)) - SHOWN))
 def test_what_is_no_answer_has_a_result_alone(outcome: Outcome) -> None:
     assert [name for name, _ in Narrator().end(TurnAnswer.from_turn(finished(outcome)))] == ["result"]
+
+
+def writing(*pieces: str, passes: int = 1) -> tuple[Narrator, str]:
+    """A narrator behind the relevance gate that has heard these pieces of an answer, and what it told of them."""
+    narrator = Narrator()
+    list(narrator.step("evaluate_retrieval", replace(turn("q"), verdict=PASSED, passes=passes)))
+    return narrator, "".join(tokens(list(narrator.piece(one, provisional=False)) for one in pieces))
+
+
+def tokens(told: Iterable[Sequence[tuple[str, Mapping[str, object]]]]) -> Iterator[str]:
+    return (str(data["text"]) for some in told for name, data in some if name == "token")
+
+
+@pytest.mark.usefixtures("_careful")
+@given(texts, st.integers(0, 200))
+def test_an_answer_told_while_it_is_written_is_told_to_its_end(text: str, place: int) -> None:
+    narrator, heard = writing(text[:place])
+    told = list(narrator.end(TurnAnswer.from_turn(finished("answered", text))))
+    assert heard + "".join(tokens([told])) == text
+    assert not {"revise", "retract"} & {name for name, _ in told}
+
+
+@pytest.mark.usefixtures("_careful")
+def test_an_answer_that_ended_up_otherwise_is_revised() -> None:
+    narrator, heard = writing("Ответ [1].", " Ложь [1].")
+    told = list(narrator.end(TurnAnswer.from_turn(finished("answered"))))
+    assert heard == "Ответ [1]. Ложь [1]."
+    assert [data["text"] for name, data in told if name == "revise"] == ["Ответ [1]. Ещё [1]."]
+    assert not list(tokens([told]))
+
+
+@pytest.mark.usefixtures("_careful")
+@pytest.mark.parametrize("outcome", sorted(set(get_args(Outcome)) - SHOWN))
+def test_an_answer_that_came_to_nothing_is_taken_back(outcome: Outcome) -> None:
+    narrator, _ = writing("Ответ [1].")
+    told = list(narrator.end(TurnAnswer.from_turn(finished(outcome))))
+    assert [(name, data.get("what")) for name, data in told] == [
+        ("retract", "answer"),
+        ("retract", "sources"),
+        ("result", None),
+    ]
+
+
+@pytest.mark.usefixtures("_careful")
+def test_another_answer_of_a_later_pass_is_not_mixed_into_the_first() -> None:
+    narrator, heard = writing("Первый [1].")
+    list(narrator.step("retry_router", replace(turn("q"), verdict=PASSED, passes=2)))
+    assert not list(narrator.piece("Второй [1].", provisional=False))
+    told = list(narrator.end(TurnAnswer.from_turn(finished("answered", "Второй [1]."))))
+    assert heard == "Первый [1]."
+    assert [data["text"] for name, data in told if name == "revise"] == ["Второй [1]."]
+
+
+def test_no_piece_is_told_before_the_relevance_gate() -> None:
+    assert not list(Narrator().piece("Ответ [1].", provisional=False))
 
 
 def test_nothing_is_told_before_the_relevance_gate(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -162,4 +225,45 @@ async def test_who_leaves_before_it_began_is_not_answered() -> None:
     assert (await events(first))[-1].name == "done"
     assert [(event.name, event.data.get("retryable")) for event in await events(second)][-1] == ("error", True)
     assert engine.calls == 1
+    runner.close()
+
+
+@pytest.mark.usefixtures("_acme")
+async def test_a_turn_hears_that_its_reader_has_left_and_how_much_time_it_has() -> None:
+    begun, over = Signal(), Signal()
+    known: list[Calls] = []
+
+    def stall(given: Turn) -> Turn:
+        known.append(calls.current())
+        begun.set()
+        assert known[0].stop.wait(30)
+        over.set()
+        return answered(given)
+
+    runner = Runner(Ask(FakeEngine(stall)), workers=1, budget=30)
+    reading = runner.stream(AskRequest(question="q")).read()
+    await anext(reading)
+    assert await asyncio.to_thread(begun.wait, 30)
+    assert 0 < known[0].remaining() < 30
+    await reading.aclose()
+    assert await asyncio.to_thread(over.wait, 30)
+    runner.close()
+
+
+@pytest.mark.usefixtures("_acme")
+async def test_turns_with_models_and_those_without_do_not_wait_for_each_other() -> None:
+    release = Signal()
+
+    def stall(given: Turn) -> Turn:
+        assert profiles.chosen() == "ollama" or release.wait(30)
+        return answered(given)
+
+    runner = Runner(Ask(FakeEngine(stall)), workers=1, budget=30, model_workers=1)
+    first = runner.stream(AskRequest(question="q"))
+    with policy.trying(policy.Policy(profile="ollama")):
+        second = runner.stream(AskRequest(question="q"))
+    assert (await events(second))[-1].name == "done"
+    assert first.finished_at is None
+    release.set()
+    assert (await events(first))[-1].name == "done"
     runner.close()

@@ -1,0 +1,90 @@
+"""Every profile is a pipeline file, and a tenant's turns go through the one that it has chosen."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import get_args
+
+import pytest
+from haystack.tracing.tracer import disable_tracing
+
+from components.models.calls import Call
+from components.turn import Draft, Turn
+from pipelines.ask import profiles
+from pipelines.ask.contract import TurnAnswer
+from pipelines.ask.profiles import ProfileEngines
+from settings import Profile, get_settings
+from tenants import database, policy
+from tenants.context import Tenant, acting_as
+from tenants.registry import Registry
+
+WRITTEN = Call("answer", "ollama", "m", "answer.ru@0", "fast", 0.0, 9.0, "ok", 100, 20, 0.25)
+
+
+@pytest.fixture(autouse=True)
+def _acme(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setenv("OPORA_DATA_DIR", str(tmp_path))
+    get_settings.cache_clear()
+    Registry().add("acme")
+    with acting_as(Tenant("acme", "anna")):
+        yield
+    database.close_all()
+    disable_tracing()
+    get_settings.cache_clear()
+
+
+def test_every_profile_has_its_file() -> None:
+    assert all(profiles.path_of(profile).is_file() for profile in get_args(Profile))
+
+
+def test_a_tenant_has_its_own_profile_or_the_installation_s(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert profiles.chosen() == "embedded"
+    engines = ProfileEngines()
+    own = engines.digest
+    policy.change(profile="ollama")
+    assert profiles.chosen() == "ollama"
+    assert engines.digest != own
+    policy.change(profile="")
+    assert engines.digest == own
+    monkeypatch.setenv("OPORA_PROFILE", "openai")
+    get_settings.cache_clear()
+    assert profiles.chosen() == "openai"
+
+
+def test_a_mistake_in_the_installation_s_own_file_shows_at_the_start(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "ask").mkdir()
+    (tmp_path / "ask" / "ask.yaml").write_text("components: {guard: {type: os.system}}\nconnections: []\n")
+    monkeypatch.setenv("OPORA_PIPELINES_DIR", str(tmp_path))
+    get_settings.cache_clear()
+    with pytest.raises(Exception, match="os"):
+        ProfileEngines()
+
+
+def answer(*made: Call, degraded: tuple[str, ...] = ()) -> TurnAnswer:
+    turn = Turn("t", "q", outcome="answered", best=Draft("", (), ()), degraded=degraded)
+    return TurnAnswer.from_turn(turn, calls=made)
+
+
+def failed(step: str, outcome: str) -> Call:
+    return Call(step, "ollama", "m", "p.ru@0", "fast", 0.0, 1.0, outcome)  # type: ignore[arg-type]
+
+
+def test_an_answer_says_who_wrote_it_and_what_it_cost() -> None:
+    judged = Call("appraise", "openai", "j", "appraise.ru@1", "fast", 0.0, 9.0, "ok", 50, 5, 0.125)
+    meta = answer(judged, WRITTEN, failed("claims", "open_circuit")).meta
+    assert (meta.provider, meta.model, meta.llm_calls, meta.cost_usd) == ("ollama", "m", 2, 0.375)
+    assert meta.tokens == {"prompt": 150, "completion": 25, "total": 175}
+    assert meta.prompt_version == "appraise.ru@1, answer.ru@0"
+    assert meta.degraded == ()
+
+
+def test_a_model_that_another_stood_in_for_is_told_of() -> None:
+    assert answer(failed("answer", "timeout"), WRITTEN).meta.degraded == ("answer",)
+
+
+def test_a_quoted_answer_is_nobody_s() -> None:
+    meta = answer(failed("answer", "timeout"), degraded=("answer",)).meta
+    assert (meta.provider, meta.model, meta.llm_calls, meta.degraded) == ("local", "extractive", 1, ("answer",))
+    meta = answer().meta
+    assert (meta.llm_calls, meta.tokens, meta.cost_usd, meta.prompt_version) == (0, {}, None, "")
