@@ -9,7 +9,9 @@
 | conversations, for a day | subject; session | deleted |
 | answers kept for a repeated request | subject; session in the answer | deleted |
 | jobs, for a week: who gave files | subject | the name taken out |
+| traces in Phoenix, for 90 days | digest of tenant and subject; session | deleted |
 
+A trace on its way to Phoenix, some seconds or as long as Phoenix is away, is found by erasing again.
 Counters of requests live in memory and hold no text. Logs hold no text of anybody. Copies made outside, such as
 backups, cannot be reached from here: they have to expire by themselves.
 """
@@ -19,7 +21,7 @@ from dataclasses import asdict, dataclass
 from functools import lru_cache
 
 from settings import get_settings
-from tenants import context, conversations, database, handoffs, idempotency, jobs
+from tenants import context, conversations, database, handoffs, idempotency, jobs, traces
 from tenants.audit import search, store
 from tenants.audit.recorder import Recorder
 from tenants.audit.store import Whose
@@ -40,6 +42,7 @@ class Erased:
     tickets: int
     answers: int
     jobs: int
+    traces: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,11 +84,15 @@ def export(person: Person) -> Mapping[str, list[object]]:
         "tickets": [asdict(ticket) | {"created_at": ticket.created_at.isoformat()} for ticket in tickets],
         "answers": list(idempotency.of_person(person.subject, person.session_id)),
         "jobs": [{"job_id": job.job_id, "created_at": job.created_at.isoformat()} for job in _jobs(person)],
+        "traces": list(traces.of_person(whose.person, whose.session_id)),
     }
 
 
 def erase(person: Person) -> Erased:
-    """Erase everything kept about a person, and what is on its way to the audit as it gets there."""
+    """Erase everything kept about a person, and what is on its way to the audit as it gets there.
+
+    Raises `TryAgain` when Phoenix does not answer: all but the traces is erased then.
+    """
     settings = get_settings()
     tenant_id, whose = context.current().tenant_id, person.whose
     recorder = Recorder(settings)
@@ -102,7 +109,14 @@ def erase(person: Person) -> Erased:
     if given:
         jobs.disown(given[0].subject)
     database.scrub(settings)
-    return Erased(len(turns) + aside, len(said), len(tickets), len(answers), len(given))
+    return Erased(
+        turns=len(turns) + aside,
+        conversations=len(said),
+        tickets=len(tickets),
+        answers=len(answers),
+        jobs=len(given),
+        traces=traces.erase(whose.person, whose.session_id),
+    )
 
 
 def _jobs(person: Person) -> tuple[Job, ...]:

@@ -1,20 +1,48 @@
-"""The traces of a tenant, kept by Phoenix: under which names, and how some are erased.
+"""The traces of a tenant, kept by Phoenix: under which names, and how somebody's are found and erased.
 
 Phoenix keeps them for 90 days (`evaluation/phoenix_server.py`, `compose.yaml`). It is no boundary between tenants:
 projects keep order, and whoever may open it sees all of them.
 """
 
-from collections.abc import Iterable
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from hashlib import sha256
 from uuid import UUID
 
 import httpx
+from pydantic import BaseModel
 
 from settings import Settings, get_settings
+from tenants import context
 from tenants.errors import TryAgain
 
 _PATIENCE = 10.0
+_PAGE = 1_000
 _GONE = 404
+
+
+class _Project(BaseModel):
+    id: str
+    name: str
+
+
+class _Projects(BaseModel):
+    data: list[_Project]
+    next_cursor: str | None
+
+
+class _Context(BaseModel):
+    trace_id: str
+
+
+class _Span(BaseModel):
+    context: _Context
+
+
+class _Spans(BaseModel):
+    data: list[_Span]
+    next_cursor: str | None
 
 
 def project(tenant_id: str) -> str:
@@ -35,33 +63,77 @@ def trace_id(turn_id: str) -> str:
         return sha256(turn_id.encode()).hexdigest()[:32]
 
 
-def erase(turn_ids: Iterable[str], settings: Settings | None = None) -> int:
-    """Erase the traces of some turns; says how many there were, none where no Phoenix is set.
+def of_person(person: str, session_id: str) -> tuple[str, ...]:
+    """Ids of the traces of somebody of the tenant in context; none where no Phoenix is set.
 
-    Raises `TryAgain` when Phoenix does not answer.
+    :param person: their digest; empty for everybody of the session, as `session_id` is for all sessions.
+    :raises TryAgain: Phoenix does not answer.
     """
-    settings = settings or get_settings()
-    if not settings.phoenix_url:
-        return 0
-    erased = 0
-    try:
-        with phoenix(settings) as client:
-            for turn_id in turn_ids:
-                answer = client.delete(f"/v1/traces/{trace_id(turn_id)}")
+    if not get_settings().phoenix_url:
+        return ()
+    with phoenix() as client:
+        return tuple(_found(client, person, session_id))
+
+
+def erase(person: str, session_id: str) -> int:
+    """Erase these traces; says how many there were.
+
+    :raises TryAgain: Phoenix does not answer. What it has not erased yet is found again.
+    """
+    found = of_person(person, session_id)
+    if found:
+        with phoenix() as client:
+            for one in found:
+                answer = client.delete(f"/v1/traces/{one}")
                 if answer.status_code != _GONE:
                     answer.raise_for_status()
-                    erased += 1
-    except httpx.HTTPError as error:
-        raise TryAgain from error
-    return erased
+    return len(found)
 
 
-def phoenix(settings: Settings) -> httpx.Client:
-    """A client of Phoenix's REST interface."""
+@contextmanager
+def phoenix(settings: Settings | None = None) -> Iterator[httpx.Client]:
+    """A client of Phoenix's REST interface. Raises `TryAgain` where Phoenix fails in the block."""
+    settings = settings or get_settings()
     key = settings.phoenix_api_key.get_secret_value()
-    return httpx.Client(
+    client = httpx.Client(
         base_url=settings.phoenix_url,
         headers={"Authorization": f"Bearer {key}"} if key else {},
         timeout=_PATIENCE,
         trust_env=False,
     )
+    with client:
+        try:
+            yield client
+        except httpx.HTTPError as error:
+            raise TryAgain from error
+
+
+def _found(client: httpx.Client, person: str, session_id: str) -> Iterator[str]:
+    within = _project_id(client)
+    if within is None:
+        return
+    # Quoted, or Phoenix would take digits for a number. Its project is the tenant's alone, so the bare session will do.
+    wanted = {"user.id": person, "metadata.session": session_id}
+    attributes = [f"{name}:{json.dumps(value)}" for name, value in wanted.items() if value]
+    about: dict[str, str | int | list[str]] = {"parent_id": "null", "limit": _PAGE, "attribute": attributes}
+    while True:
+        answer = client.get(f"/v1/projects/{within}/spans", params=about).raise_for_status()
+        page = _Spans.model_validate_json(answer.content)
+        yield from (span.context.trace_id for span in page.data)
+        if page.next_cursor is None:
+            return
+        about["cursor"] = page.next_cursor
+
+
+def _project_id(client: httpx.Client) -> str | None:
+    """Names of projects can hold what an address cannot."""
+    name, cursor = project(context.current().tenant_id), ""
+    while True:
+        answer = client.get("/v1/projects", params={"cursor": cursor} if cursor else {}).raise_for_status()
+        page = _Projects.model_validate_json(answer.content)
+        for one in page.data:
+            if one.name == name:
+                return one.id
+        if page.next_cursor is None:
+            return None
+        cursor = page.next_cursor

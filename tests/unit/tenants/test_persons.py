@@ -84,11 +84,11 @@ def test_erasing_leaves_no_byte(installation: Settings) -> None:
     assert {"opora.db-wal", "aside.txt"} <= set(holding(installation.data_dir, CANARY))
 
     exported = persons.export(Person(subject="anna"))
-    assert [len(kept) for kept in exported.values()] == [1, 1, 1, 1, 1]
+    assert [len(kept) for kept in exported.values()] == [1, 1, 1, 1, 1, 0]
     assert json.dumps(exported, ensure_ascii=False).count(CANARY) >= 5
     assert "сосед" not in json.dumps(exported, ensure_ascii=False)
 
-    assert persons.erase(Person(subject="anna")) == Erased(turns=3, conversations=1, tickets=1, answers=1, jobs=1)
+    assert persons.erase(Person(subject="anna")) == Erased(turns=3, conversations=1, tickets=1, answers=1, jobs=1, traces=0)
     database.close_all()
     assert holding(installation.data_dir, CANARY) == []
     assert persons.export(Person(subject="anna")) == {
@@ -97,22 +97,23 @@ def test_erasing_leaves_no_byte(installation: Settings) -> None:
         "tickets": [],
         "answers": [],
         "jobs": [],
+        "traces": [],
     }
     verified = search.verify()
     assert (verified.erased, verified.faults) == (2, ())
     assert {gap.question: gap.count for gap in gaps.all()} == {"Где все?": 2, "Где сосед?": 2}
     assert len(persons.export(Person(subject="bob"))["turns"]) == 2
     with acting_as(Tenant("globex", "anna")):
-        assert [len(kept) for kept in persons.export(Person(subject="anna")).values()] == [2, 1, 1, 1, 1]
+        assert [len(kept) for kept in persons.export(Person(subject="anna")).values()] == [2, 1, 1, 1, 1, 0]
 
 
 def test_one_session_of_a_person_can_go_alone(installation: Settings) -> None:
     leave_traces(installation, ANNA, CANARY, "s1")
     leave_traces(installation, ANNA, "остаётся", "s2")
-    assert persons.erase(Person("anna", "s1")) == Erased(turns=3, conversations=1, tickets=1, answers=1, jobs=0)
+    assert persons.erase(Person("anna", "s1")) == Erased(turns=3, conversations=1, tickets=1, answers=1, jobs=0, traces=0)
     database.close_all()
     assert holding(installation.data_dir, CANARY) == []
-    assert [len(kept) for kept in persons.export(Person(session_id="s2")).values()] == [2, 1, 1, 1, 0]
+    assert [len(kept) for kept in persons.export(Person(session_id="s2")).values()] == [2, 1, 1, 1, 0, 0]
 
 
 def test_what_a_living_process_has_still_to_store_is_erased_as_it_is_stored(installation: Settings) -> None:
