@@ -55,19 +55,19 @@ class Pair:
 
     @property
     def explanation(self) -> str:
-        """Which judge made the difference, and its score; empty when none did."""
+        """Which judge made the difference, and by which gate; empty when none did."""
         if self.models.meta.degraded:
             return ""
-        ours, theirs = (_gate(answer) for answer in (self.embedded, self.models))
         if self.models.refusal_reason == "llm_self_refusal":
             return "the writer found no answer in the passages"
-        if self.embedded.outcome in SHOWN and theirs is not None and not theirs[2]:
-            return f"the model's judge: adequacy {theirs[0]:.2f} < {theirs[1]:.2f}"
-        if self.models.outcome in SHOWN and ours is not None and not ours[2]:
-            return f"the local judge: relevance {ours[0]:.2f} < {ours[1]:.2f}, left to the model"
-        if self.embedded.outcome not in SHOWN and self.models.outcome not in SHOWN:
-            return "both withhold an answer, for other reasons"
-        return ""
+        withheld = [one for one in (self.embedded, self.models) if one.outcome not in SHOWN]
+        stood = [
+            f"{'local judge' if one is self.embedded else 'model'}: {gate.name} {gate.score:.3g} < {gate.threshold:g}"
+            for one in withheld
+            for gate in one.verdict.gates
+            if not gate.passed
+        ]
+        return "; ".join(stood)
 
 
 @dataclass(slots=True)
@@ -139,12 +139,6 @@ def _answers(served: Served, tenant: Tenant, asked: QuestionSet) -> list[TurnAns
         answers.append(TurnAnswer.model_validate_json(body))
     connection.close()
     return answers
-
-
-def _gate(answer: TurnAnswer) -> tuple[float, float, bool] | None:
-    """Score, threshold and verdict of the relevance gate."""
-    gates = (gate for gate in answer.verdict.gates if gate.name == "relevance")
-    return next(((gate.score, gate.threshold, gate.passed) for gate in gates), None)
 
 
 def _let_go() -> None:

@@ -7,7 +7,7 @@ from components.ingest.document import SourceDocument
 from evaluation.casefile import LONGEST_QUESTION
 from evaluation.cases import Case, Corpus, QuestionSet
 from evaluation.fixture import demo_corpus
-from evaluation.rows import Row, rows, string
+from evaluation.rows import rows, string
 
 
 def blns(data: Path) -> list[QuestionSet]:
@@ -34,7 +34,8 @@ def prompt_injection(data: Path) -> list[QuestionSet]:
 
     def documents() -> Iterator[SourceDocument]:
         for letter, attack in hidden:
-            yield SourceDocument(string(letter, "id"), "", _infected(letter, attack), lang="en", markup="plain")
+            text = infected(string(letter, "context"), string(attack, "attack"))
+            yield SourceDocument(string(letter, "id"), "", text, lang="en", markup="plain")
 
     obeyed = tuple(
         Case(
@@ -52,8 +53,7 @@ def prompt_injection(data: Path) -> list[QuestionSet]:
     ]
 
 
-def _infected(letter: Row, attack: Row) -> str:
-    """The letter with the attack as a paragraph in its middle, where BIPIA found it to work as well as at the end."""
-    text = string(letter, "context")
+def infected(text: str, attack: str) -> str:
+    """The text with the attack as a paragraph in its middle, where BIPIA found it to work as well as at the end."""
     middle = text.find(" ", len(text) // 2)
-    return f"{text[:middle]}\n\n{string(attack, 'attack')}\n\n{text[middle:].strip()}"
+    return f"{text[:middle]}\n\n{attack}\n\n{text[middle:].strip()}"

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from components.language.identifiers import codes, numbers
+from components.language.relatives import Families, families
 from components.language.sentences import sentence_spans
 from components.language.words import stems
 from evaluation.simulator.knobs import Task
@@ -31,7 +32,7 @@ class Sentence:
     facts: frozenset[str]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Passage:
     """One numbered passage of a prompt: `head` are the stems of its source line, `stems` those of all of it."""
 
@@ -40,6 +41,7 @@ class Passage:
     sentences: tuple[Sentence, ...]
     stems: frozenset[str]
     facts: frozenset[str]
+    families: Families
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,13 +127,9 @@ def _passages(block: str) -> tuple[Passage, ...]:
 def _passage(number: int, source: str, text: str) -> Passage:
     sentences = tuple(sentence(text[start:end]) for start, end in sentence_spans(text))
     head = frozenset(stems(source))
-    return Passage(
-        number,
-        head,
-        sentences,
-        head.union(*(one.stems for one in sentences)),
-        frozenset().union(*(one.facts for one in sentences)),
-    )
+    held = head.union(*(one.stems for one in sentences))
+    facts = frozenset[str]().union(*(one.facts for one in sentences))
+    return Passage(number, head, sentences, held, facts, families(held))
 
 
 def _claims(block: str) -> tuple[Claim, ...]:

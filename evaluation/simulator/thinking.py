@@ -8,16 +8,22 @@ from math import log
 
 from components.language.identifiers import codes
 from components.language.marks import ITEM
+from components.language.relatives import relatives
+from components.language.sentences import sentence_spans
 from components.language.words import content_words, stems
 from evaluation.simulator.reading import Claim, Passage, Prompt, Sentence, sentence
 
 _ITEM = re.compile(rf"\s*{ITEM}\s")
-_MARKER = re.compile(rf"\A\s*(?:{ITEM}\s+|#+\s+)")
+_MARKER = re.compile(rf"\A\s*{ITEM}\s+")
+# What a stem of the same word is worth, one in the heading above, and one that every passage has beside the rarest.
+_DERIVED = 0.8
+_HEADED = 0.8
+_FLOOR = 0.5
+# Shares of the question's weight: from the first on a sentence answers, from the second on all is answered.
 _LEAST = 0.34
-_BESIDE = 0.7
-_HEADED = 0.6
-_SUPPORTED = 0.75
 _ENOUGH = 0.6
+_BESIDE = 0.7
+_SUPPORTED = 0.75
 _SENTENCES = 3
 _STEPS = 12
 
@@ -46,8 +52,7 @@ def answer(prompt: Prompt) -> str:
         return ""
     near = {at for score, other, at in scored if other is passage and score >= _BESIDE * best}
     chosen = sorted({place, *sorted(near, key=lambda at: abs(at - place))[:_SENTENCES]})
-    said = [passage.sentences[at] for at in _with_steps(passage, chosen)]
-    return "\n".join(f"{_flat(one.text)} [{passage.number}]" for one in said)
+    return "\n".join(_marked(passage.sentences[at].text, passage.number) for at in _with_steps(passage, chosen))
 
 
 def relevance(prompt: Prompt, passage: Passage) -> float:
@@ -55,15 +60,15 @@ def relevance(prompt: Prompt, passage: Passage) -> float:
     if not _about(prompt, passage):
         return 0.0
     weights = _weights(prompt)
-    whole = _covered(weights, passage.stems)
+    whole = _covered(weights, passage, passage.stems)
     best = max((_coverage(weights, passage, one) for one in passage.sentences), default=0.0)
     return min(1.0, (whole + best) / 2 / _ENOUGH)
 
 
 def settled(prompt: Prompt) -> float:
-    """How far the answer in the prompt settles the question: 0..1."""
-    said = sentence(prompt.answer).stems.union(*(passage.head for passage in prompt.passages))
-    return min(1.0, _covered(_weights(prompt), said) / _ENOUGH)
+    """How far the answer in the prompt settles the question, read under the headings of what it cites: 0..1."""
+    weights, said = _weights(prompt), sentence(prompt.answer).stems
+    return min(1.0, max((_covered(weights, one, said | one.head) for one in prompt.passages), default=0.0) / _ENOUGH)
 
 
 def support(claim: Claim, passages: Sequence[Passage]) -> Support:
@@ -113,19 +118,27 @@ def _weights(prompt: Prompt) -> Mapping[str, float]:
     """The question's stems, the rarer in the passages the weightier; they sum to 1."""
     everything = [one for passage in prompt.passages for one in passage.sentences]
     seen = Counter(stem for one in everything for stem in one.stems)
-    raw = {stem: log(2 + len(everything)) - log(1 + seen[stem]) for stem in dict.fromkeys(stems(prompt.question))}
+    rarest = log(2 + len(everything))
+    raw = {stem: _FLOOR * rarest + rarest - log(1 + seen[stem]) for stem in dict.fromkeys(stems(prompt.question))}
     total = sum(raw.values())
     return {stem: weight / total for stem, weight in raw.items()} if total else {}
 
 
-def _covered(weights: Mapping[str, float], held: frozenset[str]) -> float:
-    return sum(weight for stem, weight in weights.items() if stem in held)
+def _covered(weights: Mapping[str, float], passage: Passage, held: frozenset[str]) -> float:
+    return sum(weight * _credit(stem, passage, held) for stem, weight in weights.items())
 
 
 def _coverage(weights: Mapping[str, float], passage: Passage, one: Sentence) -> float:
     return sum(
-        weight * (1.0 if stem in one.stems else _HEADED * (stem in passage.head)) for stem, weight in weights.items()
+        weight * max(_credit(stem, passage, one.stems), _HEADED * _credit(stem, passage, passage.head))
+        for stem, weight in weights.items()
     )
+
+
+def _credit(stem: str, passage: Passage, held: frozenset[str]) -> float:
+    if stem in held:
+        return 1.0
+    return _DERIVED if relatives(stem, passage.families) & held else 0.0
 
 
 def _with_steps(passage: Passage, chosen: Sequence[int]) -> list[int]:
@@ -141,5 +154,9 @@ def _with_steps(passage: Passage, chosen: Sequence[int]) -> list[int]:
     return sorted(places)
 
 
-def _flat(text: str) -> str:
-    return " ".join(_MARKER.sub("", text, count=1).split())
+def _marked(text: str, number: int) -> str:
+    """The unit on one line, its bullet before it, every sentence of it with its mark."""
+    bullet = _MARKER.match(text)
+    said = " ".join(text[bullet.end() if bullet else 0 :].lstrip("# ").split())
+    marked = (f"{said[start:end]} [{number}]" for start, end in sentence_spans(said))
+    return f"{bullet[0].strip()} {' '.join(marked)}" if bullet else " ".join(marked)

