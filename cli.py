@@ -18,6 +18,7 @@ from pipelines.ingest.commands import ingest, job_app
 from pipelines.ingest.document_commands import app as document_app
 from pipelines.ingest.index_commands import app as index_app
 from pipelines.ingest.relation_commands import edge_app, rejected_app
+from pipelines.policy_commands import policy_command
 from pipelines.terminal import (
     DEFAULT_TENANT,
     SUBJECT,
@@ -53,6 +54,7 @@ app = typer.Typer(
 )
 tenants_app = typer.Typer(help=say("help.tenant"), no_args_is_help=True)
 app.add_typer(tenants_app, name="tenant")
+tenants_app.command("policy", help=text("policy.help.policy", terminal_locale()))(policy_command)
 app.command("ingest", help=say("help.ingest"))(ingest)
 app.add_typer(job_app, name="job")
 app.add_typer(edge_app, name="edge")
