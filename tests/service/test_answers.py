@@ -91,7 +91,7 @@ def test_another_tenant_speaks_its_own_language(anybody: httpx.Client, token: Ca
 def test_turns_have_ids_of_their_own(acme: httpx.Client) -> None:
     answers = [ask(acme, "Что означает код E20?") for _ in range(3)]
     assert len({answer.turn_id for answer in answers}) == 3
-    assert len({answer.trace_id for answer in answers}) == 3
+    assert {answer.trace_id for answer in answers} == {""}  # nothing is traced
 
 
 def test_a_conversation_goes_on_in_its_session_alone(acme: httpx.Client) -> None:

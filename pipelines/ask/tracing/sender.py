@@ -95,6 +95,8 @@ class Sender:
             pause = PACE if self._send_all() else PAUSE
             if self._batch:
                 self._wake.set()
+        for line in self._lines.values():
+            line.close()
 
     def _send_all(self) -> bool:
         """Whether the server had time for all that waits. The batch that it had none for stays in hand."""

@@ -18,12 +18,14 @@ from pipelines.ask.contract import AskRequest
 from pipelines.ask.pipeline_wrapper import PipelineWrapper
 from pipelines.ask.runner import WAITING_LIMIT, Runner
 from pipelines.ask.steps import StepTracer
+from pipelines.ask.tracing import sender
 from pipelines.ask.usecase import Ask
 from settings import get_settings
 from tenants import conversations, database, handoffs, policy
 from tenants.context import Tenant, acting_as, current
 from tenants.errors import Busy, NoTenant
 from tenants.registry import Registry
+from tests.receiving import receiving
 
 REQUEST = AskRequest(question="Где мой секретный заказ?")
 
@@ -78,6 +80,25 @@ def test_a_turn_comes_back_as_the_contract() -> None:
     assert (answer.turn_id, answer.outcome, answer.answer.text, answer.locale) == ("t-1", "answered", "Ответ.", "ru")
     assert list(answer.meta.latency_ms_by_step) == ["guard"]
     assert answer.handoff is None
+
+
+def test_a_traced_turn_names_its_trace_and_sends_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sender, "PACE", 0.0)
+    with receiving() as collector:
+        monkeypatch.setenv("OPORA_OTLP_ENDPOINT", collector.url)
+        get_settings.cache_clear()
+        ask = Ask(FakeEngine(answered))
+        ask.warm_up()
+        answer = ask.answer(REQUEST)
+        sent = collector.next().body
+        ask.close()
+    assert answer.trace_id == answer.turn_id.replace("-", "")
+    assert bytes.fromhex(answer.trace_id) in sent
+    assert REQUEST.question.encode() not in sent
+
+
+def test_where_nothing_is_traced_no_trace_is_named() -> None:
+    assert Ask(FakeEngine(answered)).answer(REQUEST).trace_id == ""
 
 
 def test_a_conversation_is_remembered_for_its_person_alone() -> None:

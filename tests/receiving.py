@@ -1,0 +1,70 @@
+"""A server that takes what it is sent and answers as it is told: for code that sends traces and asks Phoenix."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from queue import SimpleQueue
+from threading import Thread
+
+
+@dataclass(frozen=True, slots=True)
+class Heard:
+    """One request: `method path?query`, and its body."""
+
+    what: str
+    body: bytes
+
+
+@dataclass(slots=True)
+class Receiver:
+    """Answers with `statuses` one after another, the last one for good, and `bodies` by the beginning of a path.
+
+    `hangs_up`: each answer is the last one of its connection.
+    """
+
+    url: str = ""
+    statuses: list[int] = field(default_factory=lambda: [200])
+    bodies: dict[str, bytes] = field(default_factory=dict)
+    hangs_up: bool = False
+    heard: "SimpleQueue[Heard]" = field(default_factory=SimpleQueue)
+
+    def next(self) -> Heard:
+        """The next request, as soon as there is one."""
+        return self.heard.get(timeout=20)
+
+
+@contextmanager
+def receiving(statuses: Sequence[int] = (200,), bodies: dict[str, bytes] | None = None) -> Iterator[Receiver]:
+    """A receiver at work, for as long as the block lasts."""
+    receiver = Receiver(statuses=list(statuses), bodies=bodies or {})
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def answer(self) -> None:
+            body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+            receiver.heard.put(Heard(f"{self.command} {self.path}", body))
+            status = receiver.statuses.pop(0) if len(receiver.statuses) > 1 else receiver.statuses[0]
+            found = [one for start, one in receiver.bodies.items() if self.path.startswith(start)]
+            self.send_response(status)
+            self.send_header("Content-Length", str(len(found[0]) if found else 0))
+            self.end_headers()
+            self.wfile.write(found[0] if found else b"")
+            # Without a word of it in the answer, as servers do that have waited for long.
+            self.close_connection = receiver.hangs_up
+
+        do_GET = do_POST = do_DELETE = answer  # noqa: N815 - the standard library's names
+
+        def log_message(self, format: str, *args: object) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server.daemon_threads = True
+    Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
+    receiver.url = f"http://127.0.0.1:{server.server_port}"
+    try:
+        yield receiver
+    finally:
+        server.shutdown()
+        server.server_close()

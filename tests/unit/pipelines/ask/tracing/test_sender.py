@@ -1,0 +1,138 @@
+"""Traces on their way: what is taken, what waits, what gives way, and that nobody else ever does."""
+
+import logging
+import socket
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import pytest
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
+
+from components.turn import Reply
+from pipelines.ask.contract import TurnAnswer
+from pipelines.ask.steps import Steps
+from pipelines.ask.tracing import sender as sending
+from pipelines.ask.tracing.sender import Sender
+from pipelines.ask.tracing.trace import Trace
+from settings import Settings
+from tests.receiving import Heard, receiving
+from tests.turns import turn
+
+
+@pytest.fixture(autouse=True)
+def _hurried(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sending, "PACE", 0.0)
+    monkeypatch.setattr(sending, "PAUSE", 0.0)
+
+
+def traced(number: int) -> Trace:
+    done = replace(turn("Как вернуть?"), outcome="answered", reply=Reply("Так."))
+    answer = TurnAnswer.from_turn(done, trace_id=f"{number:032x}")
+    asked = int(datetime.now(UTC).timestamp() * 1e9)
+    return Trace("acme", "", "", asked, done, Steps(), answer, "digest", content=False)
+
+
+def traces_in(heard: Heard) -> list[int]:
+    request = ExportTraceServiceRequest.FromString(heard.body)
+    return [int(around.scope_spans[0].spans[0].trace_id.hex(), 16) for around in request.resource_spans]
+
+
+@pytest.fixture
+def nobody() -> Iterator[str]:
+    """An address where connections are taken, and nothing is ever answered."""
+    with socket.create_server(("127.0.0.1", 0)) as deaf:
+        yield f"http://127.0.0.1:{deaf.getsockname()[1]}"
+
+
+def test_traces_are_sent_with_their_scores() -> None:
+    with receiving() as phoenix:
+        sender = Sender(Settings(phoenix_url=phoenix.url, phoenix_api_key="secret"))
+        sender.start()
+        sender.take(traced(1))
+        spans, scores = phoenix.next(), phoenix.next()
+        sender.close()
+    assert (spans.what.split("?")[0], traces_in(spans)) == ("POST /v1/traces", [1])
+    assert scores.what.split("?")[0] == "POST /v1/span_annotations"
+    assert b'"span_id": "0000000000000001", "name": "outcome"' in scores.body
+
+
+def test_another_collector_gets_no_scores() -> None:
+    with receiving() as collector:
+        sender = Sender(Settings(otlp_endpoint=f"{collector.url}/spans"))
+        sender.start()
+        sender.take(traced(1))
+        first = collector.next()
+        sender.take(traced(2))
+        assert [one.what.split("?")[0] for one in (first, collector.next())] == ["POST /spans"] * 2
+        sender.close()
+
+
+@pytest.mark.parametrize("status", [408, 429, 500, 503])
+def test_what_a_server_has_no_time_for_is_sent_again(status: int, caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.WARNING), receiving([status, status, 200]) as collector:
+        sender = Sender(Settings(otlp_endpoint=collector.url))
+        sender.take(traced(1))
+        sender.start()
+        assert [traces_in(collector.next()) for _ in range(3)] == [[1]] * 3
+        sender.close()
+    assert [record.message for record in caplog.records] == [
+        f"traces wait, their server is not heard: {status}",
+        "traces are sent again, 0 were lost",
+    ]
+
+
+def test_what_a_server_refuses_for_good_is_dropped() -> None:
+    with receiving([401, 200]) as collector:
+        sender = Sender(Settings(otlp_endpoint=collector.url))
+        sender.take(traced(1))
+        sender.start()
+        assert traces_in(collector.next()) == [1]
+        sender.take(traced(2))
+        assert traces_in(collector.next()) == [2]
+        sender.close()
+
+
+def test_the_oldest_give_way_when_too_many_wait() -> None:
+    with receiving() as collector:
+        sender = Sender(Settings(otlp_endpoint=collector.url))
+        for number in range(1, sending.WAITING + 11):
+            sender.take(traced(number))
+        sender.start()
+        sent = [one for _ in range(sending.WAITING // sending.BATCH) for one in traces_in(collector.next())]
+        sender.close()
+    assert sent == list(range(11, sending.WAITING + 11))
+
+
+def test_a_server_that_is_not_there_loses_nothing_that_can_wait(caplog: pytest.LogCaptureFixture) -> None:
+    with receiving() as collector:
+        url = collector.url
+    sender = Sender(Settings(otlp_endpoint=url))
+    sender.start()
+    sender.take(traced(1))
+    sender.close()
+    assert [record.message for record in caplog.records] == [
+        "traces wait, their server is not heard: ConnectionRefusedError"
+    ]
+
+
+def test_a_server_that_hangs_holds_nobody_up(nobody: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sending, "TIMEOUT", 0.05)
+    sender = Sender(Settings(otlp_endpoint=nobody))
+    sender.start()
+    one = traced(1)
+    for _ in range(2_000):
+        sender.take(one)
+    sender.close()
+
+
+def test_a_server_may_hang_up_between_two_requests(caplog: pytest.LogCaptureFixture) -> None:
+    with receiving() as collector:
+        collector.hangs_up = True
+        sender = Sender(Settings(otlp_endpoint=collector.url))
+        sender.start()
+        for number in (1, 2, 3):
+            sender.take(traced(number))
+            assert traces_in(collector.next()) == [number]
+        sender.close()
+    assert caplog.records == []

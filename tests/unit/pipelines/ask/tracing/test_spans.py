@@ -1,0 +1,163 @@
+"""The spans of turns that really went through the pipeline, and of calls of models."""
+
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from datetime import UTC, datetime
+from itertools import pairwise
+from uuid import uuid4
+
+import pytest
+
+from components.models.calls import Call
+from pipelines.ask.contract import AskRequest, TurnAnswer
+from pipelines.ask.steps import Steps
+from pipelines.ask.tracing.otlp import Span
+from pipelines.ask.tracing.spans import resource, spans
+from pipelines.ask.tracing.trace import Trace
+from pipelines.ask.usecase import Ask, begin
+from tenants import persons, policy, traces
+from tenants.context import Tenant
+
+RETRIED = "Как как часто мыть лоток и сколько стоит какие звуки нормальны, если заказ оплачен картой?"
+PRIVATE = "Ошибка E20, мой телефон +7 903 123-45-67, почта anna@example.ru"
+
+
+@pytest.fixture(scope="module")
+def ask(shop: Tenant) -> Iterator[Ask]:
+    made = Ask()
+    made.engine.warm_up()
+    yield made
+    made.engine.close()
+
+
+@pytest.fixture(scope="module")
+def traced(ask: Ask) -> Callable[..., Trace]:
+    def trace(question: str, *, content: bool = True, anonymous: bool = False) -> Trace:
+        request = AskRequest(question=question, session_id="s-1", quality="thorough", anonymous=anonymous)
+        begun = begin(request, str(uuid4()), ())
+        turn, steps = ask.finish(begun)
+        answer = TurnAnswer.from_turn(turn, trace_id=traces.trace_id(turn.turn_id), steps=steps.milliseconds)
+        with policy.trying(policy.Policy(trace_content=content)):
+            return Trace.of(request, begun, steps, answer, asked=datetime.now(UTC), pipeline="digest")
+
+    return trace
+
+
+@pytest.fixture(scope="module")
+def retried(traced: Callable[..., Trace]) -> Trace:
+    made = traced(RETRIED)
+    assert made.answer.verdict.iterations == 2
+    return made
+
+
+def by_name(made: list[Span]) -> dict[str, Span]:
+    return {span.name: span for span in made}
+
+
+def output(span: Span) -> dict[str, object]:
+    told = json.loads(str(span.attributes["output.value"]))
+    assert isinstance(told, dict)
+    return told
+
+
+def test_a_retried_turn_shows_both_passes_in_order(retried: Trace) -> None:
+    made = spans(retried)
+    names = [span.name for span in made]
+    assert names == ["ask", *(step.label for step in retried.steps.taken)]
+    assert {"retrieve", "verify", "retrieve #2", "verify #2"} <= set(names)
+    assert [event.name for event in made[0].events] == ["rag_iteration", "rag_iteration", "graph_outcome"]
+    assert [event.attributes.get("iteration") for event in made[0].events] == [1, 2, None]
+    assert made[0].events[-1].attributes["outcome"] == retried.answer.outcome
+    assert all(span.parent == 0 for span in made[1:])
+    assert all(one.ended <= two.ended for one, two in pairwise(made[1:]))
+
+
+def test_kinds_are_those_of_openinference(retried: Trace) -> None:
+    kinds = {name: span.attributes["openinference.span.kind"] for name, span in by_name(spans(retried)).items()}
+    assert kinds["ask"] == kinds["answer"] == "CHAIN"
+    assert (kinds["guard"], kinds["retrieve #2"], kinds["rerank"]) == ("GUARDRAIL", "RETRIEVER", "RERANKER")
+    assert {kinds[name] for name in ("grade", "evaluate_retrieval", "verify", "self_evaluate")} == {"EVALUATOR"}
+
+
+def test_passages_come_with_every_component_of_their_score(retried: Trace) -> None:
+    made, last = by_name(spans(retried)), retried.steps.taken[-1].sent
+    assert last is not None
+    found = made["rerank #2"].attributes
+    for place, passage in enumerate(last.evidence.passages):
+        at = f"reranker.output_documents.{place}.document."
+        assert found[f"{at}id"] in {one.chunk_id for one in last.evidence.passages}
+        assert set(json.loads(str(found[f"{at}metadata"]))["scores"]) >= {"search", "lexical"}
+        assert passage.chunk_id in {value for name, value in found.items() if name.endswith(".id")}
+    graded = output(made["grade"])["graded"]
+    assert isinstance(graded, list)
+    assert {one["verdict"] for one in graded} == {"YES", "NO"}
+
+
+def test_claims_come_with_their_verdicts(retried: Trace) -> None:
+    draft = output(by_name(spans(retried))["verify #2"])["draft"]
+    assert isinstance(draft, dict)
+    assert {claim["verdict"] for claim in draft["claims"]} <= {"supported", "dropped"}
+    assert {claim["text"] for claim in draft["claims"] if claim["verdict"] == "supported"} == {
+        claim.text for claim in retried.answer.claims
+    }
+
+
+def test_a_trace_belongs_to_its_tenant_and_session(retried: Trace) -> None:
+    told = spans(retried)[0].attributes
+    assert told["session.id"] == "opora:shop:s-1"
+    assert told["user.id"] == persons.digest("shop", "anna")
+    assert json.loads(str(told["metadata"]))["tenant"] == "shop"
+    assert resource(retried)["openinference.project.name"] == "opora:shop"
+
+
+def test_nobodys_turn_names_nobody(traced: Callable[..., Trace]) -> None:
+    made = spans(traced("Ошибка E20", anonymous=True))
+    assert not {"session.id", "user.id"} & set(made[0].attributes)
+    assert "s-1" not in str(made)
+
+
+def test_words_are_told_of_tenants_that_want_it_and_without_personal_data(traced: Callable[..., Trace]) -> None:
+    told = str(spans(traced(PRIVATE)))
+    assert "мой телефон [phone], почта [email]" in told
+    assert "вода не сливается" in told
+    assert "123-45-67" not in told
+    assert "anna@example.ru" not in told
+
+
+@pytest.mark.parametrize("question", [PRIVATE, RETRIED, "Отмените мой заказ!", "фыва олдж", "Что такое E401?"])
+def test_no_word_is_told_of_tenants_that_do_not(traced: Callable[..., Trace], question: str) -> None:
+    told = str(spans(traced(question, content=False)))
+    assert not any("а" <= letter.lower() <= "я" for letter in told)
+    assert "example" not in told
+
+
+def test_a_call_of_a_model_stands_under_its_step(retried: Trace) -> None:
+    place = [step.label for step in retried.steps.taken].index("verify #2")
+    began = retried.steps.taken[place].started / 1e9
+    calls = (
+        Call("claims", "ollama", "qwen", "claims.ru@1", "fast", began, 20.0, "ok", 300, 40, 0.002),
+        Call("answer", "ollama", "qwen", "answer.ru@1", "fast", began - 900, 5.0, "timeout"),
+    )
+    steps = Steps()
+    steps.taken, steps.calls = retried.steps.taken, calls
+    made = spans(replace(retried, steps=steps))
+    good, bad = made[-2:]
+    assert (made[good.parent or 0].name, made[bad.parent or 0].name) == ("verify #2", "ask")
+    assert good.attributes["openinference.span.kind"] == "LLM"
+    assert good.attributes["llm.token_count.total"] == 340
+    assert good.attributes["llm.cost.total"] == 0.002
+    assert (good.ended - good.started, good.error, bad.error) == (20_000_000, None, "timeout")
+
+
+def test_a_step_that_raised_is_marked(retried: Trace) -> None:
+    steps = Steps()
+    steps.taken = [*retried.steps.taken[:-1], replace(retried.steps.taken[-1], sent=None)]
+    made = spans(replace(retried, steps=steps))
+    assert (made[-1].name, made[-1].error) == ("outcome", "raised")
+
+
+def test_a_turn_that_broke_down_at_once_has_a_trace(retried: Trace) -> None:
+    made = spans(replace(retried, steps=Steps()))
+    assert [span.name for span in made] == ["ask"]
+    assert [event.name for event in made[0].events] == ["graph_outcome"]
