@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextvars import copy_context
+from functools import partial
 from threading import Event, Lock, Thread
 from time import monotonic
 
@@ -12,7 +13,7 @@ from haystack.dataclasses import ChatMessage, StreamingChunk
 from components.models.breaker import Line, line
 from components.models.calls import Call, CallOutcome, Calls, Tier, current
 from components.models.failures import Interrupted, ModelFailed, outcome_of
-from components.models.providers import Generator, address, is_whole, prepared, provider, tokens, warm_up
+from components.models.providers import Generator, address, close, is_whole, prepared, provider, tokens, warm_up
 from tenants import spending
 
 log = logging.getLogger("opora.models")
@@ -116,6 +117,11 @@ class ChatModels:
                 break
         raise failed
 
+    def close(self) -> None:
+        """Let go of the connections to the models. They are made again when somebody asks."""
+        for generator in self._chain("fast"):
+            close(generator)
+
     def line(self, generator: Generator) -> Line:
         """What all who call this model share."""
         key = (provider(generator), address(generator), generator.model)
@@ -158,13 +164,11 @@ class _Attempt:
         """The reply, noted among the turn's calls however it ends."""
         self._admit()
         worker = _Worker(on_text, self.calls.stop)
-        generator, options = prepared(
-            self.generator, schema=schema, temperature=temperature, streamed=on_text is not None
-        )
+        prepare = partial(prepared, schema=schema, temperature=temperature, streamed=on_text is not None)
 
         def work() -> None:
             try:
-                worker.work(generator, list(messages), options)
+                worker.work(self.generator, list(messages), prepare)
             finally:
                 # A call that was given up keeps its seat until it ends: the provider is still busy with it.
                 self.line.leave_seat()
@@ -261,13 +265,19 @@ class _Worker:
         self._given_up = False
         self._lock = Lock()
 
-    def work(self, generator: Generator, messages: list[ChatMessage], options: dict[str, object]) -> None:
+    def work(
+        self,
+        generator: Generator,
+        messages: list[ChatMessage],
+        prepare: Callable[[Generator], tuple[Generator, dict[str, object]]],
+    ) -> None:
         """Call the model, and keep what comes of it."""
         try:
             with _WARMING:  # two clients made at once would be one that nobody closes
                 warm_up(generator)
+            asked, options = prepare(generator)
             hear = None if self._on_text is None else self._hear
-            replies = generator.run(messages, streaming_callback=hear, generation_kwargs=options)["replies"]
+            replies = asked.run(messages, streaming_callback=hear, generation_kwargs=options)["replies"]
             self.reply = replies[0]
         except BaseException as error:
             self.error = error

@@ -1,8 +1,7 @@
 """What differs between providers: how to ask for JSON, where the address stands, how an ending is told."""
 
-import json
 from collections.abc import Callable, Mapping
-from functools import lru_cache
+from copy import copy
 from typing import Protocol, runtime_checkable
 
 from haystack.components.generators.chat import OpenAIChatGenerator
@@ -31,6 +30,13 @@ def warm_up(generator: Generator) -> None:
     make = getattr(generator, "warm_up", None)
     if make is not None:
         make()
+
+
+def close(generator: Generator) -> None:
+    """Let go of the generator's client, where it has one. It makes another when it is asked again."""
+    end = getattr(generator, "close", None)
+    if end is not None:
+        end()
 
 
 def provider(generator: Generator) -> str:
@@ -64,17 +70,10 @@ def prepared(
             given["response_format"] = {"type": "json_schema", "json_schema": described}
     asked = generator
     if schema is not None and isinstance(generator, OllamaChatGenerator):
-        asked = _formatted(generator, json.dumps(schema))
+        # It takes the form of its answers as its own, not when it is run. The copy speaks through the same client.
+        asked = copy(generator)
+        asked.response_format = dict(schema)
     return asked, {name: value for name, value in given.items() if name not in own}
-
-
-@lru_cache(maxsize=64)
-def _formatted(generator: OllamaChatGenerator, schema: str) -> Generator:
-    """Ollama's generator takes the form of its answers when it is made, not when it is run."""
-    described = generator.to_dict()
-    described["init_parameters"]["response_format"] = json.loads(schema)
-    formatted: Generator = OllamaChatGenerator.from_dict(described)
-    return formatted
 
 
 def is_whole(reply: ChatMessage) -> bool:

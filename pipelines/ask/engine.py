@@ -1,6 +1,7 @@
 """The ask pipeline, loaded from its YAML and run for one turn."""
 
 import json
+from collections.abc import Iterator
 from hashlib import sha256
 from pathlib import Path
 
@@ -8,6 +9,7 @@ import yaml
 from haystack import Pipeline
 from haystack.tracing.tracer import enable_tracing
 
+from components.models.chat import ChatModels
 from components.turn import Turn
 from pipelines.ask.steps import StepTracer
 from pipelines.ask.walk import Walk
@@ -44,7 +46,19 @@ class AskEngine:
         return finished
 
     def close(self) -> None:
-        """Nothing is held that outlives the process."""
+        """Let go of the connections to models."""
+        for _, component in self.pipeline.walk():
+            for models in _models(component):
+                models.close()
+
+
+def _models(holder: object) -> Iterator[ChatModels]:
+    """The models that a component of ours, or what it is made of, asks."""
+    for held in getattr(holder, "__dict__", {}).values():
+        if isinstance(held, ChatModels):
+            yield held
+        elif type(held).__module__.startswith("components."):
+            yield from _models(held)
 
 
 def _digest(text: str) -> str:
