@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from dataclasses import replace
+from datetime import UTC, datetime
 from threading import Lock
 from time import perf_counter
 
@@ -12,8 +13,11 @@ from pydantic import ValidationError
 from components.turn import Citation, Draft, Exchange, Turn
 from evaluation.answers import without_citations
 from evaluation.cases import Case, Found, Quote, Record, Sentence
+from pipelines.ask.answering import answer_of
 from pipelines.ask.contract import AskRequest
+from pipelines.ask.tracing.trace import Trace
 from pipelines.ask.usecase import Ask, begin
+from tenants import traces
 
 REJECTED = "rejected"
 """What evaluation calls the end of a question that the contract does not admit, such as an empty one: HTTP 422."""
@@ -55,10 +59,17 @@ def asked(ask: Ask, case: Case) -> Record:
         request = _request(case.question, case.locale)
     except ValidationError:
         return Record(case, REJECTED)
-    started = perf_counter()
-    turn, steps = ask.finish(begin(request, history=history))
+    started, at = perf_counter(), datetime.now(UTC)
+    begun = begin(request, history=history)
+    turn, steps = ask.finish(begun)
     spent = (perf_counter() - started) * 1_000
-    return replace(recorded(case, turn), milliseconds=spent, steps=steps.milliseconds)
+    record = replace(recorded(case, turn), milliseconds=spent, steps=steps.milliseconds)
+    if ask.sender is None:
+        return record
+    trace_id = traces.trace_id(turn.turn_id)
+    answer = answer_of(turn, trace_id=trace_id, steps=steps.milliseconds, latency_ms=spent, calls=steps.calls)
+    ask.sender.take(Trace.of(request, begun, steps, answer, asked=at, pipeline=ask.engine.digest))
+    return replace(record, trace_id=trace_id)
 
 
 def _request(question: str, locale: str) -> AskRequest:

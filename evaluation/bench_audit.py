@@ -36,7 +36,8 @@ from evaluation.load import Client, Reply
 from evaluation.postgres import PostgresServer
 from evaluation.server import serving
 from pipelines.ask import record
-from pipelines.ask.contract import AskRequest, TurnAnswer
+from pipelines.ask.answering import answer_of
+from pipelines.ask.contract import AskRequest
 from pipelines.ask.usecase import Ask, begin
 from pipelines.ingest.usecase import Ingest
 from settings import get_settings
@@ -230,7 +231,7 @@ def _path_cpu() -> list[float]:
         request = AskRequest(question=question)
         with acting_as(SHOP):
             turn = ask.finish(begin(request))[0]
-        answer = TurnAnswer.from_turn(turn)
+        answer = answer_of(turn)
         _ = answer.encoded
         with acting_as(ASIDE):
             started = thread_time()

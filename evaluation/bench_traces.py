@@ -34,7 +34,8 @@ from rich.table import Table
 from evaluation.fixture import DEMO, questions
 from evaluation.load import Client, Reply
 from evaluation.server import Served, serving
-from pipelines.ask.contract import AskRequest, TurnAnswer
+from pipelines.ask.answering import answer_of
+from pipelines.ask.contract import AskRequest
 from pipelines.ask.tracing.otlp import encode
 from pipelines.ask.tracing.sender import Sender
 from pipelines.ask.tracing.spans import resource, spans
@@ -215,7 +216,7 @@ def _cost(tenant: Tenant, asked: Sequence[str]) -> Cost:
             request, turn_id = AskRequest(question=question, session_id="bench"), str(uuid4())
             begun = begin(request, turn_id)
             turn, steps = ask.finish(begun)
-            answer = TurnAnswer.from_turn(turn, trace_id=traces.trace_id(turn_id), steps=steps.milliseconds)
+            answer = answer_of(turn, trace_id=traces.trace_id(turn_id), steps=steps.milliseconds)
             started = thread_time()
             trace = Trace.of(request, begun, steps, answer, asked=datetime.now(UTC), pipeline="bench")
             sender.take(trace)

@@ -21,7 +21,8 @@ from pydantic import BaseModel, ConfigDict
 from components.language.personal import without_masks
 from components.language.terminal import terminal_locale
 from components.turn import Exchange, Turn
-from pipelines.ask.contract import AskRequest, TurnAnswer
+from pipelines.ask.answering import answer_of
+from pipelines.ask.contract import AskRequest
 from pipelines.ask.engine import AskEngine
 from pipelines.ask.record import redacted
 from pipelines.ask.usecase import HANDED_OVER, Ask, begin
@@ -237,5 +238,5 @@ def _engine(path: Path) -> AskEngine:
 
 
 def _side(ask: Ask, turn: Turn) -> Side:
-    answer = TurnAnswer.from_turn(ask.finish(turn)[0])
+    answer = answer_of(ask.finish(turn)[0])
     return Side.of(json.loads(redacted(answer)))

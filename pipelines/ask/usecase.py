@@ -12,6 +12,7 @@ from components.language.texts import LOCALES, text
 from components.turn import Exchange, Filters, Reason, Reply, Turn, Verdict
 from pipelines import problems
 from pipelines.ask import record
+from pipelines.ask.answering import answer_of
 from pipelines.ask.contract import AskRequest, Handoff, TurnAnswer
 from pipelines.ask.profiles import ProfileEngines
 from pipelines.ask.steps import Steps, Watch, noting
@@ -102,7 +103,7 @@ class Ask:
             turn, handoff = _hand_over(turn)
         spent = (perf_counter() - started) * 1_000
         log.info("turn %s %s %s %.1fms", turn.turn_id, turn.outcome, turn.reason, spent)
-        answer = TurnAnswer.from_turn(
+        answer = answer_of(
             turn,
             trace_id=self._trace_id(turn),
             steps=steps.milliseconds,
@@ -120,7 +121,7 @@ class Ask:
         """The answer to a turn that somebody else stopped, such as a clock."""
         turn = _fail(begin(request, turn_id), reason)
         log.warning("turn %s %s %s %.1fms", turn.turn_id, turn.outcome, turn.reason, latency_ms)
-        answer = TurnAnswer.from_turn(
+        answer = answer_of(
             turn, trace_id=self._trace_id(turn), latency_ms=latency_ms, handoff=Handoff(status="offered")
         )
         # When the stopped turn ends after all, its record comes second, and the audit keeps the first.

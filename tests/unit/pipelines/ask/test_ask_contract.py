@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from components.turn import Citation, Claim, Draft, Filters, Gate, Outcome, Passage, Reply, Turn, Verdict
+from pipelines.ask.answering import answer_of
 from pipelines.ask.contract import SHOWN, AskFilters, AskRequest, Handoff, TurnAnswer
 
 PASSAGE = Passage(
@@ -48,7 +49,7 @@ KEYS = {
 
 @pytest.mark.parametrize("outcome", get_args(Outcome))
 def test_every_key_is_there_whatever_the_outcome(outcome: Outcome) -> None:
-    answer = json.loads(TurnAnswer.from_turn(replace(TURN, outcome=outcome)).model_dump_json())
+    answer = json.loads(answer_of(replace(TURN, outcome=outcome)).model_dump_json())
     for part, expected in KEYS.items():
         assert set(answer[part] if part else answer) == expected
     assert answer["schema"] == "turn.v1"
@@ -58,7 +59,7 @@ def test_every_key_is_there_whatever_the_outcome(outcome: Outcome) -> None:
 
 
 def test_a_citation_says_where_it_stands() -> None:
-    answer = TurnAnswer.from_turn(replace(TURN, outcome="answered"))
+    answer = answer_of(replace(TURN, outcome="answered"))
     citation = answer.citations[0]
     assert PASSAGE.text[slice(*citation.span)].strip() == citation.excerpt
     assert citation.cited
@@ -68,17 +69,17 @@ def test_a_citation_says_where_it_stands() -> None:
 
 def test_an_unsupported_claim_is_never_called_verified() -> None:
     shaky = replace(DRAFT, claims=(*DRAFT.claims, Claim("Ещё.", (1,), "partially_supported")))
-    assert not TurnAnswer.from_turn(replace(TURN, outcome="answered", draft=shaky)).answer.verified
+    assert not answer_of(replace(TURN, outcome="answered", draft=shaky)).answer.verified
 
 
 def test_the_answer_reads_back() -> None:
-    answer = TurnAnswer.from_turn(replace(TURN, outcome="high_stakes"), handoff=Handoff(status="open", ticket_id="T1"))
+    answer = answer_of(replace(TURN, outcome="high_stakes"), handoff=Handoff(status="open", ticket_id="T1"))
     assert TurnAnswer.model_validate_json(answer.model_dump_json()) == answer
 
 
 def test_an_undecided_turn_has_no_answer() -> None:
     with pytest.raises(ValueError, match="outcome"):
-        TurnAnswer.from_turn(TURN)
+        answer_of(TURN)
 
 
 def test_a_bare_project_key_is_wrapped() -> None:

@@ -7,7 +7,7 @@ from haystack.tracing.tracer import disable_tracing
 
 from components.ingest.document import SourceDocument
 from components.turn import DocumentStatus, Filters, Turn
-from pipelines.ask.contract import TurnAnswer
+from pipelines.ask.answering import answer_of
 from pipelines.ask.engine import AskEngine
 from pipelines.ingest.library import Library
 from pipelines.ingest.usecase import Ingest
@@ -163,7 +163,7 @@ def test_related_passages_reach_the_answering_step_and_are_not_quoted(engine: As
     assert set(cited(turn)) == {"old.md"}
     assert cited(turn, "related") == ["packing.md"]
     assert "бумагу" not in turn.reply.text
-    answer = TurnAnswer.from_turn(turn)
+    answer = answer_of(turn)
     assert [(citation.doc_id, citation.origin, citation.cited) for citation in answer.citations] == [
         ("old.md", "primary", True),
         ("packing.md", "related", False),
@@ -223,7 +223,7 @@ def test_a_dated_conflict_is_shown_with_both_dates_and_both_documents(engine: As
     assert "01.02.2026" in notice
     assert "10.01.2024" in notice
     assert "Посуду можно вернуть в течение 14 дней." in notice
-    (conflict,) = TurnAnswer.from_turn(turn).meta.beside.conflicts
+    (conflict,) = answer_of(turn).meta.beside.conflicts
     assert conflict.kind == "number"
 
 
@@ -240,5 +240,5 @@ def test_nothing_of_one_tenant_stands_beside_anothers_answer(engine: AskEngine, 
     assert {passage.status for passage in turn.evidence.passages} == {"active"}
     assert turn.evidence.rejected == ()
     assert [related.passage.doc_id for related in turn.evidence.related] == ["packing.md"]
-    assert CANARY not in TurnAnswer.from_turn(turn).model_dump_json()
-    assert CANARY in TurnAnswer.from_turn(ask(engine)).model_dump_json()
+    assert CANARY not in answer_of(turn).model_dump_json()
+    assert CANARY in answer_of(ask(engine)).model_dump_json()

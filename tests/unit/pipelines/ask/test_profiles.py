@@ -10,6 +10,7 @@ from haystack.tracing.tracer import disable_tracing
 from components.models.calls import Call
 from components.turn import Draft, Turn
 from pipelines.ask import profiles
+from pipelines.ask.answering import answer_of
 from pipelines.ask.contract import TurnAnswer
 from pipelines.ask.profiles import ProfileEngines
 from settings import Profile, get_settings
@@ -63,7 +64,7 @@ def test_a_mistake_in_the_installation_s_own_file_shows_at_the_start(
 
 def answer(*made: Call, degraded: tuple[str, ...] = ()) -> TurnAnswer:
     turn = Turn("t", "q", outcome="answered", best=Draft("", (), ()), degraded=degraded)
-    return TurnAnswer.from_turn(turn, calls=made)
+    return answer_of(turn, calls=made)
 
 
 def failed(step: str, outcome: str) -> Call:

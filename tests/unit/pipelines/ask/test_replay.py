@@ -9,6 +9,7 @@ import pytest
 import yaml
 
 from evaluation.fixture import DEMO
+from pipelines.ask.answering import answer_of
 from pipelines.ask.contract import AskRequest, TurnAnswer
 from pipelines.ask.engine import YAML, AskEngine
 from pipelines.ask.replay import Replay, Replayed, Trial, report, trial
@@ -171,7 +172,7 @@ def test_a_changed_document_lists_the_answers_that_it_changes(edited: tuple[Reco
     ask = Ask()
     expected = set()
     for record in edited:
-        now = TurnAnswer.from_turn(ask.turn(AskRequest(question=record.question or "")))
+        now = answer_of(ask.turn(AskRequest(question=record.question or "")))
         was = TurnAnswer.model_validate((record.content or {})["answer"])
         same = [one.chunk_id for one in now.citations] == [one.chunk_id for one in was.citations]
         if now.outcome != was.outcome or not same:

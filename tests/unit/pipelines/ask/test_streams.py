@@ -15,7 +15,8 @@ from components.models import calls
 from components.models.calls import Calls
 from components.turn import Citation, Claim, Draft, Gate, Outcome, Reason, Reply, Turn, Verdict
 from pipelines.ask import profiles, streams
-from pipelines.ask.contract import SHOWN, AskRequest, TurnAnswer
+from pipelines.ask.answering import answer_of
+from pipelines.ask.contract import SHOWN, AskRequest
 from pipelines.ask.events import Event, Narrator
 from pipelines.ask.runner import Runner
 from pipelines.ask.streams import Stream, Streams
@@ -52,7 +53,7 @@ def finished(outcome: Outcome, text: str = "Ответ [1]. Ещё [1].") -> Tur
 
 @given(texts, st.sampled_from(sorted(SHOWN)))
 def test_the_tokens_joined_are_the_text(text: str, outcome: Outcome) -> None:
-    answer = TurnAnswer.from_turn(finished(outcome, text))
+    answer = answer_of(finished(outcome, text))
     told = list(Narrator().end(answer))
     assert "".join(str(data["text"]) for name, data in told if name == "token") == text
     assert told[-1] == ("result", answer.model_dump(mode="json"))
@@ -60,7 +61,7 @@ def test_the_tokens_joined_are_the_text(text: str, outcome: Outcome) -> None:
 
 @pytest.mark.parametrize("outcome", sorted(set(get_args(Outcome)) - SHOWN))
 def test_what_is_no_answer_has_a_result_alone(outcome: Outcome) -> None:
-    assert [name for name, _ in Narrator().end(TurnAnswer.from_turn(finished(outcome)))] == ["result"]
+    assert [name for name, _ in Narrator().end(answer_of(finished(outcome)))] == ["result"]
 
 
 def writing(*pieces: str, passes: int = 1) -> tuple[Narrator, str]:
@@ -78,7 +79,7 @@ def tokens(told: Iterable[Sequence[tuple[str, Mapping[str, object]]]]) -> Iterat
 @given(texts, st.integers(0, 200))
 def test_an_answer_told_while_it_is_written_is_told_to_its_end(text: str, place: int) -> None:
     narrator, heard = writing(text[:place])
-    told = list(narrator.end(TurnAnswer.from_turn(finished("answered", text))))
+    told = list(narrator.end(answer_of(finished("answered", text))))
     assert heard + "".join(tokens([told])) == text
     assert not {"revise", "retract"} & {name for name, _ in told}
 
@@ -86,7 +87,7 @@ def test_an_answer_told_while_it_is_written_is_told_to_its_end(text: str, place:
 @pytest.mark.usefixtures("_careful")
 def test_an_answer_that_ended_up_otherwise_is_revised() -> None:
     narrator, heard = writing("Ответ [1].", " Ложь [1].")
-    told = list(narrator.end(TurnAnswer.from_turn(finished("answered"))))
+    told = list(narrator.end(answer_of(finished("answered"))))
     assert heard == "Ответ [1]. Ложь [1]."
     assert [data["text"] for name, data in told if name == "revise"] == ["Ответ [1]. Ещё [1]."]
     assert not list(tokens([told]))
@@ -96,7 +97,7 @@ def test_an_answer_that_ended_up_otherwise_is_revised() -> None:
 @pytest.mark.parametrize("outcome", sorted(set(get_args(Outcome)) - SHOWN))
 def test_an_answer_that_came_to_nothing_is_taken_back(outcome: Outcome) -> None:
     narrator, _ = writing("Ответ [1].")
-    told = list(narrator.end(TurnAnswer.from_turn(finished(outcome))))
+    told = list(narrator.end(answer_of(finished(outcome))))
     assert [(name, data.get("what")) for name, data in told] == [
         ("retract", "answer"),
         ("retract", "sources"),
@@ -109,7 +110,7 @@ def test_another_answer_of_a_later_pass_is_not_mixed_into_the_first() -> None:
     narrator, heard = writing("Первый [1].")
     list(narrator.step("retry_router", replace(turn("q"), verdict=PASSED, passes=2)))
     assert not list(narrator.piece("Второй [1].", provisional=False))
-    told = list(narrator.end(TurnAnswer.from_turn(finished("answered", "Второй [1]."))))
+    told = list(narrator.end(answer_of(finished("answered", "Второй [1]."))))
     assert heard == "Первый [1]."
     assert [data["text"] for name, data in told if name == "revise"] == ["Второй [1]."]
 
@@ -127,7 +128,7 @@ def test_nothing_is_told_before_the_relevance_gate(monkeypatch: pytest.MonkeyPat
     assert [name for name, _ in told] == ["stage", "stage", "sources-early"]
     assert [data.get("node") for _, data in told] == ["guard", "evaluate", None]
     assert [name for name, _ in narrator.step("answer", passed)] == ["stage"]
-    refused = TurnAnswer.from_turn(finished("cannot_answer"))
+    refused = answer_of(finished("cannot_answer"))
     assert [name for name, _ in narrator.end(refused)] == ["retract", "result"]
 
 

@@ -10,7 +10,7 @@ import pytest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
 from components.turn import Reply
-from pipelines.ask.contract import TurnAnswer
+from pipelines.ask.answering import answer_of
 from pipelines.ask.steps import Steps
 from pipelines.ask.tracing import sender as sending
 from pipelines.ask.tracing.sender import Sender
@@ -28,7 +28,7 @@ def _hurried(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def traced(number: int) -> Trace:
     done = replace(turn("Как вернуть?"), outcome="answered", reply=Reply("Так."))
-    answer = TurnAnswer.from_turn(done, trace_id=f"{number:032x}")
+    answer = answer_of(done, trace_id=f"{number:032x}")
     asked = int(datetime.now(UTC).timestamp() * 1e9)
     return Trace("acme", "", "", asked, done, Steps(), answer, "digest", content=False)
 

@@ -10,7 +10,8 @@ from uuid import uuid4
 import pytest
 
 from components.models.calls import Call
-from pipelines.ask.contract import AskRequest, TurnAnswer
+from pipelines.ask.answering import answer_of
+from pipelines.ask.contract import AskRequest
 from pipelines.ask.steps import Steps
 from pipelines.ask.tracing.otlp import Span
 from pipelines.ask.tracing.spans import resource, spans
@@ -37,7 +38,7 @@ def traced(ask: Ask) -> Callable[..., Trace]:
         request = AskRequest(question=question, session_id="s-1", quality="thorough", anonymous=anonymous)
         begun = begin(request, str(uuid4()), ())
         turn, steps = ask.finish(begun)
-        answer = TurnAnswer.from_turn(turn, trace_id=traces.trace_id(turn.turn_id), steps=steps.milliseconds)
+        answer = answer_of(turn, trace_id=traces.trace_id(turn.turn_id), steps=steps.milliseconds)
         with policy.trying(policy.Policy(trace_content=content)):
             return Trace.of(request, begun, steps, answer, asked=datetime.now(UTC), pipeline="digest")
 

@@ -1,0 +1,252 @@
+"""A finished turn as the contract's object."""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from components import turn as turns
+from components.answer.generative import WRITING
+from components.models.calls import NOT_MADE, Call
+from pipelines.ask.contract import (
+    SHOWN,
+    AnswerPart,
+    BesidePart,
+    ChunkCounts,
+    CitationPart,
+    ClaimPart,
+    Clarification,
+    ConflictPart,
+    Factuality,
+    GateResult,
+    Handoff,
+    Meta,
+    QueryPart,
+    RejectedPart,
+    RelatedPart,
+    Routing,
+    Scores,
+    SourcePart,
+    TurnAnswer,
+    VerdictPart,
+)
+
+
+def answer_of(
+    turn: turns.Turn,
+    *,
+    trace_id: str = "",
+    steps: Mapping[str, float] | None = None,
+    latency_ms: float = 0.0,
+    handoff: Handoff | None = None,
+    calls: Sequence[Call] = (),
+) -> TurnAnswer:
+    """The contract object of a finished turn.
+
+    :param turn: a turn whose `outcome` is decided.
+    :param trace_id: where the turn can be looked into, when it is traced.
+    :param steps: milliseconds by pipeline step.
+    :param latency_ms: the whole turn, as the use case measured it.
+    :param handoff: the way to a person, when this turn opens one.
+    :param calls: the calls of language models that it made.
+    :raises ValueError: the turn has no outcome yet.
+    """
+    if turn.outcome is None:
+        raise ValueError("turn has no outcome")
+    draft = (turn.best or turn.draft) if turn.outcome in SHOWN else None
+    citations = draft.citations if draft else ()
+    return TurnAnswer(
+        turn_id=turn.turn_id,
+        trace_id=trace_id,
+        session_id=turn.session_id,
+        locale=turn.locale,
+        outcome=turn.outcome,
+        refusal_reason=turn.reason,
+        verdict=_verdict(turn),
+        answer=AnswerPart(
+            text=turn.reply.text,
+            notice=turn.reply.notice,
+            verified=_verified(draft),
+            missing=draft.missing if draft else (),
+        ),
+        citations=tuple(_citation(citation, draft) for citation in citations),
+        sources=tuple(_source(citation) for citation in citations),
+        claims=tuple(_claim(claim) for claim in draft.claims) if draft else (),
+        scores=_scores(turn, draft),
+        routing=Routing(intent=turn.intent, risk=turn.risk, complexity=turn.complexity),
+        suggested_questions=turn.reply.suggestions,
+        clarification=Clarification(options=turn.reply.clarification) if turn.reply.clarification else None,
+        handoff=handoff,
+        meta=_meta(turn, citations, steps or {}, latency_ms, calls),
+    )
+
+
+def _verdict(turn: turns.Turn) -> VerdictPart:
+    return VerdictPart(
+        route=turn.verdict.route,
+        reasons=turn.verdict.reasons,
+        iterations=turn.passes,
+        max_iterations=turn.max_passes,
+        gates=tuple(
+            GateResult(name=gate.name, passed=gate.passed, score=_round(gate.score), threshold=gate.threshold)
+            for gate in turn.verdict.gates
+        ),
+    )
+
+
+def _verified(draft: turns.Draft | None) -> bool:
+    return (
+        draft is not None
+        and draft.factuality_status == "checked"
+        and all(claim.status == "supported" for claim in draft.claims)
+    )
+
+
+def _citation(citation: turns.Citation, draft: turns.Draft | None) -> CitationPart:
+    passage = citation.passage
+    return CitationPart(
+        index=citation.index,
+        doc_id=passage.doc_id,
+        chunk_id=passage.chunk_id,
+        title=passage.title,
+        heading=passage.heading,
+        excerpt=citation.excerpt,
+        span=citation.span,
+        url=passage.url,
+        cited=draft is not None and f"[{citation.index}]" in draft.text,
+        origin=citation.origin,
+        trust=passage.trust,
+        score=_round(passage.score),
+        updated_at=passage.updated_at,
+    )
+
+
+def _source(citation: turns.Citation) -> SourcePart:
+    passage = citation.passage
+    return SourcePart(
+        source=passage.source or passage.doc_id,
+        page_content=passage.text,
+        snippet=citation.excerpt,
+        score=_round(passage.score),
+    )
+
+
+def _claim(claim: turns.Claim) -> ClaimPart:
+    return ClaimPart(text=claim.text, status=claim.status, citations=claim.citations, quote=claim.quote)
+
+
+def _scores(turn: turns.Turn, draft: turns.Draft | None) -> Scores:
+    if draft is None:
+        return Scores(
+            quality=0,
+            relevance=_round(turn.evidence.relevance),
+            factuality=Factuality(value=100.0, status="skipped"),
+            adequacy=_round(turn.evidence.adequacy),
+            confidence=0.0,
+            hallucination=0.0,
+        )
+    return Scores(
+        quality=draft.quality,
+        relevance=_round(draft.relevance),
+        factuality=Factuality(value=_round(draft.factuality), status=draft.factuality_status),
+        adequacy=_round(turn.evidence.adequacy),
+        confidence=_round(draft.confidence),
+        hallucination=_round(1.0 - draft.factuality / 100.0),
+    )
+
+
+def _meta(
+    turn: turns.Turn,
+    citations: tuple[turns.Citation, ...],
+    steps: Mapping[str, float],
+    latency_ms: float,
+    calls: Sequence[Call],
+) -> Meta:
+    made = [call for call in calls if call.outcome not in NOT_MADE]
+    costs = [call.cost_usd for call in made if call.cost_usd is not None]
+    wrote = _writer(turn, made)
+    return Meta(
+        provider=wrote.provider if wrote else "local",
+        model=wrote.model if wrote else "extractive",
+        quality=turn.quality,
+        cached=turn.evidence.cached,
+        latency_ms=_round(latency_ms),
+        latency_ms_by_step={name: _round(spent) for name, spent in steps.items()},
+        llm_calls=len(made),
+        tokens=_tokens(made),
+        cost_usd=round(sum(costs), 8) if costs else None,
+        chunks=ChunkCounts(
+            retrieved=turn.evidence.retrieved,
+            graded=len(turn.evidence.kept),
+            used=len({citation.passage.chunk_id for citation in citations if citation.origin == "primary"}),
+        ),
+        # A refusal says nothing of what was found.
+        beside=_beside(turn.evidence if turn.outcome in SHOWN else turns.Evidence()),
+        filters=_filters(turn.filters),
+        query=QueryPart(
+            original=turn.question, search=turn.query.search, hyde=turn.query.hyde, recovery=turn.query.recovery
+        ),
+        degraded=tuple(dict.fromkeys((*turn.degraded, *_helped(calls)))),
+        prompt_version=", ".join(dict.fromkeys(call.prompt for call in made)),
+    )
+
+
+def _writer(turn: turns.Turn, made: Sequence[Call]) -> Call | None:
+    """The call that the answer came of; None for one that was quoted, and for a turn without."""
+    if turn.outcome not in SHOWN or WRITING in turn.degraded:
+        return None
+    return next((call for call in reversed(made) if call.step == WRITING), None)
+
+
+def _helped(calls: Sequence[Call]) -> Iterator[str]:
+    """Steps that one model failed and another one served. Where none did, the step itself has said so."""
+    served = {call.step for call in calls if call.outcome == "ok"}
+    yield from (call.step for call in calls if call.outcome != "ok" and call.step in served)
+
+
+def _tokens(made: Sequence[Call]) -> Mapping[str, int]:
+    """By direction; empty where no model was called."""
+    if not made:
+        return {}
+    prompt, completion = sum(call.prompt_tokens for call in made), sum(call.completion_tokens for call in made)
+    return {"prompt": prompt, "completion": completion, "total": prompt + completion}
+
+
+def _beside(evidence: turns.Evidence) -> BesidePart:
+    return BesidePart(
+        related=tuple(
+            RelatedPart(
+                doc_id=related.passage.doc_id,
+                chunk_id=related.passage.chunk_id,
+                kind=related.kind,
+                weight=related.weight,
+                from_doc=related.from_doc,
+                to_doc=related.to_doc,
+            )
+            for related in evidence.related
+        ),
+        rejected=tuple(
+            RejectedPart(rejected_id=approach.rejected_id, coverage=_round(approach.coverage))
+            for approach in evidence.rejected
+        ),
+        conflicts=tuple(
+            ConflictPart(kind=conflict.kind, trusted=conflict.trusted.chunk_id, other=conflict.other.chunk_id)
+            for conflict in evidence.conflicts
+        ),
+    )
+
+
+def _filters(filters: turns.Filters) -> Mapping[str, str | tuple[str, ...]]:
+    given = {
+        "project_keys": filters.project_keys,
+        "tags": filters.tags,
+        "source_types": filters.source_types,
+        "evidence_tiers": filters.evidence_tiers,
+        "statuses": filters.statuses,
+        "doc_ids": filters.doc_ids,
+        "date_from": filters.date_from,
+        "date_to": filters.date_to,
+    }
+    return {name: value for name, value in given.items() if value is not None}
+
+
+def _round(value: float) -> float:
+    """Four digits: enough to compare, few enough to read."""
+    return round(value, 4)
