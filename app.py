@@ -30,7 +30,7 @@ from starlette.middleware import Middleware
 from starlette.responses import JSONResponse, Response
 
 from pipelines import leaving, problems
-from pipelines.ask import openai_chat, records_routes, stream_routes, ui_messages
+from pipelines.ask import openai_chat, records_routes, stream_routes, tool_routes, ui_messages
 from pipelines.ask.contract import AskRequest
 from pipelines.ask.runner import Runner
 from pipelines.gate import Answer, Gate, Route, straight
@@ -96,6 +96,7 @@ def routes(settings: Settings) -> tuple[Route, ...]:
         *job_routes.doors(settings),
         *index_routes.DOORS,
         *relation_routes.DOORS,
+        *tool_routes.DOORS,
     )
 
 
@@ -136,6 +137,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     app.include_router(index_routes.router(ingest.encoder))
     app.include_router(records_routes.router)
     app.include_router(relation_routes.router)
+    app.include_router(tool_routes.router)
     _add_health(app, settings)
     _add_lifespan(app, settings, NightlyCheck(library, settings.check_hour))
     return app

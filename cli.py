@@ -13,6 +13,7 @@ from components.language.texts import text
 from evaluation.commands import app as evaluate_app
 from pipelines.ask.records_commands import audit_app, gap_app, person_app
 from pipelines.ask.replay_commands import replay
+from pipelines.ask.tool_commands import tool_app
 from pipelines.commands import app as pipelines_app
 from pipelines.ingest.commands import ingest, job_app
 from pipelines.ingest.document_commands import app as document_app
@@ -59,6 +60,7 @@ app.command("ingest", help=say("help.ingest"))(ingest)
 app.add_typer(job_app, name="job")
 app.add_typer(edge_app, name="edge")
 app.add_typer(rejected_app, name="rejected")
+app.add_typer(tool_app, name="tool")
 app.add_typer(audit_app, name="audit")
 app.add_typer(gap_app, name="gap")
 app.add_typer(person_app, name="person")

@@ -7,7 +7,16 @@ import re
 from collections.abc import Mapping
 from typing import Annotated, Literal, Self, TypeAlias
 
-from pydantic import BaseModel, ConfigDict, Field, SecretStr, StringConstraints, ValidationError, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    SecretStr,
+    StringConstraints,
+    ValidationError,
+    field_validator,
+    model_validator,
+)
 from sqlalchemy import func, select
 
 from settings import get_settings
@@ -88,12 +97,13 @@ class Tool(BaseModel):
     headers: dict[Header, SecretStr] | None = Field(default=None, max_length=10)
     timeout_seconds: float = Field(default=5, ge=0.1, le=20)
 
-    @model_validator(mode="after")
-    def _send_what_is_safe(self) -> Self:
-        for name, value in (self.headers or {}).items():
+    @field_validator("headers")
+    @classmethod
+    def _be_safe_to_send(cls, given: dict[str, SecretStr] | None) -> dict[str, SecretStr] | None:
+        for name, value in (given or {}).items():
             if name in _RESERVED or not _SECRET.fullmatch(value.get_secret_value()):
-                raise ValueError("headers")
-        return self
+                raise ValueError(name)
+        return given
 
     @property
     def secrets(self) -> Mapping[str, str]:
@@ -109,9 +119,8 @@ def parsed(given: Mapping[str, object]) -> Tool:
     try:
         return Tool.model_validate(given)
     except ValidationError as refused:
-        first = refused.errors(include_input=False)[0]
-        field = ".".join(str(part) for part in first["loc"] if part != "[key]") or str(first["msg"]).split()[-1]
-        raise Invalid("tool_invalid", field=field) from None
+        # What was given holds secrets, so nothing of it goes on.
+        raise Invalid("tool_invalid", field=".".join(map(str, refused.errors(include_input=False)[0]["loc"]))) from None
 
 
 def all() -> tuple[Tool, ...]:

@@ -69,7 +69,7 @@ def argument(**schema: object) -> dict[str, object]:
         ({"timeout_seconds": 60}, "timeout_seconds"),
         ({"headers": {"Host": "other.example"}}, "headers"),
         ({"headers": {"X-Key": "a\r\nb"}}, "headers"),
-        ({"headers": {"bad name": "a"}}, "headers.bad name"),
+        ({"headers": {"bad name": "a"}}, "headers.bad name.[key]"),
         ({"parameters": {"properties": {}, "required": ["number"]}}, "parameters"),
         (argument(type="object"), "parameters.properties.number.type"),
         (argument(type="string", pattern="(a+)+b"), "parameters.properties.number"),

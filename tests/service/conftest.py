@@ -13,7 +13,7 @@ from tenants import database
 from tenants.audit import store
 from tenants.registry import Registry
 from tenants.tokens import issue
-from tests.service.serving import ARTICLES, RSA_KID, TENANTS, Server, environment, finished_job, recorded
+from tests.service.serving import ARTICLES, RSA_KID, TENANTS, Server, environment, finished_job, kept_tool, recorded
 
 
 @pytest.fixture(scope="session")
@@ -40,6 +40,7 @@ def installation(tmp_path_factory: pytest.TempPathFactory, provider_key: RSAPriv
         store.append([recorded(tenant_id)], settings)
         with database.writing(settings) as session:
             session.add(finished_job(tenant_id))
+            session.add(kept_tool(tenant_id))
     return settings
 
 

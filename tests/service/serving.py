@@ -15,7 +15,8 @@ from settings import Settings
 from tenants.audit.entry import Entry
 from tenants.context import SCOPES
 from tenants.gaps import Miss
-from tenants.models import JobRow
+from tenants.models import JobRow, ToolRow
+from tenants.tools import parsed
 
 ROOT = Path(__file__).parents[2]
 RSA_KID = "provider-1"
@@ -81,6 +82,26 @@ def finished_job(tenant_id: str) -> JobRow:
         begun_at=moment,
         finished_at=moment,
     )
+
+
+def tool_of(tenant_id: str) -> dict[str, object]:
+    """A tool of the tenant's, as somebody would put it."""
+    number = {"type": "string", "pattern": r"\b\d{7}\b"}
+    return {
+        "name": f"orders-of-{tenant_id}",
+        "title": "Накладные",
+        "description": "Где накладная с номером",
+        "url": "https://api.shop.example/waybills",
+        "parameters": {"properties": {"number": number}, "required": ["number"]},
+        "headers": {"authorization": f"secret of {tenant_id}"},
+    }
+
+
+def kept_tool(tenant_id: str) -> ToolRow:
+    """The same, as it is kept."""
+    tool = parsed(tool_of(tenant_id))
+    definition = tool.model_dump(mode="json", exclude={"name", "headers"})
+    return ToolRow(tenant_id=tenant_id, name=tool.name, definition=definition, headers=dict(tool.secrets))
 
 
 class Server:

@@ -12,7 +12,7 @@ from starlette.routing import BaseRoute, Mount, Route
 import app
 from settings import Settings
 from tenants.rejected import Rejected
-from tests.service.serving import ALL_SCOPES, ARTICLES, problem, recorded
+from tests.service.serving import ALL_SCOPES, ARTICLES, problem, recorded, tool_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +59,11 @@ SCOPED: dict[tuple[str, str], Case] = {
     ("PUT", "/rejected"): Case("ingest", {"text": "Открыть дверцу силой", "reason": "Сломается замок"}),
     ("DELETE", "/rejected/{rejected_id}"): Case(
         "ingest", own={"rejected_id": REJECTED.rejected_id}, foreign={"rejected_id": FOREIGN_REJECTED.rejected_id}
+    ),
+    ("GET", "/tools"): Case("admin"),
+    ("PUT", "/tools"): Case("admin", tool_of("acme")),
+    ("DELETE", "/tools/{name}"): Case(
+        "admin", own={"name": "orders-of-acme"}, foreign={"name": "orders-of-globex"}, may_answer="tool_unknown"
     ),
     ("GET", "/jobs"): Case("ingest"),
     **{

@@ -1,5 +1,6 @@
 """The README cannot drift: its tables, commands and paths are checked against the tree."""
 
+import json
 import re
 
 import pytest
@@ -16,6 +17,7 @@ from components.ingest.formats import limits
 from components.ingest.formats.detect import FORMATS
 from components.ingest.sandbox import MEMORY, SECONDS
 from settings import ROOT, Settings
+from tenants import tools
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 SECURITY = (ROOT / "SECURITY.md").read_text(encoding="utf-8")
@@ -79,6 +81,11 @@ def test_the_faq_examples_are_read_as_such(example: tuple[str, str]) -> None:
     parsed = formats.read(f"faq.{ending}", text.encode())
     assert (parsed.markup, parsed.flags) == ("faq", ())
     assert len(re.findall(r"^##+ .*\?$", parsed.text, re.MULTILINE)) == 2
+
+
+def test_the_tool_is_one() -> None:
+    (example,) = re.findall(r"```json\n(.*?)```", README, re.DOTALL)
+    assert tools.parsed(json.loads(example)).parameters.required == ("number",)
 
 
 def test_every_room_is_described() -> None:

@@ -1,0 +1,68 @@
+"""`/tools` over HTTP: what a tenant's assistant may look up elsewhere. The gate has checked token and tenant."""
+
+from collections.abc import Iterable
+
+from fastapi import APIRouter
+from pydantic import BaseModel
+
+from pipelines.gate import Route
+from tenants import tools
+from tenants.tools import Parameters, Tool
+
+_TOOLS = "/tools"
+_ONE = "/tools/{name}"
+_BODY_BYTES = 100_000
+DOORS = (
+    Route("GET", _TOOLS, scope="admin"),
+    Route("PUT", _TOOLS, scope="admin", body=Tool, limit=_BODY_BYTES),
+    Route("DELETE", _ONE, scope="admin"),
+)
+
+router = APIRouter(tags=["tools"])
+
+
+class ToolPart(BaseModel):
+    """A tool as callers see it: of its headers the names alone."""
+
+    name: str
+    title: str
+    description: str
+    url: str
+    parameters: Parameters
+    answer: str
+    headers: tuple[str, ...]
+    timeout_seconds: float
+
+
+class ToolsAnswer(BaseModel):
+    """A tenant's tools by name."""
+
+    tools: tuple[ToolPart, ...]
+
+
+@router.get(_TOOLS)
+def list_tools() -> ToolsAnswer:
+    """All tools."""
+    return answered(tools.all())
+
+
+@router.put(_TOOLS)
+def put_tool(body: Tool) -> ToolPart:
+    """Add a tool, or replace the one of its name. Without `headers` the stored ones stay."""
+    return _part(tools.put(body))
+
+
+@router.delete(_ONE)
+def remove_tool(name: str) -> ToolsAnswer:
+    """Take a tool away; the answer is what is left."""
+    tools.remove(name)
+    return answered(tools.all())
+
+
+def answered(found: Iterable[Tool]) -> ToolsAnswer:
+    """Tools as callers see them."""
+    return ToolsAnswer(tools=tuple(map(_part, found)))
+
+
+def _part(tool: Tool) -> ToolPart:
+    return ToolPart(**tool.model_dump(exclude={"headers"}), headers=tuple(tool.headers or ()))

@@ -1,0 +1,52 @@
+"""Tools over HTTP: whose they are, what is shown of them, and that no address inside of the own network is reached."""
+
+from collections.abc import Callable, Iterator
+
+import httpx
+import pytest
+
+from tests.service.serving import problem, tool_of
+
+SECRET = "secret of acme"
+
+
+@pytest.fixture
+def admin(acme: httpx.Client, token: Callable[..., str]) -> Iterator[dict[str, str]]:
+    yield {"Authorization": f"Bearer {token('acme', 'admin', 'ask')}"}
+    acme.request("PUT", "/tools", json=tool_of("acme"), headers={"Authorization": f"Bearer {token('acme', 'admin')}"})
+
+
+def test_a_tool_is_put_shown_without_secrets_and_removed(acme: httpx.Client, admin: dict[str, str]) -> None:
+    put = acme.put("/tools", json=tool_of("acme"), headers=admin)
+    assert put.json()["headers"] == ["authorization"]
+    listed = acme.get("/tools", headers=admin)
+    assert [one["name"] for one in listed.json()["tools"]] == ["orders-of-acme"]
+    assert SECRET not in put.text + listed.text
+    assert acme.delete("/tools/orders-of-acme", headers=admin).json() == {"tools": []}
+    problem(acme.delete("/tools/orders-of-acme", headers=admin), 404, "tool_unknown")
+
+
+@pytest.mark.parametrize(
+    ("changes", "field"),
+    [
+        ({"url": "ftp://shop.example"}, "url"),
+        ({"headers": {"host": "other.example"}}, "headers"),
+        ({"parameters": {"properties": {"n": {"type": "string", "pattern": "(a+)+"}}}}, "parameters.properties.n"),
+    ],
+)
+def test_what_does_not_fit_is_named_and_no_secret_comes_back(
+    acme: httpx.Client, admin: dict[str, str], changes: dict[str, object], field: str
+) -> None:
+    response = acme.put("/tools", json=tool_of("acme") | changes, headers=admin)
+    assert (response.status_code, SECRET in response.text) == (422, False)
+    assert field in response.text
+
+
+def test_a_tool_in_the_own_network_is_not_reached_and_the_turn_says_so(
+    acme: httpx.Client, admin: dict[str, str]
+) -> None:
+    inside = tool_of("acme") | {"url": f"{acme.base_url}readyz"}
+    assert acme.put("/tools", json=inside, headers=admin).is_success
+    answer = acme.post("/ask/run", json={"question": "Где накладная 1234567?"}, headers=admin).json()
+    assert (answer["outcome"], answer["meta"]["degraded"]) == ("refused", ["tools"])
+    assert SECRET not in str(answer)
