@@ -116,6 +116,7 @@ class Record:
     `score` is the relevance that the gate measured and `confidence` that the shown answer is right, both 0..1.
     `checked` says that every claim shown was checked and found supported, `factuality` which percentage of the drafted
     ones was. `steps` are milliseconds by pipeline step, `passes` retrieval passes, `calls` calls of a language model.
+    `trace_id` is empty where nothing was traced.
     """
 
     case: Case
@@ -137,6 +138,7 @@ class Record:
     degraded: tuple[str, ...] = ()
     steps: Mapping[str, float] = field(default_factory=dict)
     milliseconds: float = 0.0
+    trace_id: str = ""
 
     @property
     def shown(self) -> bool:

@@ -231,6 +231,26 @@ def runs(as_json: Json = False) -> None:
         typer.echo(say("no_runs"), err=True)
 
 
+@app.command("phoenix", help=say("help.phoenix"))
+def phoenix(which: RunArgument = "latest", as_json: Json = False) -> None:
+    """Bring a kept run into Phoenix, its sets as data sets and itself as an experiment on each."""
+    from dataclasses import asdict
+
+    from evaluation.phoenix import publish
+    from settings import get_settings
+
+    if not get_settings().phoenix_url:
+        raise Invalid("phoenix_unset")
+    done = _load(which)
+    with progress_bar("") as progress:
+        published = publish(done, shown_by(progress))
+    if as_json:
+        print_json([asdict(one) for one in published])
+        return
+    for one in published:
+        typer.echo(say("published", name=one.name, runs=one.runs, traced=one.traced, url=one.url))
+
+
 @app.command("figures", help=say("help.figures"))
 def figures(which: Annotated[list[str], typer.Argument(help=say("help.which_runs"))]) -> None:
     """Print the headline figures as a Markdown table."""
