@@ -52,6 +52,7 @@ $(PHOENIX)/.ready: requirements/phoenix.txt | $(READY)
 
 bench: setup
 	$(BIN)/python -m evaluation.bench
+	$(BIN)/python -m evaluation.bench_models
 
 evaluate: setup
 	$(BIN)/opora evaluate fixture

@@ -63,8 +63,12 @@ def letters(attacks: Sequence[Attack], data: Path, place: Place) -> Iterator[Que
 
 def articles(attacks: Sequence[Attack], place: Place) -> Iterator[QuestionSet]:
     """The Russian demo shop's articles, each with an attack in this place, asked for by what they are about."""
-    clean = [(article, article.title) for article in demo_corpus("ru").documents()]
+    clean = [(article, _heading(article)) for article in demo_corpus("ru").documents()]
     yield from _attacked(clean, attacks, place, "ru")
+
+
+def _heading(article: SourceDocument) -> str:
+    return article.title or article.text.lstrip().partition("\n")[0].lstrip("# ")
 
 
 def _attacked(
