@@ -14,7 +14,7 @@ from components.judge.forms import AppraisalForm, ClaimsForm, EvaluationForm, Fa
 from components.judge.protocol import Appraisal, Cited, ClaimVerdict, SelfEvaluation
 from components.language.normalise import fold
 from components.language.words import stems, words
-from components.models.calls import current
+from components.models.calls import Tier, current
 from components.models.chat import ChatModels
 from components.models.prompts import block, prompt
 from components.models.structured import fill
@@ -29,15 +29,17 @@ _LONGEST_TOPIC = 120
 class LlmJudge:
     """Judges by language models; every method is one call, two when the first reply is not of the form asked for.
 
-    :param models: the models asked, of the tier that the turn deserves.
+    :param models: the models asked.
+    :param tier: which of them; None: the one that the turn deserves.
     """
 
-    def __init__(self, models: ChatModels) -> None:
+    def __init__(self, models: ChatModels, tier: Tier | None = None) -> None:
         self.models = models
+        self.tier = tier
 
     def to_dict(self) -> dict[str, object]:
         """For Haystack: the constructor's arguments."""
-        return default_to_dict(self, models=self.models)
+        return default_to_dict(self, models=self.models, tier=self.tier)
 
     @classmethod
     def from_dict(cls, data: dict[str, object]) -> "LlmJudge":
@@ -61,7 +63,7 @@ class LlmJudge:
             prompt("appraise", turn.locale),
             values={**_asked(turn), "passages": _numbered(dict(zip(numbers, passages, strict=True)), turn.locale)},
             step="appraise",
-            tier=tier_of(turn),
+            tier=self.tier or tier_of(turn),
             faults=faults,
         )
         answering = frozenset(passages[grade.number - 1].chunk_id for grade in found.passages if grade.answers)
@@ -95,7 +97,7 @@ class LlmJudge:
                 ),
             },
             step="claims",
-            tier=tier_of(turn),
+            tier=self.tier or tier_of(turn),
             faults=faults,
         )
         parts = [[fact for fact in found.claims if fact.number == n] for n in sorted(numbers)]
@@ -117,7 +119,7 @@ class LlmJudge:
                 "passages": _numbered({one.index: one.passage for one in draft.citations}, turn.locale),
             },
             step="evaluate",
-            tier=tier_of(turn),
+            tier=self.tier or tier_of(turn),
         )
         missing = _in_words_of(turn.question, _topics(found.missing)) if found.answerability != "fully" else ()
         return SelfEvaluation(found.quality, found.answerability, found.confidence / 100, missing)

@@ -4,18 +4,26 @@ import json
 from collections.abc import Iterator
 from hashlib import sha256
 from pathlib import Path
+from typing import Protocol, runtime_checkable
 
 import yaml
 from haystack import Pipeline
 from haystack.tracing.tracer import enable_tracing
 
-from components.models.chat import ChatModels
 from components.turn import Turn
 from pipelines.ask.steps import StepTracer
 from pipelines.ask.walk import Walk
 
 YAML = Path(__file__).with_name("ask.yaml")
 _FIRST, _LAST = "guard", "outcome"
+
+
+@runtime_checkable
+class Closable(Protocol):
+    """What holds connections."""
+
+    def close(self) -> None:
+        """Let go of them."""
 
 
 class AskEngine:
@@ -48,17 +56,17 @@ class AskEngine:
     def close(self) -> None:
         """Let go of the connections to models."""
         for _, component in self.pipeline.walk():
-            for models in _models(component):
-                models.close()
+            for held in _closable(component):
+                held.close()
 
 
-def _models(holder: object) -> Iterator[ChatModels]:
-    """The models that a component of ours, or what it is made of, asks."""
+def _closable(holder: object) -> Iterator[Closable]:
+    """What a component of ours is made of and has to be closed: models, rankers, embedders of whatever make."""
     for held in getattr(holder, "__dict__", {}).values():
-        if isinstance(held, ChatModels):
+        if isinstance(held, Closable):
             yield held
         elif type(held).__module__.startswith("components."):
-            yield from _models(held)
+            yield from _closable(held)
 
 
 def _digest(text: str) -> str:

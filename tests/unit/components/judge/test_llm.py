@@ -133,7 +133,8 @@ def test_a_thorough_answer_is_judged_by_the_strong_model() -> None:
     models = ScriptedModels(evaluate=EVALUATION)
     LlmJudge(models).evaluate(replace(ASKED, quality="thorough"), DRAFT)
     LlmJudge(models).evaluate(ASKED, DRAFT)
-    assert models.tiers == ["strong", "fast"]
+    LlmJudge(models, tier="strong").evaluate(ASKED, DRAFT)
+    assert models.tiers == ["strong", "fast", "strong"]
 
 
 @given(texts, texts, st.sampled_from(["ru", "en", "de"]))
