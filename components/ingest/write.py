@@ -34,8 +34,8 @@ from tenants.index.protocol import Collection, Dense, Hit, Json
 from tenants.lexicon import ChunkTerms
 from tenants.versions import DocumentVersion
 
-_STORED_AT_ONCE = 256
-"""Chunks of one flush to the disk, whose vectors are held until then: 50 to 200 kB each."""
+_STORED_AT_ONCE = 512
+"""Chunks of one flush to the disk, whose vectors are held until then: 75 kB each."""
 
 
 @dataclass(frozen=True, slots=True)

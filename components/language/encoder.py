@@ -18,12 +18,17 @@ from components.language.normalise import fold
 from components.language.words import all_words, analyse, one_script
 
 _Dimensions: TypeAlias = npt.NDArray[np.uint32]
+_Weights: TypeAlias = npt.NDArray[np.float64]
 _OfWord: TypeAlias = Callable[[str], bytes]
 
 
 def encode_passage(title: str, heading: str, text: str, settings: EncoderSettings) -> dict[str, dict[int, float]]:
     """The vectors of a passage. `heading` is the path below the title."""
-    return encode_words(passage_words(title, heading, text), settings)
+    vectors = encode_words(passage_words(title, heading, text), settings)
+    return {
+        name: dict(zip(dimensions.tolist(), weights.tolist(), strict=True))
+        for name, (dimensions, weights) in vectors.items()
+    }
 
 
 def passage_words(title: str, heading: str, text: str) -> dict[PassageField, list[str]]:
@@ -31,10 +36,12 @@ def passage_words(title: str, heading: str, text: str) -> dict[PassageField, lis
     return {"title": all_words(title), "heading": all_words(heading), "text": all_words(text)}
 
 
-def encode_words(words: Mapping[PassageField, Sequence[str]], settings: EncoderSettings) -> dict[str, dict[int, float]]:
-    """The vectors of a passage whose words are known."""
+def encode_words(
+    words: Mapping[PassageField, Sequence[str]], settings: EncoderSettings
+) -> dict[str, tuple[_Dimensions, _Weights]]:
+    """The vectors of a passage whose words are known: of each the dimensions, ascending, and their weights."""
     grams = _grams(settings.gram_sizes)
-    vectors: dict[str, dict[int, float]] = {}
+    vectors: dict[str, tuple[_Dimensions, _Weights]] = {}
     for name, vector in settings.vectors.items():
         chosen = [word for field in vector.fields for word in words[field]]
         found = _dimensions(grams if name == "grams" else _stem, chosen)
@@ -53,11 +60,13 @@ def _once(found: _Dimensions) -> dict[int, float]:
     return dict.fromkeys(found.tolist(), 1.0)
 
 
-def _saturated(found: _Dimensions, average_length: float, settings: EncoderSettings) -> dict[int, float]:
-    distinct, counts = np.unique(found, return_counts=True)
+def _saturated(found: _Dimensions, average_length: float, settings: EncoderSettings) -> tuple[_Dimensions, _Weights]:
+    ordered = np.sort(found)
+    # Where each run of equal numbers begins: `numpy.unique` takes half as long again.
+    begins = np.flatnonzero(np.concatenate(([True], ordered[1:] != ordered[:-1]))) if len(ordered) else np.arange(0)
+    counts = np.diff(np.append(begins, len(ordered)))
     length_norm = settings.k1 * (1 - settings.b + settings.b * len(found) / average_length)
-    weights = np.round(counts * (settings.k1 + 1) / (counts + length_norm), 5)
-    return dict(zip(distinct.tolist(), weights.tolist(), strict=True))
+    return ordered[begins], np.round(counts * (settings.k1 + 1) / (counts + length_norm), 5)
 
 
 def _dimensions(of_word: _OfWord, words: Iterable[str]) -> _Dimensions:

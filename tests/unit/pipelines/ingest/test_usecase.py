@@ -189,7 +189,8 @@ def test_documents_are_streamed(tenant: Tenant, ingest: Ingest, monkeypatch: pyt
             yield article(str(at), 1)
 
     ingest.run(stream())
-    assert stored_when_asked == [0, 0, 2, 2, 4, 4]
+    # The batch before may be on its way; those before that are stored.
+    assert all(at - at % 2 - 2 <= stored <= at - at % 2 for at, stored in enumerate(stored_when_asked))
 
 
 def test_a_path_that_cannot_be_read_touches_nothing(tenant: Tenant, ingest: Ingest, tmp_path: Path) -> None:

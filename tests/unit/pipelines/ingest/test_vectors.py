@@ -1,0 +1,206 @@
+"""Dense vectors through ingest and rebuild: written with the chunks, never half, never computed twice."""
+
+from collections.abc import Sequence
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from haystack.core.errors import PipelineRuntimeError
+
+from components.embed import dense
+from components.embed.dense import EmbeddingFailed, embed_question
+from components.embed.fast import FastEmbedder
+from components.embed.protocol import Embedder
+from components.ingest import encode
+from components.ingest.document import SourceDocument
+from components.language.encoder_settings import DenseSettings, settings_from
+from pipelines.ingest.library import Library
+from pipelines.ingest.usecase import Ingest
+from settings import ROOT
+from tenants import documents, generations
+from tenants.context import Tenant
+from tenants.index import DENSE, Dense, door, open_collection
+from tests.encoders import DIMENSIONS, ENCODER, FILE, encoder, lay_out
+from tests.unit.pipelines.ingest.stored import check_consistent
+
+YAML = (ROOT / "pipelines/ingest/ingest.yaml").read_text(encoding="utf-8")
+WIDER = "opora-tests/wider-encoder"
+ARTICLES = [
+    SourceDocument("refund", "Возврат", "Возврат возможен в течение 14 дней.", "refund.md"),
+    SourceDocument("pump", "Насос", "Насос служит пять лет.", "pump.md"),
+    SourceDocument("password", "Пароль", "Пароль меняют в профиле.", "password.md"),
+]
+
+
+@pytest.fixture(autouse=True)
+def _alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(door, "IN_FLIGHT", timedelta(0))
+    dense._question.cache_clear()
+    dense._breaker.cache_clear()
+
+
+@pytest.fixture(scope="module")
+def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("models")
+    lay_out(folder, ENCODER, encoder())
+    lay_out(folder, WIDER, encoder(DIMENSIONS + 4))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def with_vectors(models: Path) -> Ingest:
+    return pipeline(models)
+
+
+def pipeline(models: Path, model: str = ENCODER, dimensions: int = DIMENSIONS, text: str = YAML) -> Ingest:
+    """The ingest pipeline with an embedder at its writer."""
+    block = f"""      embedder:
+        type: components.embed.fast.FastEmbedder
+        init_parameters: {{model: {model}, dimensions: {dimensions}, file: {FILE}, cache_dir: {models}, threads: 1}}
+"""
+    path = models / "ingest.yaml"
+    path.write_text(text.replace("      encoder:", f"{block}      encoder:"), encoding="utf-8")
+    return Ingest(path)
+
+
+def nearest(question: str) -> str:
+    """The document that the question's vector is nearest to, in the generation in force."""
+    collection = open_collection()
+    settings = settings_from(collection.encoder).dense
+    assert settings is not None
+    hits = collection.search({DENSE: embed_question(question, settings)}, limit=1)[DENSE]
+    meta = hits[0].payload["meta"]
+    assert isinstance(meta, dict)
+    return str(meta["doc_id"])
+
+
+def test_chunks_are_written_with_their_vectors(tenant: Tenant, with_vectors: Ingest) -> None:
+    with_vectors.run(ARTICLES)
+    assert [nearest(question) for question in ("Как отдать?", "Помпа", "password")] == ["refund", "pump", "password"]
+    assert all(hit.dense for hit in open_collection().scan(dense=True))
+    changed = [SourceDocument("pump", "Доставка", "Курьер приедет завтра.", "pump.md")]
+    assert with_vectors.run(changed).updated == 1
+    assert nearest("delivery") == "pump"
+    check_consistent()
+
+
+def test_another_title_is_another_vector(tenant: Tenant, with_vectors: Ingest) -> None:
+    with_vectors.run([SourceDocument("a", "Заметка", "Спросите у нас.", "a.md"), *ARTICLES])
+    library = Library(with_vectors.rewrite)
+    library.change("a", {"title": "Оплата"})
+    assert nearest("деньги") == "a"
+    check_consistent()
+
+
+def test_an_index_without_gets_them_by_a_rebuild_and_loses_them_by_a_rollback(
+    tenant: Tenant, ingest: Ingest, with_vectors: Ingest
+) -> None:
+    ingest.run(ARTICLES)
+    with_vectors.run([SourceDocument("late", "Гарантия", "Гарантия два года.", "late.md")])
+    assert open_collection().dimensions == 0
+    with_vectors.rebuild().finish()
+    assert open_collection().dimensions == DIMENSIONS
+    assert [nearest(question) for question in ("Как отдать?", "warranty")] == ["refund", "late"]
+    ingest.run([SourceDocument("later", "Доставка", "Доставка бесплатна.", "later.md")])
+    assert nearest("delivery") == "later"
+    with_vectors.rollback().finish()
+    assert open_collection().dimensions == 0
+    check_consistent()
+
+
+def test_a_model_is_switched_under_those_who_search(tenant: Tenant, with_vectors: Ingest, models: Path) -> None:
+    with_vectors.run(ARTICLES)
+    before = open_collection()
+    pipeline(models, WIDER, DIMENSIONS + 4).rebuild().finish()
+    assert (before.dimensions, open_collection().dimensions) == (DIMENSIONS, DIMENSIONS + 4)
+    assert [nearest(question) for question in ("Как отдать?", "помпа")] == ["refund", "pump"]
+    settings = settings_from(before.encoder).dense
+    assert settings is not None
+    found = before.search({DENSE: embed_question("помпа", settings)}, limit=1)[DENSE]
+    assert found[0].score > 0.9
+
+
+@pytest.fixture
+def embedded(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """All passages that were embedded, in order."""
+    texts: list[str] = []
+    embed = encode.embed_passages
+
+    def counting(passages: Sequence[str], settings: DenseSettings) -> list[Dense]:
+        texts.extend(passages)
+        return embed(passages, settings)
+
+    monkeypatch.setattr(encode, "embed_passages", counting)
+    return texts
+
+
+def test_only_what_is_new_is_embedded(tenant: Tenant, with_vectors: Ingest, models: Path, embedded: list[str]) -> None:
+    with_vectors.run(ARTICLES)
+    assert len(embedded) == len(ARTICLES)
+    embedded.clear()
+    with_vectors.run(ARTICLES)
+    vectors = {hit.id: hit.dense for hit in open_collection().scan(dense=True)}
+    pipeline(models, text=YAML.replace("gram_sizes: [3, 4]", "gram_sizes: [2]")).rebuild().finish()
+    assert embedded == []
+    rebuilt = {hit.id: hit.dense for hit in open_collection().scan(dense=True)}
+    assert rebuilt.keys() == vectors.keys()
+    assert all(rebuilt[one] == pytest.approx(vectors[one]) for one in vectors)
+
+
+class Failing:
+    """Fails as often as it is told, then works as `then`."""
+
+    def __init__(self, times: int, then: FastEmbedder) -> None:
+        self.times = times
+        self.then = then
+        self.dimensions = then.dimensions
+        self.space = then.space
+
+    def to_dict(self) -> dict[str, str]:
+        return {}
+
+    def passages(self, texts: Sequence[str]) -> Sequence[Dense]:
+        self.times -= 1
+        if self.times >= 0:
+            raise ConnectionError
+        return self.then.passages(texts)
+
+    def question(self, text: str) -> Dense:
+        return self.then.question(text)
+
+
+@pytest.fixture
+def failing(monkeypatch: pytest.MonkeyPatch, models: Path) -> Failing:
+    made: Embedder = Failing(0, FastEmbedder(ENCODER, DIMENSIONS, file=FILE, cache_dir=str(models), threads=1))
+    monkeypatch.setattr(dense, "_embedder", lambda json_form: made)
+    return made  # type: ignore[return-value]
+
+
+def test_what_cannot_be_embedded_is_not_stored_and_not_lost(
+    tenant: Tenant, with_vectors: Ingest, failing: Failing
+) -> None:
+    with_vectors.run(ARTICLES[:1])
+    failing.times = 1
+    with pytest.raises((EmbeddingFailed, PipelineRuntimeError)) as raised:
+        with_vectors.run(ARTICLES)
+    assert EmbeddingFailed in {type(raised.value), type(raised.value.__cause__)}
+    assert {record.doc_id for record in documents.all()} == {"refund"}
+    assert open_collection().count() == 1
+    assert nearest("Как отдать?") == "refund"
+    report = with_vectors.run(ARTICLES)
+    assert (report.added, report.healed) == (2, True)
+    assert nearest("помпа") == "pump"
+    check_consistent()
+
+
+def test_a_rebuild_that_cannot_embed_changes_nothing(
+    tenant: Tenant, ingest: Ingest, with_vectors: Ingest, failing: Failing
+) -> None:
+    ingest.run(ARTICLES)
+    failing.times = 1
+    with pytest.raises(EmbeddingFailed):
+        with_vectors.rebuild().finish()
+    assert [(one.number, one.state) for one in generations.all()] == [(1, "in_force")]
+    check_consistent()
+    with_vectors.rebuild().finish()
+    assert nearest("помпа") == "pump"
