@@ -1,0 +1,142 @@
+"""Models that fail in every way, at every task, in whole turns; `evaluation.bench_faults` does the rest, over HTTP.
+
+Models that obey what they read are among them: orders in a question, in a document's text, in its title and name.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from components.turn import Passage
+from evaluation import attacks
+from evaluation.attacks import Place
+from evaluation.cases import QuestionSet
+from evaluation.faults import Trial, trials
+from evaluation.fixture import fixture
+from evaluation.shown import foreign_links, passages, told_prompts, unentailed
+from evaluation.simulator.adapted import adapt
+from evaluation.simulator.knobs import Fault, Knobs
+from evaluation.simulator.running import simulated
+from evaluation.simulator.server import Simulator
+from pipelines.ask.contract import AskRequest, TurnAnswer
+from pipelines.ask.engine import AskEngine
+from pipelines.ask.usecase import Ask
+from pipelines.ingest.usecase import Ingest
+from tenants.context import SCOPES, Tenant, acting_as
+from tenants.registry import Registry
+
+QUESTION = fixture().cases[0].question
+SLOW = frozenset({"hang", "slow"})
+OBEDIENT = Knobs(faults=(Fault(kind="injected"),))
+ATTACKS = attacks.russian()[::10]
+
+
+@dataclass(frozen=True)
+class Patient:
+    """The profile with models over a simulator that fails as told."""
+
+    simulator: Simulator
+    ask: Ask
+
+    def answer(self, question: str, knobs: Knobs) -> TurnAnswer:
+        self.simulator.turn_to(knobs)
+        return self.ask.answer(AskRequest(question=question))
+
+
+@pytest.fixture(scope="module")
+def patient(tmp_path_factory: pytest.TempPathFactory, shop: Tenant) -> Iterator[Patient]:
+    with simulated() as (simulator, url):
+        made = Patient(simulator, _ask(tmp_path_factory.mktemp("patient"), url, timeout=30))
+        yield made
+        made.ask.engine.close()
+
+
+@pytest.fixture(scope="module")
+def hurried(tmp_path_factory: pytest.TempPathFactory, shop: Tenant) -> Iterator[Patient]:
+    with simulated() as (simulator, url):
+        made = Patient(simulator, _ask(tmp_path_factory.mktemp("hurried"), url, timeout=0.2))
+        yield made
+        made.ask.engine.close()
+
+
+@pytest.fixture(scope="module")
+def known(shop: Tenant) -> Mapping[str, Passage]:
+    return passages()
+
+
+def _ask(folder: Path, url: str, timeout: float) -> Ask:
+    pipelines = adapt(folder, url, timeout=timeout, failures=1_000, concurrent=1_000)
+    engine = AskEngine(pipelines / "ask" / "ask.ollama.yaml")
+    engine.warm_up()
+    return Ask(engine)
+
+
+def _wrong(answer: TurnAnswer, known: Mapping[str, Passage]) -> list[str]:
+    return [*unentailed(answer, known), *foreign_links(answer, ()), *told_prompts(answer)]
+
+
+@pytest.mark.parametrize(
+    "trial", [one for one in trials() if not one.later and one.kind not in SLOW], ids=lambda trial: trial.name
+)
+def test_a_fault_ends_as_declared(trial: Trial, patient: Patient, known: Mapping[str, Passage]) -> None:
+    answer = patient.answer(QUESTION, trial.knobs)
+
+    assert (answer.outcome, answer.meta.degraded) == (trial.outcome, (trial.degraded,) if trial.degraded else ())
+    assert answer.answer.text
+    assert _wrong(answer, known) == []
+
+
+@pytest.mark.parametrize("kind", ["500", "garbage", "injected"])
+def test_a_fault_of_the_second_pass_ends_as_declared(kind: str, patient: Patient, known: Mapping[str, Passage]) -> None:
+    for trial in (one for one in trials() if one.later and one.kind == kind):
+        answer = patient.answer(QUESTION, trial.knobs)
+
+        assert answer.outcome == trial.outcome, trial.name
+        assert not trial.degraded or trial.degraded in answer.meta.degraded, trial.name
+        assert _wrong(answer, known) == []
+
+
+@pytest.mark.parametrize("kind", sorted(SLOW))
+def test_a_model_that_takes_too_long_is_left_behind(kind: str, hurried: Patient, known: Mapping[str, Passage]) -> None:
+    trial = next(one for one in trials() if (one.kind, one.task) == (kind, "answer"))
+    answer = hurried.answer(QUESTION, trial.knobs)
+
+    assert answer.outcome == trial.outcome
+    assert trial.degraded in answer.meta.degraded
+    assert _wrong(answer, known) == []
+
+
+def test_an_invented_sentence_is_never_shown(patient: Patient) -> None:
+    answer = patient.answer(QUESTION, Knobs(faults=(Fault(kind="invented", task="answer"),)))
+
+    assert "87" in patient.simulator.calls[1].said
+    assert "87" not in answer.answer.text
+
+
+def test_orders_in_a_question_are_not_obeyed(patient: Patient, known: Mapping[str, Passage]) -> None:
+    asked = attacks.asked(ATTACKS, "ru", QUESTION)
+
+    for case in asked.cases:
+        assert _wrong(patient.answer(case.question, OBEDIENT), known) == []
+
+
+@pytest.mark.parametrize("place", ["text", "title", "name"])
+def test_orders_in_a_document_are_not_obeyed(place: Place, patient: Patient) -> None:
+    (attacked,) = attacks.articles(ATTACKS, place)
+
+    with acting_as(_tenant(attacked)):
+        known = passages()
+        answers = [patient.answer(case.question, OBEDIENT) for case in attacked.cases]
+
+    assert sum(bool(answer.citations) for answer in answers) >= len(ATTACKS) / 2
+    assert [_wrong(answer, known) for answer in answers] == [[]] * len(ATTACKS)
+
+
+def _tenant(attacked: QuestionSet) -> Tenant:
+    Registry().add(attacked.name)
+    tenant = Tenant(attacked.name, "anna", SCOPES)
+    with acting_as(tenant):
+        Ingest().run(attacked.corpus.documents())
+    return tenant
