@@ -8,6 +8,7 @@ from components.answer.packing import Context
 from components.answer.telling import say
 from components.answer.utterances import Utterance, Utterances
 from components.decide.answer_guard import AnswerGuard
+from components.decide.provisional import ProvisionalText
 from components.judge.approaches import proposed
 from components.judge.protocol import Cited, ClaimVerdict, Reviewer
 from components.language.identifiers import codes
@@ -40,10 +41,12 @@ class Writing:
     _lead: tuple[Claim, Utterance] | None = None
     _cut: bool = False
     _guard: AnswerGuard = field(init=False)
+    _provisional: ProvisionalText = field(init=False)
     _utterances: Utterances = field(default_factory=Utterances)
 
     def __post_init__(self) -> None:
         self._guard = AnswerGuard(self.turn, policy.current())
+        self._provisional = ProvisionalText(self._guard)
 
     @property
     def refused(self) -> bool:
@@ -54,11 +57,13 @@ class Writing:
         """Take the next piece of the reply."""
         self._reply += piece
         if self.optimistic:
-            say(piece, provisional=True)
+            say(self._provisional.add(piece), provisional=True)
         self._take(self._utterances.add(piece))
 
     def finish(self) -> Draft:
         """The draft, once the reply has ended."""
+        if self.optimistic:
+            say(self._provisional.rest(), provisional=True)
         self._take(self._utterances.finish())
         withheld = tuple(dict.fromkeys(self.withheld))
         return Draft(self._text, tuple(self.claims), self._citations(), cut=self._cut, withheld=withheld)
