@@ -63,10 +63,10 @@ def _tokenizer() -> Tokenizer:
     return tokenizer
 
 
-def _directions() -> np.ndarray[tuple[int, int], np.dtype[np.float32]]:
+def _directions(dimensions: int) -> np.ndarray[tuple[int, int], np.dtype[np.float32]]:
     """By token: its direction. Unknown and special ones share a weak one, so that no vector is all zeros."""
-    table = np.zeros((len(_WORDS), DIMENSIONS), dtype=np.float32)
-    table[1 : len(_SPECIAL), DIMENSIONS - 1] = 0.02
+    table = np.zeros((len(_WORDS), dimensions), dtype=np.float32)
+    table[1 : len(_SPECIAL), dimensions - 1] = 0.02
     for place, group in enumerate(SYNONYMS):
         for word in group:
             table[_WORDS.index(word), place] = 1.0
@@ -82,8 +82,9 @@ def _model(
     inputs: list[onnx.ValueInfoProto],
     out: onnx.ValueInfoProto,
     constants: Sequence[onnx.TensorProto] = (),
+    dimensions: int = DIMENSIONS,
 ) -> onnx.ModelProto:
-    table = numpy_helper.from_array(_directions(), "directions")
+    table = numpy_helper.from_array(_directions(dimensions), "directions")
     graph = helper.make_graph(nodes, "tiny", inputs, [out], [table, *constants])
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
 
@@ -96,11 +97,11 @@ _CONSTANTS = [
 ]
 
 
-def encoder() -> onnx.ModelProto:
-    """Token vectors, to be pooled: (batch, tokens, `DIMENSIONS`)."""
+def encoder(dimensions: int = DIMENSIONS) -> onnx.ModelProto:
+    """Token vectors, to be pooled: (batch, tokens, dimensions)."""
     nodes = [helper.make_node("Gather", ["directions", "input_ids"], ["last_hidden_state"])]
-    out = helper.make_tensor_value_info("last_hidden_state", TensorProto.FLOAT, ["batch", "tokens", DIMENSIONS])
-    return _model(nodes, _inputs("input_ids", "attention_mask"), out)
+    out = helper.make_tensor_value_info("last_hidden_state", TensorProto.FLOAT, ["batch", "tokens", dimensions])
+    return _model(nodes, _inputs("input_ids", "attention_mask"), out, dimensions=dimensions)
 
 
 def cross_encoder() -> onnx.ModelProto:

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from haystack import Document, default_from_dict, default_to_dict
 from haystack.components.embedders.types.protocol import DocumentEmbedder, TextEmbedder
+from haystack.core.serialization import component_to_dict
 
 from tenants.index import Dense, Json
 
@@ -34,8 +35,8 @@ class StockEmbedder:
         """For Haystack: the constructor's arguments, secrets by the name of their environment variable."""
         return default_to_dict(
             self,
-            passages_by=self.passages_by,
-            questions_by=self.questions_by,
+            passages_by=component_to_dict(self.passages_by, "passages_by"),
+            questions_by=component_to_dict(self.questions_by, "questions_by"),
             model=self.model,
             dimensions=self.dimensions,
         )

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from components.judge.calibration import FILE, Line, calibrations, log_odds
 from evaluation.advice import advise
-from evaluation.calibrate import LANGUAGES, Labelled, fitted
+from evaluation.calibrate import LANGUAGES, Labelled, fitted, reranking
 from evaluation.calibration import cross_fitted, expected_error, logistic, logit, reliability, sigmoid, wilson
 from evaluation.cases import Case, Record
 from evaluation.results import scores
@@ -103,6 +103,20 @@ def test_lines_are_fitted_for_every_language_with_the_error_that_is_left() -> No
         assert lines["relevance"].error.n == 200
         assert lines["confidence"].error.n == 133
         assert set(lines["relevance"].as_json()) >= {"slope", "intercept", "n", "expected_calibration_error"}
+
+
+def test_a_rerankers_log_odds_are_put_right() -> None:
+    rng = np.random.default_rng(5)
+
+    def turn(number: int) -> Labelled:
+        said = float(rng.normal(0, 4))
+        answerable = bool(rng.random() < sigmoid(np.array([0.5 * said - 1.0]))[0])
+        return Labelled(number % 7, answerable, (said,), 1.0, answerable)
+
+    found = fitted({language: [turn(n) for n in range(4_000)] for language in LANGUAGES}, reranking("tiny"))
+    for lines in found.values():
+        assert (lines["relevance"].line.slope, lines["relevance"].line.intercept) == pytest.approx((0.5, -1.0), abs=0.1)
+        assert lines["relevance"].error.value < 0.03
 
 
 def records(n: int) -> list[Record]:

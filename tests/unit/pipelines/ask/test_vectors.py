@@ -1,0 +1,225 @@
+"""Search with vectors as the README's guide sets it up, by YAML alone, over a real index; and every way it can fail."""
+
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import get_args
+
+import pytest
+from haystack.core.errors import PipelineRuntimeError
+
+from components.embed import dense
+from components.embed.dense import EmbeddingFailed
+from components.ingest.document import SourceDocument
+from components.judge.ranked import SCORE
+from components.turn import Turn
+from evaluation.simulator.knobs import Fault, FaultKind, Knobs
+from evaluation.simulator.running import simulated
+from evaluation.simulator.server import Simulator
+from pipelines.ask.engine import YAML, AskEngine
+from pipelines.ingest.usecase import Ingest
+from pipelines.lint import lint
+from settings import ROOT
+from tenants import documents
+from tenants.context import Tenant, acting_as
+from tenants.index import DENSE, open_collection
+from tenants.registry import Registry
+from tests.encoders import CROSS_ENCODER, DIMENSIONS, ENCODER, FILE, cross_encoder, encoder, lay_out
+
+pytestmark = pytest.mark.usefixtures("installation")
+
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+INGEST = (ROOT / "pipelines/ingest/ingest.yaml").read_text(encoding="utf-8")
+ASK = YAML.read_text(encoding="utf-8")
+ARTICLES = [
+    SourceDocument("refund", "Возврат", "Возврат товара надлежащего качества возможен в течение 14 дней.", "refund.md"),
+    SourceDocument("pump", "Насос", "Насос меняют в мастерской за 3 дня.", "pump.md"),
+    SourceDocument("password", "Пароль", "Пароль меняют в профиле, в разделе безопасности.", "password.md"),
+    SourceDocument("delivery", "Доставка", "Доставка по городу занимает 2 дня.", "delivery.md"),
+]
+
+
+def guide(name: str) -> str:
+    """A block of the README's guide."""
+    found = re.search(rf"<!-- {name} -->\n```yaml\n(.*?)```\n<!-- /{name} -->", README, re.DOTALL)
+    assert found is not None
+    return found.group(1)
+
+
+def ingest_with(block: str, folder: Path) -> Ingest:
+    path = folder / "ingest.yaml"
+    path.write_text(INGEST.replace("      encoder:", f"{block}      encoder:"), encoding="utf-8")
+    assert lint(path.read_text(encoding="utf-8")) == []
+    return Ingest(path)
+
+
+@pytest.fixture(scope="module")
+def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("models")
+    lay_out(folder, ENCODER, encoder())
+    lay_out(folder, CROSS_ENCODER, cross_encoder())
+    return folder
+
+
+@pytest.fixture(scope="module")
+def shop(installation: None, models: Path) -> Iterator[Tenant]:
+    """A shop whose index was made without vectors and rebuilt with them, as the guide says."""
+    block = re.sub(r"model: \S+", f"model: {ENCODER}", guide("embedder"))
+    block = re.sub(r"dimensions: \d+", f"dimensions: {DIMENSIONS}", block)
+    block = re.sub(r"file: .*", f"file: {FILE}\n          cache_dir: {models}", block)
+    Registry().add("tools")
+    with acting_as(Tenant("tools", "anna")) as tenant:
+        Ingest().run(ARTICLES)
+        ingest_with(block, models).rebuild().finish()
+        yield tenant
+
+
+@pytest.fixture(scope="module")
+def engine(models: Path) -> AskEngine:
+    """The pipeline of the guide: read by a cross-encoder, judged by its word."""
+    block = guide("reranker").replace(
+        "{model: BAAI/bge-reranker-v2-m3-int8}", f"{{model: {CROSS_ENCODER}, file: {FILE}, cache_dir: {models}}}"
+    )
+    text = re.sub(r"  rerank:\n.*?\n\n", block + "\n", ASK, flags=re.DOTALL)
+    for step in ("rewrite", "grade", "evaluate_retrieval"):
+        text = re.sub(
+            rf"(  {step}:\n.*?)judge\.local\.LocalJudge", r"\1judge.ranked.RankedJudge", text, count=1, flags=re.DOTALL
+        )
+    path = models / "ask.yaml"
+    path.write_text(text, encoding="utf-8")
+    assert lint(text) == []
+    assert text.count("RankedJudge") == 3
+    return AskEngine(path)
+
+
+@pytest.fixture(scope="module")
+def plain() -> AskEngine:
+    return AskEngine()
+
+
+@pytest.fixture(autouse=True)
+def _forgetful() -> None:
+    dense._question.cache_clear()
+    dense._breaker.cache_clear()
+
+
+def asked(engine: AskEngine, question: str) -> Turn:
+    return engine.run(Turn("t", question))
+
+
+def test_the_guides_blocks_are_sound(tmp_path: Path) -> None:
+    for name in ("embedder", "ollama-embedder"):
+        made = ingest_with(guide(name), tmp_path)
+        assert made.encoder.dense is not None
+
+
+def test_an_answer_in_other_words_is_found_and_judged(shop: Tenant, engine: AskEngine) -> None:
+    turn = asked(engine, "Помпа: когда помпа?")
+    best = turn.evidence.passages[0]
+    assert best.doc_id == "pump"
+    assert best.scores[DENSE] == 1.0
+    assert "text-sparse" not in best.scores
+    assert best.scores["cosine"] > 0.9
+    assert best.score == pytest.approx(best.scores[SCORE] + best.scores["trust"])
+    assert turn.evidence.relevance == pytest.approx(best.scores[SCORE])
+    assert turn.degraded == ()
+
+
+def test_without_the_models_word_it_is_searched_and_not_trusted(shop: Tenant, plain: AskEngine) -> None:
+    turn = asked(plain, "Помпа: когда помпа?")
+    assert turn.outcome == "refused"
+
+
+def test_a_question_in_the_articles_words_is_answered_as_before(shop: Tenant, engine: AskEngine) -> None:
+    turn = asked(engine, "За сколько дней меняют насос, если насос меняют в мастерской?")
+    assert turn.evidence.passages[0].doc_id == "pump"
+    assert "3 дня" in turn.reply.text
+
+
+def test_an_index_without_vectors_is_searched_by_words(installation: None, engine: AskEngine) -> None:
+    Registry().add("plain")
+    with acting_as(Tenant("plain", "anna")):
+        Ingest().run(ARTICLES)
+        turn = asked(engine, "За сколько дней меняют насос в мастерской?")
+    assert (turn.evidence.passages[0].doc_id, turn.degraded) == ("pump", ())
+    assert DENSE not in turn.evidence.passages[0].scores
+
+
+def test_words_and_formula_stand_in_for_models_that_fail(
+    shop: Tenant, engine: AskEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def failing(*_: object, **__: object) -> None:
+        raise OSError
+
+    monkeypatch.setattr("components.embed.fast.FastEmbedder.question", failing)
+    monkeypatch.setattr("components.retrieve.cross_encoder.FastCrossEncoder._loaded", failing)
+    turn = asked(engine, "За сколько дней насос меняют в мастерской?")
+    assert set(turn.degraded) == {"embedder", "reranker"}
+    assert turn.evidence.passages[0].doc_id == "pump"
+    assert "3 дня" in turn.reply.text
+
+
+# An embedder on a server.
+
+_WRONG = ("refused", "hang", "500", "429", "noise", "empty", "cut_off", "wrong_schema")
+
+
+@pytest.fixture(scope="module")
+def served(installation: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Simulator, Ingest]]:
+    """A tenant whose passages are embedded by a simulated Ollama server, and that server."""
+    with simulated() as (simulator, url):
+        block = guide("ollama-embedder").replace("http://127.0.0.1:11434", url).replace("bge-m3", "simulated-embed")
+        block = (
+            block.replace("1024", "384").replace("timeout: 3}", "timeout: 0.3}").replace("timeout: 120", "timeout: 0.3")
+        )
+        made = ingest_with(block, tmp_path_factory.mktemp("served"))
+        Registry().add("served")
+        with acting_as(Tenant("served", "anna")):
+            made.run(ARTICLES)
+            yield simulator, made
+
+
+@pytest.fixture
+def fault(served: tuple[Simulator, Ingest]) -> Iterator[Callable[[FaultKind], None]]:
+    simulator, _ = served
+
+    def turned(kind: FaultKind) -> None:
+        simulator.knobs = Knobs(faults=(Fault(kind=kind, task="embed"),))
+
+    yield turned
+    simulator.knobs = Knobs()
+
+
+def test_a_server_embeds_passages_and_questions(served: tuple[Simulator, Ingest], plain: AskEngine) -> None:
+    turn = asked(plain, "За сколько дней меняют насос?")
+    assert turn.evidence.passages[0].scores[DENSE] == 1.0
+    assert "3 дня" in turn.reply.text
+
+
+@pytest.mark.parametrize("kind", _WRONG)
+def test_a_server_that_fails_degrades_the_question_and_no_more(
+    served: tuple[Simulator, Ingest], fault: Callable[[FaultKind], None], plain: AskEngine, kind: FaultKind
+) -> None:
+    assert kind in get_args(FaultKind)
+    fault(kind)
+    turn = asked(plain, f"За сколько дней меняют насос? {kind}")
+    assert turn.degraded == ("embedder",)
+    assert turn.evidence.passages[0].doc_id == "pump"
+    assert turn.outcome != "failed"
+
+
+@pytest.mark.parametrize("kind", ["refused", "empty"])
+def test_a_server_that_fails_stores_nothing_and_loses_nothing(
+    served: tuple[Simulator, Ingest], fault: Callable[[FaultKind], None], kind: FaultKind
+) -> None:
+    simulator, ingest = served
+    new = SourceDocument(kind, "Оплата", f"Оплата картой принимается, кроме {kind}.", f"{kind}.md")
+    before = open_collection().count()
+    fault(kind)
+    with pytest.raises((EmbeddingFailed, PipelineRuntimeError)) as raised:
+        ingest.run([new])
+    assert EmbeddingFailed in {type(raised.value), type(raised.value.__cause__)}
+    assert (open_collection().count(), documents.find([kind])) == (before, {})
+    simulator.knobs = Knobs()
+    assert ingest.run([new]).added == 1
+    assert open_collection().count() == before + 1
