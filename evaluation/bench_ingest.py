@@ -15,7 +15,9 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from itertools import chain, count, islice
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from resource import RUSAGE_CHILDREN, getpagesize, getrusage
+from tempfile import TemporaryDirectory, TemporaryFile
+from time import sleep
 
 from pypdfium2 import PdfDocument
 from rich.console import Console
@@ -29,14 +31,15 @@ from settings import ROOT
 
 ARTICLES = 6_000
 PDF_ARTICLES = 60
+_LOOK_SECONDS = 0.1
 
 
 @dataclass(frozen=True, slots=True)
 class Load:
     """One run of `opora ingest`.
 
-    :param seconds: of the run itself, as its report says; `cpu_seconds` and `peak_mb` are the whole process's, its
-        start and the compacting at its end included.
+    :param seconds: of the run itself, as its report says. `cpu_seconds` and `peak_mb` are those of the process and its
+        workers together, its start and the compacting at its end included; memory is looked at ten times a second.
     """
 
     chunks: int
@@ -91,20 +94,36 @@ def measure(articles: int, pdf_articles: int) -> Measured:
 def _load(data: Path, given: Path) -> Load:
     command = [sys.executable, "-m", "cli", "ingest", str(given), "--json"]
     environment = os.environ | {"OPORA_DATA_DIR": str(data)}
-    with subprocess.Popen(  # noqa: S603
-        command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, encoding="utf-8"
-    ) as process:
-        output = process.stdout.read() if process.stdout else ""
-        _, status, used = os.wait4(process.pid, 0)
-        process.returncode = os.waitstatus_to_exitcode(status)
-    report = json.loads(output)
+    before, peak = getrusage(RUSAGE_CHILDREN), 0.0
+    with TemporaryFile() as output:
+        with subprocess.Popen(command, cwd=ROOT, env=environment, stdout=output) as process:  # noqa: S603
+            while process.poll() is None:
+                peak = max(peak, _resident_mb(process.pid))
+                sleep(_LOOK_SECONDS)
+        output.seek(0)
+        report = json.load(output)
+    used = getrusage(RUSAGE_CHILDREN)
     return Load(
         chunks=report["chunks_written"],
         unchanged=report["unchanged"],
         seconds=report["seconds"],
-        cpu_seconds=used.ru_utime + used.ru_stime,
-        peak_mb=used.ru_maxrss * 1024 / 1e6,
+        cpu_seconds=used.ru_utime + used.ru_stime - before.ru_utime - before.ru_stime,
+        peak_mb=peak,
     )
+
+
+def _resident_mb(pid: int) -> float:
+    """Resident memory of a process and all that it has started; 0 where the system does not tell."""
+    try:
+        pages = int(Path(f"/proc/{pid}/statm").read_text(encoding="ascii").split()[1])
+        started = [child for task in Path(f"/proc/{pid}/task").iterdir() for child in _children(task)]
+    except OSError:
+        return 0.0
+    return pages * getpagesize() / 1e6 + sum(map(_resident_mb, started))
+
+
+def _children(task: Path) -> list[int]:
+    return [int(child) for child in (task / "children").read_text(encoding="ascii").split()]
 
 
 def _repeated() -> Iterator[SourceDocument]:

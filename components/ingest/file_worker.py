@@ -26,7 +26,7 @@ def _answer(name: str, data: bytes, memory: int) -> bytes:
     except CallerError as error:
         refused = error
     except MemoryError:
-        refused = TooLarge("file_too_demanding", megabytes=memory // 2**20)
+        refused = TooLarge("file_too_demanding", megabytes=memory // 10**6)
     except RecursionError:
         refused = Invalid("file_too_deep")
     except Exception:

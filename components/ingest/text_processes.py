@@ -83,7 +83,7 @@ class TextProcesses(Processes):
         # What answers is code of ours that has gone through text and nothing else, as this process would have.
         code, result = pickle.loads(answer)  # noqa: S301
         if code == "file_too_demanding":
-            raise TooLarge(code, megabytes=self.memory // 2**20)
+            raise TooLarge(code, megabytes=self.memory // 10**6)
         if code:
             raise Invalid(code)
         done: _Result = result
