@@ -8,8 +8,10 @@ from types import MappingProxyType
 from components.judge.analysis import analyse
 from components.judge.protocol import ClaimVerdict
 from components.language.identifiers import codes, numbers
+from components.language.marks import ITEM
 from components.language.normalise import fold
 from components.language.relatives import relatives
+from components.language.sentences import sentence_spans
 from components.language.words import Word, words
 from components.turn import ClaimStatus, Passage
 
@@ -23,6 +25,7 @@ _WINDOW = 3
 NEGATIONS = frozenset("не нет ни без нельзя невозможно никогда никто ничего not no never none without cannot".split())
 _CUT_BEFORE = re.compile(r"(?:\w|\d[.,: ])\Z")
 _CUT_AFTER = re.compile(r"\w|[.,: ]\d")
+_ITEM = re.compile(rf"{ITEM}\s+")
 _SPOKEN = re.compile(r"[\w']+")
 
 
@@ -56,7 +59,14 @@ def _quoted(claim: str, passage: Passage) -> bool:
         return False
     for sentence in analyse(passage).sentences:
         text = passage.text[sentence.start : sentence.end]
-        if len(text) >= len(said) and _holds_whole(_flat(text), said) and negated(text) == negated(claim):
+        if len(text) < len(said) or not _holds_whole(_flat(text), said):
+            continue
+        if negated(text) == negated(claim):
+            return True
+        # A list item is one unit of several sentences: the negation of one says nothing about another.
+        item = _ITEM.sub("", text, count=1)
+        parts = (item[start:end] for start, end in sentence_spans(item))
+        if any(_holds_whole(_flat(part), said) and negated(part) == negated(claim) for part in parts):
             return True
     return False
 

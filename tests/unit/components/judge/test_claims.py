@@ -54,6 +54,14 @@ def test_what_it_does_not_say_is_not(claim: str) -> None:
     assert check(claim, WARRANTY).status != "supported"
 
 
+def test_each_sentence_of_a_list_item_has_a_negation_of_its_own() -> None:
+    item = passage("- `Владелец` имеет все права. Его нельзя удалить. Других не назначают.")
+    for said in ("`Владелец` имеет все права.", "Его нельзя удалить.", "Других не назначают."):
+        assert check(said, item).status == "supported"
+    for torn in ("Его можно удалить.", "Других назначают."):
+        assert check(torn, item).status != "supported"
+
+
 def test_english_negation_in_any_apostrophe() -> None:
     manual = passage("You can't return an opened filter. Delivery isn't free.")
     assert check("You can return an opened filter.", manual).status != "supported"
