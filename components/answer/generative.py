@@ -97,7 +97,9 @@ class GenerativeAnswerer:
         """A model's refusal ends the turn, unless an earlier pass has brought a draft: the best one is kept."""
         if turn.best is not None:
             return {"turn": replace(turn, draft=None)}
-        return {"refused": replace(turn, outcome="refused", reason="llm_self_refusal", draft=None)}
+        verdict = replace(turn.verdict, route="human", reasons=("self_refusal",))
+        ended = replace(turn, outcome="refused", reason="llm_self_refusal", draft=None, verdict=verdict)
+        return {"refused": ended}
 
     def _write(self, writing: Writing) -> ModelFailed | None:
         """Let a model write; how it failed, when it did."""
