@@ -17,7 +17,7 @@ class RetrievalEvaluator:
     Adequacy is the relevance of the best passage; 0 when the question names codes and the kept passages hold none of
     them, because an identifier is exact or it is another one. Another pass is worth it only from `worth_retrying`
     upwards, while the budget lasts and the last pass brought something new: a hopeless question is refused at once.
-    Before that, the tenant's tools are asked.
+    Before that, the tenant's tools are asked where the evidence is not enough.
 
     :param judge: who says what is left uncovered; when it fails, relevance alone decides and the turn is degraded.
     :param threshold: least adequacy to answer: the relevance gate.
@@ -37,7 +37,7 @@ class RetrievalEvaluator:
     def run(self, turn: Turn) -> dict[str, Turn]:
         """:returns: the turn under exactly one of `enough`, `retry`, `refuse`."""
         judged = self._judged(turn)
-        if self.tools is not None and judged.evidence.adequacy < self.tools.below:
+        if self.tools is not None:
             told = self._told(judged, self.tools)
             judged = self._judged(told) if told.evidence is not judged.evidence else told
         again = judged.evidence.adequacy >= self.worth_retrying

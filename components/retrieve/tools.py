@@ -59,7 +59,7 @@ class Lookup(Frozen):
 class ToolSearch:
     """Adds what the tenant's tools know to a turn's evidence.
 
-    :param below: adequacy of the evidence from which on no tool is asked.
+    :param below: adequacy from which on evidence is enough.
     :param fits: least share of the question, arguments left out, that a tool's description covers.
     :param least: least relevance of what a tool says to be evidence.
     :param most: tools asked for one question, best fit first.
@@ -112,13 +112,17 @@ class ToolSearch:
     def consulted(self, turn: Turn, judge: Judge) -> Turn:
         """The turn with what fitting tools say among its evidence; degraded when one does not work. Each is asked once.
 
+        Evidence is not enough when its adequacy is below the threshold, and when the question names something by an
+        argument, such as the number of an order, that stands nowhere in it.
+
         :param judge: who tells whether what a tool says is evidence.
         """
         if STEP in turn.degraded:
             return turn
+        enough = turn.evidence.adequacy >= self.below
         asked = {passage.doc_id for passage in turn.evidence.passages}
         for lookup in self.fitting(turn):
-            if _ORIGIN + lookup.tool.name in asked:
+            if _ORIGIN + lookup.tool.name in asked or (enough and not _names_more(lookup, turn.evidence)):
                 continue
             try:
                 passage = self._passage(lookup)
@@ -173,6 +177,14 @@ class ToolSearch:
             places={passage.chunk_id: 1.0, **evidence.places},
             relevance=max(relevance, evidence.relevance),
         )
+
+
+def _names_more(lookup: Lookup, evidence: Evidence) -> bool:
+    """Whether the question names something that the evidence does not."""
+    schemas = lookup.tool.parameters.properties
+    named = [str(value) for name, value in lookup.arguments.items() if schemas[name].pattern is not None]
+    texts = "\n".join(passage.text for passage in evidence.usable())
+    return any(value not in texts for value in named)
 
 
 def _is_part(tool: Tool, name: str) -> bool:

@@ -36,7 +36,7 @@ ORDERS: dict[str, object] = {
     "headers": {"authorization": "Bearer hidden"},
     "timeout_seconds": 1,
 }
-ASKED = turn("Где мой заказ 123456?")
+ASKED = turn("Где мой заказ 123456?", relevance=0.0)
 
 
 class Line:
@@ -110,10 +110,17 @@ def test_the_evaluator_asks_when_the_evidence_is_weak_and_lets_the_turn_on(far: 
     ((way, after),) = evaluator.run(ASKED).items()
     assert (way, len(far.sent)) == ("enough", 1)
     assert after.evidence.adequacy >= 0.57
-    strong = turn(ASKED.question, passage("Заказ 123456 едет."), relevance=0.95)
+    strong = turn(ASKED.question, passage("Где мой заказ 123456: едет."), relevance=0.95)
     assert list(evaluator.run(strong)) == ["enough"]
     assert len(far.sent) == 1
     assert list(RetrievalEvaluator(LocalJudge(), threshold=0.57).run(ASKED)) == ["refuse"]
+
+
+def test_it_is_asked_for_what_the_evidence_does_not_name(far: Line) -> None:
+    general = turn(ASKED.question, passage("Где мой заказ: смотрите в личном кабинете."), relevance=0.95)
+    assert told(general).evidence.usable()[0].doc_id == "tool:orders"
+    other = turn("Где мой заказ?", passage("Где мой заказ: смотрите в личном кабинете."), relevance=0.95)
+    assert told(other).evidence == other.evidence
 
 
 def test_it_is_asked_once(far: Line) -> None:
@@ -126,7 +133,7 @@ def test_it_is_asked_once(far: Line) -> None:
     ["Где мой заказ?", "Где мой заказ 12?", "Какая погода в городе 123456?", "123456", "Как вернуть товар 123456?"],
 )
 def test_what_does_not_fit_is_not_asked(far: Line, question: str) -> None:
-    assert told(turn(question)).evidence.passages == ()
+    assert told(turn(question, relevance=0.0)).evidence.passages == ()
     assert far.sent == []
 
 
@@ -151,7 +158,7 @@ def test_arguments_are_read_from_the_question(
     far: Line, schema: Mapping[str, object], question: str, value: object
 ) -> None:
     tools.put(tools.parsed({**ORDERS, "parameters": {"properties": {"it": schema}, "required": ["it"]}}))
-    told(turn(question), fits=0.1)
+    told(turn(question, relevance=0.0), fits=0.1)
     assert [sent[1] for sent in far.sent] == ([] if value is None else [{"it": value}])
 
 
