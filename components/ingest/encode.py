@@ -1,6 +1,7 @@
 """Chunks with all their vectors, as an index stores them."""
 
 from collections.abc import Iterable, Mapping
+from types import MappingProxyType
 
 from components.embed.dense import embed_passages, passage_text
 from components.ingest.analysis import Analysed, Text
@@ -10,16 +11,21 @@ from tenants.index import DENSE
 from tenants.index.protocol import Dense, Json, Point, Vector
 
 
-def embedded(texts: Iterable[Text], settings: EncoderSettings) -> Mapping[str, Dense]:
-    """The dense vectors by chunk; none where the settings have none. Raises `EmbeddingFailed`."""
+def embedded(
+    texts: Iterable[Text], settings: EncoderSettings, known: Mapping[Text, Dense] = MappingProxyType({})
+) -> Mapping[Text, Dense]:
+    """The dense vectors of chunks; none where the settings have none. Raises `EmbeddingFailed`.
+
+    :param known: vectors that need not be computed again.
+    """
     if settings.dense is None:
         return {}
-    chosen = list(texts)
-    vectors = embed_passages([passage_text(one.title, one.heading, one.text) for one in chosen], settings.dense)
-    return {one.chunk_id: vector for one, vector in zip(chosen, vectors, strict=True)}
+    missing = [text for text in texts if text not in known]
+    vectors = embed_passages([passage_text(one.title, one.heading, one.text) for one in missing], settings.dense)
+    return {**known, **dict(zip(missing, vectors, strict=True))}
 
 
-def encoded(text: Text, payload: Mapping[str, Json], found: Analysed, dense: Mapping[str, Dense]) -> Point:
+def encoded(text: Text, payload: Mapping[str, Json], found: Analysed, dense: Mapping[Text, Dense]) -> Point:
     """A chunk ready to be stored.
 
     :param found: what it is found by.
@@ -27,6 +33,6 @@ def encoded(text: Text, payload: Mapping[str, Json], found: Analysed, dense: Map
     """
     fairness.give_way()
     vectors: dict[str, Vector] = dict(found.vectors)
-    if text.chunk_id in dense:
-        vectors[DENSE] = dense[text.chunk_id]
+    if text in dense:
+        vectors[DENSE] = dense[text]
     return Point(text.chunk_id, vectors, payload)

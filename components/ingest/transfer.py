@@ -66,9 +66,9 @@ def _shared(source: Collection, target: Collection) -> bool:
     return one is not None and other is not None and one.space == other.space
 
 
-def _dense(hits: Sequence[Hit], settings: EncoderSettings) -> Mapping[str, Dense]:
-    brought = {hit.id: hit.dense for hit in hits if hit.dense is not None}
-    return {**embedded((_text(hit) for hit in hits if hit.id not in brought), settings), **brought}
+def _dense(hits: Sequence[Hit], settings: EncoderSettings) -> Mapping[Text, Dense]:
+    brought = {_text(hit): hit.dense for hit in hits if hit.dense is not None}
+    return embedded(map(_text, hits), settings, brought)
 
 
 def _text(hit: Hit) -> Text:

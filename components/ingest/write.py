@@ -70,8 +70,9 @@ class ChunkWriter:
         """Write revisions for the tenant in context. Everything is durable when it returns."""
         if not revisions:
             return {"written": Written()}
+        ahead = _embedded_ahead(revisions, self.settings)
         with writing.alone():
-            return {"written": _write(revisions, self.settings)}
+            return {"written": _write(revisions, self.settings, ahead)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,8 +88,23 @@ class _Settled:
     version: DocumentVersion | None
 
 
-def _write(revisions: Sequence[Revision], first: EncoderSettings) -> Written:
-    collection = open_collection(create=True, encoder=first.json_form, dimensions=first.dimensions)
+def _embedded_ahead(revisions: Sequence[Revision], first: EncoderSettings) -> Mapping[Text, Dense]:
+    """The dense vectors of what is new, computed while others may still write: that takes seconds."""
+    collection = _opened(first)
+    settings = settings_from(collection.encoder)
+    if settings.dense is None:
+        return {}
+    chunks = [chunk for revision in revisions for chunk in revision.chunks]
+    stored = {hit.id: hit for hit in collection.fetch([chunk.chunk_id for chunk in chunks])}
+    return embedded((_text(chunk) for chunk in chunks if _differs(chunk, stored.get(chunk.chunk_id))), settings)
+
+
+def _opened(first: EncoderSettings) -> Collection:
+    return open_collection(create=True, encoder=first.json_form, dimensions=first.dimensions)
+
+
+def _write(revisions: Sequence[Revision], first: EncoderSettings, ahead: Mapping[Text, Dense]) -> Written:
+    collection = _opened(first)
     settings = settings_from(collection.encoder)
     records = stored_documents.find([revision.document.doc_id for revision in revisions])
     settled = _settled(revisions, records)
@@ -96,8 +112,8 @@ def _write(revisions: Sequence[Revision], first: EncoderSettings) -> Written:
     stored = {hit.id: hit for hit in collection.fetch([chunk.chunk_id for chunk in chunks])}
     missing = [chunk for chunk in chunks if _differs(chunk, stored.get(chunk.chunk_id))]
     anew = {chunk.chunk_id for chunk in missing}
-    # Before anything is stored: an embedder that fails leaves nothing half done.
-    dense = embedded(map(_text, missing), settings)
+    # What somebody else has changed meanwhile; before anything is stored, so that a failure leaves nothing half done.
+    dense = embedded(map(_text, missing), settings, ahead)
     terms = _store(collection, missing, settings, dense)
     collection.describe(_redescribed(chunks, stored, anew))
     # Before the records: a run cut off here finds the documents changed, and declares it all again.
@@ -209,7 +225,7 @@ def _redescribed(chunks: Iterable[Chunk], stored: Mapping[str, Hit], anew: set[s
 
 
 def _store(
-    collection: Collection, chunks: Sequence[Chunk], settings: EncoderSettings, dense: Mapping[str, Dense]
+    collection: Collection, chunks: Sequence[Chunk], settings: EncoderSettings, dense: Mapping[Text, Dense]
 ) -> list[ChunkTerms]:
     """Encode and store chunks. Returns what each adds to the lexicon."""
     terms: list[ChunkTerms] = []

@@ -1,6 +1,8 @@
 """Dense vectors through ingest and rebuild: written with the chunks, never half, never computed twice."""
 
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from datetime import timedelta
 from pathlib import Path
 
@@ -145,6 +147,27 @@ def test_only_what_is_new_is_embedded(tenant: Tenant, with_vectors: Ingest, mode
     rebuilt = {hit.id: hit.dense for hit in open_collection().scan(dense=True)}
     assert rebuilt.keys() == vectors.keys()
     assert all(rebuilt[one] == pytest.approx(vectors[one]) for one in vectors)
+
+
+def test_an_operator_may_change_documents_while_others_are_embedded(
+    tenant: Tenant, with_vectors: Ingest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with_vectors.run(ARTICLES)
+    library = Library(with_vectors.rewrite)
+    embed = encode.embed_passages
+    waiting = [{"title": "Доставка"}]
+
+    def changing(passages: Sequence[str], settings: DenseSettings) -> list[Dense]:
+        while waiting:
+            with ThreadPoolExecutor(1) as operator:
+                operator.submit(copy_context().run, library.change, "pump", waiting.pop()).result()
+        return embed(passages, settings)
+
+    monkeypatch.setattr(encode, "embed_passages", changing)
+    edited = SourceDocument("pump", "Насос", "Звоните нам по телефону.", "pump.md")
+    with_vectors.run([edited, SourceDocument("new", "Оплата", "Оплата картой.", "new.md")])
+    assert [nearest(question) for question in ("курьер", "деньги")] == ["pump", "new"]
+    check_consistent()
 
 
 class Failing:
