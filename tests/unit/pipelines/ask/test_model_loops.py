@@ -160,7 +160,7 @@ minds = st.builds(
 )
 
 
-@settings(max_examples=30)
+@settings(max_examples=20)
 @given(minds, st.sampled_from(get_args(Quality)))
 def test_the_loops_keep_their_promises(minds: Minds, quality: Quality) -> None:
     final, models = minds.play(quality)
