@@ -13,6 +13,7 @@ from components.embed.dense import passage_text
 from components.judge.calibration import Line, calibrations, log_odds
 from components.judge.ranked import SCORE
 from components.models.breaker import Breaker
+from components.retrieve.kept import Kept
 from components.retrieve.reranker import FeatureReranker
 from components.turn import Passage, Turn
 
@@ -48,6 +49,7 @@ class ModelReranker:
         scores as they are.
     :param depth: passages read in a pass, best first by search.
     :param trust_weight: factor on the trust part, as for `FeatureReranker`.
+    :param kept: readings kept in memory, for when the same passages are found for the same question; 0: none.
     """
 
     def __init__(
@@ -57,15 +59,18 @@ class ModelReranker:
         calibration: str = "",
         depth: int = 20,
         trust_weight: float = 0.5,
+        kept: int = 500,
     ) -> None:
         self.ranker = ranker
         self.scale = scale
         self.calibration = calibration
         self.depth = depth
         self.trust_weight = trust_weight
+        self.kept = kept
         self._features = FeatureReranker(trust_weight)
         self._calibrations = calibrations(calibration) if calibration else None
         self._breaker = Breaker(FAILURES, PAUSE_SECONDS)
+        self._readings: Kept[Mapping[str, float]] = Kept(kept)
 
     def to_dict(self) -> dict[str, Any]:
         """For Haystack: the constructor's arguments. Not every stock ranker has a form of its own."""
@@ -76,6 +81,7 @@ class ModelReranker:
             calibration=self.calibration,
             depth=self.depth,
             trust_weight=self.trust_weight,
+            kept=self.kept,
         )
 
     def warm_up(self) -> None:
@@ -118,9 +124,12 @@ class ModelReranker:
         """What the ranker makes of passages, by chunk and best first; None when it failed."""
         if not passages:
             return {}
+        texts = {one.chunk_id: passage_text(one.title, one.heading, one.text) for one in passages}
+        known = self._readings.get(question, texts)
+        if known is not None:
+            return known
         if not self._breaker.admit():
             return None
-        texts = {one.chunk_id: passage_text(one.title, one.heading, one.text) for one in passages}
         try:
             documents = [Document(id=chunk_id, content=text) for chunk_id, text in texts.items()]
             found: list[Document] = self.ranker.run(query=question, documents=documents)["documents"]
@@ -130,6 +139,7 @@ class ModelReranker:
             log.warning("the ranker failed: %s", type(fault).__name__)
             return None
         self._breaker.worked()
+        self._readings.put(read, question, texts)
         return read
 
     def _log_odds(self, score: float | None) -> float:

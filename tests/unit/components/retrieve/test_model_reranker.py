@@ -2,7 +2,7 @@
 
 import json
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from math import exp, inf, nan
 from pathlib import Path
@@ -26,8 +26,15 @@ from components.retrieve.cross_encoder import FastCrossEncoder
 from components.retrieve.model_reranker import ModelReranker
 from components.retrieve.reranker import FeatureReranker
 from components.turn import Passage, Turn
+from tenants.context import Tenant, acting_as
 from tests.encoders import CROSS_ENCODER, FILE, cross_encoder, lay_out
 from tests.turns import passage, query, searched
+
+
+@pytest.fixture(autouse=True)
+def _acme() -> Iterator[None]:
+    with acting_as(Tenant("acme", "anna")):
+        yield
 
 
 @pytest.fixture(scope="module")
@@ -95,6 +102,18 @@ def test_a_passage_is_read_once_over_all_passes() -> None:
     assert order(second) == ["c1", "c0"]
     assert reranker.run(second)["turn"] == second
     assert ranker.read == ["c0", "c1"]
+
+
+def test_the_same_passages_are_read_once_for_the_same_question_of_a_tenant() -> None:
+    ranker = Scores({"c0": 1.0, "c1": 2.0})
+    reranker = ModelReranker(ranker)
+    first, again = (reranker.run(searched("q", *found(0.9, 0.5)))["turn"] for _ in range(2))
+    assert (order(first), ranker.read) == (order(again), ["c0", "c1"])
+    reranker.run(searched("another", *found(0.9, 0.5)))
+    with acting_as(Tenant("globex", "boris")):
+        reranker.run(searched("q", *found(0.9, 0.5)))
+    reranker.run(searched("q", *(replace(one, text="Иначе") for one in found(0.9, 0.5))))
+    assert ranker.read == ["c0", "c1"] * 4
 
 
 def test_those_beyond_the_depth_come_after_in_the_order_of_the_search() -> None:
