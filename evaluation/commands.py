@@ -236,7 +236,7 @@ def phoenix(which: RunArgument = "latest", as_json: Json = False) -> None:
     """Bring a kept run into Phoenix, its sets as data sets and itself as an experiment on each."""
     from dataclasses import asdict
 
-    from evaluation.phoenix import publish
+    from evaluation.phoenix_experiments import publish
     from settings import get_settings
 
     if not get_settings().phoenix_url:

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import pytest
 
 from evaluation.cases import Case, Record
-from evaluation.phoenix import publish
+from evaluation.phoenix_experiments import publish
 from evaluation.runs import Run, SetRun, State
 from settings import get_settings
 from tenants.errors import TryAgain
