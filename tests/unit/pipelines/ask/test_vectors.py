@@ -1,7 +1,9 @@
 """Search with vectors as the README's guide sets it up, by YAML alone, over a real index; and every way it can fail."""
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import get_args
 
@@ -12,7 +14,8 @@ from components.embed import dense
 from components.embed.dense import EmbeddingFailed
 from components.ingest.document import SourceDocument
 from components.judge.ranked import SCORE
-from components.turn import Turn
+from components.retrieve.retriever import TenantRetriever
+from components.turn import Evidence, Turn
 from evaluation.simulator.knobs import Fault, FaultKind, Knobs
 from evaluation.simulator.running import simulated
 from evaluation.simulator.server import Simulator
@@ -25,6 +28,7 @@ from tenants.context import Tenant, acting_as
 from tenants.index import DENSE, open_collection
 from tenants.registry import Registry
 from tests.encoders import CROSS_ENCODER, DIMENSIONS, ENCODER, FILE, cross_encoder, encoder, lay_out
+from tests.turns import turn as made_turn
 
 pytestmark = pytest.mark.usefixtures("installation")
 
@@ -159,67 +163,74 @@ def test_words_and_formula_stand_in_for_models_that_fail(
     assert "3 дня" in turn.reply.text
 
 
-# An embedder on a server.
+# An embedder on a server, and every way it can fail.
 
-_WRONG = ("refused", "hang", "500", "429", "noise", "empty", "cut_off", "wrong_schema")
+
+@dataclass(frozen=True)
+class Served:
+    """Tenants whose passages are embedded by a simulated Ollama server: `patient` with it, and `hurried`."""
+
+    simulator: Simulator
+    pipelines: Mapping[str, Ingest]
+
+    @contextmanager
+    def turned(self, kind: FaultKind) -> Iterator[None]:
+        self.simulator.turn_to(Knobs(faults=(Fault(kind=kind, task="embed"),)))
+        try:
+            yield
+        finally:
+            self.simulator.turn_to(Knobs())
 
 
 @pytest.fixture(scope="module")
-def served(installation: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Simulator, Ingest]]:
-    """A tenant whose passages are embedded by a simulated Ollama server, and that server."""
+def served(installation: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     with simulated() as (simulator, url):
         block = guide("ollama-embedder").replace("http://127.0.0.1:11434", url).replace("bge-m3", "simulated-embed")
-        block = (
-            block.replace("1024", "384").replace("timeout: 3}", "timeout: 0.3}").replace("timeout: 120", "timeout: 0.3")
-        )
-        made = ingest_with(block, tmp_path_factory.mktemp("served"))
-        Registry().add("served")
-        with acting_as(Tenant("served", "anna")):
-            made.run(ARTICLES)
-            yield simulator, made
+        pipelines = {}
+        for name, timeout in (("patient", 60), ("hurried", 0.2)):
+            folder = tmp_path_factory.mktemp(name)
+            timed = block.replace("1024", "384").replace("timeout: 3}", f"timeout: {timeout}}}")
+            pipelines[name] = ingest_with(timed, folder)
+            Registry().add(name)
+            with acting_as(Tenant(name, "anna")):
+                pipelines[name].run(ARTICLES)
+        yield Served(simulator, pipelines)
 
 
-@pytest.fixture
-def fault(served: tuple[Simulator, Ingest]) -> Iterator[Callable[[FaultKind], None]]:
-    simulator, _ = served
-
-    def turned(kind: FaultKind) -> None:
-        simulator.knobs = Knobs(faults=(Fault(kind=kind, task="embed"),))
-
-    yield turned
-    simulator.knobs = Knobs()
-
-
-def test_a_server_embeds_passages_and_questions(served: tuple[Simulator, Ingest], plain: AskEngine) -> None:
-    turn = asked(plain, "За сколько дней меняют насос?")
+def test_a_server_embeds_passages_and_questions(served: Served, plain: AskEngine) -> None:
+    with acting_as(Tenant("patient", "anna")):
+        turn = asked(plain, "За сколько дней меняют насос?")
     assert turn.evidence.passages[0].scores[DENSE] == 1.0
     assert "3 дня" in turn.reply.text
 
 
-@pytest.mark.parametrize("kind", _WRONG)
-def test_a_server_that_fails_degrades_the_question_and_no_more(
-    served: tuple[Simulator, Ingest], fault: Callable[[FaultKind], None], plain: AskEngine, kind: FaultKind
-) -> None:
-    assert kind in get_args(FaultKind)
-    fault(kind)
-    turn = asked(plain, f"За сколько дней меняют насос? {kind}")
-    assert turn.degraded == ("embedder",)
-    assert turn.evidence.passages[0].doc_id == "pump"
-    assert turn.outcome != "failed"
+@pytest.mark.parametrize("later", [False, True], ids=["first", "second"])
+@pytest.mark.parametrize("kind", get_args(FaultKind))
+def test_a_server_that_fails_degrades_the_search_and_no_more(served: Served, kind: FaultKind, later: bool) -> None:
+    retriever = TenantRetriever()
+    asking = made_turn(f"Сколько занимает доставка {kind}?")
+    asking = replace(asking, evidence=Evidence())
+    before: set[str] = set()
+    with acting_as(Tenant("hurried" if kind in {"hang", "slow"} else "patient", "anna")):
+        if later:
+            first = retriever.run(replace(asking, query=replace(asking.query, search="Когда меняют пароль?")))["turn"]
+            before = {one.doc_id for one in first.evidence.passages}
+            asking = replace(first, passes=2, query=replace(asking.query, variants=(asking.query.search,)))
+        with served.turned(kind):
+            found = retriever.run(asking)["turn"]
+    assert found.degraded == ("embedder",)
+    assert {one.doc_id for one in found.evidence.passages} >= {*before, "delivery"}
 
 
 @pytest.mark.parametrize("kind", ["refused", "empty"])
-def test_a_server_that_fails_stores_nothing_and_loses_nothing(
-    served: tuple[Simulator, Ingest], fault: Callable[[FaultKind], None], kind: FaultKind
-) -> None:
-    simulator, ingest = served
+def test_a_server_that_fails_stores_nothing_and_loses_nothing(served: Served, kind: FaultKind) -> None:
+    ingest = served.pipelines["patient"]
     new = SourceDocument(kind, "Оплата", f"Оплата картой принимается, кроме {kind}.", f"{kind}.md")
-    before = open_collection().count()
-    fault(kind)
-    with pytest.raises((EmbeddingFailed, PipelineRuntimeError)) as raised:
-        ingest.run([new])
-    assert EmbeddingFailed in {type(raised.value), type(raised.value.__cause__)}
-    assert (open_collection().count(), documents.find([kind])) == (before, {})
-    simulator.knobs = Knobs()
-    assert ingest.run([new]).added == 1
-    assert open_collection().count() == before + 1
+    with acting_as(Tenant("patient", "anna")):
+        before = open_collection().count()
+        with served.turned(kind), pytest.raises((EmbeddingFailed, PipelineRuntimeError)) as raised:
+            ingest.run([new])
+        assert EmbeddingFailed in {type(raised.value), type(raised.value.__cause__)}
+        assert (open_collection().count(), documents.find([kind])) == (before, {})
+        assert ingest.run([new]).added == 1
+        assert open_collection().count() == before + 1
