@@ -15,7 +15,7 @@ from hashlib import sha256
 from pathlib import Path
 
 from haystack.dataclasses import ChatMessage
-from jinja2 import StrictUndefined
+from jinja2 import StrictUndefined, Template
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from components.models.calls import current
@@ -48,8 +48,14 @@ class Prompt:
 
     def messages(self, **values: object) -> list[ChatMessage]:
         """The prompt filled in. A place without a value raises `jinja2.UndefinedError`."""
-        *system, user = (_JINJA.from_string(part.strip()).render(values) for part in _PARTS.split(self.text))
+        *system, user = (part.render(values) for part in _parts(self.text))
         return [*map(ChatMessage.from_system, system), ChatMessage.from_user(user)]
+
+
+@lru_cache(maxsize=128)
+def _parts(text: str) -> tuple[Template, ...]:
+    """The parts of a prompt, compiled once: that takes longer than anything else about them."""
+    return tuple(_JINJA.from_string(part.strip()) for part in _PARTS.split(text))
 
 
 def prompt(name: str, locale: str) -> Prompt:

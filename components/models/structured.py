@@ -4,6 +4,7 @@ A number that a model did not give is never made up for it.
 """
 
 from collections.abc import Callable, Iterable
+from functools import lru_cache
 from typing import TypeVar
 
 from haystack.dataclasses import ChatMessage
@@ -45,7 +46,7 @@ def fill(
     :param step: who asks.
     :raises ModelFailed: no model answered; `Malformed` when the second reply is no better than the first.
     """
-    schema = form.model_json_schema()
+    schema = _schema(form)
     messages = asked.messages(**values)
 
     def reply(said: list[ChatMessage]) -> str:
@@ -59,6 +60,11 @@ def fill(
     if read is None:
         raise Malformed
     return read
+
+
+@lru_cache(maxsize=32)
+def _schema(form: type[Form]) -> dict[str, object]:
+    return form.model_json_schema()
 
 
 def _read(form: type[Filled], text: str, faults: Faults[Filled]) -> tuple[Filled | None, list[str]]:

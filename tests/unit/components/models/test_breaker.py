@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from components.models.breaker import Breaker, line
 
 FAILURES, PAUSE = 3, 10.0
-BOUNDS = {"failures": FAILURES, "pause": PAUSE, "concurrent": 2}
 
 
 class Clock:
@@ -102,8 +101,9 @@ def test_whatever_happens_it_is_open_exactly_while_it_should_be(events: Sequence
 
 
 def test_who_names_the_same_model_shares_its_line_and_its_seats() -> None:
-    one, two = line(("test", "here", "m"), **BOUNDS), line(("test", "here", "m"), **BOUNDS)
-    other = line(("test", "there", "m"), **BOUNDS)
+    one, two, other = (
+        line(("test", place, "m"), failures=FAILURES, pause=PAUSE, concurrent=2) for place in ("here", "here", "there")
+    )
     assert one is two
     assert one is not other
     assert one.take_seat(0)

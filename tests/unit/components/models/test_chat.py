@@ -1,7 +1,7 @@
 """Calls of models over HTTP: every fault has its outcome, other models step in, and nothing takes too long."""
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing
 from contextvars import copy_context
@@ -101,10 +101,20 @@ def make(
         yield generator
 
 
-def ask(models: ChatModels, tier: Tier = "fast", on_text: Callable[[str], None] | None = None, **more: object) -> str:
-    messages = [ChatMessage.from_system("Answer."), ChatMessage.from_user(QUESTION)]
-    return models.ask(  # type: ignore[call-overload,no-any-return]
-        messages, step="answer", prompt="answer.ru@0", tier=tier, temperature=0.3, on_text=on_text, **more
+def ask(
+    models: ChatModels,
+    tier: Tier = "fast",
+    on_text: Callable[[str], None] | None = None,
+    schema: Mapping[str, object] | None = None,
+) -> str:
+    return models.ask(
+        [ChatMessage.from_system("Answer."), ChatMessage.from_user(QUESTION)],
+        step="answer",
+        prompt="answer.ru@0",
+        tier=tier,
+        temperature=0.3,
+        on_text=on_text,
+        schema=schema,
     )
 
 
@@ -269,5 +279,5 @@ def test_calls_cost_what_their_tokens_do_until_the_day_s_money_is_spent(make: Ma
 
 def test_models_come_back_from_what_describes_them(make: Make) -> None:
     models = ChatModels(make(), make("simulated-strong"), timeout=7, prices={"simulated": [1.0, 2.0]})
-    again = component_from_dict(ChatModels, component_to_dict(models, "models"), "models")  # type: ignore[arg-type]
+    again = component_from_dict(ChatModels, component_to_dict(models, "models"), "models")
     assert again.to_dict() == models.to_dict()
