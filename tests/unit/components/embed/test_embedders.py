@@ -1,5 +1,6 @@
 """Embedders by their real loading path, offline: models on the disk, a server that answers, both failing."""
 
+import ast
 import json
 import logging
 from collections.abc import Iterator
@@ -19,6 +20,7 @@ from components.embed.stock import StockEmbedder
 from components.ingest.write import ChunkWriter
 from components.language.encoder_settings import DenseSettings, settings_from
 from components.models.breaker import Breaker
+from settings import ROOT
 from tests.encoders import DIMENSIONS, ENCODER, FILE, SYNONYMS, encoder, lay_out
 
 
@@ -180,3 +182,25 @@ def test_no_secret_is_kept_with_the_index(monkeypatch: pytest.MonkeyPatch) -> No
     assert "OPENAI_API_KEY" in kept.json_form
     assert "sk-secret" not in kept.json_form
     assert json.loads(kept.json_form)["embedder"] == kept.embedder
+
+
+def test_nothing_is_imported_for_models_until_one_is_loaded() -> None:
+    """What has no vectors pays nothing for them, and runs without the extra."""
+    heavy = {"fastembed", "onnxruntime", "tokenizers", "huggingface_hub"}
+    at_once = {
+        f"{path.relative_to(ROOT)} imports {name}"
+        for room in ("components", "pipelines", "tenants")
+        for path in (ROOT / room).rglob("*.py")
+        for statement in ast.parse(path.read_text(encoding="utf-8")).body
+        for name in _imported(statement)
+        if name.split(".")[0] in heavy
+    }
+    assert at_once == set()
+    assert list(_imported(ast.parse("from fastembed import TextEmbedding").body[0])) == ["fastembed"]
+
+
+def _imported(statement: ast.stmt) -> Iterator[str]:
+    if isinstance(statement, ast.Import):
+        yield from (alias.name for alias in statement.names)
+    elif isinstance(statement, ast.ImportFrom):
+        yield statement.module or ""
