@@ -1,6 +1,7 @@
 """Documents cut into chunks."""
 
 from dataclasses import replace
+from typing import TypedDict
 
 from haystack import component
 
@@ -11,6 +12,13 @@ from tenants.errors import CallerError, InternalFault
 
 VERSION = "3"
 """Raised whenever the same text is cut or cleaned differently, so that stored documents are split anew."""
+
+
+class Split(TypedDict):
+    """The documents that were cut, and why the others were not."""
+
+    revisions: list[Revision]
+    refusals: list[Refusal]
 
 
 @component
@@ -40,7 +48,7 @@ class DocumentSplitter:
         self._sizes = Sizes(min_tokens, max_tokens, overlap_tokens, fragment_tokens)
 
     @component.output_types(revisions=list[Revision], refusals=list[Refusal])
-    def run(self, revisions: list[Revision]) -> dict[str, list[Revision] | list[Refusal]]:
+    def run(self, revisions: list[Revision]) -> Split:
         """Fill in each revision's title and chunks, the chunks' ids and sentences included.
 
         A document whose text takes too long is refused: `file_too_slow`.
@@ -54,4 +62,4 @@ class DocumentSplitter:
                 refusals.append(Refusal(result, document.source, document.line, document.doc_id))
             else:
                 done.append(replace(revision, title=result.title, chunks=result.chunks))
-        return {"revisions": done, "refusals": refusals}
+        return Split(revisions=done, refusals=refusals)

@@ -2,9 +2,12 @@
 
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from threading import Event
 
 import pytest
 
+from components.ingest import formats
+from components.ingest.formats.parsed import Parsed
 from pipelines.ingest import run
 from pipelines.ingest.jobs import cancel
 from pipelines.ingest.runner import JobRunner
@@ -89,6 +92,27 @@ def test_tenants_take_turns_batch_by_batch(monkeypatch: pytest.MonkeyPatch, tena
     with acting_as(Tenant("globex", "tests")):
         assert jobs.get(small.job_id).state == "done"
         assert ids() == ["x.md", "y.md"]
+
+
+def test_a_file_that_is_long_in_reading_holds_up_nobody_else(monkeypatch: pytest.MonkeyPatch) -> None:
+    goes_on, read = Event(), formats.read
+
+    def slow(name: str, data: bytes) -> Parsed:
+        assert "slow" not in name or goes_on.wait(30)
+        return read(name, data)
+
+    monkeypatch.setattr(formats, "read", slow)
+    monkeypatch.setattr(run, "_LOOK_SECONDS", 0.001)
+    held = upload("a.md", "slow.md")
+    Registry().add("globex")
+    runner = JobRunner()
+    with acting_as(Tenant("globex", "tests")):
+        small = upload("x.md", "y.md")
+        take_turns(runner, ended(small))
+    assert not jobs.get(held.job_id).finished
+    goes_on.set()
+    take_turns(runner, ended(held))
+    assert ids() == ["a.md", "slow.md"]
 
 
 def test_a_tenants_jobs_keep_their_order() -> None:

@@ -1,0 +1,69 @@
+"""Text comes back the same from worker processes as from this one, and none of it holds up the rest for ever."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+
+from components.ingest.analysis import Text, analysed
+from components.ingest.cut import cut_all
+from components.ingest.document import Revision, SourceDocument
+from components.ingest.pack import Sizes
+from components.ingest.split import DocumentSplitter
+from components.ingest.text_processes import TextProcesses
+from components.language.encoder import encode_passage
+from components.language.encoder_settings import STANDARD
+from tenants.errors import CallerError
+
+SIZES = Sizes(200, 500, 50, 50)
+PARAGRAPH = "Код E20 означает, что вода не сливается. Проверьте фильтр насоса и шланг. "
+DOCUMENTS = [
+    SourceDocument(f"d{at}", f"Статья {at}", "\n\n".join(f"## Раздел {at}.{n}\n\n{PARAGRAPH * 9}" for n in range(9)))
+    for at in range(12)
+]
+
+
+@pytest.fixture(scope="module")
+def processes() -> Iterator[TextProcesses]:
+    one = TextProcesses()
+    yield one
+    one.close()
+
+
+def test_documents_are_cut_as_here_and_in_order(processes: TextProcesses) -> None:
+    assert processes.cut(DOCUMENTS, SIZES) == cut_all(DOCUMENTS, SIZES)
+    assert processes._idle
+    assert processes.cut([], SIZES) == []
+
+
+def test_chunks_are_analysed_as_here_and_in_order(processes: TextProcesses) -> None:
+    cuts = cut_all(DOCUMENTS, SIZES)
+    texts = [Text(chunk.chunk_id, one.title, chunk.heading, chunk.text) for one in cuts for chunk in one.chunks]
+    assert len(texts) > 64
+    found = list(processes.analysed(texts, STANDARD))
+    assert found == analysed(texts, STANDARD.json_form)
+    assert [one.vectors for one in found] == [
+        encode_passage(text.title, text.heading, text.text, STANDARD) for text in texts
+    ]
+
+
+def test_a_text_that_takes_too_long_is_refused_and_chunks_are_analysed_here() -> None:
+    # No worker is even up in so short a time.
+    hurried = TextProcesses(workers=1, seconds=0.01)
+    results = hurried.cut([replace(DOCUMENTS[0], text=PARAGRAPH * 400), DOCUMENTS[1]], SIZES)
+    assert [one.code for one in results if isinstance(one, CallerError)] == ["file_too_slow"] * 2
+    texts = [Text(str(at), "E20", "", PARAGRAPH) for at in range(40)]
+    assert list(hurried.analysed(texts, STANDARD)) == analysed(texts, STANDARD.json_form)
+
+
+def test_a_document_that_cannot_be_cut_is_refused_and_the_others_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    hurried = TextProcesses(workers=1, seconds=0.01)
+    monkeypatch.setattr("components.ingest.split.TEXT_PROCESSES", hurried)
+    splitter = DocumentSplitter()
+    slow = Revision(replace(DOCUMENTS[0], text=PARAGRAPH * 400, source="slow.md"), "hash")
+    refused = splitter.run([slow])
+    assert [(one.error.code, one.source, one.doc_id) for one in refused["refusals"]] == [
+        ("file_too_slow", "slow.md", "d0")
+    ]
+    assert refused["revisions"] == []
+    assert splitter.run([Revision(DOCUMENTS[1], "hash")])["refusals"] == []
