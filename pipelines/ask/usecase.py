@@ -113,8 +113,7 @@ class Ask:
         )
         _remember(request, turn)
         self._record(request, turn, answer, asked)
-        if self.sender is not None:
-            self.sender.take(Trace.of(request, begun, steps, answer, asked=asked, pipeline=self.engine.digest))
+        self._trace(request, begun, steps, answer, asked)
         return answer
 
     def give_up(self, request: AskRequest, reason: Reason, *, turn_id: str, latency_ms: float) -> TurnAnswer:
@@ -127,6 +126,14 @@ class Ask:
         # When the stopped turn ends after all, its record comes second, and the audit keeps the first.
         self._record(request, turn, answer, datetime.now(UTC) - timedelta(milliseconds=latency_ms))
         return answer
+
+    def _trace(self, request: AskRequest, begun: Turn, steps: Steps, answer: TurnAnswer, asked: datetime) -> None:
+        if self.sender is None:
+            return
+        try:
+            self.sender.take(Trace.of(request, begun, steps, answer, asked=asked, pipeline=self.engine.digest))
+        except Exception as error:
+            log.error("turn %s is not traced: %s", answer.turn_id, problems.trail(error))
 
     def _trace_id(self, turn: Turn) -> str:
         return traces.trace_id(turn.turn_id) if self.sender is not None else ""

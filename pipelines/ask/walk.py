@@ -8,8 +8,8 @@ from typing import Any, Protocol, Self
 from haystack import Pipeline
 from haystack.core.component.types import InputSocket
 from haystack.core.errors import PipelineMaxComponentRuns, PipelineRuntimeError
-from haystack.tracing.tracer import tracer
 from haystack.core.serialization import generate_qualified_class_name
+from haystack.tracing.tracer import tracer
 
 from components.turn import Turn
 

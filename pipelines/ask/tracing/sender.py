@@ -93,13 +93,13 @@ class Sender:
             stopping = self._stop.wait(pause)
             self._wake.clear()
             pause = PACE if self._send_all() else PAUSE
-            if self._batch:
+            if self._batch or self._waiting:
                 self._wake.set()
         for line in self._lines.values():
             line.close()
 
     def _send_all(self) -> bool:
-        """Whether the server had time for all that waits. The batch that it had none for stays in hand."""
+        """Whether the server took all that waits. The batch that it had no time for stays in hand."""
         while self._batch or self._waiting:
             self._batch = self._batch or [self._waiting.popleft() for _ in range(min(BATCH, len(self._waiting)))]
             try:
@@ -110,8 +110,10 @@ class Sender:
                 self._unheard = True
                 return False
             except Exception as error:
-                self._lost += len(self._batch)
                 log.error("traces are lost: %s", problems.trail(error))
+                self._lost += len(self._batch)
+                self._batch = []
+                return False
             self._batch = []
         if self._unheard or self._lost:
             log.warning("traces are sent again, %d were lost", self._lost)
@@ -130,7 +132,7 @@ class Sender:
         known = self._lines.pop(parts.netloc, None)
         line = known or _line(parts)
         try:
-            line.request("POST", f"{parts.path}?{parts.query}", body, {"Content-Type": kind, **self._headers})
+            line.request("POST", url.partition(parts.netloc)[2] or "/", body, {"Content-Type": kind, **self._headers})
             answer = line.getresponse()
             answer.read()
         except (OSError, HTTPException) as error:
