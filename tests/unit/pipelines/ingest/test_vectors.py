@@ -126,7 +126,7 @@ def test_a_model_is_switched_under_those_who_search(tenant: Tenant, with_vectors
 def embedded(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """All passages that were embedded, in order."""
     texts: list[str] = []
-    embed = encode.embed_passages
+    embed = dense.embed_passages
 
     def counting(passages: Sequence[str], settings: DenseSettings) -> list[Dense]:
         texts.extend(passages)
@@ -154,7 +154,7 @@ def test_an_operator_may_change_documents_while_others_are_embedded(
 ) -> None:
     with_vectors.run(ARTICLES)
     library = Library(with_vectors.rewrite)
-    embed = encode.embed_passages
+    embed = dense.embed_passages
     waiting = [{"title": "Доставка"}]
 
     def changing(passages: Sequence[str], settings: DenseSettings) -> list[Dense]:
