@@ -1,11 +1,14 @@
 """The process in which files are read. `components.ingest.sandbox` starts it.
 
 A request is a file, by its name and its bytes. Its answer is JSON: the fields of `Parsed`, or `error` with the kind,
-code and params of a `CallerError`.
+code and params of a `CallerError`, and the `cause` where a reader failed as it should not.
 """
 
 import json
+import re
+import traceback
 from dataclasses import asdict
+from pathlib import Path
 
 from components.ingest import formats
 from components.ingest.formats.archive import check_archive
@@ -13,6 +16,7 @@ from components.ingest.worker import serve
 from tenants.errors import CallerError, Invalid, TooLarge
 
 _LONGEST_TEXT = 5_000_000
+_FRAMES = 6
 
 
 def main() -> None:
@@ -21,6 +25,7 @@ def main() -> None:
 
 
 def _answer(name: str, data: bytes, memory: int) -> bytes:
+    cause = ""
     try:
         return _encoded(_read(name, data))
     except CallerError as error:
@@ -29,10 +34,19 @@ def _answer(name: str, data: bytes, memory: int) -> bytes:
         refused = TooLarge("file_too_demanding", megabytes=memory // 10**6)
     except RecursionError:
         refused = Invalid("file_too_deep")
-    except Exception:
+    except Exception as failure:
         # Readers raise whatever their libraries do, and to a person it all means the same.
         refused = Invalid("file_damaged")
-    return _encoded({"error": {"kind": type(refused).__name__, "code": refused.code, "params": refused.params}})
+        cause = _place(failure)
+    fault = {"kind": type(refused).__name__, "code": refused.code, "params": refused.params}
+    return _encoded({"error": fault, "cause": cause})
+
+
+def _place(failure: Exception) -> str:
+    """Where a reader failed. Its message stays out: it can quote the file."""
+    frames = traceback.extract_tb(failure.__traceback__)[-_FRAMES:]
+    where = " > ".join(f"{Path(frame.filename).name}:{frame.lineno}" for frame in frames)
+    return re.sub(r"[^\w.:> ]", "_", f"{type(failure).__name__} at {where}")[:500]
 
 
 def _read(name: str, data: bytes) -> dict[str, object]:

@@ -5,9 +5,11 @@ fault in one. `components.ingest.process` confines the workers; what one answers
 any other input. `components.ingest.file_worker` is the other end.
 """
 
+import logging
+
 from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, JsonValue, StrictInt, StrictStr, ValidationError
 
-from components.ingest.formats.parsed import Markup, Parsed
+from components.ingest.formats.parsed import FileFlag, Markup, Parsed
 from components.ingest.process import Processes, start_of
 from tenants.errors import CallerError, Invalid, Malformed, NotFound, TooLarge, UnsupportedMedia
 
@@ -16,6 +18,7 @@ SECONDS = 18.0
 
 MEMORY = 512 * 10**6
 
+_LOG = logging.getLogger("opora.ingest")
 _PROGRAM = start_of("components.ingest.file_worker")
 _KINDS = {kind.__name__: kind for kind in (CallerError, Invalid, Malformed, NotFound, TooLarge, UnsupportedMedia)}
 
@@ -63,9 +66,11 @@ class _Answer(BaseModel):
     text: StrictStr = ""
     markup: Markup = "markdown"
     meta: dict[StrictStr, JsonValue] = {}
-    flags: tuple[StrictStr, ...] = ()
+    flags: tuple[FileFlag, ...] = ()
     pages: StrictInt = 0
     error: _Fault | None = None
+    cause: StrictStr = Field("", max_length=500, pattern=r"^[\w.:> ]*$")
+    """Where a reader failed on a file: for the log, so that nothing of the file can be in it."""
 
 
 def _parsed(answer: bytes) -> Parsed:
@@ -73,6 +78,8 @@ def _parsed(answer: bytes) -> Parsed:
         said = _Answer.model_validate_json(answer)
     except ValidationError as garbled:
         raise Invalid("file_damaged") from garbled
+    if said.cause:
+        _LOG.warning("a reader failed: %s", said.cause)
     if said.error is not None:
         raise said.error.error()
     return Parsed(said.title, said.text, said.markup, said.meta, said.flags, said.pages)

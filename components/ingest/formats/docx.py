@@ -14,7 +14,7 @@ from components.ingest.formats import properties, writing
 from components.ingest.formats.docx_numbering import Numbering
 from components.ingest.formats.docx_styles import Style, Styles, numbering_of, outline_level
 from components.ingest.formats.office import Package, attributes, child, is_on, local, value
-from components.ingest.formats.parsed import Parsed
+from components.ingest.formats.parsed import FileFlag, Parsed
 from components.turn import Frozen
 
 _LINE = "\v"
@@ -49,7 +49,7 @@ def read(data: bytes) -> Parsed:
         reader = _Reader(package)
         blocks = list(reader.blocks(body, bold_is_heading=True))
     title, meta = properties.of_office(data)
-    flags = ("hidden_text",) if reader.hidden else ()
+    flags: tuple[FileFlag, ...] = ("hidden_text",) if reader.hidden else ()
     return Parsed(reader.title or title, writing.document(blocks), meta=meta, flags=flags)
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from components.ingest.formats import writing
 from components.ingest.formats.encoding import decoded
-from components.ingest.formats.parsed import Parsed
+from components.ingest.formats.parsed import FileFlag, Parsed
 from components.turn import Frozen
 from tenants.errors import Invalid
 
@@ -55,7 +55,7 @@ def as_document(
         for pair in group:
             blocks.append(writing.heading(pair.question, 3 if category else 2))
             blocks.append(_without_headings(pair.answer))
-    flags = ("faq_incomplete",) if len(whole) < len(pairs) else ()
+    flags: tuple[FileFlag, ...] = ("faq_incomplete",) if len(whole) < len(pairs) else ()
     return Parsed(title, "\n\n".join(filter(None, blocks)), "faq", meta or {}, flags, pages)
 
 

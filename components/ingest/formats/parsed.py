@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from tenants.index.protocol import Json
 
 Markup = Literal["markdown", "plain", "faq"]
+FileFlag = Literal["hidden_text", "scanned_pages", "hidden_sheets", "faq_incomplete"]
+"""What an operator should know of a file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +24,6 @@ class Parsed(Frozen):
     :param title: empty when the file names none.
     :param markup: how `text` is written; `faq` is Markdown with one `## question` section per pair.
     :param meta: what the file says about itself, by the keys of an article.
-    :param flags: what an operator should know of: `hidden_text`, `scanned_pages`, …
     :param pages: pages or sheets, 0 for a format that has none.
     """
 
@@ -30,5 +31,5 @@ class Parsed(Frozen):
     text: str
     markup: Markup = "markdown"
     meta: "Mapping[str, Json]" = field(default_factory=dict)
-    flags: tuple[str, ...] = ()
+    flags: tuple[FileFlag, ...] = ()
     pages: int = 0

@@ -7,7 +7,7 @@ import pypdfium2.raw as pdfium_c
 
 from components.ingest.formats import properties
 from components.ingest.formats.limits import MOST_PAGES
-from components.ingest.formats.parsed import Parsed
+from components.ingest.formats.parsed import FileFlag, Parsed
 from components.ingest.formats.pdf_blocks import Content, written
 from components.ingest.formats.pdf_lines import lines_of
 from components.ingest.formats.pdf_page import read_page
@@ -45,6 +45,6 @@ def read(data: bytes) -> Parsed:
     title, meta = properties.described(*(told.get(key) for key in ("Title", "Author", "ModDate", "CreationDate")))
     if scanned:
         meta["scanned_pages"] = scanned
-    known = {"scanned_pages": bool(scanned), "hidden_text": hidden}
+    known: dict[FileFlag, bool] = {"scanned_pages": bool(scanned), "hidden_text": hidden}
     flags = tuple(flag for flag, holds in known.items() if holds)
     return Parsed(title, written(contents), meta=meta, flags=flags, pages=len(contents))

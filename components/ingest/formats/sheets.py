@@ -10,7 +10,7 @@ from openpyxl.worksheet._read_only import ReadOnlyWorksheet
 
 from components.ingest.formats import properties
 from components.ingest.formats.limits import MOST_CELLS
-from components.ingest.formats.parsed import Parsed
+from components.ingest.formats.parsed import FileFlag, Parsed
 from components.ingest.formats.tables import Sheet, tables_as_document
 from tenants.errors import TooLarge
 
@@ -50,7 +50,7 @@ def read(data: bytes) -> Parsed:
         title, meta = properties.of_office(data)
         book.close()
     parsed = tables_as_document(sheets, title, meta)
-    flags = ("hidden_sheets", *parsed.flags) if hidden else parsed.flags
+    flags: tuple[FileFlag, ...] = ("hidden_sheets", *parsed.flags) if hidden else parsed.flags
     return Parsed(parsed.title, parsed.text, parsed.markup, parsed.meta, flags, parsed.pages)
 
 

@@ -18,7 +18,7 @@ def read(name: str, data: bytes) -> Parsed:
     match name:
         case "good":
             print("a library that talks")
-            return Parsed("title", text, "plain", {"pid": os.getpid()}, ("seen",), 3)
+            return Parsed("title", text, "plain", {"pid": os.getpid()}, ("hidden_text",), 3)
         case "environment":
             return Parsed("", json.dumps(dict(os.environ)))
         case "hang":

@@ -46,7 +46,13 @@ def test_a_real_file_is_read_by_its_format(monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_all_that_a_reader_tells_arrives(misbehaving: Sandbox) -> None:
     read = misbehaving.read("good", "Ответ".encode())
-    assert (read.title, read.text, read.markup, read.flags, read.pages) == ("title", "Ответ", "plain", ("seen",), 3)
+    assert (read.title, read.text, read.markup, read.flags, read.pages) == (
+        "title",
+        "Ответ",
+        "plain",
+        ("hidden_text",),
+        3,
+    )
 
 
 def test_a_reader_that_hangs_is_killed_and_the_next_file_is_read() -> None:
@@ -93,12 +99,31 @@ def test_text_that_no_file_can_hold_is_repaired(misbehaving: Sandbox) -> None:
     assert misbehaving.read("half", b"").text == "a?b"
 
 
+def test_where_a_reader_failed_is_logged_and_nothing_of_the_file(
+    misbehaving: Sandbox, caplog: pytest.LogCaptureFixture
+) -> None:
+    assert code(misbehaving, "no such reader", "не для журнала".encode()) == "file_damaged"
+    assert "a reader failed: KeyError at " in caplog.text
+    assert "misbehaving.py:" in caplog.text
+    assert "no such reader" not in caplog.text
+    assert "журнал" not in caplog.text
+
+
+@pytest.mark.parametrize("cause", ["a\nb", "a" * 501, "<b>"])
+def test_a_cause_that_is_none_of_ours_is_not_logged(
+    misbehaving: Sandbox, caplog: pytest.LogCaptureFixture, cause: str
+) -> None:
+    answer = {"error": {"kind": "Invalid", "code": "odd", "params": {}}, "cause": cause}
+    assert code(misbehaving, f"say:{json.dumps(answer)}") == "file_damaged"
+    assert not caplog.records
+
+
 def test_a_worker_knows_nothing_of_our_environment(misbehaving: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPORA_SECRET", "do not tell")
     misbehaving.close()
     told = json.loads(misbehaving.read("environment", b"").text)
-    # What the interpreter and our own package set for themselves.
-    assert not [name for name in told if not name.startswith(("LC_", "HAYSTACK_"))]
+    # What the interpreter and our own package set for themselves, and what keeps a library small.
+    assert not [name for name in told if not name.startswith(("LC_", "HAYSTACK_", "OPENBLAS_"))]
 
 
 def test_a_worker_writes_no_file(misbehaving: Sandbox, tmp_path: Path) -> None:
