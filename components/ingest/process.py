@@ -119,7 +119,8 @@ class _Worker:
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
                 cwd="/",
-                env={},
+                # Nothing of ours. A thread for each core would take more address space than a worker may have.
+                env={"OPENBLAS_NUM_THREADS": "1"},
                 # Ctrl+C at a terminal is meant for us; a worker ends with its input.
                 start_new_session=True,
             )
