@@ -71,7 +71,7 @@ def _query(query: Query, words: Words) -> dict[str, object]:
         search=words(query.search),
         variants=_each(query.variants, words),
         recovery=query.recovery,
-        codes=query.codes,
+        codes=_each(query.codes, words),
     )
 
 

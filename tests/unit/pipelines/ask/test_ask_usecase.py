@@ -97,6 +97,16 @@ def test_a_traced_turn_names_its_trace_and_sends_it(monkeypatch: pytest.MonkeyPa
     assert REQUEST.question.encode() not in sent
 
 
+def test_a_turn_whose_trace_cannot_be_made_is_answered(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*given: object, **options: object) -> Never:
+        raise ConnectionError
+
+    monkeypatch.setenv("OPORA_OTLP_ENDPOINT", "http://127.0.0.1:9")
+    get_settings.cache_clear()
+    monkeypatch.setattr(usecase.Trace, "of", broken)
+    assert Ask(FakeEngine(answered)).answer(REQUEST).outcome == "answered"
+
+
 def test_where_nothing_is_traced_no_trace_is_named() -> None:
     assert Ask(FakeEngine(answered)).answer(REQUEST).trace_id == ""
 
