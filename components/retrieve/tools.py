@@ -1,8 +1,9 @@
 """Looking something up elsewhere when the tenant's passages are not enough: an order's state, a tariff of today.
 
 A tool is chosen and its arguments are read from the question without a model: its description must cover most of the
-question, and every argument that it requires must stand there in the form that its schema gives. What comes back is a
-passage like any other: it is scored, quoted, cited and checked, and orders to the assistant in it are not quoted.
+question, and every argument that it requires must stand there in the form that its schema gives. Where none is found
+that way a model may choose. What comes back is a passage like any other: it is scored, quoted, cited and checked, and
+orders to the assistant in it are not quoted.
 
 The threat: an address that leads into the installation's own network, an answer without end, a tool that hangs, a
 secret that shows up in an answer. Addresses are checked as those of web pages are (`components.ingest.fetch`), size and
@@ -12,7 +13,7 @@ time are bounded, a tool that keeps failing is left alone for a while, and nobod
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from hashlib import sha256
 from ipaddress import ip_address, ip_network
@@ -29,12 +30,15 @@ from components.language.sentences import sentence_spans
 from components.language.words import stems
 from components.models.breaker import line
 from components.models.calls import current as calls
-from components.turn import Evidence, Frozen, Passage, Turn
+from components.models.failures import ModelFailed
+from components.retrieve.tool_arguments import Lookup, arguments_in, is_part
+from components.retrieve.tool_chooser import ToolChooser
+from components.turn import Evidence, Passage, Turn
 from settings import get_settings
 from tenants import context, tools
 from tenants.errors import OporaError
 from tenants.index.protocol import Json
-from tenants.tools import Property, Tool
+from tenants.tools import Tool
 
 STEP = "tools"
 """The name under which a turn says that a tool did not work."""
@@ -43,22 +47,13 @@ _ORIGIN = "tool:"
 _LARGEST = 100_000
 _LONGEST = 4_000
 _MOST_LINES = 50
-_NUMBER = re.compile(r"(?<![\w.,])-?\d+(?:[.,]\d+)?(?![\w.,]*\d)")
 _FIELD = re.compile(r"\{([\w.]+)\}")
-
-
-@dataclass(frozen=True, slots=True)
-class Lookup(Frozen):
-    """A tool that fits a question (`fit` 0..1: the share of it that the description covers), and what to ask it."""
-
-    tool: Tool
-    arguments: Mapping[str, Json]
-    fit: float
 
 
 class ToolSearch:
     """Adds what the tenant's tools know to a turn's evidence.
 
+    :param chooser: a model that chooses where no description covers enough; None for none.
     :param below: adequacy from which on evidence is enough.
     :param fits: least share of the question, arguments left out, that a tool's description covers.
     :param least: least relevance of what a tool says to be evidence.
@@ -70,6 +65,7 @@ class ToolSearch:
 
     def __init__(
         self,
+        chooser: ToolChooser | None = None,
         below: float = 0.57,
         fits: float = 0.5,
         least: float = 0.2,
@@ -78,6 +74,7 @@ class ToolSearch:
         pause: float = 30,
         concurrent: int = 4,
     ) -> None:
+        self.chooser = chooser
         self.below = below
         self.fits = fits
         self.least = least
@@ -90,6 +87,7 @@ class ToolSearch:
         """For Haystack: the constructor's arguments."""
         return default_to_dict(
             self,
+            chooser=self.chooser,
             below=self.below,
             fits=self.fits,
             least=self.least,
@@ -109,6 +107,10 @@ class ToolSearch:
         found = (lookup for tool in tools.all() if (lookup := self._lookup(tool, turn)))
         return sorted(found, key=lambda one: -one.fit)[: self.most]
 
+    def may_know(self, turn: Turn) -> bool:
+        """Whether a tool may answer though no passage does."""
+        return bool(self.fitting(turn) or (self.chooser is not None and tools.all()))
+
     def consulted(self, turn: Turn, judge: Judge) -> Turn:
         """The turn with what fitting tools say among its evidence; degraded when one does not work. Each is asked once.
 
@@ -121,7 +123,13 @@ class ToolSearch:
             return turn
         enough = turn.evidence.adequacy >= self.below
         asked = {passage.doc_id for passage in turn.evidence.passages}
-        for lookup in self.fitting(turn):
+        lookups = self.fitting(turn)
+        if not lookups and not enough and self.chooser is not None and (known := tools.all()):
+            try:
+                lookups = self.chooser.chosen(turn, known)
+            except ModelFailed:
+                turn = turn.degraded_at(STEP)
+        for lookup in lookups:
             if _ORIGIN + lookup.tool.name in asked or (enough and not _names_more(lookup, turn.evidence)):
                 continue
             try:
@@ -134,10 +142,10 @@ class ToolSearch:
         return turn
 
     def _lookup(self, tool: Tool, turn: Turn) -> Lookup | None:
-        arguments = _arguments(tool, clean(turn.meant or turn.question))
+        arguments = arguments_in(tool, clean(turn.meant or turn.question))
         if arguments is None:
             return None
-        given = {stem for name, value in arguments.items() if _is_part(tool, name) for stem in stems(str(value))}
+        given = {stem for name, value in arguments.items() if is_part(tool, name) for stem in stems(str(value))}
         topic = {stem: weight for stem, weight in turn.query.weights.items() if stem not in given}
         fit = coverage(prepare(replace(turn.query, weights=topic, codes=())), f"{tool.title}\n{tool.description}")
         return Lookup(tool, arguments, fit) if topic and fit >= self.fits else None
@@ -187,45 +195,6 @@ def _names_more(lookup: Lookup, evidence: Evidence) -> bool:
     return any(value not in texts for value in named)
 
 
-def _is_part(tool: Tool, name: str) -> bool:
-    """Whether an argument is a part of the question, and not all of it."""
-    schema = tool.parameters.properties[name]
-    return schema.type != "string" or schema.pattern is not None or schema.enum is not None
-
-
-def _arguments(tool: Tool, question: str) -> Mapping[str, Json] | None:
-    """The arguments as they stand in the question; None when one that is required does not."""
-    found = {name: _argument(schema, question) for name, schema in tool.parameters.properties.items()}
-    if any(found[name] is None for name in tool.parameters.required):
-        return None
-    return {name: value for name, value in found.items() if value is not None}
-
-
-def _argument(schema: Property, question: str) -> str | int | float | None:
-    if schema.enum is not None:
-        words = set(stems(question))
-        return next((one for one in schema.enum if (named := stems(one)) and words.issuperset(named)), None)
-    if schema.pattern is not None:
-        match = re.search(schema.pattern, question, re.IGNORECASE)
-        return _typed(schema, match.group()) if match else None
-    if schema.type == "string":
-        return question
-    written = _NUMBER.findall(question)
-    return _typed(schema, written[0]) if len(written) == 1 else None
-
-
-def _typed(schema: Property, written: str) -> str | int | float | None:
-    if schema.type == "string":
-        return written
-    try:
-        number = float(written.replace(",", "."))
-    except ValueError:
-        return None
-    if schema.type == "number":
-        return number
-    return int(number) if number.is_integer() else None
-
-
 def _said(lookup: Lookup, seconds: float) -> str:
     """The tool's answer as text; empty when it has none."""
     tool = lookup.tool
@@ -267,7 +236,7 @@ def _fields(value: Json, name: str = "") -> Iterator[tuple[str, str]]:
 
 def _as_passage(lookup: Lookup, said: str) -> Passage:
     tool = lookup.tool
-    given = ", ".join(str(value) for name, value in lookup.arguments.items() if _is_part(tool, name))
+    given = ", ".join(str(value) for name, value in lookup.arguments.items() if is_part(tool, name))
     spans = sentence_spans(said)
     ordering = orders(said, spans)
     return Passage(

@@ -38,7 +38,7 @@ class QueryRewriter:
     :param least_open: share of the question's weight that must still be open for another pass to be worth its time.
     :param writer: a model that thinks of the queries of a retry. What is known to be missing and the open words of the
         question come after them.
-    :param tools: what can be looked up elsewhere: a question that one of them fits is never hopeless.
+    :param tools: what can be looked up elsewhere: a question that a tool may know is never hopeless.
     """
 
     def __init__(
@@ -82,7 +82,7 @@ class QueryRewriter:
         return {"search": replace(turn, query=query, passes=turn.passes + 1)}
 
     def _can_look_up(self, turn: Turn) -> bool:
-        return self.tools is not None and bool(self.tools.fitting(turn))
+        return self.tools is not None and self.tools.may_know(turn)
 
     def _hopeless(self, query: Query) -> Verdict | None:
         if _absent_codes(query):

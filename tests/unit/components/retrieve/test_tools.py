@@ -273,7 +273,9 @@ def test_the_own_network_is_reached_only_where_the_settings_allow(
 
 def test_round_trip() -> None:
     pipeline = Pipeline()
-    pipeline.add_component("evaluate", RetrievalEvaluator(LocalJudge(), tools=ToolSearch(0.4, 0.6, 0.3, 1, 2, 3, 4)))
+    pipeline.add_component(
+        "evaluate", RetrievalEvaluator(LocalJudge(), tools=ToolSearch(None, 0.4, 0.6, 0.3, 1, 2, 3, 4))
+    )
     again = Pipeline.loads(pipeline.dumps(), allowed_modules=["components"])
     assert again.dumps() == pipeline.dumps()
 

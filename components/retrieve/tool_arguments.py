@@ -1,0 +1,61 @@
+"""What to ask a tool: arguments as its schema wants them, in the words of the question and in no others."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from components.language.words import stems
+from components.turn import Frozen
+from tenants.index.protocol import Json
+from tenants.tools import Property, Tool
+
+_NUMBER = re.compile(r"(?<![\w.,])-?\d+(?:[.,]\d+)?(?![\w.,]*\d)")
+
+
+@dataclass(frozen=True, slots=True)
+class Lookup(Frozen):
+    """A tool that fits a question (`fit` 0..1: the share of it that the description covers), and what to ask it."""
+
+    tool: Tool
+    arguments: Mapping[str, Json]
+    fit: float
+
+
+def is_part(tool: Tool, name: str) -> bool:
+    """Whether an argument is a part of the question, and not all of it."""
+    schema = tool.parameters.properties[name]
+    return schema.type != "string" or schema.pattern is not None or schema.enum is not None
+
+
+def arguments_in(tool: Tool, question: str) -> Mapping[str, Json] | None:
+    """The arguments as they stand in the question; None when one that is required does not."""
+    found = {name: _argument(schema, question) for name, schema in tool.parameters.properties.items()}
+    if any(found[name] is None for name in tool.parameters.required):
+        return None
+    return {name: value for name, value in found.items() if value is not None}
+
+
+def _argument(schema: Property, question: str) -> str | int | float | None:
+    if schema.enum is not None:
+        words = set(stems(question))
+        return next((one for one in schema.enum if (named := stems(one)) and words.issuperset(named)), None)
+    if schema.pattern is not None:
+        match = re.search(schema.pattern, question, re.IGNORECASE)
+        return typed(schema, match.group()) if match else None
+    if schema.type == "string":
+        return question
+    written = _NUMBER.findall(question)
+    return typed(schema, written[0]) if len(written) == 1 else None
+
+
+def typed(schema: Property, written: str) -> str | int | float | None:
+    """A value as its type wants it; None when it is none of that type."""
+    if schema.type == "string":
+        return written
+    try:
+        number = float(written.replace(",", "."))
+    except ValueError:
+        return None
+    if schema.type == "number":
+        return number
+    return int(number) if number.is_integer() else None

@@ -1,0 +1,110 @@
+"""Choosing a tool by a language model, for questions that say in other words what a tool's description says."""
+
+import re
+from collections.abc import Sequence
+from typing import Protocol
+
+from haystack import default_from_dict, default_to_dict
+
+from components.language.normalise import clean, fold
+from components.models.calls import current
+from components.models.chat import ChatModels
+from components.models.prompts import block, prompt
+from components.models.structured import Form, fill
+from components.retrieve.tool_arguments import Lookup, typed
+from components.turn import Turn
+from tenants.index.protocol import Json
+from tenants.tools import Property, Tool
+
+
+class ToolChooser(Protocol):
+    """Who chooses. A pipeline author names the implementation in YAML as a nested component."""
+
+    def chosen(self, turn: Turn, tools: Sequence[Tool]) -> Sequence[Lookup]:
+        """What to look up for the question; nothing when no tool fits. Raises `ModelFailed`."""
+
+
+class ArgumentForm(Form):
+    """An argument and its value, written as in the question."""
+
+    name: str
+    value: str
+
+
+class ToolForm(Form):
+    """One tool by name, empty for none, and what to ask it."""
+
+    tool: str
+    arguments: tuple[ArgumentForm, ...]
+
+
+class LlmToolChooser:
+    """Asks a language model which tool answers, and with which arguments.
+
+    What it says is held to the tool's schema and to the question: a value that is not written there, and none of those
+    that the schema lists, is an invention, and nothing is asked.
+
+    :param models: the models asked, always the `fast` one.
+    """
+
+    def __init__(self, models: ChatModels) -> None:
+        self.models = models
+
+    def to_dict(self) -> dict[str, object]:
+        """For Haystack: the constructor's arguments."""
+        return default_to_dict(self, models=self.models)
+
+    @classmethod
+    def from_dict(cls, data: dict[str, object]) -> "LlmToolChooser":
+        """For Haystack: the chooser that `to_dict` described."""
+        return default_from_dict(cls, data)
+
+    def chosen(self, turn: Turn, tools: Sequence[Tool]) -> Sequence[Lookup]:
+        """What to look up for the question; nothing when no tool fits.
+
+        :raises ModelFailed: no model answered.
+        """
+        question = clean(turn.meant or turn.question)
+        form = fill(
+            ToolForm,
+            self.models,
+            prompt("tool", turn.locale),
+            values={
+                "fence": current().fence,
+                "question": block("question", question),
+                "tools": block("tools", [_described(tool) for tool in tools]),
+            },
+            step="tools",
+            tier="fast",
+        )
+        tool = next((one for one in tools if one.name == form.tool), None)
+        if tool is None:
+            return ()
+        arguments: dict[str, Json] = {}
+        for given in form.arguments:
+            schema = tool.parameters.properties.get(given.name)
+            value = _held(schema, given.value, question) if schema else None
+            if value is None:
+                return ()
+            arguments[given.name] = value
+        return (Lookup(tool, arguments, 1.0),) if set(tool.parameters.required) <= arguments.keys() else ()
+
+
+def _held(schema: Property, written: str, question: str) -> str | int | float | None:
+    """The value when it fits the schema and stands in the question."""
+    if schema.enum is not None:
+        return written if written in schema.enum else None
+    if fold(written.strip()) not in fold(question) or not written.strip():
+        return None
+    if schema.pattern is not None and not re.fullmatch(schema.pattern, written.strip(), re.IGNORECASE):
+        return None
+    return typed(schema, written.strip())
+
+
+def _described(tool: Tool) -> str:
+    lines = [f"{tool.name}: {tool.title}. {tool.description}"]
+    for name, schema in tool.parameters.properties.items():
+        needed = "" if name in tool.parameters.required else "?"
+        choices = f" ({' | '.join(schema.enum)})" if schema.enum else ""
+        lines.append(f"- {name}{needed}: {schema.type}{choices} {schema.description}".rstrip())
+    return "\n".join(lines)

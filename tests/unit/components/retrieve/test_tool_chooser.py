@@ -1,0 +1,110 @@
+"""A model may choose a tool, and may invent nothing to ask it."""
+
+from collections.abc import Mapping
+
+import pytest
+from haystack import Pipeline
+from haystack.components.generators.chat import OpenAIChatGenerator
+from haystack.utils import Secret
+
+from components.judge.evaluator import RetrievalEvaluator
+from components.judge.local import LocalJudge
+from components.models.chat import ChatModels
+from components.models.failures import ModelFailed
+from components.retrieve.tool_arguments import Lookup
+from components.retrieve.tool_chooser import LlmToolChooser
+from components.retrieve.tools import STEP, ToolSearch
+from components.turn import Turn
+from tenants import tools
+from tests.models import DOWN, Said, ScriptedModels
+from tests.turns import turn
+
+NUMBER = {"type": "string", "pattern": r"\d{6}"}
+CITY = {"type": "string", "enum": ["Тверь", "Клин"]}
+ORDERS = tools.parsed(
+    {
+        "name": "orders",
+        "title": "Заказы",
+        "description": "Статус заказа",
+        "url": "https://api.shop.example/orders",
+        "parameters": {"properties": {"number": NUMBER, "city": CITY}, "required": ["number"]},
+    }
+)
+ASKED = turn("Далеко ещё посылка 123456 до твери?", relevance=0.0)
+
+
+def choice(tool: str = "orders", **arguments: str) -> dict[str, object]:
+    return {"tool": tool, "arguments": [{"name": name, "value": value} for name, value in arguments.items()]}
+
+
+def chosen(said: Said, asked: Turn = ASKED) -> list[Mapping[str, object]]:
+    return [one.arguments for one in LlmToolChooser(ScriptedModels(tools=said)).chosen(asked, (ORDERS,))]
+
+
+@pytest.mark.parametrize(
+    ("said", "arguments"),
+    [
+        (choice(number="123456"), {"number": "123456"}),
+        (choice(number=" 123456 ", city="Тверь"), {"number": "123456", "city": "Тверь"}),
+        (choice(""), None),
+        (choice("unknown", number="123456"), None),
+        (choice(city="Тверь"), None),
+        (choice(number="654321"), None),
+        (choice(number="12345"), None),
+        (choice(number="посылка"), None),
+        (choice(number=""), None),
+        (choice(number="123456", city="Москва"), None),
+        (choice(number="123456", other="посылка"), None),
+    ],
+)
+def test_what_is_asked_stands_in_the_question(said: Said, arguments: dict[str, str] | None) -> None:
+    assert chosen(said) == ([] if arguments is None else [arguments])
+
+
+def test_the_model_is_told_of_tools_and_of_no_secret() -> None:
+    models = ScriptedModels(tools=choice(""))
+    secret = tools.parsed({**ORDERS.model_dump(exclude={"headers"}), "headers": {"x-key": "hidden"}})
+    LlmToolChooser(models).chosen(ASKED, (secret,))
+    told = "\n".join(message.text or "" for message in models.messages[0])
+    assert "orders: Заказы. Статус заказа" in told
+    assert "- city?: string (Тверь | Клин)" in told
+    assert "hidden" not in told
+    assert "api.shop.example" not in told
+
+
+def test_a_model_that_fails_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tools, "all", lambda: (ORDERS,))
+    with pytest.raises(ModelFailed):
+        chosen(DOWN)
+    after = ToolSearch(LlmToolChooser(ScriptedModels(tools=DOWN)), fits=0.9).consulted(ASKED, LocalJudge())
+    assert (after.degraded, after.evidence) == ((STEP,), ASKED.evidence)
+
+
+def test_it_is_asked_only_where_no_description_covers_enough(monkeypatch: pytest.MonkeyPatch) -> None:
+    known: list[tuple[tools.Tool, ...]] = [(ORDERS,)]
+    monkeypatch.setattr(tools, "all", lambda: known[0])
+    monkeypatch.setattr(ToolSearch, "_passage", lambda _self, _lookup: None)
+    models = ScriptedModels(tools=choice(number="123456"))
+    search = ToolSearch(LlmToolChooser(models))
+    search.consulted(ASKED, LocalJudge())
+    assert models.asked == ["tools"]
+    search.consulted(turn("Статус заказа 123456", relevance=0.0), LocalJudge())
+    search.consulted(turn("Далеко ещё посылка?", relevance=0.9), LocalJudge())
+    assert search.may_know(ASKED)
+    known[0] = ()
+    assert not search.may_know(ASKED)
+    search.consulted(ASKED, LocalJudge())
+    assert models.asked == ["tools"]
+
+
+def test_round_trip() -> None:
+    models = ChatModels(OpenAIChatGenerator(api_key=Secret.from_env_var("NO_SUCH_KEY", strict=False)))
+    pipeline = Pipeline()
+    pipeline.add_component("evaluate", RetrievalEvaluator(LocalJudge(), tools=ToolSearch(LlmToolChooser(models))))
+    again = Pipeline.loads(pipeline.dumps(), allowed_modules=["components", "haystack"])
+    assert again.dumps() == pipeline.dumps()
+
+
+def test_a_choice_counts_as_a_full_fit() -> None:
+    (one,) = LlmToolChooser(ScriptedModels(tools=choice(number="123456"))).chosen(ASKED, (ORDERS,))
+    assert one == Lookup(ORDERS, {"number": "123456"}, 1.0)
