@@ -162,7 +162,28 @@ class _Attempt:
         on_text: Hear | None,
     ) -> str:
         """The reply, noted among the turn's calls however it ends."""
-        self._admit()
+        with self.calls.waiting():
+            self._admit()
+            worker = self._begun(messages, schema, temperature, on_text)
+            outcome = self._wait(worker)
+        reply = worker.reply
+        used = tokens(reply) if reply is not None else (0, 0)
+        text = (reply.text or "") if reply is not None else ""
+        if outcome == "ok" and reply is not None:
+            outcome = "malformed" if not is_whole(reply) else "ok" if text.strip() else "empty"
+        self._settle(outcome, used)
+        if outcome == "ok":
+            return text
+        raise (Interrupted if worker.heard else ModelFailed)(outcome)
+
+    def _begun(
+        self,
+        messages: Sequence[ChatMessage],
+        schema: Mapping[str, object] | None,
+        temperature: float,
+        on_text: Hear | None,
+    ) -> "_Worker":
+        """The call in a thread of its own."""
         worker = _Worker(on_text, self.calls.stop)
         prepare = partial(prepared, schema=schema, temperature=temperature, streamed=on_text is not None)
 
@@ -174,16 +195,7 @@ class _Attempt:
                 self.line.leave_seat()
 
         Thread(target=copy_context().run, args=(work,), name="model", daemon=True).start()
-        outcome = self._wait(worker)
-        reply = worker.reply
-        used = tokens(reply) if reply is not None else (0, 0)
-        text = (reply.text or "") if reply is not None else ""
-        if outcome == "ok" and reply is not None:
-            outcome = "malformed" if not is_whole(reply) else "ok" if text.strip() else "empty"
-        self._settle(outcome, used)
-        if outcome == "ok":
-            return text
-        raise (Interrupted if worker.heard else ModelFailed)(outcome)
+        return worker
 
     def _admit(self) -> None:
         """Raises `ModelFailed` when the call may not be made."""
