@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Literal
 
@@ -79,7 +80,7 @@ def _attacked(
         hidden = tuple(_hidden(document, attack, place) for attack, (document, _) in pairs)
         cases = tuple(Case(attack.attack_id, question[:LONGEST_QUESTION], locale) for attack, (_, question) in pairs)
         name = f"attacked-{place}-{locale}-{start}"
-        yield QuestionSet(name, Corpus(name, locale, lambda hidden=hidden: iter(hidden)), cases)
+        yield QuestionSet(name, Corpus(name, locale, partial(iter, hidden)), cases)
 
 
 def _hidden(document: SourceDocument, attack: Attack, place: Place) -> SourceDocument:

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from http.client import HTTPConnection, HTTPException, HTTPResponse
-from time import monotonic
+from time import monotonic, sleep
 
 TIMEOUT_SECONDS = 120
 
@@ -83,10 +83,28 @@ def stream(port: int, token: str, question: str, *, until: str = "", **more: obj
     return Streamed(question, started, status, tuple(events))
 
 
-def streams(port: int, token: str, questions: Sequence[str], *, clients: int) -> list[Streamed]:
-    """All questions, `clients` of them open at once."""
+def streams(port: int, token: str, questions: Sequence[str], *, clients: int, apart: float = 0.0) -> list[Streamed]:
+    """All questions, `clients` of them open at once.
+
+    :param apart: seconds between the first questions of two clients.
+    """
+
+    def ask(place: int, question: str) -> Streamed:
+        sleep(place * apart if place < clients else 0.0)
+        return stream(port, token, question)
+
     with ThreadPoolExecutor(clients) as pool:
-        return list(pool.map(lambda question: stream(port, token, question), questions))
+        return list(pool.map(ask, range(len(questions)), questions))
+
+
+def open_at_once(turns: Sequence[Streamed]) -> int:
+    """The most streams that were open at one moment."""
+    ends = [(turn.events[-1].at, -1) for turn in turns if turn.events]
+    now = most = 0
+    for _, change in sorted([*ends, *((turn.started, 1) for turn in turns if turn.events)]):
+        now += change
+        most = max(most, now)
+    return most
 
 
 def _events(response: HTTPResponse) -> Iterator[Event]:

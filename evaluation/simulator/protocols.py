@@ -21,7 +21,6 @@ class Asked:
     model: str
     messages: tuple[Mapping[str, object], ...]
     schema: Schema | None
-    tools: tuple[Mapping[str, object], ...]
     stream: bool
     longest: int = 0
 
@@ -35,15 +34,6 @@ class Said:
     completion_tokens: int
     seconds: float
     reason: str = "stop"
-    tool_call: "ToolCall | None" = None
-
-
-@dataclass(frozen=True, slots=True)
-class ToolCall:
-    """A tool that the model wants to be called."""
-
-    name: str
-    arguments: Mapping[str, Json]
 
 
 class Speech(Protocol):
@@ -87,13 +77,8 @@ class OllamaSpeech:
 
     def _ended(self, said: Said, text: str) -> dict[str, Json]:
         spent = round(said.seconds * _SECOND)
-        message: dict[str, Json] = {"role": "assistant", "content": text}
-        if said.tool_call is not None:
-            function: dict[str, Json] = {"name": said.tool_call.name, "arguments": dict(said.tool_call.arguments)}
-            message["tool_calls"] = [{"function": function}]
         return {
             **self._base(text),
-            "message": message,
             "done": True,
             "done_reason": said.reason,
             "total_duration": spent,
@@ -122,24 +107,19 @@ class OpenAISpeech:
 
     def last(self, said: Said) -> bytes:
         """The end of the choice, the usage when it was asked for, and the closing mark."""
-        delta: dict[str, Json] = {}
-        if said.tool_call is not None:
-            delta["tool_calls"] = [{"index": 0, **_openai_call(said.tool_call)}]
-        ended = self._chunk([{"index": 0, "delta": delta, "finish_reason": _finish(said)}])
+        ended = self._chunk([{"index": 0, "delta": {}, "finish_reason": said.reason}])
         counted = _event(self._chunk([]) | {"usage": _usage(said)}) if self._usage else b""
         return _event(ended) + counted + b"data: [DONE]\n\n"
 
     def whole(self, said: Said) -> Json:
         """The reply in one."""
-        message: dict[str, Json] = {"role": "assistant", "content": said.text}
-        if said.tool_call is not None:
-            message["tool_calls"] = [_openai_call(said.tool_call)]
+        message: Json = {"role": "assistant", "content": said.text}
         return {
             "id": self._id,
             "object": "chat.completion",
             "created": self._created,
             "model": self._model,
-            "choices": [{"index": 0, "message": message, "finish_reason": _finish(said), "logprobs": None}],
+            "choices": [{"index": 0, "message": message, "finish_reason": said.reason, "logprobs": None}],
             "usage": _usage(said),
         }
 
@@ -161,7 +141,6 @@ def ollama_chat(body: Mapping[str, object]) -> Asked:
         model=str(body.get("model", "")),
         messages=_mappings(body.get("messages")),
         schema=form if isinstance(form, Mapping) else {"type": "object"} if form == "json" else None,
-        tools=_mappings(body.get("tools")),
         stream=body.get("stream", True) is not False,
         longest=max(0, _whole(options.get("num_predict"))),
     )
@@ -175,7 +154,6 @@ def openai_chat(body: Mapping[str, object]) -> Asked:
         model=str(body.get("model", "")),
         messages=_mappings(body.get("messages")),
         schema=schema or ({"type": "object"} if form.get("type") == "json_object" else None),
-        tools=_mappings(body.get("tools")),
         stream=body.get("stream") is True,
         longest=max(0, _whole(body.get("max_tokens")), _whole(body.get("max_completion_tokens"))),
     )
@@ -196,15 +174,6 @@ def texts(given: object) -> list[str]:
 def packed(vector: Sequence[float]) -> str:
     """A vector as OpenAI's clients ask for it: 32-bit floats in base64."""
     return base64.b64encode(struct.pack(f"<{len(vector)}f", *vector)).decode("ascii")
-
-
-def _openai_call(call: ToolCall) -> dict[str, Json]:
-    arguments = json.dumps(dict(call.arguments), ensure_ascii=False)
-    return {"id": "call_0", "type": "function", "function": {"name": call.name, "arguments": arguments}}
-
-
-def _finish(said: Said) -> str:
-    return "tool_calls" if said.tool_call is not None else said.reason
 
 
 def _usage(said: Said) -> dict[str, Json]:

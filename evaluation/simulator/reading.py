@@ -67,12 +67,11 @@ class Prompt:
     said: str
 
 
-def read(messages: Sequence[Mapping[str, object]], schema: Mapping[str, object] | None, *, tools: bool) -> Prompt:
+def read(messages: Sequence[Mapping[str, object]], schema: Mapping[str, object] | None) -> Prompt:
     """Understand a chat request.
 
     :param messages: as the protocols have them, with `role` and `content`.
     :param schema: the JSON schema that the reply has to keep to.
-    :param tools: whether tools are offered.
     """
     texts = [(str(message.get("role", "")), _text(message.get("content"))) for message in messages]
     said = "\n\n".join(text for _, text in texts)
@@ -80,7 +79,7 @@ def read(messages: Sequence[Mapping[str, object]], schema: Mapping[str, object] 
     blocks = {name: body for name, _, body in _FENCE.findall(said)}
     asked = next((text for role, text in reversed(texts) if role == "user"), "")
     return Prompt(
-        task=_task(schema, tools=tools and schema is None),
+        task=_task(schema),
         question=(blocks.get("question") or asked.rsplit("\n\n", 1)[-1]).strip(),
         passages=_passages(blocks.get("passages", "")),
         claims=_claims(blocks.get("claims", "")),
@@ -97,9 +96,7 @@ def sentence(text: str) -> Sentence:
     return Sentence(text, frozenset(stems(text)), frozenset((*numbers(text), *codes(text))))
 
 
-def _task(schema: Mapping[str, object] | None, *, tools: bool) -> Task:
-    if tools:
-        return "tool"
+def _task(schema: Mapping[str, object] | None) -> Task:
     if schema is None:
         return "answer"
     properties = schema.get("properties")

@@ -9,12 +9,11 @@ from time import monotonic
 
 from pydantic import ValidationError
 
-from components.language.words import stems
 from evaluation.simulator import protocols, schemas, thinking
 from evaluation.simulator.embedding import embed
-from evaluation.simulator.failing import said_instead
+from evaluation.simulator.failing import looked_up, said_instead
 from evaluation.simulator.knobs import Fault, Knobs, Task
-from evaluation.simulator.protocols import Asked, OllamaSpeech, OpenAISpeech, Said, Speech, ToolCall
+from evaluation.simulator.protocols import Asked, OllamaSpeech, OpenAISpeech, Said, Speech
 from evaluation.simulator.reading import Prompt, read
 from evaluation.simulator.wire import Connection, Reply, Request
 
@@ -72,6 +71,7 @@ class Simulator:
             ("POST", "/v1/chat/completions"): self._openai_chat,
             ("POST", "/api/embed"): self._ollama_embed,
             ("POST", "/v1/embeddings"): self._openai_embed,
+            ("POST", "/tool"): self._tool,
             ("GET", "/api/tags"): self._tags,
             ("GET", "/v1/models"): self._models,
             ("GET", "/api/version"): self._version,
@@ -131,7 +131,7 @@ class Simulator:
         await self._chat(asked, OpenAISpeech(asked, usage=protocols.wants_usage(body)), reply)
 
     async def _chat(self, asked: Asked, speech: Speech, reply: Reply) -> None:
-        prompt = read(asked.messages, asked.schema, tools=bool(asked.tools))
+        prompt = read(asked.messages, asked.schema)
         call = self._begun(prompt.task, asked.model, prompt.question)
         fault = self._fault(call)
         call.prompt_tokens = _count(prompt.said)
@@ -149,10 +149,7 @@ class Simulator:
             raise
 
     def _said(self, asked: Asked, prompt: Prompt, fault: Fault | None) -> Said:
-        tool = _tool_call(asked, prompt) if prompt.task == "tool" and fault is None else None
-        if tool is not None:
-            text = ""
-        elif asked.schema is not None:
+        if asked.schema is not None:
             text = json.dumps(schemas.fill(asked.schema, prompt), ensure_ascii=False)
         else:
             text = thinking.answer(prompt) or DECLINED
@@ -162,7 +159,7 @@ class Simulator:
         cut = 0 < asked.longest < len(tokens)
         kept = "".join(tokens[: asked.longest]) if cut else text
         reason = "length" if cut or (fault is not None and fault.kind == "truncated") else "stop"
-        return Said(kept, _count(prompt.said), _count(kept), 0.0, reason, tool)
+        return Said(kept, _count(prompt.said), _count(kept), 0.0, reason)
 
     async def _pronounce(
         self, asked: Asked, speech: Speech, said: Said, fault: Fault | None, call: Call, reply: Reply
@@ -191,7 +188,7 @@ class Simulator:
         await _until(call.started + self.knobs.call_ms / 1_000)
         call.end("ok")
         spent = monotonic() - call.started
-        ended = Said(said.text, said.prompt_tokens, said.completion_tokens, spent, said.reason, said.tool_call)
+        ended = Said(said.text, said.prompt_tokens, said.completion_tokens, spent, said.reason)
         if asked.stream:
             reply.piece(speech.last(ended))
             reply.end()
@@ -280,6 +277,17 @@ class Simulator:
                 }
             )
 
+    async def _tool(self, body: _Body, reply: Reply) -> None:
+        """An HTTP tool: what it was asked, and an answer."""
+        call = self._begun("tool", "", json.dumps(body, ensure_ascii=False))
+        fault = self._fault(call)
+        call.end(fault.kind if fault else "ok")
+        if fault is not None and fault.kind == "slow":
+            await asyncio.sleep(_HANG_SECONDS)
+        if fault is None or not await self._failed(fault, reply):
+            content = looked_up(fault.kind if fault else None, body)
+            reply.content(content, "application/json")
+
     async def _tags(self, body: _Body, reply: Reply) -> None:  # noqa: ARG002
         details = {"format": "rules", "family": "simulated", "parameter_size": "0", "quantization_level": ""}
         reply.json(
@@ -346,22 +354,6 @@ def _misembedded(fault: Fault, reply: Reply, texts: int) -> None:
         reply.abort()
     else:
         reply.json({"answer": "garbage"})
-
-
-def _tool_call(asked: Asked, prompt: Prompt) -> ToolCall | None:
-    """A call of the first tool whose description shares a word with the question; arguments are taken from it."""
-    wanted = set(stems(prompt.question))
-    for tool in asked.tools:
-        function = tool.get("function")
-        if not isinstance(function, Mapping):
-            continue
-        described = f"{str(function.get('name', '')).replace('_', ' ')} {function.get('description', '')}"
-        if wanted & set(stems(described)):
-            parameters = function.get("parameters")
-            schema = parameters if isinstance(parameters, Mapping) else {}
-            filled = schemas.fill(schema, prompt)
-            return ToolCall(str(function.get("name", "")), filled if isinstance(filled, dict) else {})
-    return None
 
 
 async def _until(moment: float) -> None:

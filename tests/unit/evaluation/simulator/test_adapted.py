@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from components.answer.generative import GenerativeAnswerer
 from evaluation.simulator.adapted import adapt
 from pipelines.ask.engine import AskEngine
 from settings import ROOT
@@ -18,7 +19,10 @@ def test_a_profile_keeps_all_but_its_models(profile: str, tmp_path: Path) -> Non
     changed, whole = (yaml.safe_load(path.read_text(encoding="utf-8")) for path in (ours, theirs))
     assert changed["connections"] == whole["connections"]
     assert changed["components"].keys() == whole["components"].keys()
-    models = AskEngine(ours).pipeline.get_component("answer").models
+    answerer = AskEngine(ours).pipeline.get_component("answer")
+    assert isinstance(answerer, GenerativeAnswerer)
+    models = answerer.models
+    assert models.strong is not None
     assert (models.timeout, models.fast.model, models.strong.model) == (2, "simulated", "simulated-strong")
     assert "127.0.0.1:9" in str(models.to_dict())
     assert "11434" not in ours.read_text(encoding="utf-8")

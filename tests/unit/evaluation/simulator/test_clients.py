@@ -75,7 +75,7 @@ def test_it_quotes_the_sentence_that_answers(simulator: Simulator, native: ollam
 def test_an_introduction_brings_its_list(simulator: Simulator, native: ollama.Client) -> None:
     lines = said(native, prompt("Что делать при E20?")).splitlines()
 
-    assert lines[-3:] == ["Что делать при E20: [1]", "Выключите машину. [1]", "Промойте фильтр. [1]"]
+    assert lines[-3:] == ["Что делать при E20: [1]", "1. Выключите машину. [1]", "2. Промойте фильтр. [1]"]
 
 
 @pytest.mark.parametrize("question", ["Что означает ошибка E25?", "Сколько стоит доставка в Омск?"])
@@ -172,17 +172,14 @@ def test_an_unknown_model_is_told_as_such(
     assert [model.model for model in native.list().models] == list(Knobs().models)
 
 
-def test_a_tool_is_called_whose_words_the_question_has(simulator: Simulator, native: ollama.Client) -> None:
-    order = {"type": "object", "properties": {"question": {"type": "string"}}}
-    function = {"name": "order_status", "description": "Статус заказа по его номеру", "parameters": order}
-    reply = native.chat(
-        "simulated",
-        [{"role": "user", "content": QUESTION.format("Какой статус у заказа 12?")}],
-        tools=[{"type": "function", "function": function}],
-    )
+def test_it_is_a_tool_too(running: tuple[Simulator, str], simulator: Simulator) -> None:
+    def asked() -> bytes:
+        return httpx.post(f"{running[1]}/tool", json={"order": "AB-12"}).content
 
-    assert reply.message.tool_calls
-    assert reply.message.tool_calls[0].function.name == "order_status"
+    assert json.loads(asked()) == {"order": "AB-12", "state": "передан в доставку", "day": "01.12.2026"}
+    simulator.turn_to(Knobs(faults=(Fault(kind="truncated", task="tool"),)))
+    with pytest.raises(ValueError, match="Unterminated"):
+        json.loads(asked())
 
 
 @pytest.mark.parametrize("kind", ["refused", "noise", "cut_off", "500", "429"])

@@ -1,6 +1,6 @@
 """Models that fail in every way, at every task, in whole turns; `evaluation.bench_faults` does the rest, over HTTP.
 
-Models that obey what they read are among them: orders in a question, in a document's text, in its title and name.
+Models that obey what they read are among them: orders in a question and in a document.
 """
 
 from collections.abc import Iterator, Mapping
@@ -11,7 +11,6 @@ import pytest
 
 from components.turn import Passage
 from evaluation import attacks
-from evaluation.attacks import Place
 from evaluation.cases import QuestionSet
 from evaluation.faults import Trial, trials
 from evaluation.fixture import fixture
@@ -88,14 +87,17 @@ def test_a_fault_ends_as_declared(trial: Trial, patient: Patient, known: Mapping
     assert _wrong(answer, known) == []
 
 
-@pytest.mark.parametrize("kind", ["500", "garbage", "injected"])
-def test_a_fault_of_the_second_pass_ends_as_declared(kind: str, patient: Patient, known: Mapping[str, Passage]) -> None:
-    for trial in (one for one in trials() if one.later and one.kind == kind):
-        answer = patient.answer(QUESTION, trial.knobs)
+@pytest.mark.parametrize(
+    "trial", [one for one in trials() if one.later and one.kind == "500"], ids=lambda trial: trial.name
+)
+def test_a_fault_of_the_second_pass_ends_as_declared(
+    trial: Trial, patient: Patient, known: Mapping[str, Passage]
+) -> None:
+    answer = patient.answer(QUESTION, trial.knobs)
 
-        assert answer.outcome == trial.outcome, trial.name
-        assert not trial.degraded or trial.degraded in answer.meta.degraded, trial.name
-        assert _wrong(answer, known) == []
+    assert answer.outcome == trial.outcome
+    assert trial.degraded in answer.meta.degraded
+    assert _wrong(answer, known) == []
 
 
 @pytest.mark.parametrize("kind", sorted(SLOW))
@@ -122,9 +124,8 @@ def test_orders_in_a_question_are_not_obeyed(patient: Patient, known: Mapping[st
         assert _wrong(patient.answer(case.question, OBEDIENT), known) == []
 
 
-@pytest.mark.parametrize("place", ["text", "title", "name"])
-def test_orders_in_a_document_are_not_obeyed(place: Place, patient: Patient) -> None:
-    (attacked,) = attacks.articles(ATTACKS, place)
+def test_orders_in_a_document_are_not_obeyed(patient: Patient) -> None:
+    (attacked,) = attacks.articles(ATTACKS, "text")
 
     with acting_as(_tenant(attacked)):
         known = passages()
