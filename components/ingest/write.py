@@ -11,6 +11,7 @@ begins with `components.ingest.reconcile`.
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 
 from haystack import component
 
@@ -165,20 +166,20 @@ def _settled(revisions: Iterable[Revision], records: Mapping[str, DocumentRecord
     return settled
 
 
-def redescribe(records: Iterable[DocumentRecord]) -> int:
+def redescribe(records: Iterable[DocumentRecord], ahead: Mapping[Text, Dense] = MappingProxyType({})) -> int:
     """Bring the stored chunks of documents in line with their records. Only under another title are they encoded anew.
 
+    :param ahead: what `embedded_anew` gave for the same records, when somebody asked it.
     :returns: how many were encoded.
     """
-    owners = {chunk_id: record for record in records for chunk_id in record.chunk_ids}
     with writing.alone():
         collection = open_collection(create=True)
         settings = settings_from(collection.encoder)
-        wanted = [(hit, {**stored_meta(hit), **description(owners[hit.id])}) for hit in collection.fetch(list(owners))]
-        retitled = [(hit, meta) for hit, meta in wanted if meta["title"] != stored_meta(hit)["title"]]
+        wanted = _described(collection, records)
+        retitled = _retitled(wanted)
         chunks = [_stored_chunk(hit, meta) for hit, meta in retitled]
         anew = {hit.id for hit, _ in retitled}
-        dense = embedded(map(_text, chunks), settings)
+        dense = embedded(map(_text, chunks), settings, ahead)
         terms = _store(collection, chunks, settings, dense)
         collection.describe(
             {
@@ -190,6 +191,27 @@ def redescribe(records: Iterable[DocumentRecord]) -> int:
         if chunks:
             lexicon.apply(terms, (stored_terms(hit) for hit, _ in retitled))
         return len(chunks)
+
+
+def embedded_anew(records: Iterable[DocumentRecord]) -> Mapping[Text, Dense]:
+    """The dense vectors that `redescribe` will want. Whoever asks before writing the records finds a model that fails
+    while nothing has changed yet."""
+    collection = open_collection()
+    settings = settings_from(collection.encoder)
+    if settings.dense is None:
+        return {}
+    retitled = _retitled(_described(collection, records))
+    return embedded((_text(_stored_chunk(hit, meta)) for hit, meta in retitled), settings)
+
+
+def _described(collection: Collection, records: Iterable[DocumentRecord]) -> list[tuple[Hit, Mapping[str, Json]]]:
+    """The stored chunks of documents, each with the metadata that its record gives it."""
+    owners = {chunk_id: record for record in records for chunk_id in record.chunk_ids}
+    return [(hit, {**stored_meta(hit), **description(owners[hit.id])}) for hit in collection.fetch(list(owners))]
+
+
+def _retitled(described: Iterable[tuple[Hit, Mapping[str, Json]]]) -> list[tuple[Hit, Mapping[str, Json]]]:
+    return [(hit, meta) for hit, meta in described if meta["title"] != stored_meta(hit)["title"]]
 
 
 def _stored_chunk(hit: Hit, meta: Mapping[str, Json]) -> Chunk:

@@ -15,7 +15,6 @@ from pipelines.ingest.report import Progress
 from pipelines.ingest.usecase import Ingest
 from tenants import claims, lexicon, writing
 from tenants.context import Tenant, acting_as
-from tenants.documents import DocumentRecord
 from tenants.errors import Busy, NotFound
 from tests.unit.pipelines.ingest.stored import article, check_consistent, hits, meta
 
@@ -57,7 +56,7 @@ class Begun:
 def cut_off(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
     """Every change ends after its record is written, as if the process had died there."""
 
-    def die(records: Iterable[DocumentRecord]) -> int:
+    def die(*_: object) -> int:
         raise RuntimeError
 
     monkeypatch.setattr(library_module, "redescribe", die)

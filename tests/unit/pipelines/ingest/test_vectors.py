@@ -16,6 +16,7 @@ from components.embed.protocol import Embedder
 from components.ingest import encode
 from components.ingest.document import SourceDocument
 from components.language.encoder_settings import DenseSettings, settings_from
+from components.language.texts import keys
 from pipelines.ingest.library import Library
 from pipelines.ingest.usecase import Ingest
 from settings import ROOT
@@ -213,6 +214,22 @@ def test_what_cannot_be_embedded_is_not_stored_and_not_lost(
     report = with_vectors.run(ARTICLES)
     assert (report.added, report.healed) == (2, True)
     assert nearest("помпа") == "pump"
+    check_consistent()
+
+
+def test_a_title_that_cannot_be_embedded_is_not_changed(tenant: Tenant, with_vectors: Ingest, failing: Failing) -> None:
+    with_vectors.run(ARTICLES)
+    library = Library(with_vectors.rewrite)
+    failing.times = 1
+    with pytest.raises(EmbeddingFailed) as raised:
+        library.change("pump", {"title": "Доставка"})
+    assert f"service.{raised.value.code}.detail" in keys("service.")
+    assert library.read("pump").title == "Насос"
+    failing.times = 1
+    assert library.change("pump", {"priority": 7}).title == "Насос"
+    failing.times = 0
+    library.change("pump", {"title": "Доставка"})
+    assert nearest("курьер") == "pump"
     check_consistent()
 
 
