@@ -1,14 +1,18 @@
 """Both loops of the profiles with models keep the promises of the embedded one, whatever the models say."""
 
-from dataclasses import dataclass, field, replace
-from itertools import pairwise
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import cycle, pairwise
 from typing import get_args
 
 import pytest
 from haystack import component
+from haystack.dataclasses import ChatMessage
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from components.answer.suggestions import QuestionSuggester
 from components.judge.appraiser import EvidenceAppraiser
 from components.judge.evaluator import RetrievalEvaluator
 from components.judge.grader import DocGrader
@@ -27,7 +31,6 @@ from tests.unit.pipelines.ask.scripted import (
     ScriptedJudge,
     ScriptedRetriever,
     ids,
-    judged_by,
     open_doors,
     run,
 )
@@ -37,6 +40,9 @@ pytestmark = pytest.mark.usefixtures("empty_shop")
 _CHUNKS = [f"{document}.{number}" for document in "abcde" for number in range(5)]
 _SHOWN = {"answered", "partially_answered", "low_confidence"}
 _DEPTH = 8
+_PASSAGE = re.compile(r"^\[(\d+)\] source:", re.MULTILINE)
+_CLAIM = re.compile(r"^(\d+)\. ", re.MULTILINE)
+STEPS = ("appraise", "claims", "evaluate", "rewrite")
 
 
 @component
@@ -55,39 +61,77 @@ class NotingReviewer:
         return {"turn": after}
 
 
+@dataclass(frozen=True)
+class Mood:
+    """How a model replies to one call, whatever it is asked: `instead` of a form, or by these choices in one."""
+
+    instead: Reply | None = None
+    yes: tuple[bool, ...] = (True,)
+    percent: int = 90
+    topics: tuple[str, ...] = ()
+
+    def said(self, step: str, messages: Sequence[ChatMessage]) -> Reply:
+        """The form that the step asks for, filled in for all that the prompt numbers."""
+        asked = messages[-1].text or ""
+        if self.instead is not None:
+            return self.instead
+        if step == "appraise":
+            grades = [{"number": n, "answers": yes} for n, yes in self._each(_PASSAGE, asked)]
+            return {"passages": grades, "adequacy": self.percent, "missing": self.topics}
+        if step == "claims":
+            status = {True: "supported", False: "unsupported"}
+            return {
+                "claims": [
+                    {"number": n, "claim": "", "status": status[yes], "quote": ""}
+                    for n, yes in self._each(_CLAIM, asked)
+                ]
+            }
+        if step == "evaluate":
+            answers = "fully" if self.percent > 50 else "partially" if self.percent > 10 else "cannot"
+            return {
+                "quality": max(1, self.percent),
+                "answerability": answers,
+                "confidence": self.percent,
+                "missing": self.topics,
+            }
+        return {"queries": self.topics, "passage": "Такая статья."}
+
+    def _each(self, numbered: re.Pattern[str], asked: str) -> Iterator[tuple[int, bool]]:
+        return zip(map(int, numbered.findall(asked)), cycle(self.yes), strict=False)
+
+
 @dataclass
 class Minds:
-    """What the models reply, call by call; the last reply is repeated."""
+    """The moods of the models, call by call of each step; the last one stays."""
 
-    appraise: list[Reply]
-    claims: list[Reply]
-    evaluate: list[Reply]
-    rewrite: list[Reply]
     script: Script
     endless: bool
+    moods: Sequence[Mood] = (Mood(),)
     drafts: list[Draft] = field(default_factory=list)
 
     def play(self, quality: Quality) -> tuple[Turn, ScriptedModels]:
         """The turn at the end of the real pipeline, and what the models were asked."""
-        models = ScriptedModels(
-            appraise=self.appraise, claims=self.claims, evaluate=self.evaluate, rewrite=self.rewrite
-        )
+        models = ScriptedModels()
+
+        def saying(step: str) -> Callable[[Sequence[ChatMessage]], Reply]:
+            return lambda messages: self.moods[min(models.asked.count(step), len(self.moods) - 1)].said(step, messages)
+
+        models.said = {step: saying(step) for step in STEPS}
         judge, local = LlmJudge(models), ScriptedJudge(self.script)
         reviewer = NotingReviewer(AnswerReviewer(judge, local))
+        rewriter = QueryRewriter(writer=LlmQueryWriter(models, hyde=True))
         final = run(
             Turn("t", "Вопрос о гарантии?", quality=quality),
             {
                 **open_doors(),
-                **{name: made for name, made in judged_by(local).items() if name == "suggest"},
-                "rewrite": EndlessRewriter()
-                if self.endless
-                else QueryRewriter(writer=LlmQueryWriter(models, hyde=True)),
+                "rewrite": EndlessRewriter() if self.endless else rewriter,
                 "retrieve": ScriptedRetriever(self.script),
                 "grade": DocGrader(local, depth=_DEPTH, threshold=0.05),
                 "evaluate_retrieval": RetrievalEvaluator(local, threshold=0.2, worth_retrying=1.0),
                 "appraise": EvidenceAppraiser(judge, local, depth=_DEPTH),
                 "answer": CountingAnswerer(self.script),
                 "review": reviewer,
+                "suggest": QuestionSuggester(local),
             },
             YAML.with_name("ask.ollama.yaml"),
         )
@@ -95,68 +139,24 @@ class Minds:
         return final, models
 
 
-percent = st.integers(0, 100)
-nonsense = st.sampled_from([DOWN, "", "Не знаю.", "{}", '{"passages": 1}'])
-topics = st.lists(st.sampled_from(["гарантия", "срок", "чек"]), max_size=2)
-
-
-def _graded(count: int) -> st.SearchStrategy[Reply]:
-    return st.builds(
-        lambda answers, adequacy, missing: {
-            "passages": [{"number": number, "answers": one} for number, one in enumerate(answers, 1)],
-            "adequacy": adequacy,
-            "missing": missing,
-        },
-        st.lists(st.booleans(), min_size=count, max_size=count),
-        percent,
-        topics,
-    )
-
-
-def _checked(count: int) -> st.SearchStrategy[Reply]:
-    return st.builds(
-        lambda found: {
-            "claims": [{"number": n, "claim": "", "status": one, "quote": ""} for n, one in enumerate(found, 1)]
-        },
-        st.lists(st.sampled_from(["supported", "partially_supported", "unsupported"]), min_size=count, max_size=count),
-    )
-
-
-evaluations: st.SearchStrategy[Reply] = st.builds(
-    lambda quality, answers, sure, missing: {
-        "quality": max(1, quality),
-        "answerability": answers,
-        "confidence": sure,
-        "missing": missing,
-    },
-    percent,
-    st.sampled_from(["fully", "partially", "cannot"]),
-    percent,
-    topics,
+percents = st.one_of(st.integers(0, 100), st.integers(75, 100), st.integers(40, 74))
+topics = st.lists(st.sampled_from(["гарантия", "срок", "чек", "цена"]), max_size=3).map(tuple)
+sensible = st.builds(
+    Mood, st.none(), st.lists(st.booleans(), min_size=1, max_size=4).map(lambda one: (True, *one)), percents, topics
 )
-written: st.SearchStrategy[Reply] = st.builds(lambda queries: {"queries": queries, "passage": "Такая статья."}, topics)
+silent = st.builds(Mood, st.sampled_from([DOWN, "", "Не знаю.", "{}", '{"passages": 1}']))
 passes = st.builds(
     Pass,
-    found=st.dictionaries(st.sampled_from(_CHUNKS), st.floats(0.01, 1.0), max_size=6),
-    supported=st.lists(st.booleans(), min_size=1, max_size=3).map(tuple),
+    found=st.dictionaries(st.sampled_from(_CHUNKS), st.floats(0.01, 1.0), min_size=1, max_size=6),
+    supported=st.lists(st.booleans(), max_size=2).map(lambda more: (True, *more)),
 )
 scripts = st.builds(
-    Script, st.lists(passes, min_size=5, max_size=5), st.floats(0, 1).map(lambda one: dict.fromkeys(_CHUNKS, one))
+    Script,
+    st.lists(passes, min_size=5, max_size=5),
+    st.one_of(st.floats(0.3, 1), st.floats(0, 1)).map(lambda one: dict.fromkeys(_CHUNKS, one)),
 )
-
-
-def _replies(*forms: st.SearchStrategy[Reply]) -> st.SearchStrategy[list[Reply]]:
-    return st.lists(st.one_of(nonsense, *forms), min_size=1, max_size=6)
-
-
 minds = st.builds(
-    Minds,
-    _replies(*map(_graded, range(1, _DEPTH + 1))),
-    _replies(*map(_checked, range(1, 4))),
-    _replies(evaluations),
-    _replies(written),
-    scripts,
-    st.booleans(),
+    Minds, scripts, st.booleans(), st.lists(st.one_of(sensible, sensible, sensible, silent), min_size=1, max_size=6)
 )
 
 
@@ -174,7 +174,7 @@ def test_the_loops_keep_their_promises(minds: Minds, quality: Quality) -> None:
     for number, (before, after) in enumerate(pairwise(history), 1):
         assert before <= after
         assert before < after or number == final.passes
-    assert all(models.asked.count(step) <= 2 * final.passes for step in ("appraise", "claims", "evaluate", "rewrite"))
+    assert all(models.asked.count(step) <= 2 * final.passes for step in STEPS)
     _best_draft_was_kept(minds, final)
 
 
@@ -191,47 +191,61 @@ def _best_draft_was_kept(minds: Minds, final: Turn) -> None:
         assert all(claim.status == "supported" for claim in best.claims)
 
 
-def _good(count: int) -> Minds:
-    grades = [{"number": number, "answers": True} for number in range(1, count + 1)]
-    return Minds(
-        [{"passages": grades, "adequacy": 90, "missing": []}],
-        [{"claims": [{"number": 1, "claim": "", "status": "supported", "quote": ""}]}],
-        [{"quality": 90, "answerability": "fully", "confidence": 90, "missing": []}],
-        [{"queries": ["срок гарантии"], "passage": ""}],
-        Script(
-            [Pass({"a.0": 0.9}), *[Pass({f"{document}.0": 0.8}) for document in "bcde"]], dict.fromkeys(_CHUNKS, 0.9)
-        ),
-        endless=False,
-    )
+ONE_EACH = [Pass({"a.0": 0.9}), *[Pass({f"{document}.0": 0.8}) for document in "bcde"]]
+SURE = dict.fromkeys(_CHUNKS, 0.9)
 
 
 def test_an_answer_takes_three_calls_one_after_the_other() -> None:
-    final, models = _good(1).play("balanced")
+    final, models = Minds(Script(ONE_EACH, SURE), endless=False).play("balanced")
     assert (final.outcome, final.degraded) == ("answered", ())
     assert models.asked[0] == "appraise"
     assert sorted(models.asked[1:]) == ["claims", "evaluate"], "beside the one that writes"
 
 
 def test_a_hopeless_question_is_refused_without_a_call() -> None:
-    minds = replace(_good(1), script=Script([Pass({"a.0": 0.9})], dict.fromkeys(_CHUNKS, 0.1)))
+    minds = Minds(Script(ONE_EACH, dict.fromkeys(_CHUNKS, 0.1)), endless=False)
     final, models = minds.play("thorough")
     assert (final.outcome, models.asked, minds.script.answers) == ("refused", [], 0)
 
 
 def test_models_that_are_all_down_leave_the_embedded_engine() -> None:
-    down = replace(_good(1), appraise=[DOWN], claims=[DOWN], evaluate=[DOWN], rewrite=[DOWN])
-    final, models = down.play("balanced")
+    final, models = Minds(Script(ONE_EACH, SURE), endless=False, moods=[Mood(DOWN)]).play("balanced")
     assert final.outcome == "answered"
     assert final.degraded == ("appraiser", "verifier", "self_evaluator")
     assert sorted(models.asked) == ["appraise", "claims", "evaluate"]
 
 
 def test_a_retry_is_searched_with_what_a_model_writes() -> None:
-    weak = {"passages": [{"number": 1, "answers": True}], "adequacy": 50, "missing": ["срок"]}
-    found = {"passages": [{"number": n, "answers": True} for n in (1, 2)], "adequacy": 90, "missing": []}
-    minds = replace(_good(1), appraise=[weak, found])
-    final, models = minds.play("balanced")
+    moods = [Mood(percent=50, topics=("срок гарантии",)), Mood(percent=90)]
+    final, models = Minds(Script(ONE_EACH, SURE), endless=False, moods=moods).play("balanced")
     assert models.asked[:3] == ["appraise", "rewrite", "appraise"]
-    assert (final.outcome, final.passes) == ("answered", 2)
-    assert final.query.variants[0] == "срок гарантии"
+    assert (final.passes, final.query.variants[0]) == (2, "срок гарантии")
     assert final.evidence.usable() == final.evidence.passages
+
+
+@pytest.mark.parametrize("quality", get_args(Quality))
+def test_the_budget_is_spent_while_it_brings_something(quality: Quality) -> None:
+    weak = Minds(Script(ONE_EACH, SURE), endless=True, moods=[Mood(percent=60, topics=("срок",))])
+    final, _ = weak.play(quality)
+    assert final.passes == final.max_passes
+    poor = Minds(Script(ONE_EACH, SURE), endless=True, moods=[Mood(percent=79)])
+    final, _ = poor.play(quality)
+    assert final.passes == final.max_passes
+    assert len(poor.drafts) == final.max_passes
+
+
+def test_a_claim_that_the_model_finds_nowhere_is_not_shown() -> None:
+    script = Script([Pass({"a.0": 0.9}, supported=(True, True))] * 5, SURE)
+    final, _ = Minds(script, endless=True, moods=[Mood(yes=(True, False))]).play("quick")
+    assert final.best is not None
+    assert (len(final.best.claims), final.best.factuality) == (1, 50.0)
+    assert final.outcome == "low_confidence"
+
+
+def test_a_worse_draft_of_a_later_pass_is_not_the_answer() -> None:
+    minds = Minds(Script(ONE_EACH, SURE), endless=True, moods=[Mood(percent=79), Mood(percent=76)])
+    final, _ = minds.play("quick")
+    assert [draft.quality for draft in minds.drafts] == [79, 76]
+    assert final.best is not None
+    assert final.best.quality == 79
+    assert final.reply.text == minds.drafts[0].text
