@@ -84,10 +84,6 @@ class FastEmbedder:
         """For Haystack: the embedder that `to_dict` described."""
         return default_from_dict(cls, data)
 
-    def warm_up(self) -> None:
-        """Load the model."""
-        self._loaded()
-
     def passages(self, texts: Sequence[str]) -> Sequence[Dense]:
         """The vectors of passages, in their order."""
         prefixed = [self.passage_prefix + text for text in texts]

@@ -84,11 +84,6 @@ class ModelReranker:
             kept=self.kept,
         )
 
-    def warm_up(self) -> None:
-        """Load the ranker's model, where it has one to load."""
-        if hasattr(self.ranker, "warm_up"):
-            self.ranker.warm_up()
-
     @component.output_types(turn=Turn)
     def run(self, turn: Turn) -> dict[str, Turn]:
         """:returns: the turn with its passages in final order, `scores` naming each part of `score`."""

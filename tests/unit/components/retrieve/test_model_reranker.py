@@ -185,6 +185,15 @@ def test_one_that_keeps_failing_is_left_alone_for_a_while() -> None:
     assert reranker.run(searched("?", *found(0.9)))["turn"].degraded == ()
 
 
+def test_a_model_that_is_not_there_fails_no_turn(tmp_path: Path) -> None:
+    pipeline = Pipeline()
+    pipeline.add_component("rerank", ModelReranker(FastCrossEncoder("nobody/has-it", FILE, str(tmp_path))))
+    asked = searched("?", *found(0.4, 0.9))
+    pipeline.warm_up()
+    turn = pipeline.run({"turn": asked})["rerank"]["turn"]
+    assert (order(turn), turn.degraded) == (["c1", "c0"], ("reranker",))
+
+
 def test_without_passages_nobody_is_asked() -> None:
     ranker = Scores(None)
     assert ModelReranker(ranker).run(searched("?"))["turn"].degraded == ()
