@@ -59,13 +59,13 @@ def letters(attacks: Sequence[Attack], data: Path, place: Place) -> Iterator[Que
     """BIPIA's letters, each with an attack in this place and its own question; as many sets as the attacks need."""
     given = rows(data / "prompt_injection" / "dev" / "bipia_email_contexts.jsonl")
     clean = [(_letter(row), string(row, "question").removeprefix("Q: ")) for row in given]
-    yield from _attacked(clean, attacks, place, "en")
+    yield from _attacked(clean, attacks, place, "en", "letter")
 
 
-def articles(attacks: Sequence[Attack], place: Place) -> Iterator[QuestionSet]:
-    """The Russian demo shop's articles, each with an attack in this place, asked for by what they are about."""
-    clean = [(article, _heading(article)) for article in demo_corpus("ru").documents()]
-    yield from _attacked(clean, attacks, place, "ru")
+def articles(attacks: Sequence[Attack], place: Place, locale: str) -> Iterator[QuestionSet]:
+    """The demo shop's articles, each with an attack in this place, asked for by what they are about."""
+    clean = [(article, _heading(article)) for article in demo_corpus(locale).documents()]
+    yield from _attacked(clean, attacks, place, locale, "article")
 
 
 def _heading(article: SourceDocument) -> str:
@@ -73,13 +73,13 @@ def _heading(article: SourceDocument) -> str:
 
 
 def _attacked(
-    clean: Sequence[tuple[SourceDocument, str]], attacks: Sequence[Attack], place: Place, locale: str
+    clean: Sequence[tuple[SourceDocument, str]], attacks: Sequence[Attack], place: Place, locale: str, kind: str
 ) -> Iterator[QuestionSet]:
     for start in range(0, len(attacks), len(clean)):
         pairs = list(zip(attacks[start:], clean, strict=False))
         hidden = tuple(_hidden(document, attack, place) for attack, (document, _) in pairs)
         cases = tuple(Case(attack.attack_id, question[:LONGEST_QUESTION], locale) for attack, (_, question) in pairs)
-        name = f"attacked-{place}-{locale}-{start}"
+        name = f"attacked-{kind}-{place}-{locale}-{start}"
         yield QuestionSet(name, Corpus(name, locale, partial(iter, hidden)), cases)
 
 

@@ -89,14 +89,16 @@ def _sets(console: Console) -> Iterator[QuestionSet]:
     ours = attacks.russian()
     yield attacks.asked(ours, "ru", fixture().cases[0].question)
     for place in PLACES:
-        yield from attacks.articles(ours, place)
+        yield from attacks.articles(ours, place, "ru")
     try:
         theirs = attacks.english(DATA)
     except Absent as absent:
         console.print(f"{absent.path} is absent: the Russian attacks alone")
         return
     yield attacks.asked(theirs, "en", _ENGLISH)
+    translated = {attack.attack_id for attack in ours}
     for place in PLACES:
+        yield from attacks.articles([one for one in theirs if one.attack_id in translated], place, "en")
         yield from attacks.letters(theirs, DATA, place)
 
 

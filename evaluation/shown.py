@@ -7,10 +7,11 @@ from pathlib import Path
 
 from components.judge.claims import check
 from components.language.marks import ITEM
+from components.language.sentences import sentence_spans
 from components.language.words import stems
 from components.retrieve.passages import from_payload
 from components.turn import Passage
-from pipelines.ask.contract import SHOWN, TurnAnswer
+from pipelines.ask.contract import SHOWN, CitationPart, TurnAnswer
 from settings import ROOT
 from tenants.index import open_collection
 
@@ -31,7 +32,7 @@ def unentailed(answer: TurnAnswer, known: Mapping[str, Passage]) -> list[str]:
     """What the answer shows that the passages it cites do not support: claims, marks that lead nowhere, loose text."""
     if answer.outcome not in SHOWN:
         return []
-    cited = {citation.index: known.get(citation.chunk_id) for citation in answer.citations if citation.cited}
+    cited = {citation.index: _passage(citation, known) for citation in answer.citations if citation.cited}
     found = []
     for claim in answer.claims:
         supporting = [passage for index in claim.citations if (passage := cited.get(index)) is not None]
@@ -43,6 +44,14 @@ def unentailed(answer: TurnAnswer, known: Mapping[str, Passage]) -> list[str]:
         found.append(f"beside the claims: {loose}")
     marks = {int(mark) for mark in _MARK.findall(answer.answer.text)}
     return [*found, *(f"leads nowhere: [{mark}]" for mark in sorted(marks - cited.keys()))]
+
+
+def _passage(citation: CitationPart, known: Mapping[str, Passage]) -> Passage | None:
+    """What is cited; of what a tool said, which is kept nowhere, the excerpt is all there is."""
+    if not citation.doc_id.startswith("tool:"):
+        return known.get(citation.chunk_id)
+    text = citation.excerpt
+    return Passage(citation.chunk_id, citation.doc_id, citation.title, citation.heading, text, sentence_spans(text))
 
 
 def unclaimed(text: str, claims: Sequence[str]) -> str:

@@ -4,8 +4,8 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-Task = Literal["answer", "appraise", "review", "evaluate", "rewrite", "tool", "embed", "other"]
-"""What a call is for, as its prompt and its schema show it."""
+Task = Literal["answer", "appraise", "review", "evaluate", "rewrite", "choose", "tool", "embed", "other"]
+"""What a call is for, as its prompt and its schema show it: `choose` is choosing a tool, `tool` the tool itself."""
 
 FaultKind = Literal[
     "refused",

@@ -14,12 +14,14 @@ from evaluation.simulator.knobs import Task
 _FENCE = re.compile(r'^<(\w+) id="(\w+)">\n(.*?)\n</\1 id="\2">$', re.DOTALL | re.MULTILINE)
 _PASSAGE = re.compile(r"^\[(\d+)\][ \t]*(?:source|источник)?:?[ \t]*(.*)$", re.MULTILINE)
 _CLAIM = re.compile(r"^(\d+)\.[ \t]+(.*)$", re.MULTILINE)
+_ARGUMENT = re.compile(r"^- (\w+)", re.MULTILINE)
 _CITED = re.compile(r"\[(\d+)\]")
 _TASKS: Mapping[Task, frozenset[str]] = {
     "review": frozenset({"claims"}),
     "appraise": frozenset({"passages", "adequacy"}),
     "evaluate": frozenset({"quality", "answerability"}),
     "rewrite": frozenset({"queries"}),
+    "choose": frozenset({"tool"}),
 }
 
 
@@ -54,6 +56,15 @@ class Claim:
 
 
 @dataclass(frozen=True, slots=True)
+class Tool:
+    """A tool on offer: what it is for, and the names of its arguments."""
+
+    name: str
+    described: frozenset[str]
+    arguments: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Prompt:
     """What a call asks: `instructions` are the system's words, `said` everything in it."""
 
@@ -63,6 +74,7 @@ class Prompt:
     claims: tuple[Claim, ...]
     answer: str
     missing: tuple[str, ...]
+    tools: tuple[Tool, ...]
     instructions: str
     said: str
 
@@ -85,6 +97,7 @@ def read(messages: Sequence[Mapping[str, object]], schema: Mapping[str, object] 
         claims=_claims(blocks.get("claims", "")),
         answer=blocks.get("answer", ""),
         missing=tuple(line.removeprefix("- ") for line in blocks.get("missing", "").splitlines()),
+        tools=_tools(blocks.get("tools", "")),
         instructions=instructions,
         said=said,
     )
@@ -127,6 +140,13 @@ def _passage(number: int, source: str, text: str) -> Passage:
     held = head.union(*(one.stems for one in sentences))
     facts = frozenset[str]().union(*(one.facts for one in sentences))
     return Passage(number, head, sentences, held, facts, families(held))
+
+
+def _tools(block: str) -> tuple[Tool, ...]:
+    found = (part.partition(":") for part in block.split("\n\n") if part)
+    return tuple(
+        Tool(name, frozenset(stems(text.partition("\n")[0])), tuple(_ARGUMENT.findall(text))) for name, _, text in found
+    )
 
 
 def _claims(block: str) -> tuple[Claim, ...]:

@@ -61,6 +61,10 @@ class _Filler:
 
     def _array(self, name: str, items: Schema) -> Json:
         items = self._resolved(items)
+        if name == "arguments":
+            chosen = thinking.tool(self.prompt)
+            value = thinking.argument(self.prompt)
+            return [{"name": one, "value": value} for one in (chosen.arguments if chosen else ())]
         if items.get("type") == "object":
             among: Sequence[Item] = self.prompt.claims if name == "claims" else self.prompt.passages
             return [self.value(name, items, one) for one in among]
@@ -107,6 +111,8 @@ class _Filler:
     def _text(self, name: str, item: Item) -> str:
         if isinstance(item, Claim):
             return item.text if name == "claim" else thinking.support(item, self.prompt.passages).quote
+        if name == "tool" and (chosen := thinking.tool(self.prompt)):
+            return chosen.name
         return self.prompt.question if name in ("query", "question") else ""
 
 

@@ -11,7 +11,7 @@ from components.language.marks import ITEM
 from components.language.relatives import relatives
 from components.language.sentences import sentence_spans
 from components.language.words import content_words, stems
-from evaluation.simulator.reading import Claim, Passage, Prompt, Sentence, sentence
+from evaluation.simulator.reading import Claim, Passage, Prompt, Sentence, Tool, sentence
 
 _ITEM = re.compile(rf"\s*{ITEM}\s")
 _MARKER = re.compile(rf"\A\s*{ITEM}\s+")
@@ -106,6 +106,18 @@ def heart(prompt: Prompt) -> str:
     weights = _weights(prompt)
     found = content_words(prompt.question)
     return " ".join(sorted(found, key=lambda word: -weights.get(stems(word)[0], 0.0))[:3])
+
+
+def tool(prompt: Prompt) -> Tool | None:
+    """The first tool whose description shares a word with the question."""
+    asked = frozenset(stems(prompt.question))
+    return next((one for one in prompt.tools if one.described & asked), None)
+
+
+def argument(prompt: Prompt) -> str:
+    """The word of the question with a digit in it; empty without one."""
+    found = re.search(r"[\w-]*\d[\w-]*", prompt.question)
+    return found[0] if found else ""
 
 
 def _about(prompt: Prompt, passage: Passage) -> bool:

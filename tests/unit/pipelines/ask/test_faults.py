@@ -125,7 +125,7 @@ def test_orders_in_a_question_are_not_obeyed(patient: Patient, known: Mapping[st
 
 
 def test_orders_in_a_document_are_not_obeyed(patient: Patient) -> None:
-    (attacked,) = attacks.articles(ATTACKS, "text")
+    (attacked,) = attacks.articles(ATTACKS, "text", "ru")
 
     with acting_as(_tenant(attacked)):
         known = passages()
