@@ -24,8 +24,8 @@ class AnswerReviewer:
 
     A claim stays when the model and the local check both support it. An evaluation is of what was drafted: where claims
     were dropped, the local judge's of what is left bounds it. Where the model fails, the local judge's word stands
-    alone and the turn is marked degraded: `verifier`, `self_evaluator`. A draft without a supported claim is not
-    evaluated by a model.
+    alone and the turn is marked degraded: `verifier`, `self_evaluator`. A draft without a supported claim, or for a
+    quick answer, is not evaluated by a model.
 
     :param judge: the model that judges.
     :param local: the judge that needs none.
@@ -58,7 +58,8 @@ class AnswerReviewer:
 
     def _reviewed(self, turn: Turn, draft: Draft, claims: Sequence[Cited], verdicts: Sequence[ClaimVerdict]) -> Turn:
         with ThreadPoolExecutor(2, thread_name_prefix="review") as pool:
-            evaluating = pool.submit(copy_context().run, self.judge.evaluate, turn, draft)
+            deep = turn.quality != "quick"
+            evaluating = pool.submit(copy_context().run, self.judge.evaluate, turn, draft) if deep else None
             writing = pool.submit(copy_context().run, _written, self.second, turn) if self.second else None
             try:
                 second = self.judge.check_all(turn, claims)
@@ -69,6 +70,8 @@ class AnswerReviewer:
             if writing is not None and (again := writing.result()) is not None:
                 left = replace(left, agreement=agreement(draft, again))
             own = self.local.evaluate(turn, left)
+            if evaluating is None:
+                return scored(turn, left, own)
             try:
                 found = evaluating.result()
             except Exception:

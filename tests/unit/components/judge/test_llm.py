@@ -180,6 +180,15 @@ def test_where_a_model_fails_the_local_word_stands(claims: Reply, evaluate: Repl
     assert degraded == tuple(expected)
 
 
+def test_a_quick_answer_is_checked_by_the_model_and_evaluated_without_it() -> None:
+    models = ScriptedModels(claims={"claims": [checked(1)]})
+    asked = replace(ASKED, quality="quick", draft=DRAFT)
+    after = AnswerReviewer(LlmJudge(models), LocalJudge()).run(asked)["turn"]
+    assert after.draft is not None
+    assert (models.asked, after.degraded) == (["claims"], ())
+    assert after.draft.quality == LocalJudge().evaluate(ASKED, after.draft).quality
+
+
 def test_round_trip() -> None:
     models = ChatModels(ScriptedModels().fast)
     pipeline = Pipeline()

@@ -244,8 +244,8 @@ def test_a_claim_that_the_model_finds_nowhere_is_not_shown() -> None:
 
 def test_a_worse_draft_of_a_later_pass_is_not_the_answer() -> None:
     minds = Minds(Script(ONE_EACH, SURE), endless=True, moods=[Mood(percent=79), Mood(percent=76)])
-    final, _ = minds.play("quick")
-    assert [draft.quality for draft in minds.drafts] == [79, 76]
+    final, _ = minds.play("balanced")
+    assert [draft.quality for draft in minds.drafts] == [79, 76, 76]
     assert final.best is not None
     assert final.best.quality == 79
     assert final.reply.text == minds.drafts[0].text
