@@ -16,6 +16,10 @@ Text: TypeAlias = Annotated[str, StringConstraints(strip_whitespace=True, min_le
 Domain: TypeAlias = Annotated[
     str, StringConstraints(to_lower=True, pattern=r"^[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)+$", max_length=253)
 ]
+Synonyms: TypeAlias = Annotated[
+    tuple[Annotated[str, StringConstraints(strip_whitespace=True, min_length=2, max_length=60)], ...],
+    Field(min_length=2, max_length=10),
+]
 Limit: TypeAlias = Annotated[int, Field(ge=0, le=100_000_000)]
 
 
@@ -37,6 +41,9 @@ class Policy(BaseModel):
     )
     low_confidence_to_human: bool = Field(
         False, description="Hand a weakly supported answer over to a person instead of showing it under a notice."
+    )
+    synonyms: tuple[Synonyms, ...] = Field(
+        (), max_length=100, description="Groups of words that mean the same; those that the articles lack are replaced."
     )
     profile: Profile | Literal[""] = Field("", description="Which pipeline answers; empty: the installation's.")
     streaming: Literal["verified", "optimistic"] = Field(

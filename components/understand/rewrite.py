@@ -15,7 +15,8 @@ from components.language.words import stems, words
 from components.retrieve.tools import ToolSearch
 from components.turn import Gate, Query, Turn, Verdict
 from components.understand.query_writer import QueryWriter, Written
-from tenants import lexicon
+from components.understand.synonyms import in_known_words
+from tenants import lexicon, policy
 from tenants.lexicon import Lexicon
 
 _PARTS = re.compile(r"[^\W\d_]+|\d+")
@@ -26,9 +27,10 @@ class QueryRewriter:
     """Puts the search queries of the next pass into the turn, or says that there is nothing new to ask.
 
     First pass: the question itself, repaired when its words are strange to the knowledge base (wrong keyboard layout,
-    Latin letters, typing errors); the words as typed are searched beside the repair. Later passes: up to
-    `max_queries` new ones, never a repeat. Codes, amounts and names are never changed. A question that leans on the
-    conversation is searched as it was meant, with less weight on what the conversation adds, and as typed.
+    Latin letters, typing errors) and put into the tenant's synonyms for them; the words as typed are searched beside
+    that. Later passes: up to `max_queries` new ones, never a repeat. Codes, amounts and names are never changed. A
+    question that leans on the conversation is searched as it was meant, with less weight on what the conversation adds,
+    and as typed.
 
     :param carried_credit: share of its weight that a word from the conversation keeps.
     :param recovery: whether to repair questions.
@@ -99,8 +101,9 @@ class QueryRewriter:
     def _first(self, turn: Turn) -> Query:
         known = lexicon.current()
         typed = clean(turn.meant or turn.question).strip()
-        meant = recover(typed, vocabulary_of(known.words, known.stems)) if self.recovery else None
-        search = meant.text if meant else typed
+        said = in_known_words(typed, policy.current().synonyms, known.stems)
+        meant = recover(said, vocabulary_of(known.words, known.stems)) if self.recovery else None
+        search = meant.text if meant else said
         others = (typed, *(meant.others if meant else ()), *((turn.question,) if turn.meant else ()))
         variants = _distinct(others, but={search})[: self.max_queries]
         found = stems(search)
@@ -111,7 +114,7 @@ class QueryRewriter:
             weights={
                 stem: rarity(known, stem) * (self.carried_credit if stem in turn.carried else 1.0) for stem in found
             },
-            doubtful=_doubtful(meant, typed, found),
+            doubtful=_doubtful(meant, said, found),
             codes=codes(search),
             tried=(search, *variants),
         )

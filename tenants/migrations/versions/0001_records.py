@@ -226,7 +226,7 @@ def upgrade() -> None:
         "spending",
         sa.Column("tenant_id", sa.String(255), sa.ForeignKey("tenants.tenant_id"), primary_key=True),
         sa.Column("day", sa.String(10), primary_key=True),
-        sa.Column("usd", sa.Float, nullable=False),
+        sa.Column("usd", sa.Double, nullable=False),
     )
     op.create_table(
         "jobs",

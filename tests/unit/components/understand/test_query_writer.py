@@ -13,7 +13,7 @@ from components.models.failures import ModelFailed
 from components.turn import Draft, Evidence, Turn
 from components.understand.query_writer import LlmQueryWriter, Written
 from components.understand.rewrite import QueryRewriter
-from tenants import lexicon
+from tenants import lexicon, policy
 from tenants.lexicon import Lexicon
 from tests.models import DOWN, Reply, ScriptedModels
 from tests.turns import query
@@ -28,6 +28,7 @@ RETRIED = replace(
 def known(monkeypatch: pytest.MonkeyPatch) -> None:
     stock: Mapping[str, int] = dict.fromkeys(stems(ASKED.question), 1)
     monkeypatch.setattr(lexicon, "current", lambda: Lexicon(9, stock, {}, 1))
+    monkeypatch.setattr(policy, "current", policy.Policy)
 
 
 def form(*queries: str, passage: str = "") -> dict[str, object]:

@@ -16,8 +16,9 @@ from components.language.normalise import fold
 from components.language.words import stems, words
 from components.turn import Turn
 from components.understand.rewrite import QueryRewriter, rarity
-from tenants import lexicon
+from tenants import lexicon, policy
 from tenants.lexicon import Lexicon
+from tenants.policy import Policy
 from tests.generated import texts
 
 _TEXTS = [
@@ -44,9 +45,13 @@ KNOWN = Lexicon(
 )
 
 
+POLICY = Policy(synonyms=(("стиралка", "стиральная машина"), ("агрегат", "товар")))
+
+
 @pytest.fixture(autouse=True)
 def known(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lexicon, "current", lambda: KNOWN)
+    monkeypatch.setattr(policy, "current", lambda: POLICY)
 
 
 def rewritten(turn: Turn, rewriter: QueryRewriter | None = None) -> tuple[str, Turn]:
@@ -185,6 +190,13 @@ def test_no_query_twice_and_an_end_to_them(question: str, most: int, data: st.Da
             return
         assert 0 < len(after.query.variants) <= most
         turn = after
+
+
+def test_a_word_that_the_articles_lack_is_said_in_theirs() -> None:
+    query = first("Гарантия на стиралку").query
+    assert (query.search, query.recovery) == ("Гарантия на стиральная машина", "none")
+    assert "Гарантия на стиралку" in query.variants
+    assert first("Гарантия на стиральные машины").query.search == "Гарантия на стиральные машины"
 
 
 def test_round_trip() -> None:

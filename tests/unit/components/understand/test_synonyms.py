@@ -1,0 +1,36 @@
+"""Questions in the words of the articles, where a tenant has said which words mean the same."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from components.language.words import stems
+from components.understand.synonyms import in_known_words
+
+KNOWN = frozenset(stems("стиральная машина не сливает воду, личный кабинет, пароль"))
+GROUPS = (("стиралка", "стиральная машина"), ("лк", "личный кабинет", "учётка"), ("бак", "барабан"))
+
+
+@pytest.mark.parametrize(
+    ("question", "meant"),
+    [
+        ("Стиралка не сливает", "стиральная машина не сливает"),
+        ("не сливает стиралку, а стиралка новая", "не сливает стиральная машина, а стиральная машина новая"),
+        ("пароль от лк", "пароль от личный кабинет"),
+        ("Забыл учётку", "Забыл личный кабинет"),
+        ("стиральная машина", "стиральная машина"),
+        ("бак и барабан", "бак и барабан"),
+        ("стиралочка", "стиралочка"),
+        ("", ""),
+    ],
+)
+def test_strange_words_become_known_ones(question: str, meant: str) -> None:
+    assert in_known_words(question, GROUPS, KNOWN) == meant
+
+
+@given(st.text(max_size=60), st.lists(st.lists(st.text(min_size=1, max_size=12), min_size=2, max_size=4), max_size=4))
+def test_doing_it_twice_changes_no_more(question: str, groups: list[list[str]]) -> None:
+    known = frozenset(stem for group in groups for stem in stems(group[0]))
+    once = in_known_words(question, groups, known)
+    assert in_known_words(once, groups, known) == once
+    assert in_known_words(question, (), known) == question
