@@ -15,6 +15,7 @@ from haystack.core.serialization import (
 from components.embed.protocol import Embedder
 from components.language.encoder_settings import DenseSettings
 from components.models.breaker import Breaker
+from components.retrieve.kept import Kept
 from tenants import fairness
 from tenants.errors import TryAgain
 from tenants.index import Dense
@@ -26,7 +27,7 @@ PAUSE_SECONDS = 30.0
 """An embedder that failed so many times in a row is not asked for questions for so long; keyword search stands in."""
 
 _AT_ONCE = 32
-_REMEMBERED = 512
+_QUESTIONS: Kept[Dense] = Kept(512)
 
 
 class EmbeddingFailed(TryAgain):
@@ -63,23 +64,21 @@ def embed_passages(texts: Sequence[str], settings: DenseSettings) -> list[Dense]
 
 
 def embed_question(text: str, settings: DenseSettings) -> Dense:
-    """The vector of a question, remembered for the next pass. Raises `EmbeddingFailed`."""
-    return _question(text, settings.json_form)
-
-
-@lru_cache(maxsize=_REMEMBERED)
-def _question(text: str, json_form: str) -> Dense:
-    settings = DenseSettings.model_validate_json(json_form)
+    """The vector of a question, kept for the next pass. Raises `EmbeddingFailed`."""
+    known = _QUESTIONS.get(text, settings.json_form)
+    if known is not None:
+        return known
     breaker = _breaker(settings.space)
     if not breaker.admit():
         raise EmbeddingFailed
     try:
-        (vector,) = _checked([_embedder(json_form).question(text)], 1, settings)
+        (vector,) = _checked([_embedder(settings.json_form).question(text)], 1, settings)
     except Exception as fault:
         breaker.failed()
         log.warning("questions cannot be embedded by %s: %s", settings.space, type(fault).__name__)
         raise EmbeddingFailed from fault
     breaker.worked()
+    _QUESTIONS.put(vector, text, settings.json_form)
     return vector
 
 

@@ -20,7 +20,9 @@ from components.embed.stock import StockEmbedder
 from components.ingest.write import ChunkWriter
 from components.language.encoder_settings import DenseSettings, settings_from
 from components.models.breaker import Breaker
+from components.retrieve.kept import Kept
 from settings import ROOT
+from tenants.context import Tenant, acting_as
 from tests.encoders import DIMENSIONS, ENCODER, FILE, SYNONYMS, encoder, lay_out
 
 
@@ -32,13 +34,12 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(autouse=True)
-def _forgetful() -> Iterator[None]:
-    """Breakers and remembered questions are the process's."""
-    dense._question.cache_clear()
+def _forgetful(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Breakers and kept questions are the process's; each test begins without, for a tenant."""
+    monkeypatch.setattr(dense, "_QUESTIONS", Kept(10))
     dense._breaker.cache_clear()
-    yield
-    dense._question.cache_clear()
-    dense._breaker.cache_clear()
+    with acting_as(Tenant("acme", "anna")):
+        yield
 
 
 @pytest.fixture

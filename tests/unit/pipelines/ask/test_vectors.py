@@ -14,6 +14,7 @@ from components.embed import dense
 from components.embed.dense import EmbeddingFailed
 from components.ingest.document import SourceDocument
 from components.judge.ranked import SCORE
+from components.retrieve.kept import Kept
 from components.retrieve.retriever import TenantRetriever
 from components.turn import Evidence, Turn
 from evaluation.simulator.knobs import Fault, FaultKind, Knobs
@@ -102,8 +103,8 @@ def plain() -> AskEngine:
 
 
 @pytest.fixture(autouse=True)
-def _forgetful() -> None:
-    dense._question.cache_clear()
+def _forgetful(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(dense, "_QUESTIONS", Kept(10))
     dense._breaker.cache_clear()
 
 
