@@ -255,3 +255,18 @@ def test_a_code_is_exact_whatever_the_model_says() -> None:
 
 def test_no_question_is_hopeless_by_its_words_alone() -> None:
     assert RankedJudge().ceiling(query("помпа"), Vocabulary({})) == 1.0
+
+
+@pytest.mark.parametrize("fault", [None, {"c1": None}, {"c1": nan}])
+def test_a_ranker_that_fails_on_a_later_pass_leaves_what_it_read(fault: Mapping[str, float | None] | None) -> None:
+    ranker = Scores({"c0": 3.0})
+    reranker = ModelReranker(ranker)
+    first = reranker.run(searched("?", *found(0.2)))["turn"]
+    ranker.scores = fault
+    evidence = replace(first.evidence, passages=(*first.evidence.passages, found(0.2, 0.9)[1]))
+    second = reranker.run(replace(first, evidence=evidence))["turn"]
+    assert second.degraded == ("reranker",)
+    assert set(order(second)) == {"c0", "c1"}
+    by_id = {one.chunk_id: one for one in second.evidence.passages}
+    assert by_id["c0"] == first.evidence.passages[0]
+    assert SCORE not in by_id["c1"].scores
