@@ -2,8 +2,7 @@
 
 Every generated bomb in full size and every public parser breaker is uploaded over HTTP as a job of its own. Measured:
 how long each takes to end in text or in a typed error, how much memory its reader takes, and the median time of a
-question before, during and after. Text and Markdown are read while they are indexed, which gives way to questions, so
-their time is told apart. A table goes to standard error, the same as JSON to standard output.
+question before, during and after. A table goes to standard error, the same as JSON to standard output.
 """
 
 import json
@@ -55,11 +54,6 @@ class Ended:
     size: int
     outcome: str
     seconds: float
-
-    @property
-    def indexed_as_read(self) -> bool:
-        """Whether the time is that of indexing: such a file needs no reader of its own."""
-        return self.name.endswith((".md", ".txt"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,8 +128,7 @@ def measure(served: Served, asker: str, uploader: str, asked: Sequence[str], fil
         "questions_during": float(len(during)),
         "errors": float(sum(reply.failed for reply in (*idle, *during))),
         "files": float(len(reading.ended)),
-        "slowest_seconds": max(one.seconds for one in reading.ended if not one.indexed_as_read),
-        "slowest_indexing_seconds": max(one.seconds for one in reading.ended if one.indexed_as_read),
+        "slowest_seconds": max(one.seconds for one in reading.ended),
         "reader_highest_mb": reading.highest_mb,
         "service_highest_mb": served.memory_mb("VmHWM"),
     }
@@ -203,7 +196,7 @@ def _median(replies: Sequence[Reply]) -> float:
 def _broken(measured: Measured) -> list[str]:
     """The promises that were not kept."""
     figures = measured.figures
-    late = [one for one in measured.files if one.seconds > SECONDS + _GRACE_SECONDS and not one.indexed_as_read]
+    late = [one for one in measured.files if one.seconds > SECONDS + _GRACE_SECONDS]
     found = [f"{one.name}: {one.seconds} s" for one in late]
     found += [f"{one.name}: {one.outcome}" for one in measured.files if one.outcome in {"lost", "internal_error"}]
     found += [f"written outside: {path}" for path in measured.escaped]
