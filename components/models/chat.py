@@ -227,11 +227,9 @@ class _Attempt:
             if self._budget() <= 0:
                 worker.give_up()
                 return "timeout"
-        if worker.error is None:
-            return "ok"
-        if not isinstance(worker.error, ModelFailed):
-            log.warning("%s %s: %s", provider(self.generator), self.generator.model, type(worker.error).__name__)
-        return outcome_of(worker.error)
+        if worker.failure not in ("ok", "stopped"):
+            log.warning("%s %s: %s", provider(self.generator), self.generator.model, worker.fault)
+        return worker.failure
 
     def _settle(self, outcome: CallOutcome, used: tuple[int, int]) -> None:
         """Tell the breaker, the purse and the turn."""
@@ -270,7 +268,8 @@ class _Worker:
     def __init__(self, on_text: Hear | None, stop: Event) -> None:
         self.ended = Event()
         self.reply: ChatMessage | None = None
-        self.error: BaseException | None = None
+        self.failure: CallOutcome = "ok"
+        self.fault = ""
         self.heard = False
         self._on_text = on_text
         self._stop = stop
@@ -292,7 +291,8 @@ class _Worker:
             replies = asked.run(messages, streaming_callback=hear, generation_kwargs=options)["replies"]
             self.reply = replies[0]
         except BaseException as error:
-            self.error = error
+            # Not the exception itself: it holds on to frames, and those to the connection that has to end now.
+            self.failure, self.fault = outcome_of(error), type(error).__name__
         finally:
             self.ended.set()
 

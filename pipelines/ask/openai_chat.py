@@ -12,14 +12,14 @@ from uuid import uuid4
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from starlette.datastructures import Headers
-from starlette.responses import JSONResponse, Response, StreamingResponse
+from starlette.responses import JSONResponse, Response
 
 from components.turn import Exchange
 from pipelines import problems
 from pipelines.ask.contract import SHOWN, AskRequest, TurnAnswer
 from pipelines.ask.events import EventName, Narrator
 from pipelines.ask.runner import Runner
-from pipelines.ask.stream_routes import HEADERS
+from pipelines.ask.stream_routes import HEADERS, WatchedStream
 from pipelines.ask.streams import Stream
 from pipelines.gate import Answer, Route, straight
 from settings import Settings
@@ -89,7 +89,7 @@ class ChatCompletions:
         key = headers.get("idempotency-key")
         if request.stream:
             told = _chunks(self.runner.stream(question, key, history))
-            return StreamingResponse(told, media_type="text/event-stream", headers=HEADERS)
+            return WatchedStream(told, media_type="text/event-stream", headers=HEADERS)
         turn_id = str(uuid4())
         answer = TurnAnswer.model_validate_json(await self.runner.answer(question, turn_id, key, history))
         text = "".join(part for name, data in Narrator().end(answer) for part in said(name, data))

@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator
 
 from fastapi import APIRouter, Request
 from starlette.responses import Response, StreamingResponse
+from starlette.types import Receive, Scope, Send
 
 from pipelines import leaving
 from pipelines.ask.contract import AskRequest
@@ -14,6 +15,16 @@ from pipelines.gate import Route
 from settings import Settings
 
 HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+
+
+class WatchedStream(StreamingResponse):
+    """Ends as soon as its client leaves. By ASGI 2.4 that shows when there is next something to send, which may be long
+    after, while a model writes for nobody.
+    """
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send the stream as Starlette does by ASGI 2.3: listening meanwhile."""
+        await super().__call__({**scope, "asgi": {**scope["asgi"], "spec_version": "2.3"}}, receive, send)
 
 
 def doors(settings: Settings) -> tuple[Route, ...]:
@@ -33,7 +44,7 @@ def router(runner: Runner) -> APIRouter:
             told, after = runner.streams.resume(seen)
         else:
             told, after = runner.stream(body, request.headers.get("idempotency-key")), 0
-        return StreamingResponse(frames(told, after), media_type="text/event-stream", headers=HEADERS)
+        return WatchedStream(frames(told, after), media_type="text/event-stream", headers=HEADERS)
 
     return found
 

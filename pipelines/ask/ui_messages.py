@@ -15,7 +15,7 @@ from starlette.responses import Response, StreamingResponse
 from pipelines.ask.events import Event
 from pipelines.ask.openai_chat import ChatRequest, Message, asked, said
 from pipelines.ask.runner import Runner
-from pipelines.ask.stream_routes import HEADERS
+from pipelines.ask.stream_routes import HEADERS, WatchedStream
 from pipelines.ask.streams import Stream
 from pipelines.gate import Route
 from settings import Settings
@@ -69,7 +69,7 @@ def router(runner: Runner) -> APIRouter:
         )
         question, history = asked(ChatRequest(messages=tuple(messages)))
         told = runner.stream(question, request.headers.get("idempotency-key"), history)
-        return StreamingResponse(_parts(told), media_type="text/event-stream", headers=HEADERS | _PROTOCOL)
+        return WatchedStream(_parts(told), media_type="text/event-stream", headers=HEADERS | _PROTOCOL)
 
     return found
 

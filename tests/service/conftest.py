@@ -8,12 +8,20 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey, generate_private_key
 from jwt.algorithms import RSAAlgorithm
 
+from evaluation.simulator.adapted import adapt
+from evaluation.simulator.running import simulated
+from evaluation.simulator.server import Simulator
 from settings import Settings, get_settings
 from tenants import database
 from tenants.audit import store
 from tenants.registry import Registry
 from tenants.tokens import issue
 from tests.service.serving import ARTICLES, RSA_KID, TENANTS, Server, environment, finished_job, kept_tool, recorded
+
+POLICIES: dict[str, dict[str, object]] = {
+    "hurried": {"rate_limit_per_minute": 3},
+    "written": {"profile": "ollama"},
+}
 
 
 @pytest.fixture(scope="session")
@@ -22,20 +30,35 @@ def provider_key() -> RSAPrivateKey:
 
 
 @pytest.fixture(scope="session")
-def installation(tmp_path_factory: pytest.TempPathFactory, provider_key: RSAPrivateKey) -> Settings:
+def simulated_models() -> Iterator[tuple[Simulator, str]]:
+    """The model server of the tenant `written`, and its URL."""
+    with simulated() as made:
+        yield made
+
+
+@pytest.fixture(scope="session")
+def installation(
+    tmp_path_factory: pytest.TempPathFactory, provider_key: RSAPrivateKey, simulated_models: tuple[Simulator, str]
+) -> Settings:
     """A data folder with registered tenants, before any server runs on it."""
     folder = tmp_path_factory.mktemp("service")
+    pipelines = adapt(folder / "pipelines", simulated_models[1])
     jwks = folder / "jwks.json"
     public = json.loads(RSAAlgorithm.to_jwk(provider_key.public_key()))
     jwks.write_text(json.dumps({"keys": [{**public, "kid": RSA_KID, "alg": "RS256", "use": "sig"}]}))
     settings = Settings(
-        data_dir=folder, token_jwks_file=jwks, rate_limit_per_minute=0, rate_limit_per_day=0, default_locale="ru"
+        data_dir=folder,
+        pipelines_dir=pipelines,
+        token_jwks_file=jwks,
+        rate_limit_per_minute=0,
+        rate_limit_per_day=0,
+        default_locale="ru",
     )
     registry = Registry(settings)
     for tenant_id, locale in TENANTS.items():
         record = registry.add(tenant_id, locale=locale)
-        if tenant_id == "hurried":
-            registry.update(tenant_id, name=record.name, locale=locale, policy={"rate_limit_per_minute": 3})
+        if policy := POLICIES.get(tenant_id):
+            registry.update(tenant_id, name=record.name, locale=locale, policy=policy)
     for tenant_id in ("acme", "globex"):
         store.append([recorded(tenant_id)], settings)
         with database.writing(settings) as session:

@@ -1,0 +1,88 @@
+"""Answers that a model writes, over HTTP: told as they are checked, counted, and ended when nobody listens."""
+
+import json
+import time
+from collections.abc import Callable, Iterator
+
+import httpx
+import pytest
+
+from evaluation.simulator.knobs import Fault, Knobs
+from evaluation.simulator.server import Simulator
+from pipelines.ask.contract import TurnAnswer
+from tests.service.serving import ARTICLES
+from tests.service.test_streams import ABSENT, ANSWERABLE, stream
+
+PATIENCE_SECONDS = 30
+
+
+@pytest.fixture(scope="module")
+def written(
+    anybody: httpx.Client, token: Callable[..., str], ingest: Callable[..., httpx.Response]
+) -> Iterator[httpx.Client]:
+    """A client of the tenant whose answers are written by the simulator."""
+    assert ingest("written", ARTICLES).status_code == 200
+    with httpx.Client(
+        base_url=anybody.base_url, timeout=60, headers={"Authorization": f"Bearer {token('written')}"}
+    ) as client:
+        yield client
+
+
+@pytest.fixture
+def models(simulated_models: tuple[Simulator, str]) -> Simulator:
+    simulated_models[0].turn_to(Knobs())
+    return simulated_models[0]
+
+
+def test_sentences_are_told_once_they_are_checked_and_joined_are_the_answer(
+    written: httpx.Client, models: Simulator
+) -> None:
+    events = stream(written, ANSWERABLE)
+    names = [name for name, _, _ in events]
+    assert names.index("sources-early") < names.index("token") < names.index("verdict") < names.index("result")
+    # Told by the answering step, before the steps behind it are done.
+    nodes = [data["node"] for name, _, data in events[names.index("token") :] if name == "stage"]
+    assert "review" in nodes
+    answer = TurnAnswer.model_validate(events[-2][2])
+    assert answer.outcome == "answered"
+    assert "".join(str(data["text"]) for name, _, data in events if name == "token") == answer.answer.text
+    assert answer.citations[0].doc_id == "errors.md"
+    meta = answer.meta
+    assert (meta.provider, meta.model, meta.degraded) == ("ollama", "simulated", ())
+    assert meta.llm_calls == len(models.calls)
+    assert meta.tokens["completion"] == sum(call.completion_tokens for call in models.calls)
+    assert "answer.ru@" in meta.prompt_version
+
+
+@pytest.mark.usefixtures("models")
+def test_what_is_absent_is_refused_without_a_call(written: httpx.Client, models: Simulator) -> None:
+    assert [name for name, _, _ in stream(written, ABSENT)] == ["accepted", "result", "done"]
+    assert not models.calls
+
+
+def test_who_leaves_ends_the_writing(written: httpx.Client, models: Simulator) -> None:
+    models.turn_to(Knobs(tokens_per_second=3, faults=(Fault(kind="500", task="appraise"),)))
+    with written.stream("POST", "/ask/stream", json={"question": ANSWERABLE}) as response:
+        for line in response.iter_lines():
+            if line == "event: sources-early":
+                until(lambda: any(call.task == "answer" for call in models.calls))
+                break
+    until(lambda: all(call.outcome != "open" for call in models.calls))
+    assert [call.outcome for call in models.calls if call.task == "answer"] == ["left"]
+
+
+def test_without_its_models_the_tenant_is_answered_by_quotations(written: httpx.Client, models: Simulator) -> None:
+    models.turn_to(Knobs(faults=(Fault(kind="500", times=20),)))
+    response = written.post("/ask/run", json={"question": ANSWERABLE})
+    answer = TurnAnswer.model_validate_json(response.content)
+    assert (response.status_code, answer.outcome) == (200, "answered")
+    assert (answer.meta.provider, answer.meta.model) == ("local", "extractive")
+    assert "answer" in answer.meta.degraded
+    assert json.loads(response.content)["meta"]["tokens"] == {"prompt": 0, "completion": 0, "total": 0}
+
+
+def until(found: Callable[[], bool]) -> None:
+    """Wait for what another process is about to do."""
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while not found():
+        assert time.monotonic() < deadline
