@@ -44,9 +44,9 @@ from tenants.tokens import issue
 SCHEMA = "models.v1"
 PACE = Knobs(first_token_ms=200, call_ms=800)
 QUICK = Knobs(first_token_ms=5, call_ms=20)
-TURNS = 24
-NAIVE_TURNS = 3
-EARLY_TURNS = 60
+TURNS = 16
+NAIVE_TURNS = 2
+EARLY_TURNS = 40
 CLIENTS = 64
 ROUNDS = 2
 BOUNDS: Mapping[str, float] = {
