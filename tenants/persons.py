@@ -12,8 +12,8 @@
 | traces in Phoenix, for 90 days | digest of tenant and subject; session | deleted |
 
 A trace on its way to Phoenix, some seconds or as long as Phoenix is away, is found by erasing again.
-Counters of requests, and digests of searches made before, live in memory and hold no text. Logs hold no text of anybody. Copies made outside, such as
-backups, cannot be reached from here: they have to expire by themselves.
+Counters of requests, and digests of searches made before, live in memory and hold no text. Logs hold no text of
+anybody. Copies made outside, such as backups, cannot be reached from here: they have to expire by themselves.
 """
 
 from collections.abc import Mapping
