@@ -5,10 +5,10 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Literal
 
-import yaml
 from pydantic import BaseModel, ConfigDict
 
 from components.language.identifiers import codes
+from components.language.yaml_files import read_yaml
 from components.turn import Outcome, Reason
 from evaluation.casefile import read_cases
 from evaluation.cases import Case, Corpus, QuestionSet
@@ -97,4 +97,4 @@ class Questions(BaseModel):
 @lru_cache(maxsize=1)
 def questions() -> Questions:
     """What `questions.yaml` holds."""
-    return Questions.model_validate(yaml.safe_load(_QUESTIONS.read_text(encoding="utf-8")))
+    return Questions.model_validate(read_yaml(_QUESTIONS))

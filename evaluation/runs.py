@@ -13,9 +13,9 @@ from hashlib import sha256
 from importlib.metadata import version
 from pathlib import Path
 
-import yaml
 from pydantic import TypeAdapter, ValidationError
 
+from components.language.yaml_files import parse_yaml
 from evaluation.cases import PairRecord, Record
 from settings import ROOT, Settings
 from tenants.errors import Invalid, NotFound
@@ -93,7 +93,7 @@ _RUN = TypeAdapter(Run)
 def state(settings: Settings, pipeline: Path) -> State:
     """The state that this process measures. No address and no secret is kept of the settings."""
     source = pipeline.read_bytes()
-    content = yaml.safe_load(source)
+    content = parse_yaml(source)
     return State(
         code=f"{version('opora')}+{_code_digest()}",
         pipeline=sha256(source).hexdigest()[:12],

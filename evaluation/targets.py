@@ -5,8 +5,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-import yaml
 from pydantic import BaseModel, ConfigDict
+
+from components.language.yaml_files import read_yaml
 
 _FILE = Path(__file__).with_name("targets.yaml")
 
@@ -61,7 +62,7 @@ class Judged:
 
 @lru_cache(maxsize=1)
 def _load() -> _Targets:
-    return _Targets.model_validate(yaml.safe_load(_FILE.read_text(encoding="utf-8")))
+    return _Targets.model_validate(read_yaml(_FILE))
 
 
 def judge(name: str, figures: Mapping[str, float], reference: Mapping[str, float] | None = None) -> list[Judged]:

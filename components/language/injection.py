@@ -9,10 +9,9 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TypeAlias
 
-import yaml
-
 from components.language.normalise import clean, fold
 from components.language.words import one_script
+from components.language.yaml_files import read_yaml
 
 PATTERNS = Path(__file__).with_name("injection.yaml")
 
@@ -37,7 +36,7 @@ def plain(text: str) -> str:
 @lru_cache(maxsize=8)
 def patterns(path: Path) -> Mapping[str, re.Pattern[str]]:
     """What an order looks like in a plain text, by category, as the file at `path` says."""
-    stored = yaml.safe_load(path.read_text(encoding="utf-8"))
+    stored = read_yaml(path)
     return _compiled(stored["patterns"], stored["words"])
 
 
@@ -73,7 +72,7 @@ def _triggered(text: str) -> bool:
 
 @lru_cache(maxsize=1)
 def _for_documents() -> tuple[re.Pattern[str], tuple[re.Pattern[str], ...]]:
-    stored = yaml.safe_load(PATTERNS.read_text(encoding="utf-8"))
+    stored = read_yaml(PATTERNS)
     further = _compiled(stored["documents"], stored["words"])
     return any_of(stored["triggers"]), (*patterns(PATTERNS).values(), *further.values())
 

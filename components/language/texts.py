@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
 
-import yaml
+from components.language.yaml_files import read_yaml
 
 LOCALES = ("ru", "en")
 _FOLDER = Path(__file__).parent / "locales"
@@ -33,7 +33,7 @@ def _texts(locale: str) -> Mapping[str, str]:
     flat: dict[str, str] = {}
     if locale in LOCALES:
         for path in sorted((_FOLDER / locale).glob("*.yaml")):
-            _flatten(path.stem, yaml.safe_load(path.read_text(encoding="utf-8")) or {}, flat)
+            _flatten(path.stem, read_yaml(path) or {}, flat)
     return flat
 
 

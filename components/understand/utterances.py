@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-import yaml
+from components.language.yaml_files import read_yaml
 
 FOLDER = Path(__file__).parent / "intent_utterances"
 _CHOICE = re.compile(r"\{([^{}]*)\}")
@@ -38,7 +38,7 @@ def expand(template: str) -> list[str]:
 def utterances(folder: Path = FOLDER) -> Iterator[Utterance]:
     """Every utterance of every language, in file order."""
     for path in sorted(folder.glob("*.yaml")):
-        for label, templates in yaml.safe_load(path.read_text(encoding="utf-8")).items():
+        for label, templates in read_yaml(path).items():
             for template in templates:
                 variants = expand(str(template))
                 for text in variants:

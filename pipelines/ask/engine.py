@@ -6,10 +6,10 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
-import yaml
 from haystack import Pipeline
 from haystack.tracing.tracer import enable_tracing
 
+from components.language.yaml_files import read_yaml
 from components.turn import Turn
 from pipelines.ask.steps import StepTracer
 from pipelines.ask.walk import Walk
@@ -35,10 +35,10 @@ class AskEngine:
     """
 
     def __init__(self, path: Path = YAML) -> None:
-        text = path.read_text(encoding="utf-8")
-        self.pipeline = Pipeline.loads(text, allowed_modules=["components", "haystack", "haystack_integrations"])
+        content = read_yaml(path)
+        self.pipeline = Pipeline.from_dict(content, allowed_modules=["components", "haystack", "haystack_integrations"])
         self._walk = Walk.through(self.pipeline, _FIRST, _LAST)
-        self.digest = _digest(text)
+        self.digest = _digest(content)
         enable_tracing(StepTracer())
 
     def warm_up(self) -> None:
@@ -69,6 +69,6 @@ def _closable(holder: object) -> Iterator[Closable]:
             yield from _closable(held)
 
 
-def _digest(text: str) -> str:
+def _digest(content: object) -> str:
     """Names the behaviour that a pipeline file describes: its comments and layout change nothing."""
-    return sha256(json.dumps(yaml.safe_load(text), sort_keys=True).encode()).hexdigest()[:16]
+    return sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:16]

@@ -6,7 +6,6 @@ from hashlib import sha256
 from itertools import chain
 from pathlib import Path
 
-import yaml
 from haystack import Pipeline
 
 from components.ingest import formats, split
@@ -15,6 +14,7 @@ from components.ingest.document import Refusal, SourceDocument
 from components.ingest.files import RawArticle, chosen_articles, count_articles, raw_articles
 from components.ingest.parse import ArticleParser
 from components.ingest.write import ChunkWriter
+from components.language.yaml_files import read_yaml
 from pipelines.ingest.rebuild import Rebuild, Rollback
 from pipelines.ingest.report import IngestReport, OnProgress
 from pipelines.ingest.rewrite import rewriter
@@ -48,15 +48,15 @@ class Ingest:
     """
 
     def __init__(self, yaml_path: Path = _YAML) -> None:
-        text = yaml_path.read_text(encoding="utf-8")
-        pipeline = Pipeline.loads(text, allowed_modules=["components"])
+        content = read_yaml(yaml_path)
+        pipeline = Pipeline.from_dict(content, allowed_modules=["components"])
         self.rewrite = rewriter(pipeline)
         # The writer runs beside the rest: one batch is written while the next is read.
         writer = pipeline.remove_component("writer")
         if not isinstance(writer, ChunkWriter):
             raise TypeError("the ingest pipeline's writer says how chunks are encoded")
         self.encoder = writer.settings
-        self._line = Line(pipeline, writer, self.rewrite, _recipe(text))
+        self._line = Line(pipeline, writer, self.rewrite, _recipe(content["components"]))
 
     def run_path(self, path: Path | str, *, prune: bool = False, progress: OnProgress | None = None) -> IngestReport:
         """Ingest a file or folder. Raises `CallerError` when the path itself cannot be read.
@@ -121,12 +121,11 @@ def _opened(stream: Iterator[RawArticle | Refusal]) -> Iterator[RawArticle | Ref
     return stream if first is None else chain([first], stream)
 
 
-def _recipe(text: str) -> str:
+def _recipe(components: Mapping[str, object]) -> str:
     """Names the way documents become chunks: the pipeline without its comments, the versions of readers and splitter.
 
     How chunks are encoded is no part of it: an index keeps to one encoder until it is rebuilt.
     """
-    components = yaml.safe_load(text)["components"]
     behaviour = {name: components[name] for name in components if name != "writer"}
     digest = sha256(json.dumps(behaviour, sort_keys=True).encode()).hexdigest()[:16]
     return f"{digest}-{formats.VERSION}-{split.VERSION}"

@@ -5,14 +5,13 @@ Engines that need a server run where `OPORA_TEST_QDRANT_URL` or `OPORA_TEST_POST
 
 import os
 from collections.abc import Iterator
-from pathlib import Path
 from uuid import uuid4
 
 import pytest
 from sqlalchemy import create_engine, make_url, text
 
 from settings import Settings, get_settings
-from tenants import database, index
+from tenants import database
 from tenants.context import Tenant, acting_as
 from tenants.registry import Registry
 
@@ -22,17 +21,6 @@ def _url_from(variable: str) -> str:
     if not url:
         pytest.skip(f"{variable} is not set")
     return url
-
-
-@pytest.fixture
-def installation(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Settings]:
-    """Settings of an installation of its own; the engines are closed afterwards."""
-    monkeypatch.setenv("OPORA_DATA_DIR", str(tmp_path / "data"))
-    get_settings.cache_clear()
-    yield get_settings()
-    index.close_all()
-    database.close_all()
-    get_settings.cache_clear()
 
 
 @pytest.fixture(params=["edge", "memory", pytest.param("server", marks=pytest.mark.server)])

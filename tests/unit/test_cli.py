@@ -1,7 +1,6 @@
 import json
 import re
 import socket
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Never
 
@@ -14,22 +13,16 @@ from components.language.texts import LOCALES, keys, text
 from pipelines.ask.contract import AskRequest
 from pipelines.ask.usecase import Ask
 from pipelines.terminal import DEFAULT_TENANT
-from settings import ROOT, get_settings
-from tenants import database, index
+from settings import ROOT, Settings, get_settings
 from tenants.context import Tenant
 from tenants.errors import Busy
 from tenants.tokens import TokenVerifier
 
 
 @pytest.fixture(autouse=True)
-def own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setenv("OPORA_DATA_DIR", str(tmp_path / "kept"))
+def _english(installation: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LC_ALL", "en_GB.UTF-8")
-    get_settings.cache_clear()
-    yield
-    index.close_all()
-    database.close_all()
-    get_settings.cache_clear()
+    get_settings.cache_clear()  # what a test puts into the environment counts
 
 
 def opora(*arguments: str) -> Result:

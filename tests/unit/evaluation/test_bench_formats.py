@@ -1,33 +1,18 @@
 """Articles are found as well when they come as Word, PDF or web pages; the bench does the same with all of them."""
 
-from collections.abc import Iterator
-from pathlib import Path
-
 import pytest
 
 from evaluation.bench_formats import MARKDOWN, measure
 from evaluation.datasets import vkcloud
 from evaluation.rendering import RENDERERS
 from evaluation.rows import DATA, Absent
-from settings import get_settings
-from tenants import database, index
 
 QUESTIONS = 10
 OTHERS = 10
 WITHIN = 0.03
 
 
-@pytest.fixture
-def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setenv("OPORA_DATA_DIR", str(tmp_path))
-    get_settings.cache_clear()
-    yield
-    index.close_all()
-    database.close_all()
-    get_settings.cache_clear()
-
-
-@pytest.mark.usefixtures("_folder")
+@pytest.mark.usefixtures("installation")
 def test_every_format_is_found_as_well_as_its_markdown() -> None:
     try:
         (chosen,) = vkcloud(DATA, "ru")

@@ -10,8 +10,7 @@ from typer.testing import CliRunner, Result
 
 import cli
 from pipelines.ask.engine import YAML
-from settings import get_settings
-from tenants import database, index
+from tests.installations import installed
 
 CASES = (
     {
@@ -29,10 +28,8 @@ CASES = (
 @pytest.fixture(scope="module")
 def shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     folder = tmp_path_factory.mktemp("shop")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("OPORA_DATA_DIR", str(folder / "kept"))
+    with installed(folder / "kept"), pytest.MonkeyPatch.context() as patch:
         patch.setenv("LC_ALL", "en_GB.UTF-8")
-        get_settings.cache_clear()
         articles = folder / "articles"
         articles.mkdir()
         (articles / "drain.md").write_text("# Слив\n\nЕсли вода не сливается, прочистите фильтр насоса.", "utf-8")
@@ -42,9 +39,6 @@ def shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         assert opora("tenant", "add", "shop").exit_code == 0
         assert opora("ingest", str(articles), "--tenant", "shop").exit_code == 0
         yield folder
-        index.close_all()
-        database.close_all()
-    get_settings.cache_clear()
 
 
 def opora(*arguments: str) -> Result:

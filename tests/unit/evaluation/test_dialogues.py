@@ -1,8 +1,6 @@
 """The written dialogues: a follow-up finds the article that the same question, asked first and in full, finds."""
 
 import json
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -10,8 +8,7 @@ from components.turn import Exchange, Turn
 from evaluation.fixture import DEMO
 from pipelines.ask.engine import AskEngine
 from pipelines.ingest.usecase import Ingest
-from settings import get_settings
-from tenants import database, index
+from settings import Settings
 from tenants.context import Tenant, acting_as
 from tenants.registry import Registry
 
@@ -19,19 +16,14 @@ DIALOGUES = [json.loads(line) for line in (DEMO / "dialogues.jsonl").read_text(e
 
 
 @pytest.fixture
-def engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[AskEngine]:
-    monkeypatch.setenv("OPORA_DATA_DIR", str(tmp_path))
-    get_settings.cache_clear()
+def engine(installation: Settings) -> AskEngine:
     for locale in ("ru", "en"):
         Registry().add(locale, locale=locale)
         with acting_as(Tenant(locale, "test")):
             Ingest().run_path(DEMO / locale)
     made = AskEngine()
     made.warm_up()
-    yield made
-    index.close_all()
-    database.close_all()
-    get_settings.cache_clear()
+    return made
 
 
 def first_document(engine: AskEngine, locale: str, question: str, history: tuple[Exchange, ...] = ()) -> str:

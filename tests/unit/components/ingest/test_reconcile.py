@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -12,8 +11,8 @@ from components.ingest.reconcile import Findings, compare, recount, repair
 from components.ingest.split import DocumentSplitter
 from components.ingest.terms import stored_meta
 from components.ingest.write import ChunkWriter, remove_documents
-from settings import get_settings
-from tenants import database, documents, index, lexicon, uploads
+from settings import Settings
+from tenants import documents, lexicon, uploads
 from tenants.context import Tenant, acting_as
 from tenants.index import Point, open_collection
 from tenants.registry import Registry
@@ -22,15 +21,10 @@ ORPHAN = "00000000-0000-0000-0000-000000000001"
 
 
 @pytest.fixture
-def tenant(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Tenant]:
-    monkeypatch.setenv("OPORA_DATA_DIR", str(tmp_path))
-    get_settings.cache_clear()
+def tenant(installation: Settings) -> Iterator[Tenant]:
     Registry().add("acme")
     with acting_as(Tenant("acme", "tests")) as acme:
         yield acme
-    index.close_all()
-    database.close_all()
-    get_settings.cache_clear()
 
 
 def write(revisions: Sequence[Revision]) -> None:

@@ -2,9 +2,9 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
 from pathlib import Path
 
-import yaml
 from haystack import Pipeline, component
 from haystack.core.component import Component
 
@@ -15,6 +15,7 @@ from components.judge.protocol import Cited, ClaimVerdict, Judge, SelfEvaluation
 from components.judge.self_evaluator import SelfEvaluator
 from components.judge.verifier import FactVerifier
 from components.language.vocabulary import Vocabulary
+from components.language.yaml_files import read_yaml
 from components.retrieve.retriever import grown
 from components.turn import Citation, Claim, Draft, Passage, Query, Turn
 from components.understand.rewrite import QueryRewriter
@@ -179,10 +180,15 @@ def open_doors() -> dict[str, Component]:
     }
 
 
+@cache
+def _content(path: Path) -> dict[str, object]:
+    content: dict[str, object] = read_yaml(path)
+    return content
+
+
 def run(turn: Turn, components: Mapping[str, Component], path: Path = YAML) -> Turn:
     """The turn at the end of the real pipeline with these components in it."""
-    data = yaml.safe_load(path.read_text(encoding="utf-8"))
-    pipeline = Pipeline.from_dict(data, allowed_modules=ALLOWED_MODULES, components=dict(components))
+    pipeline = Pipeline.from_dict(_content(path), allowed_modules=ALLOWED_MODULES, components=dict(components))
     result = pipeline.run({"guard": {"turn": turn}})
     assert list(result) == ["outcome"]
     finished = result["outcome"]["turn"]

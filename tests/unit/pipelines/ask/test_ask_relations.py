@@ -69,7 +69,7 @@ def engine() -> Iterator[AskEngine]:
 
 
 @pytest.fixture
-def shelf(installation: None, request: pytest.FixtureRequest) -> Iterator[Tenant]:
+def shelf(shared_installation: None, request: pytest.FixtureRequest) -> Iterator[Tenant]:
     """A tenant of the test's own without documents, in context."""
     name = f"shelf-{abs(hash(request.node.nodeid))}"
     Registry().add(name)

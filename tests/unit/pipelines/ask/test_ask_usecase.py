@@ -5,7 +5,6 @@ import json
 import logging
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from pathlib import Path
 from threading import Event
 from typing import Never
 
@@ -20,8 +19,8 @@ from pipelines.ask.runner import WAITING_LIMIT, Runner
 from pipelines.ask.steps import StepTracer
 from pipelines.ask.tracing import sender
 from pipelines.ask.usecase import Ask
-from settings import get_settings
-from tenants import conversations, database, handoffs, policy
+from settings import Settings, get_settings
+from tenants import conversations, handoffs, policy
 from tenants.context import Tenant, acting_as, current
 from tenants.errors import Busy, NoTenant
 from tenants.registry import Registry
@@ -65,14 +64,10 @@ def stakes(turn: Turn) -> Turn:
 
 
 @pytest.fixture(autouse=True)
-def _tenant(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setenv("OPORA_DATA_DIR", str(tmp_path))
-    get_settings.cache_clear()
-    Registry().add("acme", locale="ru")
+def _tenant(installation: Settings) -> Iterator[None]:
     with acting_as(Tenant("acme", "anna", frozenset({"ask"}))):
+        Registry().add("acme", locale="ru")
         yield
-    database.close_all()
-    get_settings.cache_clear()
 
 
 def test_a_turn_comes_back_as_the_contract() -> None:

@@ -1,7 +1,6 @@
 """`opora audit`, `gap`, `person` and `replay`, as somebody at a terminal meets them."""
 
 import json
-from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -11,8 +10,8 @@ from typer.testing import CliRunner, Result
 
 import cli
 from pipelines.ask.engine import YAML
-from settings import get_settings
-from tenants import database, documents, index, persons
+from settings import Settings
+from tenants import database, documents, persons
 from tenants.audit import store
 from tenants.context import Tenant, acting_as
 from tenants.documents import DocumentRecord
@@ -22,12 +21,10 @@ from tests.audits import AT, entry, miss
 
 
 @pytest.fixture(autouse=True)
-def turns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def turns(installation: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
     """A tenant with three recorded turns."""
-    monkeypatch.setenv("OPORA_DATA_DIR", str(tmp_path / "kept"))
     monkeypatch.setenv("LC_ALL", "en_GB.UTF-8")
     monkeypatch.setenv("COLUMNS", "250")
-    get_settings.cache_clear()
     Registry().add("shop")
     missing = miss("Есть ли рассрочка?", "рассрочк", doc_ids=("payment.md",))
     anna, bob = persons.digest("shop", "anna"), persons.digest("shop", "bob")
@@ -46,14 +43,10 @@ def turns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
             ),
             entry("t3", tenant_id="shop", at=datetime.now(UTC), person=bob, cited={"returns.md": ["r1"]}),
         ],
-        get_settings(),
+        installation,
     )
     with acting_as(Tenant("shop", "cli")):
         documents.put(DocumentRecord("returns.md", "Возврат", "returns.md", "h", ("r2",), "2020-01-01"))
-    yield
-    index.close_all()
-    database.close_all()
-    get_settings.cache_clear()
 
 
 def opora(*arguments: str) -> Result:

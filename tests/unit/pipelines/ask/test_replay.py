@@ -153,7 +153,7 @@ def test_a_faulty_pipeline_or_policy_is_said(tmp_path: Path, shop: Tenant) -> No
 
 
 @pytest.fixture(scope="module")
-def edited(installation: None) -> Iterator[tuple[Record, ...]]:
+def edited(shared_installation: None) -> Iterator[tuple[Record, ...]]:
     """A tenant of its own, whose article on returns is changed after its turns were recorded."""
     Registry().add("edited")
     with context.acting_as(Tenant("edited", "anna", SCOPES)):

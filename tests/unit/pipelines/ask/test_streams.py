@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 from threading import Event as Signal
 from typing import get_args
 
@@ -21,8 +20,8 @@ from pipelines.ask.events import Event, Narrator
 from pipelines.ask.runner import Runner
 from pipelines.ask.streams import Stream, Streams
 from pipelines.ask.usecase import Ask
-from settings import get_settings
-from tenants import database, policy
+from settings import Settings
+from tenants import policy
 from tenants.context import Tenant, acting_as
 from tenants.errors import NotFound
 from tenants.registry import Registry
@@ -159,14 +158,10 @@ async def test_a_silent_stream_shows_that_it_lives(monkeypatch: pytest.MonkeyPat
 
 
 @pytest.fixture
-def _acme(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setenv("OPORA_DATA_DIR", str(tmp_path))
-    get_settings.cache_clear()
-    Registry().add("acme")
+def _acme(installation: Settings) -> Iterator[None]:
     with acting_as(ANNA):
+        Registry().add("acme")
         yield
-    database.close_all()
-    get_settings.cache_clear()
 
 
 def test_only_its_owner_resumes_a_stream() -> None:

@@ -1,15 +1,13 @@
 """`opora document` and `opora index check`, as a person and as a script see them."""
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner, Result
 
 import cli
-from settings import get_settings
-from tenants import database, index
+from settings import Settings
 from tenants.context import Tenant, acting_as
 from tenants.index import open_collection
 
@@ -19,20 +17,15 @@ PUMP = (
 
 
 @pytest.fixture(autouse=True)
-def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+def shop(installation: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder whose documents are in the knowledge base of the tenant that nobody needs to name."""
-    monkeypatch.setenv("OPORA_DATA_DIR", str(tmp_path / "kept"))
     monkeypatch.setenv("LC_ALL", "en_GB.UTF-8")
-    get_settings.cache_clear()
     folder = tmp_path / "kb"
     folder.mkdir()
     (folder / "pump.md").write_text(PUMP)
     (folder / "returns.md").write_text("# Возврат\n\nВернуть товар можно в течение 14 дней.")
     assert opora("ingest", str(folder)).exit_code == 0
-    yield folder
-    index.close_all()
-    database.close_all()
-    get_settings.cache_clear()
+    return folder
 
 
 def opora(*arguments: str) -> Result:

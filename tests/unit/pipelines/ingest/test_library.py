@@ -1,6 +1,6 @@
 """Looking after documents: what an operator sets wins and stays, and nothing is encoded for it."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,8 +18,8 @@ from components.language import encoder
 from components.language.encoder_settings import EncoderSettings
 from pipelines.ingest.library import Library
 from pipelines.ingest.usecase import Ingest
-from settings import ROOT, get_settings
-from tenants import database, documents, index, versions
+from settings import ROOT, Settings
+from tenants import documents, versions
 from tenants.catalogue import Selection
 from tenants.context import Tenant, acting_as
 from tenants.errors import Invalid, NotFound
@@ -360,17 +360,9 @@ class Life(RuleBasedStateMachine):
                 assert self.library.version(doc_id).text == self.texts[doc_id]
 
 
-@pytest.fixture
-def installation(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setenv("OPORA_DATA_DIR", str(tmp_path / "data"))
-    get_settings.cache_clear()
-    yield
-    index.close_all()
-    database.close_all()
-    get_settings.cache_clear()
-
-
-def test_any_life_of_documents_keeps_records_chunks_and_lexicon_together(installation: None, ingest: Ingest) -> None:
+def test_any_life_of_documents_keeps_records_chunks_and_lexicon_together(
+    installation: Settings, ingest: Ingest
+) -> None:
     Life.ingest = ingest
     run_state_machine_as_test(
         Life,

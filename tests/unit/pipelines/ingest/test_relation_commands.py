@@ -1,31 +1,23 @@
 """`opora edge` and `opora rejected`."""
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner, Result
 
 import cli
-from settings import get_settings
-from tenants import database, index
+from settings import Settings
 
 
 @pytest.fixture(autouse=True)
-def _documents(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setenv("OPORA_DATA_DIR", str(tmp_path / "data"))
+def _documents(installation: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LC_ALL", "en_GB.UTF-8")
-    get_settings.cache_clear()
     articles = tmp_path / "articles"
     articles.mkdir()
     (articles / "old.md").write_text("# Old\n\nReturn within 14 days.\n")
     (articles / "new.md").write_text("---\nsupersedes: old.md\n---\n# New\n\nReturn within 30 days.\n")
     assert opora("ingest", str(articles)).exit_code == 0
-    yield
-    index.close_all()
-    database.close_all()
-    get_settings.cache_clear()
 
 
 def opora(*arguments: str) -> Result:
