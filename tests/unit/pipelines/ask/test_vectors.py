@@ -67,7 +67,7 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def shop(installation: None, models: Path) -> Iterator[Tenant]:
+def shop(shared_installation: None, models: Path) -> Iterator[Tenant]:
     """A shop whose index was made without vectors and rebuilt with them, as the guide says."""
     block = re.sub(r"model: \S+", f"model: {ENCODER}", guide("embedder"))
     block = re.sub(r"dimensions: \d+", f"dimensions: {DIMENSIONS}", block)
@@ -141,7 +141,7 @@ def test_a_question_in_the_articles_words_is_answered_as_before(shop: Tenant, en
     assert "3 дня" in turn.reply.text
 
 
-def test_an_index_without_vectors_is_searched_by_words(installation: None, engine: AskEngine) -> None:
+def test_an_index_without_vectors_is_searched_by_words(shared_installation: None, engine: AskEngine) -> None:
     Registry().add("plain")
     with acting_as(Tenant("plain", "anna")):
         Ingest().run(ARTICLES)
@@ -184,7 +184,7 @@ class Served:
 
 
 @pytest.fixture(scope="module")
-def served(installation: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+def served(shared_installation: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     with simulated() as (simulator, url):
         block = guide("ollama-embedder").replace("http://127.0.0.1:11434", url).replace("bge-m3", "simulated-embed")
         pipelines = {}
