@@ -10,6 +10,7 @@ from sqlalchemy import and_, select
 from tenants import context, database, documents, relations
 from tenants.documents import DocumentRecord
 from tenants.models import AuditDocumentRow, AuditRow
+from tenants.tools import ORIGIN
 
 Doubt: TypeAlias = Literal["old", "changed", "removed", "superseded", "deprecated", "archived"]
 
@@ -87,6 +88,8 @@ def _cited(since: datetime) -> dict[str, _Cited]:
         .where(
             AuditDocumentRow.tenant_id == context.current().tenant_id,
             AuditDocumentRow.cited.is_(True),
+            # What a tool says is of today.
+            AuditDocumentRow.doc_id.not_like(f"{ORIGIN}%"),
             AuditRow.at >= since,
         )
     )

@@ -26,6 +26,9 @@ from tenants.fresh import Fresh
 from tenants.models import ToolRow
 
 MOST_TOOLS = 50
+ORIGIN = "tool:"
+"""What the ids begin with under which answers of tools are cited, as if each tool were a document."""
+
 NAME = r"^[a-z][a-z0-9_-]{0,63}$"
 
 Short: TypeAlias = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=200)]

@@ -38,12 +38,11 @@ from settings import get_settings
 from tenants import context, tools
 from tenants.errors import OporaError
 from tenants.index.protocol import Json
-from tenants.tools import Tool
+from tenants.tools import ORIGIN, Tool
 
 STEP = "tools"
 """The name under which a turn says that a tool did not work."""
 
-_ORIGIN = "tool:"
 _LARGEST = 100_000
 _LONGEST = 4_000
 _MOST_LINES = 50
@@ -130,7 +129,7 @@ class ToolSearch:
             except ModelFailed:
                 turn = turn.degraded_at(STEP)
         for lookup in lookups:
-            if _ORIGIN + lookup.tool.name in asked or (enough and not _names_more(lookup, turn.evidence)):
+            if ORIGIN + lookup.tool.name in asked or (enough and not _names_more(lookup, turn.evidence)):
                 continue
             try:
                 passage = self._passage(lookup)
@@ -240,8 +239,8 @@ def _as_passage(lookup: Lookup, said: str) -> Passage:
     spans = sentence_spans(said)
     ordering = orders(said, spans)
     return Passage(
-        chunk_id=f"{_ORIGIN}{tool.name}:{sha256(said.encode()).hexdigest()[:16]}",
-        doc_id=_ORIGIN + tool.name,
+        chunk_id=f"{ORIGIN}{tool.name}:{sha256(said.encode()).hexdigest()[:16]}",
+        doc_id=ORIGIN + tool.name,
         title=tool.title,
         heading=f"{tool.description} ({given})" if given else tool.description,
         text=said,

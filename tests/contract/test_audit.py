@@ -216,6 +216,7 @@ def test_cited_documents_that_should_be_looked_at_again(records: Settings) -> No
         entry("t1", at=now, cited=cited, found=["unread"]),
         entry("t2", at=now - timedelta(days=1), cited={"ancient": ["a1"]}),
         entry("t3", at=now - timedelta(days=60), cited={"fine": ["f0"], "unread": ["u0"]}),
+        entry("t4", at=now, cited={"tool:orders": ["tool:orders:1"]}),
     ]
     store.append(turns, records)
     stale = freshness.stale()
