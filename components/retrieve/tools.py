@@ -123,7 +123,9 @@ class ToolSearch:
         enough = turn.evidence.adequacy >= self.below
         asked = {passage.doc_id for passage in turn.evidence.passages}
         lookups = self.fitting(turn)
-        if not lookups and not enough and self.chooser is not None and (known := tools.all()):
+        # Asked once: new queries of a retry are no other question.
+        choose = not lookups and not enough and turn.passes <= 1
+        if choose and self.chooser is not None and (known := tools.all()):
             try:
                 lookups = self.chooser.chosen(turn, known)
             except ModelFailed:

@@ -1,6 +1,7 @@
 """A model may choose a tool, and may invent nothing to ask it."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import pytest
 from haystack import Pipeline
@@ -90,6 +91,7 @@ def test_it_is_asked_only_where_no_description_covers_enough(monkeypatch: pytest
     assert models.asked == ["tools"]
     search.consulted(turn("Статус заказа 123456", relevance=0.0), LocalJudge())
     search.consulted(turn("Далеко ещё посылка?", relevance=0.9), LocalJudge())
+    search.consulted(replace(ASKED, passes=2), LocalJudge())
     assert search.may_know(ASKED)
     known[0] = ()
     assert not search.may_know(ASKED)
