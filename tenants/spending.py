@@ -2,6 +2,8 @@
 
 from datetime import UTC, datetime
 
+from sqlalchemy.exc import IntegrityError
+
 from tenants import context, database, policy
 from tenants.models import SpendingRow
 
@@ -21,6 +23,14 @@ def is_spent() -> bool:
 
 def spend(usd: float) -> None:
     """Count US dollars of the tenant in context."""
+    try:
+        _add(usd)
+    except IntegrityError:
+        # Somebody else has begun the day meanwhile.
+        _add(usd)
+
+
+def _add(usd: float) -> None:
     tenant_id, day = context.current().tenant_id, _today()
     with database.writing() as session:
         row = session.get(SpendingRow, (tenant_id, day), with_for_update=True)

@@ -204,7 +204,7 @@ class _Attempt:
             refusal = "stopped"
         elif self._budget() <= 0:
             refusal = "timeout"
-        elif self.models.prices and spending.is_spent():
+        elif self.models.prices and _is_spent():
             refusal = "too_dear"
         elif not self.line.breaker.admit():
             refusal = "open_circuit"
@@ -244,7 +244,7 @@ class _Attempt:
     def _note(self, outcome: CallOutcome, used: tuple[int, int]) -> None:
         cost = self.models.cost(self.generator.model, used) if any(used) else None
         if cost:
-            spending.spend(cost)
+            _spend(cost)
         self.calls.add(
             Call(
                 step=self.step,
@@ -308,3 +308,20 @@ class _Worker:
             if chunk.content and self._on_text is not None:
                 self.heard = True
                 self._on_text(chunk.content)
+
+
+def _is_spent() -> bool:
+    """Whether nothing more may be spent today; true where nobody can tell."""
+    try:
+        return spending.is_spent()
+    except Exception as error:
+        log.error("what has been spent is unknown: %s", type(error).__name__)
+        return True
+
+
+def _spend(cost: float) -> None:
+    """Count what a call has cost. The answer is there, and does not fail for a sum."""
+    try:
+        spending.spend(cost)
+    except Exception as error:
+        log.error("%.6f USD are not counted: %s", cost, type(error).__name__)

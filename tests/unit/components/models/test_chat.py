@@ -279,6 +279,20 @@ def test_calls_cost_what_their_tokens_do_until_the_day_s_money_is_spent(make: Ma
     assert spending.spent() == pytest.approx(cost)
 
 
+@pytest.mark.usefixtures("simulator")
+def test_a_sum_that_cannot_be_counted_costs_no_answer(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    def out_of_order(*spent: float) -> bool:
+        raise OSError(spent)
+
+    models = ChatModels(make(), prices={"simulated": [1_000.0, 2_000.0]})
+    monkeypatch.setattr(spending, "is_spent", lambda: False)
+    monkeypatch.setattr(spending, "spend", out_of_order)
+    assert ask(models)
+    monkeypatch.setattr(spending, "is_spent", out_of_order)
+    with pytest.raises(ModelFailed, match="too_dear"):
+        ask(models)
+
+
 def test_models_come_back_from_what_describes_them(make: Make) -> None:
     models = ChatModels(make(), make("simulated-strong"), timeout=7, prices={"simulated": [1.0, 2.0]})
     again = component_from_dict(ChatModels, component_to_dict(models, "models"), "models")

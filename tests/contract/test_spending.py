@@ -1,0 +1,42 @@
+"""What a tenant spends is counted to the cent, whoever spends it at the same time, and never on another's account."""
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
+
+import pytest
+
+from settings import Settings
+from tenants import policy, spending
+from tenants.context import Tenant, acting_as
+from tenants.registry import Registry
+
+
+@pytest.fixture
+def acme(records: Settings) -> Iterator[Tenant]:
+    for tenant_id in ("acme", "other"):
+        Registry(records).add(tenant_id)
+    with acting_as(Tenant("acme", "anna")) as tenant:
+        yield tenant
+
+
+@pytest.mark.usefixtures("acme")
+def test_what_many_spend_at_once_is_all_counted() -> None:
+    with ThreadPoolExecutor(4) as pool:
+        for work in [pool.submit(copy_context().run, spending.spend, 0.25) for _ in range(12)]:
+            work.result()
+    assert spending.spent() == 3.0
+    with acting_as(Tenant("other", "anna")):
+        assert spending.spent() == 0.0
+
+
+@pytest.mark.usefixtures("acme")
+def test_the_cap_is_of_today_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    spending.spend(2.0)
+    assert not spending.is_spent()
+    policy.change(spend_cap_usd_per_day=2.0)
+    assert spending.is_spent()
+    monkeypatch.setattr(spending, "_today", lambda: "2999-01-01")
+    assert not spending.is_spent()
+    policy.change(spend_cap_usd_per_day=0)
+    assert spending.is_spent()
