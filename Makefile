@@ -28,10 +28,10 @@ clients: setup
 	$(BIN)/python -m tests.clients.install
 
 test-inside:
-	$(BIN)/python -m pytest tests/unit tests/contract
+	$(BIN)/python -m pytest tests/unit
 
 test-service:
-	$(BIN)/python -m pytest tests/service
+	$(BIN)/python -m pytest tests/contract tests/service
 
 check: setup
 	$(BIN)/ruff check .
