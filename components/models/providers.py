@@ -2,11 +2,12 @@
 
 from collections.abc import Callable, Mapping
 from copy import copy
-from typing import Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Protocol, TypeGuard, runtime_checkable
 
-from haystack.components.generators.chat import OpenAIChatGenerator
 from haystack.dataclasses import ChatMessage, StreamingChunk
-from haystack_integrations.components.generators.ollama import OllamaChatGenerator
+
+if TYPE_CHECKING:  # importing OpenAI's client takes half a second, which no start without it should pay
+    from haystack_integrations.components.generators.ollama import OllamaChatGenerator
 
 
 @runtime_checkable
@@ -62,18 +63,26 @@ def prepared(
     """
     own = getattr(generator, "generation_kwargs", None) or {}
     given: dict[str, object] = {"temperature": temperature}
-    if isinstance(generator, OpenAIChatGenerator):
+    if _is_made_from(generator, "OpenAIChatGenerator"):
         if streamed:
             given["stream_options"] = {"include_usage": True}
         if schema is not None:
             described = {"name": "reply", "strict": True, "schema": dict(schema)}
             given["response_format"] = {"type": "json_schema", "json_schema": described}
     asked = generator
-    if schema is not None and isinstance(generator, OllamaChatGenerator):
+    if schema is not None and _is_ollama(generator):
         # It takes the form of its answers as its own, not when it is run. The copy speaks through the same client.
         asked = copy(generator)
         asked.response_format = dict(schema)
     return asked, {name: value for name, value in given.items() if name not in own}
+
+
+def _is_ollama(generator: Generator) -> "TypeGuard[OllamaChatGenerator]":
+    return _is_made_from(generator, "OllamaChatGenerator")
+
+
+def _is_made_from(generator: Generator, name: str) -> bool:
+    return any(kind.__name__ == name for kind in type(generator).__mro__)
 
 
 def is_whole(reply: ChatMessage) -> bool:
