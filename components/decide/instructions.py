@@ -16,17 +16,23 @@ _PLACEHOLDER = re.compile(r"\{[{%#].*?[}%#]\}", re.DOTALL)
 
 def repeats_instructions(said: str) -> bool:
     """Whether a text holds some words of a prompt in a row, or what fences off the blocks of this turn's prompts."""
-    known = _runs_of_prompts(get_settings().pipelines_dir / "ask" / "prompts")
-    return calls.current().fence in said or (bool(known) and not known.isdisjoint(_runs(said)))
+    if calls.current().fence in said:
+        return True
+    vocabulary, runs = _prompts(get_settings().pipelines_dir / "ask" / "prompts")
+    words = all_words(fold(said))
+    streak = 0
+    for end, word in enumerate(words, 1):
+        streak = streak + 1 if word in vocabulary else 0
+        # Most words are of no prompt, so that hardly any run has to be put together.
+        if streak >= _RUN and tuple(words[end - _RUN : end]) in runs:
+            return True
+    return False
 
 
 @lru_cache(maxsize=4)
-def _runs_of_prompts(folder: Path) -> frozenset[int]:
-    """Hashes of all runs of words in the prompts of a folder. What is filled in is no instruction."""
+def _prompts(folder: Path) -> tuple[frozenset[str], frozenset[tuple[str, ...]]]:
+    """All words of the prompts in a folder, and all runs of them. What is filled in is no instruction."""
     texts = (path.read_text(encoding="utf-8") for path in sorted(folder.glob("*.md")))
-    return frozenset(run for text in texts for part in _PLACEHOLDER.split(text) for run in _runs(part))
-
-
-def _runs(text: str) -> frozenset[int]:
-    words = all_words(fold(text))
-    return frozenset(hash(tuple(words[start : start + _RUN])) for start in range(len(words) - _RUN + 1))
+    parts = [all_words(fold(part)) for text in texts for part in _PLACEHOLDER.split(text)]
+    runs = (tuple(part[start : start + _RUN]) for part in parts for start in range(len(part) - _RUN + 1))
+    return frozenset(word for part in parts for word in part), frozenset(runs)
