@@ -88,7 +88,9 @@ def test_erasing_leaves_no_byte(installation: Settings) -> None:
     assert json.dumps(exported, ensure_ascii=False).count(CANARY) >= 5
     assert "сосед" not in json.dumps(exported, ensure_ascii=False)
 
-    assert persons.erase(Person(subject="anna")) == Erased(turns=3, conversations=1, tickets=1, answers=1, jobs=1, traces=0)
+    assert persons.erase(Person(subject="anna")) == Erased(
+        turns=3, conversations=1, tickets=1, answers=1, jobs=1, traces=0
+    )
     database.close_all()
     assert holding(installation.data_dir, CANARY) == []
     assert persons.export(Person(subject="anna")) == {
@@ -110,7 +112,9 @@ def test_erasing_leaves_no_byte(installation: Settings) -> None:
 def test_one_session_of_a_person_can_go_alone(installation: Settings) -> None:
     leave_traces(installation, ANNA, CANARY, "s1")
     leave_traces(installation, ANNA, "остаётся", "s2")
-    assert persons.erase(Person("anna", "s1")) == Erased(turns=3, conversations=1, tickets=1, answers=1, jobs=0, traces=0)
+    assert persons.erase(Person("anna", "s1")) == Erased(
+        turns=3, conversations=1, tickets=1, answers=1, jobs=0, traces=0
+    )
     database.close_all()
     assert holding(installation.data_dir, CANARY) == []
     assert [len(kept) for kept in persons.export(Person(session_id="s2")).values()] == [2, 1, 1, 1, 0, 0]
