@@ -54,13 +54,16 @@ IN_TROUBLE = ("refused", "hanging", "slow")
 MOST_SLOWDOWN = 1.05
 MOST_CPU_MS = 3.0
 _SLOW_SECONDS = 1.5
-_BLOCK = 20
-"""Questions that one service is asked in a row."""
+_WARM_UP = 40
+_BLOCK = 5
+"""Questions that one service is asked in a row: long enough for traces to be in its way, short enough for all services
+to meet the same load of the machine."""
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One service. `slowdown` is its median against the one without traces, `cpu_ms` CPU of its process a turn."""
+    """One service. `slowdown` is how many times longer the median question takes than in the service without traces,
+    question by question; `cpu_ms` CPU of its process a turn."""
 
     p50_ms: float
     p99_ms: float
@@ -126,8 +129,15 @@ class _NeverAnswers(socketserver.BaseRequestHandler):
             pass
 
 
-class _Sockets(socketserver.ThreadingTCPServer):
+class _Quiet(socketserver.ThreadingTCPServer):
     daemon_threads = True
+
+    def handle_error(self, request: object, client_address: object) -> None:
+        """A client that hangs up is nothing to tell of."""
+
+
+class _Web(_Quiet, ThreadingHTTPServer):
+    pass
 
 
 @contextmanager
@@ -151,10 +161,10 @@ def measure(folder: Path, rounds: int) -> Result:
     database.close_all()
     anywhere = ("127.0.0.1", 0)
     with ExitStack() as running:
-        taking = running.enter_context(listening(ThreadingHTTPServer(anywhere, _TakesTraces)))
-        slow = running.enter_context(listening(ThreadingHTTPServer(anywhere, _TakesLong)))
-        hanging = running.enter_context(listening(_Sockets(anywhere, _NeverAnswers)))
-        with listening(_Sockets(anywhere, _NeverAnswers)) as refused:
+        taking = running.enter_context(listening(_Web(anywhere, _TakesTraces)))
+        slow = running.enter_context(listening(_Web(anywhere, _TakesLong)))
+        hanging = running.enter_context(listening(_Quiet(anywhere, _NeverAnswers)))
+        with listening(_Quiet(anywhere, _NeverAnswers)) as refused:
             pass
         addresses = {
             OFF: "",
@@ -181,7 +191,7 @@ def _asked(
     replies: dict[str, list[Reply]] = {name: [] for name in served}
     order = random.Random(7)  # noqa: S311
     for client in clients.values():
-        for question in asked[: 2 * _BLOCK]:
+        for question in asked[:_WARM_UP]:
             client.ask(question)
     before = {name: one.cpu_seconds() for name, one in served.items()}
     for _ in range(rounds):
@@ -192,12 +202,12 @@ def _asked(
     for client in clients.values():
         client.close()
     times = {name: [reply.milliseconds for reply in found] for name, found in replies.items()}
-    base = float(np.percentile(times[OFF], 50))
+    base = np.array(times[OFF])
     return {
         name: Line(
             p50_ms=float(np.percentile(found, 50)),
             p99_ms=float(np.percentile(found, 99)),
-            slowdown=float(np.percentile(found, 50)) / base,
+            slowdown=float(np.percentile(np.array(found) / base, 50)),
             cpu_ms=spent[name] * 1_000 / len(found),
             failed=sum(reply.failed for reply in replies[name]),
         )
@@ -259,7 +269,7 @@ def questions_of_the_shop() -> list[str]:
 def main() -> None:
     """Measure, print, judge."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--rounds", type=int, default=20)
+    parser.add_argument("--rounds", type=int, default=100)
     options = parser.parse_args()
     with TemporaryDirectory() as place:
         folder = Path(place, "data")
