@@ -50,13 +50,17 @@ def router(runner: Runner) -> APIRouter:
 
 
 async def frames(stream: Stream, after: int = 0) -> AsyncIterator[str]:
-    """The events behind `after` as server-sent events, with a comment every 15 s of silence."""
+    """The events behind `after` as server-sent events, those known already in one piece. Silence: a comment."""
+    ready = ""
     async for event in stream.read(after):
         if event is None:
             yield ": still there\n\n"
         else:
             data = json.dumps({"turn_id": stream.turn_id, **event.data}, ensure_ascii=False)
-            yield f"event: {event.name}\nid: {stream.turn_id}:{event.number}\ndata: {data}\n\n"
+            ready += f"event: {event.name}\nid: {stream.turn_id}:{event.number}\ndata: {data}\n\n"
+            if event.number >= stream.newest:
+                yield ready
+                ready = ""
         if leaving.told() and event is None:
             # The client comes back by itself, to the next process.
             return

@@ -33,6 +33,11 @@ class Stream:
         self._readers: set[_Reader] = set()
         self._lock = Lock()
 
+    @property
+    def newest(self) -> int:
+        """The number of the last event so far."""
+        return len(self._events)
+
     def tell(self, name: EventName, data: Mapping[str, object]) -> None:
         """Append an event. From any thread; nothing follows the last one."""
         with self._lock:
@@ -41,8 +46,10 @@ class Stream:
             self._events.append(Event(len(self._events) + 1, name, data))
             if name in LAST:
                 self.finished_at = monotonic()
-            readers = tuple(self._readers)
-        for reader in readers:
+            asleep = [reader for reader in self._readers if not reader.woken]
+            for reader in asleep:
+                reader.woken = True
+        for reader in asleep:
             reader.wake()
 
     async def read(self, after: int = 0) -> AsyncGenerator[Event | None, None]:
@@ -54,6 +61,7 @@ class Stream:
             while True:
                 reader.news.clear()
                 with self._lock:
+                    reader.woken = False
                     new = self._events[after:]
                     over = self.finished_at is not None
                 for event in new:
@@ -81,10 +89,13 @@ class Stream:
         self._stop = stop
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@dataclass(eq=False, slots=True)
 class _Reader:
+    """Who waits for events; `woken` already by one that is still to be read, a turn need not wake it again."""
+
     loop: asyncio.AbstractEventLoop
     news: asyncio.Event
+    woken: bool = False
 
     def wake(self) -> None:
         try:

@@ -116,6 +116,10 @@ def test_the_english_twin_agrees_in_numbers() -> None:
 
 def test_the_demo_folder_holds_nothing_else() -> None:
     found = {path.relative_to(DEMO).as_posix() for path in Path(DEMO).rglob("*") if path.is_file()}
-    assert {path for path in found if not path.endswith(".md")} == {"fixture.jsonl", "dialogues.jsonl"}
+    assert {path for path in found if not path.endswith(".md")} == {
+        "fixture.jsonl",
+        "dialogues.jsonl",
+        "injections_ru.jsonl",
+    }
     assert 25 <= len(ARTICLES["ru"]) <= 40
     assert 8 <= len(ARTICLES["en"]) <= 12

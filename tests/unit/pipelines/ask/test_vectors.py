@@ -31,7 +31,7 @@ from tenants.registry import Registry
 from tests.encoders import CROSS_ENCODER, DIMENSIONS, ENCODER, FILE, cross_encoder, encoder, lay_out
 from tests.turns import turn as made_turn
 
-pytestmark = pytest.mark.usefixtures("installation")
+pytestmark = pytest.mark.usefixtures("shared_installation")
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 INGEST = (ROOT / "pipelines/ingest/ingest.yaml").read_text(encoding="utf-8")

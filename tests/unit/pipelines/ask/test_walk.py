@@ -39,6 +39,7 @@ def test_both_ways_of_running_the_pipeline_end_alike(deployed: Pipeline, questio
     walk = Walk.through(deployed, "guard", "outcome")
     assert walk is not None
     turn = Turn("t", question, quality=quality)
+    walk.run(turn)  # both find the same searches kept then
     with noting() as scheduled:
         expected = deployed.run({"guard": {"turn": turn}})["outcome"]["turn"]
     with noting() as walked:
