@@ -30,7 +30,7 @@ from starlette.middleware import Middleware
 from starlette.responses import JSONResponse, Response
 
 from pipelines import leaving, problems
-from pipelines.ask import openai_chat, records_routes, stream_routes, tool_routes, ui_messages
+from pipelines.ask import feedback_routes, openai_chat, records_routes, stream_routes, tool_routes, ui_messages
 from pipelines.ask.contract import AskRequest
 from pipelines.ask.runner import Runner
 from pipelines.gate import Answer, Gate, Route, straight
@@ -92,6 +92,7 @@ def routes(settings: Settings) -> tuple[Route, ...]:
         *ui_messages.doors(settings),
         *openai_chat.doors(settings),
         *library_routes.doors(settings),
+        *feedback_routes.doors(settings),
         *records_routes.DOORS,
         *job_routes.doors(settings),
         *index_routes.DOORS,
@@ -132,6 +133,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     library = Library(ingest.rewrite)
     app.include_router(stream_routes.router(asked.runner))
     app.include_router(ui_messages.router(asked.runner))
+    app.include_router(feedback_routes.router(asked.runner.ask))
     app.include_router(library_routes.router(library))
     app.include_router(job_routes.router())
     app.include_router(index_routes.router(ingest.encoder))

@@ -11,6 +11,7 @@ from pydantic import ValidationError
 from components.language.terminal import terminal_locale
 from components.language.texts import text
 from evaluation.commands import app as evaluate_app
+from pipelines.ask.feedback_commands import feedback_app
 from pipelines.ask.records_commands import audit_app, gap_app, person_app
 from pipelines.ask.replay_commands import replay
 from pipelines.ask.tool_commands import tool_app
@@ -63,6 +64,7 @@ app.add_typer(rejected_app, name="rejected")
 app.add_typer(tool_app, name="tool")
 app.add_typer(audit_app, name="audit")
 app.add_typer(gap_app, name="gap")
+app.add_typer(feedback_app, name="feedback")
 app.add_typer(person_app, name="person")
 app.command("replay", help=text("records.help.replay", terminal_locale()))(replay)
 app.add_typer(evaluate_app, name="evaluate")

@@ -323,6 +323,25 @@ class AuditDocumentRow(Base):
     chunk_ids: Mapped[list[str]] = mapped_column(JSON)
 
 
+class FeedbackRow(Base):
+    """What somebody thinks of the answer of a turn. `person` and `session_id` are as in the audit's content."""
+
+    __tablename__ = "feedback"
+    __table_args__ = (
+        Index("ix_feedback_tenant_at", "tenant_id", "at"),
+        Index("ix_feedback_person", "tenant_id", "person"),
+    )
+
+    tenant_id: Mapped[str] = mapped_column(TENANT_ID, ForeignKey(TenantRow.tenant_id), primary_key=True)
+    turn_id: Mapped[str] = mapped_column(String(128), primary_key=True)
+    person: Mapped[str] = mapped_column(String(32), primary_key=True)
+    session_id: Mapped[str] = mapped_column(String(128))
+    thumb: Mapped[str] = mapped_column(String(8))
+    reason: Mapped[str | None] = mapped_column(String(16))
+    comment: Mapped[str] = mapped_column(Text)
+    at: Mapped[datetime]
+
+
 class ErasureRow(Base):
     """Whose turns up to a moment are to be forgotten, those included that are still on their way to the audit."""
 

@@ -4,6 +4,7 @@
 |---|---|---|
 | audit: content of turns | digest of tenant and subject; session | content and salt deleted, the link stays |
 | spool: turns on their way to the audit | the same | stored without content as they arrive |
+| feedback: what was thought of answers | digest of tenant and subject; session | deleted, as all on their turns is |
 | gaps: questions asked | the audit's turns | counted off; gone when nobody else asked |
 | tickets | subject; session | deleted |
 | conversations, for a day | subject; session | deleted |
@@ -11,6 +12,7 @@
 | jobs, for a week: who gave files | subject | the name taken out |
 | traces in Phoenix, for 90 days | digest of tenant and subject; session | deleted |
 
+A thumb in Phoenix goes with the trace of its turn; it names nobody and holds no words.
 A trace on its way to Phoenix, some seconds or as long as Phoenix is away, is found by erasing again.
 Counters of requests, and digests of searches made before, live in memory and hold no text. Logs hold no text of
 anybody. Copies made outside, such as backups, cannot be reached from here: they have to expire by themselves.
@@ -21,7 +23,7 @@ from dataclasses import asdict, dataclass
 from functools import lru_cache
 
 from settings import get_settings
-from tenants import context, conversations, database, handoffs, idempotency, jobs, traces
+from tenants import context, conversations, database, feedback, handoffs, idempotency, jobs, traces
 from tenants.audit import search, store
 from tenants.audit.recorder import Recorder
 from tenants.audit.store import Whose
@@ -38,6 +40,7 @@ class Erased:
     """How much was erased, by kind."""
 
     turns: int
+    feedback: int
     conversations: int
     tickets: int
     answers: int
@@ -80,6 +83,9 @@ def export(person: Person) -> Mapping[str, list[object]]:
     tickets = handoffs.of_person(person.subject, person.session_id)
     return {
         "turns": [dict(turn.content or {}) for turn in search.find(wanted, limit=_MOST)],
+        "feedback": [
+            asdict(one) | {"at": one.at.isoformat()} for one in feedback.of_person(whose.person, whose.session_id)
+        ],
         "conversations": [asdict(one) | {"updated_at": one.updated_at.isoformat()} for one in said],
         "tickets": [asdict(ticket) | {"created_at": ticket.created_at.isoformat()} for ticket in tickets],
         "answers": list(idempotency.of_person(person.subject, person.session_id)),
@@ -97,6 +103,8 @@ def erase(person: Person) -> Erased:
     tenant_id, whose = context.current().tenant_id, person.whose
     recorder = Recorder(settings)
     recorder.collect()
+    thumbs = feedback.of_person(whose.person, whose.session_id)
+    feedback.erase(whose.person, whose.session_id)
     turns = store.erase(tenant_id, whose, settings)
     aside = recorder.spool.clean_aside(lambda entry: entry.tenant_id == tenant_id and whose.covers(entry))
     said = conversations.of_person(person.subject, person.session_id)
@@ -111,6 +119,7 @@ def erase(person: Person) -> Erased:
     database.scrub(settings)
     return Erased(
         turns=len(turns) + aside,
+        feedback=len(thumbs),
         conversations=len(said),
         tickets=len(tickets),
         answers=len(answers),

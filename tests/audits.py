@@ -26,7 +26,9 @@ def entry(
 ) -> Entry:
     """A recorded turn. `cited` maps documents to their cited passages; `found` are others that were retrieved."""
     cited = cited or {}
-    citations = [{"doc_id": doc_id, "chunk_id": one} for doc_id, chunk_ids in cited.items() for one in chunk_ids]
+    citations = [
+        {"doc_id": doc_id, "chunk_id": one, "cited": True} for doc_id, chunk_ids in cited.items() for one in chunk_ids
+    ]
     body = {
         "answer": {"outcome": outcome, "refusal_reason": reason, "answer": {"text": text}, "citations": citations},
         "found": [*cited, *found],

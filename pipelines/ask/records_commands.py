@@ -69,7 +69,7 @@ def audit_list(
     rows = (
         (f"{one.at:%F %T}", one.outcome, one.reason or "", one.question or say("erased"), one.turn_id) for one in found
     )
-    _print_table(("at", "outcome", "reason", "question", "turn_id"), rows)
+    print_table(("at", "outcome", "reason", "question", "turn_id"), rows)
 
 
 @audit_app.command("show", help=say("help.audit_show"))
@@ -185,7 +185,7 @@ def audit_stale(
         )
         for one in found
     )
-    _print_table(("doc_id", "title", "updated_at", "citations", "doubts"), rows)
+    print_table(("doc_id", "title", "updated_at", "citations", "doubts"), rows)
 
 
 @gap_app.command("list", help=say("help.gap_list"))
@@ -209,7 +209,7 @@ def gap_list(
         for group in found
         for place, gap in enumerate(group.gaps)
     )
-    _print_table(("gap_id", "count", "reason", "question", "nearest"), rows)
+    print_table(("gap_id", "count", "reason", "question", "nearest"), rows)
 
 
 @gap_app.command("close", help=say("help.gap_close"))
@@ -282,7 +282,8 @@ def _person(subject: str | None, session: str | None) -> "Person":
     return Person(subject, session)
 
 
-def _print_table(columns: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> None:
+def print_table(columns: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> None:
+    """Print rows of cells below the names of their columns."""
     from rich.markup import escape
     from rich.table import Table
 

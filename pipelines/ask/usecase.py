@@ -19,11 +19,12 @@ from pipelines.ask.steps import Steps, Watch, noting
 from pipelines.ask.tracing.sender import Sender
 from pipelines.ask.tracing.trace import Trace
 from settings import get_settings
-from tenants import conversations, handoffs, policy, traces
+from tenants import conversations, feedback, handoffs, persons, policy, traces
 from tenants.audit.recorder import Recorder
 from tenants.context import Tenant, acting_as, current
 from tenants.conversations import Said
 from tenants.errors import CallerError, TryAgain
+from tenants.feedback import Feedback, Thumb
 
 log = logging.getLogger("opora.ask")
 
@@ -126,6 +127,18 @@ class Ask:
         # When the stopped turn ends after all, its record comes second, and the audit keeps the first.
         self._record(request, turn, answer, datetime.now(UTC) - timedelta(milliseconds=latency_ms))
         return answer
+
+    def judge(self, turn_id: str, thumb: Thumb, reason: feedback.Reason | None = None, comment: str = "") -> Feedback:
+        """Keep what the caller thinks of an answer, without personal data.
+
+        :raises NotFound: `turn_unknown`, see `tenants.feedback.give`.
+        """
+        caller = current()
+        person = persons.digest(caller.tenant_id, caller.subject)
+        given = feedback.give(turn_id, person, thumb, reason, mask(comment))
+        if self.sender is not None:
+            self.sender.take(given)
+        return given
 
     def _trace(self, request: AskRequest, begun: Turn, steps: Steps, answer: TurnAnswer, asked: datetime) -> None:
         if self.sender is None:

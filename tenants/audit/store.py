@@ -11,7 +11,7 @@ from sqlalchemy import ColumnElement, and_, delete, func, insert, select
 from sqlalchemy.orm import Session
 
 from settings import Settings
-from tenants import database, gaps
+from tenants import database, feedback, gaps
 from tenants.audit.chain import GENESIS, Content, Kind, Link
 from tenants.audit.entry import Entry, Findable, canonical
 from tenants.gaps import Met
@@ -105,6 +105,7 @@ def prune(tenant_id: str, before: datetime, settings: Settings) -> int:
         note = canonical({"sequence": last.sequence, "hash": last.hash})
         for rows in (AuditContentRow, AuditDocumentRow, GapAskingRow):
             session.execute(delete(rows).where(rows.tenant_id == tenant_id, rows.sequence <= last.sequence))
+        feedback.forget(session, tenant_id, old)
         dropped = session.scalar(select(func.count()).where(old)) or 0
         session.execute(delete(AuditRow).where(old))
         session.execute(delete(ErasureRow).where(ErasureRow.tenant_id == tenant_id, ErasureRow.until < before))
@@ -168,6 +169,7 @@ class _Chain:
             chosen = sequences[start : start + _PARAMETERS]
             for rows in (AuditContentRow, AuditDocumentRow):
                 self.session.execute(delete(rows).where(rows.tenant_id == tenant_id, rows.sequence.in_(chosen)))
+            feedback.forget(self.session, tenant_id, AuditRow.sequence.in_(chosen))
         self.add("erasure", datetime.now(UTC), note=canonical({"sequences": list(sequences)}))
 
     def flush(self) -> None:

@@ -73,6 +73,7 @@ SCOPED: dict[tuple[str, str], Case] = {
     ("POST", "/index/rebuild"): Case("admin"),
     ("POST", "/index/rollback"): Case("admin", may_answer="generation_not_kept"),
     ("GET", "/index/generations"): Case("admin"),
+    ("POST", "/feedback"): Case("ask", {"turn_id": recorded("acme").turn_id, "thumb": "up"}),
     ("GET", "/audit"): Case("operate"),
     ("GET", "/audit/export"): Case("admin"),
     ("GET", "/audit/{turn_id}"): Case(

@@ -92,6 +92,20 @@ def test_a_gap_is_closed_over_http(acme: httpx.Client, operator: dict[str, str])
     problem(acme.patch(f"/gaps/{gap['gap_id']}", json={"status": "gone"}, headers=operator), 422, "field_invalid")
 
 
+def test_an_answer_is_judged(acme: httpx.Client, operator: dict[str, str]) -> None:
+    turn_id = acme.post("/ask/run", json={"question": "Что значит код E20?", "anonymous": True}).json()["turn_id"]
+    until(lambda: acme.get(f"/audit/{turn_id}", headers=operator).status_code == 200)
+    verdict = {"turn_id": turn_id, "thumb": "down", "reason": "unclear", "comment": " Ответьте на ivan@mail.ru "}
+    kept = acme.post("/feedback", json=verdict).json()
+    assert _moment(kept.pop("at")).tzinfo
+    assert kept == verdict | {"comment": "Ответьте на [email]"}
+    unknown = problem(acme.post("/feedback", json=verdict | {"turn_id": "nothing"}), 404, "turn_unknown")
+    foreign = problem(acme.post("/feedback", json=verdict | {"turn_id": "turn-of-globex"}), 404, "turn_unknown")
+    assert {**unknown, "request_id": ""} == {**foreign, "request_id": ""}
+    for wrong in ({"thumb": "sideways"}, {"reason": "ugly"}, {"comment": "а" * 1_001}, {"turn_id": "\x00"}):
+        problem(acme.post("/feedback", json=verdict | wrong), 422, "field_invalid")
+
+
 def test_a_killed_service_has_recorded_what_it_answered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPORA_DATA_DIR", str(tmp_path))
     get_settings.cache_clear()

@@ -1,9 +1,14 @@
-"""The scores of a turn as annotations of its first span, so that Phoenix can filter, plot and compare by them."""
+"""The scores of a turn, and what people think of it, as annotations of its first span, so that Phoenix can filter, plot
+and compare by them.
+"""
 
 from collections.abc import Iterator
+from hashlib import sha256
 
 from pipelines.ask.contract import SHOWN, TurnAnswer
 from pipelines.ask.tracing.otlp import span_id
+from tenants import traces
+from tenants.feedback import Feedback
 
 
 def annotations(answer: TurnAnswer) -> Iterator[dict[str, object]]:
@@ -17,6 +22,22 @@ def annotations(answer: TurnAnswer) -> Iterator[dict[str, object]]:
     factuality = answer.scores.factuality
     if factuality.status == "checked":
         yield _annotation(answer, "factuality", score=factuality.value / 100)
+
+
+def thumb(given: Feedback) -> dict[str, object]:
+    """The same for a verdict: of each person on each turn one, the last. Nobody can be found by it, and it holds no
+    words, so there is nothing about its author to erase.
+    """
+    author = sha256(f"{given.turn_id}\x00{given.person}".encode()).hexdigest()[:16]
+    # An empty explanation takes an earlier one's place.
+    result = {"label": given.thumb, "score": float(given.thumb == "up"), "explanation": given.reason or ""}
+    return {
+        "span_id": span_id(traces.trace_id(given.turn_id), 0),
+        "name": "thumb",
+        "annotator_kind": "HUMAN",
+        "identifier": author,
+        "result": result,
+    }
 
 
 def _annotation(answer: TurnAnswer, name: str, **result: str | float | None) -> dict[str, object]:

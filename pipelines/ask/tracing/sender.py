@@ -1,4 +1,4 @@
-"""Sends traces, in a thread of its own, and never at anybody's cost.
+"""Sends traces, and thumbs for them, in a thread of its own, and never at anybody's cost.
 
 A turn hands its trace over and goes on. Whether the server takes it, refuses, hangs or is slow, nobody waits: what
 cannot be sent waits in a bounded queue, whose oldest traces give way to new ones, and a server in trouble is left
@@ -15,11 +15,12 @@ from urllib.parse import SplitResult, urlsplit
 
 from pipelines import problems
 from pipelines.ask.tracing.otlp import encode
-from pipelines.ask.tracing.scores import annotations
+from pipelines.ask.tracing.scores import annotations, thumb
 from pipelines.ask.tracing.spans import resource, spans
 from pipelines.ask.tracing.trace import Trace
 from settings import Settings
 from tenants import fairness
+from tenants.feedback import Feedback
 
 log = logging.getLogger("opora.traces")
 
@@ -57,8 +58,8 @@ class Sender:
         self._scores_to = f"{settings.phoenix_url.rstrip('/')}/v1/span_annotations" if settings.phoenix_url else ""
         key = settings.phoenix_api_key.get_secret_value()
         self._headers = {"Authorization": f"Bearer {key}"} if key else {}
-        self._waiting: deque[Trace] = deque(maxlen=WAITING)
-        self._batch: list[Trace] = []
+        self._waiting: deque[Trace | Feedback] = deque(maxlen=WAITING)
+        self._batch: list[Trace | Feedback] = []
         self._lost = 0
         self._unheard = False
         self._lines: dict[str, HTTPConnection] = {}
@@ -71,11 +72,11 @@ class Sender:
         self._thread = Thread(target=self._run, name="traces", daemon=True)
         self._thread.start()
 
-    def take(self, trace: Trace) -> None:
-        """Take in one trace: a microsecond, and never an exception."""
+    def take(self, one: Trace | Feedback) -> None:
+        """Take in a trace, or what somebody thinks of a turn: a microsecond, and never an exception."""
         if len(self._waiting) == WAITING:
             self._lost += 1
-        self._waiting.append(trace)
+        self._waiting.append(one)
         if not self._wake.is_set():
             self._wake.set()
 
@@ -120,10 +121,13 @@ class Sender:
         self._unheard, self._lost = False, 0
         return True
 
-    def _send(self, batch: Sequence[Trace]) -> None:
-        self._post(self._spans_to, "application/x-protobuf", b"".join(_encoded(batch)))
+    def _send(self, batch: Sequence[Trace | Feedback]) -> None:
+        traces = [one for one in batch if isinstance(one, Trace)]
+        if traces:
+            self._post(self._spans_to, "application/x-protobuf", b"".join(_encoded(traces)))
         if self._scores_to:
-            scores = [one for trace in batch for one in annotations(trace.answer)]
+            scores = [one for trace in traces for one in annotations(trace.answer)]
+            scores += [thumb(one) for one in batch if isinstance(one, Feedback)]
             self._post(self._scores_to, "application/json", json.dumps({"data": scores}).encode())
 
     def _post(self, url: str, kind: str, body: bytes) -> None:

@@ -193,6 +193,19 @@ def upgrade() -> None:
         sa.Index("ix_audit_documents_sequence", "tenant_id", "sequence"),
     )
     op.create_table(
+        "feedback",
+        sa.Column("tenant_id", sa.String(255), sa.ForeignKey("tenants.tenant_id"), primary_key=True),
+        sa.Column("turn_id", sa.String(128), primary_key=True),
+        sa.Column("person", sa.String(32), primary_key=True),
+        sa.Column("session_id", sa.String(128), nullable=False),
+        sa.Column("thumb", sa.String(8), nullable=False),
+        sa.Column("reason", sa.String(16)),
+        sa.Column("comment", sa.Text, nullable=False),
+        sa.Column("at", sa.DateTime, nullable=False),
+        sa.Index("ix_feedback_tenant_at", "tenant_id", "at"),
+        sa.Index("ix_feedback_person", "tenant_id", "person"),
+    )
+    op.create_table(
         "erasures",
         sa.Column("tenant_id", sa.String(255), sa.ForeignKey("tenants.tenant_id"), primary_key=True),
         sa.Column("person", sa.String(32), primary_key=True),

@@ -1,5 +1,6 @@
 """Traces on their way: what is taken, what waits, what gives way, and that nobody else ever does."""
 
+import json
 import logging
 import socket
 from collections.abc import Iterator
@@ -16,6 +17,7 @@ from pipelines.ask.tracing import sender as sending
 from pipelines.ask.tracing.sender import Sender
 from pipelines.ask.tracing.trace import Trace
 from settings import Settings
+from tenants.feedback import Feedback, Thumb
 from tests.receiving import Heard, receiving
 from tests.turns import turn
 
@@ -31,6 +33,11 @@ def traced(number: int) -> Trace:
     answer = answer_of(done, trace_id=f"{number:032x}")
     asked = int(datetime.now(UTC).timestamp() * 1e9)
     return Trace("acme", "", "", asked, done, Steps(), answer, "digest", content=False)
+
+
+def judged(person: str, thumb: Thumb) -> Feedback:
+    """A verdict on the turn of `traced(1)`."""
+    return Feedback(f"{1:032x}", person, "s", thumb, None, "Мне помогло", datetime.now(UTC))
 
 
 def traces_in(heard: Heard) -> list[int]:
@@ -57,9 +64,27 @@ def test_traces_are_sent_with_their_scores() -> None:
     assert b'"span_id": "0000000000000001", "name": "outcome"' in scores.body
 
 
+def test_thumbs_stand_at_the_turn_one_of_each_person_and_without_words() -> None:
+    with receiving() as phoenix:
+        sender = Sender(Settings(phoenix_url=phoenix.url))
+        for one in (judged("anna", "down"), judged("anna", "up"), judged("bob", "down")):
+            sender.take(one)
+        sender.start()
+        heard = phoenix.next()
+        sender.close()
+    told = json.loads(heard.body)["data"]
+    assert heard.what == "POST /v1/span_annotations"
+    assert {(one["span_id"], one["name"], one["annotator_kind"]) for one in told} == {(f"{1:016x}", "thumb", "HUMAN")}
+    assert [(one["result"]["label"], one["result"]["score"]) for one in told] == [("down", 0), ("up", 1), ("down", 0)]
+    anna, again, bob = (one["identifier"] for one in told)
+    assert anna == again != bob
+    assert not {"anna", "Мне помогло"} & set(json.dumps(told, ensure_ascii=False).split('"'))
+
+
 def test_another_collector_gets_no_scores() -> None:
     with receiving() as collector:
         sender = Sender(Settings(otlp_endpoint=f"{collector.url}/spans"))
+        sender.take(judged("anna", "up"))
         sender.start()
         sender.take(traced(1))
         first = collector.next()

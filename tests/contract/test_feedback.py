@@ -1,0 +1,80 @@
+"""Verdicts on turns, on every database: one of each person on each turn, and none on what is not there."""
+
+from collections.abc import Iterator
+from datetime import timedelta
+
+import pytest
+
+from settings import Settings
+from tenants import feedback
+from tenants.audit import store
+from tenants.audit.store import Whose
+from tenants.context import Tenant, acting_as
+from tenants.errors import NotFound
+from tenants.registry import Registry
+from tests.audits import AT, entry
+
+
+@pytest.fixture(autouse=True)
+def _turns(records: Settings) -> Iterator[None]:
+    for tenant_id in ("acme", "globex"):
+        Registry().add(tenant_id)
+    store.append([entry("t1", person="anna"), entry("t2", person="", session_id="")], records)
+    store.append([entry("foreign", tenant_id="globex")], records)
+    with acting_as(Tenant("acme", "anna")):
+        yield
+
+
+def kept() -> list[tuple[str, str, str, str | None]]:
+    return sorted((one.turn_id, one.person, one.thumb, one.reason) for one in feedback.latest())
+
+
+def test_saying_it_again_replaces_it() -> None:
+    feedback.give("t1", "anna", "down", "wrong", "Не так.")
+    again = feedback.give("t1", "anna", "up")
+    assert feedback.latest() == (again,)
+    assert (again.thumb, again.reason, again.comment, again.session_id) == ("up", None, "", "s")
+    feedback.give("t1", "bob", "down", "unclear")
+    assert kept() == [("t1", "anna", "up", None), ("t1", "bob", "down", "unclear")]
+    assert [one.person for one in feedback.latest("down")] == ["bob"]
+    assert [one.person for one in feedback.latest(limit=1)] == ["bob"]
+
+
+def test_nobody_is_known_by_what_they_think_of_an_anonymous_turn() -> None:
+    feedback.give("t2", "anna", "down", "other")
+    feedback.give("t2", "bob", "up")
+    assert kept() == [("t2", "", "up", None)]
+
+
+@pytest.mark.parametrize("turn_id", ["foreign", "nothing", "erased"])
+def test_only_a_turn_that_the_audit_holds_is_judged(records: Settings, turn_id: str) -> None:
+    store.append([entry("erased", person="carl")], records)
+    store.erase("acme", Whose("carl"), records)
+    with pytest.raises(NotFound, match="turn_unknown"):
+        feedback.give(turn_id, "anna", "up")
+    assert kept() == []
+
+
+def test_a_verdict_goes_with_its_turn(records: Settings) -> None:
+    store.append([entry("t3", person="bob", at=AT + timedelta(days=2))], records)
+    for turn_id in ("t1", "t2", "t3"):
+        feedback.give(turn_id, "carl", "down")
+    store.prune("acme", AT + timedelta(days=1), records)
+    assert kept() == [("t3", "carl", "down", None)]
+    store.erase("acme", Whose("bob"), records)
+    assert kept() == []
+
+
+def test_a_person_takes_their_own_along() -> None:
+    feedback.give("t1", "anna", "up")
+    feedback.give("t1", "bob", "down")
+    with acting_as(Tenant("globex", "anna")):
+        feedback.give("foreign", "anna", "up")
+    assert [one.person for one in feedback.of_person("anna", "")] == ["anna"]
+    assert len(feedback.of_person("", "s")) == 2
+    feedback.erase("bob", "elsewhere")
+    assert len(kept()) == 2
+    feedback.erase("anna", "s")
+    assert kept() == [("t1", "bob", "down", None)]
+    with acting_as(Tenant("globex", "anna")):
+        assert len(kept()) == 1
