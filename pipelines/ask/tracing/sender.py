@@ -127,7 +127,7 @@ class Sender:
             self._post(self._spans_to, "application/x-protobuf", b"".join(_encoded(traces)))
         if self._scores_to:
             scores = [one for trace in traces for one in annotations(trace.answer)]
-            # Who changed their mind at once counts once: a request is one statement there, and its order is nothing.
+            # Of two of one person in a request, nothing says which the server would keep.
             thumbs = {(one.turn_id, one.person): thumb(one) for one in batch if isinstance(one, Feedback)}
             scores += thumbs.values()
             self._post(self._scores_to, "application/json", json.dumps({"data": scores}).encode())

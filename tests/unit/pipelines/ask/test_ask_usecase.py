@@ -18,6 +18,7 @@ from pipelines.ask.pipeline_wrapper import PipelineWrapper
 from pipelines.ask.runner import WAITING_LIMIT, Runner
 from pipelines.ask.steps import StepTracer
 from pipelines.ask.tracing import sender
+from pipelines.ask.tracing.otlp import span_id
 from pipelines.ask.usecase import Ask
 from settings import Settings, get_settings
 from tenants import conversations, handoffs, policy
@@ -90,6 +91,25 @@ def test_a_traced_turn_names_its_trace_and_sends_it(monkeypatch: pytest.MonkeyPa
     assert answer.trace_id == answer.turn_id.replace("-", "")
     assert bytes.fromhex(answer.trace_id) in sent
     assert REQUEST.question.encode() not in sent
+
+
+@pytest.mark.parametrize("heard", [True, False])
+def test_a_thumb_follows_its_trace_and_waits_for_nobody(heard: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sender, "PACE", 0.0)
+    with receiving() as phoenix:
+        monkeypatch.setenv("OPORA_PHOENIX_URL", phoenix.url if heard else "http://127.0.0.1:9")
+        get_settings.cache_clear()
+        ask = Ask(FakeEngine(answered))
+        answer = ask.answer(REQUEST)
+        ask.recorder.close()
+        assert ask.judge(answer.turn_id, "down", "wrong").reason == "wrong"
+        ask.warm_up()
+        ask.close()
+        sent = [phoenix.next() for _ in range(2)] if heard else []
+    assert [one.what for one in sent] == ["POST /v1/traces", "POST /v1/span_annotations"][: len(sent)]
+    for scores in sent[1:]:
+        thumb = json.loads(scores.body)["data"][-1]
+        assert (thumb["name"], thumb["span_id"]) == ("thumb", span_id(answer.trace_id, 0))
 
 
 def test_a_turn_whose_trace_cannot_be_made_is_answered(monkeypatch: pytest.MonkeyPatch) -> None:
