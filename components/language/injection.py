@@ -57,8 +57,12 @@ def orders(text: str, spans: Sequence[tuple[int, int]]) -> frozenset[int]:
     return frozenset(found)
 
 
+@lru_cache(maxsize=4_096)
 def gives_orders(text: str) -> bool:
-    """Whether a short text of a document, such as its title, tells the assistant what to do."""
+    """Whether a short text of a document, such as its title, tells the assistant what to do.
+
+    Kept for a while: documents have headings, folders and beginnings of names in common.
+    """
     return _is_order(plain(text))
 
 
