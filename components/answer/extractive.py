@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from itertools import chain
 from math import exp
 
-from haystack import component, default_from_dict, default_to_dict
+from haystack import component
 
 from components.answer.citations import cite
 from components.answer.units import Unit, block, header, is_step, units
@@ -16,6 +16,7 @@ from components.language.normalise import fold
 from components.language.questions import OPEN, Asked, asked, holds
 from components.language.relatives import relatives
 from components.language.words import words
+from components.nested import Nested
 from components.turn import Draft, RejectedApproach, Turn
 
 # Weights of a sentence's features, tuned on the XQuAD development questions (n = 1,038; does the sentence hold the gold
@@ -48,7 +49,7 @@ class _Scored:
 
 
 @component
-class ExtractiveAnswerer:
+class ExtractiveAnswerer(Nested):
     """Quotes the best sentences of the graded evidence; it cannot invent.
 
     A question about how to do something gets the whole list of steps with its introduction; another question gets the
@@ -73,21 +74,6 @@ class ExtractiveAnswerer:
         self.max_steps = max_steps
         self.passages = passages
         self.margin = margin
-
-    def to_dict(self) -> dict[str, object]:
-        """For Haystack: the constructor's arguments. Another component may hold this one."""
-        return default_to_dict(
-            self,
-            max_sentences=self.max_sentences,
-            max_steps=self.max_steps,
-            passages=self.passages,
-            margin=self.margin,
-        )
-
-    @classmethod
-    def from_dict(cls, data: dict[str, object]) -> "ExtractiveAnswerer":
-        """For Haystack: the answerer that `to_dict` described."""
-        return default_from_dict(cls, data)
 
     @component.output_types(turn=Turn)
     def run(self, turn: Turn) -> dict[str, Turn]:

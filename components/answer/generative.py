@@ -3,7 +3,7 @@
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from haystack import component, default_from_dict, default_to_dict
+from haystack import component
 
 from components.answer.extractive import ExtractiveAnswerer
 from components.answer.packing import BUDGET, packed
@@ -15,6 +15,7 @@ from components.models.chat import ChatModels
 from components.models.failures import Interrupted, ModelFailed
 from components.models.prompts import block, prompt
 from components.models.tiers import tier_of
+from components.nested import Nested
 from components.turn import Turn
 from tenants import policy
 
@@ -26,7 +27,7 @@ _ATTEMPTS = 2
 
 
 @component
-class GenerativeAnswerer:
+class GenerativeAnswerer(Nested):
     """Writes the answer in the visitor's language, sentence by sentence, and tells each as soon as it is checked.
 
     A sentence without a number that leads to a passage, or that the judge does not find there, is dropped. When none is
@@ -54,22 +55,6 @@ class GenerativeAnswerer:
         self.quoting = quoting
         self.budget = budget
         self.temperature = temperature
-
-    def to_dict(self) -> dict[str, object]:
-        """For Haystack: the constructor's arguments. Another component may hold this one."""
-        return default_to_dict(
-            self,
-            models=self.models,
-            judge=self.judge,
-            quoting=self.quoting,
-            budget=self.budget,
-            temperature=self.temperature,
-        )
-
-    @classmethod
-    def from_dict(cls, data: dict[str, object]) -> "GenerativeAnswerer":
-        """For Haystack: the answerer that `to_dict` described."""
-        return default_from_dict(cls, data)
 
     @component.output_types(turn=Turn, refused=Turn)
     def run(self, turn: Turn) -> dict[str, Turn]:

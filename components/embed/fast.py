@@ -1,13 +1,12 @@
 """Dense vectors by a model in this process: ONNX Runtime, through fastembed."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
-from haystack import default_from_dict, default_to_dict
-
 from components.embed.onnx import loading, models_folder
-from tenants.index import Dense, Json
+from components.nested import Nested
+from tenants.index import Dense
 
 if TYPE_CHECKING:
     from fastembed import TextEmbedding
@@ -15,7 +14,7 @@ if TYPE_CHECKING:
 Pooling: TypeAlias = Literal["mean", "cls", "last_token"]
 
 
-class FastEmbedder:
+class FastEmbedder(Nested):
     """Embeds by a model that fastembed knows by name, or by any other ONNX model when `file` says where it is.
 
     All that name the same model share it. It is loaded at first use, which takes seconds.
@@ -62,27 +61,6 @@ class FastEmbedder:
         """The model, and all that changes what it computes."""
         own = f" {self.file} {self.pooling}" if self.file else ""
         return f"{self.model}{own} {self.question_prefix!r} {self.passage_prefix!r}"
-
-    def to_dict(self) -> Mapping[str, Json]:
-        """For Haystack: the constructor's arguments."""
-        return default_to_dict(
-            self,
-            model=self.model,
-            dimensions=self.dimensions,
-            question_prefix=self.question_prefix,
-            passage_prefix=self.passage_prefix,
-            file=self.file,
-            pooling=self.pooling,
-            cache_dir=self.cache_dir,
-            offline=self.offline,
-            threads=self.threads,
-            batch=self.batch,
-        )
-
-    @classmethod
-    def from_dict(cls, data: dict[str, object]) -> "FastEmbedder":
-        """For Haystack: the embedder that `to_dict` described."""
-        return default_from_dict(cls, data)
 
     def passages(self, texts: Sequence[str]) -> Sequence[Dense]:
         """The vectors of passages, in their order."""

@@ -6,8 +6,6 @@ raises `ModelFailed` where no model gave a form: who calls it has another judge 
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from haystack import default_from_dict, default_to_dict
-
 from components.answer.packing import written
 from components.judge.claims import RANK
 from components.judge.forms import AppraisalForm, ClaimsForm, EvaluationForm, Fact
@@ -19,6 +17,7 @@ from components.models.chat import ChatModels
 from components.models.prompts import block, prompt
 from components.models.structured import fill
 from components.models.tiers import tier_of
+from components.nested import Nested
 from components.turn import ClaimStatus, Draft, Passage, Turn
 
 _SCORES: Mapping[ClaimStatus, float] = {"supported": 1.0, "partially_supported": 0.5, "unsupported": 0.0}
@@ -26,7 +25,7 @@ _MOST_MISSING = 3
 _LONGEST_TOPIC = 120
 
 
-class LlmJudge:
+class LlmJudge(Nested):
     """Judges by language models; every method is one call, two when the first reply is not of the form asked for.
 
     :param models: the models asked.
@@ -36,15 +35,6 @@ class LlmJudge:
     def __init__(self, models: ChatModels, tier: Tier | None = None) -> None:
         self.models = models
         self.tier = tier
-
-    def to_dict(self) -> dict[str, object]:
-        """For Haystack: the constructor's arguments."""
-        return default_to_dict(self, models=self.models, tier=self.tier)
-
-    @classmethod
-    def from_dict(cls, data: dict[str, object]) -> "LlmJudge":
-        """For Haystack: the judge that `to_dict` described."""
-        return default_from_dict(cls, data)
 
     def appraise(self, turn: Turn, passages: Sequence[Passage]) -> Appraisal:
         """Every passage graded YES or NO, how far all of them together answer, and what they leave open.

@@ -7,8 +7,6 @@ false paraphrase made of the right words, or an answer given in entirely other w
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
-from haystack import default_from_dict, default_to_dict
-
 from components.judge.analysis import analyse
 from components.judge.calibration import calibrations, log_odds
 from components.judge.claims import check_cited
@@ -18,6 +16,7 @@ from components.language.identifiers import codes
 from components.language.relatives import relatives
 from components.language.vocabulary import Vocabulary
 from components.language.words import stems
+from components.nested import Nested
 from components.turn import Answerability, Draft, Passage, Query, Turn
 
 # Logistic regression (ridge, C = 5) on the features of `Coverage` and the search's lexical score, fitted on the Russian
@@ -35,7 +34,7 @@ _STRICT_CODES = 3
 _ENGINE = "local"
 
 
-class LocalJudge:
+class LocalJudge(Nested):
     """Judges by the features of `components/judge/coverage.py`.
 
     Relevance and confidence are probabilities, calibrated for the language of the passages with the weights that are
@@ -55,15 +54,6 @@ class LocalJudge:
             raise ValueError(f"weights of the wrong sign: {sorted(wrong)}")
         self.fully = fully
         self.partly = partly
-
-    def to_dict(self) -> dict[str, object]:
-        """For Haystack: the constructor's arguments."""
-        return default_to_dict(self, weights=self.weights, fully=self.fully, partly=self.partly)
-
-    @classmethod
-    def from_dict(cls, data: dict[str, object]) -> "LocalJudge":
-        """For Haystack: the judge that `to_dict` described."""
-        return default_from_dict(cls, data)
 
     def relevance(self, query: Query, passages: Sequence[Passage]) -> Mapping[str, float]:
         """The probability, by chunk id, that each passage answers the question; 0 where none of its codes occurs."""

@@ -7,13 +7,13 @@ from functools import partial
 from threading import Event, Lock, Thread
 from time import monotonic
 
-from haystack import default_from_dict, default_to_dict
 from haystack.dataclasses import ChatMessage, StreamingChunk
 
 from components.models.breaker import Line, line
 from components.models.calls import Call, CallOutcome, Calls, Tier, current
 from components.models.failures import Interrupted, ModelFailed, outcome_of
 from components.models.providers import Generator, address, close, is_whole, prepared, provider, tokens, warm_up
+from components.nested import Nested
 from tenants import spending
 
 log = logging.getLogger("opora.models")
@@ -28,7 +28,7 @@ _PROVIDERS_FAULTS: frozenset[CallOutcome] = frozenset(
 )
 
 
-class ChatModels:
+class ChatModels(Nested):
     """The models of a pipeline: one that is quick, one that is thorough, and one for when both fail.
 
     A call goes to the tier asked for, then to the other, then to `fallback`; the ones not named are left out. It never
@@ -64,25 +64,6 @@ class ChatModels:
         self.pause = pause
         self.concurrent = concurrent
         self.prices = dict(prices or {})
-
-    def to_dict(self) -> dict[str, object]:
-        """For Haystack: the constructor's arguments."""
-        return default_to_dict(
-            self,
-            fast=self.fast,
-            strong=self.strong,
-            fallback=self.fallback,
-            timeout=self.timeout,
-            failures=self.failures,
-            pause=self.pause,
-            concurrent=self.concurrent,
-            prices=self.prices,
-        )
-
-    @classmethod
-    def from_dict(cls, data: dict[str, object]) -> "ChatModels":
-        """For Haystack: the models that `to_dict` described."""
-        return default_from_dict(cls, data)
 
     def ask(
         self,

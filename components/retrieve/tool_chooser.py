@@ -4,13 +4,12 @@ import re
 from collections.abc import Sequence
 from typing import Protocol
 
-from haystack import default_from_dict, default_to_dict
-
 from components.language.normalise import clean, fold
 from components.models.calls import current
 from components.models.chat import ChatModels
 from components.models.prompts import block, prompt
 from components.models.structured import Form, fill
+from components.nested import Nested
 from components.retrieve.tool_arguments import Lookup, typed
 from components.turn import Turn
 from tenants.index.protocol import Json
@@ -38,7 +37,7 @@ class ToolForm(Form):
     arguments: tuple[ArgumentForm, ...]
 
 
-class LlmToolChooser:
+class LlmToolChooser(Nested):
     """Asks a language model which tool answers, and with which arguments.
 
     What it says is held to the tool's schema and to the question: a value that is not written there, and none of those
@@ -49,15 +48,6 @@ class LlmToolChooser:
 
     def __init__(self, models: ChatModels) -> None:
         self.models = models
-
-    def to_dict(self) -> dict[str, object]:
-        """For Haystack: the constructor's arguments."""
-        return default_to_dict(self, models=self.models)
-
-    @classmethod
-    def from_dict(cls, data: dict[str, object]) -> "LlmToolChooser":
-        """For Haystack: the chooser that `to_dict` described."""
-        return default_from_dict(cls, data)
 
     def chosen(self, turn: Turn, tools: Sequence[Tool]) -> Sequence[Lookup]:
         """What to look up for the question; nothing when no tool fits.

@@ -18,8 +18,6 @@ from datetime import UTC, datetime
 from hashlib import sha256
 from ipaddress import ip_address, ip_network
 
-from haystack import default_from_dict, default_to_dict
-
 from components.ingest.fetch import Fetcher, is_public
 from components.judge.approaches import coverage
 from components.judge.coverage import prepare
@@ -31,6 +29,7 @@ from components.language.words import stems
 from components.models.breaker import line
 from components.models.calls import current as calls
 from components.models.failures import ModelFailed
+from components.nested import Nested
 from components.retrieve.tool_arguments import Lookup, arguments_in, is_part
 from components.retrieve.tool_chooser import ToolChooser
 from components.turn import Evidence, Passage, Turn
@@ -49,7 +48,7 @@ _MOST_LINES = 50
 _FIELD = re.compile(r"\{([\w.]+)\}")
 
 
-class ToolSearch:
+class ToolSearch(Nested):
     """Adds what the tenant's tools know to a turn's evidence.
 
     :param chooser: a model that chooses where no description covers enough; None for none.
@@ -81,25 +80,6 @@ class ToolSearch:
         self.failures = failures
         self.pause = pause
         self.concurrent = concurrent
-
-    def to_dict(self) -> dict[str, object]:
-        """For Haystack: the constructor's arguments."""
-        return default_to_dict(
-            self,
-            chooser=self.chooser,
-            below=self.below,
-            fits=self.fits,
-            least=self.least,
-            most=self.most,
-            failures=self.failures,
-            pause=self.pause,
-            concurrent=self.concurrent,
-        )
-
-    @classmethod
-    def from_dict(cls, data: dict[str, object]) -> "ToolSearch":
-        """For Haystack: the search that `to_dict` described."""
-        return default_from_dict(cls, data)
 
     def fitting(self, turn: Turn) -> Sequence[Lookup]:
         """The tools that the question asks for, best first. Reads a few records at most every other second."""

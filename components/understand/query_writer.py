@@ -4,13 +4,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Protocol
 
-from haystack import default_from_dict, default_to_dict
-
 from components.language.identifiers import codes, numbers
 from components.models.calls import current
 from components.models.chat import ChatModels
 from components.models.prompts import block, prompt
 from components.models.structured import Form, fill
+from components.nested import Nested
 from components.turn import Turn
 
 _LONGEST_QUERY = 200
@@ -39,7 +38,7 @@ class QueriesForm(Form):
     passage: str
 
 
-class LlmQueryWriter:
+class LlmQueryWriter(Nested):
     """Asks a language model for queries in the words of a help article.
 
     A query, or a passage, with a code or a number that the question does not hold is left out: it would find another
@@ -55,15 +54,6 @@ class LlmQueryWriter:
         self.models = models
         self.hyde = hyde
         self.most = most
-
-    def to_dict(self) -> dict[str, object]:
-        """For Haystack: the constructor's arguments."""
-        return default_to_dict(self, models=self.models, hyde=self.hyde, most=self.most)
-
-    @classmethod
-    def from_dict(cls, data: dict[str, object]) -> "LlmQueryWriter":
-        """For Haystack: the writer that `to_dict` described."""
-        return default_from_dict(cls, data)
 
     def write(self, turn: Turn) -> Written:
         """New queries for what the turn's evidence leaves open.

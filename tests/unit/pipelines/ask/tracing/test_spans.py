@@ -135,7 +135,8 @@ def test_no_word_is_told_of_tenants_that_do_not(traced: Callable[..., Trace], qu
 
 def test_a_call_of_a_model_stands_under_its_step(retried: Trace) -> None:
     place = [step.label for step in retried.steps.taken].index("verify #2")
-    began = retried.steps.taken[place].started / 1e9
+    step = retried.steps.taken[place]
+    began = (step.started + step.ended) / 2e9
     calls = (
         Call("claims", "ollama", "qwen", "claims.ru@1", "fast", began, 20.0, "ok", 300, 40, 0.002),
         Call("answer", "ollama", "qwen", "answer.ru@1", "fast", began - 900, 5.0, "timeout"),
