@@ -65,7 +65,8 @@ def embed_passages(texts: Sequence[str], settings: DenseSettings) -> list[Dense]
 
 def embed_question(text: str, settings: DenseSettings) -> Dense:
     """The vector of a question, kept for the next pass. Raises `EmbeddingFailed`."""
-    known = _QUESTIONS.get(text, settings.json_form)
+    key = _QUESTIONS.key(text, settings.json_form)
+    known = _QUESTIONS.get(key)
     if known is not None:
         return known
     breaker = _breaker(settings.space)
@@ -78,7 +79,7 @@ def embed_question(text: str, settings: DenseSettings) -> Dense:
         log.warning("questions cannot be embedded by %s: %s", settings.space, type(fault).__name__)
         raise EmbeddingFailed from fault
     breaker.worked()
-    _QUESTIONS.put(vector, text, settings.json_form)
+    _QUESTIONS.put(key, vector)
     return vector
 
 

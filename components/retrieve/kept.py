@@ -23,28 +23,23 @@ class Kept(Generic[T]):
         self._results: OrderedDict[bytes, T] = OrderedDict()
         self._lock = Lock()
 
-    def get(self, *asked: object) -> T | None:
-        """What was put for the tenant in context under the same.
+    def key(self, *asked: object) -> bytes:
+        """What a result of the tenant in context is kept under.
 
         :param asked: all that the result depends on; its `repr` tells it from any other.
         """
-        if not self._most:
-            return None
-        key = _digest(asked)
+        return sha256(repr((context.current().tenant_id, *asked)).encode("utf-8", "surrogatepass")).digest()
+
+    def get(self, key: bytes) -> T | None:
+        """What was put under the same key."""
         with self._lock:
             if key in self._results:
                 self._results.move_to_end(key)
             return self._results.get(key)
 
-    def put(self, result: T, *asked: object) -> None:
+    def put(self, key: bytes, result: T) -> None:
         """Keep a result, and let go of the one that was not used for longest."""
-        if not self._most:
-            return
         with self._lock:
-            self._results[_digest(asked)] = result
+            self._results[key] = result
             while len(self._results) > self._most:
                 self._results.popitem(last=False)
-
-
-def _digest(asked: tuple[object, ...]) -> bytes:
-    return sha256(repr((context.current().tenant_id, *asked)).encode("utf-8", "surrogatepass")).digest()

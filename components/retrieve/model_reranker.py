@@ -120,7 +120,8 @@ class ModelReranker:
         if not passages:
             return {}
         texts = {one.chunk_id: passage_text(one.title, one.heading, one.text) for one in passages}
-        known = self._readings.get(question, texts)
+        key = self._readings.key(question, texts)
+        known = self._readings.get(key)
         if known is not None:
             return known
         if not self._breaker.admit():
@@ -134,7 +135,7 @@ class ModelReranker:
             log.warning("the ranker failed: %s", type(fault).__name__)
             return None
         self._breaker.worked()
-        self._readings.put(read, question, texts)
+        self._readings.put(key, read)
         return read
 
     def _log_odds(self, score: float | None) -> float:

@@ -49,11 +49,12 @@ class Searches:
         version = collection.version
         if version is None:
             return search()
-        known = self._kept.get(version, asked)
+        key = self._kept.key(version, asked)
+        known = self._kept.get(key)
         if known is not None:
             return known
         made = search()
         # A search in part is another one's next time; of a write in between it may have seen one half.
         if made.whole and collection.version == version:
-            self._kept.put(replace(made, known=True), version, asked)
+            self._kept.put(key, replace(made, known=True))
         return made
