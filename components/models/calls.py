@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from secrets import token_hex
-from threading import Event, Lock, Semaphore
+from threading import Event, Lock
 from time import monotonic
 from typing import Literal, TypeAlias
 
@@ -54,14 +54,12 @@ class Call:
 class Calls:
     """The calls of a turn and the bounds they share. Thread-safe.
 
-    `deadline` is a moment of the monotonic clock. `stop` is set when nobody waits for the answer any more. `seats` are
-    those at the processor, one of which the turn holds but while it waits for a model. `fence` names the blocks of this
-    turn's prompts: text that was written before the turn cannot know it.
+    `deadline` is a moment of the monotonic clock. `stop` is set when nobody waits for the answer any more. `fence`
+    names the blocks of this turn's prompts: text that was written before the turn cannot know it.
     """
 
     deadline: float = math.inf
     stop: Event = field(default_factory=Event)
-    seats: Semaphore | None = None
     fence: str = field(default_factory=lambda: token_hex(4))
     _made: list[Call] = field(default_factory=list)
     _lock: Lock = field(default_factory=Lock)
@@ -81,18 +79,6 @@ class Calls:
         """Seconds left for the turn; below 0 when there are none."""
         return self.deadline - monotonic()
 
-    @contextmanager
-    def waiting(self) -> Iterator[None]:
-        """Leave the processor to another turn for as long as this block only waits."""
-        if self.seats is None:
-            yield
-            return
-        self.seats.release()
-        try:
-            yield
-        finally:
-            self.seats.acquire()
-
 
 _CURRENT: ContextVar[Calls | None] = ContextVar("opora_calls", default=None)
 
@@ -103,10 +89,10 @@ def current() -> Calls:
 
 
 @contextmanager
-def opened(deadline: float | None = None, stop: Event | None = None, seats: Semaphore | None = None) -> Iterator[Calls]:
+def opened(deadline: float | None = None, stop: Event | None = None) -> Iterator[Calls]:
     """Keep the calls made in this block, within bounds: those of the block around it where none are given."""
     around = current()
-    calls = Calls(around.deadline if deadline is None else deadline, stop or around.stop, seats or around.seats)
+    calls = Calls(around.deadline if deadline is None else deadline, stop or around.stop)
     token = _CURRENT.set(calls)
     try:
         yield calls

@@ -143,10 +143,9 @@ class _Attempt:
         on_text: Hear | None,
     ) -> str:
         """The reply, noted among the turn's calls however it ends."""
-        with self.calls.waiting():
-            self._admit()
-            worker = self._begun(messages, schema, temperature, on_text)
-            outcome = self._wait(worker)
+        self._admit()
+        worker = self._begun(messages, schema, temperature, on_text)
+        outcome = self._wait(worker)
         reply = worker.reply
         used = tokens(reply) if reply is not None else (0, 0)
         text = (reply.text or "") if reply is not None else ""

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from contextvars import copy_context
 from dataclasses import dataclass
 from hashlib import sha256
-from threading import Event, Semaphore
+from threading import Event
 from time import monotonic, perf_counter
 from uuid import uuid4
 
@@ -49,8 +49,6 @@ class Runner:
         self.streams = Streams()
         self._pool = ThreadPoolExecutor(workers, thread_name_prefix="ask")
         self._model_pool = ThreadPoolExecutor(model_workers, thread_name_prefix="ask-model")
-        # What turns do between their calls is work for the processor as well: many at it at once only hold it up.
-        self._seats = Semaphore(workers)
         self._telling: set[asyncio.Task[None]] = set()
 
     def close(self) -> None:
@@ -129,10 +127,8 @@ class Runner:
     def _begun(self, asked: "_Asked") -> "_Work":
         """Put a turn into the queue of those like it."""
         stop, deadline = Event(), monotonic() + self.budget * _FOR_MODELS
-        pool, work = (
-            (self._pool, self._work) if profiles.chosen() == "embedded" else (self._model_pool, self._seated_work)
-        )
-        return _Work(asked, pool.submit(copy_context().run, work, asked, stop, deadline), stop)
+        pool = self._pool if profiles.chosen() == "embedded" else self._model_pool
+        return _Work(asked, pool.submit(copy_context().run, self._work, asked, stop, deadline), stop)
 
     async def _ended(self, work: "_Work") -> bytes:
         started = perf_counter()
@@ -150,10 +146,6 @@ class Runner:
     def _work(self, asked: "_Asked", stop: Event, deadline: float) -> bytes:
         with opened(deadline, stop), heard_by(asked.hear):
             return self._answered(asked)
-
-    def _seated_work(self, asked: "_Asked", stop: Event, deadline: float) -> bytes:
-        with self._seats, opened(seats=self._seats):
-            return self._work(asked, stop, deadline)
 
     def _answered(self, asked: "_Asked") -> bytes:
         key = asked.key
