@@ -1,4 +1,4 @@
-"""`python -m evaluation.bench_faults`: every way in which a model fails, at every task, on the first and second pass.
+"""`python -m evaluation.bench_faults`: every way in which a model or a tool fails, at every task, on both passes.
 
 A real service, a simulator that fails as told, over HTTP. Every trial has to end as declared in `evaluation/faults.py`:
 status 200, within the turn's time, nothing shown that the cited passages do not support, no link elsewhere, no prompt.
@@ -23,21 +23,21 @@ from rich.table import Table
 
 from components.turn import Passage
 from evaluation import workspace
-from evaluation.faults import Trial, trials
+from evaluation.faults import QUESTION, SEARCHING, TASKS, Trial, trials
 from evaluation.fixture import fixture
 from evaluation.server import serving
 from evaluation.shown import foreign_links, passages, told_prompts, unentailed
-from evaluation.simulator.adapted import adapt
+from evaluation.simulator.adapted import adapt, equip, tool
 from evaluation.simulator.knobs import Fault, Knobs
 from evaluation.simulator.running import Remote, simulating
 from pipelines.ask.contract import TurnAnswer
+from pipelines.ingest.usecase import Ingest
 from settings import get_settings
-from tenants import database, index
-from tenants.context import acting_as
+from tenants import database, index, tools
+from tenants.context import Tenant, acting_as
 from tenants.tokens import issue
 
 SCHEMA = "faults.v1"
-QUESTION = "Стиральная машина показывает ошибку E20, что делать?"
 PROFILES = ("ollama", "openai")
 TURN_SECONDS = 4.0
 """The time of a turn, far below the 30 s of a call: a model that hangs takes all of it."""
@@ -57,17 +57,17 @@ class Asked:
 
 
 class Visitor:
-    """Asks the one question of all trials, over one connection."""
+    """Asks over one connection."""
 
     def __init__(self, port: int, tenant_id: str) -> None:
         token = issue(get_settings(), tenant_id, scopes=frozenset({"ask"}), subject="bench", ttl_seconds=_TOKEN_SECONDS)
         self._headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
         self._connection = HTTPConnection("127.0.0.1", port, timeout=60)
 
-    def ask(self) -> Asked:
-        """Put the question."""
+    def ask(self, question: str) -> Asked:
+        """Put a question."""
         started = time.monotonic()
-        self._connection.request("POST", "/ask/run", json.dumps({"question": QUESTION}), self._headers)
+        self._connection.request("POST", "/ask/run", json.dumps({"question": question}), self._headers)
         response = self._connection.getresponse()
         body = response.read()
         spent = time.monotonic() - started
@@ -79,21 +79,18 @@ def main() -> int:
     console = Console(stderr=True)
     folder = workspace.enter(get_settings().data_dir.resolve() / "faults")
     tenant = workspace.tenant_for(fixture().corpus, lambda *_: None)
-    with acting_as(tenant):
-        known = passages()
-    index.close_all()
-    database.close_all()
     wrong: dict[str, list[str]] = {}
     outcomes: Counter[str] = Counter()
     slowest = 0.0
     for profile in PROFILES:
         with TemporaryDirectory() as temporary, simulating() as simulator:
             pipelines = adapt(Path(temporary), simulator.url, profile, concurrent=10_000, failures=10_000)
+            known = _equipped(equip(pipelines, simulator.url, profile), simulator.url, tenant)
             with serving(folder, **_environment(profile, pipelines)) as served:
                 visitor = Visitor(served.port, tenant.tenant_id)
                 for trial in track(list(trials()), profile, console=console, transient=True):
                     simulator.turn_to(trial.knobs)
-                    asked = visitor.ask()
+                    asked = visitor.ask(trial.question)
                     slowest = max(slowest, asked.seconds)
                     outcomes[asked.answer.outcome if asked.answer else str(asked.status)] += 1
                     if found := _faults(trial, asked, known):
@@ -106,12 +103,24 @@ def main() -> int:
     return 1 if wrong else 0
 
 
+def _equipped(pipelines: Path, url: str, tenant: Tenant) -> Mapping[str, Passage]:
+    """Give the tenant vectors and a tool of the simulator; its passages, by chunk id."""
+    with acting_as(tenant):
+        Ingest(pipelines / "ingest" / "ingest.yaml").rebuild().finish()
+        tools.put(tools.parsed(tool(url, timeout=TURN_SECONDS / 4)))
+        known = passages()
+    index.close_all()
+    database.close_all()
+    return known
+
+
 def _environment(profile: str, pipelines: Path) -> dict[str, str]:
     return {
         "OPORA_PROFILE": profile,
         "OPORA_PIPELINES_DIR": str(pipelines),
         "OPORA_TURN_TIMEOUT_SECONDS": str(TURN_SECONDS),
         "OPENAI_API_KEY": "none",
+        "OPORA_TOOL_NETWORKS": "127.0.0.0/8",
     }
 
 
@@ -132,17 +141,18 @@ def _faults(trial: Trial, asked: Asked, known: Mapping[str, Passage]) -> list[st
 
 def _circuit(visitor: Visitor, simulator: Remote) -> list[str]:
     """What is wrong with the breaker: it opens when a model is down, and closes when it is back."""
-    down, found = Knobs(faults=(Fault(kind="500"),)), []
+    down = Knobs(faults=tuple(Fault(kind="500", task=task) for task in TASKS if task not in SEARCHING))
+    found = []
     simulator.turn_to(down)
     for _ in range(FAILURES):
-        visitor.ask()
+        visitor.ask(QUESTION)
     simulator.turn_to(down)
-    visitor.ask()
-    if simulator.calls():
+    visitor.ask(QUESTION)
+    if any(call.task not in SEARCHING for call in simulator.calls()):
         found.append("a model that is down is called again and again")
     simulator.turn_to(Knobs())
     time.sleep(PAUSE_SECONDS)
-    answers = [visitor.ask().answer for _ in range(3)]
+    answers = [visitor.ask(QUESTION).answer for _ in range(3)]
     if answers[-1] is None or answers[-1].meta.degraded:
         found.append("the circuit stays open when the model is back")
     return found

@@ -1,7 +1,7 @@
 """The ways in which models fail a turn, generated: every fault at every task, on the first pass and on a later one.
 
-Each trial has one declared end. A turn may lose its judge, its writer or both; what it shows is what the passages bear
-out, and `meta.degraded` names what it had to do without.
+Each trial has one declared end. A turn may lose its judge and its writer, its vectors, its ranker or its tool; what it
+shows is what the passages bear out, and `meta.degraded` names what it had to do without.
 """
 
 from collections.abc import Iterator, Mapping
@@ -12,7 +12,10 @@ from typing import get_args
 from components.turn import Outcome
 from evaluation.simulator.knobs import Fault, FaultKind, Knobs, Task
 
-TASKS: tuple[Task, ...] = ("answer", "appraise", "review", "evaluate", "rewrite")
+TASKS: tuple[Task, ...] = ("answer", "appraise", "review", "evaluate", "rewrite", "embed", "rank", "tool")
+SEARCHING: frozenset[Task] = frozenset({"embed", "rank", "tool"})
+"""The tasks of what finds evidence. No other model does them."""
+QUESTION = "Стиральная машина показывает ошибку E20, что делать?"
 DOUBT = Fault(kind="doubtful", task="evaluate", times=1)
 """What sends a turn into a second pass: its first answer is found wanting."""
 
@@ -22,18 +25,24 @@ _DEGRADED: Mapping[Task, str] = {
     "review": "verifier",
     "evaluate": "self_evaluator",
     "rewrite": "rewriter",
+    "embed": "embedder",
+    "rank": "reranker",
+    "tool": "tools",
 }
 _OF_FORM: frozenset[FaultKind] = frozenset({"injected", "invented", "doubtful"})
+_KNOWS_NOTHING: frozenset[FaultKind] = frozenset({"empty", "refusal", "wrong_schema"})
+"""To a tool's sentences a reply without their fields is one that knows nothing."""
 _BREAKS_OFF: frozenset[FaultKind] = frozenset({"truncated", "cut_off"})
 
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """One fault at one task; `later` leaves the first pass unharmed."""
+    """One fault at one task; `later` leaves the first pass unharmed. `number` tells it from the others."""
 
     kind: FaultKind
     task: Task
     later: bool
+    number: int
 
     @property
     def name(self) -> str:
@@ -41,15 +50,25 @@ class Trial:
         return f"{self.kind}/{self.task}/{'second' if self.later else 'first'}"
 
     @property
+    def question(self) -> str:
+        """One that the knowledge base answers; where search is at fault, one that nobody has asked and found before."""
+        return f"Какой статус у заказа {self.number}?" if self.task in SEARCHING else QUESTION
+
+    @property
     def knobs(self) -> Knobs:
         """What makes the simulator fail so. Its honest answers to the question of the trial are good."""
         fault = Fault(kind=self.kind, task=self.task, after=int(self.later and self.task != "rewrite"))
-        return Knobs(faults=(DOUBT, fault) if self.later else (fault,))
+        # A tool is asked again only when it has known nothing so far.
+        silent = (Fault(kind="empty", task="tool", times=1),) if self.task == "tool" else ()
+        return Knobs(faults=(DOUBT, *silent, fault) if self.later else (fault,))
 
     @property
     def degraded(self) -> str:
         """What the turn has to say that it did without; empty where the reply was of the form that was asked for."""
-        if self.kind in _OF_FORM:
+        if self.task == "embed":
+            # Numbers neither obey nor invent: a fault of words is a vector of another length.
+            return _DEGRADED[self.task]
+        if self.kind in _OF_FORM or (self.task == "tool" and self.kind in _KNOWS_NOTHING):
             return ""
         return "answer_cut" if self.task == "answer" and self.kind in _BREAKS_OFF else _DEGRADED[self.task]
 
@@ -65,7 +84,10 @@ class Trial:
 
 
 def trials() -> Iterator[Trial]:
-    """All of them; queries are written for a second pass alone."""
-    for kind, task, later in product(get_args(FaultKind), TASKS, (False, True)):
+    """All of them; queries are written for a second pass alone.
+
+    In this order no embedder, ranker or tool fails three times in a row, so that none is left alone.
+    """
+    for number, (kind, task, later) in enumerate(product(get_args(FaultKind), TASKS, (False, True)), 100_000):
         if task != "rewrite" or later:
-            yield Trial(kind, task, later)
+            yield Trial(kind, task, later, number)

@@ -55,6 +55,8 @@ class Utterances:
         yield from self._read(raw)
 
     def _end(self) -> int | None:
+        if "[" not in self._waiting and "\n" not in self._waiting:
+            return None
         if _OPENED.match(self._waiting):
             found = _FENCED.match(self._waiting)
         else:

@@ -14,7 +14,9 @@ from haystack.core.serialization import (
 
 from components.embed.protocol import Embedder
 from components.language.encoder_settings import DenseSettings
+from components.models.attempts import attempt
 from components.models.breaker import Breaker
+from components.models.failures import ModelFailed
 from components.retrieve.kept import Kept
 from tenants import fairness
 from tenants.errors import TryAgain
@@ -69,16 +71,15 @@ def embed_question(text: str, settings: DenseSettings) -> Dense:
     known = _QUESTIONS.get(key)
     if known is not None:
         return known
-    breaker = _breaker(settings.space)
-    if not breaker.admit():
-        raise EmbeddingFailed
-    try:
+
+    def embedded() -> Dense:
         (vector,) = _checked([_embedder(settings.json_form).question(text)], 1, settings)
-    except Exception as fault:
-        breaker.failed()
-        log.warning("questions cannot be embedded by %s: %s", settings.space, type(fault).__name__)
-        raise EmbeddingFailed from fault
-    breaker.worked()
+        return vector
+
+    try:
+        vector = attempt(f"embedder {settings.space}", _breaker(settings.space), embedded)
+    except ModelFailed as failure:
+        raise EmbeddingFailed from failure
     _QUESTIONS.put(key, vector)
     return vector
 

@@ -1,6 +1,5 @@
 """The final order of passages by a model that reads each of them together with the question."""
 
-import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from math import isfinite
@@ -12,12 +11,12 @@ from haystack.core.serialization import component_to_dict
 from components.embed.dense import passage_text
 from components.judge.calibration import Line, calibrations, log_odds
 from components.judge.ranked import SCORE
+from components.models.attempts import attempt
 from components.models.breaker import Breaker
+from components.models.failures import ModelFailed
 from components.retrieve.kept import Kept
 from components.retrieve.reranker import FeatureReranker
 from components.turn import Passage, Turn
-
-log = logging.getLogger("opora.retrieve")
 
 FAILURES = 3
 PAUSE_SECONDS = 30.0
@@ -41,7 +40,8 @@ class ModelReranker:
 
     A passage is read once; those beyond `depth` come after the others. A ranker that gives an order alone, as
     `LLMRanker` does, changes places and no score: the first passage gets the best of their scores, and so on. When the
-    ranker fails, the order by features (`FeatureReranker`) stands in and the turn is degraded.
+    ranker fails, or takes half of the time that the turn has left, the order by features (`FeatureReranker`) stands in
+    and the turn is degraded.
 
     :param ranker: `components.retrieve.cross_encoder.FastCrossEncoder`, or any Haystack ranker.
     :param scale: what its scores are; `order`: it gives none.
@@ -124,17 +124,16 @@ class ModelReranker:
         known = self._readings.get(key)
         if known is not None:
             return known
-        if not self._breaker.admit():
-            return None
-        try:
+
+        def ranked() -> Mapping[str, float]:
             documents = [Document(id=chunk_id, content=text) for chunk_id, text in texts.items()]
             found: list[Document] = self.ranker.run(query=question, documents=documents)["documents"]
-            read = {document.id: score(document.score) for document in found}
-        except Exception as fault:
-            self._breaker.failed()
-            log.warning("the ranker failed: %s", type(fault).__name__)
+            return {document.id: score(document.score) for document in found}
+
+        try:
+            read = attempt("ranker", self._breaker, ranked)
+        except ModelFailed:
             return None
-        self._breaker.worked()
         self._readings.put(key, read)
         return read
 

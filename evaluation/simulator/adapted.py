@@ -1,17 +1,29 @@
-"""A profile's pipeline file as an author would edit it to be answered by a simulator."""
+"""Pipeline files as an author would edit them to be served by a simulator, and the tool that it is."""
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import yaml
 
+from evaluation.simulator.embedding import DIMENSIONS
 from settings import ROOT
 
 _Block: TypeAlias = dict[str, object]
 _TIERS = {"fast": "simulated", "strong": "simulated-strong", "fallback": "simulated-fallback"}
 _ADDRESSES = {"OllamaChatGenerator": "url", "OpenAIChatGenerator": "api_base_url"}
+
+_OLLAMA = "haystack_integrations.components"
+_NO_TIMEOUT = 600
+_RANKING = {
+    "type": "object",
+    "properties": {
+        "documents": {"type": "array", "items": {"type": "object", "properties": {"index": {"type": "integer"}}}}
+    },
+    "required": ["documents"],
+}
 
 
 def adapt(folder: Path, url: str, profile: str = "ollama", **bounds: float) -> Path:
@@ -21,17 +33,74 @@ def adapt(folder: Path, url: str, profile: str = "ollama", **bounds: float) -> P
     :returns: `folder`, for `OPORA_PIPELINES_DIR`.
     """
     shutil.copytree(ROOT / "pipelines", folder, ignore=shutil.ignore_patterns("__pycache__"), dirs_exist_ok=True)
-    path = folder / "ask" / f"ask.{profile}.yaml"
-    whole = yaml.safe_load(path.read_text(encoding="utf-8"))
-    for models in _found(whole, "ChatModels"):
-        models.update(bounds)
-        for tier, model in _TIERS.items():
-            for kind, address in _ADDRESSES.items():
-                for generator in _found(models.get(tier), kind):
-                    generator["model"] = model
-                    generator[address] = f"{url}/v1" if address == "api_base_url" else url
-    path.write_text(yaml.safe_dump(whole, allow_unicode=True, sort_keys=False), encoding="utf-8")
+    with _edited(folder / "ask" / f"ask.{profile}.yaml") as whole:
+        for models in _found(whole, "ChatModels"):
+            models.update(bounds)
+            for tier, model in _TIERS.items():
+                for kind, address in _ADDRESSES.items():
+                    for generator in _found(models.get(tier), kind):
+                        generator["model"] = model
+                        generator[address] = f"{url}/v1" if address == "api_base_url" else url
     return folder
+
+
+def equip(folder: Path, url: str, profile: str = "ollama") -> Path:
+    """Let the simulator embed and rank as well, in pipelines that `adapt` has copied to `folder`.
+
+    Its clients have no timeout worth the name, so that nothing bounds a call but the turn.
+
+    :returns: `folder`; what its ingest pipeline writes has vectors.
+    """
+    server = {"url": url, "timeout": _NO_TIMEOUT}
+    generator = f"{_OLLAMA}.generators.ollama.chat.chat_generator.OllamaChatGenerator"
+    ranker = _nested(
+        "haystack.components.rankers.llm_ranker.LLMRanker",
+        chat_generator=_nested(generator, model="simulated", response_format=_RANKING, **server),
+        raise_on_failure=True,
+    )
+    with _edited(folder / "ask" / f"ask.{profile}.yaml") as whole:
+        reranker = "components.retrieve.model_reranker.ModelReranker"
+        whole["components"]["rerank"] = _nested(reranker, ranker=ranker, scale="order", kept=0)
+    texts, documents = (
+        f"{_OLLAMA}.embedders.ollama.{kind}_embedder.Ollama{kind.title()}Embedder" for kind in ("text", "document")
+    )
+    with _edited(folder / "ingest" / "ingest.yaml") as whole:
+        whole["components"]["writer"]["init_parameters"]["embedder"] = _nested(
+            "components.embed.stock.StockEmbedder",
+            model="simulated-embed",
+            dimensions=DIMENSIONS,
+            passages_by=_nested(documents, model="simulated-embed", progress_bar=False, **server),
+            questions_by=_nested(texts, model="simulated-embed", **server),
+        )
+    return folder
+
+
+def tool(url: str, timeout: float = 5) -> Mapping[str, object]:
+    """The simulator's tool as a tenant describes it: the state of an order.
+
+    :param timeout: most seconds of a call.
+    """
+    number = {"type": "string", "pattern": r"\b\d{6}\b"}
+    return {
+        "name": "orders",
+        "title": "Заказы",
+        "description": "Статус заказа",
+        "url": f"{url}/tool",
+        "parameters": {"properties": {"number": number}, "required": ["number"]},
+        "answer": "Заказ {number}: {state}.\nЕго доставят {day}.",
+        "timeout_seconds": timeout,
+    }
+
+
+@contextmanager
+def _edited(path: Path) -> Iterator[Any]:
+    whole = yaml.safe_load(path.read_text(encoding="utf-8"))
+    yield whole
+    path.write_text(yaml.safe_dump(whole, allow_unicode=True, sort_keys=False), encoding="utf-8")
+
+
+def _nested(kind: str, **parameters: object) -> _Block:
+    return {"type": kind, "init_parameters": parameters}
 
 
 def _found(node: object, kind: str) -> Iterator[_Block]:

@@ -4,8 +4,22 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-Task = Literal["answer", "appraise", "review", "evaluate", "rewrite", "choose", "tool", "embed", "other"]
-"""What a call is for, as its prompt and its schema show it: `choose` is choosing a tool, `tool` the tool itself."""
+Task = Literal[
+    "answer",
+    "appraise",
+    "review",
+    "evaluate",
+    "rewrite",
+    "choose",
+    "rank",
+    "faithfulness",
+    "relevance",
+    "tool",
+    "embed",
+    "other",
+]
+"""What a call is for, as its prompt and its schema show it: `choose` is choosing a tool, `tool` the tool itself,
+`faithfulness` and `relevance` what Haystack's evaluators ask."""
 
 FaultKind = Literal[
     "refused",

@@ -1,6 +1,7 @@
 """What a prompt asks for: its passages, question and claims, found by the fences that prompts put around them."""
 
 import re
+from ast import literal_eval
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -13,6 +14,12 @@ from evaluation.simulator.knobs import Task
 
 _FENCE = re.compile(r'^<(\w+) id="(\w+)">\n(.*?)\n</\1 id="\2">$', re.DOTALL | re.MULTILINE)
 _PASSAGE = re.compile(r"^\[(\d+)\][ \t]*(?:source|источник)?:?[ \t]*(.*)$", re.MULTILINE)
+_DOCUMENT = re.compile(r"^Document (\d+):\ncontent: (.*)$", re.MULTILINE)
+# Haystack's evaluators write texts as they are, and lists as Python does.
+_EVALUATION = re.compile(
+    r'\n\nInputs:\n\{"questions": (.*?), "contexts": (\[.*?\])(?:, "predicted_answers": (.*))?\}\nOutputs:\s*\Z',
+    re.DOTALL,
+)
 _CLAIM = re.compile(r"^(\d+)\.[ \t]+(.*)$", re.MULTILINE)
 _ARGUMENT = re.compile(r"^- (\w+)", re.MULTILINE)
 _CITED = re.compile(r"\[(\d+)\]")
@@ -22,6 +29,7 @@ _TASKS: Mapping[Task, frozenset[str]] = {
     "evaluate": frozenset({"quality", "answerability"}),
     "rewrite": frozenset({"queries"}),
     "choose": frozenset({"tool"}),
+    "rank": frozenset({"documents"}),
 }
 
 
@@ -90,14 +98,36 @@ def read(messages: Sequence[Mapping[str, object]], schema: Mapping[str, object] 
     instructions = "\n\n".join(text for role, text in texts if role == "system")
     blocks = {name: body for name, _, body in _FENCE.findall(said)}
     asked = next((text for role, text in reversed(texts) if role == "user"), "")
+    # Who is not told to answer in JSON is not one who judges.
+    if schema is not None and (evaluation := _EVALUATION.search(asked)):
+        return _evaluation(evaluation, instructions, said)
     return Prompt(
         task=_task(schema),
         question=(blocks.get("question") or asked.rsplit("\n\n", 1)[-1]).strip(),
-        passages=_passages(blocks.get("passages", "")),
+        passages=_passages(blocks["passages"]) if "passages" in blocks else _passages(said, _DOCUMENT),
         claims=_claims(blocks.get("claims", "")),
         answer=blocks.get("answer", ""),
         missing=tuple(line.removeprefix("- ") for line in blocks.get("missing", "").splitlines()),
         tools=_tools(blocks.get("tools", "")),
+        instructions=instructions,
+        said=said,
+    )
+
+
+def _evaluation(found: re.Match[str], instructions: str, said: str) -> Prompt:
+    """What one of Haystack's evaluators asks: claims are the sentences of the answer, and may stand on any context."""
+    question, contexts, answer = found.groups()
+    passages = tuple(_passage(number, "", text) for number, text in enumerate(literal_eval(contexts), 1))
+    anywhere = tuple(passage.number for passage in passages)
+    sentences = ((answer or "")[start:end] for start, end in sentence_spans(answer or ""))
+    return Prompt(
+        task="relevance" if answer is None else "faithfulness",
+        question=question,
+        passages=passages,
+        claims=tuple(Claim(number, text, anywhere) for number, text in enumerate(sentences, 1)),
+        answer=answer or "",
+        missing=(),
+        tools=(),
         instructions=instructions,
         said=said,
     )
@@ -125,8 +155,8 @@ def _text(content: object) -> str:
 
 
 @lru_cache(maxsize=500)
-def _passages(block: str) -> tuple[Passage, ...]:
-    found = list(_PASSAGE.finditer(block))
+def _passages(block: str, each: re.Pattern[str] = _PASSAGE) -> tuple[Passage, ...]:
+    found = list(each.finditer(block))
     ends = (*(match.start() for match in found[1:]), len(block))
     return tuple(
         _passage(int(match[1]), match[2], block[match.end() : ends[place]].strip()) for place, match in enumerate(found)

@@ -20,7 +20,13 @@ def fill(schema: Schema, prompt: Prompt, mood: Mood = "honest") -> Json:
 
     :param mood: `agreeing` says yes to everything, `doubtful` finds half of what was asked for.
     """
-    return _Filler(prompt, schema, mood).value("", schema, None)
+    filler = _Filler(prompt, schema, mood)
+    # Haystack's evaluators name their keys in the prompt, not in a schema.
+    if prompt.task == "faithfulness":
+        return {"statements": [claim.text for claim in prompt.claims], "statement_scores": filler.borne_out()}
+    if prompt.task == "relevance":
+        return {"relevant_statements": filler.relevant()}
+    return filler.value("", schema, None)
 
 
 class _Filler:
@@ -48,6 +54,16 @@ class _Filler:
             return self._number(schema, item)
         return self._text(name, item) if kind == "string" else None
 
+    def borne_out(self) -> list[Json]:
+        """1 for every claim that a passage supports, 0 for the others."""
+        return [int(thinking.status(self._share(claim)) == "supported") for claim in self.prompt.claims]
+
+    def relevant(self) -> list[Json]:
+        """The sentences that bear on the question."""
+        agreeing = self.mood == "agreeing"
+        sentences = (one.text for passage in self.prompt.passages for one in passage.sentences)
+        return list(sentences if agreeing else thinking.relevant(self.prompt))
+
     def _resolved(self, schema: Schema) -> Schema:
         reference = schema.get("$ref")
         if isinstance(reference, str):
@@ -67,6 +83,8 @@ class _Filler:
             return [{"name": one, "value": value} for one in (chosen.arguments if chosen else ())]
         if items.get("type") == "object":
             among: Sequence[Item] = self.prompt.claims if name == "claims" else self.prompt.passages
+            if name == "documents" and self.mood == "agreeing":
+                among = among[::-1]  # who obeys puts the worst first
             return [self.value(name, items, one) for one in among]
         if items.get("type") == "string":
             return list[Json](self.prompt.missing if name == "queries" else self._missing())

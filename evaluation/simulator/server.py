@@ -6,6 +6,7 @@ import re
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from time import monotonic
+from typing import NoReturn
 
 from pydantic import ValidationError
 
@@ -236,10 +237,10 @@ class Simulator:
                 call.ended = monotonic()
                 return None
         await _until(call.started + self.knobs.embed_ms / 1_000)
-        if fault is not None and fault.kind == "slow":
-            await asyncio.sleep(_HANG_SECONDS)
         call.ended = monotonic()
         if fault is not None:
+            if fault.kind == "slow":
+                await _drip(reply)
             _misembedded(fault, reply, len(given))
             return None
         call.outcome = "ok"
@@ -283,7 +284,7 @@ class Simulator:
         fault = self._fault(call)
         call.end(fault.kind if fault else "ok")
         if fault is not None and fault.kind == "slow":
-            await asyncio.sleep(_HANG_SECONDS)
+            await _drip(reply)
         if fault is None or not await self._failed(fault, reply):
             content = looked_up(fault.kind if fault else None, body)
             reply.content(content, "application/json")
@@ -354,6 +355,14 @@ def _misembedded(fault: Fault, reply: Reply, texts: int) -> None:
         reply.abort()
     else:
         reply.json({"answer": "garbage"})
+
+
+async def _drip(reply: Reply) -> NoReturn:
+    """A reply that is always on its way, so that no timeout of a single read ends it."""
+    reply.begin("application/json")
+    while True:
+        reply.piece(b" ")
+        await asyncio.sleep(_DRIP_SECONDS)
 
 
 async def _until(moment: float) -> None:

@@ -65,6 +65,18 @@ def relevance(prompt: Prompt, passage: Passage) -> float:
     return min(1.0, (whole + best) / 2 / _ENOUGH)
 
 
+def relevant(prompt: Prompt) -> list[str]:
+    """The sentences that cover enough of the question to answer it."""
+    weights = _weights(prompt)
+    return [
+        one.text
+        for passage in prompt.passages
+        if _about(prompt, passage)
+        for one in passage.sentences
+        if _coverage(weights, passage, one) >= _LEAST
+    ]
+
+
 def settled(prompt: Prompt) -> float:
     """How far the answer in the prompt settles the question, read under the headings of what it cites: 0..1."""
     weights, said = _weights(prompt), sentence(prompt.answer).stems

@@ -182,6 +182,23 @@ def test_it_is_a_tool_too(running: tuple[Simulator, str], simulator: Simulator) 
         json.loads(asked())
 
 
+def test_it_ranks_and_turns_the_order_round_when_it_obeys(simulator: Simulator, native: ollama.Client) -> None:
+    asked = "Query:\nE20?\n\nDocuments:\nDocument 1:\ncontent: Код E20\n\n\nDocument 2:\ncontent: Возврат"
+    schema = listed("documents", index={"type": "integer"})
+
+    assert json.loads(said(native, asked, schema)) == {"documents": [{"index": 1}, {"index": 2}]}
+    simulator.turn_to(Knobs(faults=(Fault(kind="injected", task="rank"),)))
+    assert json.loads(said(native, asked, schema)) == {"documents": [{"index": 2}, {"index": 1}]}
+
+
+@pytest.mark.parametrize("path", ["/tool", "/api/embed"])
+def test_a_slow_reply_is_always_on_its_way(running: tuple[Simulator, str], simulator: Simulator, path: str) -> None:
+    simulator.turn_to(Knobs(faults=(Fault(kind="slow"),)))
+
+    with httpx.stream("POST", running[1] + path, json={"input": "?"}) as reply:
+        assert next(reply.iter_bytes()) == b" "
+
+
 @pytest.mark.parametrize("kind", ["refused", "noise", "cut_off", "500", "429"])
 def test_a_broken_reply_is_an_error_of_the_client(simulator: Simulator, native: ollama.Client, kind: str) -> None:
     simulator.turn_to(Knobs.model_validate({"faults": [{"kind": kind}]}))
@@ -203,6 +220,39 @@ def test_a_reply_can_be_wrong_in_what_it_says(simulator: Simulator, native: olla
     assert texts["empty"] == ""
     assert "evil.example" in texts["injected"]
     assert honest in texts["invented"]
+
+
+def evaluated(client: ollama.Client, inputs: str) -> object:
+    example = 'Inputs:\n{"questions": "?", "contexts": ["!"]}\nOutputs:\n{}'
+    text = f"Instructions:\nJudge.\n\nExamples:\n{example}\n\nInputs:\n{inputs}\nOutputs:"
+    reply = client.chat("simulated", [{"role": "user", "content": text}], format="json")
+    return json.loads(reply.message.content or "")
+
+
+CONTEXTS = ["Товар можно вернуть в течение 14 дней.\nПришлите 'чек'.", "Код E20 означает, что вода не сливается."]
+FAITHFUL = (
+    f'{{"questions": За сколько дней?, "contexts": {CONTEXTS}, '
+    '"predicted_answers": Товар можно вернуть в течение 14 дней. Деньги вернутся за 3 дня.}'
+)
+
+
+def test_it_judges_as_the_evaluators_ask(simulator: Simulator, native: ollama.Client) -> None:
+    assert evaluated(native, FAITHFUL) == {
+        "statements": ["Товар можно вернуть в течение 14 дней.", "Деньги вернутся за 3 дня."],
+        "statement_scores": [1, 0],
+    }
+    asked = '{{"questions": {}, "contexts": {}}}'
+    assert evaluated(native, asked.format("За сколько дней можно вернуть товар?", CONTEXTS)) == {
+        "relevant_statements": ["Товар можно вернуть в течение 14 дней."]
+    }
+    for nothing in (asked.format("Что означает E25?", CONTEXTS), asked.format("Что означает E20?", [])):
+        assert evaluated(native, nothing) == {"relevant_statements": []}
+    assert [call.task for call in simulator.calls] == ["faithfulness", "relevance", "relevance", "relevance"]
+    simulator.turn_to(Knobs(faults=(Fault(kind="injected", task="faithfulness"),)))
+    assert evaluated(native, FAITHFUL) == {
+        "statements": ["Товар можно вернуть в течение 14 дней.", "Деньги вернутся за 3 дня."],
+        "statement_scores": [1, 1],
+    }
 
 
 def test_who_obeys_agrees_to_every_claim(simulator: Simulator, native: ollama.Client) -> None:

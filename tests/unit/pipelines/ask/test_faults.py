@@ -1,4 +1,4 @@
-"""Models that fail in every way, at every task, in whole turns; `evaluation.bench_faults` does the rest, over HTTP.
+"""Models and tools that fail in every way, at every task, in whole turns; `evaluation.bench_faults` asks over HTTP.
 
 Models that obey what they read are among them: orders in a question and in a document.
 """
@@ -6,37 +6,44 @@ Models that obey what they read are among them: orders in a question and in a do
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from time import monotonic
 
 import pytest
 
+from components.embed import dense
+from components.models import attempts, breaker
+from components.models.calls import opened
+from components.retrieve.model_reranker import FAILURES, PAUSE_SECONDS, ModelReranker
 from components.turn import Passage
 from evaluation import attacks
 from evaluation.cases import QuestionSet
-from evaluation.faults import Trial, trials
-from evaluation.fixture import fixture
+from evaluation.faults import QUESTION, SEARCHING, Trial, trials
 from evaluation.shown import foreign_links, passages, told_prompts, unentailed
-from evaluation.simulator.adapted import adapt
-from evaluation.simulator.knobs import Fault, Knobs
+from evaluation.simulator.adapted import adapt, equip, tool
+from evaluation.simulator.knobs import Fault, Knobs, Task
 from evaluation.simulator.running import simulated
 from evaluation.simulator.server import Simulator
 from pipelines.ask.contract import AskRequest, TurnAnswer
 from pipelines.ask.engine import AskEngine
 from pipelines.ask.usecase import Ask
 from pipelines.ingest.usecase import Ingest
+from settings import ROOT, get_settings
+from tenants import tools
 from tenants.context import SCOPES, Tenant, acting_as
 from tenants.registry import Registry
 
-QUESTION = fixture().cases[0].question
 SLOW = frozenset({"hang", "slow"})
 QUICK = [
     trial
     for trial in trials()
     if not trial.later
     and trial.kind not in SLOW
+    and trial.task not in SEARCHING
     and (trial.task == "answer" or trial.kind in ("500", "wrong_schema", "injected", "doubtful"))
 ]
 """Every kind of fault in writing, and every task with one fault of each sort; the bench tries all of both."""
 OBEDIENT = Knobs(faults=(Fault(kind="injected"),))
+EQUIPPED = Tenant("equipped", "anna", SCOPES)
 ATTACKS = attacks.russian()[::13]
 
 
@@ -94,7 +101,9 @@ def test_a_fault_ends_as_declared(trial: Trial, patient: Patient, known: Mapping
 
 
 @pytest.mark.parametrize(
-    "trial", [one for one in trials() if one.later and one.kind == "500"], ids=lambda trial: trial.name
+    "trial",
+    [one for one in trials() if one.later and one.kind == "500" and one.task not in SEARCHING],
+    ids=lambda trial: trial.name,
 )
 def test_a_fault_of_the_second_pass_ends_as_declared(
     trial: Trial, patient: Patient, known: Mapping[str, Passage]
@@ -147,3 +156,108 @@ def _tenant(attacked: QuestionSet) -> Tenant:
     with acting_as(tenant):
         Ingest().run(attacked.corpus.documents())
     return tenant
+
+
+# What finds evidence: an embedder, a ranker and a tool.
+
+
+@dataclass(frozen=True)
+class Searcher(Patient):
+    """A tenant whose index holds vectors, with a ranker and a tool, all of them simulated."""
+
+    engine: AskEngine
+    url: str
+    known: Mapping[str, Passage]
+
+    def rest(self) -> None:
+        """Forget what has failed."""
+        dense._breaker.cache_clear()
+        breaker._LINES.clear()
+        self.reranker._breaker = breaker.Breaker(FAILURES, PAUSE_SECONDS)
+
+    @property
+    def reranker(self) -> ModelReranker:
+        found = self.engine.pipeline.get_component("rerank")
+        assert isinstance(found, ModelReranker)
+        return found
+
+    def breaker(self, task: Task) -> breaker.Breaker:
+        if task == "embed":
+            return dense._breaker("simulated-embed")
+        if task == "rank":
+            return self.reranker._breaker
+        return next(line.breaker for key, line in breaker._LINES.items() if key[-1] == f"{self.url}/tool")
+
+    def met(self, task: Task) -> list[str]:
+        """How the calls of a task ended, since the knobs were set."""
+        return [call.outcome for call in self.simulator.calls if call.task == task]
+
+
+@pytest.fixture(scope="module")
+def equipped(tmp_path_factory: pytest.TempPathFactory, shared_installation: None) -> Iterator[Searcher]:
+    with simulated() as (simulator, url), pytest.MonkeyPatch.context() as patch:
+        patch.setenv("OPORA_TOOL_NETWORKS", "127.0.0.0/8")
+        get_settings.cache_clear()
+        pipelines = equip(adapt(tmp_path_factory.mktemp("equipped"), url, failures=1_000), url)
+        Registry().add(EQUIPPED.tenant_id)
+        with acting_as(EQUIPPED):
+            Ingest(pipelines / "ingest" / "ingest.yaml").run_path(ROOT / "evaluation" / "demo" / "ru")
+            engine = AskEngine(pipelines / "ask" / "ask.ollama.yaml")
+            made = Searcher(simulator, Ask(engine), engine, url, passages())
+        yield made
+        engine.close()
+    get_settings.cache_clear()
+
+
+@pytest.fixture
+def searcher(equipped: Searcher) -> Iterator[Searcher]:
+    equipped.rest()
+    with acting_as(EQUIPPED):
+        tools.put(tools.parsed(tool(equipped.url)))
+        yield equipped
+
+
+@pytest.mark.parametrize(
+    "trial",
+    [one for one in trials() if one.task in SEARCHING and one.kind not in SLOW],
+    ids=lambda trial: trial.name,
+)
+def test_a_fault_of_what_searches_ends_as_declared(trial: Trial, searcher: Searcher) -> None:
+    answer = searcher.answer(trial.question, trial.knobs)
+
+    assert (answer.outcome, answer.meta.degraded) == (trial.outcome, (trial.degraded,) if trial.degraded else ())
+    assert _wrong(answer, searcher.known) == []
+    first, *others = searcher.met(trial.task)
+    assert trial.kind in others if trial.later else first == trial.kind
+
+
+@pytest.mark.parametrize(
+    "trial",
+    [one for one in trials() if one.task in SEARCHING and one.kind in SLOW],
+    ids=lambda trial: trial.name,
+)
+def test_what_takes_too_long_is_left_behind(trial: Trial, searcher: Searcher, monkeypatch: pytest.MonkeyPatch) -> None:
+    tools.put(tools.parsed(tool(searcher.url, timeout=0.3)))
+    monkeypatch.setattr(attempts, "SHARE", 0.01)
+    with opened(deadline=monotonic() + 30) as calls:
+        answer = searcher.answer(trial.question, trial.knobs)
+        assert calls.remaining() > 0
+
+    assert answer.outcome == trial.outcome
+    assert trial.degraded in answer.meta.degraded
+    assert _wrong(answer, searcher.known) == []
+
+
+@pytest.mark.parametrize("task", sorted(SEARCHING))
+def test_what_keeps_failing_is_left_alone_until_it_is_well(task: Task, searcher: Searcher) -> None:
+    trial = next(one for one in trials() if (one.kind, one.task, one.later) == ("500", task, False))
+    for _ in range(2 * FAILURES):
+        answer = searcher.answer(trial.question, trial.knobs)
+        assert (answer.outcome, answer.meta.degraded) == (trial.outcome, (trial.degraded,))
+    assert (searcher.met(task), searcher.breaker(task).is_open) == ([], True)
+
+    searcher.breaker(task).pause = 0
+    answer = searcher.answer(trial.question, Knobs())
+
+    assert (answer.meta.degraded, set(searcher.met(task))) == ((), {"ok"})
+    assert not searcher.breaker(task).is_open
