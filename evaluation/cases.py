@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from components.ingest.document import SourceDocument
+from components.models.calls import CallOutcome
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +117,8 @@ class Record:
     `score` is the relevance that the gate measured and `confidence` that the shown answer is right, both 0..1.
     `checked` says that every claim shown was checked and found supported, `factuality` which percentage of the drafted
     ones was. `steps` are milliseconds by pipeline step, `passes` retrieval passes, `calls` calls of a language model.
-    `trace_id` is empty where nothing was traced.
+    `trace_id` is empty where nothing was traced. `judged` is by figure what a judge's models said, -1..1, or how asking
+    them failed.
     """
 
     case: Case
@@ -139,6 +141,7 @@ class Record:
     steps: Mapping[str, float] = field(default_factory=dict)
     milliseconds: float = 0.0
     trace_id: str = ""
+    judged: Mapping[str, float | CallOutcome] = field(default_factory=dict)
 
     @property
     def shown(self) -> bool:

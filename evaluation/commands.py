@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from typer._click.core import Context
 
     from evaluation.cases import Skipped
+    from evaluation.judging import Judge
     from evaluation.run import Plan, Progress
     from evaluation.runs import Run, SetRun
 
@@ -75,6 +76,7 @@ def run(
     data: Annotated[Path | None, typer.Option(help=say("help.data"))] = None,
     pipeline: Annotated[Path | None, typer.Option(help=say("help.pipeline"), exists=True, dir_okay=False)] = None,
     concurrency: Annotated[int, typer.Option(help=say("help.concurrency"), min=1, max=64)] = 1,
+    judge: Annotated[Path | None, typer.Option(help=say("help.judge"), exists=True, dir_okay=False)] = None,
     tag: Annotated[list[str], typer.Option(help=say("help.tag"))] = [],  # noqa: B006 - Typer copies defaults
     sealed: Annotated[bool, typer.Option("--sealed", help=say("help.sealed"))] = False,
     html: Page = None,
@@ -88,7 +90,8 @@ def run(
     from settings import get_settings
 
     kept = Runs(get_settings().data_dir.resolve())
-    plan = Plan(**({"data": data} if data else {}), **_checked(pipeline), concurrency=concurrency)
+    data_folder = {"data": data} if data else {}
+    plan = Plan(**data_folder, **_checked(pipeline), concurrency=concurrency, judge=_judge(judge))
     with progress_bar("") as progress:
         if all(name in DATA_SETS for name in names):
             measured = _measure_sets(names, plan, shown_by(progress))
@@ -108,6 +111,15 @@ def _checked(pipeline: Path | None) -> dict[str, Path]:
     if findings := lint(pipeline.read_text(encoding="utf-8")):
         raise Invalid("pipeline_faulty", path=str(pipeline), fault=findings[0].told(terminal_locale()))
     return {"pipeline": pipeline}
+
+
+def _judge(path: Path | None) -> "Judge | None":
+    """Who judges, if anybody. Raises `Invalid`: `judge_unreadable`, `judge_empty`."""
+    if path is None:
+        return None
+    from evaluation.judging import read_judge
+
+    return read_judge(path)
 
 
 def _measure_sets(names: list[str], plan: "Plan", progress: "Progress") -> "list[SetRun | Skipped]":

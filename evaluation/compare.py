@@ -64,9 +64,9 @@ class Difference:
 class Comparison:
     """What changed from the run `before` to the run `after`.
 
-    `parameters` are the pipeline's settings that differ, as (step, parameter, before, after); `broken` the cases by set
-    that ended as demanded before and do not now; `unpaired` how many cases by set only one run has; `identical` says
-    that every case of the shared sets came back the same to the letter.
+    `parameters` are the pipeline's settings that differ, as (step, parameter, before, after), and under `--judge` the
+    models that judged; `broken` the cases by set that ended as demanded before and do not now; `unpaired` how many
+    cases by set only one run has; `identical` says that every case of the shared sets came back the same to the letter.
     """
 
     before: str
@@ -228,7 +228,7 @@ def marks_ids(one: SetRun) -> list[str]:
 
 
 def _changed_parameters(before: Run, after: Run) -> Iterator[tuple[str, str, str, str]]:
-    old, new = before.state.parameters, after.state.parameters
+    old, new = ({**run.state.parameters, "--judge": run.state.judge} for run in (before, after))
     for node in dict.fromkeys((*old, *new)):
         if node not in old or node not in new:
             yield node, "", str(node in old), str(node in new)

@@ -42,7 +42,6 @@ def dialogues(locale: str) -> QuestionSet:
             locale,
             answerable=True,
             gold_docs=(row["gold_doc_id"],),
-            gold_answer=row["standalone"],
             history=tuple(row["history"]),
         )
         for row in rows

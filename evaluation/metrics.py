@@ -47,6 +47,7 @@ GROUPS: Mapping[Group, tuple[str, ...]] = MappingProxyType(
             "map",
             "ndcg@10",
             "keywords_found",
+            "context_relevance",
             "hit@5_over_reference",
             "hit@5_lost",
         ),
@@ -61,6 +62,9 @@ GROUPS: Mapping[Group, tuple[str, ...]] = MappingProxyType(
             "code_integrity",
             "answered_with_another_code",
             "sentences_mean",
+            "faithfulness",
+            "semantic_similarity",
+            "judge_failed",
         ),
         "refusal": ("over_refusal", "false_answer", "refusal_precision", "refusal_recall", "answered_outright"),
         "routing": ("routed",),
@@ -74,7 +78,9 @@ GROUPS: Mapping[Group, tuple[str, ...]] = MappingProxyType(
     }
 )
 """Every figure that is a ratio over cases, by what it is about, in the order of a report."""
-LOWER_IS_BETTER = frozenset({"over_refusal", "false_answer", "answered_with_another_code", "hit@5_lost"})
+LOWER_IS_BETTER = frozenset(
+    {"over_refusal", "false_answer", "answered_with_another_code", "hit@5_lost", "judge_failed"}
+)
 NEITHER_IS_BETTER = frozenset({"sentences_mean", *GROUPS["cost"]})
 GATED = (
     "outcome_accuracy",
@@ -121,7 +127,7 @@ def question_marks(
     marks = []
     for place, record in enumerate(records):
         mark = {**outcomes[place], **ranking[place], **_answer_marks(record), **_refusal_marks(record, absent)}
-        mark |= {**_routing_marks(record), **_cost_marks(record)}
+        mark |= {**_routing_marks(record), **_cost_marks(record), **_judged_marks(record)}
         hit = mark.get("hit@5")
         if hit and theirs:
             mark["hit@5_over_reference"] = one(hit[0] - theirs[place]["hit@5"][0])
@@ -287,6 +293,13 @@ def _routing_marks(record: Record) -> Marks:
 
 def _cost_marks(record: Record) -> Marks:
     return {"passes": one(record.passes), "llm_calls": one(record.calls), "tokens": one(record.tokens)}
+
+
+def _judged_marks(record: Record) -> Marks:
+    """What a judge's models said, and which share of what they were asked they failed to say."""
+    said = {name: one(score) for name, score in record.judged.items() if not isinstance(score, str)}
+    failed = many([float(isinstance(score, str)) for score in record.judged.values()])
+    return {**said, "judge_failed": failed} if record.judged else {}
 
 
 def code_marks(records: Sequence[Record]) -> list[Marks]:

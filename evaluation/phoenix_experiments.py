@@ -86,7 +86,8 @@ def _published(client: httpx.Client, run: Run, one: SetRun, progress: Progress) 
         }
         made = _post(client, f"experiments/{experiment.id}/runs", told, _Made)
         for name, score in _scores(record, counted[record.case.case_id]).items():
-            evaluation = {"experiment_run_id": made.id, "name": name, "annotator_kind": "CODE", **times}
+            kind = "LLM" if name in record.judged else "CODE"
+            evaluation = {"experiment_run_id": made.id, "name": name, "annotator_kind": kind, **times}
             _post(client, "experiment_evaluations", evaluation | {"result": {"score": score}}, _Made)
         progress(one.name, done, len(one.records))
     return Published(

@@ -32,7 +32,10 @@ class Failure:
 
 @dataclass(frozen=True, slots=True)
 class SetReport:
-    """One measured set. `reference` holds the same figures for the plain BM25 reference where they apply."""
+    """One measured set. `reference` holds the same figures for the plain BM25 reference where they apply.
+
+    `unjudged` says how often a judge's models failed, by figure and kind of failure.
+    """
 
     name: str
     n: int
@@ -43,6 +46,7 @@ class SetReport:
     reference_curve: tuple[CurvePoint, ...] = ()
     outcomes: Mapping[str, int] = field(default_factory=dict)
     failures: tuple[Failure, ...] = ()
+    unjudged: Mapping[str, int] = field(default_factory=dict)
 
     def targets(self) -> list[Judged]:
         """The demands on this set, held against what was measured."""
@@ -78,6 +82,7 @@ def report(one: SetRun, others: Mapping[str, SetRun] = MappingProxyType({})) -> 
         refusal_curve(*scores(one.reference)),
         dict(Counter(record.outcome for record in one.records).most_common()),
         tuple(failures(one.records)),
+        unjudged(one.records),
     )
 
 
@@ -193,6 +198,12 @@ def failures(records: Sequence[Record]) -> Iterator[Failure]:
         if wanted:
             got = " / ".join(filter(None, (record.outcome, record.reason, record.text[:300])))
             yield Failure(record.case.case_id, record.case.question, wanted, got)
+
+
+def unjudged(records: Sequence[Record]) -> dict[str, int]:
+    """How often a judge's models failed, by what they were asked and how they failed."""
+    judged = (item for record in records for item in record.judged.items())
+    return dict(Counter(f"{name}: {score}" for name, score in judged if isinstance(score, str)).most_common())
 
 
 def missed(record: Record) -> str:

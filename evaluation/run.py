@@ -9,6 +9,7 @@ from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from time import perf_counter
+from typing import TYPE_CHECKING
 
 from evaluation import runs, workspace
 from evaluation.asking import ask_all
@@ -24,6 +25,9 @@ from settings import ROOT, get_settings
 from tenants import lexicon, registry
 from tenants.context import SCOPES, Tenant, acting_as, current
 
+if TYPE_CHECKING:  # it brings the libraries of models, which no run without a judge should pay for
+    from evaluation.judging import Judge
+
 Progress = Callable[[str, int, int], None]
 """Told what is being done, how much of it is done, and how much there is (0: unknown)."""
 _YARDSTICK = ("evaluation/reference.py", "components/language/words.py")
@@ -31,11 +35,12 @@ _YARDSTICK = ("evaluation/reference.py", "components/language/words.py")
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """How to measure: where the public sets lie, the pipeline to ask, and how many cases at once."""
+    """How to measure: where the public sets lie, the pipeline to ask, how many cases at once, and who judges."""
 
     data: Path = DATA
     pipeline: Path = YAML
     concurrency: int = 1
+    judge: "Judge | None" = None
 
 
 def measure(names: Sequence[str], plan: Plan, progress: Progress) -> Iterator[SetRun | Skipped]:
@@ -60,7 +65,7 @@ def finished(names: str, measured: Sequence[SetRun | Skipped], plan: Plan) -> Ru
     return Run(
         run_id=runs.new_id(names, moment),
         created_at=moment,
-        state=runs.state(get_settings(), plan.pipeline),
+        state=runs.state(get_settings(), plan.pipeline, plan.judge.names if plan.judge else {}),
         sets=tuple(one for one in measured if isinstance(one, SetRun)),
         skipped=tuple(one.name for one in measured if isinstance(one, Skipped)),
         concurrency=plan.concurrency,
@@ -79,8 +84,10 @@ class Evaluation:
         self._references: dict[str, Reference] = {}
 
     def close(self) -> None:
-        """Release the pipeline."""
+        """Release the pipeline and the judge."""
         self._ask.close()
+        if self._plan.judge:
+            self._plan.judge.close()
 
     def run(self, chosen: QuestionSet | PairSet) -> SetRun:
         """Measure one set."""
@@ -99,7 +106,12 @@ class Evaluation:
         reference = self._answered_by_reference(cases)
         self._ask.warm_up()
         records = ask_all(self._ask, cases, self._plan.concurrency, partial(self._progress, name))
-        return SetRun(name, locale, perf_counter() - started, index_state(), tuple(records), reference)
+        asked = SetRun(name, locale, perf_counter() - started, index_state(), tuple(records), reference)
+        judge = self._plan.judge
+        if judge is None:
+            return asked
+        told = partial(self._progress, f"{name} · {', '.join(judge.names.values())}")
+        return replace(asked, records=judge.judged(records, self._plan.concurrency, told))
 
     def _tenant(self, chosen: QuestionSet) -> Tenant:
         name = chosen.corpus.name

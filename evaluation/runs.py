@@ -6,12 +6,13 @@ so that two runs are always compared by the same arithmetic.
 
 import gzip
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import lru_cache
 from hashlib import sha256
 from importlib.metadata import version
 from pathlib import Path
+from types import MappingProxyType
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -60,7 +61,7 @@ class SetRun:
 class State:
     """What was measured: the code's version and digest, the engines, the pipeline's digest and its text.
 
-    `parameters` are the pipeline's by step.
+    `parameters` are the pipeline's by step. `judge` names the models that judged, by their role; empty without any.
     """
 
     code: str
@@ -68,6 +69,7 @@ class State:
     source: str
     parameters: Mapping[str, Mapping[str, object]]
     settings: Mapping[str, Scalar]
+    judge: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +92,7 @@ class Run:
 _RUN = TypeAdapter(Run)
 
 
-def state(settings: Settings, pipeline: Path) -> State:
+def state(settings: Settings, pipeline: Path, judge: Mapping[str, str] = MappingProxyType({})) -> State:
     """The state that this process measures. No address and no secret is kept of the settings."""
     source = pipeline.read_bytes()
     content = parse_yaml(source)
@@ -104,6 +106,7 @@ def state(settings: Settings, pipeline: Path) -> State:
             "records": settings.database.partition(":")[0],
             "workers": settings.workers,
         },
+        judge=dict(judge),
     )
 
 

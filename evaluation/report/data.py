@@ -40,6 +40,7 @@ def _set_as_json(report: SetReport) -> dict[str, object]:
         "curve": _curve_as_json(report.curve),
         "reference_curve": _curve_as_json(report.reference_curve),
         "outcomes": dict(report.outcomes),
+        "unjudged": dict(report.unjudged),
         "failures": [asdict(failure) for failure in report.failures],
     }
 

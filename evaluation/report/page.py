@@ -109,6 +109,7 @@ class _Section:
     n: int
     index: str
     note: str
+    unjudged: str
     tiles: tuple[_Told, ...]
     outcomes: Markup
     plots: tuple[_Plot, ...]
@@ -174,6 +175,7 @@ class _Writer:
             n=one.n,
             index=f"{one.index.tenant} · {self.say('chunks', n=one.index.chunks)}" if one.index else "",
             note=text(note, self.locale) if note in keys("evaluation.note.") else "",
+            unjudged=", ".join(f"{what} {count}" for what, count in report.unjudged.items()),
             tiles=self._tiles(report),
             outcomes=self._outcomes(report),
             plots=tuple(self._plots(report, one)),

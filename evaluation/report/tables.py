@@ -41,6 +41,9 @@ def print_set(console: Console, report: SetReport, locale: str) -> None:
     if report.outcomes:
         counted = ", ".join(f"{name} {count}" for name, count in report.outcomes.items())
         console.print(text("evaluation.table.outcomes", locale, counted=counted), highlight=False)
+    if report.unjudged:
+        counted = ", ".join(f"{what} {count}" for what, count in report.unjudged.items())
+        console.print(text("evaluation.table.unjudged", locale, counted=counted), highlight=False)
     if report.failures:
         console.print(text("evaluation.table.failures", locale, count=len(report.failures)), highlight=False)
     for failure in report.failures[:FAILURES_SHOWN]:

@@ -9,6 +9,8 @@ import pytest
 from typer.testing import CliRunner, Result
 
 import cli
+from evaluation.simulator.knobs import Fault, Knobs
+from evaluation.simulator.running import simulated
 from pipelines.ask.engine import YAML
 from tests.installations import installed
 
@@ -84,6 +86,39 @@ def test_a_broken_promise_ends_a_comparison_with_1(shop: Path) -> None:
     assert evaluate("compare", "latest", "latest~1").exit_code == 0, "a gain never fails"
 
 
+JUDGE = """
+chat_generator:
+  type: haystack_integrations.components.generators.ollama.chat.chat_generator.OllamaChatGenerator
+  init_parameters: {{model: simulated, url: "{url}", response_format: json}}
+embedder:
+  type: haystack_integrations.components.embedders.ollama.text_embedder.OllamaTextEmbedder
+  init_parameters: {{model: simulated-embed, url: "{url}"}}
+"""
+
+
+def test_a_model_judges_on_demand(shop: Path) -> None:
+    cases, judge = shop / "judged.jsonl", shop / "judge.yaml"
+    rows = [CASES[0], {**CASES[1], "gold_answer": "Товар можно вернуть за 7 дней."}, CASES[2]]
+    cases.write_text("\n".join(json.dumps(row, ensure_ascii=False) for row in rows), encoding="utf-8")
+    measure = (str(cases), "--tenant", "shop", "--judge", str(judge))
+    with simulated() as (simulator, url):
+        judge.write_text(JUDGE.format(url=url), encoding="utf-8")
+        first = evaluate(*measure, "--json")
+        assert first.exit_code == 0, first.output
+        simulator.turn_to(Knobs(faults=(Fault(kind="garbage", task="faithfulness", times=1),)))
+        second = evaluate(*measure, "--locale", "ru")
+    told = json.loads(first.stdout)
+    figures = told["sets"][0]["figures"]
+    assert (figures["faithfulness"]["value"], figures["faithfulness"]["n"]) == (1.0, 2)
+    assert (figures["context_relevance"]["value"], figures["context_relevance"]["n"]) == (1.0, 2)
+    assert (figures["semantic_similarity"]["value"], figures["semantic_similarity"]["n"]) == (pytest.approx(1.0), 1)
+    assert told["sets"][0]["unjudged"] == {}
+    assert told["state"]["judge"]["chat_generator"] == "OllamaChatGenerator simulated"
+    assert "faithfulness: malformed 1" in second.stdout
+    compared = evaluate("compare", "latest~1", "--json")
+    assert {one["figure"] for one in json.loads(compared.stdout)["differences"] if one["change"]} == {"judge_failed"}
+
+
 def test_cases_are_picked_by_tag_and_sealed_ones_only_on_demand(shop: Path) -> None:
     cases = str(shop / "cases.jsonl")
     tagged = evaluate(cases, "--tenant", "shop", "--tag", "money", "--json")
@@ -101,6 +136,7 @@ def test_what_cannot_be_done_is_said_in_one_line(shop: Path) -> None:
         ("nothing",),
         (cases, "--tenant", "nobody"),
         ("fixture", "--pipeline", str(broken)),
+        ("fixture", "--judge", str(broken)),
         ("report", "nothing"),
         ("compare", "nothing"),
     ):
