@@ -77,19 +77,21 @@ def _readings(
     bare_start = len(token) - len(token.lstrip(_OPENING))
     bare_end = max(bare_start + 1, len(token.rstrip(_CLOSING)))
     typed = token[bare_start:bare_end]
-    typed_cost = _cost(typed, vocabulary, russian=not to_russian)
+    typed_letters = _letter_cost(typed, russian=not to_russian)
+    typed_cost = typed_letters - _familiarity(typed, vocabulary)
     abbreviation = typed.isupper() and len(typed) > 1 and not shouted
     if abbreviation:
         typed_cost -= _ABBREVIATION
     # Names are written so in either layout and say nothing of the rest.
     name = abbreviation or (vocabulary.holds(typed) and not is_frequent(typed))
-    doubtful = len(typed) > 2 and _letter_cost(typed, russian=not to_russian) > _PLAUSIBLE * (len(typed) + 1)
+    doubtful = len(typed) > 2 and typed_letters > _PLAUSIBLE * (len(typed) + 1)
     for start in range(bare_start + 1):
         for end in range(bare_end, len(token) + 1):
             left, read, right = token[:start], token[start:end].translate(table), token[end:]
             word = read.lstrip(_OPENING).rstrip(_CLOSING)
             marks = len(read) - len(word) + sum(char in _LATIN_KEYS for char in left + right)
-            gain = typed_cost - _cost(word, vocabulary, russian=to_russian) - _MARK * marks
+            cost = _letter_cost(word, russian=to_russian) - _familiarity(word, vocabulary)
+            gain = typed_cost - cost - _MARK * marks
             whole = left.translate(_MARKS) + read + right.translate(_MARKS) if to_russian else left + read + right
             gain = gain if doubtful else min(gain, _ALONE)
             if _is_code(typed) and not _is_code(word.translate(CYRILLIC_LOOKALIKES)):
@@ -102,14 +104,13 @@ def _is_code(word: str) -> bool:
     return word.isascii() and any(map(str.isdigit, word)) and not word.lower().startswith("y")
 
 
-def _cost(word: str, vocabulary: Vocabulary, *, russian: bool) -> float:
-    """How unlikely `word` is in a language, the likelier when it is known. A short word says little by being known."""
-    known = bool(word) and vocabulary.knows(word)
-    return _letter_cost(word, russian=russian) - (_KNOWN * min(1.0, len(word) / 3) if known else 0.0)
+def _familiarity(word: str, vocabulary: Vocabulary) -> float:
+    """How much likelier `word` is for being known. A short word says little by that."""
+    return _KNOWN * min(1.0, len(word) / 3) if word and vocabulary.knows(word) else 0.0
 
 
 def _letter_cost(word: str, *, russian: bool) -> float:
     """Cost of the letters. Digits are the same keys in both layouts, so that a code is left to its neighbours."""
-    if any(char.isdigit() for char in word):
+    if any(map(str.isdigit, word)):
         return 0.0
     return letters("ru").cost(fold(word)) if russian else letters("en").cost(fold(word).replace("'", ""))

@@ -12,6 +12,8 @@ import sys
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
+from itertools import repeat
+from operator import add
 from pathlib import Path
 from typing import Literal
 
@@ -38,8 +40,7 @@ class Letters:
     def cost(self, word: str) -> float:
         """Negative log-likelihood of a folded word, in nats, its beginning and end included. Lower is likelier."""
         padded = f" {word} "
-        get = self.costs.get
-        return sum(get(padded[i : i + 2], UNKNOWN_PAIR) for i in range(len(padded) - 1))
+        return sum(map(self.costs.get, map(add, padded, padded[1:]), repeat(UNKNOWN_PAIR)))
 
     def mean_cost(self, word: str) -> float:
         """Cost per letter pair: about 2.5 for words of the language, 4 and more for what is none."""

@@ -89,8 +89,7 @@ class FollowUpResolver:
     def standalone(self, question: str, history: Sequence[Exchange]) -> Standalone | None:
         """The question as it would be asked without its history; None when it is asked that way already."""
         before = next((one for one in reversed(history[-self.turns :]) if one.outcome in _TOPICAL), None)
-        typed = read(clean(question).strip())
-        if before is None or not typed:
+        if before is None or not (typed := read(clean(question).strip())):
             return None
         if (option := chosen(typed, before.options)) is not None:
             return _joined(option, [word.text for word in words(before.question) if not word.stop], question=option)
