@@ -56,6 +56,9 @@ GRACE_SECONDS = 20
 
 _NOT_STARTED = 3
 KEEP_ALIVE_SECONDS = 75
+_BETWEEN_FULL_COLLECTIONS = 100
+"""Collections of young objects, ten by default. A full one looks at all that tenants have in memory, and everybody waits
+0.2 s for it."""
 """How long an idle connection stays open: longer than clients and load balancers keep theirs, so that none of them
 sends a question into a connection that is just being closed."""
 
@@ -278,6 +281,7 @@ def _add_lifespan(app: FastAPI, settings: Settings, *others: Resident) -> None:
             # What warming up made stays for good; without this the collector walks all of it again and again.
             gc.collect()
             gc.freeze()
+            gc.set_threshold(*gc.get_threshold()[:2], _BETWEEN_FULL_COLLECTIONS)
             log.info("ready on http://%s:%d", settings.host, settings.port)
             try:
                 yield
