@@ -56,11 +56,12 @@ GRACE_SECONDS = 20
 
 _NOT_STARTED = 3
 KEEP_ALIVE_SECONDS = 75
-_BETWEEN_FULL_COLLECTIONS = 100
-"""Collections of young objects, ten by default. A full one looks at all that tenants have in memory, and everybody waits
-0.2 s for it."""
 """How long an idle connection stays open: longer than clients and load balancers keep theirs, so that none of them
 sends a question into a connection that is just being closed."""
+
+_BETWEEN_FULL_COLLECTIONS = 100
+"""Collections of young objects; ten by default. A full one looks at everything that tenants have in memory, and
+everybody waits 0.2 s for it."""
 
 
 @runtime_checkable
