@@ -142,9 +142,10 @@ def measure(served: Served, prepared: Prepared) -> Measured:
     single = alone(port, token, once)
     cpu_ms = (served.cpu_seconds() - before) * 1_000 / len(single)
     again = alone(port, token, once[-len(asked) :])
-    crowd, seconds = together(port, token, others, clients=CLIENTS, total=TOGETHER)
     fixed = alone(port, token, questions().fixed * SHORT_ROUNDS)
     refused = alone(port, token, questions().refused * SHORT_ROUNDS)
+    # Last: what a crowd has asked is being recorded for a while after it has gone.
+    crowd, seconds = together(port, token, others, clients=CLIENTS, total=TOGETHER)
     figures = {
         "alone_ms_p50": _percentile(single, 50),
         "alone_ms_p99": _percentile(single, 99),
