@@ -1,9 +1,11 @@
 """What may stand as a parameter of a component in YAML, such as a judge: how it is written there and read again."""
 
+from collections.abc import Mapping
 from inspect import signature
 from typing import Any, Self
 
 from haystack import default_from_dict, default_to_dict
+from haystack.core.serialization import allow_deserialization_module, component_from_dict, import_class_by_name
 
 
 class Nested:
@@ -21,3 +23,12 @@ class Nested:
     def from_dict(cls, data: dict[str, Any]) -> Self:
         """For Haystack: what `to_dict` described."""
         return default_from_dict(cls, data)
+
+
+def made(described: Mapping[str, Any], name: str) -> Any:  # noqa: ANN401 - what it is, the description says
+    """What `type` and `init_parameters` describe, one of ours or of Haystack's. Raises whatever its constructor does.
+
+    :param name: what the caller knows it by, for Haystack's errors.
+    """
+    allow_deserialization_module("components")
+    return component_from_dict(import_class_by_name(described["type"]), dict(described), name)

@@ -20,7 +20,6 @@ import numpy as np
 from haystack.components.embedders.types.protocol import TextEmbedder
 from haystack.components.evaluators import ContextRelevanceEvaluator, FaithfulnessEvaluator
 from haystack.components.generators.chat.types import ChatGenerator
-from haystack.core.serialization import allow_deserialization_module, component_from_dict, import_class_by_name
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from components.embed.dense import passage_text
@@ -28,6 +27,7 @@ from components.embed.protocol import Embedder
 from components.language.yaml_files import read_yaml
 from components.models.calls import CallOutcome
 from components.models.failures import outcome_of
+from components.nested import made
 from evaluation.answers import without_citations
 from evaluation.cases import Record
 from tenants.errors import Invalid
@@ -194,9 +194,8 @@ def _made(part: _Part | None, role: _Role) -> Any:  # noqa: ANN401 - what it is,
     """What the file describes. Raises whatever its constructor does, and `TypeError` where it cannot play the role."""
     if part is None:
         return None
-    allow_deserialization_module("components")
-    made = component_from_dict(import_class_by_name(part.type), part.model_dump(), role)
-    methods = ((getattr(made, name, None), argument) for name, argument in _ASKED[role])
+    model = made(part.model_dump(), role)
+    methods = ((getattr(model, name, None), argument) for name, argument in _ASKED[role])
     if not any(method and argument in signature(method).parameters for method, argument in methods):
         raise TypeError(f"{part.type} is no {role}")
-    return made
+    return model

@@ -6,17 +6,12 @@ from collections.abc import Sequence
 from functools import lru_cache
 from math import isfinite
 
-from haystack.core.serialization import (
-    allow_deserialization_module,
-    component_from_dict,
-    import_class_by_name,
-)
-
 from components.embed.protocol import Embedder
 from components.language.encoder_settings import DenseSettings
 from components.models.attempts import attempt
 from components.models.breaker import Breaker
 from components.models.failures import ModelFailed
+from components.nested import made
 from components.retrieve.kept import Kept
 from tenants import fairness
 from tenants.errors import TryAgain
@@ -97,9 +92,7 @@ def _checked(vectors: Sequence[Dense], count: int, settings: DenseSettings) -> S
 
 @lru_cache(maxsize=16)
 def _embedder(json_form: str) -> Embedder:
-    allow_deserialization_module("components")
-    stored = json.loads(json_form)["embedder"]
-    embedder: Embedder = component_from_dict(import_class_by_name(stored["type"]), stored, "embedder")
+    embedder: Embedder = made(json.loads(json_form)["embedder"], "embedder")
     return embedder
 
 

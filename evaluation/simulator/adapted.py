@@ -15,7 +15,7 @@ _Block: TypeAlias = dict[str, object]
 _TIERS = {"fast": "simulated", "strong": "simulated-strong", "fallback": "simulated-fallback"}
 _ADDRESSES = {"OllamaChatGenerator": "url", "OpenAIChatGenerator": "api_base_url"}
 
-_OLLAMA = "haystack_integrations.components"
+_MODELS = "haystack_integrations.components"
 _NO_TIMEOUT = 600
 _RANKING = {
     "type": "object",
@@ -52,7 +52,7 @@ def equip(folder: Path, url: str, profile: str = "ollama") -> Path:
     :returns: `folder`; what its ingest pipeline writes has vectors.
     """
     server = {"url": url, "timeout": _NO_TIMEOUT}
-    generator = f"{_OLLAMA}.generators.ollama.chat.chat_generator.OllamaChatGenerator"
+    generator = f"{_MODELS}.generators.ollama.chat.chat_generator.OllamaChatGenerator"
     ranker = _nested(
         "haystack.components.rankers.llm_ranker.LLMRanker",
         chat_generator=_nested(generator, model="simulated", response_format=_RANKING, **server),
@@ -62,7 +62,7 @@ def equip(folder: Path, url: str, profile: str = "ollama") -> Path:
         reranker = "components.retrieve.model_reranker.ModelReranker"
         whole["components"]["rerank"] = _nested(reranker, ranker=ranker, scale="order", kept=0)
     texts, documents = (
-        f"{_OLLAMA}.embedders.ollama.{kind}_embedder.Ollama{kind.title()}Embedder" for kind in ("text", "document")
+        f"{_MODELS}.embedders.ollama.{kind}_embedder.Ollama{kind.title()}Embedder" for kind in ("text", "document")
     )
     with _edited(folder / "ingest" / "ingest.yaml") as whole:
         whole["components"]["writer"]["init_parameters"]["embedder"] = _nested(
