@@ -10,14 +10,13 @@ begins with `components.ingest.reconcile`.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from types import MappingProxyType
+from dataclasses import dataclass, field, replace
 
 from haystack import component
 
 from components.embed.dense import settings_of
 from components.embed.protocol import Embedder
-from components.ingest.analysis import Text
+from components.ingest.analysis import Analysed, Text
 from components.ingest.declared import declared_edges, declared_rejected
 from components.ingest.document import Chunk, Flagged, Revision
 from components.ingest.encode import embedded, encoded
@@ -37,6 +36,20 @@ from tenants.versions import DocumentVersion
 
 _STORED_AT_ONCE = 512
 """Chunks of one flush to the disk, whose vectors are held until then: 75 kB each."""
+
+_AHEAD = 1024
+"""Chunks of one batch that are analysed ahead: 20 to 40 kB each. Only a huge document has more."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ahead(Frozen):
+    """What was worked out of chunks before they are written. Whatever it lacks is worked out then."""
+
+    dense: Mapping[Text, Dense] = field(default_factory=dict)
+    analysed: Mapping[Text, Analysed] = field(default_factory=dict)
+
+
+_NOTHING = Ahead()
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,13 +80,29 @@ class ChunkWriter:
         self.settings = EncoderSettings.model_validate({**(encoder or {}), "dense": dense})
 
     @component.output_types(written=Written)
-    def run(self, revisions: list[Revision]) -> dict[str, Written]:
-        """Write revisions for the tenant in context. Everything is durable when it returns."""
+    def run(self, revisions: list[Revision], ahead: Ahead | None = None) -> dict[str, Written]:
+        """Write revisions for the tenant in context. Everything is durable when it returns.
+
+        :param ahead: what `prepare` gave for them, when somebody asked it.
+        """
         if not revisions:
             return {"written": Written()}
-        ahead = _embedded_ahead(revisions, self.settings)
+        prepared = ahead or self.prepare(revisions)
         with writing.alone():
-            return {"written": _write(revisions, self.settings, ahead)}
+            return {"written": _write(revisions, self.settings, prepared)}
+
+    def prepare(self, revisions: Sequence[Revision]) -> Ahead:
+        """Work out what takes longest about revisions that are to be written, while others may still write."""
+        if not revisions:
+            return Ahead()
+        collection = open_collection()
+        settings = settings_from(collection.encoder or self.settings.json_form)
+        chunks = [chunk for revision in revisions for chunk in revision.chunks]
+        stored = _stored(collection, chunks)
+        missing = [_text(chunk) for chunk in chunks if _differs(chunk, stored.get(chunk.chunk_id))]
+        some = missing[:_AHEAD]
+        found = TEXT_PROCESSES.analysed(some, settings)
+        return Ahead(embedded(missing, settings), dict(zip(some, found, strict=True)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,33 +118,24 @@ class _Settled:
     version: DocumentVersion | None
 
 
-def _embedded_ahead(revisions: Sequence[Revision], first: EncoderSettings) -> Mapping[Text, Dense]:
-    """The dense vectors of what is new, computed while others may still write: that takes seconds."""
-    collection = _opened(first)
-    settings = settings_from(collection.encoder)
-    if settings.dense is None:
-        return {}
-    chunks = [chunk for revision in revisions for chunk in revision.chunks]
-    stored = {hit.id: hit for hit in collection.fetch([chunk.chunk_id for chunk in chunks])}
-    return embedded((_text(chunk) for chunk in chunks if _differs(chunk, stored.get(chunk.chunk_id))), settings)
-
-
 def _opened(first: EncoderSettings) -> Collection:
     return open_collection(create=True, encoder=first.json_form, dimensions=first.dimensions)
 
 
-def _write(revisions: Sequence[Revision], first: EncoderSettings, ahead: Mapping[Text, Dense]) -> Written:
+def _stored(collection: Collection, chunks: Iterable[Chunk]) -> dict[str, Hit]:
+    return {hit.id: hit for hit in collection.fetch([chunk.chunk_id for chunk in chunks])}
+
+
+def _write(revisions: Sequence[Revision], first: EncoderSettings, ahead: Ahead) -> Written:
     collection = _opened(first)
     settings = settings_from(collection.encoder)
     records = stored_documents.find([revision.document.doc_id for revision in revisions])
     settled = _settled(revisions, records)
     chunks = [chunk for one in settled for chunk in one.revision.chunks]
-    stored = {hit.id: hit for hit in collection.fetch([chunk.chunk_id for chunk in chunks])}
+    stored = _stored(collection, chunks)
     missing = [chunk for chunk in chunks if _differs(chunk, stored.get(chunk.chunk_id))]
     anew = {chunk.chunk_id for chunk in missing}
-    # What somebody else has changed meanwhile; before anything is stored, so that a failure leaves nothing half done.
-    dense = embedded(map(_text, missing), settings, ahead)
-    terms = _store(collection, missing, settings, dense)
+    terms = _store(collection, missing, settings, ahead)
     collection.describe(_redescribed(chunks, stored, anew))
     # Before the records: a run cut off here finds the documents changed, and declares it all again.
     relations.declare(
@@ -166,7 +186,7 @@ def _settled(revisions: Iterable[Revision], records: Mapping[str, DocumentRecord
     return settled
 
 
-def redescribe(records: Iterable[DocumentRecord], ahead: Mapping[Text, Dense] = MappingProxyType({})) -> int:
+def redescribe(records: Iterable[DocumentRecord], ahead: Ahead = _NOTHING) -> int:
     """Bring the stored chunks of documents in line with their records. Only under another title are they encoded anew.
 
     :param ahead: what `embedded_anew` gave for the same records, when somebody asked it.
@@ -179,8 +199,7 @@ def redescribe(records: Iterable[DocumentRecord], ahead: Mapping[Text, Dense] = 
         retitled = _retitled(wanted)
         chunks = [_stored_chunk(hit, meta) for hit, meta in retitled]
         anew = {hit.id for hit, _ in retitled}
-        dense = embedded(map(_text, chunks), settings, ahead)
-        terms = _store(collection, chunks, settings, dense)
+        terms = _store(collection, chunks, settings, ahead)
         collection.describe(
             {
                 hit.id: {**hit.payload, "meta": meta}
@@ -193,15 +212,15 @@ def redescribe(records: Iterable[DocumentRecord], ahead: Mapping[Text, Dense] = 
         return len(chunks)
 
 
-def embedded_anew(records: Iterable[DocumentRecord]) -> Mapping[Text, Dense]:
+def embedded_anew(records: Iterable[DocumentRecord]) -> Ahead:
     """The dense vectors that `redescribe` will want. Whoever asks before writing the records finds a model that fails
     while nothing has changed yet."""
     collection = open_collection()
     settings = settings_from(collection.encoder)
     if settings.dense is None:
-        return {}
+        return _NOTHING
     retitled = _retitled(_described(collection, records))
-    return embedded((_text(_stored_chunk(hit, meta)) for hit, meta in retitled), settings)
+    return Ahead(embedded((_text(_stored_chunk(hit, meta)) for hit, meta in retitled), settings))
 
 
 def _described(collection: Collection, records: Iterable[DocumentRecord]) -> list[tuple[Hit, Mapping[str, Json]]]:
@@ -247,16 +266,19 @@ def _redescribed(chunks: Iterable[Chunk], stored: Mapping[str, Hit], anew: set[s
 
 
 def _store(
-    collection: Collection, chunks: Sequence[Chunk], settings: EncoderSettings, dense: Mapping[Text, Dense]
+    collection: Collection, chunks: Sequence[Chunk], settings: EncoderSettings, ahead: Ahead
 ) -> list[ChunkTerms]:
     """Encode and store chunks. Returns what each adds to the lexicon."""
+    texts = [_text(chunk) for chunk in chunks]
+    # Before anything is stored, so that a failure leaves nothing half done.
+    dense = embedded(texts, settings, ahead.dense)
+    later = TEXT_PROCESSES.analysed([text for text in texts if text not in ahead.analysed], settings)
     terms: list[ChunkTerms] = []
-    analysed = TEXT_PROCESSES.analysed([_text(chunk) for chunk in chunks], settings)
     for start in range(0, len(chunks), _STORED_AT_ONCE):
         points = []
-        for chunk in chunks[start : start + _STORED_AT_ONCE]:
-            found = next(analysed)
-            points.append(encoded(_text(chunk), _payload(chunk), found, dense))
+        for at in range(start, min(start + _STORED_AT_ONCE, len(chunks))):
+            found = ahead.analysed.get(texts[at]) or next(later)
+            points.append(encoded(texts[at], _payload(chunks[at]), found, dense))
             terms.append(ChunkTerms(found.stems, found.words))
         collection.upsert(points)
     return terms

@@ -20,7 +20,7 @@ from components.ingest.document import Flagged, Refusal, Revision, SourceDocumen
 from components.ingest.files import RawArticle
 from components.ingest.formats import HARMLESS
 from components.ingest.reconcile import Rewrite
-from components.ingest.write import ChunkWriter, remove_documents
+from components.ingest.write import Ahead, ChunkWriter, remove_documents
 from pipelines.ingest import session
 from pipelines.ingest.report import IngestReport, OnProgress, Progress
 from tenants import context, documents
@@ -61,10 +61,11 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class _Batch:
-    """Documents read and cut, to be written. `met` counts what they come from."""
+    """Documents read, cut and prepared, to be written. `met` counts what they come from."""
 
     met: int
     revisions: list[Revision]
+    ahead: Ahead
     refusals: list[Refusal]
     unchanged: int
     pages: int
@@ -171,7 +172,8 @@ class Run:
         for step in ("parser", "changes", "splitter"):
             refusals.extend(steps[step]["refusals"])
         revisions = steps["enricher"]["revisions"]
-        return _Batch(len(batch), revisions, refusals, steps["changes"]["unchanged"], steps["parser"]["pages"])
+        ahead = self._line.writer.prepare(revisions)
+        return _Batch(len(batch), revisions, ahead, refusals, steps["changes"]["unchanged"], steps["parser"]["pages"])
 
     def _awaited(self, reading: Future[_Batch | None]) -> Generator[Progress, None, _Batch | None]:
         while not wait([reading], _LOOK_SECONDS).done:
@@ -180,7 +182,7 @@ class Run:
 
     def _write(self, batch: _Batch) -> Progress:
         self._refusals.extend(batch.refusals)
-        written = self._line.writer.run(revisions=batch.revisions)["written"]
+        written = self._line.writer.run(revisions=batch.revisions, ahead=batch.ahead)["written"]
         self._flagged.extend(written.flagged)
         self._counts["unchanged"] += batch.unchanged
         for name in ("added", "updated", "chunks_written", "chunks_kept", "chunks_removed"):
