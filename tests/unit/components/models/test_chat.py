@@ -12,15 +12,17 @@ from time import monotonic
 
 import pytest
 from haystack.components.generators.chat import OpenAIChatGenerator
-from haystack.core.serialization import component_from_dict, component_to_dict
+from haystack.core.serialization import component_to_dict
 from haystack.dataclasses import ChatMessage
-from haystack_integrations.components.generators.ollama import OllamaChatGenerator
+from haystack_integrations.components.generators.ollama import OllamaChatGenerator as StockOllama
 
 from components.models import breaker
 from components.models.calls import Calls, Tier, opened
 from components.models.chat import ChatModels
 from components.models.failures import Interrupted, ModelFailed
+from components.models.ollama import OllamaChatGenerator
 from components.models.providers import Generator
+from components.nested import made
 from evaluation.simulator.knobs import Fault, FaultKind, Knobs
 from evaluation.simulator.running import simulated
 from evaluation.simulator.server import Simulator
@@ -84,7 +86,7 @@ def _no_faults_known(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(breaker, "_LINES", {})
 
 
-@pytest.fixture(scope="module", params=["ollama", "openai"])
+@pytest.fixture(scope="module", params=["ollama", "stock ollama", "openai"])
 def make(request: pytest.FixtureRequest, server: tuple[Simulator, str]) -> Iterator[Make]:
     """Gives generators of either protocol, the same one for the same model: each makes a client of its own."""
     url, made = server[1], ExitStack()
@@ -93,6 +95,8 @@ def make(request: pytest.FixtureRequest, server: tuple[Simulator, str]) -> Itera
     def generator(model: str = "simulated") -> Generator:
         if request.param == "ollama":
             return made.enter_context(closing(OllamaChatGenerator(model=model, url=url)))
+        if request.param == "stock ollama":
+            return made.enter_context(closing(StockOllama(model=model, url=url)))
         openai = OpenAIChatGenerator(model=model, api_base_url=f"{url}/v1", max_retries=0)
         return made.enter_context(closing(openai))
 
@@ -122,8 +126,8 @@ def outcomes(calls: Calls) -> list[str]:
     return [call.outcome for call in calls.made]
 
 
-@pytest.mark.usefixtures("simulator")
-def test_a_reply_comes_whole_and_in_pieces_and_is_counted(make: Make) -> None:
+def test_a_reply_comes_whole_and_in_pieces_and_is_counted(make: Make, simulator: Simulator) -> None:
+    simulator.turn_to(Knobs(call_ms=200))
     pieces: list[str] = []
     models = ChatModels(make())
     with opened() as calls:
@@ -295,5 +299,5 @@ def test_a_sum_that_cannot_be_counted_costs_no_answer(make: Make, monkeypatch: p
 
 def test_models_come_back_from_what_describes_them(make: Make) -> None:
     models = ChatModels(make(), make("simulated-strong"), timeout=7, prices={"simulated": [1.0, 2.0]})
-    again = component_from_dict(ChatModels, component_to_dict(models, "models"), "models")
+    again = made(component_to_dict(models, "models"), "models")
     assert again.to_dict() == models.to_dict()
