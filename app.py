@@ -135,8 +135,6 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     app.add_exception_handler(RequestValidationError, _unreadable)
     ingest = Ingest()
     library = Library(ingest.rewrite)
-    app.include_router(stream_routes.router(asked.runner))
-    app.include_router(ui_messages.router(asked.runner))
     app.include_router(feedback_routes.router(asked.runner.ask))
     app.include_router(library_routes.router(library))
     app.include_router(job_routes.router())
@@ -163,8 +161,15 @@ def _shortcuts(asked: Responder) -> Mapping[str, Answer]:
     Hayhooks loads, checks and documents the ask pipeline. Its endpoint, though, reads and validates the body again,
     twice, and keeps a trace: more than a millisecond of CPU a question. The gate has read the body already.
     """
-    chat = openai_chat.ChatCompletions(asked.runner)
-    return {"/ask/run": straight(AskRequest, asked.respond), **chat.answers()}
+    runner = asked.runner
+    others = (
+        stream_routes.TurnStreams(runner),
+        ui_messages.UiMessageStreams(runner),
+        openai_chat.ChatCompletions(runner),
+    )
+    return {"/ask/run": straight(AskRequest, asked.respond)} | {
+        path: answer for other in others for path, answer in other.answers().items()
+    }
 
 
 def serve(settings: Settings | None = None) -> None:

@@ -6,8 +6,6 @@ Imports nothing heavy: worker processes load this on each start.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
 from components.language.encoder import encode_words, passage_words
 from components.language.encoder_settings import settings_from
 from components.language.terms import content_terms
@@ -37,20 +35,6 @@ class Analysed(Frozen):
     packed: Mapping[str, tuple[bytes, bytes]]
     stems: frozenset[str]
     words: frozenset[str]
-
-    @property
-    def vectors(self) -> dict[str, dict[int, float]]:
-        """The sparse vectors by name."""
-        return {
-            name: dict(
-                zip(
-                    np.frombuffer(dimensions, np.uint32).tolist(),
-                    np.frombuffer(weights, np.float64).tolist(),
-                    strict=True,
-                )
-            )
-            for name, (dimensions, weights) in self.packed.items()
-        }
 
 
 def analysed(texts: Sequence[Text], encoder: str) -> list[Analysed]:

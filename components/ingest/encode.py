@@ -3,12 +3,14 @@
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 
+import numpy as np
+
 from components.embed.dense import embed_passages, passage_text
 from components.ingest.analysis import Analysed, Text
 from components.language.encoder_settings import EncoderSettings
 from tenants import fairness
 from tenants.index import DENSE
-from tenants.index.protocol import Dense, Json, Point, Vector
+from tenants.index.protocol import Dense, Json, Point, Sparse, Vector
 
 
 def embedded(
@@ -32,7 +34,10 @@ def encoded(text: Text, payload: Mapping[str, Json], found: Analysed, dense: Map
     :param dense: what `embedded` gave, for this chunk among others.
     """
     fairness.give_way()
-    vectors: dict[str, Vector] = dict(found.vectors)
+    vectors: dict[str, Vector | Sparse] = {
+        name: Sparse(np.frombuffer(dimensions, np.uint32), np.frombuffer(weights, np.float64))
+        for name, (dimensions, weights) in found.packed.items()
+    }
     if text in dense:
         vectors[DENSE] = dense[text]
     return Point(text.chunk_id, vectors, payload)

@@ -1,9 +1,9 @@
 """`POST /ask/stream`: the turn as server-sent events, each with an `id` to go on from after a lost connection."""
 
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 
-from fastapi import APIRouter, Request
+from starlette.datastructures import Headers
 from starlette.responses import Response, StreamingResponse
 from starlette.types import Receive, Scope, Send
 
@@ -11,7 +11,7 @@ from pipelines import leaving
 from pipelines.ask.contract import AskRequest
 from pipelines.ask.runner import Runner
 from pipelines.ask.streams import Stream
-from pipelines.gate import Route
+from pipelines.gate import Answer, Route, straight
 from settings import Settings
 
 HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
@@ -32,21 +32,24 @@ def doors(settings: Settings) -> tuple[Route, ...]:
     return (Route("POST", "/ask/stream", scope="ask", body=AskRequest, limit=settings.max_body_bytes),)
 
 
-def router(runner: Runner) -> APIRouter:
+class TurnStreams:
     """The endpoint."""
-    found = APIRouter(tags=["ask"])
 
-    @found.post("/ask/stream", response_class=StreamingResponse)
-    async def stream(body: AskRequest, request: Request) -> Response:
+    def __init__(self, runner: Runner) -> None:
+        self.runner = runner
+
+    def answers(self) -> Mapping[str, Answer]:
+        """What the gate calls, by path."""
+        return {"/ask/stream": straight(AskRequest, self.tell)}
+
+    async def tell(self, request: AskRequest, headers: Headers) -> Response:
         """Answer a question as a stream of events; see `pipelines/ask/events.py`. `Last-Event-ID` resumes one."""
-        seen = request.headers.get("last-event-id")
+        seen = headers.get("last-event-id")
         if seen:
-            told, after = runner.streams.resume(seen)
+            told, after = self.runner.streams.resume(seen)
         else:
-            told, after = runner.stream(body, request.headers.get("idempotency-key")), 0
+            told, after = self.runner.stream(request, headers.get("idempotency-key")), 0
         return WatchedStream(frames(told, after), media_type="text/event-stream", headers=HEADERS)
-
-    return found
 
 
 async def frames(stream: Stream, after: int = 0) -> AsyncIterator[str]:

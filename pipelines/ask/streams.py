@@ -133,10 +133,15 @@ class Streams:
         return stream, int(number)
 
     def _forget(self) -> None:
-        """Drop what ended long ago, and the oldest finished ones when there are too many."""
+        """Drop what ended long ago, and the first finished ones when there are too many."""
         due = monotonic() - KEPT_SECONDS
-        finished = [(one.finished_at, turn_id) for turn_id, one in self._streams.items() if one.finished_at is not None]
         excess = len(self._streams) - MOST_STREAMS
-        for place, (ended, turn_id) in enumerate(sorted(finished)):
-            if ended < due or place < excess:
-                del self._streams[turn_id]
+        for turn_id in [*self._streams]:
+            ended = self._streams[turn_id].finished_at
+            if ended is None:
+                continue
+            if ended >= due and excess <= 0:
+                # They stand in the order in which they began, and end in about the same.
+                return
+            del self._streams[turn_id]
+            excess -= 1

@@ -8,16 +8,16 @@ import json
 from collections.abc import AsyncIterator, Iterator, Mapping
 from typing import Literal
 
-from fastapi import APIRouter, Request
 from pydantic import BaseModel, ConfigDict, Field
-from starlette.responses import Response, StreamingResponse
+from starlette.datastructures import Headers
+from starlette.responses import Response
 
 from pipelines.ask.events import Event
 from pipelines.ask.openai_chat import ChatRequest, Message, asked, said
 from pipelines.ask.runner import Runner
 from pipelines.ask.stream_routes import HEADERS, WatchedStream
 from pipelines.ask.streams import Stream
-from pipelines.gate import Route
+from pipelines.gate import Answer, Route, straight
 from settings import Settings
 
 _PROTOCOL = {"x-vercel-ai-ui-message-stream": "v1"}
@@ -56,22 +56,25 @@ def doors(settings: Settings) -> tuple[Route, ...]:
     return (Route("POST", "/ask/ui-messages", scope="ask", body=UiRequest, limit=settings.max_body_bytes),)
 
 
-def router(runner: Runner) -> APIRouter:
+class UiMessageStreams:
     """The endpoint."""
-    found = APIRouter(tags=["ask"])
 
-    @found.post("/ask/ui-messages", response_class=StreamingResponse)
-    async def stream(body: UiRequest, request: Request) -> Response:
+    def __init__(self, runner: Runner) -> None:
+        self.runner = runner
+
+    def answers(self) -> Mapping[str, Answer]:
+        """What the gate calls, by path."""
+        return {"/ask/ui-messages": straight(UiRequest, self.tell)}
+
+    async def tell(self, request: UiRequest, headers: Headers) -> Response:
         """Answer the last message of the user as a UI message stream."""
         messages = (
             Message(role=one.role, content="\n".join(part.text for part in one.parts if part.type == "text"))
-            for one in body.messages
+            for one in request.messages
         )
         question, history = asked(ChatRequest(messages=tuple(messages)))
-        told = runner.stream(question, request.headers.get("idempotency-key"), history)
+        told = self.runner.stream(question, headers.get("idempotency-key"), history)
         return WatchedStream(_parts(told), media_type="text/event-stream", headers=HEADERS | _PROTOCOL)
-
-    return found
 
 
 async def _parts(stream: Stream) -> AsyncIterator[str]:

@@ -2,7 +2,7 @@
 
 from tenants.index.door import close_all, open_collection, put_in_force, remove, sweep
 from tenants.index.layout import DENSE
-from tenants.index.protocol import Collection, Conditions, Dense, Hit, Json, Point, Vector, Weights
+from tenants.index.protocol import Collection, Conditions, Dense, Hit, Json, Point, Sparse, Vector, Weights
 
 __all__ = [
     "DENSE",
@@ -12,6 +12,7 @@ __all__ = [
     "Hit",
     "Json",
     "Point",
+    "Sparse",
     "Vector",
     "Weights",
     "close_all",

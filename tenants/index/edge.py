@@ -56,7 +56,7 @@ from tenants.index.layout import (
     nothing_matches,
     worth_asking,
 )
-from tenants.index.protocol import Conditions, Hit, Json, Point, Vector
+from tenants.index.protocol import Conditions, Hit, Json, Point, Sparse, Vector
 from tenants.registry import Placement
 
 if TYPE_CHECKING:  # the engine's stubs name these; the compiled module does not
@@ -381,13 +381,15 @@ def _config(dimensions: int) -> EdgeConfig:
     )
 
 
-def _vector(vector: Vector) -> "NamedVector":
+def _vector(vector: Vector | Sparse) -> "NamedVector":
+    if isinstance(vector, Sparse):
+        return SparseVector(vector.dimensions.tolist(), vector.weights.tolist())
     if isinstance(vector, Mapping):
         return SparseVector(list(vector), list(vector.values()))
     return list(vector)
 
 
-def _vectors(vectors: Mapping[str, Vector]) -> "dict[str, NamedVector]":
+def _vectors(vectors: Mapping[str, Vector | Sparse]) -> "dict[str, NamedVector]":
     return {name: _vector(vector) for name, vector in vectors.items()}
 
 

@@ -5,8 +5,10 @@ from datetime import date, timedelta
 from math import isfinite
 from uuid import UUID
 
+import numpy as np
+
 from tenants.errors import InternalFault, Invalid
-from tenants.index.protocol import Conditions, Dense, Point, Vector
+from tenants.index.protocol import Conditions, Dense, Point, Sparse, Vector
 
 VECTORS = ("text-sparse", "grams", "headings")
 """The sparse vectors of a chunk, each weighted by inverse document frequency at query time."""
@@ -46,13 +48,21 @@ def check_points(points: Sequence[Point], dimensions: int) -> None:
                 raise InternalFault("point_malformed")
 
 
-def _sound(name: str, vector: Vector, dimensions: int) -> bool:
+def _sound(name: str, vector: Vector | Sparse, dimensions: int) -> bool:
+    if isinstance(vector, Sparse):
+        return name in VECTORS and _sparse(vector)
     if not isinstance(vector, Mapping):
         return name == DENSE and _dense(vector, dimensions)
     # The sum is finite only if every weight is; comparing it costs a hundredth of looking at each.
     if name not in VECTORS or not -_FLOAT32_MAX < sum(vector.values()) < _FLOAT32_MAX:
         return False
     return not vector or (min(vector) >= 0 and max(vector) < _DIMENSIONS)
+
+
+def _sparse(vector: Sparse) -> bool:
+    named, weights = vector.dimensions, vector.weights
+    ascend = len(named) == len(weights) and bool((named[1:] > named[:-1]).all())
+    return ascend and named.dtype == np.uint32 and -_FLOAT32_MAX < weights.sum() < _FLOAT32_MAX
 
 
 def _dense(vector: Dense, dimensions: int) -> bool:

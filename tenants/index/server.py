@@ -24,7 +24,7 @@ from tenants.index.layout import (
     nothing_matches,
     worth_asking,
 )
-from tenants.index.protocol import Conditions, Dense, Hit, Json, Point, Vector
+from tenants.index.protocol import Conditions, Dense, Hit, Json, Point, Sparse, Vector
 from tenants.registry import Placement
 
 IN_MEMORY = ":memory:"
@@ -243,7 +243,9 @@ class ServerCollection:
         """Nothing to release: the connection belongs to all collections."""
 
 
-def _vector(vector: Vector) -> models.SparseVector | list[float]:
+def _vector(vector: Vector | Sparse) -> models.SparseVector | list[float]:
+    if isinstance(vector, Sparse):
+        return models.SparseVector(indices=vector.dimensions.tolist(), values=vector.weights.tolist())
     if isinstance(vector, Mapping):
         return models.SparseVector(indices=list(vector), values=list(vector.values()))
     return list(vector)

@@ -7,6 +7,7 @@ from math import inf, nan
 from pathlib import Path
 from uuid import NAMESPACE_OID, uuid4, uuid5
 
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -15,7 +16,7 @@ from settings import get_settings
 from tenants import database, index
 from tenants.context import Tenant, acting_as
 from tenants.errors import InternalFault, Invalid, NotFound
-from tenants.index import Collection, Conditions, Json, Point, open_collection
+from tenants.index import Collection, Conditions, Json, Point, Sparse, open_collection
 from tenants.index.layout import VECTORS
 from tenants.models import TenantRow
 from tenants.registry import Registry
@@ -31,6 +32,10 @@ def point(number: int, stems: dict[int, float] | None = None, **meta: Json) -> P
         {"text-sparse": {number: 1.0} if stems is None else stems, "grams": {1: 1.0, 1000 + number: 0.5}},
         {"id": named(number), "content": f"текст {number}", "meta": {"doc_id": f"d{number}", **meta}},
     )
+
+
+def sparse(weights: dict[int, float]) -> Sparse:
+    return Sparse(np.array([*weights], np.uint32), np.array([*weights.values()], np.float64))
 
 
 @pytest.fixture
@@ -70,6 +75,15 @@ def test_what_is_stored_is_found_by_each_vector(chunks: Collection) -> None:
     for hits in found.values():
         assert [(hit.id, hit.payload) for hit in hits] == [(named(1), stored.payload)]
         assert hits[0].score > 0
+
+
+def test_arrays_are_stored_as_mappings_are(chunks: Collection) -> None:
+    weights = {3: 0.25, 7: 1.5, 2**32 - 1: 0.5}
+    chunks.upsert([point(1, weights), Point(named(2), {"text-sparse": sparse(weights), "grams": sparse({})}, {})])
+    for dimension in weights:
+        one, other = chunks.search({"text-sparse": {dimension: 1.0}}, limit=5)["text-sparse"]
+        assert {one.id, other.id} == {named(1), named(2)}
+        assert one.score == other.score
 
 
 def test_rare_outranks_common(chunks: Collection) -> None:
@@ -196,6 +210,12 @@ def test_what_is_no_day_is_refused(chunks: Collection, bounds: tuple[str | None,
         Point(named(1), {"grams": {-1: 1.0}}, {}),
         Point(named(1), {"grams": {2**32: 1.0}}, {}),
         Point(named(1), {"text-dense": {1: 1.0}}, {}),
+        Point(named(1), {"grams": sparse({1: nan})}, {}),
+        Point(named(1), {"grams": sparse({2: 1.0, 1: 1.0})}, {}),
+        Point(named(1), {"grams": Sparse(np.array([1, 1], np.uint32), np.ones(2))}, {}),
+        Point(named(1), {"grams": Sparse(np.array([1, 2], np.uint32), np.ones(1))}, {}),
+        Point(named(1), {"grams": Sparse(np.array([-1, 2]), np.ones(2))}, {}),
+        Point(named(1), {"text-dense": sparse({1: 1.0})}, {}),
         Point("not a uuid", {"grams": {1: 1.0}}, {}),
     ],
 )

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import cast
 
 import httpx
 import pytest
@@ -10,6 +11,7 @@ from fastapi.routing import APIRoute, APIRouter
 from starlette.routing import BaseRoute, Mount, Route
 
 import app
+from pipelines import gate
 from settings import Settings
 from tenants.rejected import Rejected
 from tests.service.serving import ALL_SCOPES, ARTICLES, problem, recorded, tool_of
@@ -129,7 +131,7 @@ GUESSES = (
 
 @pytest.fixture(scope="module")
 def reachable(installation: Settings) -> set[tuple[str, str]]:
-    """(method, path) of every route in the application, Hayhooks' own included."""
+    """(method, path) of every route in the application, Hayhooks' own and what the gate answers itself included."""
     service = app.create_app(installation)
     found: set[tuple[str, str]] = set()
     for route in _all_routes(service.routes):
@@ -140,7 +142,10 @@ def reachable(installation: Settings) -> set[tuple[str, str]]:
     for path, operations in service.openapi()["paths"].items():
         if path not in plain:
             found |= {(method.upper(), path) for method in operations}
-    return found
+    (doors,) = (
+        cast("Sequence[gate.Route]", one.kwargs["routes"]) for one in service.user_middleware if "verify" in one.kwargs
+    )
+    return found | {(door.method, door.path) for door in doors if door.answer is not None}
 
 
 def _all_routes(routes: Sequence[BaseRoute]) -> Iterator[BaseRoute]:

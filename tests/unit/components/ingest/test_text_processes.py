@@ -8,12 +8,14 @@ import pytest
 from components.ingest.analysis import Text, analysed
 from components.ingest.cut import cut_all
 from components.ingest.document import Revision, SourceDocument
+from components.ingest.encode import encoded
 from components.ingest.pack import Sizes
 from components.ingest.split import DocumentSplitter
 from components.ingest.text_processes import TextProcesses
 from components.language.encoder import encode_passage
 from components.language.encoder_settings import STANDARD
 from tenants.errors import CallerError
+from tenants.index import Sparse
 
 SIZES = Sizes(200, 500, 50, 50)
 PARAGRAPH = "Код E20 означает, что вода не сливается. Проверьте фильтр насоса и шланг. "
@@ -42,9 +44,13 @@ def test_chunks_are_analysed_as_here_and_in_order(processes: TextProcesses) -> N
     assert len(texts) > 64
     found = list(processes.analysed(texts, STANDARD))
     assert found == analysed(texts, STANDARD.json_form)
-    assert [one.vectors for one in found] == [
-        encode_passage(text.title, text.heading, text.text, STANDARD) for text in texts
-    ]
+    for text, one in zip(texts, found, strict=True):
+        vectors = encoded(text, {}, one, {}).vectors
+        assert {
+            name: dict(zip(vector.dimensions.tolist(), vector.weights.tolist(), strict=True))
+            for name, vector in vectors.items()
+            if isinstance(vector, Sparse)
+        } == encode_passage(text.title, text.heading, text.text, STANDARD)
 
 
 def test_a_text_that_takes_too_long_is_refused_and_chunks_are_analysed_here() -> None:
