@@ -11,8 +11,8 @@ from haystack.utils import Secret
 from components.models.connections import Connections, ServerError
 from components.nested import Nested
 
-_REST_SECONDS = 0.02
-"""Between two readings of a reply: a quick model sends three tokens in it, and no eye sees the difference."""
+_REST_SECONDS = 0.03
+"""Between two readings of a reply: a quick model sends a few tokens in it, and no eye sees the difference."""
 
 _BROKEN = 500
 _Told: TypeAlias = Mapping[str, Any]
