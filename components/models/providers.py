@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Protocol, TypeGuard, runtime_checkable
 from haystack.dataclasses import ChatMessage, StreamingChunk
 
 if TYPE_CHECKING:  # importing OpenAI's client takes half a second, which no start without it should pay
-    from haystack_integrations.components.generators.ollama import OllamaChatGenerator
+    from components.models.ollama import OllamaChatGenerator
 
 
 @runtime_checkable

@@ -5,6 +5,7 @@ this process: behind a load balancer a client has to come back to the same repli
 """
 
 import asyncio
+import math
 from collections import OrderedDict
 from collections.abc import AsyncGenerator, Callable, Mapping
 from dataclasses import dataclass
@@ -19,6 +20,10 @@ KEPT_SECONDS = 120
 """How long a finished stream can be read again."""
 MOST_STREAMS = 2_000
 HEARTBEAT_SECONDS = 15.0
+
+_PATIENT: frozenset[EventName] = frozenset({"stage"})
+_PATIENCE_SECONDS = 0.05
+"""How long such an event waits for others to be sent with it: a turn has twenty, and sending takes as long for one."""
 
 
 class Stream:
@@ -46,11 +51,12 @@ class Stream:
             self._events.append(Event(len(self._events) + 1, name, data))
             if name in LAST:
                 self.finished_at = monotonic()
-            asleep = [reader for reader in self._readers if not reader.woken]
+            patience = _PATIENCE_SECONDS if name in _PATIENT else 0.0
+            asleep = [reader for reader in self._readers if patience < reader.wakes_in]
             for reader in asleep:
-                reader.woken = True
+                reader.wakes_in = patience
         for reader in asleep:
-            reader.wake()
+            reader.wake(patience)
 
     async def read(self, after: int = 0) -> AsyncGenerator[Event | None, None]:
         """The events behind number `after`, as they come, to the last one; None is a sign of life while none comes."""
@@ -61,7 +67,7 @@ class Stream:
             while True:
                 reader.news.clear()
                 with self._lock:
-                    reader.woken = False
+                    reader.wakes_in = math.inf
                     new = self._events[after:]
                     over = self.finished_at is not None
                 for event in new:
@@ -91,15 +97,18 @@ class Stream:
 
 @dataclass(eq=False, slots=True)
 class _Reader:
-    """Who waits for events; `woken` already by one that is still to be read, a turn need not wake it again."""
+    """Who waits for events. `wakes_in` seconds by one that is still to be read, a turn need not wake it again."""
 
     loop: asyncio.AbstractEventLoop
     news: asyncio.Event
-    woken: bool = False
+    wakes_in: float = math.inf
 
-    def wake(self) -> None:
+    def wake(self, patience: float) -> None:
         try:
-            self.loop.call_soon_threadsafe(self.news.set)
+            if patience:
+                self.loop.call_soon_threadsafe(self.loop.call_later, patience, self.news.set)
+            else:
+                self.loop.call_soon_threadsafe(self.news.set)
         except RuntimeError:
             # Its loop has ended, and so has the connection.
             return

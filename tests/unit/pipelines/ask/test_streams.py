@@ -177,6 +177,26 @@ def test_only_its_owner_resumes_a_stream() -> None:
             kept.resume("turn-1:7")
 
 
+@pytest.mark.parametrize("patience", [60.0, 0.01])
+async def test_a_stage_waits_for_what_else_there_is_to_tell(patience: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(streams, "_PATIENCE_SECONDS", patience)
+    stream = Stream("turn-1", "owner")
+    reading = stream.read()
+    first = asyncio.ensure_future(anext(reading))
+    await asyncio.sleep(0)  # it has begun to wait
+    stream.tell("stage", {"node": "retrieve"})
+    if patience > 1:
+        done, _ = await asyncio.wait([first], timeout=0.05)
+        assert not done
+        stream.tell("token", {"text": "Ответ"})
+    event = await asyncio.wait_for(first, 5)
+    assert event is not None
+    assert event.name == "stage"
+    stream.tell("done", {})
+    rest = [event.name async for event in reading if event is not None]
+    assert rest == (["token", "done"] if patience > 1 else ["done"])
+
+
 def test_finished_streams_are_forgotten_and_running_ones_are_not(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(streams, "MOST_STREAMS", 3)
     kept = Streams()
