@@ -94,10 +94,11 @@ class ChunkWriter:
     def prepare(self, revisions: Sequence[Revision]) -> Ahead:
         """Work out what takes longest about revisions that are to be written, while others may still write."""
         if not revisions:
-            return Ahead()
+            return _NOTHING
         collection = open_collection()
         settings = settings_from(collection.encoder or self.settings.json_form)
-        chunks = [chunk for revision in revisions for chunk in revision.chunks]
+        records = stored_documents.find([revision.document.doc_id for revision in revisions])
+        chunks = [chunk for one in revisions for chunk in _described_as(one, _overrides(one, records))]
         stored = _stored(collection, chunks)
         missing = [_text(chunk) for chunk in chunks if _differs(chunk, stored.get(chunk.chunk_id))]
         some = missing[:_AHEAD]
@@ -169,12 +170,10 @@ def _settled(revisions: Iterable[Revision], records: Mapping[str, DocumentRecord
         number = record.version if record else 0
         version = kept_version(revision.document, revision.title, number + 1)
         same = record is not None and version.content_hash == known.get(record.doc_id)
-        overrides = record.overrides if record else {}
+        overrides = _overrides(revision, records)
         # A document that is only processed anew has not changed today.
         day = {"updated_at": record.updated_at} if record and same else {}
-        own = {**overrides, **day}
-        chunks = tuple(replace(chunk, meta={**chunk.meta, **own}) for chunk in revision.chunks)
-        final = replace(revision, chunks=chunks)
+        final = replace(revision, chunks=_described_as(revision, {**overrides, **day}))
         given = revision.chunks[0].meta
         settled.append(
             _Settled(
@@ -184,6 +183,19 @@ def _settled(revisions: Iterable[Revision], records: Mapping[str, DocumentRecord
             )
         )
     return settled
+
+
+def _overrides(revision: Revision, records: Mapping[str, DocumentRecord]) -> Mapping[str, Json]:
+    """An operator's word on the document."""
+    record = records.get(revision.document.doc_id)
+    return record.overrides if record else {}
+
+
+def _described_as(revision: Revision, own: Mapping[str, Json]) -> tuple[Chunk, ...]:
+    """Its chunks, with `own` in place of what the source says of them."""
+    if not own:
+        return revision.chunks
+    return tuple(replace(chunk, meta={**chunk.meta, **own}) for chunk in revision.chunks)
 
 
 def redescribe(records: Iterable[DocumentRecord], ahead: Ahead = _NOTHING) -> int:

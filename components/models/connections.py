@@ -4,8 +4,9 @@ A server sends each token in a piece of its own. Through httpx and h11 a piece c
 come, and 0.5 ms when each is waited for; here one reading takes all that has come, and the parser is llhttp.
 """
 
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from http import HTTPStatus
+from select import POLLIN, poll
 from socket import create_connection, socket
 from ssl import create_default_context
 from threading import Lock
@@ -13,9 +14,10 @@ from time import sleep
 from urllib.parse import urlsplit
 from weakref import finalize
 
-from httptools import HttpResponseParser
+from httptools import HttpParserError, HttpParserUpgrade, HttpResponseParser
 
 _READ_BYTES = 65_536
+_MOST_IDLE = 32
 _PORTS = {"http": 80, "https": 443}
 
 
@@ -48,36 +50,36 @@ class Connections:
         self._lock = Lock()
         finalize(self, _close_all, self._idle)
 
-    def post(self, path: str, body: bytes, headers: str = "", *, rest: float = 0.0) -> Generator[bytes, None, None]:
-        """The body of the answer, piece by piece. Whoever stops reading early ends the connection.
+    def post(
+        self, path: str, body: bytes, headers: Mapping[str, str], *, pause: float = 0.0
+    ) -> Generator[bytes, None, None]:
+        """The body of the answer, piece by piece. Whoever closes the generator early ends the connection.
 
-        :param headers: further ones, each with its line end.
-        :param rest: seconds between two readings, in which what comes gathers.
+        :param headers: besides those that HTTP wants.
+        :param pause: seconds between two readings, in which what comes gathers.
         :raises ServerError: the server refused.
-        :raises OSError: it cannot be reached, or says nothing for too long.
+        :raises TimeoutError: it says nothing for too long.
+        :raises ConnectionError: it cannot be reached, breaks off, or does not speak HTTP.
         """
-        head = f"POST {self._path}{path} HTTP/1.1\r\nHost: {self._host}\r\nContent-Length: {len(body)}\r\n"
-        request = f"{head}Content-Type: application/json\r\n{headers}\r\n".encode("ascii") + body
-        connection, read = self._begun(request)
-        answer = _Answer()
+        request = self._head(path, {**headers, "Content-Length": str(len(body))}) + body
+        connection = self._waiting() or self._connected()
+        answer, reusable = _Answer(), False
         try:
-            while read:
-                answer.parser.feed_data(read)
+            connection.sendall(request)
+            while read := connection.recv(_READ_BYTES):
+                answer.feed(read)
                 if answer.body and answer.accepted:
                     yield answer.taken()
                 if answer.complete:
                     break
-                sleep(rest)
-                read = connection.recv(_READ_BYTES)
+                sleep(pause)
             if answer.broken:
                 raise ConnectionError("the server left before its answer was whole")
+            reusable = answer.reusable
             if not answer.accepted:
-                raise ServerError(answer.parser.get_status_code(), answer.taken().decode("utf-8", "replace"))
+                raise ServerError(answer.status, answer.taken().decode("utf-8", "replace"))
         finally:
-            if answer.reusable:
-                with self._lock:
-                    self._idle.append(connection)
-            else:
+            if not reusable or not self._kept(connection):
                 connection.close()
 
     def close(self) -> None:
@@ -85,49 +87,71 @@ class Connections:
         with self._lock:
             _close_all(self._idle)
 
-    def _begun(self, request: bytes) -> tuple[socket, bytes]:
-        """A connection on which the request was sent, and the first that came back; nothing where the server left."""
-        with self._lock:
-            kept = self._idle.pop() if self._idle else None
-        if kept is not None:
-            try:
-                if read := _asked(kept, request):
-                    return kept, read
-            except TimeoutError:
-                kept.close()
-                raise
-            except OSError:
-                pass
-            # The server had closed it meanwhile, as it may.
-            kept.close()
-        connection = create_connection(self._address, self._timeout)
+    def _head(self, path: str, headers: Mapping[str, str]) -> bytes:
+        lines = [f"POST {self._path}{path} HTTP/1.1", f"Host: {self._host}", *map(": ".join, headers.items())]
+        if not all(line.isprintable() for line in lines):
+            raise ValueError("a header would break the request apart")
+        return ("\r\n".join(lines) + "\r\n\r\n").encode("ascii")
+
+    def _connected(self) -> socket:
         try:
-            if self._tls is not None:
-                connection = self._tls.wrap_socket(connection, server_hostname=self._address[0])
-            return connection, _asked(connection, request)
-        except BaseException:
-            connection.close()
+            connection = create_connection(self._address, self._timeout)
+            if self._tls is None:
+                return connection
+            return self._tls.wrap_socket(connection, server_hostname=self._address[0])
+        except TimeoutError:
             raise
+        except OSError as fault:
+            # No such name, no way there, no certificate: their own classes say less than that.
+            raise ConnectionError("the server cannot be reached") from fault
+
+    def _waiting(self) -> socket | None:
+        """An idle connection, if there is one on which the server has said nothing more, such as that it leaves."""
+        while True:
+            with self._lock:
+                if not self._idle:
+                    return None
+                connection = self._idle.pop()
+            looked = poll()
+            looked.register(connection, POLLIN)
+            if not looked.poll(0):
+                return connection
+            connection.close()
+
+    def _kept(self, connection: socket) -> bool:
+        with self._lock:
+            if len(self._idle) == _MOST_IDLE:
+                return False
+            self._idle.append(connection)
+            return True
 
 
 class _Answer:
-    """What the parser has found so far."""
+    """What the parser has found so far. Answers of status 1xx only announce the one that counts."""
 
     def __init__(self) -> None:
-        self.parser = HttpResponseParser(self)
         self.body = bytearray()
+        self.status = 0
         self.complete = False
         self.reusable = False
         self._measured = False
+        self._parser = HttpResponseParser(self)
+
+    def feed(self, data: bytes) -> None:
+        """Parse. Raises `ConnectionError` on what is no answer, or more than one."""
+        try:
+            self._parser.feed_data(data)
+        except (HttpParserError, HttpParserUpgrade) as fault:
+            raise ConnectionError("the server does not answer in HTTP") from fault
 
     @property
     def accepted(self) -> bool:
-        return self.parser.get_status_code() == HTTPStatus.OK
+        return self.status == HTTPStatus.OK
 
     @property
     def broken(self) -> bool:
         """Once nothing more comes: whether some is missing. Where nothing tells the length, the end is anywhere."""
-        return not self.complete and (self._measured or not self.parser.get_status_code())
+        return not self.complete and (self._measured or not self.status)
 
     def taken(self) -> bytes:
         """What was not taken before."""
@@ -135,22 +159,27 @@ class _Answer:
         self.body.clear()
         return taken
 
-    def on_header(self, name: bytes, _value: bytes) -> None:
-        """For the parser."""
-        self._measured |= name.lower() in (b"content-length", b"transfer-encoding")
+    def on_message_begin(self) -> None:
+        """For the parser, as all that follows."""
+        if self.complete:
+            raise ConnectionError("the server says more than it was asked")
+        self._measured = False
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        known = name.lower()
+        chunked = known == b"transfer-encoding" and b"chunked" in value.lower()
+        self._measured |= chunked or known == b"content-length"
+
+    def on_headers_complete(self) -> None:
+        status = self._parser.get_status_code()
+        self.status = status if status >= HTTPStatus.OK else 0
 
     def on_body(self, body: bytes) -> None:
-        """For the parser."""
         self.body += body
 
     def on_message_complete(self) -> None:
-        """For the parser. Only now does it know whether the connection stays open."""
-        self.complete, self.reusable = True, self.parser.should_keep_alive()
-
-
-def _asked(connection: socket, request: bytes) -> bytes:
-    connection.sendall(request)
-    return connection.recv(_READ_BYTES)
+        # Only here does the parser know whether the connection stays open.
+        self.complete, self.reusable = bool(self.status), self._parser.should_keep_alive()
 
 
 def _close_all(connections: list[socket]) -> None:

@@ -1,7 +1,9 @@
 """Chat with an Ollama server (https://docs.ollama.com/api/chat), read in few steps: text from many visitors at once."""
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Generator, Mapping
+from contextlib import closing
+from http import HTTPStatus
 from typing import Any, Literal, TypeAlias
 
 from haystack import component
@@ -11,12 +13,11 @@ from haystack.utils import Secret
 from components.models.connections import Connections, ServerError
 from components.nested import Nested
 
-_REST_SECONDS = 0.03
+_PAUSE_SECONDS = 0.03
 """Between two readings of a reply: a quick model sends a few tokens in it, and no eye sees the difference."""
 
-_BROKEN = 500
-_Told: TypeAlias = Mapping[str, Any]
-"""An object of Ollama's answer."""
+_Object: TypeAlias = Mapping[str, Any]
+"""One of those that an answer consists of."""
 
 
 @component
@@ -75,8 +76,8 @@ class OllamaChatGenerator(Nested):
         :param streaming_callback: told of the reply piece by piece, some tokens in each.
         :returns: `replies`: one message. Its `finish_reason` is None when the reply broke off.
         :raises ServerError: the server refused, or failed on the way.
-        :raises OSError: it cannot be reached, or says nothing for too long.
-        :raises ValueError: it says something else than Ollama would.
+        :raises OSError: it cannot be reached, breaks off, or says nothing for too long.
+        :raises ValueError: it says something else than Ollama would, as `KeyError` and `TypeError` do.
         """
         asked = {
             "model": self.model,
@@ -88,46 +89,46 @@ class OllamaChatGenerator(Nested):
             "keep_alive": self.keep_alive,
         }
         content, thoughts = list[str](), list[str]()
-        last: _Told = {}
-        for lines in self._told({name: value for name, value in asked.items() if value is not None}):
-            said = ""
-            for last in lines:
-                message = last["message"]
-                said += message["content"]
-                thoughts.append(message.get("thinking") or "")
-            content.append(said)
-            if streaming_callback is not None and said:
-                streaming_callback(StreamingChunk(said, index=len(content) - 1))
+        last: _Object = {}
+        with closing(self._objects({name: value for name, value in asked.items() if value is not None})) as pieces:
+            for piece in pieces:
+                said = ""
+                for last in piece:
+                    said += last["message"]["content"]
+                    thoughts.append(last["message"].get("thinking") or "")
+                content.append(said)
+                if streaming_callback is not None:
+                    # Thoughts say nothing, but whoever listens may want no more of them.
+                    streaming_callback(StreamingChunk(said, index=len(content) - 1))
         whole = ChatMessage.from_assistant(
             "".join(content) or None, reasoning="".join(thoughts) or None, meta=_meta(self.model, last)
         )
         return {"replies": [whole]}
 
-    def _told(self, asked: Mapping[str, object]) -> Iterator[list[_Told]]:
+    def _objects(self, asked: Mapping[str, object]) -> Generator[list[_Object], None, None]:
         """The objects of the answer, as many at a time as came together."""
-        key = self.api_key.resolve_value()
-        rest = b""
-        for piece in self._connections.post(
-            "/api/chat",
-            json.dumps(asked, ensure_ascii=False).encode(),
-            f"Authorization: Bearer {key}\r\n" if key else "",
-            rest=_REST_SECONDS if asked["stream"] else 0.0,
-        ):
-            *lines, rest = (rest + piece).split(b"\n")
-            if lines:
-                yield [_read(line) for line in lines if line]
-        if rest:
-            yield [_read(rest)]
+        key = (self.api_key.resolve_value() or "").strip()
+        headers = {"Content-Type": "application/json"} | ({"Authorization": f"Bearer {key}"} if key else {})
+        body = json.dumps(asked, ensure_ascii=False).encode()
+        pause = _PAUSE_SECONDS if asked["stream"] else 0.0
+        begun = b""
+        with closing(self._connections.post("/api/chat", body, headers, pause=pause)) as pieces:
+            for piece in pieces:
+                *lines, begun = (begun + piece).split(b"\n")
+                if lines:
+                    yield [_read(line) for line in lines if line]
+        if begun:
+            yield [_read(begun)]
 
 
-def _read(line: bytes) -> _Told:
-    told: _Told = json.loads(line)
-    if "error" in told:
-        raise ServerError(_BROKEN, str(told["error"]))
-    return told
+def _read(line: bytes) -> _Object:
+    read: _Object = json.loads(line)
+    if "error" in read:
+        raise ServerError(HTTPStatus.INTERNAL_SERVER_ERROR, str(read["error"]))
+    return read
 
 
-def _meta(model: str, last: _Told) -> dict[str, object]:
+def _meta(model: str, last: _Object) -> dict[str, object]:
     """What the last object tells of the reply, under Haystack's names."""
     prompt, reply = (int(last.get(name) or 0) for name in ("prompt_eval_count", "eval_count"))
     usage = {"prompt_tokens": prompt, "completion_tokens": reply, "total_tokens": prompt + reply}

@@ -6,7 +6,7 @@ this process: behind a load balancer a client has to come back to the same repli
 
 import asyncio
 import math
-from collections import OrderedDict
+from collections import deque
 from collections.abc import AsyncGenerator, Callable, Mapping
 from dataclasses import dataclass
 from threading import Lock
@@ -23,16 +23,21 @@ HEARTBEAT_SECONDS = 15.0
 
 _PATIENT: frozenset[EventName] = frozenset({"stage"})
 _PATIENCE_SECONDS = 0.05
-"""How long such an event waits for others to be sent with it: a turn has twenty, and sending takes as long for one."""
+"""How long such an event waits for others: a turn has twenty, and to send one costs as much as to send several."""
 
 
 class Stream:
-    """The events of one turn. `owner` is a key of tenant and subject: nobody else can read it."""
+    """The events of one turn.
 
-    def __init__(self, turn_id: str, owner: str) -> None:
+    :param owner: a key of tenant and subject: nobody else can read it.
+    :param ended: told once the last event is there.
+    """
+
+    def __init__(self, turn_id: str, owner: str, ended: Callable[["Stream"], object] = lambda _: None) -> None:
         self.turn_id = turn_id
         self.owner = owner
         self.finished_at: float | None = None
+        self._ended = ended
         self._stop: Callable[[], object] = lambda: None
         self._events: list[Event] = []
         self._readers: set[_Reader] = set()
@@ -57,6 +62,8 @@ class Stream:
                 reader.wakes_in = patience
         for reader in asleep:
             reader.wake(patience)
+        if name in LAST:
+            self._ended(self)
 
     async def read(self, after: int = 0) -> AsyncGenerator[Event | None, None]:
         """The events behind number `after`, as they come, to the last one; None is a sign of life while none comes."""
@@ -118,12 +125,13 @@ class Streams:
     """The streams that can be read: those at work, and those that ended lately."""
 
     def __init__(self) -> None:
-        self._streams: OrderedDict[str, Stream] = OrderedDict()
+        self._streams: dict[str, Stream] = {}
+        self._finished: deque[Stream] = deque()
         self._lock = Lock()
 
     def begin(self, turn_id: str) -> Stream:
         """A new stream of the caller's."""
-        stream = Stream(turn_id, context.current().key("stream"))
+        stream = Stream(turn_id, context.current().key("stream"), self._ended)
         with self._lock:
             self._forget()
             self._streams[turn_id] = stream
@@ -141,16 +149,15 @@ class Streams:
             raise NotFound("stream_unknown")
         return stream, int(number)
 
+    def _ended(self, stream: Stream) -> None:
+        with self._lock:
+            self._finished.append(stream)
+
     def _forget(self) -> None:
-        """Drop what ended long ago, and the first finished ones when there are too many."""
+        """Drop what ended long ago, and what ended first when there are too many."""
         due = monotonic() - KEPT_SECONDS
-        excess = len(self._streams) - MOST_STREAMS
-        for turn_id in [*self._streams]:
-            ended = self._streams[turn_id].finished_at
-            if ended is None:
-                continue
-            if ended >= due and excess <= 0:
-                # They stand in the order in which they began, and end in about the same.
+        while self._finished:
+            ended = self._finished[0].finished_at or 0.0
+            if ended >= due and len(self._streams) <= MOST_STREAMS:
                 return
-            del self._streams[turn_id]
-            excess -= 1
+            del self._streams[self._finished.popleft().turn_id]

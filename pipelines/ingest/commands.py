@@ -1,6 +1,5 @@
 """`opora ingest` and `opora job`: bringing documents in on the command line."""
 
-import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -64,8 +63,6 @@ def ingest(
         from pipelines.ingest.usecase import Ingest
 
         ingest = Ingest()
-        # What is loaded by now stays: looking for garbage in it again and again takes a twentieth of a long run.
-        gc.freeze()
         if prune or not watch:
             with progress_bar(terminal.say("ingest.reading")) as progress:
                 report = ingest.run_path(path, prune=prune, progress=counted_by(progress))

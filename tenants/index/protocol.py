@@ -14,7 +14,6 @@ Json: TypeAlias = "str | int | float | bool | Sequence[Json] | Mapping[str, Json
 Weights: TypeAlias = Mapping[int, float]
 """A sparse vector: dimension (unsigned 32 bit) to weight. A mapping cannot name a dimension twice."""
 
-
 Dense: TypeAlias = Sequence[float]
 """A dense vector, one number for each dimension. Compared by cosine, so its length does not matter."""
 

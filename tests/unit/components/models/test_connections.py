@@ -1,17 +1,22 @@
 """HTTP to model servers, against a server whose every byte is chosen here."""
 
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, closing
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass, field
-from socket import create_server, socket
+from socket import SHUT_RDWR, create_server, socket
 from threading import Event, Thread
+from time import sleep
 
 import pytest
 
 from components.models.connections import Connections, ServerError
 
-LEAVE = b""
+LEAVE = b"<leave>"
 """In an answer: close the connection here."""
+
+PAUSE = b"<pause>"
+"""In an answer: let what came before be read."""
+PAUSE_SECONDS = 0.05
 
 
 def answered(body: bytes, status: str = "200 OK", header: str = "") -> bytes:
@@ -39,7 +44,8 @@ class Server:
             except OSError:
                 return
             self.connections += 1
-            with connection:
+            # A client that leaves something unread resets the connection.
+            with connection, suppress(ConnectionResetError):
                 self._serve(connection)
 
     def _serve(self, connection: socket) -> None:
@@ -48,7 +54,10 @@ class Server:
             for part in self.answers.pop(0):
                 if part == LEAVE:
                     return
-                connection.sendall(part)
+                if part == PAUSE:
+                    sleep(PAUSE_SECONDS)
+                else:
+                    connection.sendall(part)
         if not connection.recv(1):
             self.left.set()
 
@@ -64,11 +73,18 @@ def serving(given: ExitStack, *answers: Sequence[bytes], timeout: float = 5) -> 
     thread = Thread(target=server.serve, daemon=True)
     thread.start()
     given.callback(thread.join, 5)
+    # Wakes it where it still waits for somebody.
+    given.callback(suppressing, server.listening.shutdown, SHUT_RDWR)
     return server, given.enter_context(closing(Connections(server.url, timeout)))
 
 
+def suppressing(work: Callable[[int], object], argument: int) -> None:
+    with suppress(OSError):
+        work(argument)
+
+
 def said(connections: Connections) -> bytes:
-    return b"".join(connections.post("/api", b"{}"))
+    return b"".join(connections.post("/api", b"{}", {}))
 
 
 def test_a_connection_serves_many_requests(given: ExitStack) -> None:
@@ -107,9 +123,11 @@ def test_an_answer_may_end_with_the_connection(given: ExitStack) -> None:
     assert said(connections) == b"onetwo"
 
 
-@pytest.mark.parametrize("header", [b"Content-Length: 9", b"Transfer-Encoding: chunked"])
-def test_one_that_breaks_off_is_no_answer(given: ExitStack, header: bytes) -> None:
-    _, connections = serving(given, [b"HTTP/1.1 200 OK\r\n" + header + b"\r\n\r\n", b"3\r\none\r\n", LEAVE])
+@pytest.mark.parametrize(
+    "rest", [b"Content-Length: 9\r\n\r\none", b"Transfer-Encoding: chunked\r\n\r\n3\r\none", b"Conte"]
+)
+def test_one_that_breaks_off_is_no_answer(given: ExitStack, rest: bytes) -> None:
+    _, connections = serving(given, [b"HTTP/1.1 200 OK\r\n" + rest, LEAVE])
     with pytest.raises(ConnectionError):
         said(connections)
 
@@ -117,7 +135,7 @@ def test_one_that_breaks_off_is_no_answer(given: ExitStack, header: bytes) -> No
 def test_who_stops_reading_ends_the_connection(given: ExitStack) -> None:
     head = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
     server, connections = serving(given, [head + b"3\r\none\r\n"], [answered(b"two")])
-    with closing(connections.post("/api", b"{}")) as pieces:
+    with closing(connections.post("/api", b"{}", {})) as pieces:
         assert next(pieces) == b"one"
     assert server.left.wait(5)
     assert said(connections) == b"two"
@@ -132,18 +150,49 @@ def test_a_refusal_has_its_status_and_words(given: ExitStack) -> None:
 
 
 def test_silence_is_waited_for_no_longer_than_told(given: ExitStack) -> None:
-    server, connections = serving(given, [], [answered(b"two")], timeout=0.05)
+    server, connections = serving(given, [], timeout=0.05)
     with pytest.raises(TimeoutError):
         said(connections)
     assert server.left.wait(5)
 
 
-def test_silence_on_a_connection_used_before_is_not_asked_again(given: ExitStack) -> None:
-    server, connections = serving(given, [answered(b"one")], [], [answered(b"three")], timeout=0.05)
+@pytest.mark.parametrize("more", [answered(b"two"), b"\r\nnonsense", answered(b"", "408 Request Timeout")])
+def test_a_connection_on_which_more_was_said_is_not_used_again(given: ExitStack, more: bytes) -> None:
+    server, connections = serving(given, [answered(b"one"), PAUSE, more], [answered(b"three")])
     assert said(connections) == b"one"
-    with pytest.raises(TimeoutError):
+    sleep(3 * PAUSE_SECONDS)
+    assert said(connections) == b"three"
+    assert server.connections == 2
+
+
+def test_more_than_one_answer_is_a_fault_and_ends_the_connection(given: ExitStack) -> None:
+    server, connections = serving(given, [answered(b"one") + answered(b"two")], [answered(b"three")])
+    with pytest.raises(ConnectionError):
         said(connections)
-    assert len(server.requests) == 2
+    assert server.left.wait(5)
+    assert said(connections) == b"three"
+
+
+@pytest.mark.parametrize("pause", [b"", PAUSE])
+def test_an_announcement_is_not_the_answer(given: ExitStack, pause: bytes) -> None:
+    announced = b"HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n"
+    server, connections = serving(given, [announced, *([pause] if pause else []), answered(b"one")], [answered(b"two")])
+    assert said(connections) == b"one"
+    assert said(connections) == b"two"
+    assert server.connections == 1
+
+
+@pytest.mark.parametrize("spoken", [b"SSH-2.0-OpenSSH_9.2\r\n", b"HTTP/1.1 101 Switching\r\nUpgrade: x\r\n\r\n"])
+def test_what_is_not_http(given: ExitStack, spoken: bytes) -> None:
+    _, connections = serving(given, [spoken, LEAVE])
+    with pytest.raises(ConnectionError):
+        said(connections)
+
+
+@pytest.mark.parametrize("value", ["k\n", "k\r\nX: y"])
+def test_a_header_cannot_break_the_request_apart(value: str) -> None:
+    with pytest.raises(ValueError, match="header"):
+        next(Connections("http://127.0.0.1:9", 5).post("/api", b"", {"Authorization": value}))
 
 
 def test_no_answer_at_all(given: ExitStack) -> None:
@@ -155,7 +204,7 @@ def test_no_answer_at_all(given: ExitStack) -> None:
 def test_nobody_listens() -> None:
     with create_server(("127.0.0.1", 0)) as closed:
         url = f"http://127.0.0.1:{closed.getsockname()[1]}"
-    with pytest.raises(ConnectionRefusedError):
+    with pytest.raises(ConnectionError):
         said(Connections(url, 5))
 
 

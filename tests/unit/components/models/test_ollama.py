@@ -1,7 +1,7 @@
 """What Ollama's answers are read as, however they are cut into pieces. `test_chat` asks a server."""
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -35,11 +35,15 @@ class Server:
     def __init__(self, *pieces: bytes) -> None:
         self.pieces = pieces
         self.asked: dict[str, Any] = {}
-        self.headers = ""
+        self.headers: Mapping[str, str] = {}
+        self.pause = 0.0
+        self.told = 0
 
-    def post(self, _path: str, body: bytes, headers: str = "", *, rest: float = 0.0) -> Iterator[bytes]:
-        self.asked, self.headers = json.loads(body), headers
-        yield from self.pieces
+    def post(self, _path: str, body: bytes, headers: Mapping[str, str], *, pause: float) -> Iterator[bytes]:
+        self.asked, self.headers, self.pause = json.loads(body), headers, pause
+        for piece in self.pieces:
+            self.told += 1
+            yield piece
 
 
 def lines(told: Sequence[object]) -> bytes:
@@ -82,7 +86,7 @@ def test_what_is_asked() -> None:
         server,
         generation_kwargs={"num_ctx": 8192, "temperature": 1},
         response_format="json",
-        api_key=Secret.from_token("k"),
+        api_key=Secret.from_token("k\n"),
     )
     generator.run([ChatMessage.from_system("Кратко."), ChatMessage.from_user("?")], {"temperature": 0.3})
     assert server.asked == {
@@ -93,14 +97,31 @@ def test_what_is_asked() -> None:
         "options": {"num_ctx": 8192, "temperature": 0.3},
         "format": "json",
     }
-    assert server.headers == "Authorization: Bearer k\r\n"
+    assert server.headers == {"Content-Type": "application/json", "Authorization": "Bearer k"}
+    assert server.pause == 0.0
 
 
 def test_a_failure_on_the_way() -> None:
-    server = Server(lines([*TOLD[:2], {"error": "out of memory"}]))
+    server = Server(lines(TOLD[:2]), lines([{"error": "out of memory"}]))
     heard: list[StreamingChunk] = []
     with pytest.raises(ServerError, match="out of memory"):
         asking(server).run([ChatMessage.from_user("?")], streaming_callback=heard.append)
+    assert [chunk.content for chunk in heard] == ["Верните "]
+
+
+def test_who_listens_can_stop_a_model_that_only_thinks() -> None:
+    class Left(Exception):
+        pass
+
+    def leave(_: StreamingChunk) -> None:
+        raise Left
+
+    server = Server(lines(TOLD[:1]), lines(TOLD[1:]))
+    with pytest.raises(Left):
+        asking(server, think=True).run([ChatMessage.from_user("?")], streaming_callback=leave)
+    assert server.asked["think"] is True
+    assert server.pause > 0
+    assert server.told == 1
 
 
 @pytest.mark.parametrize("data", [b"<html>", b'{"message": 1}\n', b"[]\n", b"1\n", b"{}\n"])

@@ -201,10 +201,13 @@ def test_finished_streams_are_forgotten_and_running_ones_are_not(monkeypatch: py
     monkeypatch.setattr(streams, "MOST_STREAMS", 3)
     kept = Streams()
     with acting_as(ANNA):
-        running = kept.begin("running")
+        running, long = kept.begin("running"), kept.begin("long")
         for number in range(6):
             kept.begin(f"t{number}").tell("done", {})
+        long.tell("done", {})
+        kept.begin("next")
         assert kept.resume("running:0") == (running, 0)
+        assert kept.resume("long:0") == (long, 0)
         with pytest.raises(NotFound):
             kept.resume("t0:0")
         assert kept.resume("t5:0")
