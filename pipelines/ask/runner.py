@@ -30,8 +30,11 @@ log = logging.getLogger("opora.ask")
 WAITING_LIMIT = 1_000
 """Questions in the queue before the next one is turned away; at 60 answers a second they would wait 17 s."""
 
-_FOR_MODELS = 0.95
-"""Share of a turn's time in which models are waited for; what is left is for answering without them."""
+_WITHOUT_MODELS = 0.05
+"""Share of a turn's time that is left for answering without models, when they have been waited for in vain."""
+
+_WITHOUT_MODELS_SECONDS = 0.5
+"""The least of it, but never more than a quarter of the turn."""
 
 
 class Runner:
@@ -126,7 +129,7 @@ class Runner:
 
     def _begun(self, asked: "_Asked") -> "_Work":
         """Put a turn into the queue of those like it."""
-        stop, deadline = Event(), monotonic() + self.budget * _FOR_MODELS
+        stop, deadline = Event(), monotonic() + for_models(self.budget)
         pool = self._pool if profiles.chosen() == "embedded" else self._model_pool
         return _Work(asked, pool.submit(copy_context().run, self._work, asked, stop, deadline), stop)
 
@@ -169,6 +172,11 @@ class Runner:
 
     def _answer(self, asked: "_Asked") -> TurnAnswer:
         return self.ask.answer(asked.request, turn_id=asked.turn_id, watch=asked.watch, history=asked.history)
+
+
+def for_models(budget: float) -> float:
+    """Seconds of a turn of `budget` seconds in which models are waited for."""
+    return budget - max(budget * _WITHOUT_MODELS, min(_WITHOUT_MODELS_SECONDS, budget / 4))
 
 
 @dataclass(frozen=True, slots=True)

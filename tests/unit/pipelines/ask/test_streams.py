@@ -17,7 +17,7 @@ from pipelines.ask import profiles, streams
 from pipelines.ask.answering import answer_of
 from pipelines.ask.contract import SHOWN, AskRequest
 from pipelines.ask.events import Event, Narrator
-from pipelines.ask.runner import Runner
+from pipelines.ask.runner import Runner, for_models
 from pipelines.ask.streams import Stream, Streams
 from pipelines.ask.usecase import Ask
 from settings import Settings
@@ -267,6 +267,14 @@ async def test_a_turn_hears_that_its_reader_has_left_and_how_much_time_it_has() 
     await reading.aclose()
     assert await asyncio.to_thread(over.wait, 30)
     runner.close()
+
+
+@given(st.floats(0.01, 600))
+def test_a_turn_has_time_left_when_models_were_waited_for_in_vain(budget: float) -> None:
+    left = budget - for_models(budget)
+    assert left >= 0.049 * budget
+    assert left >= 0.49 or left >= 0.249 * budget
+    assert for_models(budget) >= 0.74 * budget
 
 
 @pytest.mark.usefixtures("_acme")
