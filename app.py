@@ -159,16 +159,14 @@ def _shortcuts(asked: Responder) -> Mapping[str, Answer]:
     """Doors that lead past the host to the code itself, by path.
 
     Hayhooks loads, checks and documents the ask pipeline. Its endpoint, though, reads and validates the body again,
-    twice, and keeps a trace: more than a millisecond of CPU a question. The gate has read the body already.
+    twice, and keeps a trace: more than a millisecond of CPU a question. The gate has read the body already. What
+    streams a turn goes the same way.
     """
-    runner = asked.runner
-    others = (
-        stream_routes.TurnStreams(runner),
-        ui_messages.UiMessageStreams(runner),
-        openai_chat.ChatCompletions(runner),
-    )
-    return {"/ask/run": straight(AskRequest, asked.respond)} | {
-        path: answer for other in others for path, answer in other.answers().items()
+    return {
+        "/ask/run": straight(AskRequest, asked.respond),
+        **stream_routes.answers(asked.runner),
+        **ui_messages.answers(asked.runner),
+        **openai_chat.ChatCompletions(asked.runner).answers(),
     }
 
 

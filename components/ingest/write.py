@@ -35,7 +35,7 @@ from tenants.lexicon import ChunkTerms
 from tenants.versions import DocumentVersion
 
 _STORED_AT_ONCE = 512
-"""Chunks of one flush to the disk, whose vectors are held until then: 75 kB each."""
+"""Chunks of one flush to the disk, whose vectors are held until then: 20 kB each."""
 
 _AHEAD = 1024
 """Chunks of one batch that are analysed ahead: 20 to 40 kB each. Only a huge document has more."""

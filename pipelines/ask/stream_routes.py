@@ -32,24 +32,19 @@ def doors(settings: Settings) -> tuple[Route, ...]:
     return (Route("POST", "/ask/stream", scope="ask", body=AskRequest, limit=settings.max_body_bytes),)
 
 
-class TurnStreams:
-    """The endpoint."""
+def answers(runner: Runner) -> Mapping[str, Answer]:
+    """What the gate calls, by path."""
 
-    def __init__(self, runner: Runner) -> None:
-        self.runner = runner
-
-    def answers(self) -> Mapping[str, Answer]:
-        """What the gate calls, by path."""
-        return {"/ask/stream": straight(AskRequest, self.tell)}
-
-    async def tell(self, request: AskRequest, headers: Headers) -> Response:
+    async def tell(request: AskRequest, headers: Headers) -> Response:
         """Answer a question as a stream of events; see `pipelines/ask/events.py`. `Last-Event-ID` resumes one."""
         seen = headers.get("last-event-id")
         if seen:
-            told, after = self.runner.streams.resume(seen)
+            told, after = runner.streams.resume(seen)
         else:
-            told, after = self.runner.stream(request, headers.get("idempotency-key")), 0
+            told, after = runner.stream(request, headers.get("idempotency-key")), 0
         return WatchedStream(frames(told, after), media_type="text/event-stream", headers=HEADERS)
+
+    return {"/ask/stream": straight(AskRequest, tell)}
 
 
 async def frames(stream: Stream, after: int = 0) -> AsyncIterator[str]:

@@ -56,25 +56,20 @@ def doors(settings: Settings) -> tuple[Route, ...]:
     return (Route("POST", "/ask/ui-messages", scope="ask", body=UiRequest, limit=settings.max_body_bytes),)
 
 
-class UiMessageStreams:
-    """The endpoint."""
+def answers(runner: Runner) -> Mapping[str, Answer]:
+    """What the gate calls, by path."""
 
-    def __init__(self, runner: Runner) -> None:
-        self.runner = runner
-
-    def answers(self) -> Mapping[str, Answer]:
-        """What the gate calls, by path."""
-        return {"/ask/ui-messages": straight(UiRequest, self.tell)}
-
-    async def tell(self, request: UiRequest, headers: Headers) -> Response:
+    async def tell(request: UiRequest, headers: Headers) -> Response:
         """Answer the last message of the user as a UI message stream."""
         messages = (
             Message(role=one.role, content="\n".join(part.text for part in one.parts if part.type == "text"))
             for one in request.messages
         )
         question, history = asked(ChatRequest(messages=tuple(messages)))
-        told = self.runner.stream(question, headers.get("idempotency-key"), history)
+        told = runner.stream(question, headers.get("idempotency-key"), history)
         return WatchedStream(_parts(told), media_type="text/event-stream", headers=HEADERS | _PROTOCOL)
+
+    return {"/ask/ui-messages": straight(UiRequest, tell)}
 
 
 async def _parts(stream: Stream) -> AsyncIterator[str]:
