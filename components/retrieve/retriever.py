@@ -1,10 +1,11 @@
 """Searching the tenant's passages."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from types import MappingProxyType
 
+import numpy as np
 from haystack import component
 
 from components.embed.dense import EmbeddingFailed, embed_question
@@ -15,7 +16,7 @@ from components.retrieve.searches import Found, Searches
 from components.turn import Evidence, Filters, Passage, Turn
 from tenants import relations
 from tenants.index import DENSE, open_collection
-from tenants.index.protocol import Collection, Conditions, Hit, Vector
+from tenants.index.protocol import Collection, Conditions, Dense, Hit, Vector
 
 KEYWORDS = MappingProxyType({"text-sparse": 0.4, "grams": 0.2, "headings": 0.4})
 WITH_VECTORS = MappingProxyType({DENSE: 0.55, "text-sparse": 0.25, "headings": 0.05})
@@ -32,7 +33,9 @@ class TenantRetriever:
     says so in its status.
 
     An index that holds dense vectors is searched by them too: by the embedder that encoded it, so whoever switches
-    models changes nothing here. When a question cannot be embedded, keyword search stands in and the turn is degraded.
+    models changes nothing here. `Passage.scores["cosine"]` is then the cosine of question and passage (-1..1) for every
+    passage, whichever vector found it: a judge compares candidates by it. When a question cannot be embedded, keyword
+    search stands in and the turn is degraded.
 
     :param weights: share of each sparse vector (`text-sparse`, `grams`, `headings`) in the fused score.
     :param weights_with_vectors: the same, and that of `text-dense`, where there are dense vectors; an empty mapping
@@ -69,7 +72,7 @@ class TenantRetriever:
         searches = (turn.query.search, *turn.query.variants) if turn.passes <= 1 else turn.query.variants
         for text in searches:
             credit = 1.0 if text == turn.query.search else _VARIANT_CREDIT
-            asked = text, sorted(turn.query.weights.items()), turn.filters, credit
+            asked = text, turn.query.search, sorted(turn.query.weights.items()), turn.filters, credit
             search = self._searches.found(
                 collection, asked, partial(self._search, collection, turn, text, conditions, credit)
             )
@@ -90,27 +93,47 @@ class TenantRetriever:
         self, collection: Collection, turn: Turn, text: str, conditions: Conditions | None, credit: float
     ) -> Found:
         encoder = settings_from(collection.encoder)
-        weights, queries, whole = self._queries(text, encoder)
-        if not queries:
-            return Found((), whole)
-        hits = collection.search(queries, limit=self.candidates, conditions=conditions, payloads=False)
-        parts, fused = _fused(hits, weights, credit)
+        asked = self._asked(text, turn.query.search or text, encoder)
+        if not asked.vectors:
+            return Found((), asked.whole)
+        hits = collection.search(asked.vectors, limit=self.candidates, conditions=conditions, payloads=False)
+        parts, fused = _fused(hits, asked.weights, credit)
         _add_lexical(parts, hits, turn.query.weights, encoder.k1)
         best = sorted(fused, key=lambda point: -fused[point])[: self.top_k]
-        hits_in_full = collection.fetch(best)
-        return Found(tuple(from_payload(hit.payload, fused[hit.id], parts[hit.id]) for hit in hits_in_full), whole)
+        hits_in_full = collection.fetch(best, dense=asked.question is not None)
+        if asked.question is not None:
+            _add_cosines(parts, hits_in_full, asked.question)
+        passages = tuple(from_payload(hit.payload, fused[hit.id], parts[hit.id]) for hit in hits_in_full)
+        return Found(passages, asked.whole)
 
-    def _queries(self, text: str, encoder: EncoderSettings) -> tuple[dict[str, float], dict[str, Vector], bool]:
-        """The weights in force, the vectors to ask by, and whether these are all that there are."""
+    def _asked(self, text: str, question: str, encoder: EncoderSettings) -> "_Asked":
         sparse = encode_query(text, encoder)
+        by_words = _Asked(self.weights, _weighted(sparse, self.weights))
         if encoder.dense is None or not text or not self.weights_with_vectors.get(DENSE):
-            return self.weights, _asked(sparse, self.weights), True
+            return by_words
         try:
             dense = embed_question(text, encoder.dense)
+            meant = embed_question(question, encoder.dense)
         except EmbeddingFailed:
-            return self.weights, _asked(sparse, self.weights), False
-        queries = _asked({**sparse, DENSE: dense}, self.weights_with_vectors)
-        return self.weights_with_vectors, queries, True
+            return replace(by_words, whole=False)
+        vectors = _weighted({**sparse, DENSE: dense}, self.weights_with_vectors)
+        return _Asked(self.weights_with_vectors, vectors, meant)
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """How a text is searched.
+
+    :param weights: shares of the vectors in the fused score.
+    :param vectors: what to search by.
+    :param question: the dense vector of the turn's own question; None in a search by words.
+    :param whole: these are all the vectors that the index has.
+    """
+
+    weights: Mapping[str, float]
+    vectors: Mapping[str, Vector]
+    question: Dense | None = None
+    whole: bool = True
 
 
 def _check(weights: Mapping[str, float], known: Sequence[str]) -> None:
@@ -118,7 +141,7 @@ def _check(weights: Mapping[str, float], known: Sequence[str]) -> None:
         raise ValueError(f"no such vectors: {sorted(unknown)}; there are {', '.join(known)}")
 
 
-def _asked(encoded: Mapping[str, Vector], weights: Mapping[str, float]) -> dict[str, Vector]:
+def _weighted(encoded: Mapping[str, Vector], weights: Mapping[str, float]) -> dict[str, Vector]:
     return {name: vector for name, vector in encoded.items() if weights.get(name) and vector}
 
 
@@ -141,8 +164,6 @@ def _fused(
             scaled = (hit.score - floor) / (top - floor) if top > floor else 1.0
             parts.setdefault(hit.id, {})[name] = scaled
             fused[hit.id] = fused.get(hit.id, 0.0) + share * scaled
-            if name == DENSE:
-                parts[hit.id]["cosine"] = max(0.0, hit.score)
     return parts, fused
 
 
@@ -156,6 +177,18 @@ def _add_lexical(
     most = (k1 + 1) * sum(weights.values())
     for hit in hits.get("text-sparse", ()):
         parts.setdefault(hit.id, {})["lexical"] = min(1.0, hit.score / most) if most else 0.0
+
+
+def _add_cosines(parts: Mapping[str, dict[str, float]], hits: Sequence[Hit], question: Dense) -> None:
+    """Adds `cosine`, that of the turn's question and each passage, also where words alone found it."""
+    stored = [(hit.id, hit.dense) for hit in hits if hit.dense is not None]
+    if not stored:
+        return
+    passages = np.asarray([dense for _, dense in stored])
+    asked = np.asarray(question)
+    lengths = np.linalg.norm(passages, axis=1) * np.linalg.norm(asked)
+    for (point, _), cosine in zip(stored, passages @ asked / np.maximum(lengths, 1e-12), strict=True):
+        parts[point]["cosine"] = float(cosine)
 
 
 def grown(turn: Turn, found: list[Passage]) -> Evidence:

@@ -56,7 +56,7 @@ from tenants.index.layout import (
     nothing_matches,
     worth_asking,
 )
-from tenants.index.protocol import Conditions, Hit, Json, Point, Sparse, Vector
+from tenants.index.protocol import Conditions, Dense, Hit, Json, Point, Sparse, Vector
 from tenants.registry import Placement
 
 if TYPE_CHECKING:  # the engine's stubs name these; the compiled module does not
@@ -249,11 +249,13 @@ class EdgeCollection:
         """The stored points among `ids`, in their order."""
         wanted = [canonical_id(point_id) for point_id in ids]
         with self._reading() as shard:
-            if dense and self.dimensions:
-                found = {str(record.id): _hit(record) for record in shard.retrieve(list(wanted), True, [DENSE])}
-                return [found[point_id] for point_id in wanted if point_id in found]
+            with_dense = dense and self.dimensions
+            records = shard.retrieve(list(wanted), False, [DENSE]) if with_dense else []
             payloads = self._payloads.get(shard, set(wanted))
-        return [Hit(point_id, 0.0, payloads[point_id]) for point_id in wanted if point_id in payloads]
+        vectors = {str(record.id): _dense(record) for record in records}
+        return [
+            Hit(point_id, 0.0, payloads[point_id], vectors.get(point_id)) for point_id in wanted if point_id in payloads
+        ]
 
     def scan(self, *, conditions: Conditions | None = None, batch: int = 256, dense: bool = False) -> Iterator[Hit]:
         """Every stored point. Points written meanwhile may or may not appear."""
@@ -394,9 +396,12 @@ def _vectors(vectors: Mapping[str, Vector | Sparse]) -> "dict[str, NamedVector]"
 
 
 def _hit(record: "Record") -> Hit:
+    return Hit(str(record.id), 0.0, record.payload or {}, _dense(record))
+
+
+def _dense(record: "Record") -> Dense | None:
     stored = record.vector.get(DENSE) if isinstance(record.vector, Mapping) else None
-    dense = [float(number) for number in stored if isinstance(number, float)] if isinstance(stored, list) else None
-    return Hit(str(record.id), 0.0, record.payload or {}, dense)
+    return [float(number) for number in stored if isinstance(number, float)] if isinstance(stored, list) else None
 
 
 def _filter(conditions: Conditions | None) -> Filter | None:

@@ -38,6 +38,10 @@ def payload(chunk_id: str) -> dict[str, object]:
     return {"content": "Текст", "meta": meta}
 
 
+STORED: Mapping[str, Dense] = {"a": (1.0, 0.0), "b": (0.0, 1.0), "c": (-1.0, 0.0), "d": (0.6, 0.8)}
+"""The dense vectors of points."""
+
+
 class Shelf:
     """A collection whose hits are fixed by vector, and which remembers how it was asked."""
 
@@ -60,11 +64,11 @@ class Shelf:
         found = {name: sorted(self.hits.get(name, {}).items(), key=lambda hit: -hit[1])[:limit] for name in queries}
         return {name: [self._hit(*hit, filled=payloads) for hit in hits] for name, hits in found.items()}
 
-    def fetch(self, ids: Sequence[str]) -> list[Hit]:
-        return [self._hit(one, 0.0, filled=True) for one in ids]
+    def fetch(self, ids: Sequence[str], *, dense: bool = False) -> list[Hit]:
+        return [self._hit(one, 0.0, filled=True, dense=STORED[one] if dense else None) for one in ids]
 
-    def _hit(self, point: str, score: float, *, filled: bool) -> Hit:
-        return Hit(point, score, payload(point) if filled else {})  # type: ignore[arg-type]
+    def _hit(self, point: str, score: float, *, filled: bool, dense: Dense | None = None) -> Hit:
+        return Hit(point, score, payload(point) if filled else {}, dense)  # type: ignore[arg-type]
 
 
 @pytest.fixture
@@ -186,11 +190,20 @@ def test_the_worst_dense_hit_is_0_and_the_best_1(dense_shelf: Shelf) -> None:
     assert parts == {"d": 1.0, "a": pytest.approx(0.5), "c": 0.0, "b": None}
     assert passages["d"].score == 0.55
     assert passages["a"].score == pytest.approx(0.55 * 0.5 + 0.25 + 0.05)
-    assert {chunk_id: one.scores["cosine"] for chunk_id, one in passages.items() if "cosine" in one.scores} == {
-        "d": 0.9,
-        "a": 0.85,
-        "c": 0.8,
-    }
+
+
+def test_every_passage_has_its_cosine_with_the_question(dense_shelf: Shelf, monkeypatch: pytest.MonkeyPatch) -> None:
+    expected = {"a": 0.6, "b": 0.8, "c": -0.6, "d": 1.0}
+    asked = turn("фильтр насоса")
+    cosines = {chunk_id: one.scores["cosine"] for chunk_id, one in found(asked).items()}
+    assert cosines == pytest.approx(expected)
+    # Of any length, and whatever other wording found the passage.
+    monkeypatch.setattr(
+        retriever, "embed_question", lambda text, settings: (3.0, 4.0) if text == asked.query.search else (0.0, 5.0)
+    )
+    rephrased = replace(asked, query=replace(asked.query, variants=("шланг",)), passes=2)
+    cosines = {chunk_id: one.scores["cosine"] for chunk_id, one in found(rephrased).items()}
+    assert cosines == pytest.approx(expected)
 
 
 def test_a_question_without_a_known_word_is_still_searched_by_its_vector(dense_shelf: Shelf) -> None:
