@@ -90,7 +90,7 @@ _PATTERNS: tuple[tuple[QuestionKind, str], ...] = (
     ),
     ("howto", r"\bhow (?:do|can|to|should|would|could|does one)\b|\bsteps?\b|\binstructions?\b|\bguide\b"),
 )
-_RULES = tuple((kind, re.compile(pattern)) for kind, pattern in _PATTERNS)
+_RULES: tuple[tuple[QuestionKind, re.Pattern[str]], ...] = tuple((kind, re.compile(rule)) for kind, rule in _PATTERNS)
 _ASKING = re.compile(
     r"\b(?:как|какой|что|чем|чего|кто|кого|кому|кем|чей|когда|зачем|насколько|куда|где|"
     r"откуда|каким|от чего|how|what|when|who|whom|whose)\b"
@@ -100,6 +100,6 @@ _ASKING = re.compile(
 def kind_of(question: str) -> QuestionKind:
     """The kind of `question`, by its words. Russian and English."""
     folded = fold(question).strip(' \t\n"«»—-¿')
-    found = next((kind for kind, pattern in _RULES if pattern.search(folded)), "other")
+    found: QuestionKind = next((kind for kind, pattern in _RULES if pattern.search(folded)), "other")
     # A sentence that ends in a question mark and has no word that asks wants a yes or a no.
     return "yesno" if found == "other" and folded.endswith("?") and not _ASKING.search(folded) else found
