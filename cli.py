@@ -256,6 +256,11 @@ def _print_turn(console: "Console", answer: "TurnAnswer", question: str) -> None
     console.print(escape(answer.answer.text), highlight=False)
     for option in answer.clarification.options if answer.clarification else ():
         console.print(f"  • {escape(option)}", highlight=False)
+    for article in answer.articles:
+        place = " › ".join(filter(None, (article.title, article.heading)))
+        link = f" — {article.url}" if article.url else ""
+        console.print(f"  • {escape(place + link)}", highlight=False)
+        console.print(f"    [dim]{escape(article.snippet)}[/]", highlight=False)
     for citation in answer.citations:
         place = " › ".join(filter(None, (citation.title, citation.heading)))
         console.print(f"  [dim]\\[{citation.index}] {escape(place)} ({escape(citation.doc_id)})[/]", highlight=False)

@@ -298,6 +298,19 @@ class Verdict(Frozen):
 
 
 @dataclass(frozen=True, slots=True)
+class Article(Frozen):
+    """A section to read where there is no answer: near the question, and proof of nothing.
+
+    `snippet` is the sentence of the passage nearest to the question, `score` the judge's probability (0..1) that the
+    section answers it.
+    """
+
+    passage: Passage
+    snippet: str
+    score: float
+
+
+@dataclass(frozen=True, slots=True)
 class Reply(Frozen):
     """What the visitor is told: texts already in the turn's locale, resolved from locale files or tenant policy."""
 
@@ -306,6 +319,7 @@ class Reply(Frozen):
     clarification: tuple[str, ...] | None = None
     suggestions: tuple[str, ...] = ()
     handoff: Mapping[str, str] | None = None
+    articles: tuple[Article, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

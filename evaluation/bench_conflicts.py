@@ -31,7 +31,7 @@ from tenants.context import acting_as
 SETS = ("vkcloud", "xquad")
 DEPTH = 6
 LEAST_RELEVANCE = 0.5
-_SHOWN = ("answered", "partially_answered", "low_confidence")
+_SHOWN = ("answered", "partially_answered")
 _COPY = "copy"
 _APART = 7
 _NUMBER = re.compile(r"(?<![\w.,:-])\d{1,4}(?![\w.,:-]*\d)")

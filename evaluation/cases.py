@@ -167,5 +167,5 @@ class Skipped:
     path: Path
 
 
-ANSWERS = frozenset({"answered", "partially_answered", "low_confidence"})
-"""The outcomes that show an answer. A hedged one counts too: a wrong answer under a warning is still wrong."""
+ANSWERS = frozenset({"answered", "partially_answered"})
+"""The outcomes that show an answer."""

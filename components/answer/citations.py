@@ -3,7 +3,7 @@
 import re
 from collections.abc import Sequence
 
-from components.answer.units import Unit
+from components.answer.units import Unit, plain
 from components.language.marks import ITEM
 from components.turn import Citation, Claim, Draft
 
@@ -28,7 +28,7 @@ def cite(chosen: Sequence[Unit]) -> Draft:
     joins = False
     for index, run in enumerate(runs, 1):
         for unit in run:
-            said = _said(unit)
+            said = plain(unit)
             claims.append(Claim(said, (index,)))
             # A mark behind the closing fence would keep the block open.
             marked = f"{said}\n[{index}]" if unit.kind == "code" else f"{said} [{index}]"
@@ -52,12 +52,6 @@ def _citation(index: int, run: Sequence[Unit]) -> Citation:
     passage = run[0].passage
     start, end = run[0].sentence.start, run[-1].sentence.end
     return Citation(index, passage, passage.text[start:end], (start, end))
-
-
-def _said(unit: Unit) -> str:
-    """The unit without its list marker, on one line."""
-    text = _MARKER.sub("", unit.text, count=1) if unit.kind in ("item", "row") else unit.text
-    return " ".join(text.rstrip("| ").split()) if unit.kind != "code" else unit.text
 
 
 def _bullet(item: Unit) -> str:

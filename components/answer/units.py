@@ -13,6 +13,7 @@ from components.turn import Passage
 UnitKind = Literal["sentence", "lead", "item", "row", "code", "heading"]
 
 _ITEM = re.compile(rf"{ITEM}\s+")
+_MARKER = re.compile(rf"{ITEM}\s+|\|\s*")
 _HEADING = re.compile(rf"{HEADING}\s")
 # A heading that lost its mark when its short section was merged: a few words on a line, no full stop, no figures.
 _CAPTION = re.compile(r"[^\d\n.!?…;:,]{2,80}\Z")
@@ -89,6 +90,14 @@ def _kind(text: str) -> UnitKind:
     return "heading" if _CAPTION.match(text) else "sentence"
 
 
+def plain(of: Unit) -> str:
+    """The unit without its list marker or the bars of its row, on one line; code to the letter."""
+    if of.kind == "code":
+        return of.text
+    text = _MARKER.sub("", of.text, count=1) if of.kind in ("item", "row") else of.text
+    return " ".join(text.rstrip("| ").split())
+
+
 def is_step(of: Unit, among: Sequence[Unit]) -> bool:
     """Whether `of` is an item of a numbered list or introduces one."""
     following = among[of.number + 1] if of.kind == "lead" and of.number + 1 < len(among) else of
@@ -108,6 +117,12 @@ def block(of: Unit, among: Sequence[Unit]) -> tuple[Unit, ...]:
     while last < len(among) and among[last].kind == kind and kind in ("item", "row", "code"):
         last += 1
     return tuple(among[first:last])
+
+
+def is_frame(of: Unit, among: Sequence[Unit]) -> bool:
+    """Whether `of` is a table's header row or the rule below it."""
+    following = among[of.number + 1] if of.number + 1 < len(among) else of
+    return of.kind == "row" and bool(_RULE_ROW.match(of.text) or _RULE_ROW.match(following.text))
 
 
 def header(of: Unit, among: Sequence[Unit]) -> tuple[Unit, ...]:

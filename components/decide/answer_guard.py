@@ -23,7 +23,7 @@ from components.language.links import host_of, leads_to, without_links
 from components.language.normalise import fold
 from components.language.personal import mask_news
 from components.language.texts import text as said_in
-from components.turn import Citation, Claim, Draft, Passage, Reply, Turn
+from components.turn import Article, Citation, Claim, Draft, Passage, Reply, Turn
 from tenants.policy import Policy
 
 _END = re.compile(r"\[\d+\](?:\s*\[\d+\])*[^\S\n]*\n*|\n+")
@@ -78,6 +78,7 @@ class AnswerGuard:
 
     def reply(self, reply: Reply) -> Reply:
         """What is said beside or instead of an answer."""
+        reply = replace(reply, articles=tuple(map(self._article, reply.articles)))
         whole = "\n".join((reply.text, reply.notice or "", *(reply.clarification or ()), *reply.suggestions))
         if self.text(whole) == whole:
             return reply
@@ -107,11 +108,18 @@ class AnswerGuard:
                 yield replace(claim, text=said, quote=self.text(claim.quote))
 
     def _citation(self, citation: Citation) -> Citation:
-        url = citation.passage.url
-        if url is None or shown_link(url, self._rules):
-            return citation
+        return replace(citation, passage=self._linked(citation.passage))
+
+    def _article(self, article: Article) -> Article:
+        snippet = self.sentence(article.snippet) if article.snippet else ""
+        return replace(article, passage=self._linked(article.passage), snippet=snippet)
+
+    def _linked(self, passage: Passage) -> Passage:
+        """The passage without its address where an answer may not link to it."""
+        if passage.url is None or shown_link(passage.url, self._rules):
+            return passage
         self._note("link_removed", when=True)
-        return replace(citation, passage=replace(citation.passage, url=None))
+        return replace(passage, url=None)
 
     def _is_welcome(self, address: str) -> bool:
         return leads_to(address, self._domains)

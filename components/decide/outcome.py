@@ -1,18 +1,21 @@
 """Exactly one outcome for every turn, and its words in the visitor's language."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from haystack import component
 
 from components.decide.answer_guard import AnswerGuard
+from components.decide.articles import nearest
 from components.decide.notices import about, rejections, with_neighbours
 from components.language.texts import text
-from components.turn import Draft, Outcome, Reason, Reply, Turn
+from components.turn import Article, Draft, Outcome, Reason, Reply, Turn
 from tenants import policy
 from tenants.policy import Policy
 
-_SHOWN: frozenset[Outcome] = frozenset({"answered", "partially_answered", "low_confidence"})
+_SHOWN: frozenset[Outcome] = frozenset({"answered", "partially_answered"})
+_ABSENT: frozenset[Reason] = frozenset({"no_relevant_context", "insufficient_context"})
+_WITH_ARTICLES: frozenset[Outcome] = frozenset({"low_confidence", "cannot_answer", "clarify", "refused"})
 
 
 @component
@@ -23,12 +26,26 @@ class OutcomeComposer:
     the question is short, the evidence came near, and the conversation has not been asked back before. With one, the
     verdict's route and gates decide; see the table of outcomes in the contract. Nothing leaves past `AnswerGuard`.
 
+    A turn that has evidence on the topic but no answer offers the nearest sections to read; its draft is not shown.
+
+    :param articles_from: least probability that a section answers, so that it is offered to read.
+    :param weak_from: the same of the best one, from which on evidence is weak rather than absent: a turn with none of
+        it counts as a gap in the knowledge base.
     :param clarify_from: least adequacy to ask back instead of refusing.
     :param clarify_words: most content words of a question that is asked back.
     :param options: most topics offered when asking back.
     """
 
-    def __init__(self, clarify_from: float = 0.35, clarify_words: int = 2, options: int = 3) -> None:
+    def __init__(
+        self,
+        articles_from: float = 0.05,
+        weak_from: float = 0.3,
+        clarify_from: float = 0.35,
+        clarify_words: int = 2,
+        options: int = 3,
+    ) -> None:
+        self.articles_from = articles_from
+        self.weak_from = weak_from
         self.clarify_from = clarify_from
         self.clarify_words = clarify_words
         self.options = options
@@ -42,19 +59,24 @@ class OutcomeComposer:
         if draft:
             draft = guard.draft(with_neighbours(draft, turn))
             turn = replace(turn, draft=draft, best=draft)
-        outcome, reason = (turn.outcome, turn.reason) if turn.outcome else self._decide(turn, rules)
+        articles = () if turn.outcome else nearest(turn, self.articles_from)
+        outcome, reason = (turn.outcome, turn.reason) if turn.outcome else self._decide(turn, rules, articles)
         decided = replace(turn, outcome=outcome, reason=reason)
-        reply = guard.reply(self._reply(decided, rules))
+        reply = guard.reply(self._reply(decided, rules, articles if outcome in _WITH_ARTICLES else ()))
         verdict = replace(turn.verdict, reasons=(*turn.verdict.reasons, *guard.reasons))
         return {"turn": replace(decided, reply=reply, verdict=verdict)}
 
-    def _decide(self, turn: Turn, rules: Policy) -> tuple[Outcome, Reason | None]:
+    def _decide(self, turn: Turn, rules: Policy, articles: Sequence[Article]) -> tuple[Outcome, Reason | None]:
         draft = turn.best or turn.draft
         if draft is None and "grader" in turn.degraded:
             # Nobody looked at what was found, so nobody may say that the knowledge base has no answer.
             return "failed", "pipeline_error"
         if draft is None:
-            return ("clarify", None) if self._near(turn) else ("refused", "no_relevant_context")
+            if self._near(turn):
+                return "clarify", None
+            if articles and articles[0].score >= self.weak_from:
+                return self._weak(rules)
+            return "refused", "no_relevant_context"
         if not draft.claims:
             # All that could have been quoted proposes what was rejected.
             return ("cannot_answer", "insufficient_context") if draft.withheld else ("refused", "unverified_answer")
@@ -63,8 +85,12 @@ class OutcomeComposer:
         if draft.answerability == "cannot":
             return "cannot_answer", "insufficient_context"
         if turn.verdict.route != "auto":
-            return ("human_followup", "low_confidence") if rules.low_confidence_to_human else ("low_confidence", None)
+            return self._weak(rules)
         return ("partially_answered", None) if draft.missing else ("answered", None)
+
+    @staticmethod
+    def _weak(rules: Policy) -> tuple[Outcome, Reason | None]:
+        return ("human_followup", "low_confidence") if rules.low_confidence_to_human else ("low_confidence", None)
 
     def _near(self, turn: Turn) -> bool:
         topics = self._topics(turn)
@@ -80,21 +106,22 @@ class OutcomeComposer:
         headings = (passage.heading.split(" › ")[-1] or passage.title for passage in turn.evidence.usable())
         return tuple(dict.fromkeys(filter(None, headings)))[: self.options]
 
-    def _reply(self, turn: Turn, rules: Policy) -> Reply:
+    def _reply(self, turn: Turn, rules: Policy, articles: tuple[Article, ...]) -> Reply:
         draft = turn.best or turn.draft
         if turn.outcome in _SHOWN and draft:
             return replace(turn.reply, text=draft.text, notice=_notice(turn, draft))
         if turn.outcome == "clarify":
             options = self._topics(turn)
-            return Reply(text("outcomes.clarify.options", turn.locale), clarification=options)
+            said = text("outcomes.clarify.options", turn.locale)
+            return Reply(said, clarification=options, articles=articles)
         notice = " ".join(rejections(draft, turn)) if turn.outcome == "cannot_answer" and draft else ""
-        return Reply(_fixed_text(turn), notice=notice or None, handoff=_handoff(turn, rules))
+        return Reply(
+            _fixed_text(turn, articles), notice=notice or None, handoff=_handoff(turn, rules), articles=articles
+        )
 
 
 def _notice(turn: Turn, draft: Draft) -> str | None:
     notices = []
-    if turn.outcome == "low_confidence":
-        notices.append(text("outcomes.notice.low_confidence", turn.locale))
     if turn.outcome == "partially_answered":
         topics = ", ".join(draft.missing)
         notices.append(text("outcomes.partially_answered.missing", turn.locale, topics=topics))
@@ -104,8 +131,13 @@ def _notice(turn: Turn, draft: Draft) -> str | None:
     return " ".join(notices) or None
 
 
-def _fixed_text(turn: Turn) -> str:
+def _fixed_text(turn: Turn, articles: Sequence[Article]) -> str:
     """The most specific text there is: by lost code, by risk, by small talk, by reason, by outcome."""
+    if articles:
+        # Who is given something to read need not be told to ask elsewhere.
+        reason = None if turn.reason in _ABSENT else turn.reason
+        said = text(f"outcomes.{turn.outcome}.{reason or 'default'}", turn.locale)
+        return f"{said} {text('outcomes.articles.' + ('one' if len(articles) == 1 else 'some'), turn.locale)}"
     lost = [code for code in turn.query.codes if code in turn.evidence.uncovered]
     if turn.outcome == "refused" and lost:
         return text("outcomes.refused.unknown_code", turn.locale, code=", ".join(lost))

@@ -8,6 +8,7 @@ from components.models.calls import NOT_MADE, Call
 from pipelines.ask.contract import (
     SHOWN,
     AnswerPart,
+    ArticlePart,
     BesidePart,
     ChunkCounts,
     CitationPart,
@@ -71,6 +72,7 @@ def answer_of(
         claims=tuple(_claim(claim) for claim in draft.claims) if draft else (),
         scores=_scores(turn, draft),
         routing=Routing(intent=turn.intent, risk=turn.risk, complexity=turn.complexity),
+        articles=tuple(map(_article, turn.reply.articles)),
         suggested_questions=turn.reply.suggestions,
         clarification=Clarification(options=turn.reply.clarification) if turn.reply.clarification else None,
         handoff=handoff,
@@ -115,6 +117,18 @@ def _citation(citation: turns.Citation, draft: turns.Draft | None) -> CitationPa
         trust=passage.trust,
         score=_round(passage.score),
         updated_at=passage.updated_at,
+    )
+
+
+def _article(article: turns.Article) -> ArticlePart:
+    passage = article.passage
+    return ArticlePart(
+        doc_id=passage.doc_id,
+        title=passage.title,
+        heading=passage.heading,
+        url=passage.url,
+        snippet=article.snippet,
+        score=_round(article.score),
     )
 
 

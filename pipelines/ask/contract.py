@@ -22,7 +22,7 @@ from pydantic import (
 from components import turn as turns
 
 QUESTION_LIMIT = 2_000
-SHOWN = frozenset({"answered", "partially_answered", "low_confidence"})
+SHOWN = frozenset({"answered", "partially_answered"})
 """Outcomes whose draft a visitor may read. Every other draft stays between the pipeline and the operator."""
 
 LOCALE_FORM = r"^[A-Za-z]{2,3}([-_][A-Za-z0-9]{2,8}){0,3}$"
@@ -169,6 +169,17 @@ class CitationPart(_Part):
     updated_at: str
 
 
+class ArticlePart(_Part):
+    """A section to read where there is no answer; `snippet` is its sentence nearest to the question."""
+
+    doc_id: str
+    title: str
+    heading: str
+    url: str | None
+    snippet: str
+    score: float
+
+
 class SourcePart(_Part):
     """The older, flat form of a citation."""
 
@@ -277,6 +288,8 @@ class TurnAnswer(_Part):
     claims: tuple[ClaimPart, ...]
     scores: Scores
     routing: Routing
+    # Answers recorded before there were any have none.
+    articles: tuple[ArticlePart, ...] = ()
     suggested_questions: tuple[str, ...]
     clarification: Clarification | None
     handoff: Handoff | None

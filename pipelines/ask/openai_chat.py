@@ -126,6 +126,7 @@ def said(name: EventName, data: Mapping[str, object], *, footnotes: bool = True)
     elif name == "result":
         if data["outcome"] not in SHOWN:
             yield from _text(data)
+            yield from _articles(data)
         if footnotes:
             yield from _notes(data)
 
@@ -135,6 +136,17 @@ def _text(result: Mapping[str, object]) -> Iterator[str]:
     answer = result["answer"]
     if isinstance(answer, Mapping):
         yield str(answer["text"])
+
+
+def _articles(result: Mapping[str, object]) -> Iterator[str]:
+    """What to read where there is no answer."""
+    articles = result["articles"]
+    for one in articles if isinstance(articles, list) else ():
+        if isinstance(one, Mapping):
+            place = " › ".join(str(part) for part in (one["title"], one["heading"]) if part)
+            link = f" — {one['url']}" if one["url"] else ""
+            snippet = f"\n  {one['snippet']}" if one["snippet"] else ""
+            yield f"\n\n- {place}{link}{snippet}"
 
 
 def _notes(result: Mapping[str, object]) -> Iterator[str]:

@@ -90,6 +90,8 @@ def _passages(answer: TurnAnswer) -> Iterator[str]:
         yield source.page_content
     for citation in answer.citations:
         yield f"{citation.title}\n{citation.heading}"
+    for article in answer.articles:
+        yield f"{article.title}\n{article.heading}\n{article.snippet}"
 
 
 def _said(answer: TurnAnswer) -> str:

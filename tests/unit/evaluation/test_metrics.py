@@ -47,7 +47,7 @@ def test_answers_are_counted_over_what_should_have_been_shown() -> None:
     figures = values(
         [
             record(case, "answered", text="Гарантия 24 месяца. [1]", sentences=(good,), checked=True, factuality=100.0),
-            record(case, "low_confidence", text="Гарантия 24 месяца. [1] Нет. [2]", sentences=(good, stray)),
+            record(case, "partially_answered", text="Гарантия 24 месяца. [1] Нет. [2]", sentences=(good, stray)),
             record(case, "refused", text="Гарантия 24 месяца."),
             record(Case("2", "?", answerable=False), "answered", text="x", checked=True, factuality=50.0),
         ]
@@ -64,7 +64,7 @@ def test_answers_are_counted_over_what_should_have_been_shown() -> None:
 def test_refusals_are_held_against_what_is_known() -> None:
     yes, no = Case("1", "?", answerable=True), Case("2", "?", answerable=False)
     unknown = Case("3", "?")
-    outcomes = [(yes, "answered"), (yes, "answered"), (yes, "clarify"), (no, "refused"), (no, "low_confidence")]
+    outcomes = [(yes, "answered"), (yes, "answered"), (yes, "clarify"), (no, "low_confidence"), (no, "answered")]
     figures = values([record(case, outcome) for case, outcome in [*outcomes, (unknown, "refused")]])
     assert figures["over_refusal"] == pytest.approx(1 / 3)
     assert figures["false_answer"] == 0.5

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from components.turn import Citation, Claim, Draft, Filters, Gate, Outcome, Passage, Reply, Turn, Verdict
+from components.turn import Article, Citation, Claim, Draft, Filters, Gate, Outcome, Passage, Reply, Turn, Verdict
 from pipelines.ask.answering import answer_of
 from pipelines.ask.contract import SHOWN, AskFilters, AskRequest, Handoff, TurnAnswer
 
@@ -33,8 +33,8 @@ TURN = Turn(
 KEYS = {
     "": {
         "schema", "turn_id", "trace_id", "session_id", "locale", "outcome", "refusal_reason", "verdict", "answer",
-        "citations", "sources", "claims", "scores", "routing", "suggested_questions", "clarification", "handoff",
-        "meta",
+        "citations", "sources", "claims", "scores", "routing", "articles", "suggested_questions", "clarification",
+        "handoff", "meta",
     },
     "verdict": {"route", "reasons", "iterations", "max_iterations", "gates"},
     "answer": {"text", "notice", "verified", "missing"},
@@ -75,6 +75,23 @@ def test_an_unsupported_claim_is_never_called_verified() -> None:
 def test_the_answer_reads_back() -> None:
     answer = answer_of(replace(TURN, outcome="high_stakes"), handoff=Handoff(status="open", ticket_id="T1"))
     assert TurnAnswer.model_validate_json(answer.model_dump_json()) == answer
+
+
+def test_articles_are_read_back_and_no_proof() -> None:
+    reply = Reply("Ближе всего эта статья.", articles=(Article(PASSAGE, "Проверьте фильтр.", 0.41236),))
+    answer = answer_of(replace(TURN, outcome="low_confidence", reply=reply))
+    assert [one.model_dump() for one in answer.articles] == [
+        {"doc_id": "errors.md", "title": "Ошибки", "heading": "E20", "url": None, "snippet": "Проверьте фильтр.",
+         "score": 0.4124}
+    ]  # fmt: skip
+    assert (answer.citations, answer.sources, answer.claims) == ((), (), ())
+    assert TurnAnswer.model_validate_json(answer.model_dump_json()) == answer
+
+
+def test_an_answer_recorded_before_there_were_articles_has_none() -> None:
+    recorded = answer_of(replace(TURN, outcome="answered")).model_dump(mode="json")
+    del recorded["articles"]
+    assert TurnAnswer.model_validate(recorded).articles == ()
 
 
 def test_an_undecided_turn_has_no_answer() -> None:

@@ -25,7 +25,7 @@ from tests.generated import texts
 
 pytestmark = pytest.mark.usefixtures("shop")
 
-SHOWN = {"answered", "partially_answered", "low_confidence"}
+SHOWN = {"answered", "partially_answered"}
 FIRST = ["guard", "followup", "intent", "complexity", "loop", "rewrite", "retrieve", "dedupe", "rerank", "grade"]
 
 

@@ -31,7 +31,7 @@ from tests.unit.pipelines.ask.scripted import (
 pytestmark = pytest.mark.usefixtures("empty_shop")
 
 _CHUNKS = [f"{document}.{number}" for document in "abcde" for number in range(5)]
-_SHOWN = {"answered", "partially_answered", "low_confidence"}
+_SHOWN = {"answered", "partially_answered"}
 
 chunk_ids = st.sampled_from(_CHUNKS)
 passes = st.builds(
@@ -138,8 +138,9 @@ def test_a_better_draft_replaces_and_a_worse_one_does_not() -> None:
     )
     final = play(script, Turn("t", "Вопрос?", quality="thorough"))
     assert final.passes == 5
-    assert final.draft is not None
-    assert (final.draft.quality, final.reply.text) == (70, "Проход 2, 0: верно. [1]")
+    assert final.best is not None
+    assert (final.best.quality, final.best.text) == (70, "Проход 2, 0: верно. [1]")
+    assert len(final.reply.articles) == 3
     assert (final.outcome, final.verdict.route) == ("low_confidence", "human")
     assert "budget_exhausted" in final.verdict.reasons
 

@@ -96,11 +96,13 @@ def test_passages_come_with_every_component_of_their_score(retried: Trace) -> No
 
 
 def test_claims_come_with_their_verdicts(retried: Trace) -> None:
-    draft = output(by_name(spans(retried))["verify #2"])["draft"]
+    draft, last = output(by_name(spans(retried))["verify #2"])["draft"], retried.steps.taken[-1].sent
     assert isinstance(draft, dict)
+    assert last is not None
+    assert last.best is not None
     assert {claim["verdict"] for claim in draft["claims"]} <= {"supported", "dropped"}
     assert {claim["text"] for claim in draft["claims"] if claim["verdict"] == "supported"} == {
-        claim.text for claim in retried.answer.claims
+        claim.text for claim in last.best.claims
     }
 
 

@@ -1,0 +1,73 @@
+"""What to read where there is no answer: the sections nearest to the question, said to be no more than that."""
+
+from collections.abc import Iterator
+from textwrap import shorten
+
+from components.answer.units import Unit, is_frame, plain, units
+from components.judge.analysis import analyse
+from components.judge.approaches import proposed
+from components.judge.coverage import Question, prepare, sentence_coverage, word_order
+from components.language.relatives import relatives
+from components.turn import Article, Passage, Turn
+
+_LONGEST = 240
+_SHORTEST_WORDS = 3
+_DERIVED = 0.6
+_ORDERED = 0.2
+# Where no sentence shares a word with the question, the opening one says best what a section is about.
+_EARLY = 0.01
+
+
+def nearest(turn: Turn, least: float, most: int = 3) -> tuple[Article, ...]:
+    """The sections nearest to the question, surest first, of as many documents as there are.
+
+    None where the question names codes that the evidence lacks: what is near E20 is not near E21.
+
+    :param least: least probability, as judged, that a section answers the question.
+    """
+    evidence = turn.evidence
+    if turn.query.codes and set(turn.query.codes) <= set(evidence.uncovered):
+        return ()
+    judged = {one.chunk_id: evidence.judged.get(one.chunk_id, 0.0) for one in evidence.passages}
+    near = [one for one in evidence.passages if judged[one.chunk_id] >= max(least, 1e-9)]
+    near.sort(key=lambda one: (-judged[one.chunk_id], -one.score))
+    question = prepare(turn.query)
+    return tuple(
+        Article(passage, telling(passage, question, turn), judged[passage.chunk_id])
+        for passage in _distinct(near, most)
+    )
+
+
+def telling(passage: Passage, question: Question, turn: Turn) -> str:
+    """The one sentence of a passage that is nearest to the question, on one line; empty when none may be quoted."""
+    among = units(passage)
+    found = [unit for unit in among if _tells(unit, turn) and not is_frame(unit, among)]
+    if not found:
+        return ""
+    analysis = analyse(passage)
+    kin = {stem: relatives(stem, analysis.families) for stem in question.weights}
+
+    def nearness(unit: Unit) -> float:
+        exact, derived = sentence_coverage(question, analysis, unit.sentence, kin)
+        return exact + _DERIVED * derived + _ORDERED * word_order(question, unit.sentence) - _EARLY * unit.number
+
+    return shorten(plain(max(found, key=nearness)), _LONGEST, placeholder="…")
+
+
+def _tells(unit: Unit, turn: Turn) -> bool:
+    if unit.kind not in ("sentence", "item", "row") or unit.sentence.length < _SHORTEST_WORDS:
+        return False
+    return not any(proposed(unit.text, approach) for approach in turn.evidence.rejected)
+
+
+def _distinct(passages: list[Passage], most: int) -> Iterator[Passage]:
+    """The best passage of each document, then of each further section."""
+    documents: dict[str, Passage] = {}
+    sections: dict[tuple[str, str], Passage] = {}
+    for passage in passages:
+        documents.setdefault(passage.doc_id, passage)
+        sections.setdefault((passage.doc_id, passage.heading), passage)
+    firsts = list(documents.values())[:most]
+    further = [passage for passage in sections.values() if passage not in firsts]
+    # Surest first among all that are shown.
+    yield from sorted([*firsts, *further[: most - len(firsts)]], key=passages.index)

@@ -1,0 +1,63 @@
+"""What is offered to read where there is no answer."""
+
+from dataclasses import replace
+
+import pytest
+
+from components.decide.articles import nearest
+from components.turn import Article, Passage, RejectedApproach, Turn
+from tests.turns import passage, turn
+
+FEES = passage("Плата за хранение взимается с третьего дня. Оплатить можно картой.", doc_id="fees", heading="Хранение")
+DAYS = passage("Посылка хранится десять дней.", "c2", doc_id="fees", heading="Сроки")
+POINT = passage("# Пункт выдачи\n\nХранение в пункте бесплатно три дня.", "c3", doc_id="points")
+
+
+def offered(given: Turn, **judged: float) -> tuple[Article, ...]:
+    return nearest(replace(given, evidence=replace(given.evidence, judged=judged)), 0.1)
+
+
+def test_documents_come_before_their_further_sections() -> None:
+    asked = turn("хранение посылки", FEES, DAYS, POINT)
+    found = offered(asked, c1=0.5, c2=0.4, c3=0.2)
+    assert [(one.passage.chunk_id, one.score) for one in found] == [("c1", 0.5), ("c2", 0.4), ("c3", 0.2)]
+    assert [one.passage.chunk_id for one in offered_of(asked, 2, c1=0.5, c2=0.4, c3=0.2)] == ["c1", "c3"]
+
+
+def offered_of(given: Turn, most: int, **judged: float) -> tuple[Article, ...]:
+    return nearest(replace(given, evidence=replace(given.evidence, judged=judged)), 0.1, most)
+
+
+def test_what_is_not_near_or_was_not_judged_is_left_out() -> None:
+    assert [one.passage.chunk_id for one in offered(turn("хранение", FEES, DAYS, POINT), c1=0.05, c2=0.3)] == ["c2"]
+    assert offered(turn("хранение", FEES)) == ()
+
+
+@pytest.mark.parametrize(
+    ("one", "question", "snippet"),
+    [
+        (FEES, "как оплатить", "Оплатить можно картой."),
+        (replace(POINT, chunk_id="c1"), "пункт выдачи", "Хранение в пункте бесплатно три дня."),
+        (passage("1. Откройте раздел «Посылки».\n2. Нажмите «Продлить срок хранения»."), "продлить хранение",
+         "Нажмите «Продлить срок хранения»."),
+        (passage("| Размер | Цена за день |\n| --- | --- |\n| S | 50 рублей в день |"), "цена размера S",
+         "S | 50 рублей в день"),
+        (passage("Слово."), "слово", ""),
+    ],
+)  # fmt: skip
+def test_the_telling_line_is_the_sentence_nearest_to_the_question(one: Passage, question: str, snippet: str) -> None:
+    assert [article.snippet for article in offered(turn(question, one), c1=0.5)] == [snippet]
+
+
+def test_a_rejected_approach_is_no_telling_line() -> None:
+    asked = turn("оплатить хранение картой", FEES)
+    rejected = RejectedApproach("r", "Оплатить хранение картой", "", "2026-01-01")
+    text = passage("Оплатить хранение можно картой. Оплатить можно и наличными в пункте.")
+    asked = replace(asked, evidence=replace(asked.evidence, passages=(text,), rejected=(rejected,)))
+    assert [one.snippet for one in offered(asked, c1=0.5)] == ["Оплатить можно и наличными в пункте."]
+
+
+def test_nothing_is_near_a_code_that_nobody_knows() -> None:
+    asked = turn("ошибка E401", FEES)
+    asked = replace(asked, evidence=replace(asked.evidence, uncovered=("E401",)))
+    assert offered(asked, c1=0.5) == ()
