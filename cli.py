@@ -76,7 +76,7 @@ app.add_typer(index_app, name="index")
 @app.command(help=say("help.demo"))
 def demo() -> None:
     """Set up the demo shop, ask what shows the product, and fail if anything ends otherwise than promised."""
-    from evaluation.fixture import DEMO, questions
+    from evaluation.datasets.fixture import DEMO, questions
     from pipelines.ask.usecase import Ask
     from pipelines.ingest.usecase import Ingest
     from tenants import policy
