@@ -19,10 +19,9 @@ QUESTIONS = (
 ROUNDS = 3
 
 
-def test_no_question_notices_a_switch(
-    server: Server, acme: httpx.Client, operator: dict[str, str], token: Callable[..., str]
-) -> None:
+def test_no_question_notices_a_switch(server: Server, acme: httpx.Client, token: Callable[..., str]) -> None:
     asking = token("acme", "ask")
+    operator = {"Authorization": f"Bearer {token('acme', 'ingest', 'operate', 'admin')}"}
     before = [reply.outcome for reply in alone(server.port, asking, QUESTIONS)]
     enough = Event()
 
