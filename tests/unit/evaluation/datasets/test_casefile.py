@@ -8,7 +8,7 @@ from evaluation.datasets.casefile import CaseRow, read_cases
 from settings import ROOT
 from tenants.errors import Invalid
 
-CASES = (ROOT / "evaluation" / "CASES.md").read_text(encoding="utf-8")
+CASES = (ROOT / "docs/evaluation.md").read_text(encoding="utf-8")
 
 
 def written(path: Path, *lines: str) -> Path:

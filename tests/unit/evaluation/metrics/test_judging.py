@@ -265,7 +265,7 @@ def test_a_file_that_names_none_is_told_as_such(tmp_path: Path, content: str, co
 
 
 def test_the_example_is_a_judge(tmp_path: Path) -> None:
-    (example,) = (ROOT / "evaluation" / "CASES.md").read_text(encoding="utf-8").split("```yaml\n")[1:]
+    (example,) = (ROOT / "docs/evaluation.md").read_text(encoding="utf-8").split("```yaml\n")[1:]
     path = tmp_path / "judge.yaml"
     path.write_text(example.partition("```")[0])
     judge = read_judge(path)
