@@ -54,8 +54,8 @@ $(PHOENIX)/.ready: requirements/phoenix.txt | $(READY)
 	@touch $@
 
 bench: setup
-	$(BIN)/python -m evaluation.bench
-	$(BIN)/python -m evaluation.bench_models
+	$(BIN)/python -m evaluation.bench.speed
+	$(BIN)/python -m evaluation.bench.models
 
 evaluate: setup
 	$(BIN)/opora evaluate fixture

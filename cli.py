@@ -2,6 +2,7 @@
 
 import os
 import socket
+from importlib.metadata import version
 from textwrap import shorten
 from typing import TYPE_CHECKING, Annotated, get_args
 
@@ -54,6 +55,23 @@ app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"opora {version('opora')}")
+        raise typer.Exit
+
+
+@app.callback()
+def main_options(
+    show_version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help=say("help.version"))
+    ] = False,
+) -> None:
+    """Options that stand before any command."""
+
+
 tenants_app = typer.Typer(help=say("help.tenant"), no_args_is_help=True)
 app.add_typer(tenants_app, name="tenant")
 tenants_app.command("policy", help=text("policy.help.policy", terminal_locale()))(policy_command)
@@ -76,7 +94,7 @@ app.add_typer(index_app, name="index")
 @app.command(help=say("help.demo"))
 def demo() -> None:
     """Set up the demo shop, ask what shows the product, and fail if anything ends otherwise than promised."""
-    from evaluation.fixture import DEMO, questions
+    from evaluation.datasets.fixture import DEMO, questions
     from pipelines.ask.usecase import Ask
     from pipelines.ingest.usecase import Ingest
     from tenants import policy

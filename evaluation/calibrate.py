@@ -30,12 +30,12 @@ from components.judge.ranked import SCORE
 from components.turn import Turn
 from evaluation import workspace
 from evaluation.asking import recorded
-from evaluation.calibration import Booleans, Numbers, cross_fitted, expected_error, logistic, logit
 from evaluation.cases import Case
-from evaluation.datasets import xquad
-from evaluation.intervals import Figure, bootstrapped
-from evaluation.metrics import right_answer
-from evaluation.rows import DATA, rows, string
+from evaluation.datasets.public import xquad
+from evaluation.datasets.rows import DATA, rows, string
+from evaluation.metrics.calibration import Booleans, Numbers, cross_fitted, expected_error, logistic, logit
+from evaluation.metrics.intervals import Figure, bootstrapped
+from evaluation.metrics.marks import right_answer
 from pipelines.ask.contract import AskRequest
 from pipelines.ask.engine import AskEngine
 from pipelines.ask.usecase import Ask

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from typer._click.core import Context
 
     from evaluation.cases import Skipped
-    from evaluation.judging import Judge
+    from evaluation.metrics.judging import Judge
     from evaluation.run import Plan, Progress
     from evaluation.runs import Run, SetRun
 
@@ -117,7 +117,7 @@ def _judge(path: Path | None) -> "Judge | None":
     """Who judges, if anybody. Raises `Invalid`: `judge_unreadable`, `judge_empty`."""
     if path is None:
         return None
-    from evaluation.judging import read_judge
+    from evaluation.metrics.judging import read_judge
 
     return read_judge(path)
 
@@ -140,7 +140,7 @@ def _measure_sets(names: list[str], plan: "Plan", progress: "Progress") -> "list
 def _measure_files(
     names: list[str], tenant: str, tags: list[str], sealed: bool, plan: "Plan", progress: "Progress"
 ) -> "list[SetRun | Skipped]":
-    from evaluation.casefile import read_cases
+    from evaluation.datasets.casefile import read_cases
     from evaluation.run import measure_tenant
 
     measured: list[SetRun | Skipped] = []
@@ -172,10 +172,10 @@ def report(
 
 
 def _show(done: "Run", html: Path | None, junit: Path | None, locale: str, as_json: bool) -> None:
+    from evaluation.metrics.results import reported
     from evaluation.report import data, tables
     from evaluation.report.junit import as_junit
     from evaluation.report.page import as_page
-    from evaluation.results import reported
 
     reports = reported(done)
     if html:
@@ -216,7 +216,7 @@ def advise(which: RunArgument = "latest", as_json: Json = False) -> None:
     """Say which threshold costs what."""
     from dataclasses import asdict
 
-    from evaluation.advice import advise as advise_on
+    from evaluation.metrics.thresholds import advise as advise_on
     from evaluation.report import tables
 
     done = _load(which)
@@ -248,7 +248,7 @@ def phoenix(which: RunArgument = "latest", as_json: Json = False) -> None:
     """Bring a kept run into Phoenix, its sets as data sets and itself as an experiment on each."""
     from dataclasses import asdict
 
-    from evaluation.phoenix_experiments import publish
+    from evaluation.report.phoenix import publish
     from settings import get_settings
 
     if not get_settings().phoenix_url:
@@ -266,8 +266,8 @@ def phoenix(which: RunArgument = "latest", as_json: Json = False) -> None:
 @app.command("figures", help=say("help.figures"))
 def figures(which: Annotated[list[str], typer.Argument(help=say("help.which_runs"))]) -> None:
     """Print the headline figures as a Markdown table."""
+    from evaluation.metrics.results import reported
     from evaluation.report.markdown import as_markdown
-    from evaluation.results import reported
 
     reports = [one for name in which for one in reported(_load(name))]
     typer.echo(as_markdown(reports, terminal_locale()))

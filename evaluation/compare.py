@@ -15,9 +15,9 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
-from evaluation.intervals import SEED, Marks, Numbers, columns, draws, quotients
-from evaluation.metrics import GATED, better
-from evaluation.results import marks, missed
+from evaluation.metrics.intervals import SEED, Marks, Numbers, columns, draws, quotients
+from evaluation.metrics.marks import GATED, better
+from evaluation.metrics.results import marks, missed
 from evaluation.run import timeless
 from evaluation.runs import Run, SetRun
 

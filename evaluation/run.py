@@ -12,13 +12,12 @@ from time import perf_counter
 from typing import TYPE_CHECKING
 
 from evaluation import runs, workspace
-from evaluation.asking import ask_all
+from evaluation.asking import ask_all, verifier_of, verify_pairs
 from evaluation.cases import Case, PairSet, QuestionSet, Record, Skipped
-from evaluation.catalogue import chosen_sets
-from evaluation.reference import Reference
-from evaluation.rows import DATA
+from evaluation.datasets.catalogue import chosen_sets
+from evaluation.datasets.rows import DATA
+from evaluation.metrics.reference import Reference
 from evaluation.runs import IndexState, Run, SetRun
-from evaluation.verifying import verifier_of, verify_pairs
 from pipelines.ask.engine import YAML, AskEngine
 from pipelines.ask.usecase import Ask
 from settings import ROOT, get_settings
@@ -26,11 +25,11 @@ from tenants import lexicon, registry
 from tenants.context import SCOPES, Tenant, acting_as, current
 
 if TYPE_CHECKING:  # it brings the libraries of models, which no run without a judge should pay for
-    from evaluation.judging import Judge
+    from evaluation.metrics.judging import Judge
 
 Progress = Callable[[str, int, int], None]
 """Told what is being done, how much of it is done, and how much there is (0: unknown)."""
-_YARDSTICK = ("evaluation/reference.py", "components/language/words.py")
+_YARDSTICK = ("evaluation/metrics/reference.py", "components/language/words.py")
 
 
 @dataclass(frozen=True, slots=True)

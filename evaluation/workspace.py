@@ -9,7 +9,7 @@ from pathlib import Path
 
 from components.ingest.document import SourceDocument
 from evaluation.cases import Corpus
-from evaluation.reference import Reference, ReferenceChunk
+from evaluation.metrics.reference import Reference, ReferenceChunk
 from pipelines.ingest.usecase import Ingest
 from settings import ROOT, get_settings
 from tenants.context import SCOPES, Tenant, acting_as
@@ -25,7 +25,7 @@ _MAKES_CHUNKS = (
     "components/language/words.py",
     "pipelines/ingest",
     "tenants/index",
-    "evaluation/synthetic.py",
+    "evaluation/bench/synthetic.py",
 )
 _KEPT_SECONDS = 86_400
 SUBJECT = "evaluation"

@@ -43,6 +43,9 @@ class ChatModels(Nested):
     :param pause: seconds until one call may try again.
     :param concurrent: calls of one model at once; further ones wait.
     :param prices: US dollars for a million tokens in and out, by model: `{gpt-5-mini: [0.25, 2.0]}`.
+    :param schema_arguments: how a JSON schema is passed to a generator that takes it another way than Ollama's and
+        OpenAI's do: `{fallback: {response_format: {type: json_object, schema: "{schema}"}}}`; `{fallback: {}}` where
+        it takes none.
     """
 
     def __init__(
@@ -55,6 +58,7 @@ class ChatModels(Nested):
         pause: float = 30,
         concurrent: int = 16,
         prices: Mapping[str, Sequence[float]] | None = None,
+        schema_arguments: Mapping[str, Mapping[str, object]] | None = None,
     ) -> None:
         self.fast = fast
         self.strong = strong
@@ -64,6 +68,9 @@ class ChatModels(Nested):
         self.pause = pause
         self.concurrent = concurrent
         self.prices = dict(prices or {})
+        self.schema_arguments = dict(schema_arguments or {})
+        if unknown := self.schema_arguments.keys() - {"fast", "strong", "fallback"}:
+            raise ValueError(f"schema_arguments of no model: {', '.join(sorted(unknown))}")
 
     def ask(
         self,
@@ -112,6 +119,11 @@ class ChatModels(Nested):
         """US dollars for these tokens; None without a price."""
         price = self.prices.get(model)
         return None if price is None else sum(n * each for n, each in zip(used, price, strict=True)) / 1_000_000
+
+    def schema_arguments_of(self, generator: Generator) -> Mapping[str, object] | None:
+        """How this generator takes a JSON schema, where the author has said so."""
+        named = (form for name, form in self.schema_arguments.items() if getattr(self, name) is generator)
+        return next(named, None)
 
     def _chain(self, tier: Tier) -> Iterator[Generator]:
         first, second = (self.fast, self.strong) if tier == "fast" else (self.strong, self.fast)
@@ -165,7 +177,13 @@ class _Attempt:
     ) -> "_Worker":
         """The call in a thread of its own."""
         worker = _Worker(on_text, self.calls.stop)
-        prepare = partial(prepared, schema=schema, temperature=temperature, streamed=on_text is not None)
+        prepare = partial(
+            prepared,
+            schema=schema,
+            temperature=temperature,
+            streamed=on_text is not None,
+            schema_arguments=self.models.schema_arguments_of(self.generator),
+        )
 
         def work() -> None:
             try:

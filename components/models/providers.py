@@ -1,13 +1,13 @@
-"""What differs between providers: how to ask for JSON, where the address stands, how an ending is told."""
+"""Differences between providers: how a schema is passed, where the address is, how a complete reply is recognised."""
 
 from collections.abc import Callable, Mapping
 from copy import copy
-from typing import TYPE_CHECKING, Protocol, TypeGuard, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 from haystack.dataclasses import ChatMessage, StreamingChunk
 
-if TYPE_CHECKING:  # importing OpenAI's client takes half a second, which no start without it should pay
-    from components.models.ollama import OllamaChatGenerator
+SCHEMA = "{schema}"
+"""Stands for the schema in the arguments that an author writes."""
 
 
 @runtime_checkable
@@ -26,72 +26,97 @@ class Generator(Protocol):
         """The model's replies."""
 
 
+@runtime_checkable
+class _TakesFormat(Generator, Protocol):
+    """A generator whose reply format is a constructor parameter, as `OllamaChatGenerator`'s is."""
+
+    response_format: Any
+
+
 def warm_up(generator: Generator) -> None:
-    """Make the generator's client, where it has one to make."""
+    """Create the generator's client, where it creates one ahead of its first call."""
     make = getattr(generator, "warm_up", None)
     if make is not None:
         make()
 
 
 def close(generator: Generator) -> None:
-    """Let go of the generator's client, where it has one. It makes another when it is asked again."""
+    """Close the generator's client, where it has one. Its next call creates another."""
     end = getattr(generator, "close", None)
     if end is not None:
         end()
 
 
 def provider(generator: Generator) -> str:
-    """Who serves the model, for people: `ollama`, `openai`, …"""
+    """The provider's name for people: `ollama`, `openai`, …"""
     return type(generator).__name__.removesuffix("ChatGenerator").lower()
 
 
 def address(generator: Generator) -> str:
-    """Where the model is reached, empty where the generator does not say."""
+    """The server's address, empty where the generator has none."""
     for name in ("url", "api_base_url"):
-        if isinstance(found := getattr(generator, name, None), str):
-            return found
+        if isinstance(url := getattr(generator, name, None), str):
+            return url
     return ""
 
 
 def prepared(
-    generator: Generator, *, schema: Mapping[str, object] | None, temperature: float, streamed: bool
+    generator: Generator,
+    *,
+    schema: Mapping[str, object] | None,
+    temperature: float,
+    streamed: bool,
+    schema_arguments: Mapping[str, object] | None = None,
 ) -> tuple[Generator, dict[str, object]]:
-    """The generator that answers in the form asked for, and the arguments to run it with.
+    """The generator to call and its `generation_kwargs` for one call.
 
-    What a pipeline author has set in `generation_kwargs` stands over the temperature asked for here: some models take
-    one value only.
+    A schema goes where `schema_arguments` say; else into the generator's `response_format`, if it has one; else into
+    `generation_kwargs` as OpenAI defines it, which vLLM, OpenRouter, Mistral and most other servers accept as well.
+    What an author has set in `generation_kwargs` takes precedence: some models accept one temperature only.
+
+    :param schema_arguments: `generation_kwargs` that pass a schema to this generator, with `{schema}` in its place;
+        empty where it takes none.
     """
-    own = getattr(generator, "generation_kwargs", None) or {}
-    given: dict[str, object] = {"temperature": temperature}
-    if _is_made_from(generator, "OpenAIChatGenerator"):
-        if streamed:
-            given["stream_options"] = {"include_usage": True}
-        if schema is not None:
+    arguments: dict[str, object] = {"temperature": temperature}
+    called = generator
+    if streamed and _is_openai(generator):
+        # Without it a streamed reply comes without its token counts; with it a whole one is refused.
+        arguments["stream_options"] = {"include_usage": True}
+    if schema is not None:
+        if schema_arguments is not None:
+            arguments |= {name: _filled(value, schema) for name, value in schema_arguments.items()}
+        elif isinstance(generator, _TakesFormat):
+            # The copy uses the same client; other threads call the original meanwhile.
+            copied = copy(generator)
+            copied.response_format = dict(schema)
+            called = copied
+        else:
             described = {"name": "reply", "strict": True, "schema": dict(schema)}
-            given["response_format"] = {"type": "json_schema", "json_schema": described}
-    asked = generator
-    if schema is not None and _is_ollama(generator):
-        # It takes the form of its answers as its own, not when it is run. The copy speaks through the same client.
-        asked = copy(generator)
-        asked.response_format = dict(schema)
-    return asked, {name: value for name, value in given.items() if name not in own}
+            arguments["response_format"] = {"type": "json_schema", "json_schema": described}
+    own = getattr(generator, "generation_kwargs", None) or {}
+    return called, {name: value for name, value in arguments.items() if name not in own}
 
 
-def _is_ollama(generator: Generator) -> "TypeGuard[OllamaChatGenerator]":
-    return _is_made_from(generator, "OllamaChatGenerator")
+def _filled(value: object, schema: Mapping[str, object]) -> object:
+    if value == SCHEMA:
+        return dict(schema)
+    if isinstance(value, Mapping):
+        return {name: _filled(part, schema) for name, part in value.items()}
+    return value
 
 
-def _is_made_from(generator: Generator, name: str) -> bool:
-    return any(kind.__name__ == name for kind in type(generator).__mro__)
+def _is_openai(generator: Generator) -> bool:
+    # By name: importing OpenAI's client takes half a second, which a profile without it should not pay.
+    return any(kind.__name__ == "OpenAIChatGenerator" for kind in type(generator).__mro__)
 
 
 def is_whole(reply: ChatMessage) -> bool:
-    """Whether the model came to an end: a broken connection looks like one, and so does a limit of tokens."""
-    told = reply.meta.get("finish_reason", "stop")
-    return bool(told) and told not in ("length", "content_filter")
+    """Whether the reply is complete: not cut off by a broken connection or a token limit."""
+    reason = reply.meta.get("finish_reason", "stop")
+    return bool(reason) and reason not in ("length", "content_filter")
 
 
 def tokens(reply: ChatMessage) -> tuple[int, int]:
-    """How many tokens went in and came out, 0 where the provider does not say."""
+    """Prompt and completion tokens, 0 where the provider does not report them."""
     usage = reply.meta.get("usage") or {}
     return int(usage.get("prompt_tokens") or 0), int(usage.get("completion_tokens") or 0)

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import asdict
 
 from evaluation.compare import Comparison
-from evaluation.curve import CurvePoint
-from evaluation.results import SetReport
+from evaluation.metrics.results import SetReport
+from evaluation.metrics.thresholds import CurvePoint
 from evaluation.runs import SCHEMA, Run
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from xml.etree import ElementTree as Xml
 
-from evaluation.results import SetReport, missed
+from evaluation.metrics.results import SetReport, missed
 from evaluation.runs import Run, SetRun
 
 _CONTROL = {code: None for code in range(32) if code not in (9, 10, 13)}

@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 
 from components.language.texts import text
+from evaluation.metrics.results import SetReport
+from evaluation.metrics.targets import headlines
 from evaluation.report.tables import figure_name, shown
-from evaluation.results import SetReport
-from evaluation.targets import headlines
 
 _COLUMNS = ("set", "figure", "value", "interval", "n", "reference")
 

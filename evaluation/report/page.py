@@ -10,25 +10,23 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from components.language.texts import keys, text
-from evaluation.advice import advise
-from evaluation.calibration import reliability
 from evaluation.cases import Record
-from evaluation.intervals import Figure
-from evaluation.metrics import DEPTHS, GROUPS
-from evaluation.report import plots
-from evaluation.report.plots import Bars
-from evaluation.report.tables import figure_name, threshold_now, told
-from evaluation.results import (
-    FEWEST_FOR_CALIBRATION,
+from evaluation.metrics.calibration import reliability
+from evaluation.metrics.intervals import Figure
+from evaluation.metrics.marks import DEPTHS, GROUPS
+from evaluation.metrics.results import (
     SetReport,
     confidences,
     marks,
     missed,
-    scores,
     steps,
 )
+from evaluation.metrics.targets import Judged
+from evaluation.metrics.thresholds import FEWEST_FOR_CALIBRATION, advise, scores
+from evaluation.report import plots
+from evaluation.report.plots import Bars
+from evaluation.report.tables import figure_name, threshold_now, told
 from evaluation.runs import Run, SetRun
-from evaluation.targets import Judged
 from pipelines.draw import draw
 
 _FOLDER = Path(__file__).parent

@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 
-from evaluation.calibration import Bin
-from evaluation.curve import CurvePoint
-from evaluation.intervals import Figure
+from evaluation.metrics.calibration import Bin
+from evaluation.metrics.intervals import Figure
+from evaluation.metrics.thresholds import CurvePoint
 
 _SIZE = 340
 _PAD_LEFT, _PAD_BOTTOM, _PAD_TOP, _PAD_RIGHT = 46, 44, 12, 12

@@ -8,12 +8,11 @@ from rich.markup import escape
 from rich.table import Table
 
 from components.language.texts import text
-from evaluation.advice import Advice, Rate
 from evaluation.compare import Comparison, Difference
-from evaluation.curve import false_answers_at
-from evaluation.results import SetReport
+from evaluation.metrics.results import SetReport
+from evaluation.metrics.targets import Judged
+from evaluation.metrics.thresholds import Advice, Rate, false_answers_at
 from evaluation.runs import Run
-from evaluation.targets import Judged
 
 CURVE_STOPS = (0.02, 0.05, 0.1, 0.15, 0.2, 0.3)
 """Over-refusal shares at which the curve is printed; the JSON holds all of it."""

@@ -1,4 +1,4 @@
-"""Judged turns as evaluation cases, in the form that `evaluation/CASES.md` documents.
+"""Judged turns as evaluation cases, in the form that `docs/evaluation.md` documents.
 
 A case of a thumb down holds its question and no expectation: what the right answer is, a person has to write in. One
 whose thumbs are all up has to end as it did, on the same documents.

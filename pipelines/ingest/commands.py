@@ -46,17 +46,19 @@ JobId = Annotated[str, typer.Argument(help=say("help.job_id"))]
 
 
 def ingest(
-    path: Annotated[Path, typer.Argument(help=terminal.say("help.path"))],
+    source: Annotated[str, typer.Argument(metavar="PATH|URL", help=terminal.say("help.source"))],
     tenant: TenantOption = DEFAULT_TENANT,
     prune: Annotated[bool, typer.Option("--prune", help=terminal.say("help.prune"))] = False,
     watch: Annotated[bool, typer.Option("--watch", help=say("help.watch"))] = False,
     as_json: Json = False,
 ) -> None:
     """Load articles. Exit code 1 when any was refused; the others are in."""
-    if not path.exists():
-        raise NotFound("path_missing", path=str(path))
-    if watch and not path.is_dir():
-        raise NotFound("folder_needed", path=str(path))
+    site = source.startswith(("http://", "https://"))
+    path = Path(source)
+    if not site and not path.exists():
+        raise NotFound("path_missing", path=source)
+    if watch and (site or not path.is_dir()):
+        raise NotFound("folder_needed", path=source)
     if tenant == DEFAULT_TENANT:
         ensure_tenant(tenant)
     with acting_for(tenant):
@@ -65,7 +67,8 @@ def ingest(
         ingest = Ingest()
         if prune or not watch:
             with progress_bar(terminal.say("ingest.reading")) as progress:
-                report = ingest.run_path(path, prune=prune, progress=counted_by(progress))
+                run = ingest.run_site if site else ingest.run_path
+                report = run(source, prune=prune, progress=counted_by(progress))
             _print_report(report, as_json=as_json)
         if watch:
             _watch(ingest, path, as_json=as_json)

@@ -1,10 +1,13 @@
-"""An index rebuilt, switched and rolled back under questions, as `evaluation.bench_rebuild` does it at full size."""
+"""An index is rebuilt, switched and rolled back while questions are asked: no question notices."""
+
+import json
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from threading import Event
 
 import httpx
 
-from evaluation.bench_rebuild import switching
-from evaluation.server import Served
-from tenants.context import Tenant
+from evaluation.bench.load import Reply, alone
 from tests.service.serving import Server
 
 QUESTIONS = (
@@ -13,10 +16,36 @@ QUESTIONS = (
     "Сколько дней на возврат товара?",
     "Кто открыл Америку?",
 )
+ROUNDS = 3
 
 
-def test_no_question_notices_a_switch(server: Server, acme: httpx.Client) -> None:
-    measured = switching(Served(server.port, server.process.pid), Tenant("acme", "anna"), QUESTIONS, 60)
-    assert measured.asked >= 60
-    assert measured.rebuilds >= 1
-    assert (measured.failed, measured.empty, measured.changed) == (0, 0, 0)
+def test_no_question_notices_a_switch(server: Server, acme: httpx.Client, token: Callable[..., str]) -> None:
+    asking = token("acme", "ask")
+    operator = {"Authorization": f"Bearer {token('acme', 'ingest', 'operate', 'admin')}"}
+    before = [reply.outcome for reply in alone(server.port, asking, QUESTIONS)]
+    enough = Event()
+
+    def crowd() -> list[list[Reply]]:
+        replies = []
+        while not enough.is_set():
+            replies.append(alone(server.port, asking, QUESTIONS))
+        return replies
+
+    with ThreadPoolExecutor(2) as pool:
+        asked = [pool.submit(crowd) for _ in range(2)]
+        try:
+            ends = [_end(acme, operator, kind) for _ in range(ROUNDS) for kind in ("rebuild", "rollback")]
+        finally:
+            enough.set()
+    rounds = [[reply.outcome for reply in replies] for one in asked for replies in one.result()]
+    assert ends == ["done"] * 2 * ROUNDS
+    assert len(rounds) >= ROUNDS
+    assert [outcomes for outcomes in rounds if outcomes != before] == []
+
+
+def _end(client: httpx.Client, operator: dict[str, str], kind: str) -> str:
+    """The state that the job ends in: its events stop then."""
+    job_id = client.post(f"/index/{kind}", headers=operator).raise_for_status().json()["job_id"]
+    with client.stream("GET", f"/jobs/{job_id}/events", headers=operator) as stream:
+        jobs = [json.loads(line.removeprefix("data: ")) for line in stream.iter_lines() if line.startswith("data: ")]
+    return str(jobs[-1]["state"])

@@ -41,7 +41,7 @@ MACHINE = re.compile(r"(?<![\w.~$}])/(?:work|root|Users|home)/\w")
 def _files() -> Iterator[Path]:
     for folder, folders, names in os.walk(ROOT):
         folders[:] = [name for name in folders if not NOT_OURS.fullmatch(name)]
-        yield from (Path(folder, name) for name in names if not name.endswith(".pyc"))
+        yield from (Path(folder, name) for name in names if not name.endswith(".pyc") and name != ".git")
 
 
 FILES = sorted(_files())

@@ -1,6 +1,7 @@
 import json
 import re
 import socket
+from importlib.metadata import version
 from pathlib import Path
 from typing import Never
 
@@ -36,6 +37,10 @@ def test_a_tenant_is_added_and_listed() -> None:
     listed = json.loads(opora("tenant", "list", "--json").stdout)
     assert [(one["tenant_id"], one["name"], one["locale"]) for one in listed] == [("shop", "Магазин", "en")]
     assert "Магазин" in opora("tenant", "list").stdout
+
+
+def test_the_version_is_that_of_the_package() -> None:
+    assert opora("--version").stdout.strip() == f"opora {version('opora')}"
 
 
 def test_no_tenants_is_an_empty_list_and_a_hint() -> None:

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from components.turn import Exchange, Turn
-from evaluation.fixture import DEMO
+from evaluation.datasets.fixture import DEMO
 from pipelines.ask.engine import AskEngine
 from pipelines.ingest.usecase import Ingest
 from settings import Settings

@@ -1,57 +1,134 @@
-"""Planted regressions are caught on the demo shop, noise is not; the full size is `evaluation/bench_regression.py`."""
+"""Planted regressions are caught on the demo shop, and noise is not."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing, contextmanager
+from unittest.mock import patch
 
 import pytest
+import yaml
 
+from components.language.encoder import encode_query
+from components.language.encoder_settings import EncoderSettings
+from components.retrieve import retriever
 from evaluation import workspace
-from evaluation.bench_regression import Bench, told
 from evaluation.compare import compare
-from evaluation.fixture import fixture
+from evaluation.datasets.fixture import fixture
+from evaluation.run import Evaluation, Plan, finished
 from evaluation.runs import Run
+from pipelines.ask.engine import YAML
 from settings import get_settings
 from tenants import database, index
 
 NAMES = ("DATA_DIR", "DATABASE_URL", "QDRANT_URL", "RATE_LIMIT_PER_MINUTE", "RATE_LIMIT_PER_DAY")
+Content = dict[str, object]
 
 
 @pytest.fixture(scope="module")
-def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
-    folder = tmp_path_factory.mktemp("kept")
-    with pytest.MonkeyPatch.context() as patch:
+def measured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., Run]]:
+    """Measures the fixture with a pipeline, given as the change of the shipped one."""
+    folder = tmp_path_factory.mktemp("workspace")
+
+    def measure(change: Callable[[Content], None] = lambda _: None, concurrency: int = 1) -> Run:
+        content: Content = yaml.safe_load(YAML.read_text(encoding="utf-8"))
+        change(content)
+        path = tmp_path_factory.mktemp("pipeline") / YAML.name
+        path.write_text(yaml.safe_dump(content, sort_keys=False), encoding="utf-8")
+        plan = Plan(pipeline=path, concurrency=concurrency)
+        with closing(Evaluation(plan, lambda *_: None)) as evaluation:
+            return finished("regression", [evaluation.run(fixture())], plan)
+
+    with pytest.MonkeyPatch.context() as patched:
         for name in NAMES:
-            patch.setenv(f"OPORA_{name}", "1")  # remembered, so that what `enter` sets is undone
-        patch.setenv("OPORA_DATA_DIR", str(folder))
+            patched.setenv(f"OPORA_{name}", "1")  # remembered, so that what `enter` sets is undone
+        patched.setenv("OPORA_DATA_DIR", str(folder))
         get_settings.cache_clear()
         workspace.enter(folder)
-        yield Bench([fixture()])
+        yield measure
         index.close_all()
         database.close_all()
     get_settings.cache_clear()
 
 
 @pytest.fixture(scope="module")
-def base(bench: Bench) -> Run:
-    return bench.measured()
+def base(measured: Callable[..., Run]) -> Run:
+    return measured()
 
 
-def test_every_plant_is_caught_and_no_noise_is(bench: Bench, base: Run) -> None:
-    # These cannot show here: the shop's questions are answered surely, and quotes are true.
-    unseen = {"relevance threshold 0.9", "relevance threshold 0.2", "judge agrees to all"}
-    trials = [trial for trial in bench.trials() if trial.name not in unseen]
-    found = [told(trial.name, trial.kind, compare(base, trial.run())) for trial in trials]
-    assert {one.kind for one in found} == {"plant", "noise"}
-    assert {one.name for one in found if not one.right} == set()
+def _with(step: str, **parameters: float) -> Callable[[Content], None]:
+    def change(content: Content) -> None:
+        components = content["components"]
+        assert isinstance(components, dict)
+        components[step]["init_parameters"] |= parameters
+
+    return change
 
 
-def test_another_threshold_is_caught_and_named(bench: Bench, base: Run) -> None:
-    comparison = compare(base, bench.changed("evaluate_retrieval", {"threshold": 0.995}))
-    assert comparison.regressed
+def _without(step: str) -> Callable[[Content], None]:
+    """Lead the pipeline past a step."""
+
+    def change(content: Content) -> None:
+        components, ways = content["components"], content["connections"]
+        assert isinstance(components, dict)
+        assert isinstance(ways, list)
+        del components[step]
+        before = next(way["sender"] for way in ways if way["receiver"].startswith(f"{step}."))
+        after = next(way["receiver"] for way in ways if way["sender"].startswith(f"{step}."))
+        others = [way for way in ways if not any(end.startswith(f"{step}.") for end in way.values())]
+        content["connections"] = [*others, {"sender": before, "receiver": after}]
+
+    return change
+
+
+@contextmanager
+def _broken_encoder() -> Iterator[None]:
+    """Every other term of a question gets another's place, as after an upgrade of the stemmer."""
+
+    def broken(text: str, settings: EncoderSettings) -> dict[str, Mapping[int, float]]:
+        vectors = encode_query(text, settings)
+        return {
+            name: {index if index % 2 else index + 1: weight for index, weight in vector.items()}
+            for name, vector in vectors.items()
+        }
+
+    with patch.object(retriever, "encode_query", broken):
+        yield
+
+
+PLANTED = {
+    "gate of the router": _with("retry_router", relevance_threshold=0.99),
+    "relevance threshold": _with("evaluate_retrieval", threshold=0.995),
+    "verifier dropped": _without("verify"),
+}
+HARMLESS = {
+    "more claims checked": _with("verify", max_claims=30),
+    "fewer suggestions": _with("suggest", limit=2),
+    "a threshold nearby": _with("evaluate_retrieval", threshold=0.575),
+}
+
+
+@pytest.mark.parametrize("name", PLANTED)
+def test_a_plant_is_caught(name: str, base: Run, measured: Callable[..., Run]) -> None:
+    assert compare(base, measured(PLANTED[name])).regressed
+
+
+def test_a_broken_encoder_is_caught(base: Run, measured: Callable[..., Run]) -> None:
+    with _broken_encoder():
+        assert compare(base, measured()).regressed
+
+
+@pytest.mark.parametrize("name", HARMLESS)
+def test_noise_passes(name: str, base: Run, measured: Callable[..., Run]) -> None:
+    assert not compare(base, measured(HARMLESS[name])).regressed
+
+
+def test_a_changed_parameter_is_named(base: Run, measured: Callable[..., Run]) -> None:
+    comparison = compare(base, measured(PLANTED["relevance threshold"]))
     assert [line[:2] for line in comparison.parameters] == [("evaluate_retrieval", "threshold")]
     assert comparison.broken["fixture"]
 
 
-def test_the_same_state_differs_by_nothing(bench: Bench, base: Run) -> None:
-    comparison = compare(base, bench.measured())
+@pytest.mark.parametrize("concurrency", [1, 4])
+def test_the_same_state_differs_by_nothing(concurrency: int, base: Run, measured: Callable[..., Run]) -> None:
+    comparison = compare(base, measured(concurrency=concurrency))
     assert comparison.identical
     assert {one.change for one in comparison.differences} == {0.0}

@@ -15,11 +15,11 @@ from evaluation import workspace
 from evaluation.asking import REJECTED, recorded
 from evaluation.cases import Case, Corpus, QuestionSet, Record, Skipped
 from evaluation.compare import compare
+from evaluation.metrics.results import SetReport, report, reported
 from evaluation.report.data import as_json
 from evaluation.report.junit import as_junit
 from evaluation.report.page import as_page
 from evaluation.report.tables import print_comparison, print_set, print_targets
-from evaluation.results import SetReport, report, reported
 from evaluation.run import Evaluation, Plan, finished, timeless
 from evaluation.runs import Runs, SetRun
 from settings import get_settings

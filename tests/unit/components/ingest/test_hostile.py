@@ -10,8 +10,8 @@ import pytest
 from components.ingest.formats.archive import check_archive
 from components.ingest.formats.limits import MOST_PARTS
 from components.ingest.sandbox import Sandbox
-from evaluation.bombs import bombs, docx, external, laughs, lying, overlapping, package, pdf_pages
-from evaluation.rows import DATA
+from evaluation.bench.bombs import bombs, docx, external, laughs, lying, overlapping, package, pdf_pages
+from evaluation.datasets.rows import DATA
 from tenants.errors import CallerError
 
 SMALL = 0.002

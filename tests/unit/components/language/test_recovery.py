@@ -20,7 +20,7 @@ from components.language.recovery import (
     vocabulary_of,
 )
 from components.language.words import one_script, stems, words
-from evaluation.noise import transliterated, typos, wrong_layout
+from evaluation.datasets.noise import transliterated, typos, wrong_layout
 from settings import ROOT
 from tests.generated import texts
 

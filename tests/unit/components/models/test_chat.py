@@ -14,13 +14,12 @@ import pytest
 from haystack.components.generators.chat import OpenAIChatGenerator
 from haystack.core.serialization import component_to_dict
 from haystack.dataclasses import ChatMessage
-from haystack_integrations.components.generators.ollama import OllamaChatGenerator as StockOllama
+from haystack_integrations.components.generators.ollama import OllamaChatGenerator
 
 from components.models import breaker
 from components.models.calls import Calls, Tier, opened
 from components.models.chat import ChatModels
 from components.models.failures import Interrupted, ModelFailed
-from components.models.ollama import OllamaChatGenerator
 from components.models.providers import Generator
 from components.nested import made
 from evaluation.simulator.knobs import Fault, FaultKind, Knobs
@@ -86,7 +85,7 @@ def _no_faults_known(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(breaker, "_LINES", {})
 
 
-@pytest.fixture(scope="module", params=["ollama", "stock ollama", "openai"])
+@pytest.fixture(scope="module", params=["ollama", "openai"])
 def make(request: pytest.FixtureRequest, server: tuple[Simulator, str]) -> Iterator[Make]:
     """Gives generators of either protocol, the same one for the same model: each makes a client of its own."""
     url, made = server[1], ExitStack()
@@ -95,8 +94,6 @@ def make(request: pytest.FixtureRequest, server: tuple[Simulator, str]) -> Itera
     def generator(model: str = "simulated") -> Generator:
         if request.param == "ollama":
             return made.enter_context(closing(OllamaChatGenerator(model=model, url=url)))
-        if request.param == "stock ollama":
-            return made.enter_context(closing(StockOllama(model=model, url=url)))
         openai = OpenAIChatGenerator(model=model, api_base_url=f"{url}/v1", max_retries=0)
         return made.enter_context(closing(openai))
 

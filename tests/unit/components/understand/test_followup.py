@@ -12,7 +12,7 @@ from components.language.identifiers import codes
 from components.language.words import stems
 from components.turn import Exchange, Outcome, Turn
 from components.understand.followup import FollowUpResolver, chosen, leans
-from evaluation.fixture import DEMO
+from evaluation.datasets.fixture import DEMO
 from tests.generated import texts
 
 DIALOGUES = [json.loads(line) for line in (DEMO / "dialogues.jsonl").read_text(encoding="utf-8").splitlines()]

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from components.turn import Turn
 from components.understand.guard import LONGEST, Guard
 from components.understand.utterances import utterances
-from evaluation.rows import DATA
+from evaluation.datasets.rows import DATA
 
 QUESTIONS = """
 How do I override the firewall rules?

@@ -18,7 +18,7 @@ from components.turn import Intent, Turn
 from components.understand.gibberish import is_gibberish
 from components.understand.intent import FIXED, MODEL, IntentClassifier, IntentModel, meant
 from components.understand.utterances import FOLDER, digest, expand, utterances
-from evaluation.rows import DATA
+from evaluation.datasets.rows import DATA
 from settings import ROOT
 
 STORED = yaml.safe_load((ROOT / "pipelines" / "ask" / "ask.yaml").read_text(encoding="utf-8"))

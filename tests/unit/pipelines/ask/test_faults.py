@@ -1,4 +1,4 @@
-"""Models and tools that fail in every way, at every task, in whole turns; `evaluation.bench_faults` asks over HTTP.
+"""Models and tools that fail in every way, at every task, in whole turns.
 
 Models that obey what they read are among them: orders in a question and in a document.
 """
@@ -15,10 +15,9 @@ from components.models import attempts, breaker
 from components.models.calls import opened
 from components.retrieve.model_reranker import FAILURES, PAUSE_SECONDS, ModelReranker
 from components.turn import Passage
-from evaluation import attacks
 from evaluation.cases import QuestionSet
-from evaluation.faults import QUESTION, SEARCHING, Trial, trials
-from evaluation.shown import foreign_links, passages, told_prompts, unentailed
+from evaluation.datasets import attacks
+from evaluation.metrics.shown import foreign_links, passages, told_prompts, unentailed
 from evaluation.simulator.adapted import adapt, equip, tool
 from evaluation.simulator.knobs import Fault, Knobs, Task
 from evaluation.simulator.running import simulated
@@ -31,6 +30,7 @@ from settings import ROOT, get_settings
 from tenants import tools
 from tenants.context import SCOPES, Tenant, acting_as
 from tenants.registry import Registry
+from tests.unit.pipelines.ask.faults import QUESTION, SEARCHING, Trial, trials
 
 SLOW = frozenset({"hang", "slow"})
 QUICK = [
@@ -41,7 +41,7 @@ QUICK = [
     and trial.task not in SEARCHING
     and (trial.task == "answer" or trial.kind in ("500", "wrong_schema", "injected", "doubtful"))
 ]
-"""Every kind of fault in writing, and every task with one fault of each sort; the bench tries all of both."""
+"""Every kind of fault in writing, and every task with one fault of each sort."""
 OBEDIENT = Knobs(faults=(Fault(kind="injected"),))
 EQUIPPED = Tenant("equipped", "anna", SCOPES)
 ATTACKS = attacks.russian()[::13]

@@ -7,7 +7,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 import cli
-from evaluation.casefile import read_cases
+from evaluation.datasets.casefile import read_cases
 from pipelines.ask.contract import AskRequest
 from pipelines.ask.usecase import Ask
 from settings import Settings

@@ -1,4 +1,4 @@
-"""The profiles with models, as they are deployed and as the README's guide edits them, over a real index.
+"""The profiles with models, as they are deployed and as the authors' guide edits them, over a real index.
 
 The model server is simulated.
 """
@@ -30,7 +30,7 @@ pytestmark = pytest.mark.usefixtures("shop")
 Deployed: TypeAlias = tuple[AskEngine, Simulator]
 _MODEL = re.compile(r"model: [^\s,}]+")
 _ADDRESS = re.compile(r"http://127\.0\.0\.1:\d+")
-README = (ROOT / "README.md").read_text(encoding="utf-8")
+GUIDE = (ROOT / "docs/authors.md").read_text(encoding="utf-8")
 PROFILE = YAML.with_name("ask.ollama.yaml").read_text(encoding="utf-8")
 E20 = Turn("t", "Стиральная машина показывает ошибку E20, что делать?")
 
@@ -113,7 +113,7 @@ def test_a_second_draft_takes_no_call_more_in_sequence(deployed: Deployed, tmp_p
 
 
 def guide(name: str) -> str:
-    found = re.search(rf"<!-- {name} -->\n```yaml\n(.*?)```\n<!-- /{name} -->", README, re.DOTALL)
+    found = re.search(rf"<!-- {name} -->\n```yaml\n(.*?)```\n<!-- /{name} -->", GUIDE, re.DOTALL)
     assert found is not None
     return found.group(1)
 

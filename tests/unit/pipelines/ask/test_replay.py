@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from evaluation.fixture import DEMO
+from evaluation.datasets.fixture import DEMO
 from pipelines.ask.answering import answer_of
 from pipelines.ask.contract import AskRequest, TurnAnswer
 from pipelines.ask.engine import YAML, AskEngine

@@ -1,4 +1,4 @@
-"""Search with vectors as the README's guide sets it up, by YAML alone, over a real index; and every way it can fail."""
+"""Search with vectors as the authors' guide sets it up, by YAML alone, over a real index; and every way it can fail."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -33,7 +33,7 @@ from tests.turns import turn as made_turn
 
 pytestmark = pytest.mark.usefixtures("shared_installation")
 
-README = (ROOT / "README.md").read_text(encoding="utf-8")
+GUIDE = (ROOT / "docs/authors.md").read_text(encoding="utf-8")
 INGEST = (ROOT / "pipelines/ingest/ingest.yaml").read_text(encoding="utf-8")
 ASK = YAML.read_text(encoding="utf-8")
 ARTICLES = [
@@ -45,8 +45,8 @@ ARTICLES = [
 
 
 def guide(name: str) -> str:
-    """A block of the README's guide."""
-    found = re.search(rf"<!-- {name} -->\n```yaml\n(.*?)```\n<!-- /{name} -->", README, re.DOTALL)
+    """A block of the authors' guide."""
+    found = re.search(rf"<!-- {name} -->\n```yaml\n(.*?)```\n<!-- /{name} -->", GUIDE, re.DOTALL)
     assert found is not None
     return found.group(1)
 

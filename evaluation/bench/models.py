@@ -1,0 +1,249 @@
+"""`python -m evaluation.bench.models`: what answering with models costs beside the models' own time.
+
+A real service asks a simulator whose calls take 800 ms. Measured are: how long an answerable turn takes beside the
+critical path of its calls; how soon sources and the first checked sentence come; and what 64 streams open at once
+cost, lose or mix up. A table goes to standard error, the same as JSON to standard output; the exit code is 1 when a
+bound is not kept.
+"""
+
+import json
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+from evaluation import workspace
+from evaluation.bench.server import Served, serving, watched
+from evaluation.bench.streams import Streamed, open_at_once, stream, streams
+from evaluation.cases import Corpus
+from evaluation.datasets.fixture import fixture, questions
+from evaluation.datasets.public import vkcloud
+from evaluation.datasets.rows import DATA, Absent
+from evaluation.simulator.adapted import adapt
+from evaluation.simulator.knobs import Knobs
+from evaluation.simulator.running import Remote, simulating
+from evaluation.simulator.server import Call
+from settings import get_settings
+from tenants import database, index
+from tenants.context import Tenant
+from tenants.tokens import issue
+
+SCHEMA = "models.v1"
+PACE = Knobs(first_token_ms=200, call_ms=800)
+QUICK = Knobs(first_token_ms=5, call_ms=20)
+TURNS = 16
+EARLY_TURNS = 40
+CLIENTS = 64
+ROUNDS = 2
+BOUNDS: Mapping[str, float] = {
+    "critical_path_ratio": 1.08,
+    "calls_in_sequence": 3,
+    "sources_early_ms_p95": 60,
+    "first_sentence_ratio": 1.6,
+    "stream_faults": 0,
+    "cpu_ms_per_streamed_turn": 40,
+    "healthz_ms_highest": 100,
+}
+"""The most that each figure may be."""
+_APART_SECONDS = 3 * PACE.call_ms / 1_000 / CLIENTS
+"""Visitors come one after another: the last of them when the first is about to have its answer."""
+_TOKEN_SECONDS = 3_600
+
+
+@dataclass(slots=True)
+class Figures:
+    """What was measured, and what was wrong with streams in words."""
+
+    values: dict[str, float] = field(default_factory=dict)
+    outcomes: Counter[str] = field(default_factory=Counter)
+    faults: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """A call, from `start` to `end` in seconds."""
+
+    start: float
+    end: float
+
+
+def critical_path(calls: Sequence[Interval]) -> list[Interval]:
+    """The longest chain of calls each of which began when the one before it had ended."""
+    chains: list[list[Interval]] = []
+    for call in sorted(calls, key=lambda one: one.start):
+        before = [chain for chain in chains if chain[-1].end <= call.start]
+        chains.append([*max(before, key=duration, default=[]), call])
+    return max(chains, key=duration, default=[])
+
+
+def duration(chain: Sequence[Interval]) -> float:
+    """How long the calls of a chain take."""
+    return sum(call.end - call.start for call in chain)
+
+
+def main() -> int:
+    """Measure and print; 0 when every bound is kept."""
+    console = Console(stderr=True)
+    figures = Figures()
+    with TemporaryDirectory() as temporary, simulating(QUICK) as simulator:
+        folder, tenant, asked = _prepared()
+        pipelines = adapt(Path(temporary), simulator.url, concurrent=4 * CLIENTS)
+        with serving(folder, OPORA_PROFILE="ollama", OPORA_PIPELINES_DIR=str(pipelines)) as served:
+            token = issue(
+                get_settings(), tenant.tenant_id, scopes=frozenset({"ask"}), subject="bench", ttl_seconds=_TOKEN_SECONDS
+            )
+            answerable = _answerable(served, token, asked)
+            _measure_alone(served, token, simulator, answerable, figures)
+            _measure_early(served, token, simulator, answerable, figures)
+            _measure_crowd(served, token, simulator, answerable, figures)
+    _print(console, figures)
+    return 0 if all(_kept(name, figures.values[name]) for name in BOUNDS) else 1
+
+
+def _prepared() -> tuple[Path, Tenant, Sequence[str]]:
+    """A data folder with the largest knowledge base that is at hand, and questions for it."""
+    corpus: Corpus = fixture().corpus
+    asked = tuple(case.question for case in fixture().cases)
+    try:
+        chosen = vkcloud(DATA, "ru")[0]
+    except Absent:
+        asked += tuple(one.question for one in questions().showcase if one.tenant == "ru")
+    else:
+        corpus, asked = chosen.corpus, tuple(case.question for case in chosen.cases)
+    folder = workspace.enter(get_settings().data_dir.resolve() / "bench")
+    tenant = workspace.tenant_for(corpus, lambda *_: None)
+    _let_go()
+    return folder, tenant, asked
+
+
+def _let_go() -> None:
+    index.close_all()
+    database.close_all()
+
+
+def _answerable(served: Served, token: str, asked: Sequence[str]) -> list[str]:
+    """Questions that are answered at once: in one pass, good enough as they are."""
+    turns = streams(served.port, token, asked, clients=4)
+    return [turn.question for turn in turns if turn.result.get("outcome") == "answered" and _passes(turn) == 1]
+
+
+def _passes(turn: Streamed) -> int:
+    verdict = turn.result.get("verdict")
+    return int(verdict["iterations"]) if isinstance(verdict, dict) else 0
+
+
+def _measure_alone(served: Served, token: str, simulator: Remote, asked: Sequence[str], figures: Figures) -> None:
+    """One turn at a time, at the pace of a real model."""
+    ratios, seconds = list[float](), list[float]()
+    chains, sentences = list[int](), list[float]()
+    for question in asked[:TURNS]:
+        simulator.turn_to(PACE)
+        turn = stream(served.port, token, question)
+        calls = simulator.calls()
+        chain = critical_path([Interval(call.started, call.ended) for call in calls])
+        whole = turn.at("result") or float("nan")
+        ratios.append(whole / duration(chain))
+        seconds.append(whole)
+        chains.append(len(chain))
+        sentences.extend(_first_sentence(turn, calls))
+    figures.values |= {
+        "turns": len(ratios),
+        "turn_seconds": float(np.median(seconds)),
+        "critical_path_ratio": float(np.median(ratios)),
+        "critical_path_ratio_highest": max(ratios),
+        "calls_in_sequence": max(chains),
+        "first_sentence_ratio": float(np.median(sentences)),
+        "first_sentence_ratio_p90": float(np.percentile(sentences, 90)),
+    }
+
+
+def _first_sentence(turn: Streamed, calls: Sequence[Call]) -> Iterator[float]:
+    """How much later than the generator's own the first checked sentence came, both from the generator's start."""
+    shown = turn.at("token")
+    for call in calls:
+        if call.task == "answer" and call.first_sentence and shown is not None:
+            yield (turn.started + shown - call.started) / (call.first_sentence - call.started)
+
+
+def _measure_early(served: Served, token: str, simulator: Remote, asked: Sequence[str], figures: Figures) -> None:
+    """Until the first sources are shown; the client hangs up then."""
+    simulator.turn_to(PACE)
+    chosen = [asked[place % len(asked)] for place in range(EARLY_TURNS)]
+    turns = [stream(served.port, token, question, until="sources-early") for question in chosen]
+    early = [1_000 * at for turn in turns if (at := turn.at("sources-early")) is not None]
+    figures.values |= {
+        "sources_early_ms_p50": float(np.percentile(early, 50)),
+        "sources_early_ms_p95": float(np.percentile(early, 95)),
+    }
+    time.sleep(PACE.call_ms / 1_000)
+
+
+def _measure_crowd(served: Served, token: str, simulator: Remote, asked: Sequence[str], figures: Figures) -> None:
+    """64 streams open at once, opened one after another. What each says must be what it says alone."""
+    simulator.turn_to(QUICK)
+    chosen = [asked[place % len(asked)] for place in range(CLIENTS * ROUNDS)]
+    alone = {question: _text(stream(served.port, token, question)) for question in dict.fromkeys(chosen)}
+    simulator.turn_to(PACE)
+    before = served.cpu_seconds()
+    with watched(served.port) as health:
+        turns = streams(served.port, token, chosen, clients=CLIENTS, apart=_APART_SECONDS)
+    cpu = (served.cpu_seconds() - before) * 1_000 / len(turns)
+    for turn in turns:
+        figures.faults += [f"{turn.question}: {fault}" for fault in turn.faults]
+        if _told(turn) != _text(turn):
+            figures.faults.append(f"{turn.question}: tokens and result differ")
+        if _text(turn) != alone[turn.question]:
+            figures.faults.append(f"{turn.question}: another answer than alone")
+        figures.outcomes[str(turn.result.get("outcome"))] += 1
+    figures.values |= {
+        "streams": len(turns),
+        "streams_open_at_once": open_at_once(turns),
+        "stream_faults": len(figures.faults),
+        "cpu_ms_per_streamed_turn": cpu,
+        "healthz_ms_highest": max(health),
+        "streamed_turn_seconds_p95": float(np.percentile([turn.at("result") or 0.0 for turn in turns], 95)),
+    }
+
+
+def _told(turn: Streamed) -> str:
+    return "".join(str(event.data["text"]) for event in turn.events if event.name == "token")
+
+
+def _text(turn: Streamed) -> str:
+    answer = turn.result.get("answer")
+    return str(answer["text"]) if isinstance(answer, dict) else ""
+
+
+def _kept(name: str, value: float) -> bool:
+    return value <= BOUNDS[name]
+
+
+def _print(console: Console, figures: Figures) -> None:
+    table = Table("figure", "value", "at most", title="Answering with models", title_justify="left")
+    for name, value in figures.values.items():
+        bound = BOUNDS.get(name)
+        style = "" if bound is None else "green" if _kept(name, value) else "bold red"
+        table.add_row(name, f"{value:.2f}", "" if bound is None else f"{bound:g}", style=style)
+    console.print(table)
+    console.print(f"critical-path ratio: {figures.values['critical_path_ratio']:.2f}", highlight=False)
+    for fault in figures.faults[:10]:
+        console.print(fault, style="red", highlight=False)
+    result = {
+        "schema": SCHEMA,
+        "figures": figures.values,
+        "outcomes": dict(figures.outcomes),
+        "faults": figures.faults,
+        "met": {name: _kept(name, figures.values[name]) for name in BOUNDS},
+    }
+    sys.stdout.write(json.dumps(result, ensure_ascii=False, indent=2) + "\n")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,92 @@
+"""Cases as files: the JSON Lines form in which anybody writes down questions for their own knowledge base."""
+
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from components.turn import Intent, Outcome, Reason
+from evaluation.cases import Case
+from tenants.errors import Invalid
+
+LONGEST_QUESTION = 2_000
+
+
+class CaseRow(BaseModel):
+    """One line of a case file. `docs/evaluation.md` shows the same table; a test keeps the two equal."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    id: str = Field(min_length=1, max_length=200, description="Unique in the file; pairs the case with earlier runs.")
+    question: str = Field(min_length=1, max_length=LONGEST_QUESTION, description="What the visitor asks.")
+    locale: str = Field("", pattern="^(ru|en)?$", description="Language of the reply; the tenant's own when empty.")
+    history: tuple[str, ...] = Field((), description="What the visitor asked before in the same conversation.")
+    expected_outcome: Outcome | None = Field(None, description="How the turn has to end, such as `answered`.")
+    expected_reason: Reason | None = Field(None, description="The typed reason that a refusal has to give.")
+    answerable: bool | None = Field(
+        None, description="Whether the knowledge base holds the answer; follows from `expected_outcome` where left out."
+    )
+    expected_intents: tuple[Intent, ...] = Field((), description="The intents of which one has to be recognised.")
+    gold_doc_ids: tuple[str, ...] = Field((), description="The documents that answer it, all of them.")
+    gold_spans: tuple[str, ...] = Field((), description="Equally good wordings of the answer; one has to be shown.")
+    gold_answer: str = Field("", description="A whole right answer, for whoever reads the report and for `--judge`.")
+    must_contain: tuple[str, ...] = Field((), description="Wordings that the shown text has to hold, all of them.")
+    must_not_contain: tuple[str, ...] = Field((), description="Wordings that the shown text must not hold.")
+    category: str = Field("", description="Groups the cases of a report.")
+    tags: tuple[str, ...] = Field((), description="Free labels; `--tag` picks by them.")
+    vertical: str = Field("", description="The line of business, such as `retail`.")
+    sealed: bool = Field(False, description="Kept apart: measured with `--sealed` only, never tuned to.")
+
+    def to_case(self) -> Case:
+        """The case that the line describes."""
+        return Case(
+            case_id=self.id,
+            question=self.question,
+            locale=self.locale,
+            answerable=self._known(),
+            gold_docs=self.gold_doc_ids,
+            gold_spans=self.gold_spans,
+            gold_answer=self.gold_answer,
+            category=self.category,
+            outcome=self.expected_outcome or "",
+            reason=self.expected_reason or "",
+            must_contain=self.must_contain,
+            must_not_contain=self.must_not_contain,
+            intents=self.expected_intents,
+            history=self.history,
+            tags=self.tags,
+            vertical=self.vertical,
+            sealed=self.sealed,
+        )
+
+    def _known(self) -> bool | None:
+        if self.answerable is not None:
+            return self.answerable
+        if self.expected_outcome in ("answered", "partially_answered"):
+            return True
+        return False if self.expected_reason == "no_relevant_context" else None
+
+
+def read_cases(path: Path) -> tuple[Case, ...]:
+    """The cases of a file.
+
+    :raises Invalid: `cases_unreadable` with the line and the field, `cases_empty`, `case_repeated`.
+    """
+    found: dict[str, Case] = {}
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except UnicodeDecodeError as broken:
+        raise Invalid("cases_unreadable", path=str(path), line=1, field="UTF-8") from broken
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        try:
+            case = CaseRow.model_validate_json(line).to_case()
+        except ValidationError as unfit:
+            field = ".".join(map(str, unfit.errors()[0]["loc"])) or "JSON"
+            raise Invalid("cases_unreadable", path=str(path), line=number, field=field) from unfit
+        if case.case_id in found:
+            raise Invalid("case_repeated", path=str(path), line=number, case=case.case_id)
+        found[case.case_id] = case
+    if not found:
+        raise Invalid("cases_empty", path=str(path))
+    return tuple(found.values())

@@ -1,0 +1,70 @@
+"""Which data sets there are, by the names under which they are measured."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+from components.language.texts import LOCALES
+from evaluation.cases import Case, PairSet, QuestionSet, Skipped
+from evaluation.datasets.attacks import blns, prompt_injection
+from evaluation.datasets.fixture import dialogues, fixture, near_miss_codes
+from evaluation.datasets.noise import transliterated, typos, wrong_layout
+from evaluation.datasets.public import intune, pairs, techqa, vkcloud, wixqa, xquad
+from evaluation.datasets.routing import clinc150, nlupp
+from evaluation.datasets.rows import Absent
+
+READERS: Mapping[str, Mapping[str, Callable[[Path], Sequence[QuestionSet | PairSet]]]] = {
+    "vkcloud": {f"vkcloud-{language}": partial(vkcloud, language=language) for language in ("ru", "en")},
+    "xquad": {f"xquad-{language}": partial(xquad, language=language) for language in ("ru", "en")},
+    "intune": {"intune": intune},
+    "techqa": {"techqa": techqa},
+    "wixqa": {"wixqa": wixqa},
+    "clinc150": {"clinc150": clinc150},
+    "nlupp": {"nlupp": nlupp},
+    "blns": {"blns": blns},
+    "prompt_injection": {"prompt_injection": prompt_injection},
+    "terra": {"terra": partial(pairs, name="terra", language="ru")},
+    "wice": {"wice": partial(pairs, name="wice", language="en")},
+}
+"""What each public data set is read with, by the name of each part that can be absent on its own."""
+
+_NOISE: Mapping[str, Callable[[str, int], str]] = {
+    "1-typo": lambda question, seed: typos(question, 1, seed),
+    "2-typos": lambda question, seed: typos(question, 2, seed),
+    "layout": lambda question, _: wrong_layout(question),
+    "transliteration": transliterated,
+}
+
+
+def chosen_sets(name: str, data: Path) -> Iterator[QuestionSet | PairSet | Skipped]:
+    """The sets behind one name, each followed by its noisy variants; what is absent comes as `Skipped`."""
+    if name == "fixture":
+        yield fixture()
+    elif name == "codes":
+        yield near_miss_codes()
+    elif name == "dialogues":
+        yield from map(dialogues, LOCALES)
+    else:
+        for part, read in READERS[name].items():
+            try:
+                found = read(data)
+            except Absent as absent:
+                yield Skipped(part, absent.path)
+                continue
+            for one in found:
+                yield one
+                if one.name == "vkcloud-ru" and isinstance(one, QuestionSet):
+                    yield from _noisy(one)
+
+
+def _noisy(clean: QuestionSet) -> Iterator[QuestionSet]:
+    cases = [case for case in clean.cases if case.gold_docs]
+    for noise in _NOISE:
+        yield QuestionSet(f"{clean.name}+{noise}", clean.corpus, spoiled(cases, noise))
+
+
+def spoiled(cases: Sequence[Case], noise: str, seed: int = 0) -> tuple[Case, ...]:
+    """The cases as somebody types them in a hurry; another seed makes other mistakes of the same kind."""
+    spoil = _NOISE[noise]
+    return tuple(replace(case, question=spoil(case.question, seed + place)) for place, case in enumerate(cases))

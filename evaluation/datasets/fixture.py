@@ -1,0 +1,100 @@
+"""What the project ships for measuring itself: the twelve cases of the demo shop, and codes that it does not know."""
+
+import json
+from functools import lru_cache
+from pathlib import Path
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict
+
+from components.language.identifiers import codes
+from components.language.yaml_files import read_yaml
+from components.turn import Outcome, Reason
+from evaluation.cases import Case, Corpus, QuestionSet
+from evaluation.datasets.casefile import read_cases
+from evaluation.datasets.noise import near_misses
+from pipelines.ingest.usecase import read_path
+from settings import ROOT
+
+DEMO = ROOT / "evaluation" / "demo"
+NEAR_MISSES = 200
+_QUESTIONS = Path(__file__).with_name("questions.yaml")
+_SEED = 20
+
+
+def demo_corpus(locale: str) -> Corpus:
+    """The demo shop's knowledge base, Russian or English."""
+    return Corpus(f"demo-{locale}", locale, lambda: read_path(DEMO / locale))
+
+
+def fixture() -> QuestionSet:
+    """Twelve questions in six categories with the outcome that each must have."""
+    return QuestionSet("fixture", demo_corpus("ru"), read_cases(DEMO / "fixture.jsonl"))
+
+
+def dialogues(locale: str) -> QuestionSet:
+    """Questions that lean on what was asked before ("and if it is E10?"); each names the article that answers."""
+    lines = (DEMO / "dialogues.jsonl").read_text(encoding="utf-8").splitlines()
+    rows = [json.loads(line) for line in lines]
+    cases = tuple(
+        Case(
+            row["id"],
+            row["follow_up"],
+            locale,
+            answerable=True,
+            gold_docs=(row["gold_doc_id"],),
+            history=tuple(row["history"]),
+        )
+        for row in rows
+        if row["locale"] == locale
+    )
+    return QuestionSet(f"dialogues-{locale}", demo_corpus(locale), cases)
+
+
+def near_miss_codes() -> QuestionSet:
+    """Questions about codes close to those of the demo shop, none of which it has. `category` is the code asked for."""
+    corpus = demo_corpus("ru")
+    known = {code for article in corpus.documents() for code in codes(f"{article.title}\n{article.text}")}
+    pairs = near_misses(known, questions().near_misses, NEAR_MISSES, _SEED)
+    cases = tuple(
+        Case(f"code-{n:03d}", question, answerable=False, category=code) for n, (code, question) in enumerate(pairs)
+    )
+    return QuestionSet("codes", corpus, cases)
+
+
+class Shop(BaseModel):
+    """The demo shop as a tenant. `offers` are what its assistant may offer to whom it hands over, by risk."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    name: str
+    offers: dict[str, str]
+
+
+class Shown(BaseModel):
+    """A question of the demo, the demo tenant that is asked (by locale), and how the turn has to end."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    tenant: Literal["ru", "en"]
+    question: str
+    outcome: Outcome
+    reason: Reason | None = None
+
+
+class Questions(BaseModel):
+    """Our own questions; near misses have a `{code}` in them."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    shops: dict[str, Shop]
+    showcase: tuple[Shown, ...]
+    near_misses: tuple[str, ...]
+    fixed: tuple[str, ...]
+    refused: tuple[str, ...]
+
+
+@lru_cache(maxsize=1)
+def questions() -> Questions:
+    """What `questions.yaml` holds."""
+    return Questions.model_validate(read_yaml(_QUESTIONS))

@@ -1,0 +1,164 @@
+"""Public questions over public knowledge bases, read as cases. Nothing of them is ever copied into the project."""
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+from components.ingest.document import SourceDocument
+from evaluation.cases import Case, Corpus, Pair, PairSet, QuestionSet
+from evaluation.datasets.rows import Row, objects, present, rows, sequence, string
+from pipelines.ingest.usecase import read_path
+
+_TECHNOTE = re.compile(r"Title:\s*(?P<title>.*?)\s*\n+Text:\s*(?P<text>.*)", re.DOTALL)
+
+
+def vkcloud(data: Path, language: str) -> list[QuestionSet]:
+    """A real support knowledge base with the questions of its own FAQ; half of them name their article."""
+    path = present(data / "vkcloud" / "corpus" / f"corpus_{language}.jsonl")
+    questions = rows(data / "vkcloud" / "dev" / f"faq_{language}.jsonl")
+    name = f"vkcloud-{language}"
+    cases = [
+        Case(
+            case_id=string(row, "id"),
+            question=string(row, "question"),
+            locale=language,
+            # No article named is not proof that none answers.
+            answerable=True if row["gold_status"] == "linked" and row["gold_all_in_corpus"] else None,
+            gold_docs=tuple(dict.fromkeys(string(gold, "doc_id") for gold in objects(row, "gold"))),
+            category=string(row, "gold_status"),
+        )
+        for row in questions
+    ]
+    cases = [case if case.answerable else replace(case, gold_docs=()) for case in cases]
+    return [QuestionSet(name, Corpus(name, language, partial(read_path, path)), tuple(cases))]
+
+
+def intune(data: Path) -> list[QuestionSet]:
+    """Titles of another product's help pages: found at home, absent from the cloud provider's knowledge base.
+
+    The second set asks both the provider's own questions and the foreign titles there, as real support desks get both.
+    """
+    path = present(data / "intune_ru" / "corpus" / "corpus.jsonl")
+    titles = [
+        Case(
+            case_id=string(row, "id"),
+            question=string(row, "query"),
+            answerable=True,
+            gold_docs=tuple(map(str, sequence(row, "gold_doc_ids"))),
+            category="foreign",
+        )
+        for row in rows(data / "intune_ru" / "dev" / "title_queries.jsonl")
+    ]
+    (provider,) = vkcloud(data, "ru")
+    foreign = [replace(case, answerable=False, gold_docs=()) for case in titles]
+    own = [case for case in provider.cases if case.answerable]
+    return [
+        QuestionSet("intune-ru", Corpus("intune-ru", "ru", partial(read_path, path)), tuple(titles)),
+        QuestionSet("intune-ru-absent", provider.corpus, (*own, *foreign)),
+    ]
+
+
+def xquad(data: Path, language: str) -> list[QuestionSet]:
+    """Paragraphs, questions and answer spans; the second set leaves articles out, so that their questions have none."""
+    folder = data / "xquad"
+    paragraphs = rows(folder / "corpus" / f"paragraphs_{language}.jsonl")
+    questions = rows(folder / "dev" / f"questions_{language}.jsonl")
+    withheld_path = present(folder / "dev" / "abstain_withhold_doc_ids.json")
+    withheld = frozenset(json.loads(withheld_path.read_text(encoding="utf-8")))
+    cases = tuple(
+        Case(
+            case_id=string(row, "id"),
+            question=string(row, "question"),
+            locale=language,
+            answerable=True,
+            gold_docs=tuple(map(str, sequence(row, "gold_doc_ids"))),
+            gold_spans=tuple(dict.fromkeys(string(answer, "text") for answer in objects(row, "answers"))),
+            category="withheld" if row["withheld_in_abstain_run"] else "kept",
+        )
+        for row in questions
+    )
+
+    def documents(without: frozenset[str]) -> Iterator[SourceDocument]:
+        for row in paragraphs:
+            if row["doc_id"] not in without:
+                yield _document(row, title="", text=string(row, "text"), lang=language)
+
+    kept = tuple(
+        case if case.category == "kept" else replace(case, answerable=False, gold_docs=(), gold_spans=())
+        for case in cases
+    )
+    name = f"xquad-{language}"
+    return [
+        QuestionSet(name, Corpus(name, language, partial(documents, frozenset())), cases),
+        QuestionSet(f"{name}-withheld", Corpus(f"{name}-withheld", language, partial(documents, withheld)), kept),
+    ]
+
+
+def techqa(data: Path) -> list[QuestionSet]:
+    """Long real forum questions over technotes; some have no answer there."""
+    corpus = rows(data / "techqa" / "corpus" / "corpus.jsonl")
+    questions = rows(data / "techqa" / "dev" / "questions.jsonl")
+
+    def documents() -> Iterator[SourceDocument]:
+        for row in corpus:
+            note = _TECHNOTE.match(string(row, "text"))
+            title, text = (note["title"], note["text"]) if note else ("", string(row, "text"))
+            yield _document(row, title=title, text=text, lang="en")
+
+    cases = tuple(
+        Case(
+            case_id=string(row, "id"),
+            question=string(row, "question").strip()[:2000],
+            locale="en",
+            answerable=bool(row["answerable"]),
+            gold_docs=tuple(map(str, sequence(row, "gold_doc_ids"))) if row["answerable"] else (),
+        )
+        for row in questions
+    )
+    return [QuestionSet("techqa", Corpus("techqa", "en", documents), cases)]
+
+
+def wixqa(data: Path) -> list[QuestionSet]:
+    """Expert questions over help-centre articles, several of which may be needed.
+
+    Every article of the set answers some question, so another product's help is indexed with them where it is present.
+    """
+    corpus = rows(data / "wixqa" / "corpus" / "corpus.jsonl")
+    questions = rows(data / "wixqa" / "dev" / "questions.jsonl")
+    others = data / "vkcloud" / "corpus" / "corpus_en.jsonl"
+
+    def documents() -> Iterator[SourceDocument]:
+        for row in corpus:
+            yield _document(row, title=string(row, "title"), text=string(row, "text"), lang="en")
+        if others.is_file():
+            yield from read_path(others)
+
+    cases = tuple(
+        Case(
+            case_id=string(row, "id"),
+            question=string(row, "question").strip()[:2000],
+            locale="en",
+            answerable=True,
+            gold_docs=tuple(map(str, sequence(row, "gold_doc_ids"))),
+        )
+        for row in questions
+    )
+    return [QuestionSet("wixqa", Corpus("wixqa", "en", documents), cases)]
+
+
+def pairs(data: Path, name: str, language: str) -> list[PairSet]:
+    """Claims with a passage each and whether it supports them; partial support is none."""
+    given = rows(data / name / "dev" / "pairs.jsonl")
+    found = tuple(
+        Pair(string(r, "id"), string(r, "passage"), string(r, "claim"), r["supported"] is True) for r in given
+    )
+    return [PairSet(name, language, found)]
+
+
+def _document(row: Row, *, title: str, text: str, lang: str) -> SourceDocument:
+    doc_id = string(row, "doc_id")
+    url = row.get("url")
+    return SourceDocument(doc_id, title, text, doc_id, str(url) if url else None, lang, markup="plain")

@@ -1,0 +1,1 @@
+"""From what came back to figures with their intervals."""

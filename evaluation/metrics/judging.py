@@ -1,0 +1,201 @@
+"""What models say of a run: are answers borne out, do passages bear on the questions, do answers say what is right.
+
+Faithfulness and context relevance are Haystack's evaluators, which ask a chat generator. Semantic similarity is the
+cosine of two embeddings by any embedder that can search: Haystack's `SASEvaluator` needs sentence-transformers and
+torch, many times the size of the product, to compute the same.
+
+Importing this brings the libraries of models along; it is imported where a judge is asked for, and nowhere else.
+"""
+
+import logging
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from functools import partial
+from inspect import signature
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+from haystack.components.embedders.types.protocol import TextEmbedder
+from haystack.components.evaluators import ContextRelevanceEvaluator, FaithfulnessEvaluator
+from haystack.components.generators.chat.types import ChatGenerator
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from components.embed.dense import passage_text
+from components.embed.protocol import Embedder
+from components.language.yaml_files import read_yaml
+from components.models.calls import CallOutcome
+from components.models.failures import outcome_of
+from components.nested import made
+from evaluation.cases import Record
+from evaluation.metrics.answers import without_citations
+from tenants.errors import Invalid
+
+# A class that is not there is told in one line, like everything else that is wrong with a file.
+logging.getLogger("haystack.utils.type_serialization").setLevel(logging.CRITICAL)
+
+_Role: TypeAlias = Literal["chat_generator", "embedder"]
+_ASKED: Mapping[_Role, Sequence[tuple[str, str]]] = {
+    "chat_generator": (("run", "messages"),),
+    "embedder": (("question", "text"), ("run", "text")),
+}
+"""By what method and argument each is asked, in the order of preference."""
+
+
+class Judge:
+    """Judges records by the models that it is given; what cannot be asked without one of them is not said.
+
+    :param chat_generator: for `faithfulness` and `context_relevance`. It has to be told to answer in JSON.
+    :param embedder: for `semantic_similarity`.
+    """
+
+    def __init__(
+        self, chat_generator: ChatGenerator | None = None, embedder: Embedder | TextEmbedder | None = None
+    ) -> None:
+        self._parts = {"chat_generator": chat_generator, "embedder": embedder}
+        self._faithfulness = self._relevance = None
+        if chat_generator is not None:
+            # A record is asked about at a time and its failure caught here, by its kind: in a batch, a reply of the
+            # wrong form can end the run, and failures are all the same NaN.
+            self._faithfulness = FaithfulnessEvaluator(chat_generator=chat_generator, progress_bar=False)
+            self._relevance = ContextRelevanceEvaluator(chat_generator=chat_generator, progress_bar=False)
+        self._embedded = _embedding(embedder)
+        for part in self._parts.values():
+            _call(part, "warm_up")
+
+    @property
+    def names(self) -> Mapping[str, str]:
+        """Which engine and model judge, by what they are in the file."""
+        told = {role: part for role, part in self._parts.items() if part is not None}
+        return {role: f"{type(part).__name__} {getattr(part, 'model', '')}".strip() for role, part in told.items()}
+
+    def judged(
+        self, records: Sequence[Record], concurrency: int, progress: Callable[[int, int], None]
+    ) -> tuple[Record, ...]:
+        """The records with what the models say of them, in their order.
+
+        :param concurrency: records in work at once.
+        :param progress: told how many are done, and of how many.
+        """
+        done = []
+        with ThreadPoolExecutor(concurrency) as pool:
+            for record in pool.map(self._judged, records):
+                done.append(record)
+                progress(len(done), len(records))
+        return tuple(done)
+
+    def close(self) -> None:
+        """Let go of the connections to the models. They are made again when somebody asks."""
+        for part in self._parts.values():
+            _call(part, "close")
+
+    def _judged(self, record: Record) -> Record:
+        return replace(record, judged={name: _score(ask) for name, ask in self._questions(record)})
+
+    def _questions(self, record: Record) -> Iterator[tuple[str, Callable[[], float]]]:
+        """What can be said of a record, by figure, and how to ask for it."""
+        case, answer = record.case, without_citations(record.text)
+        asked = {"questions": ["\n".join((*case.history, case.question))], "contexts": [_contexts(record)]}
+        if self._faithfulness and record.shown:
+            yield "faithfulness", partial(_share, self._faithfulness.run, **asked, predicted_answers=[answer])
+        # Whatever is found for a question without an answer cannot bear on it, and should not.
+        if self._relevance and record.passages and case.answerable is not False:
+            yield "context_relevance", partial(_share, self._relevance.run, **asked)
+        gold = (case.gold_answer,) if case.gold_answer else case.gold_spans
+        if self._embedded and record.shown and gold:
+            yield "semantic_similarity", partial(_similarity, self._embedded, answer, gold)
+
+
+def _contexts(record: Record) -> list[str]:
+    """The passages that were judged, and what the answer quotes beside them."""
+    found = [passage_text(passage.title, passage.heading, passage.text) for passage in record.passages]
+    quotes = (quote for sentence in record.sentences for quote in sentence.quotes if quote.genuine)
+    excerpts = dict.fromkeys(quote.excerpt for quote in quotes)
+    return [*found, *(excerpt for excerpt in excerpts if not any(excerpt in text for text in found))]
+
+
+def _score(ask: Callable[[], float]) -> float | CallOutcome:
+    """A judgement, or how asking for it failed: a model that is away, a reply that is none."""
+    try:
+        return round(ask(), 4)
+    except Exception as fault:
+        # Haystack wraps what a generator raises.
+        return outcome_of(fault.__cause__ or fault)
+
+
+def _share(run: Callable[..., Mapping[str, Sequence[float]]], **asked: object) -> float:
+    (score,) = run(**asked)["individual_scores"]
+    if not 0 <= score <= 1:
+        raise ValueError(f"{score} is no share")
+    return float(score)
+
+
+def _similarity(embedded: Callable[[str], Sequence[float]], answer: str, gold: Sequence[str]) -> float:
+    """The cosine of the answer and the wording nearest to it: -1..1."""
+    said = np.asarray(embedded(answer))
+    others = [np.asarray(embedded(wording)) for wording in gold]
+    if not all(np.any(vector) and np.all(np.isfinite(vector)) for vector in (said, *others)):
+        raise ValueError("a vector without a direction")
+    return max(float(said @ other / (np.linalg.norm(said) * np.linalg.norm(other))) for other in others)
+
+
+def _embedding(embedder: object) -> Callable[[str], Sequence[float]] | None:
+    """How to embed a text. Both are read as questions are, which is what models want of texts that are compared."""
+    run = getattr(embedder, "run", None)
+    of_haystack = (lambda text: run(text)["embedding"]) if run else None
+    embedded: Callable[[str], Sequence[float]] | None = getattr(embedder, "question", of_haystack)
+    return embedded
+
+
+def _call(part: object, name: str) -> None:
+    """Warm up or close what has such a method."""
+    method = getattr(part, name, None)
+    if method is not None:
+        method()
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    type: str
+    init_parameters: dict[str, object] = {}
+
+
+class _JudgeFile(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    chat_generator: _Part | None = None
+    embedder: _Part | None = None
+
+
+def read_judge(path: Path) -> Judge:
+    """The judge that a YAML file names: `chat_generator`, `embedder` or both, each `{type, init_parameters}`.
+
+    :raises Invalid: `judge_unreadable`, `judge_empty`.
+    """
+    try:
+        named = _JudgeFile.model_validate(read_yaml(path))
+        judge = Judge(_made(named.chat_generator, "chat_generator"), _made(named.embedder, "embedder"))
+    except ValidationError as unfit:
+        first = unfit.errors()[0]
+        fault = ": ".join(filter(None, (".".join(map(str, first["loc"])), first["msg"])))
+        raise Invalid("judge_unreadable", path=str(path), fault=fault) from unfit
+    except Exception as unfit:  # whatever a component raises on creation
+        # What follows a first sentence is advice to programmers.
+        fault = " ".join(str(unfit).split()).partition(". ")[0].rstrip(".")
+        raise Invalid("judge_unreadable", path=str(path), fault=fault) from unfit
+    if not judge.names:
+        raise Invalid("judge_empty", path=str(path))
+    return judge
+
+
+def _made(part: _Part | None, role: _Role) -> Any:  # noqa: ANN401 - what it is, the file says
+    """What the file describes. Raises whatever its constructor does, and `TypeError` where it cannot play the role."""
+    if part is None:
+        return None
+    model = made(part.model_dump(), role)
+    methods = ((getattr(model, name, None), argument) for name, argument in _ASKED[role])
+    if not any(method and argument in signature(method).parameters for method, argument in methods):
+        raise TypeError(f"{part.type} is no {role}")
+    return model

@@ -1,0 +1,307 @@
+"""What each asked question adds to each figure. Rankings are judged by Haystack's evaluators, at article level.
+
+Retrieval and generation are told apart: a figure of the first group reads the ranking alone, one of the second the
+answer that was shown.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
+from types import MappingProxyType
+from typing import Literal, TypeAlias
+
+from haystack import Document
+from haystack.components.evaluators import (
+    AnswerExactMatchEvaluator,
+    DocumentMAPEvaluator,
+    DocumentMRREvaluator,
+    DocumentNDCGEvaluator,
+    DocumentRecallEvaluator,
+)
+
+from evaluation.cases import PairRecord, Record
+from evaluation.metrics.answers import (
+    answers_another_code,
+    entails,
+    first_sentences,
+    has_facts,
+    holds_span,
+    keeps_code,
+    normalised,
+    sentence_count,
+)
+from evaluation.metrics.intervals import Mark, Marks, many, one
+
+DEPTHS = (1, 3, 5, 10)
+
+Group: TypeAlias = Literal["outcome", "retrieval", "answer", "refusal", "routing", "verifier", "cost"]
+Better: TypeAlias = Literal["higher", "lower", "neither"]
+
+GROUPS: Mapping[Group, tuple[str, ...]] = MappingProxyType(
+    {
+        "outcome": ("outcome_accuracy", "facts_in_answer", "survived"),
+        "retrieval": (
+            *(f"hit@{depth}" for depth in DEPTHS),
+            "recall@5",
+            "all_articles@5",
+            "mrr",
+            "map",
+            "ndcg@10",
+            "keywords_found",
+            "context_relevance",
+            "hit@5_over_reference",
+            "hit@5_lost",
+        ),
+        "answer": (
+            "gold_span_in_answer",
+            "gold_span_in_three_sentences",
+            "citation_precision_entailed",
+            "citation_precision_gold",
+            "cited_sentences",
+            "claims_verified",
+            "claim_support",
+            "code_integrity",
+            "answered_with_another_code",
+            "sentences_mean",
+            "faithfulness",
+            "semantic_similarity",
+            "judge_failed",
+        ),
+        "refusal": ("over_refusal", "false_answer", "refusal_precision", "refusal_recall", "answered_outright"),
+        "routing": ("routed",),
+        "verifier": (
+            "balanced_accuracy",
+            "unsupported_caught",
+            "supported_let_through",
+            "precision_of_supported",
+        ),
+        "cost": ("passes", "llm_calls", "tokens"),
+    }
+)
+"""Every figure that is a ratio over cases, by what it is about, in the order of a report."""
+LOWER_IS_BETTER = frozenset(
+    {"over_refusal", "false_answer", "answered_with_another_code", "hit@5_lost", "judge_failed"}
+)
+NEITHER_IS_BETTER = frozenset({"sentences_mean", *GROUPS["cost"]})
+GATED = (
+    "outcome_accuracy",
+    "facts_in_answer",
+    "survived",
+    "hit@5",
+    "mrr",
+    "gold_span_in_three_sentences",
+    "citation_precision_entailed",
+    "citation_precision_gold",
+    "claims_verified",
+    "code_integrity",
+    "answered_with_another_code",
+    "over_refusal",
+    "false_answer",
+    "answered_outright",
+    "routed",
+    "balanced_accuracy",
+)
+"""The figures whose drop fails a comparison; the others move with them or explain them."""
+
+
+def better(figure: str) -> Better:
+    """Which way a figure should go."""
+    if figure in NEITHER_IS_BETTER:
+        return "neither"
+    return "lower" if figure.partition(":")[0] in LOWER_IS_BETTER else "higher"
+
+
+def question_marks(
+    records: Sequence[Record],
+    reference: Sequence[Record] = (),
+    clean_hits: Mapping[str, float] = MappingProxyType({}),
+) -> list[dict[str, Mark]]:
+    """By case, what it adds to each figure.
+
+    :param reference: the same cases answered by the yardstick, in the same order, where there is one.
+    :param clean_hits: `hit@5` by case id of the same questions without noise.
+    """
+    ranking = _ranking_marks(records)
+    theirs = _ranking_marks(reference)
+    outcomes = _outcome_marks(records)
+    absent = any(record.case.answerable is False for record in records)
+    marks = []
+    for place, record in enumerate(records):
+        mark = {**outcomes[place], **ranking[place], **_answer_marks(record), **_refusal_marks(record, absent)}
+        mark |= {**_routing_marks(record), **_cost_marks(record), **_judged_marks(record)}
+        hit = mark.get("hit@5")
+        if hit and theirs:
+            mark["hit@5_over_reference"] = one(hit[0] - theirs[place]["hit@5"][0])
+        if hit and record.case.case_id in clean_hits:
+            mark["hit@5_lost"] = one(clean_hits[record.case.case_id] - hit[0])
+        marks.append(mark)
+    return marks
+
+
+def pair_marks(records: Sequence[PairRecord]) -> list[dict[str, Mark]]:
+    """By claim, what it adds to the figures of a verifier. Both kinds weigh the same in `balanced_accuracy`."""
+    supported = sum(record.pair.supported for record in records)
+    marks = []
+    for record in records:
+        right = float(record.let_through == record.pair.supported)
+        kind, count = (
+            ("supported_let_through", supported)
+            if record.pair.supported
+            else ("unsupported_caught", len(records) - supported)
+        )
+        weight = len(records) / (2 * count)
+        mark = {"balanced_accuracy": (weight * right, weight), kind: one(right)}
+        if record.let_through:
+            mark["precision_of_supported"] = one(record.pair.supported)
+        marks.append(mark)
+    return marks
+
+
+def reference_marks(records: Sequence[Record]) -> list[dict[str, Mark]]:
+    """What the yardstick's answers add to the figures that it has."""
+    return [{**ranking, **_span_marks(r)} for ranking, r in zip(_ranking_marks(records), records, strict=True)]
+
+
+def ranking_scores(ranked: Sequence[Sequence[str]], gold: Sequence[Sequence[str]]) -> dict[str, list[float]]:
+    """Per question: `hit@1` .. `hit@10`, `recall@5`, `all_articles@5`, `mrr`, `map` and `ndcg@10`, each in 0..1.
+
+    `ranked` and `gold` are document ids. Call with at least one question; each must have gold documents.
+    """
+    truth = [_documents(documents) for documents in gold]
+
+    def run(evaluate: Callable[..., dict[str, list[float]]], depth: int) -> list[float]:
+        found = [_documents(documents[:depth]) for documents in ranked]
+        return evaluate(ground_truth_documents=truth, retrieved_documents=found)["individual_scores"]
+
+    recall = run(DocumentRecallEvaluator(mode="multi_hit").run, 5)
+    hits = {f"hit@{depth}": run(DocumentRecallEvaluator(mode="single_hit").run, depth) for depth in DEPTHS}
+    return hits | {
+        "recall@5": recall,
+        "all_articles@5": [float(share == 1) for share in recall],
+        "mrr": run(DocumentMRREvaluator().run, 10),
+        "map": run(DocumentMAPEvaluator().run, 10),
+        "ndcg@10": run(DocumentNDCGEvaluator().run, 10),
+    }
+
+
+def _documents(doc_ids: Sequence[str]) -> list[Document]:
+    # An evaluator logs a warning at an empty list; a document that equals no other means the same.
+    return [_document(doc_id) for doc_id in doc_ids] or [_document("\0")]
+
+
+@lru_cache(maxsize=100_000)
+def _document(doc_id: str) -> Document:
+    return Document(content=doc_id)
+
+
+def _ranking_marks(records: Sequence[Record]) -> list[dict[str, Mark]]:
+    marks: list[dict[str, Mark]] = [{} for _ in records]
+    known = [place for place, record in enumerate(records) if record.case.gold_docs]
+    if not known:
+        return marks
+    scores = ranking_scores([records[at].ranked for at in known], [records[at].case.gold_docs for at in known])
+    for name, values in scores.items():
+        for place, value in zip(known, values, strict=True):
+            marks[place][name] = one(value)
+    return marks
+
+
+def _outcome_marks(records: Sequence[Record]) -> list[dict[str, Mark]]:
+    """Outcome, and reason where one is demanded, equal to what the case demands; no question ends in a failure."""
+    wanted = [_spelled(record.case.outcome, record.case.reason) for record in records]
+    got = [_spelled(record.outcome, record.reason if record.case.reason else "") for record in records]
+    matched = AnswerExactMatchEvaluator().run(ground_truth_answers=wanted, predicted_answers=got)
+    marks: list[dict[str, Mark]] = []
+    for record, right in zip(records, matched["individual_scores"], strict=True):
+        mark = {"survived": one(record.outcome != "failed")}
+        if record.case.outcome:
+            mark["outcome_accuracy"] = one(right)
+        if record.case.demands:
+            mark["facts_in_answer"] = one(has_facts(record))
+        if record.case.must_contain and record.passages:
+            found = normalised(" ".join(passage.text for passage in record.passages))
+            mark["keywords_found"] = many([float(normalised(word) in found) for word in record.case.must_contain])
+        marks.append(mark)
+    return marks
+
+
+def _spelled(outcome: str, reason: str) -> str:
+    return f"{outcome} / {reason}" if reason else outcome
+
+
+def _span_marks(record: Record) -> Marks:
+    """How often the answer holds a gold span. Where nothing was shown, it was missed."""
+    spans = record.case.gold_spans
+    if not spans:
+        return {}
+    return {
+        "gold_span_in_answer": one(record.shown and holds_span(record.text, spans)),
+        "gold_span_in_three_sentences": one(right_answer(record)),
+    }
+
+
+def right_answer(record: Record) -> bool:
+    """Whether an answer was shown whose first sentences hold a gold span."""
+    return record.shown and holds_span(first_sentences(record.text), record.case.gold_spans)
+
+
+def _answer_marks(record: Record) -> Marks:
+    """What a shown answer holds, how long it is, and what its citations are worth."""
+    spans = _span_marks(record)
+    if not record.shown:
+        return spans
+    quotes = [quote for sentence in record.sentences for quote in sentence.quotes]
+    entailed = [float(entails(s.quotes, s.text)) for s in record.sentences for _ in s.quotes]
+    marks = {
+        **spans,
+        "sentences_mean": one(sentence_count(record.text)),
+        "cited_sentences": many([float(bool(sentence.quotes)) for sentence in record.sentences]),
+        "citation_precision_entailed": many(entailed),
+        "claims_verified": one(record.checked),
+        "claim_support": one(record.factuality / 100),
+    }
+    if record.case.gold_docs:
+        marks["citation_precision_gold"] = many([float(q.doc_id in record.case.gold_docs) for q in quotes])
+    if record.codes:
+        marks["code_integrity"] = one(keeps_code(record))
+    return marks
+
+
+def _refusal_marks(record: Record, absent: bool) -> Marks:
+    """Refusals against what is known to be (un)answerable; a question of unknown status counts nowhere.
+
+    `over_refusal`: answerable and nothing shown. `false_answer`: unanswerable and an answer shown. `answered_outright`:
+    answerable and answered without a warning above it. Refusals can be precise only where some answers are `absent`.
+    """
+    known = record.case.answerable
+    if known is None:
+        return {}
+    marks = (
+        {"over_refusal": one(not record.shown), "answered_outright": one(record.outcome == "answered")}
+        if known
+        else {"false_answer": one(record.shown), "refusal_recall": one(not record.shown)}
+    )
+    return {**marks, "refusal_precision": one(not known)} if absent and not record.shown else marks
+
+
+def _routing_marks(record: Record) -> Marks:
+    """Whether one of the right intents was recognised, over all and by category."""
+    if not record.case.intents:
+        return {}
+    right = one(record.intent in record.case.intents)
+    return {"routed": right, f"routed:{record.case.category}": right}
+
+
+def _cost_marks(record: Record) -> Marks:
+    return {"passes": one(record.passes), "llm_calls": one(record.calls), "tokens": one(record.tokens)}
+
+
+def _judged_marks(record: Record) -> Marks:
+    """What a judge's models said, and which share of what they were asked they failed to say."""
+    said = {name: one(score) for name, score in record.judged.items() if not isinstance(score, str)}
+    failed = many([float(isinstance(score, str)) for score in record.judged.values()])
+    return {**said, "judge_failed": failed} if record.judged else {}
+
+
+def code_marks(records: Sequence[Record]) -> list[Marks]:
+    """For questions about codes that the knowledge base lacks; a case's category is the code asked for."""
+    return [{"answered_with_another_code": one(answers_another_code(r, r.case.category))} for r in records]

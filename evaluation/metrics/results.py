@@ -1,0 +1,232 @@
+"""From the cases of a run to its figures."""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+import numpy as np
+
+from evaluation.cases import Record
+from evaluation.metrics.answers import first_sentences, has_facts, holds_span
+from evaluation.metrics.calibration import expected_error, wilson
+from evaluation.metrics.intervals import Figure, Marks, bootstrapped, exact, percentile, ratios
+from evaluation.metrics.marks import (
+    GROUPS,
+    better,
+    code_marks,
+    pair_marks,
+    question_marks,
+    reference_marks,
+    right_answer,
+)
+from evaluation.metrics.targets import Judged, judge
+from evaluation.metrics.thresholds import (
+    FEWEST_FOR_CALIBRATION,
+    CurvePoint,
+    area,
+    false_answers_at,
+    refusal_curve,
+    scores,
+)
+from evaluation.runs import Run, SetRun
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """A case that went wrong: what was wanted and what came."""
+
+    case_id: str
+    question: str
+    wanted: str
+    got: str
+
+
+@dataclass(frozen=True, slots=True)
+class SetReport:
+    """One measured set. `reference` holds the same figures for the plain BM25 reference where they apply.
+
+    `unjudged` says how often a judge's models failed, by figure and kind of failure.
+    """
+
+    name: str
+    n: int
+    seconds: float
+    figures: Mapping[str, Figure]
+    reference: Mapping[str, Figure] = field(default_factory=dict)
+    curve: tuple[CurvePoint, ...] = ()
+    reference_curve: tuple[CurvePoint, ...] = ()
+    outcomes: Mapping[str, int] = field(default_factory=dict)
+    failures: tuple[Failure, ...] = ()
+    unjudged: Mapping[str, int] = field(default_factory=dict)
+
+    def targets(self) -> list[Judged]:
+        """The demands on this set, held against what was measured."""
+        return judge(
+            self.name,
+            {name: figure.value for name, figure in self.figures.items()},
+            {name: figure.value for name, figure in self.reference.items()},
+        )
+
+
+def reported(run: Run) -> list[SetReport]:
+    """A report for every set of a run."""
+    return [report(one, run.by_name()) for one in run.sets]
+
+
+def report(one: SetRun, others: Mapping[str, SetRun] = MappingProxyType({})) -> SetReport:
+    """The figures of one set.
+
+    :param others: the other sets of the run by name, for what is measured against them.
+    """
+    if one.pairs:
+        return SetReport(one.name, one.n, one.seconds, _pair_figures(one))
+    shares = {name: _widened(name, figure) for name, figure in ratios(list(marks(one, others).values())).items()}
+    figures = {**shares, **trade(one.records), **_latency(one.records)}
+    theirs = {**ratios(reference_marks(one.reference)), **trade(one.reference)} if one.reference else {}
+    return SetReport(
+        one.name,
+        one.n,
+        one.seconds,
+        _ordered(figures),
+        theirs,
+        refusal_curve(*scores(one.records)),
+        refusal_curve(*scores(one.reference)),
+        dict(Counter(record.outcome for record in one.records).most_common()),
+        tuple(failures(one.records)),
+        unjudged(one.records),
+    )
+
+
+def marks(one: SetRun, others: Mapping[str, SetRun] = MappingProxyType({})) -> dict[str, Marks]:
+    """By case id, what each case of a set adds to each figure."""
+    if one.pairs:
+        pairs = zip(one.pairs, pair_marks(one.pairs), strict=True)
+        return {record.pair.pair_id: dict(found) for record, found in pairs}
+    clean_name, noise, _ = one.name.partition("+")
+    clean = others.get(clean_name) if noise else None
+    clean_hits = {case: found["hit@5"][0] for case, found in marks(clean).items() if "hit@5" in found} if clean else {}
+    found = question_marks(one.records, one.reference, clean_hits)
+    if one.name == "codes":
+        found = [{**mark, **codes} for mark, codes in zip(found, code_marks(one.records), strict=True)]
+    return {record.case.case_id: mark for record, mark in zip(one.records, found, strict=True)}
+
+
+def trade(records: Sequence[Record]) -> dict[str, Figure]:
+    """The refusal curve in two numbers, and how far scores are to be taken at their word."""
+    answerable, unanswerable = scores(records)
+    point = false_answers_at(refusal_curve(answerable, unanswerable), 0.1)
+    if point is None:
+        return {}
+    values = np.array([*answerable, *unanswerable])
+    labels = np.array([True] * len(answerable) + [False] * len(unanswerable))
+
+    def separated(drawn: np.ndarray) -> float:
+        good = labels[drawn]
+        return area(values[drawn][good], values[drawn][~good]) if good.any() and not good.all() else float("nan")
+
+    found = {
+        "false_answers_at_10_over_refusal": exact(point.false_answers, len(unanswerable)),
+        "refusal_auc": bootstrapped(separated, len(values)),
+    }
+    if min(len(answerable), len(unanswerable)) >= FEWEST_FOR_CALIBRATION:
+        found["relevance_calibration_error"] = bootstrapped(
+            lambda drawn: expected_error(values[drawn], labels[drawn]), len(values)
+        )
+        found |= _confidence_error(records)
+    return found
+
+
+def _confidence_error(records: Sequence[Record]) -> dict[str, Figure]:
+    told = confidences(records)
+    if len(told) < FEWEST_FOR_CALIBRATION or not any(record.confidence for record in records):
+        return {}
+    values, labels = (np.array(column) for column in zip(*told, strict=True))
+    error = bootstrapped(lambda drawn: expected_error(values[drawn], labels[drawn]), len(values))
+    return {"confidence_calibration_error": error}
+
+
+def confidences(records: Sequence[Record]) -> list[tuple[float, bool]]:
+    """The confidence of every shown answer that is known to be right or wrong, and which of the two it is."""
+    return [
+        (record.confidence, record.case.answerable is True and right_answer(record))
+        for record in records
+        if record.shown and (record.case.gold_spans or record.case.answerable is False)
+    ]
+
+
+def _pair_figures(one: SetRun) -> dict[str, Figure]:
+    supported = [record.score for record in one.pairs if record.pair.supported]
+    others = [record.score for record in one.pairs if not record.pair.supported]
+    times = [record.milliseconds for record in one.pairs]
+    figures = {**ratios(pair_marks(one.pairs)), "auc": exact(area(supported, others), one.n), **_percentiles(times)}
+    return _ordered(figures)
+
+
+def _widened(name: str, figure: Figure) -> Figure:
+    """A share of all or of none gets the interval that so many cases allow (Wilson): drawing them again shows none."""
+    if figure.low != figure.high or figure.value not in (0.0, 1.0) or better(name) == "neither":
+        return figure
+    return Figure(figure.value, *wilson(figure.value, figure.n), figure.n)
+
+
+def _latency(records: Sequence[Record]) -> dict[str, Figure]:
+    return _percentiles([record.milliseconds for record in records])
+
+
+def _percentiles(times: Sequence[float]) -> dict[str, Figure]:
+    found = {f"latency_ms_p{share}": percentile(times, share) for share in (50, 99)}
+    return {name: figure for name, figure in found.items() if figure is not None}
+
+
+def _ordered(figures: Mapping[str, Figure]) -> dict[str, Figure]:
+    order = {name: place for place, name in enumerate(name for names in GROUPS.values() for name in names)}
+    last = len(order)
+    return dict(sorted(figures.items(), key=lambda item: order.get(item[0].partition(":")[0], last)))
+
+
+def steps(records: Sequence[Record]) -> dict[str, tuple[float, float]]:
+    """By pipeline step, all its passes of a turn together: the middle and the 95th percentile of milliseconds."""
+    spent: defaultdict[str, list[float]] = defaultdict(list)
+    for record in records:
+        turn: defaultdict[str, float] = defaultdict(float)
+        for step, milliseconds in record.steps.items():
+            turn[step.partition(" #")[0]] += milliseconds
+        for step, milliseconds in turn.items():
+            spent[step].append(milliseconds)
+    return {step: (float(np.percentile(t, 50)), float(np.percentile(t, 95))) for step, t in spent.items()}
+
+
+def failures(records: Sequence[Record]) -> Iterator[Failure]:
+    """The cases that went wrong, in their order."""
+    for record in records:
+        wanted = missed(record)
+        if wanted:
+            got = " / ".join(filter(None, (record.outcome, record.reason, record.text[:300])))
+            yield Failure(record.case.case_id, record.case.question, wanted, got)
+
+
+def unjudged(records: Sequence[Record]) -> dict[str, int]:
+    """How often a judge's models failed, by what they were asked and how they failed."""
+    judged = (item for record in records for item in record.judged.items())
+    return dict(Counter(f"{name}: {score}" for name, score in judged if isinstance(score, str)).most_common())
+
+
+def missed(record: Record) -> str:
+    """What the case demanded and did not get; empty when all is well."""
+    case = record.case
+    if record.outcome == "failed":
+        return "any other outcome"
+    if case.outcome and record.outcome != case.outcome:
+        return f"{case.outcome} {case.reason}".strip()
+    if case.demands and not has_facts(record):
+        return " + ".join(case.must_contain) + "".join(f" - {wording}" for wording in case.must_not_contain)
+    if case.answerable is False and record.shown:
+        return "a refusal"
+    if case.intents and record.intent not in case.intents:
+        return " | ".join(case.intents)
+    if case.gold_docs and not set(case.gold_docs) & set(record.ranked[:5]):
+        return ", ".join(case.gold_docs)
+    if case.gold_spans and not holds_span(first_sentences(record.text), case.gold_spans):
+        return " | ".join(case.gold_spans)
+    return ""

@@ -1,0 +1,127 @@
+"""The threshold of the relevance gate: the trade between wrong answers and needless refusals, and where to stop."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from evaluation.cases import Record
+from evaluation.metrics.calibration import Booleans, Numbers, wilson
+from evaluation.metrics.intervals import SEED
+
+STOPS = (0.02, 0.05, 0.1, 0.15, 0.2, 0.3)
+_FOLDS = 10
+FEWEST_FOR_CALIBRATION = 30
+"""Questions of each kind, answerable and not, below which a calibration error says nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class CurvePoint:
+    """What a threshold on the score would do: answer at or above it, refuse below."""
+
+    threshold: float
+    over_refusal: float
+    false_answers: float
+
+
+def refusal_curve(answerable: Sequence[float], unanswerable: Sequence[float]) -> tuple[CurvePoint, ...]:
+    """Every distinct threshold on the scores of questions with and without an answer, lowest first.
+
+    Over-refusal never falls and false answers never rise from point to point. The last point refuses everything.
+    """
+    if not answerable or not unanswerable:
+        return ()
+    good, bad = np.sort(np.asarray(answerable)), np.sort(np.asarray(unanswerable))
+    thresholds = np.append(np.unique(np.concatenate([good, bad])), np.inf)
+    return tuple(
+        CurvePoint(
+            float(threshold),
+            float(np.searchsorted(good, threshold, side="left")) / len(good),
+            1 - float(np.searchsorted(bad, threshold, side="left")) / len(bad),
+        )
+        for threshold in thresholds
+    )
+
+
+def false_answers_at(curve: Sequence[CurvePoint], over_refusal: float) -> CurvePoint | None:
+    """The strictest point that refuses at most this share of answerable questions."""
+    allowed = [point for point in curve if point.over_refusal <= over_refusal + 1e-12]
+    return allowed[-1] if allowed else None
+
+
+def area(answerable: Sequence[float], unanswerable: Sequence[float]) -> float:
+    """The chance that an answerable question scores above an unanswerable one, ties counting half (ROC AUC)."""
+    good, bad = np.asarray(answerable), np.sort(np.asarray(unanswerable))
+    below = np.searchsorted(bad, good, side="left")
+    upto = np.searchsorted(bad, good, side="right")
+    return float((below + upto).sum() / (2 * len(good) * len(bad)))
+
+
+def scores(records: Sequence[Record]) -> tuple[list[float], list[float]]:
+    """The relevance of questions with and without an answer in the knowledge base."""
+    answerable = [record.score for record in records if record.case.answerable is True]
+    return answerable, [record.score for record in records if record.case.answerable is False]
+
+
+@dataclass(frozen=True, slots=True)
+class Rate:
+    """A share of `n` questions, with its 95% interval (Wilson)."""
+
+    value: float
+    low: float
+    high: float
+    n: int
+
+
+@dataclass(frozen=True, slots=True)
+class Advice:
+    """The lowest false-answer rate that a needless-refusal rate of at most `allowed` buys, and its threshold.
+
+    Both rates are expected ones: measured on folds that the threshold was not chosen by.
+    """
+
+    allowed: float
+    threshold: float
+    over_refusal: Rate
+    false_answers: Rate
+
+
+def advise(records: Sequence[Record], stops: Sequence[float] = STOPS) -> list[Advice]:
+    """Advice for each allowed rate that a threshold can reach.
+
+    None where too few questions are known to have an answer, or to have none.
+    """
+    answerable, unanswerable = (np.array(column) for column in scores(records))
+    if min(len(answerable), len(unanswerable)) < FEWEST_FOR_CALIBRATION:
+        return []
+    found = [_advice(answerable, unanswerable, stop) for stop in stops]
+    # Questions that nothing was found for score 0: to refuse fewer would be to answer without a passage.
+    return [one for one in found if one.threshold > 0]
+
+
+def _advice(answerable: Numbers, unanswerable: Numbers, allowed: float) -> Advice:
+    refused, answered = 0, 0
+    for good, bad in zip(_folds(len(answerable)), _folds(len(unanswerable)), strict=True):
+        threshold = _threshold(answerable[~good], unanswerable[~bad], allowed)
+        refused += int((answerable[good] < threshold).sum())
+        answered += int((unanswerable[bad] >= threshold).sum())
+    return Advice(
+        allowed,
+        _threshold(answerable, unanswerable, allowed),
+        _rate(refused, len(answerable)),
+        _rate(answered, len(unanswerable)),
+    )
+
+
+def _threshold(answerable: Numbers, unanswerable: Numbers, allowed: float) -> float:
+    point = false_answers_at(refusal_curve(answerable.tolist(), unanswerable.tolist()), allowed)
+    return point.threshold if point else 0.0
+
+
+def _folds(n: int) -> list[Booleans]:
+    places = np.random.default_rng(SEED).permutation(n) % _FOLDS
+    return [places == fold for fold in range(_FOLDS)]
+
+
+def _rate(count: int, n: int) -> Rate:
+    return Rate(count / n, *wilson(count / n, n), n)

@@ -1,0 +1,159 @@
+"""Runs of the evaluation in Phoenix: each set as a data set, the run as an experiment on it, every case with its trace.
+
+A set keeps its cases by their ids, so publishing it again makes a new version only of what has changed, and experiments
+on it can be compared. One evaluation is logged for each figure of a case that `evaluation.metrics.results` works out.
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import TypeVar
+
+import httpx
+from pydantic import BaseModel
+
+from evaluation.cases import Case, Record
+from evaluation.metrics.intervals import Marks
+from evaluation.metrics.results import marks
+from evaluation.run import Progress
+from evaluation.runs import Run, SetRun
+from tenants import traces
+
+
+@dataclass(frozen=True, slots=True)
+class Published:
+    """A set as Phoenix has it now: how many of its cases the experiment ran, how many of them are linked to traces."""
+
+    name: str
+    dataset_id: str
+    experiment_id: str
+    runs: int
+    traced: int
+    url: str
+
+
+class _Dataset(BaseModel):
+    dataset_id: str
+    version_id: str
+
+
+class _Example(BaseModel):
+    id: str
+    node_id: str
+
+
+class _Examples(BaseModel):
+    examples: list[_Example]
+
+
+class _Made(BaseModel):
+    id: str
+
+
+_Data = TypeVar("_Data", bound=BaseModel)
+
+
+def publish(run: Run, progress: Progress) -> list[Published]:
+    """Bring a run into the Phoenix that is set; sets of claims are left out.
+
+    :param progress: told a set's name, how many of its cases are done, and of how many.
+    :raises TryAgain: Phoenix does not answer.
+    """
+    with traces.phoenix() as client:
+        return [_published(client, run, one, progress) for one in run.sets if one.records]
+
+
+def _published(client: httpx.Client, run: Run, one: SetRun, progress: Progress) -> Published:
+    dataset = _post(client, "datasets/upload?sync=true", _as_dataset(one), _Dataset)
+    listed = client.get(f"/v1/datasets/{dataset.dataset_id}/examples", params={"version_id": dataset.version_id})
+    nodes = {example.id: example.node_id for example in _data(listed, _Examples).examples}
+    about = {
+        "name": run.run_id,
+        "version_id": dataset.version_id,
+        "metadata": {"code": run.state.code, "pipeline": run.state.pipeline, **run.state.settings},
+    }
+    experiment = _post(client, f"datasets/{dataset.dataset_id}/experiments", about, _Made)
+    counted = marks(one, run.by_name())
+    for done, record in enumerate(one.records, 1):
+        times = _times(run, record)
+        told = {
+            "dataset_example_id": nodes[record.case.case_id],
+            "output": _output(record),
+            "repetition_number": 1,
+            "trace_id": record.trace_id or None,
+            **times,
+        }
+        made = _post(client, f"experiments/{experiment.id}/runs", told, _Made)
+        for name, score in _scores(record, counted[record.case.case_id]).items():
+            kind = "LLM" if name in record.judged else "CODE"
+            evaluation = {"experiment_run_id": made.id, "name": name, "annotator_kind": kind, **times}
+            _post(client, "experiment_evaluations", evaluation | {"result": {"score": score}}, _Made)
+        progress(one.name, done, len(one.records))
+    return Published(
+        name=one.name,
+        dataset_id=dataset.dataset_id,
+        experiment_id=experiment.id,
+        runs=len(one.records),
+        traced=sum(bool(record.trace_id) for record in one.records),
+        url=str(client.base_url.join(f"/datasets/{dataset.dataset_id}/compare?experimentId={experiment.id}")),
+    )
+
+
+def _as_dataset(one: SetRun) -> dict[str, object]:
+    cases = [record.case for record in one.records]
+    return {
+        "action": "update",
+        "name": f"opora {one.name}",
+        "inputs": [{"question": case.question, "history": case.history} for case in cases],
+        "outputs": [_wanted(case) for case in cases],
+        "metadata": [{"locale": case.locale, "category": case.category, "tags": case.tags} for case in cases],
+        "example_ids": [case.case_id for case in cases],
+    }
+
+
+def _wanted(case: Case) -> dict[str, object]:
+    """What is known of the right answer, and nothing else."""
+    known = {
+        "answerable": case.answerable,
+        "outcome": case.outcome,
+        "reason": case.reason,
+        "answer": case.gold_answer,
+        "documents": case.gold_docs,
+        "spans": case.gold_spans,
+        "must_contain": case.must_contain,
+        "must_not_contain": case.must_not_contain,
+    }
+    return {name: value for name, value in known.items() if value not in (None, "", ())}
+
+
+def _output(record: Record) -> dict[str, object]:
+    return {
+        "outcome": record.outcome,
+        "reason": record.reason,
+        "answer": record.text,
+        "documents": record.ranked,
+        "passes": record.passes,
+        "degraded": record.degraded,
+    }
+
+
+def _scores(record: Record, counted: Marks) -> dict[str, float]:
+    """Each figure that the case says something about; Phoenix takes no number that is none."""
+    found = {name: total / weight for name, (total, weight) in counted.items() if weight}
+    found |= {"relevance": record.score, "confidence": record.confidence}
+    return {name: score for name, score in found.items() if math.isfinite(score)}
+
+
+def _times(run: Run, record: Record) -> dict[str, str]:
+    """Runs keep how long a case took, not when."""
+    ended = run.created_at + timedelta(milliseconds=record.milliseconds)
+    return {"start_time": run.created_at.isoformat(), "end_time": ended.isoformat()}
+
+
+def _post(client: httpx.Client, path: str, body: Mapping[str, object], form: type[_Data]) -> _Data:
+    return _data(client.post(f"/v1/{path}", json=body), form)
+
+
+def _data(answer: httpx.Response, form: type[_Data]) -> _Data:
+    return form.model_validate(answer.raise_for_status().json()["data"])

@@ -1,0 +1,80 @@
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from evaluation.datasets.casefile import CaseRow, read_cases
+from settings import ROOT
+from tenants.errors import Invalid
+
+CASES = (ROOT / "docs/evaluation.md").read_text(encoding="utf-8")
+
+
+def written(path: Path, *lines: str) -> Path:
+    path.write_text("\n".join(lines), encoding="utf-8")
+    return path
+
+
+def fields_table() -> str:
+    """The table of fields as the page should hold it: copy it from the failing test."""
+    rows = [f"| `{name}` | {field.description} |" for name, field in CaseRow.model_fields.items()]
+    return "\n".join(["| field | what it says |", "|---|---|", *rows])
+
+
+def test_the_table_of_fields_is_true() -> None:
+    found = re.search(r"<!-- fields -->\n(.*?)\n?<!-- /fields -->", CASES, re.DOTALL)
+    assert found is not None
+    assert found.group(1) == fields_table()
+
+
+def test_the_examples_can_be_read(tmp_path: Path) -> None:
+    (example,) = re.findall(r"```json\n(.*?)```", CASES, re.DOTALL)
+    cases = read_cases(written(tmp_path / "cases.jsonl", example))
+    assert [case.answerable for case in cases] == [True, False, True, None]
+    assert [case.demands for case in cases] == [True, False, False, False]
+    assert cases[2].history == ("Как вернуть товар?",)
+    assert cases[3].intents == ("wants_human",)
+
+
+@pytest.mark.parametrize(
+    ("lines", "code", "line"),
+    [
+        (("{",), "cases_unreadable", 1),
+        (("", '{"id": "1", "question": ""}'), "cases_unreadable", 2),
+        (('{"id": "1", "question": "?", "gold": []}',), "cases_unreadable", 1),
+        (('{"id": "1", "question": "?", "expected_outcome": "maybe"}',), "cases_unreadable", 1),
+        (('{"id": "1", "question": "?"}', '{"id": "1", "question": "!"}'), "case_repeated", 2),
+        (("", " "), "cases_empty", None),
+    ],
+)
+def test_a_file_that_does_not_do_is_refused_with_its_line(
+    tmp_path: Path, lines: tuple[str, ...], code: str, line: int | None
+) -> None:
+    with pytest.raises(Invalid) as refused:
+        read_cases(written(tmp_path / "cases.jsonl", *lines))
+    assert refused.value.code == code
+    assert refused.value.params.get("line") == line
+
+
+def test_a_file_in_another_encoding_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "cases.jsonl"
+    path.write_bytes("ё".encode("cp1251"))
+    with pytest.raises(Invalid) as refused:
+        read_cases(path)
+    assert refused.value.code == "cases_unreadable"
+
+
+@pytest.mark.parametrize(
+    ("given", "known"),
+    [
+        ({}, None),
+        ({"expected_outcome": "answered"}, True),
+        ({"expected_outcome": "refused", "expected_reason": "no_relevant_context"}, False),
+        ({"expected_outcome": "refused", "expected_reason": "unverified_answer"}, None),
+        ({"expected_outcome": "answered", "answerable": False}, False),
+    ],
+)
+def test_what_is_known_follows_from_what_is_expected(given: dict[str, object], known: bool | None) -> None:
+    row = CaseRow.model_validate_json(json.dumps({"id": "1", "question": "?", **given}))
+    assert row.to_case().answerable is known

@@ -1,0 +1,125 @@
+"""The demo shop: the fixture is true to its articles, and the articles are true to each other."""
+
+import json
+import re
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from components.language.identifiers import codes, numbers
+from components.language.normalise import fold
+from evaluation.datasets.fixture import DEMO
+
+ARTICLES = {
+    locale: {path.name: path.read_text(encoding="utf-8") for path in (DEMO / locale).glob("*.md")}
+    for locale in ("ru", "en")
+}
+CASES = [json.loads(line) for line in (DEMO / "fixture.jsonl").read_text(encoding="utf-8").splitlines()]
+KNOWN_CODES = {"E10", "E20", "E25", "E30"}
+CATEGORIES = {"error_codes", "password_reset", "warranty", "installation", "billing", "general"}
+EVERYWHERE = [(locale, name) for locale, articles in ARTICLES.items() for name in sorted(articles)]
+
+
+def test_twelve_cases_in_six_categories() -> None:
+    assert len(CASES) == len({case["id"] for case in CASES}) == 12
+    assert {case["category"] for case in CASES} == CATEGORIES
+
+
+def test_the_cases_that_the_product_is_promised_by() -> None:
+    expected = {case["question"]: (case["expected_outcome"], case["expected_reason"]) for case in CASES}
+    assert expected["Стиральная машина показывает ошибку E20, что делать?"] == ("answered", None)
+    assert expected["Что означает ошибка E401 на стиральной машине?"] == ("refused", "no_relevant_context")
+    assert expected["jib,rf t20"] == ("answered", None)
+    assert expected["Ошибка Е20 на дисплее, как исправить?"] == ("answered", None)
+    assert "high_stakes" in {outcome for outcome, _ in expected.values()}
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case["id"])
+def test_a_case_is_true_to_its_articles(case: dict[str, list[str]]) -> None:
+    gold = " ".join(ARTICLES["ru"][name] for name in case["gold_doc_ids"])
+    assert bool(gold) == (str(case["expected_outcome"]) == "answered")
+    assert all(fold(part) in fold(gold) for part in case["must_contain"])
+    if gold:
+        answer = str(case["gold_answer"])
+        assert set(numbers(answer)) <= set(numbers(gold))
+        assert not [part for part in case["must_not_contain"] if part in answer]
+
+
+@pytest.mark.parametrize(("locale", "name"), EVERYWHERE)
+def test_an_article_is_readable_and_holds_no_other_code(locale: str, name: str) -> None:
+    text = ARTICLES[locale][name]
+    assert text.startswith("# ")
+    assert text.count("\n# ") == 0
+    assert 140 <= len(text.split()) <= 620
+    assert set(codes(text)) <= KNOWN_CODES
+    assert not re.search(r"[а-яё][a-z]|[a-z][а-яё]", text.lower()), "a look-alike letter of the other alphabet"
+
+
+@pytest.mark.parametrize("locale", ["ru", "en"])
+def test_every_code_has_its_section_with_steps(locale: str) -> None:
+    text = ARTICLES[locale]["errors_e10_e30.md"]
+    sections = dict(re.findall(r"^## (E\d+) — .+\n((?:(?!## ).*\n)+)", text, flags=re.MULTILINE))
+    assert set(sections) == KNOWN_CODES
+    for code, section in sections.items():
+        assert set(codes(section)) == {code}
+        assert len(re.findall(r"^\d\. ", section, flags=re.MULTILINE)) >= 5
+
+
+# A fact that several articles state: what introduces it, and what must follow wherever it does.
+SHARED = [
+    (r"телефон поддержки — ", "8 800 000-41-17"),
+    (r"сервисного центра — |сервисный центр по телефону |сервисный центр: ", "8 800 000-41-18"),
+    (r"от мастера стоит|выезд мастера и диагностика стоят |диагностика вместе с выездом стоит ", "900 ₽"),
+    (r"речн\w+ улиц\w+, ", "14"),
+    (r"на высот[уе] от ", "60 до 100 см"),
+    (r"чистк\w+ (?:сливного фильтра мастером|фильтров и сифона)[^.]*?(?:стоит|за) ", "1 200 ₽"),
+    (r"грузовом лифте (?:стоит )?", r"(?:300 ₽|или)"),
+    (r"ссылка для сброса пароля действует ", "30 минут"),
+]
+
+
+@pytest.mark.parametrize(("lead", "fact"), SHARED)
+def test_shared_facts_agree(lead: str, fact: str) -> None:
+    said = [
+        (name, fold(text)[match.end() :][:20])
+        for name, text in ARTICLES["ru"].items()
+        for match in re.finditer(lead, fold(text))
+    ]
+    assert said
+    assert not [(name, after) for name, after in said if not re.match(fold(fact), after)]
+
+
+@pytest.mark.parametrize("locale", ["ru", "en"])
+def test_the_phone_numbers_are_the_two_of_the_shop(locale: str) -> None:
+    found = re.findall(r"(?:8|\+7)[ (-]*\d{3}[ )-]*\d{3}[ -]?\d{2}[ -]?\d{2}", " ".join(ARTICLES[locale].values()))
+    assert set(found) == {"8 800 000-41-17", "8 800 000-41-18"}
+
+
+def test_links_and_references_lead_somewhere() -> None:
+    titles = {text.splitlines()[0].removeprefix("# ") for text in ARTICLES["ru"].values()}
+    named = {title for text in ARTICLES["ru"].values() for title in re.findall(r"стать[еию] «([^»]+)»", text)}
+    assert named
+    assert named <= titles
+    hosts = Counter(
+        re.findall(r"[\w.@-]+\.(?:ru|com|example)\b", " ".join(map(" ".join, (a.values() for a in ARTICLES.values()))))
+    )
+    assert set(hosts) == {"pristan.example", "help@pristan.example"}
+
+
+def test_the_english_twin_agrees_in_numbers() -> None:
+    """A number in an English article is in the Russian ones too: the twin tells no other story."""
+    russian = set(numbers(" ".join(ARTICLES["ru"].values())))
+    for name, text in ARTICLES["en"].items():
+        assert set(numbers(text)) <= russian, name
+
+
+def test_the_demo_folder_holds_nothing_else() -> None:
+    found = {path.relative_to(DEMO).as_posix() for path in Path(DEMO).rglob("*") if path.is_file()}
+    assert {path for path in found if not path.endswith(".md")} == {
+        "fixture.jsonl",
+        "dialogues.jsonl",
+        "injections_ru.jsonl",
+    }
+    assert 25 <= len(ARTICLES["ru"]) <= 40
+    assert 8 <= len(ARTICLES["en"]) <= 12

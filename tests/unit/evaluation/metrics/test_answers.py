@@ -1,0 +1,66 @@
+import pytest
+
+from evaluation.cases import Case, Quote, Record, Sentence
+from evaluation.metrics import answers
+
+
+def quotes(*excerpts: str) -> tuple[Quote, ...]:
+    return tuple(Quote("a", excerpt, genuine=True) for excerpt in excerpts)
+
+
+@pytest.mark.parametrize(
+    ("text", "spans", "held"),
+    [
+        ("Гарантия действует 24 месяца [1].", ["24 месяца"], True),
+        ("«Ещё раз», — сказал он.", ["еще раз"], True),
+        ("The panthers won.", ["Panthers", "x"], True),
+        ("Код 1308.", ["308"], False),
+        ("Ничего.", [""], False),
+        ("Счёт 23–16", ["23–16"], True),
+    ],
+)
+def test_a_gold_span_is_found_as_whole_words_in_any_spelling(text: str, spans: list[str], held: bool) -> None:
+    assert answers.holds_span(answers.without_citations(text), spans) is held
+
+
+def test_only_the_first_three_sentences_count() -> None:
+    text = "Первое. [1] Второе. [1]\n\n1. Третье. [2]\n2. Четвёртое. [2]"
+    assert answers.sentence_count(text) == 4
+    assert "Четвёртое" not in answers.first_sentences(text)
+    assert "Третье" in answers.first_sentences(text)
+
+
+@pytest.mark.parametrize(
+    ("quoted", "said", "entailed"),
+    [
+        (["Гарантия — 24 месяца со дня покупки."], "Гарантия — 24 месяца со дня покупки.", True),
+        (["Гарантия — 24 месяца со дня покупки."], "Гарантия — 36 месяцев со дня покупки.", False),
+        (["Вернуть товар можно."], "Вернуть товар нельзя.", False),
+        (["Ошибка E20: вода не сливается."], "Ошибка E25: вода не сливается.", False),
+        (["Нажмите «Пуск»."], "Нажмите «Пуск», затем выньте вилку из розетки.", False),
+        (["Ошибка E20.", "Прочистите фильтр насоса."], "Ошибка E20: прочистите фильтр насоса.", True),
+        ([], "Что угодно.", False),
+    ],
+)
+def test_a_citation_entails_what_it_says_and_nothing_more(quoted: list[str], said: str, entailed: bool) -> None:
+    assert answers.entails(quotes(*quoted), said) is entailed
+
+
+def test_a_quote_that_is_not_in_its_passage_entails_nothing() -> None:
+    assert not answers.entails((Quote("a", "Вода не сливается.", genuine=False),), "Вода не сливается.")
+
+
+def test_an_answer_about_another_code_is_seen_in_its_text_and_in_its_quotes() -> None:
+    case = Case("1", "ошибка E21")
+    told = Record(case, "answered", text="E20: слейте воду. [1]", codes=("E21",))
+    quoted = Record(
+        case,
+        "answered",
+        text="Слейте воду. [1]",
+        sentences=(Sentence("Слейте воду.", quotes("E20: слейте.")),),
+        codes=("E21",),
+    )
+    same = Record(case, "answered", text="E21: слейте воду. [1]", codes=("E21",))
+    refused = Record(case, "refused", text="Кода E21 нет, есть E20.", codes=("E21",))
+    assert [answers.answers_another_code(r, "E21") for r in (told, quoted, same, refused)] == [True, True, False, False]
+    assert [answers.keeps_code(r) for r in (told, quoted, same)] == [False, False, True]

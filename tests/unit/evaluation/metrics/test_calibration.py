@@ -1,0 +1,153 @@
+import json
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from components.judge.calibration import FILE, Line, calibrations, log_odds
+from evaluation.calibrate import LANGUAGES, Labelled, fitted, reranking
+from evaluation.cases import Case, Record
+from evaluation.metrics.calibration import cross_fitted, expected_error, logistic, logit, reliability, sigmoid, wilson
+from evaluation.metrics.thresholds import advise, scores
+
+STORED = json.loads(FILE.read_text(encoding="utf-8"))["engines"]
+
+
+def test_the_error_by_hand() -> None:
+    told, truth = np.array([0.05, 0.05, 0.95, 0.95]), np.array([False, True, True, True])
+    assert expected_error(told, truth) == pytest.approx((2 * 0.45 + 2 * 0.05) / 4)
+    bins = reliability(told.tolist(), truth.tolist())
+    assert [b.said for b in bins] == pytest.approx([0.05, 0.95])
+    assert [(b.true, b.n) for b in bins] == [(0.5, 2), (1.0, 2)]
+    assert all(b.low <= b.true <= b.high for b in bins)
+    assert expected_error(np.array([1.0, 0.0]), np.array([True, False])) == 0
+
+
+def test_scores_that_keep_their_word_have_no_error() -> None:
+    rng = np.random.default_rng(1)
+    told = rng.random(20_000)
+    assert expected_error(told, rng.random(20_000) < told) < 0.02
+    assert expected_error(told**3, rng.random(20_000) < told) > 0.1
+
+
+def test_a_line_is_found_again() -> None:
+    rng = np.random.default_rng(2)
+    log = rng.normal(0, 3, size=20_000)
+    labels = rng.random(20_000) < sigmoid(0.6 * log + 0.8)
+    weights = logistic(log[:, None], labels)
+    assert weights == pytest.approx([0.6, 0.8], abs=0.05)
+
+
+def test_a_clean_cut_has_a_finite_line() -> None:
+    log = np.array([-2.0, -1.0, 1.0, 2.0])
+    weights = logistic(log[:, None], log > 0)
+    assert np.isfinite(weights).all()
+    assert weights[0] > 0
+
+
+@given(st.floats(0, 1))
+def test_log_odds_turn_back(probability: float) -> None:
+    assert float(sigmoid(logit(np.array([probability])))[0]) == pytest.approx(probability, abs=1e-6)
+    assert Line(1.0, 0.0).probability(log_odds(probability)) == pytest.approx(probability, abs=1e-6)
+
+
+def test_no_case_is_judged_by_a_fit_that_saw_its_group() -> None:
+    seen: list[int] = []
+
+    def fit(features: np.ndarray, labels: np.ndarray) -> np.ndarray:
+        seen.append(len(features))
+        assert len(features) == len(labels)
+        return np.array([0.0, float(features[0, 0])])
+
+    groups = np.array([1, 1, 2, 3])
+    told = cross_fitted(np.array([[1.0], [1.0], [2.0], [3.0]]), np.array([True, False, True, False]), groups, fit)
+    assert seen == [2, 3, 3]
+    assert told == pytest.approx(sigmoid(np.array([2.0, 2.0, 1.0, 1.0])))
+
+
+@pytest.mark.parametrize("language", ["ru", "en"])
+def test_the_kept_calibration_keeps_what_is_promised(language: str) -> None:
+    for told in ("relevance", "confidence"):
+        stored = STORED["local"][language][told]
+        assert stored["expected_calibration_error"] <= 0.08
+        assert stored["low"] <= stored["expected_calibration_error"] <= stored["high"]
+        assert stored["n"] >= 300
+    found = calibrations("local").of(language)
+    points = np.linspace(-30, 30, 100).tolist()
+    for line in (found.relevance, found.confidence):
+        assert all(line.probability(low) <= line.probability(high) for low, high in pairwise(points))
+    assert calibrations("local").highest(0.0) >= found.relevance.probability(0.0)
+
+
+def test_another_language_is_read_as_english_and_another_engine_not_at_all() -> None:
+    assert calibrations("local").of("de") == calibrations("local").of("en")
+    with pytest.raises(KeyError):
+        calibrations("nobody")
+
+
+def test_lines_are_fitted_for_every_language_with_the_error_that_is_left() -> None:
+    rng = np.random.default_rng(3)
+
+    def turn(number: int) -> Labelled:
+        features = tuple(rng.random(6).tolist())
+        answerable = bool(rng.random() < features[0])
+        return Labelled(
+            number % 7, answerable, features if number % 9 else None, 1.0 if number % 3 else None, answerable
+        )
+
+    found = fitted({language: [turn(n) for n in range(200)] for language in LANGUAGES})
+    for lines in found.values():
+        assert lines["relevance"].error.n == 200
+        assert lines["confidence"].error.n == 133
+        assert set(lines["relevance"].as_json()) >= {"slope", "intercept", "n", "expected_calibration_error"}
+
+
+def test_a_rerankers_log_odds_are_put_right() -> None:
+    rng = np.random.default_rng(5)
+
+    def turn(number: int) -> Labelled:
+        said = float(rng.normal(0, 4))
+        answerable = bool(rng.random() < sigmoid(np.array([0.5 * said - 1.0]))[0])
+        return Labelled(number % 7, answerable, (said,), 1.0, answerable)
+
+    found = fitted({language: [turn(n) for n in range(4_000)] for language in LANGUAGES}, reranking("tiny"))
+    for lines in found.values():
+        assert (lines["relevance"].line.slope, lines["relevance"].line.intercept) == pytest.approx((0.5, -1.0), abs=0.1)
+        assert lines["relevance"].error.value < 0.03
+
+
+def records(n: int) -> list[Record]:
+    rng = np.random.default_rng(4)
+    return [
+        Record(
+            Case(str(at), "?", answerable=at % 2 == 0),
+            "x",
+            score=float(rng.beta(5, 2) if at % 2 == 0 else rng.beta(2, 5)),
+        )
+        for at in range(n)
+    ]
+
+
+def test_advice_tells_what_to_expect_on_new_questions() -> None:
+    known = records(2_000)
+    fresh = records(4_000)[2_000:]
+    answerable, unanswerable = (np.array(column) for column in scores(fresh))
+    advice = advise(known)
+    for one in advice:
+        assert one.over_refusal.low <= float((answerable < one.threshold).mean()) <= one.over_refusal.high + 0.02
+        assert float((unanswerable >= one.threshold).mean()) == pytest.approx(one.false_answers.value, abs=0.04)
+    for strict, loose in pairwise(advice):
+        assert strict.threshold <= loose.threshold
+        assert strict.false_answers.value >= loose.false_answers.value
+
+
+def test_a_few_questions_are_no_ground_for_advice() -> None:
+    assert advise(records(20)) == []
+
+
+def test_a_share_of_all_is_not_certain() -> None:
+    low, high = wilson(1.0, 12)
+    assert high == 1.0
+    assert 0.7 < low < 0.8

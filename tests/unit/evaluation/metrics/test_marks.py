@@ -1,0 +1,129 @@
+import math
+
+import pytest
+
+from evaluation.cases import Case, Found, Pair, PairRecord, Quote, Record, Sentence
+from evaluation.metrics import marks
+from evaluation.metrics.intervals import ratios
+
+
+def values(records: list[Record]) -> dict[str, float]:
+    return {name: figure.value for name, figure in ratios(marks.question_marks(records)).items()}
+
+
+def record(case: Case, outcome: str, **rest: object) -> Record:
+    return Record(case=case, outcome=outcome, **rest)  # type: ignore[arg-type]
+
+
+def sentence(text: str, *excerpts: str, doc_id: str = "a", genuine: bool = True) -> Sentence:
+    return Sentence(text, tuple(Quote(doc_id, excerpt, genuine) for excerpt in excerpts))
+
+
+def test_ranking_scores_by_hand() -> None:
+    scores = marks.ranking_scores(
+        [("x", "a", "b"), ("c",), (), ("p", "q", "r", "s", "t", "d")],
+        [("a", "z"), ("c",), ("n",), ("d",)],
+    )
+    assert scores["hit@1"] == [0.0, 1.0, 0.0, 0.0]
+    assert scores["hit@3"] == [1.0, 1.0, 0.0, 0.0]
+    assert scores["hit@5"] == [1.0, 1.0, 0.0, 0.0]
+    assert scores["hit@10"] == [1.0, 1.0, 0.0, 1.0]
+    assert scores["recall@5"] == [0.5, 1.0, 0.0, 0.0]
+    assert scores["all_articles@5"] == [0.0, 1.0, 0.0, 0.0]
+    assert scores["mrr"] == [0.5, 1.0, 0.0, pytest.approx(1 / 6)]
+    ideal = 1 + 1 / math.log2(3)
+    assert scores["ndcg@10"] == [
+        pytest.approx(1 / math.log2(3) / ideal),
+        1.0,
+        0.0,
+        pytest.approx(1 / math.log2(7)),
+    ]
+
+
+def test_answers_are_counted_over_what_should_have_been_shown() -> None:
+    case = Case("1", "?", answerable=True, gold_docs=("a",), gold_spans=("24 месяца",))
+    good = sentence("Гарантия 24 месяца.", "Гарантия 24 месяца.")
+    stray = sentence("Гарантия 24 месяца.", "Возврат 7 дней.", doc_id="b")
+    figures = values(
+        [
+            record(case, "answered", text="Гарантия 24 месяца. [1]", sentences=(good,), checked=True, factuality=100.0),
+            record(case, "partially_answered", text="Гарантия 24 месяца. [1] Нет. [2]", sentences=(good, stray)),
+            record(case, "refused", text="Гарантия 24 месяца."),
+            record(Case("2", "?", answerable=False), "answered", text="x", checked=True, factuality=50.0),
+        ]
+    )
+    assert figures["gold_span_in_answer"] == pytest.approx(2 / 3)
+    assert figures["citation_precision_gold"] == pytest.approx(2 / 3)
+    assert figures["citation_precision_entailed"] == pytest.approx(2 / 3)
+    assert figures["cited_sentences"] == 1
+    assert figures["claims_verified"] == pytest.approx(2 / 3)
+    assert figures["claim_support"] == 0.5
+    assert figures["answered_outright"] == pytest.approx(1 / 3)
+
+
+def test_refusals_are_held_against_what_is_known() -> None:
+    yes, no = Case("1", "?", answerable=True), Case("2", "?", answerable=False)
+    unknown = Case("3", "?")
+    outcomes = [(yes, "answered"), (yes, "answered"), (yes, "clarify"), (no, "low_confidence"), (no, "answered")]
+    figures = values([record(case, outcome) for case, outcome in [*outcomes, (unknown, "refused")]])
+    assert figures["over_refusal"] == pytest.approx(1 / 3)
+    assert figures["false_answer"] == 0.5
+    assert figures["refusal_precision"] == 0.5
+    assert figures["refusal_recall"] == 0.5
+
+
+def test_refusals_are_not_called_precise_where_everything_has_an_answer() -> None:
+    yes = Case("1", "?", answerable=True)
+    assert "refusal_precision" not in values([record(yes, "answered"), record(yes, "refused")])
+
+
+def test_outcome_and_demanded_reason_must_both_match() -> None:
+    refused = Case("1", "?", outcome="refused", reason="no_relevant_context")
+    answered = Case("2", "?", outcome="answered", must_contain=("30 минут",), must_not_contain=("E10",))
+    found = (Found("a", "", "", "Ссылка живёт 30 минут.", 1.0, 1.0),)
+    figures = values(
+        [
+            record(refused, "refused", reason="no_relevant_context"),
+            record(refused, "refused", reason="unverified_answer"),
+            record(answered, "answered", text="Ссылка живёт 30 минут [1].", passages=found),
+            record(answered, "answered", text="30 минут, а не E10."),
+            record(Case("3", "?"), "failed"),
+        ]
+    )
+    assert figures["outcome_accuracy"] == 0.75
+    assert figures["facts_in_answer"] == 0.75
+    assert figures["keywords_found"] == 1.0
+    assert figures["survived"] == 0.8
+
+
+def test_intents_are_counted_over_all_and_by_category() -> None:
+    alarm = Case("1", "?", intents=("high_stakes", "wants_human"), category="alarm")
+    talk = Case("2", "?", intents=("chitchat",), category="talk")
+    figures = values([record(alarm, "x", intent="wants_human"), record(talk, "x", intent="answerable")])
+    assert (figures["routed"], figures["routed:alarm"], figures["routed:talk"]) == (0.5, 1.0, 0.0)
+
+
+def test_what_noise_and_the_yardstick_change_is_counted_case_by_case() -> None:
+    case = Case("1", "?", gold_docs=("a",))
+    (counted,) = marks.question_marks(
+        [record(case, "x", ranked=("b",))], [record(case, "x", ranked=("a",))], {"1": 1.0}
+    )
+    assert counted["hit@5_over_reference"] == (-1.0, 1.0)
+    assert counted["hit@5_lost"] == (1.0, 1.0)
+
+
+def test_both_kinds_of_claims_weigh_the_same() -> None:
+    said = [(True, True), (True, True), (True, False), (False, True)]
+    records = [PairRecord(Pair(str(n), "", "", right), let, 0.5) for n, (right, let) in enumerate(said)]
+    figures = {name: figure.value for name, figure in ratios(marks.pair_marks(records)).items()}
+    assert figures["balanced_accuracy"] == pytest.approx((2 / 3 + 0) / 2)
+    assert figures["supported_let_through"] == pytest.approx(2 / 3)
+    assert figures["unsupported_caught"] == 0.0
+    assert figures["precision_of_supported"] == pytest.approx(2 / 3)
+
+
+def test_every_figure_that_fails_a_comparison_has_a_better_side() -> None:
+    assert all(marks.better(figure) != "neither" for figure in marks.GATED)
+    assert marks.better("over_refusal") == "lower"
+    assert marks.better("routed:alarm") == "higher"
+    assert marks.better("passes") == "neither"

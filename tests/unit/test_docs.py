@@ -1,0 +1,169 @@
+"""The documentation cannot drift: its tables, commands, paths and links are checked against the tree."""
+
+import json
+import re
+from importlib.util import find_spec
+
+import pytest
+import yaml
+from pydantic import SecretStr
+from pydantic.fields import FieldInfo
+from typer.main import get_command
+
+import cli
+from app import routes
+from components.ingest import formats
+from components.ingest.files import LARGEST_ARTICLE
+from components.ingest.formats import limits
+from components.ingest.formats.detect import FORMATS
+from components.ingest.sandbox import MEMORY, SECONDS
+from settings import ROOT, Settings
+from tenants import tools
+
+PAGES = {
+    path.relative_to(ROOT).as_posix(): path.read_text(encoding="utf-8")
+    for path in (*sorted(ROOT.glob("*.md")), *sorted(ROOT.glob("docs/*.md")))
+}
+README, README_RU = PAGES["README.md"], PAGES["README.ru.md"]
+every_page = pytest.mark.parametrize("page", PAGES)
+both_readmes = pytest.mark.parametrize("readme", [README, README_RU], ids=["en", "ru"])
+
+
+def _default(field: FieldInfo) -> str:
+    value = field.default.get_secret_value() if isinstance(field.default, SecretStr) else field.default
+    if value is None or value == "":
+        return "none"
+    return f"`{str(value).removeprefix(f'{ROOT}/')}`"
+
+
+def settings_table() -> str:
+    """The table of settings as docs/deployment.md should hold it: copy it from the failing test."""
+    rows = [
+        f"| `OPORA_{name.upper()}` | {_default(field)} | {field.description} |"
+        for name, field in Settings.model_fields.items()
+    ]
+    return "\n".join(["| variable | default | what it is for |", "|---|---|---|", *rows])
+
+
+def test_the_settings_table_is_true() -> None:
+    found = re.search(r"<!-- settings -->\n(.*?)\n<!-- /settings -->", PAGES["docs/deployment.md"], re.DOTALL)
+    assert found is not None
+    assert found.group(1) == settings_table()
+
+
+def test_the_endpoints_are_those_of_the_service() -> None:
+    page = PAGES["docs/integrators.md"]
+    documented = set(re.findall(r"\| `(GET|POST|PUT|PATCH|DELETE) (/\S+)` \| (?:`(\w+)`|none) \|", page))
+    assert documented == {(route.method, route.path, route.scope or "") for route in routes(Settings())}
+
+
+def test_the_formats_are_those_that_are_read() -> None:
+    found = re.search(r"<!-- formats -->\n(.*?)\n<!-- /formats -->", PAGES["docs/operators.md"], re.DOTALL)
+    assert found is not None
+    cells = re.findall(r"^\| [^|]*?((?:`\.\w+` ?)+)\|", found.group(1), re.MULTILINE)
+    assert {ending for cell in cells for ending in re.findall(r"`(\.\w+)`", cell)} == set(FORMATS)
+
+
+def test_the_limits_of_files_are_true() -> None:
+    paragraph = _paragraph("A file may have 50 MB")
+    documented = {int(number.replace(",", "")) for number in re.findall(r"\b\d[\d,]*\b", paragraph)}
+    parser = yaml.safe_load((ROOT / "pipelines/ingest/ingest.yaml").read_text(encoding="utf-8"))["components"]["parser"]
+    megabytes = (LARGEST_ARTICLE // 1_000_000, MEMORY // 1_000_000)
+    others = (
+        limits.MOST_PAGES,
+        limits.MOST_CELLS,
+        limits.DEEPEST,
+        parser["init_parameters"]["max_characters"],
+        SECONDS,
+    )
+    assert documented == {*megabytes, *others}
+
+
+def _paragraph(start: str) -> str:
+    page = PAGES["docs/operators.md"]
+    return page[page.index(start) :].split("\n\n")[0]
+
+
+@pytest.mark.parametrize("example", re.findall(r"```(csv|markdown)\n(.*?)```", PAGES["docs/operators.md"], re.DOTALL))
+def test_the_faq_examples_are_read_as_such(example: tuple[str, str]) -> None:
+    ending, text = example
+    parsed = formats.read(f"faq.{ending}", text.encode())
+    assert (parsed.markup, parsed.flags) == ("faq", ())
+    assert len(re.findall(r"^##+ .*\?$", parsed.text, re.MULTILINE)) == 2
+
+
+def test_the_tool_is_one() -> None:
+    (example,) = re.findall(r"```json\n(.*?)```", PAGES["docs/integrators.md"], re.DOTALL)
+    assert tools.parsed(json.loads(example)).parameters.required == ("number",)
+
+
+@both_readmes
+def test_every_room_is_described(readme: str) -> None:
+    rooms = {f"{path.parent.name}/" for path in ROOT.glob("*/__init__.py")} | {path.name for path in ROOT.glob("*.py")}
+    assert rooms | {"tests/"} == set(re.findall(r"^\| `([\w./]+)` \| [^|]+ \|$", readme, re.MULTILINE))
+
+
+@both_readmes
+def test_a_readme_is_short_and_leads_to_every_page(readme: str) -> None:
+    assert len(readme.splitlines()) < 250
+    assert {page for page in PAGES if page.startswith("docs/")} <= set(re.findall(r"\]\(([^)#]+)\)", readme))
+
+
+@every_page
+def test_every_make_target_exists(page: str) -> None:
+    targets = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
+    assert set(re.findall(r"(?:^|`)make ([a-z]+)\b", PAGES[page], re.MULTILINE)) <= targets
+
+
+@every_page
+def test_every_command_exists(page: str) -> None:
+    for line in re.findall(r"^(?:export TOKEN=\$\(|[A-Z_]+=\S+ )?opora ([a-z].*)$", PAGES[page], re.MULTILINE):
+        command: object = get_command(cli.app)
+        for word in line.split():
+            following = getattr(command, "commands", {}).get(word)
+            if following is None:
+                break
+            command = following
+        command = getattr(command, "commands", {}).get("run", command) if line.startswith("evaluate ") else command
+        options = {option for parameter in getattr(command, "params", []) for option in parameter.opts}
+        assert command is not get_command(cli.app), line
+        assert set(re.findall(r"--[a-z-]+", line.partition("#")[0])) <= options, line
+
+
+@every_page
+def test_every_path_exists(page: str) -> None:
+    rooms = "app|cli|settings|pipelines|components|tenants|evaluation|ui|tests|docs|compose"
+    paths = re.findall(rf"`((?:{rooms})[\w/]*(?:/|\.\w+))`", PAGES[page])
+    assert [path for path in paths if not (ROOT / path).exists()] == []
+
+
+@every_page
+def test_every_module_that_is_run_exists(page: str) -> None:
+    modules = re.findall(r"python -m ([\w.]+)", PAGES[page])
+    assert [module for module in modules if find_spec(module) is None] == []
+
+
+@every_page
+def test_every_local_link_leads_somewhere(page: str) -> None:
+    folder = (ROOT / page).parent
+    for target, anchor in re.findall(r"\]\(([^)#]*)(?:#([^)]+))?\)", PAGES[page]):
+        if target.startswith("https://"):
+            continue
+        path = (folder / target).resolve() if target else ROOT / page
+        assert path.exists(), target
+        if anchor:
+            assert anchor in _anchors(path.read_text(encoding="utf-8")), f"{target}#{anchor}"
+
+
+def _anchors(text: str) -> set[str]:
+    """The anchors of headings as code hosts make them: lower case, spaces as hyphens, punctuation dropped."""
+    headings = re.findall(r"^#+ (.+)$", text, re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+def test_the_thresholds_shown_are_parameters_of_the_pipeline() -> None:
+    pipeline = (ROOT / "pipelines" / "ask" / "ask.yaml").read_text(encoding="utf-8")
+    first = re.findall(r"```yaml\n(.*?)```", PAGES["docs/authors.md"], re.DOTALL)[0]
+    for line in first.splitlines():
+        key = line.partition(":")[0]
+        assert f"\n{key}:" in pipeline, line
