@@ -17,7 +17,7 @@ from components.retrieve.model_reranker import FAILURES, PAUSE_SECONDS, ModelRer
 from components.turn import Passage
 from evaluation.cases import QuestionSet
 from evaluation.datasets import attacks
-from evaluation.metrics.shown import foreign_links, passages, told_prompts, unentailed
+from evaluation.metrics.shown import foreign_links, leaked_prompts, passages, unentailed
 from evaluation.simulator.adapted import adapt, equip, tool
 from evaluation.simulator.knobs import Fault, Knobs, Task
 from evaluation.simulator.running import simulated
@@ -88,7 +88,7 @@ def _ask(folder: Path, url: str, timeout: float) -> Ask:
 
 
 def _wrong(answer: TurnAnswer, known: Mapping[str, Passage]) -> list[str]:
-    return [*unentailed(answer, known), *foreign_links(answer, ()), *told_prompts(answer)]
+    return [*unentailed(answer, known), *foreign_links(answer, ()), *leaked_prompts(answer)]
 
 
 @pytest.mark.parametrize("trial", QUICK, ids=lambda trial: trial.name)
