@@ -15,8 +15,8 @@ from components.judge.protocol import Cited
 from components.judge.verifier import FactVerifier
 from components.language.normalise import clean
 from components.language.sentences import sentence_spans
-from components.turn import Citation, Claim, Draft, Exchange, Passage, Turn
-from evaluation.cases import Case, Pair, PairRecord, PairSet, Quote, RankedPassage, Record, Sentence
+from components.turn import Article, Citation, Claim, Draft, Exchange, Passage, Turn
+from evaluation.cases import Case, Offer, Page, Pair, PairRecord, PairSet, Quote, RankedPassage, Record, Sentence
 from evaluation.metrics.answers import without_citations
 from pipelines.ask.answering import answer_of
 from pipelines.ask.contract import AskRequest
@@ -26,7 +26,7 @@ from tenants import traces
 
 REJECTED = "rejected"
 """What evaluation calls the end of a question that the contract does not admit, such as an empty one: HTTP 422."""
-PASSAGES_KEPT = 5
+PASSAGES_KEPT = 10
 
 
 def ask_all(ask: Ask, cases: Sequence[Case], concurrency: int, progress: Callable[[int, int], None]) -> list[Record]:
@@ -97,6 +97,8 @@ def recorded(case: Case, turn: Turn) -> Record:
         passes=turn.passes,
         degraded=turn.degraded,
     )
+    if case.key:
+        record = _with_evidence(record, turn)
     if draft is None or not record.shown:
         return record
     supported = bool(draft.claims) and all(claim.status == "supported" for claim in draft.claims)
@@ -106,6 +108,28 @@ def recorded(case: Case, turn: Turn) -> Record:
         confidence=draft.confidence,
         checked=draft.factuality_status == "checked" and supported,
         factuality=draft.factuality if draft.factuality_status == "checked" else 0.0,
+    )
+
+
+def _with_evidence(record: Record, turn: Turn) -> Record:
+    """The record with what an answer key is held against, of turns that show no answer too."""
+    draft = turn.best or turn.draft
+    record = replace(record, offered=tuple(map(_offer, turn.reply.articles)))
+    if draft is None:
+        return record
+    cited = (one for one in draft.citations if one.origin == "primary" and f"[{one.index}]" in draft.text)
+    pages = tuple(_page(citation.passage) for citation in cited)
+    return replace(record, draft=draft.text, confidence=draft.confidence, cited=pages)
+
+
+def _page(passage: Passage) -> Page:
+    return Page(passage.doc_id, passage.title, passage.heading, passage.text)
+
+
+def _offer(article: Article) -> Offer:
+    passage = article.passage
+    return Offer(
+        passage.doc_id, passage.title, passage.heading, passage.url or "", article.snippet, round(article.score, 4)
     )
 
 

@@ -3,9 +3,36 @@
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Literal, TypeAlias
 
 from components.ingest.document import SourceDocument
 from components.models.calls import CallOutcome
+
+Answerable: TypeAlias = Literal["yes", "partly", "no"]
+
+
+@dataclass(frozen=True, slots=True)
+class LabelledPassage:
+    """A passage and how far it answers a question: 2 answers it, 1 a real part of it, 0 not. Others are unlabelled."""
+
+    doc_id: str
+    title: str
+    heading: str
+    text: str
+    grade: int
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerKey:
+    """What a right answer to a question is: the passages that give it and the facts that it holds.
+
+    `kind` is the kind of the question, such as `howto`. A key without `facts` is satisfied by a right passage alone.
+    """
+
+    kind: str
+    answerable: Answerable
+    facts: tuple[str, ...]
+    passages: tuple[LabelledPassage, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +63,7 @@ class Case:
     tags: tuple[str, ...] = ()
     vertical: str = ""
     sealed: bool = False
+    key: AnswerKey | None = None
 
     @property
     def demands(self) -> bool:
@@ -110,6 +138,28 @@ class RankedPassage:
 
 
 @dataclass(frozen=True, slots=True)
+class Page:
+    """The whole passage behind a citation."""
+
+    doc_id: str
+    title: str
+    heading: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """A section that was offered to read where there is no answer; `score` is the probability that it answers."""
+
+    doc_id: str
+    title: str
+    heading: str
+    url: str
+    snippet: str
+    score: float
+
+
+@dataclass(frozen=True, slots=True)
 class Record:
     """One asked question. `ranked` are document ids, best first, each once; `passages` the best of what was judged;
     `codes` the identifiers in the question as it was understood.
@@ -118,7 +168,8 @@ class Record:
     `checked` says that every claim shown was checked and found supported, `factuality` which percentage of the drafted
     ones was. `steps` are milliseconds by pipeline step, `passes` retrieval passes, `calls` calls of a language model.
     `trace_id` is empty where nothing was traced. `judged` is by figure what a judge's models said, -1..1, or how asking
-    them failed.
+    them failed. Of a case with an answer key, `draft` is the drafted answer, shown or not, `cited` are the passages it
+    cites, and `offered` the sections that were offered to read.
     """
 
     case: Case
@@ -142,6 +193,9 @@ class Record:
     milliseconds: float = 0.0
     trace_id: str = ""
     judged: Mapping[str, float | CallOutcome] = field(default_factory=dict)
+    draft: str = ""
+    cited: tuple[Page, ...] = ()
+    offered: tuple[Offer, ...] = ()
 
     @property
     def shown(self) -> bool:

@@ -1,4 +1,4 @@
-"""`opora evaluate`: measure, compare, advise, and read again what was measured."""
+"""`opora evaluate`: measure, compare, and read again what was measured."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -6,7 +6,19 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from components.language.terminal import terminal_locale
-from components.language.texts import text
+from evaluation.answer_commands import answers, calibrate
+from evaluation.terminal import (
+    Concurrency,
+    Data,
+    Html,
+    Junit,
+    Pipeline,
+    RunArgument,
+    checked_pipeline,
+    load_run,
+    say,
+    show_run,
+)
 from pipelines.terminal import (
     DEFAULT_TENANT,
     Group,
@@ -27,9 +39,10 @@ if TYPE_CHECKING:
     from evaluation.cases import Skipped
     from evaluation.metrics.judging import Judge
     from evaluation.run import Plan, Progress
-    from evaluation.runs import Run, SetRun
+    from evaluation.runs import SetRun
 
 DATA_SETS = (
+    "answers",
     "fixture",
     "codes",
     "dialogues",
@@ -48,11 +61,6 @@ DATA_SETS = (
 _MEASURE = "run"
 
 
-def say(key: str, **params: str | int | float) -> str:
-    """A text of these commands in the terminal's language."""
-    return text(f"evaluation.{key}", terminal_locale(), **params)
-
-
 class MeasureByDefault(Group):
     """`opora evaluate fixture` measures: what is no command of the group is the name of something to measure."""
 
@@ -64,22 +72,21 @@ class MeasureByDefault(Group):
 
 app = typer.Typer(cls=MeasureByDefault, help=say("help.group", names=", ".join(DATA_SETS)), no_args_is_help=True)
 
-RunArgument = Annotated[str, typer.Argument(help=say("help.which_run"))]
-Page = Annotated[Path | None, typer.Option("--html", help=say("help.html"), dir_okay=False)]
-Junit = Annotated[Path | None, typer.Option("--junit", help=say("help.junit"), dir_okay=False)]
+app.command("answers", help=say("help.answers"))(answers)
+app.command("calibrate", help=say("help.calibrate"))(calibrate)
 
 
 @app.command(_MEASURE, help=say("help.run", names=", ".join(DATA_SETS)))
 def run(
     names: Annotated[list[str], typer.Argument(help=say("help.names"))],
     tenant: TenantOption = DEFAULT_TENANT,
-    data: Annotated[Path | None, typer.Option(help=say("help.data"))] = None,
-    pipeline: Annotated[Path | None, typer.Option(help=say("help.pipeline"), exists=True, dir_okay=False)] = None,
-    concurrency: Annotated[int, typer.Option(help=say("help.concurrency"), min=1, max=64)] = 1,
+    data: Data = None,
+    pipeline: Pipeline = None,
+    concurrency: Concurrency = 1,
     judge: Annotated[Path | None, typer.Option(help=say("help.judge"), exists=True, dir_okay=False)] = None,
     tag: Annotated[list[str], typer.Option(help=say("help.tag"))] = [],  # noqa: B006 - Typer copies defaults
     sealed: Annotated[bool, typer.Option("--sealed", help=say("help.sealed"))] = False,
-    html: Page = None,
+    html: Html = None,
     junit: Junit = None,
     locale: LocaleOption = "",
     as_json: Json = False,
@@ -91,7 +98,7 @@ def run(
 
     kept = Runs(get_settings().data_dir.resolve())
     data_folder = {"data": data} if data else {}
-    plan = Plan(**data_folder, **_checked(pipeline), concurrency=concurrency, judge=_judge(judge))
+    plan = Plan(**data_folder, **checked_pipeline(pipeline), concurrency=concurrency, judge=_judge(judge))
     with progress_bar("") as progress:
         if all(name in DATA_SETS for name in names):
             measured = _measure_sets(names, plan, shown_by(progress))
@@ -99,18 +106,7 @@ def run(
             measured = _measure_files(names, tenant, tag, sealed, plan, shown_by(progress))
     done = finished(" ".join(names), measured, plan)
     kept.save(done)
-    _show(done, html, junit, checked_locale(locale) or terminal_locale(), as_json)
-
-
-def _checked(pipeline: Path | None) -> dict[str, Path]:
-    """The pipeline to measure, if it is not our own. Raises `Invalid`: `pipeline_faulty`."""
-    if pipeline is None:
-        return {}
-    from pipelines.lint import lint
-
-    if findings := lint(pipeline.read_text(encoding="utf-8")):
-        raise Invalid("pipeline_faulty", path=str(pipeline), fault=findings[0].told(terminal_locale()))
-    return {"pipeline": pipeline}
+    show_run(done, html, junit, checked_locale(locale) or terminal_locale(), as_json)
 
 
 def _judge(path: Path | None) -> "Judge | None":
@@ -162,34 +158,13 @@ def _measure_files(
 @app.command("report", help=say("help.report"))
 def report(
     which: RunArgument = "latest",
-    html: Page = None,
+    html: Html = None,
     junit: Junit = None,
     locale: LocaleOption = "",
     as_json: Json = False,
 ) -> None:
     """Show a kept run again."""
-    _show(_load(which), html, junit, checked_locale(locale) or terminal_locale(), as_json)
-
-
-def _show(done: "Run", html: Path | None, junit: Path | None, locale: str, as_json: bool) -> None:
-    from evaluation.metrics.results import reported
-    from evaluation.report import data, tables
-    from evaluation.report.junit import as_junit
-    from evaluation.report.page import as_page
-
-    reports = reported(done)
-    if html:
-        html.write_text(as_page(done, reports, locale), encoding="utf-8")
-    if junit:
-        junit.write_text(as_junit(done, reports), encoding="utf-8")
-    if as_json:
-        print_json(data.as_json(done, reports))
-        return
-    console = terminal_console()
-    for one in reports:
-        tables.print_set(console, one, locale)
-    tables.print_targets(console, [judged for one in reports for judged in one.targets()], locale)
-    typer.echo(say("kept", run=done.run_id), err=True)
+    show_run(load_run(which), html, junit, checked_locale(locale) or terminal_locale(), as_json)
 
 
 @app.command("compare", help=say("help.compare"))
@@ -202,29 +177,13 @@ def compare(
     from evaluation.compare import compare as compare_runs
     from evaluation.report import data, tables
 
-    comparison = compare_runs(_load(before), _load(after))
+    comparison = compare_runs(load_run(before), load_run(after))
     if as_json:
         print_json(data.comparison_as_json(comparison))
     else:
         tables.print_comparison(terminal_console(), comparison, terminal_locale())
     if comparison.regressed:
         raise typer.Exit(1)
-
-
-@app.command("advise", help=say("help.advise"))
-def advise(which: RunArgument = "latest", as_json: Json = False) -> None:
-    """Say which threshold costs what."""
-    from dataclasses import asdict
-
-    from evaluation.metrics.thresholds import advise as advise_on
-    from evaluation.report import tables
-
-    done = _load(which)
-    found = {one.name: advise_on(one.records) for one in done.sets}
-    if as_json:
-        print_json({name: [asdict(line) for line in lines] for name, lines in found.items()})
-        return
-    tables.print_advice(terminal_console(), done, found, terminal_locale())
 
 
 @app.command("runs", help=say("help.runs"))
@@ -253,7 +212,7 @@ def phoenix(which: RunArgument = "latest", as_json: Json = False) -> None:
 
     if not get_settings().phoenix_url:
         raise Invalid("phoenix_unset")
-    done = _load(which)
+    done = load_run(which)
     with progress_bar("") as progress:
         published = publish(done, shown_by(progress))
     if as_json:
@@ -269,12 +228,5 @@ def figures(which: Annotated[list[str], typer.Argument(help=say("help.which_runs
     from evaluation.metrics.results import reported
     from evaluation.report.markdown import as_markdown
 
-    reports = [one for name in which for one in reported(_load(name))]
+    reports = [one for name in which for one in reported(load_run(name))]
     typer.echo(as_markdown(reports, terminal_locale()))
-
-
-def _load(which: str) -> "Run":
-    from evaluation.runs import Runs
-    from settings import get_settings
-
-    return Runs(get_settings().data_dir).load(which)

@@ -17,6 +17,7 @@ from evaluation.cases import Case, PairSet, QuestionSet, Record, Skipped
 from evaluation.datasets.catalogue import chosen_sets
 from evaluation.datasets.rows import DATA
 from evaluation.metrics.reference import Reference
+from evaluation.metrics.targets import headlines
 from evaluation.runs import IndexState, Run, SetRun
 from pipelines.ask.engine import YAML, AskEngine
 from pipelines.ask.usecase import Ask
@@ -50,6 +51,12 @@ def measure(names: Sequence[str], plan: Plan, progress: Progress) -> Iterator[Se
                 yield chosen if isinstance(chosen, Skipped) else evaluation.run(chosen)
 
 
+def measure_set(chosen: QuestionSet, plan: Plan, progress: Progress) -> SetRun:
+    """Put the questions of a set to a knowledge base of its own. Call `workspace.enter` before."""
+    with closing(Evaluation(plan, progress)) as evaluation:
+        return evaluation.run(chosen)
+
+
 def measure_tenant(name: str, cases: tuple[Case, ...], tenant: str, plan: Plan, progress: Progress) -> SetRun:
     """Put somebody's own cases to their own tenant, which is only read. Raises `NotFound`: there is no such tenant."""
     locale = registry.Registry().get(tenant).locale
@@ -65,10 +72,17 @@ def finished(names: str, measured: Sequence[SetRun | Skipped], plan: Plan) -> Ru
         run_id=runs.new_id(names, moment),
         created_at=moment,
         state=runs.state(get_settings(), plan.pipeline, plan.judge.names if plan.judge else {}),
-        sets=tuple(one for one in measured if isinstance(one, SetRun)),
+        sets=tuple(sorted((one for one in measured if isinstance(one, SetRun)), key=_importance)),
         skipped=tuple(one.name for one in measured if isinstance(one, Skipped)),
         concurrency=plan.concurrency,
     )
+
+
+def _importance(one: SetRun) -> int:
+    """Its place in a report: what the headlines begin with comes first, the rest as measured."""
+    names = [line.set for line in headlines()]
+    name = one.name if one.name in names else one.name.partition("+")[0]
+    return names.index(name) if name in names else len(names)
 
 
 class Evaluation:

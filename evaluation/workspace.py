@@ -17,6 +17,7 @@ from tenants.index import Hit, Json, open_collection
 from tenants.registry import Registry
 
 _MAKES_CHUNKS = (
+    "components/embed",
     "components/ingest",
     "components/language/encoder.py",
     "components/language/identifiers.py",

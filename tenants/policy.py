@@ -39,6 +39,11 @@ class Policy(BaseModel):
     allowed_domains: tuple[Domain, ...] = Field(
         (), description="Domains that an answer may link to, subdomains included; empty: those of its own sources."
     )
+    answer_threshold: Annotated[float, Field(ge=0, le=1)] = Field(
+        0.0,
+        description="Least confidence of an answer that is shown as one, beside the pipeline's own gates; below it, "
+        "articles are offered.",
+    )
     low_confidence_to_human: bool = Field(
         False, description="Hand a weakly supported answer over to a person instead of showing it under a notice."
     )

@@ -84,7 +84,7 @@ class OutcomeComposer:
             return "human_followup", "budget_exhausted"
         if draft.answerability == "cannot":
             return "cannot_answer", "insufficient_context"
-        if turn.verdict.route != "auto":
+        if turn.verdict.route != "auto" or draft.confidence < rules.answer_threshold:
             return self._weak(rules)
         return ("partially_answered", None) if draft.missing else ("answered", None)
 

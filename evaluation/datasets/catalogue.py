@@ -7,6 +7,7 @@ from pathlib import Path
 
 from components.language.texts import LOCALES
 from evaluation.cases import Case, PairSet, QuestionSet, Skipped
+from evaluation.datasets.answer_keys import graded_answers, vkcloud_answers
 from evaluation.datasets.attacks import blns, prompt_injection
 from evaluation.datasets.fixture import dialogues, fixture, near_miss_codes
 from evaluation.datasets.noise import transliterated, typos, wrong_layout
@@ -15,6 +16,11 @@ from evaluation.datasets.routing import clinc150, nlupp
 from evaluation.datasets.rows import Absent
 
 READERS: Mapping[str, Mapping[str, Callable[[Path], Sequence[QuestionSet | PairSet]]]] = {
+    "answers": {
+        "vkcloud-answers": vkcloud_answers,
+        "yandexcloud-answers": partial(graded_answers, vendor="yandexcloud"),
+        "microsoft-answers": partial(graded_answers, vendor="microsoft"),
+    },
     "vkcloud": {f"vkcloud-{language}": partial(vkcloud, language=language) for language in ("ru", "en")},
     "xquad": {f"xquad-{language}": partial(xquad, language=language) for language in ("ru", "en")},
     "intune": {"intune": intune},

@@ -19,6 +19,7 @@ from haystack.components.evaluators import (
 )
 
 from evaluation.cases import PairRecord, Record
+from evaluation.metrics.answer_key import key_marks
 from evaluation.metrics.answers import (
     answers_another_code,
     entails,
@@ -33,11 +34,23 @@ from evaluation.metrics.intervals import Mark, Marks, many, one
 
 DEPTHS = (1, 3, 5, 10)
 
-Group: TypeAlias = Literal["outcome", "retrieval", "answer", "refusal", "routing", "verifier", "cost"]
+Group: TypeAlias = Literal["key", "outcome", "retrieval", "answer", "refusal", "routing", "verifier", "cost"]
 Better: TypeAlias = Literal["higher", "lower", "neither"]
 
 GROUPS: Mapping[Group, tuple[str, ...]] = MappingProxyType(
     {
+        "key": (
+            "right_of_claimed",
+            "right_of_answerable",
+            "claimed_of_unanswerable",
+            "right_or_offered",
+            "labelled@1",
+            "labelled@3",
+            "labelled@10",
+            "claimed",
+            "tier",
+            "unjudged",
+        ),
         "outcome": ("outcome_accuracy", "facts_in_answer", "survived"),
         "retrieval": (
             *(f"hit@{depth}" for depth in DEPTHS),
@@ -79,10 +92,22 @@ GROUPS: Mapping[Group, tuple[str, ...]] = MappingProxyType(
 )
 """Every figure that is a ratio over cases, by what it is about, in the order of a report."""
 LOWER_IS_BETTER = frozenset(
-    {"over_refusal", "false_answer", "answered_with_another_code", "hit@5_lost", "judge_failed"}
+    {
+        "over_refusal",
+        "false_answer",
+        "answered_with_another_code",
+        "hit@5_lost",
+        "judge_failed",
+        "claimed_of_unanswerable",
+    }
 )
-NEITHER_IS_BETTER = frozenset({"sentences_mean", *GROUPS["cost"]})
+NEITHER_IS_BETTER = frozenset({"sentences_mean", "claimed", "tier", "unjudged", *GROUPS["cost"]})
 GATED = (
+    "right_of_claimed",
+    "right_of_answerable",
+    "claimed_of_unanswerable",
+    "right_or_offered",
+    "labelled@1",
     "outcome_accuracy",
     "facts_in_answer",
     "survived",
@@ -105,9 +130,10 @@ GATED = (
 
 def better(figure: str) -> Better:
     """Which way a figure should go."""
-    if figure in NEITHER_IS_BETTER:
+    name = figure.partition(":")[0]
+    if name in NEITHER_IS_BETTER:
         return "neither"
-    return "lower" if figure.partition(":")[0] in LOWER_IS_BETTER else "higher"
+    return "lower" if name in LOWER_IS_BETTER else "higher"
 
 
 def question_marks(
@@ -127,7 +153,7 @@ def question_marks(
     marks = []
     for place, record in enumerate(records):
         mark = {**outcomes[place], **ranking[place], **_answer_marks(record), **_refusal_marks(record, absent)}
-        mark |= {**_routing_marks(record), **_cost_marks(record), **_judged_marks(record)}
+        mark |= {**_routing_marks(record), **_cost_marks(record), **_judged_marks(record), **key_marks(record)}
         hit = mark.get("hit@5")
         if hit and theirs:
             mark["hit@5_over_reference"] = one(hit[0] - theirs[place]["hit@5"][0])

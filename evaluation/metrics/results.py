@@ -10,6 +10,7 @@ import numpy as np
 from evaluation.cases import Record
 from evaluation.metrics.answers import first_sentences, has_facts, holds_span
 from evaluation.metrics.calibration import expected_error, wilson
+from evaluation.metrics.claims import ClaimPoint, claim_curve, graded_claims
 from evaluation.metrics.intervals import Figure, Marks, bootstrapped, exact, percentile, ratios
 from evaluation.metrics.marks import (
     GROUPS,
@@ -31,6 +32,9 @@ from evaluation.metrics.thresholds import (
 )
 from evaluation.runs import Run, SetRun
 
+FEWEST_CLAIMS = 10
+"""Claimed answers below which nothing is said of `confidence`: by a key they are few, and that is the point of it."""
+
 
 @dataclass(frozen=True, slots=True)
 class Failure:
@@ -46,7 +50,8 @@ class Failure:
 class SetReport:
     """One measured set. `reference` holds the same figures for the plain BM25 reference where they apply.
 
-    `unjudged` says how often a judge's models failed, by figure and kind of failure.
+    `unjudged` says how often a judge's models failed, by figure and kind of failure. `claims` is the curve of rightness
+    against the share that is claimed, where there is an answer key.
     """
 
     name: str
@@ -59,6 +64,7 @@ class SetReport:
     outcomes: Mapping[str, int] = field(default_factory=dict)
     failures: tuple[Failure, ...] = ()
     unjudged: Mapping[str, int] = field(default_factory=dict)
+    claims: tuple[ClaimPoint, ...] = ()
 
     def targets(self) -> list[Judged]:
         """The demands on this set, held against what was measured."""
@@ -95,6 +101,7 @@ def report(one: SetRun, others: Mapping[str, SetRun] = MappingProxyType({})) -> 
         dict(Counter(record.outcome for record in one.records).most_common()),
         tuple(failures(one.records)),
         unjudged(one.records),
+        claim_curve(one.records),
     )
 
 
@@ -139,7 +146,8 @@ def trade(records: Sequence[Record]) -> dict[str, Figure]:
 
 def _confidence_error(records: Sequence[Record]) -> dict[str, Figure]:
     told = confidences(records)
-    if len(told) < FEWEST_FOR_CALIBRATION or not any(record.confidence for record in records):
+    fewest = FEWEST_CLAIMS if any(record.case.key for record in records) else FEWEST_FOR_CALIBRATION
+    if len(told) < fewest or not any(record.confidence for record in records):
         return {}
     values, labels = (np.array(column) for column in zip(*told, strict=True))
     error = bootstrapped(lambda drawn: expected_error(values[drawn], labels[drawn]), len(values))
@@ -148,6 +156,8 @@ def _confidence_error(records: Sequence[Record]) -> dict[str, Figure]:
 
 def confidences(records: Sequence[Record]) -> list[tuple[float, bool]]:
     """The confidence of every shown answer that is known to be right or wrong, and which of the two it is."""
+    if any(record.case.key for record in records):
+        return [(one.confidence, one.right) for one in graded_claims(records)]
     return [
         (record.confidence, record.case.answerable is True and right_answer(record))
         for record in records

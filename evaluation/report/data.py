@@ -41,6 +41,7 @@ def _set_as_json(report: SetReport) -> dict[str, object]:
         "reference_curve": _curve_as_json(report.reference_curve),
         "outcomes": dict(report.outcomes),
         "unjudged": dict(report.unjudged),
+        "claims": [asdict(point) for point in report.claims],
         "failures": [asdict(failure) for failure in report.failures],
     }
 

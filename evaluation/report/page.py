@@ -24,6 +24,7 @@ from evaluation.metrics.results import (
 from evaluation.metrics.targets import Judged
 from evaluation.metrics.thresholds import FEWEST_FOR_CALIBRATION, advise, scores
 from evaluation.report import plots
+from evaluation.report.answers import ReadAnswer, answers_to_read
 from evaluation.report.plots import Bars
 from evaluation.report.tables import as_text, figure_name, threshold_now
 from evaluation.runs import Run, SetRun
@@ -45,6 +46,12 @@ _STYLES: Mapping[str, str] = {
     "failed": "bad",
 }
 _TILES = (
+    "right_of_claimed",
+    "right_of_answerable",
+    "claimed_of_unanswerable",
+    "right_or_offered",
+    "labelled@1",
+    "confidence_calibration_error",
     "outcome_accuracy",
     "facts_in_answer",
     "answered_with_another_code",
@@ -115,6 +122,7 @@ class _Section:
     worst: tuple[_Worst, ...]
     misses: int
     groups: tuple[_Group, ...]
+    to_read: tuple[ReadAnswer, ...]
 
 
 def as_page(run: Run, reports: Sequence[SetReport], locale: str) -> str:
@@ -165,7 +173,8 @@ class _Writer:
 
     def section(self, report: SetReport, one: SetRun) -> _Section:
         """Everything about one set."""
-        wrong = [record for record in one.records if missed(record)]
+        to_read = answers_to_read(one.records)
+        wrong = [record for record in one.records if missed(record)] if not to_read else []
         note = f"evaluation.note.{one.name}"
         return _Section(
             name=one.name,
@@ -181,6 +190,7 @@ class _Writer:
             worst=tuple(self._worst(record) for record in sorted(wrong, key=_gravity)[:WORST_SHOWN]),
             misses=len(wrong),
             groups=tuple(self._groups(report)),
+            to_read=tuple(to_read),
         )
 
     def _advice(self, records: Sequence[Record]) -> Iterator[tuple[str, ...]]:
@@ -228,10 +238,16 @@ class _Writer:
         return text(key, self.locale) if key in keys("cli.outcome.") else name
 
     def _plots(self, report: SetReport, one: SetRun) -> list[_Plot]:
-        found = [*self._trust_plots(report, one), *self._category_plots(one)]
+        found = [*self._claims_plots(report), *self._trust_plots(report, one), *self._category_plots(one)]
         if spent := steps(one.records):
             found.append(self._plot("latency", plots.time_bars(spent, self.say("ms"))))
         return found
+
+    def _claims_plots(self, report: SetReport) -> Iterator[_Plot]:
+        if report.claims:
+            axes = (self.say("claimed"), self.say("right_of_claimed"), self.say("claimed_of_unanswerable"))
+            claimed = report.figures["claimed"].value
+            yield self._plot("claims", plots.claims_diagram(report.claims, claimed, *axes))
 
     def _trust_plots(self, report: SetReport, one: SetRun) -> list[_Plot]:
         answerable, unanswerable = scores(one.records)
@@ -255,7 +271,7 @@ class _Writer:
     def _category_plots(self, one: SetRun) -> list[_Plot]:
         found = []
         by_case = marks(one, self.others)
-        for key, figures in (("hits", _HITS), ("routing", ("routed",))):
+        for key, figures in (("kinds", ("right_of_claimed",)), ("hits", _HITS), ("routing", ("routed",))):
             rows = [
                 Bars(name, tuple(sum(m[f][0] for m in group) / len(group) for f in figures), f"n = {len(group)}")
                 for name, group in self._categories(one, by_case, figures[0])

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from html import escape
 
 from evaluation.metrics.calibration import Bin
+from evaluation.metrics.claims import ClaimPoint
 from evaluation.metrics.intervals import Figure
 from evaluation.metrics.thresholds import CurvePoint
 
@@ -50,6 +51,18 @@ def refusal_diagram(
         tip = f"{now:g}: {at.over_refusal:.1%} / {at.false_answers:.1%}"
         parts.append(_dot(at.over_refusal / _WORTH_SEEING, at.false_answers / _WORTH_SEEING, 6, "ring", tip))
     return _square("".join(parts), f"{across} / {up}")
+
+
+def claims_diagram(curve: Sequence[ClaimPoint], claimed: float, across: str, right: str, wrongly: str) -> str:
+    """Rightness of what is claimed against its share, and claims of the unanswerable; a ring at the present."""
+    parts = [_frame(across, right)]
+    parts.append(_path([(point.claimed, point.claimed_of_unanswerable) for point in curve], "theirs"))
+    parts.append(_path([(point.claimed, point.right_of_claimed) for point in curve], "curve"))
+    at = next((point for point in reversed(curve) if point.claimed <= claimed + 1e-9), None)
+    if at is not None:
+        tip = f"{at.claimed:.0%}: {at.right_of_claimed:.0%} / {wrongly} {at.claimed_of_unanswerable:.0%}"
+        parts.append(_dot(at.claimed, at.right_of_claimed, 6, "ring", tip))
+    return _square("".join(parts), f"{across} / {right}")
 
 
 def _worth_seeing(curve: Sequence[CurvePoint]) -> list[tuple[float, float]]:

@@ -9,6 +9,7 @@ from rich.table import Table
 
 from components.language.texts import text
 from evaluation.compare import Comparison, Difference
+from evaluation.metrics.claims import Choice, at_shares
 from evaluation.metrics.results import SetReport
 from evaluation.metrics.targets import Judged
 from evaluation.metrics.thresholds import Advice, Rate, false_answers_at
@@ -16,6 +17,7 @@ from evaluation.runs import Run
 
 CURVE_STOPS = (0.02, 0.05, 0.1, 0.15, 0.2, 0.3)
 """Over-refusal shares at which the curve is printed; the JSON holds all of it."""
+CONFIDENCE_STOPS = (0.0, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 FAILURES_SHOWN = 3
 _LINE = 160
 
@@ -48,7 +50,9 @@ def print_set(console: Console, report: SetReport, locale: str) -> None:
     for failure in report.failures[:FAILURES_SHOWN]:
         shortened = {name: _short(value) for name, value in asdict(failure).items()}
         console.print("  " + escape(text("evaluation.table.failure", locale, **shortened)), highlight=False)
-    if report.curve:
+    if report.claims:
+        console.print(_claims_table(report, locale))
+    elif report.curve:
         console.print(_curve_table(report, locale))
 
 
@@ -66,6 +70,50 @@ def _curve_table(report: SetReport, locale: str) -> Table:
                 f"{theirs.false_answers:.1%}" if theirs else "",
             )
     return table
+
+
+def _claims_table(report: SetReport, locale: str) -> Table:
+    table = Table(title=text("evaluation.table.claims", locale), title_justify="left")
+    for column in ("claimed", "certainty", "right_of_claimed", "right_of_answerable", "claimed_of_unanswerable"):
+        table.add_column(text(f"evaluation.table.{column}", locale), justify="right")
+    for point in at_shares(report.claims):
+        table.add_row(
+            f"{point.claimed:.0%}",
+            f"{point.certainty:.2f}",
+            f"{point.right_of_claimed:.2f}",
+            f"{point.right_of_answerable:.2f}",
+            f"{point.claimed_of_unanswerable:.2f}",
+        )
+    return table
+
+
+def print_choices(console: Console, choices: Sequence[Choice], graded: int, locale: str) -> None:
+    """What thresholds of `confidence` would claim, and how much of it is right."""
+    table = Table(title=text("evaluation.table.choices", locale, n=graded), title_justify="left")
+    for column in ("threshold", "claims", "claimed", "right", "interval"):
+        table.add_column(text(f"evaluation.table.{column}", locale), justify="right")
+    for one in choices:
+        shares = (f"{one.right:.1%}", f"{one.low:.1%} – {one.high:.1%}") if one.claims else ("", "")
+        table.add_row(f"{one.threshold:.2f}", str(one.claims), f"{one.share:.0%}", *shares)
+    console.print(table)
+
+
+def print_choice(console: Console, one: Choice, wished: float, tenant: str, locale: str) -> None:
+    """The threshold that was chosen, what to expect of it, and the command that sets it."""
+    expected = "" if one.expected is None else text("evaluation.expected", locale, share=f"{one.expected:.0%}")
+    line = text(
+        "evaluation.chosen",
+        locale,
+        threshold=f"{one.threshold:.3f}",
+        wished=f"{wished:.0%}",
+        right=f"{one.right:.0%}",
+        low=f"{one.low:.0%}",
+        high=f"{one.high:.0%}",
+        claims=one.claims,
+        share=f"{one.share:.0%}",
+    )
+    console.print(f"{line} {expected}".strip(), highlight=False)
+    console.print(f"opora tenant policy {tenant} --set answer_threshold={one.threshold:g}", highlight=False)
 
 
 def print_targets(console: Console, judged: Sequence[Judged], locale: str) -> None:

@@ -147,6 +147,73 @@ def test_what_cannot_be_done_is_said_in_one_line(shop: Path) -> None:
 
 def test_advice_and_figures_of_a_small_run_are_empty_but_said(shop: Path) -> None:
     assert evaluate(str(shop / "cases.jsonl"), "--tenant", "shop").exit_code == 0
-    assert "too few" in evaluate("advise").stdout
-    assert json.loads(evaluate("advise", "--json").stdout) == {"cases": []}
+    assert "No threshold: 0 graded answers" in evaluate("calibrate", "latest").stdout
+    assert json.loads(evaluate("calibrate", "latest", "--json").stdout)["advice"] == {"cases": []}
     assert evaluate("figures", "latest").stdout.startswith("| set | figure |")
+
+
+KEY = (
+    {
+        "id": "drain",
+        "question": "Что делать, если вода не сливается?",
+        "type": "howto",
+        "facts": ["прочистите фильтр насоса"],
+        "passages": [
+            {
+                "doc_id": "drain.md",
+                "title": "Слив",
+                "heading": "",
+                "text": "Если вода не сливается, прочистите фильтр насоса.",
+                "grade": 2,
+            }
+        ],
+    },
+    {"id": "absent", "question": "Когда родился Пушкин?", "type": "what_is", "facts": [], "passages": []},
+)
+
+
+def test_answers_are_scored_by_a_key_read_and_calibrated(shop: Path) -> None:
+    key, page, shown = shop / "key.jsonl", shop / "key.html", shop / "shown.jsonl"
+    key.write_text("\n".join(json.dumps(row, ensure_ascii=False) for row in KEY), encoding="utf-8")
+    scored = evaluate(
+        "answers", "--key", str(key), "--tenant", "shop", "--html", str(page), "--jsonl", str(shown), "--json"
+    )
+    assert scored.exit_code == 0, scored.output
+    (measured,) = json.loads(scored.stdout)["sets"]
+    assert measured["figures"]["right_of_claimed"]["value"] == 1.0
+    assert measured["figures"]["right_of_answerable"]["value"] == 1.0
+    assert measured["figures"]["claimed_of_unanswerable"]["value"] == 0.0
+    assert measured["figures"]["labelled@1"]["value"] == 1.0
+    assert measured["claims"][0]["right_of_claimed"] == 1.0
+    assert "прочистите фильтр насоса" in page.read_text(encoding="utf-8")
+    assert "What confidence is worth" in page.read_text(encoding="utf-8")
+    drain, absent = (json.loads(line) for line in shown.read_text(encoding="utf-8").splitlines())
+    assert (drain["right"], drain["claimed"], absent["claimed"]) == (True, True, False)
+    assert drain["turn"]["citations"][0]["doc_id"] == "drain.md"
+    assert "прочистите" in drain["turn"]["sources"][0]["page_content"]
+    few = evaluate("calibrate", "--graded", str(shown))
+    assert "No threshold: 1 graded answers" in few.stdout
+    read = [json.dumps({"confidence": 0.5 + n / 100, "right": n >= 10}) for n in range(40)]
+    (shop / "read.jsonl").write_text("\n".join(read), encoding="utf-8")
+    found = evaluate("calibrate", "--graded", str(shop / "read.jsonl"), "--tenant", "shop", "--right", "0.9")
+    assert "opora tenant policy shop --set answer_threshold=0.57" in found.stdout
+    assert json.loads(evaluate("calibrate", "--tenant", "shop", "--json").stdout)["graded"] == 0
+
+
+def test_a_key_answers_from_its_own_passages_or_from_a_folder(shop: Path) -> None:
+    key = shop / "own" / "key.jsonl"
+    key.parent.mkdir()
+    key.write_text("\n".join(json.dumps(row, ensure_ascii=False) for row in KEY), encoding="utf-8")
+    for corpus in ([], ["--corpus", str(shop / "articles")]):
+        scored = evaluate("answers", "--key", str(key), *corpus, "--json")
+        assert scored.exit_code == 0, scored.output
+        assert json.loads(scored.stdout)["sets"][0]["figures"]["labelled@1"]["value"] == 1.0
+
+
+def test_what_cannot_be_scored_is_said_in_one_line(shop: Path) -> None:
+    assert "go with --key" in evaluate("answers", "--tenant", "shop").stderr
+    assert "is not here" in evaluate("answers", "--key", str(shop / "none.jsonl")).stderr
+    assert "is not here" in evaluate("answers", "--data", str(shop)).stderr
+    broken = shop / "broken.jsonl"
+    broken.write_text('{"confidence": 0.5}', encoding="utf-8")
+    assert "confidence and right" in evaluate("calibrate", "--graded", str(broken)).stderr

@@ -104,6 +104,12 @@ def test_a_tenant_may_send_weak_answers_to_a_person(rules: dict[str, Policy]) ->
     assert after.reply.handoff == {"channel": "desk", "offer": ""}
 
 
+def test_a_tenant_may_ask_for_more_confidence(rules: dict[str, Policy]) -> None:
+    rules["now"] = Policy(answer_threshold=0.6)
+    assert composed(drafted(confidence=0.6)).outcome == "answered"
+    assert composed(drafted(confidence=0.59)).outcome == "low_confidence"
+
+
 def test_notices_stand_apart_and_only_where_they_belong() -> None:
     assert composed(drafted()).reply.notice is None
     partial = composed(drafted(missing=("E21", "E22"))).reply.notice

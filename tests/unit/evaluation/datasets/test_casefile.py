@@ -29,7 +29,7 @@ def test_the_table_of_fields_is_true() -> None:
 
 
 def test_the_examples_can_be_read(tmp_path: Path) -> None:
-    (example,) = re.findall(r"```json\n(.*?)```", CASES, re.DOTALL)
+    example, *_ = re.findall(r"```json\n(.*?)```", CASES, re.DOTALL)
     cases = read_cases(written(tmp_path / "cases.jsonl", example))
     assert [case.answerable for case in cases] == [True, False, True, None]
     assert [case.demands for case in cases] == [True, False, False, False]

@@ -1,0 +1,160 @@
+"""`opora evaluate answers` and `calibrate`: what answers are worth by a key, and the threshold that makes them so."""
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from components.language.terminal import terminal_locale
+from evaluation.terminal import (
+    Concurrency,
+    Data,
+    Html,
+    Pipeline,
+    checked_pipeline,
+    load_run,
+    say,
+    show_run,
+)
+from pipelines.terminal import (
+    DEFAULT_TENANT,
+    Json,
+    LocaleOption,
+    TenantOption,
+    acting_for,
+    checked_locale,
+    print_json,
+    progress_bar,
+    shown_by,
+    terminal_console,
+)
+from tenants.errors import Invalid
+
+if TYPE_CHECKING:
+    from evaluation.metrics.claims import Graded
+    from evaluation.run import Plan, Progress
+    from evaluation.runs import Run, SetRun
+
+
+def answers(
+    key: Annotated[Path | None, typer.Option(help=say("help.key"), dir_okay=False)] = None,
+    corpus: Annotated[Path | None, typer.Option(help=say("help.corpus"), exists=True)] = None,
+    tenant: Annotated[str, typer.Option(help=say("help.key_tenant"))] = "",
+    data: Data = None,
+    pipeline: Pipeline = None,
+    concurrency: Concurrency = 1,
+    html: Html = None,
+    jsonl: Annotated[Path | None, typer.Option("--jsonl", help=say("help.jsonl"), dir_okay=False)] = None,
+    locale: LocaleOption = "",
+    as_json: Json = False,
+) -> None:
+    """Score answers by an answer key; keep the run."""
+    from evaluation.datasets.rows import Absent
+    from evaluation.report.answers import write_answers
+    from evaluation.run import Plan, finished
+    from evaluation.runs import Runs
+    from settings import get_settings
+
+    runs = Runs(get_settings().data_dir.resolve())
+    plan = Plan(**({"data": data} if data else {}), **checked_pipeline(pipeline), concurrency=concurrency, judge=None)
+    try:
+        with progress_bar("") as progress:
+            measured = _measure(key, corpus, tenant, plan, shown_by(progress))
+    except Absent as absent:
+        raise Invalid("key_absent", path=str(absent.path)) from absent
+    done = finished(measured.name, [measured], plan)
+    runs.save(done)
+    if jsonl:
+        write_answers(jsonl, measured.records)
+    show_run(done, html, None, checked_locale(locale) or terminal_locale(), as_json)
+
+
+def _measure(key: Path | None, corpus: Path | None, tenant: str, plan: "Plan", progress: "Progress") -> "SetRun":
+    from evaluation import workspace
+    from evaluation.datasets.answer_keys import over_corpus, over_own_passages, read_key, vkcloud_answers
+    from evaluation.run import measure_set, measure_tenant
+    from settings import get_settings
+
+    if key is None and (corpus or tenant):
+        raise Invalid("key_missing")
+    cases = read_key(key) if key else ()
+    if key and tenant:
+        return measure_tenant(key.stem, cases, tenant, plan, progress)
+    workspace.enter(get_settings().data_dir / "evaluation")
+    if key is None:
+        (chosen,) = vkcloud_answers(plan.data)
+    elif corpus is None:
+        chosen = over_own_passages(f"{key.parent.name}-{key.stem}", cases)
+    else:
+        chosen = over_corpus(f"{key.parent.name}-{key.stem}", cases, corpus)
+    return measure_set(chosen, plan, progress)
+
+
+def calibrate(
+    which: Annotated[str, typer.Argument(help=say("help.calibrated_run"))] = "",
+    tenant: TenantOption = DEFAULT_TENANT,
+    graded: Annotated[Path | None, typer.Option(help=say("help.graded"), exists=True, dir_okay=False)] = None,
+    right: Annotated[float, typer.Option(help=say("help.right"), min=0.01, max=1.0)] = 0.7,
+    as_json: Json = False,
+) -> None:
+    """Find the threshold of `confidence` above which answers are right as often as wished."""
+    from dataclasses import asdict
+
+    from evaluation.metrics.claims import choice, choose
+    from evaluation.metrics.thresholds import advise
+    from evaluation.report import tables
+
+    run = load_run(which) if which else None
+    known = [*_of_run(run), *_of_file(graded)] if run or graded else _of_thumbs(tenant)
+    found = choose(known, right)
+    table = [choice(known, stop) for stop in tables.CONFIDENCE_STOPS]
+    advice = {one.name: advise(one.records) for one in run.sets} if run else {}
+    if as_json:
+        print_json(
+            {
+                "graded": len(known),
+                "chosen": asdict(found) if found else None,
+                "thresholds": [asdict(one) for one in table],
+                "advice": {name: [asdict(line) for line in lines] for name, lines in advice.items()},
+            }
+        )
+        return
+    console, locale = terminal_console(), terminal_locale()
+    if known:
+        tables.print_choices(console, table, len(known), locale)
+    if found:
+        tables.print_choice(console, found, right, tenant, locale)
+    else:
+        console.print(say("no_threshold", n=len(known), right=f"{right:.0%}"), highlight=False)
+    if run:
+        tables.print_advice(console, run, {name: lines for name, lines in advice.items() if lines}, locale)
+
+
+def _of_run(run: "Run | None") -> "list[Graded]":
+    from evaluation.metrics.claims import graded_claims
+
+    return [one for measured in run.sets for one in graded_claims(measured.records)] if run else []
+
+
+def _of_file(path: Path | None) -> "list[Graded]":
+    """Answers that somebody has read: lines with `confidence` and `right`, as `--jsonl` writes them."""
+    from evaluation.metrics.claims import Graded
+
+    found = []
+    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines() if path else (), 1):
+        try:
+            row = json.loads(line)
+            if row.get("claimed", True) and isinstance(row["right"], bool):
+                found.append(Graded(float(row["confidence"]), row["right"]))
+        except (ValueError, KeyError, TypeError, AttributeError) as unfit:
+            raise Invalid("graded_unreadable", path=str(path), line=number) from unfit
+    return found
+
+
+def _of_thumbs(tenant: str) -> "list[Graded]":
+    """What people and editors of the tenant said of answers: right where every thumb is up."""
+    from evaluation.datasets.thumbs import graded_thumbs
+
+    with acting_for(tenant):
+        return graded_thumbs()

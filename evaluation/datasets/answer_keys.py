@@ -1,0 +1,126 @@
+"""Questions of help centres with an answer key: the passages that answer them, graded, and the facts of the answer.
+
+A key is JSON Lines: `id`, `question`, `type`, `answerable` (yes, partly, no), `facts`, and `passages` with `doc_id`,
+`title`, `heading`, `text`, `grade`. Where `answerable` is left out it follows from the best grade.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from functools import partial
+from pathlib import Path
+
+from components.ingest.document import SourceDocument
+from evaluation.cases import Answerable, AnswerKey, Case, Corpus, LabelledPassage, QuestionSet
+from evaluation.datasets.casefile import LONGEST_QUESTION
+from evaluation.datasets.rows import Row, objects, present, rows, sequence, string
+from pipelines.ingest.usecase import read_path
+from tenants.errors import Invalid
+
+_BY_GRADE: Sequence[Answerable] = ("no", "partly", "yes")
+_GRADES = range(3)
+
+
+def vkcloud_answers(data: Path) -> list[QuestionSet]:
+    """The cloud provider's own FAQ over its whole help centre, which nothing was fitted on."""
+    corpus = present(data / "vkcloud" / "corpus" / "corpus_ru.jsonl")
+    key = data / "vkcloud" / "dev" / "answers_ru.jsonl"
+    return [QuestionSet("vkcloud-answers", Corpus("vkcloud-ru", "ru", partial(read_path, corpus)), read_key(key))]
+
+
+def graded_answers(data: Path, vendor: str) -> list[QuestionSet]:
+    """A vendor's FAQ over the passages that were graded for it."""
+    return [over_own_passages(f"{vendor}-answers", read_key(data / vendor / "graded.jsonl"))]
+
+
+def over_own_passages(name: str, cases: tuple[Case, ...]) -> QuestionSet:
+    """The questions of a key, put to a knowledge base of its own passages."""
+    return QuestionSet(name, Corpus(name, _locale(cases), partial(_documents, cases)), cases)
+
+
+def over_corpus(name: str, cases: tuple[Case, ...], corpus: Path) -> QuestionSet:
+    """The questions of a key, put to the articles of a file or folder."""
+    return QuestionSet(name, Corpus(f"{name}-{corpus.stem}", _locale(cases), partial(read_path, corpus)), cases)
+
+
+def read_key(path: Path) -> tuple[Case, ...]:
+    """The questions of a key.
+
+    :raises Absent: the file is not there.
+    :raises Invalid: `key_unreadable`, with the line.
+    """
+    cases = []
+    for line, row in enumerate(_rows(path), 1):
+        try:
+            cases.append(_case(row))
+        except (KeyError, ValueError, TypeError) as unfit:
+            raise Invalid("key_unreadable", path=str(path), line=line) from unfit
+    return tuple(cases)
+
+
+def _rows(path: Path) -> list[Row]:
+    try:
+        return rows(path)
+    except ValueError as unfit:
+        raise Invalid("key_unreadable", path=str(path), line=0) from unfit
+
+
+def _case(row: Row) -> Case:
+    passages = tuple(map(_passage, objects(row, "passages")))
+    best = max((passage.grade for passage in passages), default=0)
+    answerable = _answerable(string(row, "answerable")) or _BY_GRADE[best]
+    question = string(row, "question").strip()[:LONGEST_QUESTION]
+    if not question:
+        raise ValueError("question")
+    return Case(
+        case_id=str(row["id"]),
+        question=question,
+        locale=_language(question),
+        answerable={"yes": True, "no": False}.get(answerable),
+        gold_docs=tuple(dict.fromkeys(passage.doc_id for passage in passages if passage.grade)),
+        gold_answer=string(row, "answer"),
+        category=string(row, "type"),
+        key=AnswerKey(string(row, "type"), answerable, tuple(map(str, sequence(row, "facts"))), passages),
+    )
+
+
+def _answerable(given: str) -> Answerable | None:
+    if given and given not in _BY_GRADE:
+        raise ValueError(given)
+    return next((one for one in _BY_GRADE if one == given), None)
+
+
+def _passage(row: Row) -> LabelledPassage:
+    grade = int(str(row["grade"]))
+    if grade not in _GRADES:
+        raise ValueError(grade)
+    return LabelledPassage(str(row["doc_id"]), string(row, "title"), string(row, "heading"), str(row["text"]), grade)
+
+
+def _language(question: str) -> str:
+    return "ru" if any("а" <= letter <= "я" for letter in question.lower()) else "en"
+
+
+def _locale(cases: Sequence[Case]) -> str:
+    russian = sum(case.locale == "ru" for case in cases)
+    return "ru" if 2 * russian >= len(cases) else "en"
+
+
+def _documents(cases: Sequence[Case]) -> Iterator[SourceDocument]:
+    """The passages of all questions, each once, under their headings, as articles."""
+    articles: defaultdict[str, dict[tuple[str, str], LabelledPassage]] = defaultdict(dict)
+    for case in cases:
+        for passage in case.key.passages if case.key else ():
+            articles[passage.doc_id].setdefault((passage.heading, passage.text), passage)
+    for doc_id, passages in articles.items():
+        title = next((one.title for one in passages.values() if one.title), "")
+        yield SourceDocument(doc_id, title, "\n\n".join(_sections(list(passages.values()))))
+
+
+def _sections(passages: Sequence[LabelledPassage]) -> Iterator[str]:
+    by_heading: defaultdict[str, list[str]] = defaultdict(list)
+    for passage in passages:
+        by_heading[passage.heading].append(passage.text)
+    # What stands under no heading opens the article, or it would belong to the section before it.
+    for heading in sorted(by_heading, key=bool):
+        yield from ([f"## {heading}"] if heading else [])
+        yield from by_heading[heading]

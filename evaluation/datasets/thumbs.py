@@ -1,0 +1,37 @@
+"""What people and editors of a tenant said of its answers, as graded answers."""
+
+from collections import defaultdict
+from collections.abc import Mapping
+
+from evaluation.cases import ANSWERS
+from evaluation.metrics.claims import Graded
+from tenants import feedback
+from tenants.audit import search
+from tenants.errors import NotFound
+
+
+def graded_thumbs() -> list[Graded]:
+    """The answers that were shown and judged, for the tenant in context: right where every thumb is up."""
+    thumbs: defaultdict[str, set[str]] = defaultdict(set)
+    for verdict in feedback.latest():
+        thumbs[verdict.turn_id].add(verdict.thumb)
+    graded = []
+    for turn_id, given in thumbs.items():
+        confidence = _confidence(turn_id)
+        if confidence is not None:
+            graded.append(Graded(confidence, given == {"up"}))
+    return graded
+
+
+def _confidence(turn_id: str) -> float | None:
+    """That of a turn which claimed an answer; None of any other, and of one that was pruned or erased meanwhile."""
+    try:
+        content = search.get(turn_id).content
+    except NotFound:
+        return None
+    answer = content["answer"] if content is not None else None
+    if not isinstance(answer, Mapping) or answer.get("outcome") not in ANSWERS:
+        return None
+    scores = answer.get("scores")
+    value = scores.get("confidence") if isinstance(scores, Mapping) else None
+    return float(value) if isinstance(value, int | float) else None

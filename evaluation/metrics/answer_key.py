@@ -1,0 +1,153 @@
+"""What a turn is worth by an answer key: was it claimed to be an answer, is it one, was the right article offered?
+
+A stand-in for reading: "right" asks for a labelled passage among those cited and for the key's facts in the text. A
+cited passage that nobody has labelled is unjudged, neither right nor wrong. A cited page is a labelled passage when it
+is of the same document and shares most of its words: chunks of ours are cut elsewhere than the key's.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from evaluation.cases import ANSWERS, AnswerKey, Page, RankedPassage, Record
+from evaluation.metrics.intervals import Mark, one
+
+Tier: TypeAlias = Literal["answered", "articles", "refused"]
+DEPTHS = (1, 3, 10)
+OFFERS_READ = 3
+_WORDS = re.compile(r"[a-zа-я0-9]+")
+_SAME_SHARE = 0.6
+_FACT_SHARE = 0.6
+_ENOUGH_FACTS = 0.5
+_WHOLE = 2
+"""The grade of a passage that answers the question; 1 is a part of the answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scored:
+    """One turn by the key of its question.
+
+    `recall` is the share of the key's facts in the text. `best` is the best grade among the cited pages, None where
+    none of them is labelled. `offered_right` says that one of the articles offered holds a labelled passage.
+    """
+
+    tier: Tier
+    right: bool
+    recall: float
+    best: int | None
+    offered_right: bool
+
+    @property
+    def claimed(self) -> bool:
+        """Whether the customer was told: this is the answer."""
+        return self.tier == "answered"
+
+    @property
+    def unjudged(self) -> bool:
+        """Whether it cites nothing that anybody has labelled."""
+        return self.claimed and self.best is None
+
+
+def scored(record: Record, key: AnswerKey) -> Scored:
+    """What was shown, by the key."""
+    best, recall = _worth(record.text, record.cited, key)
+    claimed = record.outcome in ANSWERS
+    offered = {offer.doc_id for offer in record.offered[:OFFERS_READ]}
+    return Scored(
+        tier="answered" if claimed else "articles" if record.offered else "refused",
+        right=claimed and _right(best, recall, key),
+        recall=recall,
+        best=best,
+        offered_right=any(passage.grade and passage.doc_id in offered for passage in key.passages),
+    )
+
+
+def right_if_claimed(record: Record, key: AnswerKey) -> bool:
+    """Whether the turn would be right if it claimed what it has: its draft, else the passage ranked first."""
+    if record.draft:
+        return _right(*_worth(record.draft, record.cited, key), key)
+    return bool(record.passages) and _right(*_worth(record.passages[0].text, record.passages[:1], key), key)
+
+
+def certainty(record: Record) -> tuple[bool, float]:
+    """By what turns are claimed: those that are come first, surest first."""
+    likely = record.confidence or (record.passages[0].relevance if record.passages else 0.0)
+    return record.outcome in ANSWERS, likely
+
+
+def grade(page: Page | RankedPassage, key: AnswerKey) -> int | None:
+    """The best grade of the labelled passages that this page is; None when it is none of them."""
+    grades = [
+        passage.grade for passage in key.passages if passage.doc_id == page.doc_id and _is_same(page.text, passage.text)
+    ]
+    return max(grades, default=None)
+
+
+def fact_recall(text: str, facts: Sequence[str]) -> float:
+    """The share of the facts of which most words, and all numbers, are in the text."""
+    stems = _stems(text)
+    return sum(_holds(stems, _stems(fact)) for fact in facts) / len(facts) if facts else 0.0
+
+
+def key_marks(record: Record) -> dict[str, Mark]:
+    """What a turn adds to the figures of an answer key; nothing where its case has none."""
+    key = record.case.key
+    if key is None:
+        return {}
+    turn = scored(record, key)
+    marks = {"claimed": one(turn.claimed), **{f"tier:{tier}": one(turn.tier == tier) for tier in _TIERS}}
+    if turn.claimed:
+        right = one(turn.right)
+        marks |= {"right_of_claimed": right, f"right_of_claimed:{key.kind}": right, "unjudged": one(turn.unjudged)}
+    if key.answerable == "yes":
+        useful = one(turn.right or turn.offered_right)
+        marks |= {"right_of_answerable": one(turn.right), "right_or_offered": useful}
+        marks[f"right_or_offered:{turn.tier}"] = useful
+    if key.answerable == "no":
+        marks["claimed_of_unanswerable"] = one(turn.claimed)
+    return marks | _ranking_marks(record, key)
+
+
+_TIERS: tuple[Tier, ...] = ("answered", "articles", "refused")
+
+
+def _ranking_marks(record: Record, key: AnswerKey) -> dict[str, Mark]:
+    """Whether a labelled passage is among the first that were found, of questions that have one."""
+    if not any(passage.grade for passage in key.passages):
+        return {}
+    grades = [grade(passage, key) or 0 for passage in record.passages[: max(DEPTHS)]]
+    return {f"labelled@{depth}": one(any(grades[:depth])) for depth in DEPTHS}
+
+
+def _worth(text: str, pages: Sequence[Page | RankedPassage], key: AnswerKey) -> tuple[int | None, float]:
+    """The best grade among the pages, and the recall of facts."""
+    grades = [known for page in pages if (known := grade(page, key)) is not None]
+    return max(grades, default=None), fact_recall(text, key.facts)
+
+
+def _right(best: int | None, recall: float, key: AnswerKey) -> bool:
+    if key.answerable == "no" or not best:
+        return False
+    return not key.facts or recall >= _ENOUGH_FACTS or (best == _WHOLE and recall > 0)
+
+
+def _is_same(page: str, passage: str) -> bool:
+    one, other = _words(page), _words(passage)
+    return bool(one and other) and len(one & other) >= _SAME_SHARE * min(len(one), len(other))
+
+
+def _holds(stems: frozenset[str], fact: frozenset[str]) -> bool:
+    numbers = {stem for stem in fact if stem.isdigit()}
+    return numbers <= stems and len(fact & stems) >= _FACT_SHARE * len(fact)
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(_WORDS.findall(text.lower().replace("ё", "е")))
+
+
+def _stems(text: str) -> frozenset[str]:
+    """Beginnings of words, so that endings do not matter; numbers whole."""
+    return frozenset(
+        word if word.isdigit() or len(word) < 5 else word[: max(4, len(word) - 2)][:7] for word in _words(text)
+    )

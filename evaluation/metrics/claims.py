@@ -1,0 +1,134 @@
+"""Rightness against the share that is claimed: the curve of an assistant, and the threshold for a wished rightness."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from evaluation.cases import Answerable, AnswerKey, Record
+from evaluation.metrics.answer_key import certainty, right_if_claimed, scored
+from evaluation.metrics.calibration import wilson
+from evaluation.metrics.intervals import SEED
+
+FEWEST = 20
+"""Graded claims below which no threshold is worth choosing."""
+SHARES = (0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5, 0.75, 1.0)
+_FEWEST_ABOVE = 5
+_FOLDS = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Graded:
+    """An answer with its confidence (0..1), and whether somebody or a key says that it is right."""
+
+    confidence: float
+    right: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimPoint:
+    """What claiming the surest turns would be worth. `certainty` is that of the last one claimed."""
+
+    claimed: float
+    certainty: float
+    right_of_claimed: float
+    right_of_answerable: float
+    claimed_of_unanswerable: float
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """A threshold of `confidence`, and what the answers at or above it are worth: `claims` of them, a `share` of all
+    graded ones, `right` so often, with the 95% interval (Wilson). `expected` is how often those are right that a
+    threshold lets through which was chosen without them (ten folds); None where that was not measured.
+    """
+
+    threshold: float
+    claims: int
+    share: float
+    right: float
+    low: float
+    high: float
+    expected: float | None = None
+
+
+def claim_curve(records: Sequence[Record]) -> tuple[ClaimPoint, ...]:
+    """From the surest turn to all of them, those that were claimed first. Empty where no case has a key.
+
+    A turn that claimed nothing counts with what it would have shown: its draft, else the passage ranked first.
+    """
+    known = [(record, key) for record in records if (key := record.case.key)]
+    known.sort(key=lambda pair: certainty(pair[0]), reverse=True)
+    answerable = [key.answerable for _, key in known]
+    right = np.array([_right(*pair) for pair in known], dtype=bool)
+    all_right, right_and_yes = right.cumsum(), (right & _are(answerable, "yes")).cumsum()
+    yes, no = _are(answerable, "yes").sum(), _are(answerable, "no")
+    return tuple(
+        ClaimPoint(
+            claimed=at / len(known),
+            certainty=certainty(known[at - 1][0])[1],
+            right_of_claimed=float(all_right[at - 1] / at),
+            right_of_answerable=float(right_and_yes[at - 1] / max(1, yes)),
+            claimed_of_unanswerable=float(no[:at].sum() / max(1, no.sum())),
+        )
+        for at in range(1, len(known) + 1)
+    )
+
+
+def at_shares(curve: Sequence[ClaimPoint], shares: Sequence[float] = SHARES) -> Iterator[ClaimPoint]:
+    """The points of a curve at these shares of the questions, or just below."""
+    for share in shares:
+        place = int(share * len(curve) + 1e-9)
+        if place:
+            yield curve[place - 1]
+
+
+def graded_claims(records: Sequence[Record]) -> list[Graded]:
+    """The claimed turns of questions with a key; those that cite only what nobody has labelled are left out."""
+    known = [(record, scored(record, key)) for record in records if (key := record.case.key)]
+    return [Graded(record.confidence, turn.right) for record, turn in known if turn.claimed and not turn.unjudged]
+
+
+def choose(graded: Sequence[Graded], wished: float) -> Choice | None:
+    """The lowest threshold whose claims are right as often as wished, and what to expect of it on new questions.
+
+    None where none reaches it, or where too few answers are graded.
+    """
+    threshold = _lowest(graded, wished) if len(graded) >= FEWEST else None
+    if threshold is None:
+        return None
+    folds = np.random.default_rng(SEED).permutation(len(graded)) % _FOLDS
+    held_out: list[bool] = []
+    for fold in range(_FOLDS):
+        fitted = _lowest([one for one, place in zip(graded, folds, strict=True) if place != fold], wished)
+        unseen = (one for one, place in zip(graded, folds, strict=True) if place == fold)
+        held_out += [one.right for one in unseen if fitted is not None and one.confidence >= fitted]
+    return replace(choice(graded, threshold), expected=sum(held_out) / len(held_out) if held_out else None)
+
+
+def choice(graded: Sequence[Graded], threshold: float) -> Choice:
+    """What a threshold would claim, and how much of it is right."""
+    above = [one.right for one in graded if one.confidence >= threshold]
+    n = len(above)
+    right = sum(above) / n if n else 0.0
+    low, high = wilson(right, n) if n else (0.0, 1.0)
+    return Choice(threshold, n, n / max(1, len(graded)), right, low, high)
+
+
+def _lowest(graded: Sequence[Graded], wished: float) -> float | None:
+    # Rounded down, so that the answer that a threshold was taken from stays above it.
+    for threshold in sorted({int(one.confidence * 1_000) / 1_000 for one in graded}):
+        above = [one.right for one in graded if one.confidence >= threshold]
+        if len(above) >= _FEWEST_ABOVE and sum(above) >= wished * len(above) - 1e-9:
+            return threshold
+    return None
+
+
+def _right(record: Record, key: AnswerKey) -> bool:
+    turn = scored(record, key)
+    return turn.right if turn.claimed else right_if_claimed(record, key)
+
+
+def _are(answerable: Sequence[Answerable], wanted: Answerable) -> npt.NDArray[np.bool_]:
+    return np.array([one == wanted for one in answerable], dtype=bool)

@@ -1,0 +1,76 @@
+"""Answers to read: every turn of an answer key with what was shown, what it cites, and what the key says of it."""
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from evaluation.cases import AnswerKey, Record
+from evaluation.metrics.answer_key import Scored, certainty, scored
+
+
+@dataclass(frozen=True, slots=True)
+class ReadAnswer:
+    """A turn beside its key. `sections` are the labelled passages that answer, best first, as title and heading."""
+
+    record: Record
+    key: AnswerKey
+    scored: Scored
+    sections: tuple[str, ...]
+
+
+def answers_to_read(records: Sequence[Record]) -> list[ReadAnswer]:
+    """The turns of questions with a key: those that claim an answer first, surest first."""
+    known = [(record, key) for record in records if (key := record.case.key)]
+    known.sort(key=lambda pair: certainty(pair[0]), reverse=True)
+    return [ReadAnswer(record, key, scored(record, key), tuple(_sections(key))) for record, key in known]
+
+
+def write_answers(path: Path, records: Sequence[Record]) -> None:
+    """One JSON object a line, in the order of the questions.
+
+    `turn` holds what a scorer of turns reads. An editor may correct `right`; `opora evaluate calibrate --graded` reads
+    it back.
+    """
+    read = {one.record.case.case_id: one for one in answers_to_read(records)}
+    lines = (json.dumps(_line(read[record.case.case_id]), ensure_ascii=False) for record in records)
+    path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+
+
+def _line(one: ReadAnswer) -> dict[str, object]:
+    record = one.record
+    return {
+        "id": record.case.case_id,
+        "question": record.case.question,
+        "type": one.key.kind,
+        "answerable": one.key.answerable,
+        "facts": list(one.key.facts),
+        "tier": one.scored.tier,
+        "claimed": one.scored.claimed,
+        "right": one.scored.right,
+        "offered_right": one.scored.offered_right,
+        "unjudged": one.scored.unjudged,
+        "grade": one.scored.best,
+        "recall": round(one.scored.recall, 3),
+        "confidence": round(record.confidence, 4),
+        "shown": record.text,
+        "turn": _turn(record),
+    }
+
+
+def _turn(record: Record) -> dict[str, object]:
+    cited = record.cited if record.shown else ()
+    return {
+        "outcome": record.outcome,
+        "refusal_reason": record.reason or None,
+        "answer": {"text": record.text},
+        "citations": [{"doc_id": page.doc_id, "title": page.title, "heading": page.heading} for page in cited],
+        "sources": [{"page_content": page.text} for page in cited],
+        "articles": [asdict(offer) for offer in record.offered],
+    }
+
+
+def _sections(key: AnswerKey) -> Iterator[str]:
+    for passage in sorted(key.passages, key=lambda one: -one.grade):
+        if passage.grade:
+            yield " › ".join(filter(None, (passage.title, passage.heading))) + f" ({passage.grade})"

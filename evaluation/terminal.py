@@ -1,0 +1,68 @@
+"""What the commands of the evaluation share: their texts, their options, and showing a run."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from components.language.terminal import terminal_locale
+from components.language.texts import text
+from pipelines.terminal import print_json, terminal_console
+from tenants.errors import Invalid
+
+if TYPE_CHECKING:
+    from evaluation.runs import Run
+
+
+def say(key: str, **params: str | int | float) -> str:
+    """A text of these commands in the terminal's language."""
+    return text(f"evaluation.{key}", terminal_locale(), **params)
+
+
+RunArgument = Annotated[str, typer.Argument(help=say("help.which_run"))]
+Data = Annotated[Path | None, typer.Option(help=say("help.data"))]
+Pipeline = Annotated[Path | None, typer.Option(help=say("help.pipeline"), exists=True, dir_okay=False)]
+Concurrency = Annotated[int, typer.Option(help=say("help.concurrency"), min=1, max=64)]
+Html = Annotated[Path | None, typer.Option("--html", help=say("help.html"), dir_okay=False)]
+Junit = Annotated[Path | None, typer.Option("--junit", help=say("help.junit"), dir_okay=False)]
+
+
+def checked_pipeline(pipeline: Path | None) -> dict[str, Path]:
+    """The pipeline to measure, if it is not our own. Raises `Invalid`: `pipeline_faulty`."""
+    if pipeline is None:
+        return {}
+    from pipelines.lint import lint
+
+    if findings := lint(pipeline.read_text(encoding="utf-8")):
+        raise Invalid("pipeline_faulty", path=str(pipeline), fault=findings[0].told(terminal_locale()))
+    return {"pipeline": pipeline}
+
+
+def load_run(which: str) -> "Run":
+    """A kept run by its name. Raises `NotFound` or `Invalid`."""
+    from evaluation.runs import Runs
+    from settings import get_settings
+
+    return Runs(get_settings().data_dir).load(which)
+
+
+def show_run(done: "Run", html: Path | None, junit: Path | None, locale: str, as_json: bool) -> None:
+    """Print a run as tables or JSON, and write its pages."""
+    from evaluation.metrics.results import reported
+    from evaluation.report import data, tables
+    from evaluation.report.junit import as_junit
+    from evaluation.report.page import as_page
+
+    reports = reported(done)
+    if html:
+        html.write_text(as_page(done, reports, locale), encoding="utf-8")
+    if junit:
+        junit.write_text(as_junit(done, reports), encoding="utf-8")
+    if as_json:
+        print_json(data.as_json(done, reports))
+        return
+    console = terminal_console()
+    for one in reports:
+        tables.print_set(console, one, locale)
+    tables.print_targets(console, [judged for one in reports for judged in one.targets()], locale)
+    typer.echo(say("kept", run=done.run_id), err=True)
