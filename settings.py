@@ -50,7 +50,8 @@ class Settings(BaseSettings):
         None, description="Folder with one sub-folder per tenant id, whose files are kept in step with the documents."
     )
     redis_url: SecretStr = Field(
-        SecretStr(""), description="URL of Redis or Valkey, when several processes ingest into one Qdrant server."
+        SecretStr(""),
+        description="URL of Redis or Valkey, through which replicas share rate limits and the right to ingest.",
     )
     check_hour: int = Field(
         3, ge=-1, le=23, description="Hour (UTC) at which every index is checked against its documents; -1: never."

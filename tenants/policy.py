@@ -1,5 +1,6 @@
 """What a tenant has decided for its assistant. Stored with the tenant, in force at once, on replicas in seconds."""
 
+from asyncio import to_thread
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -65,6 +66,13 @@ _TRIED: ContextVar[Policy | None] = ContextVar("opora_policy_tried", default=Non
 def current() -> Policy:
     """The policy of the tenant in context."""
     return _TRIED.get() or of(registry.current())
+
+
+async def load() -> Policy:
+    """The policy of the tenant in context, for the event loop: a database that has to be asked is asked in a thread."""
+    if _TRIED.get() is not None or registry.is_in_memory():
+        return current()
+    return await to_thread(current)
 
 
 @contextmanager
