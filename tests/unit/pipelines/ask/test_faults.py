@@ -82,7 +82,7 @@ def known(shop: Tenant) -> Mapping[str, Passage]:
 
 def _ask(folder: Path, url: str, timeout: float) -> Ask:
     pipelines = adapt(folder, url, timeout=timeout, failures=1_000, concurrent=1_000)
-    engine = AskEngine(pipelines / "ask" / "ask.ollama.yaml")
+    engine = AskEngine(pipelines / "ask" / "profiles" / "ollama.yaml")
     engine.warm_up()
     return Ask(engine)
 
@@ -201,7 +201,7 @@ def equipped(tmp_path_factory: pytest.TempPathFactory, shared_installation: None
         Registry().add(EQUIPPED.tenant_id)
         with acting_as(EQUIPPED):
             Ingest(pipelines / "ingest" / "ingest.yaml").run_path(ROOT / "evaluation" / "demo" / "ru")
-            engine = AskEngine(pipelines / "ask" / "ask.ollama.yaml")
+            engine = AskEngine(pipelines / "ask" / "profiles" / "ollama.yaml")
             made = Searcher(simulator, Ask(engine), engine, url, passages())
         yield made
         engine.close()
