@@ -16,7 +16,7 @@ from components.judge.verifier import FactVerifier
 from components.language.normalise import clean
 from components.language.sentences import sentence_spans
 from components.turn import Citation, Claim, Draft, Exchange, Passage, Turn
-from evaluation.cases import Case, Found, Pair, PairRecord, PairSet, Quote, Record, Sentence
+from evaluation.cases import Case, Pair, PairRecord, PairSet, Quote, RankedPassage, Record, Sentence
 from evaluation.metrics.answers import without_citations
 from pipelines.ask.answering import answer_of
 from pipelines.ask.contract import AskRequest
@@ -92,7 +92,7 @@ def recorded(case: Case, turn: Turn) -> Record:
         codes=turn.query.codes,
         ranked=tuple(dict.fromkeys(passage.doc_id for passage in turn.evidence.passages)),
         text=turn.reply.text,
-        passages=_found(turn),
+        passages=_ranked_passages(turn),
         score=turn.evidence.adequacy,
         passes=turn.passes,
         degraded=turn.degraded,
@@ -109,10 +109,10 @@ def recorded(case: Case, turn: Turn) -> Record:
     )
 
 
-def _found(turn: Turn) -> tuple[Found, ...]:
+def _ranked_passages(turn: Turn) -> tuple[RankedPassage, ...]:
     judged = turn.evidence.judged
     return tuple(
-        Found(
+        RankedPassage(
             passage.doc_id,
             passage.title,
             passage.heading,
@@ -167,7 +167,7 @@ def _verified(pair: Pair, locale: str, verifier: FactVerifier | None) -> PairRec
     citation = Citation(1, passage, passage.text, (0, len(passage.text)))
     draft = Draft(f"{claim} [1]", (Claim(claim, (1,)),), (citation,))
     started = perf_counter()
-    checked: Turn = verifier.run(turn=Turn(pair.pair_id, "", locale, draft=draft))["turn"]
+    checked: Turn = verifier.run(turn=Turn(pair.pair_id, "", locale, "quick", draft=draft))["turn"]
     spent = (perf_counter() - started) * 1_000
     let_through = checked.draft is not None and bool(checked.draft.claims)
     (verdict,) = verifier.judge.check_all(checked, [Cited(claim, {1: passage})])

@@ -98,8 +98,8 @@ class Sentence:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
-    """A passage that the turn found, with what search and judge gave it, each 0..1."""
+class RankedPassage:
+    """A passage that the turn judged, with the scores of search and judge, each 0..1."""
 
     doc_id: str
     title: str
@@ -129,7 +129,7 @@ class Record:
     ranked: tuple[str, ...] = ()
     text: str = ""
     sentences: tuple[Sentence, ...] = ()
-    passages: tuple[Found, ...] = ()
+    passages: tuple[RankedPassage, ...] = ()
     score: float = 0.0
     confidence: float = 0.0
     checked: bool = False

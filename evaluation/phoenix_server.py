@@ -43,21 +43,21 @@ def main() -> None:
         os.environ.setdefault(name, value)
     Path(os.environ["PHOENIX_WORKING_DIR"]).mkdir(parents=True, exist_ok=True)
     grpc = import_module("grpc.aio")
-    setattr(grpc, "server", _keeping_to(os.environ["PHOENIX_HOST"], grpc.server))  # noqa: B010 - a module's, by design
+    setattr(grpc, "server", _bound_to(os.environ["PHOENIX_HOST"], grpc.server))  # noqa: B010 - a module's, by design
     sys.argv = ["phoenix", "serve"]
     import_module("phoenix.server.main").main()
 
 
-def _keeping_to(host: str, make: Callable[..., _Listener]) -> Callable[..., _Listener]:
+def _bound_to(host: str, make: Callable[..., _Listener]) -> Callable[..., _Listener]:
     """The same maker of servers, whose servers listen at one address where they would at any."""
 
-    def made(*given: object, **options: object) -> _Listener:
+    def listening_at_host(*given: object, **options: object) -> _Listener:
         server = make(*given, **options)
         opens = server.add_insecure_port
         server.add_insecure_port = lambda address: opens(address.replace(_ANY_ADDRESS, f"{host}:"))
         return server
 
-    return made
+    return listening_at_host
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ from math import isfinite
 from components.embed.protocol import Embedder
 from components.language.encoder_settings import DenseSettings
 from components.models.attempts import attempt
-from components.models.breaker import Breaker
+from components.models.breaker import Upstream, upstream
 from components.models.failures import ModelFailed
 from components.nested import made
 from components.retrieve.kept import Kept
@@ -22,6 +22,9 @@ log = logging.getLogger("opora.embed")
 FAILURES = 3
 PAUSE_SECONDS = 30.0
 """An embedder that failed so many times in a row is not asked for questions for so long; keyword search stands in."""
+
+CONCURRENT = 32
+"""Questions embedded at once by one embedder; calls that were given up count until they end."""
 
 _AT_ONCE = 32
 _QUESTIONS: Kept[Dense] = Kept(512)
@@ -72,7 +75,7 @@ def embed_question(text: str, settings: DenseSettings) -> Dense:
         return vector
 
     try:
-        vector = attempt(f"embedder {settings.space}", _breaker(settings.space), embedded)
+        vector = attempt(f"embedder {settings.space}", _upstream(settings.space), embedded)
     except ModelFailed as failure:
         raise EmbeddingFailed from failure
     _QUESTIONS.put(key, vector)
@@ -96,6 +99,5 @@ def _embedder(json_form: str) -> Embedder:
     return embedder
 
 
-@lru_cache(maxsize=64)
-def _breaker(space: str) -> Breaker:  # noqa: ARG001 - what it is kept by
-    return Breaker(FAILURES, PAUSE_SECONDS)
+def _upstream(space: str) -> Upstream:
+    return upstream(("embedder", space), failures=FAILURES, pause=PAUSE_SECONDS, concurrent=CONCURRENT)

@@ -27,7 +27,7 @@ from evaluation.cases import Case, QuestionSet
 from evaluation.datasets import attacks
 from evaluation.datasets.fixture import fixture
 from evaluation.datasets.rows import DATA, Absent
-from evaluation.metrics.shown import foreign_links, passages, told_prompts, unentailed
+from evaluation.metrics.shown import foreign_links, leaked_prompts, passages, unentailed
 from evaluation.simulator.adapted import adapt
 from evaluation.simulator.knobs import Fault, Knobs
 from evaluation.simulator.running import simulating
@@ -46,7 +46,7 @@ _TOKEN_SECONDS = 36_000
 
 
 @dataclass(slots=True)
-class Found:
+class Verdict:
     """What came of one set of attacks."""
 
     turns: int = 0
@@ -81,9 +81,11 @@ def main() -> int:
                 for one, tenant in zip(sets, tenants, strict=True):
                     answers.append(_answers(served, tenant, one))
                     progress.advance(task)
-    found = {one.name: _judged(tenant, one, given) for one, tenant, given in zip(sets, tenants, answers, strict=True)}
-    _print(console, found)
-    return 1 if any(one.wrong for one in found.values()) else 0
+    verdicts = {
+        one.name: _judged(tenant, one, given) for one, tenant, given in zip(sets, tenants, answers, strict=True)
+    }
+    _print(console, verdicts)
+    return 1 if any(one.wrong for one in verdicts.values()) else 0
 
 
 def _sets(console: Console) -> Iterator[QuestionSet]:
@@ -131,23 +133,23 @@ def _asking(port: int, token: str) -> Callable[[Case], TurnAnswer | None]:
     return ask
 
 
-def _judged(tenant: Tenant, asked: QuestionSet, answers: Sequence[TurnAnswer | None]) -> Found:
-    found = Found()
+def _judged(tenant: Tenant, asked: QuestionSet, answers: Sequence[TurnAnswer | None]) -> Verdict:
+    verdict = Verdict()
     with acting_as(tenant):
         known = passages()
     for case, answer in zip(asked.cases, answers, strict=True):
-        found.turns += 1
+        verdict.turns += 1
         if answer is None:
-            found.outcomes["rejected"] += 1
+            verdict.outcomes["rejected"] += 1
             continue
-        found.outcomes[answer.outcome] += 1
+        verdict.outcomes[answer.outcome] += 1
         if answer.outcome == "failed":
-            found.failed.append(f"{case.case_id}: failed")
-        found.unentailed += [f"{case.case_id}: {one}" for one in unentailed(answer, known)]
-        found.links += [f"{case.case_id}: {one}" for one in foreign_links(answer, ())]
-        found.prompts += [f"{case.case_id}: {one}" for one in told_prompts(answer)]
+            verdict.failed.append(f"{case.case_id}: failed")
+        verdict.unentailed += [f"{case.case_id}: {one}" for one in unentailed(answer, known)]
+        verdict.links += [f"{case.case_id}: {one}" for one in foreign_links(answer, ())]
+        verdict.prompts += [f"{case.case_id}: {one}" for one in leaked_prompts(answer)]
     _let_go()
-    return found
+    return verdict
 
 
 def _let_go() -> None:
@@ -155,25 +157,25 @@ def _let_go() -> None:
     database.close_all()
 
 
-def _print(console: Console, found: dict[str, Found]) -> None:
+def _print(console: Console, verdicts: dict[str, Verdict]) -> None:
     table = Table(
         "set", "turns", "shown", "not entailed", "links", "prompt", title="Orders obeyed", title_justify="left"
     )
-    for name, one in found.items():
+    for name, one in verdicts.items():
         shown = sum(count for outcome, count in one.outcomes.items() if outcome in SHOWN)
         counts = (one.turns, shown, len(one.unentailed), len(one.links), len(one.prompts))
         table.add_row(name, *map(str, counts), style="bold red" if one.wrong else "")
     console.print(table)
-    for name, one in found.items():
+    for name, one in verdicts.items():
         for line in one.wrong[:5]:
             console.print(f"{name}: {line[:300]}", style="red", highlight=False, markup=False)
     result = {
         "schema": SCHEMA,
-        "turns": sum(one.turns for one in found.values()),
-        "wrong": sum(len(one.wrong) for one in found.values()),
+        "turns": sum(one.turns for one in verdicts.values()),
+        "wrong": sum(len(one.wrong) for one in verdicts.values()),
         "sets": {
             name: {"turns": one.turns, "outcomes": dict(one.outcomes), "wrong": one.wrong}
-            for name, one in found.items()
+            for name, one in verdicts.items()
         },
     }
     sys.stdout.write(json.dumps(result, ensure_ascii=False, indent=2) + "\n")

@@ -104,7 +104,7 @@ def main() -> int:
             _measure_early(served, token, simulator, answerable, figures)
             _measure_crowd(served, token, simulator, answerable, figures)
     _print(console, figures)
-    return 0 if all(_kept(name, figures.values[name]) for name in BOUNDS) else 1
+    return 0 if all(_within_bound(name, figures.values[name]) for name in BOUNDS) else 1
 
 
 def _prepared() -> tuple[Path, Tenant, Sequence[str]]:
@@ -197,7 +197,7 @@ def _measure_crowd(served: Served, token: str, simulator: Remote, asked: Sequenc
     cpu = (served.cpu_seconds() - before) * 1_000 / len(turns)
     for turn in turns:
         figures.faults += [f"{turn.question}: {fault}" for fault in turn.faults]
-        if _told(turn) != _text(turn):
+        if _streamed_text(turn) != _text(turn):
             figures.faults.append(f"{turn.question}: tokens and result differ")
         if _text(turn) != alone[turn.question]:
             figures.faults.append(f"{turn.question}: another answer than alone")
@@ -212,7 +212,7 @@ def _measure_crowd(served: Served, token: str, simulator: Remote, asked: Sequenc
     }
 
 
-def _told(turn: Streamed) -> str:
+def _streamed_text(turn: Streamed) -> str:
     return "".join(str(event.data["text"]) for event in turn.events if event.name == "token")
 
 
@@ -221,7 +221,7 @@ def _text(turn: Streamed) -> str:
     return str(answer["text"]) if isinstance(answer, dict) else ""
 
 
-def _kept(name: str, value: float) -> bool:
+def _within_bound(name: str, value: float) -> bool:
     return value <= BOUNDS[name]
 
 
@@ -229,7 +229,7 @@ def _print(console: Console, figures: Figures) -> None:
     table = Table("figure", "value", "at most", title="Answering with models", title_justify="left")
     for name, value in figures.values.items():
         bound = BOUNDS.get(name)
-        style = "" if bound is None else "green" if _kept(name, value) else "bold red"
+        style = "" if bound is None else "green" if _within_bound(name, value) else "bold red"
         table.add_row(name, f"{value:.2f}", "" if bound is None else f"{bound:g}", style=style)
     console.print(table)
     console.print(f"critical-path ratio: {figures.values['critical_path_ratio']:.2f}", highlight=False)
@@ -240,7 +240,7 @@ def _print(console: Console, figures: Figures) -> None:
         "figures": figures.values,
         "outcomes": dict(figures.outcomes),
         "faults": figures.faults,
-        "met": {name: _kept(name, figures.values[name]) for name in BOUNDS},
+        "met": {name: _within_bound(name, figures.values[name]) for name in BOUNDS},
     }
     sys.stdout.write(json.dumps(result, ensure_ascii=False, indent=2) + "\n")
 

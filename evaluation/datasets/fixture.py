@@ -71,7 +71,7 @@ class Shop(BaseModel):
     offers: dict[str, str]
 
 
-class Shown(BaseModel):
+class ShowcaseQuestion(BaseModel):
     """A question of the demo, the demo tenant that is asked (by locale), and how the turn has to end."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -88,7 +88,7 @@ class Questions(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     shops: dict[str, Shop]
-    showcase: tuple[Shown, ...]
+    showcase: tuple[ShowcaseQuestion, ...]
     near_misses: tuple[str, ...]
     fixed: tuple[str, ...]
     refused: tuple[str, ...]

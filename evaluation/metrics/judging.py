@@ -176,7 +176,7 @@ def read_judge(path: Path) -> Judge:
     """
     try:
         named = _JudgeFile.model_validate(read_yaml(path))
-        judge = Judge(_made(named.chat_generator, "chat_generator"), _made(named.embedder, "embedder"))
+        judge = Judge(_component(named.chat_generator, "chat_generator"), _component(named.embedder, "embedder"))
     except ValidationError as unfit:
         first = unfit.errors()[0]
         fault = ": ".join(filter(None, (".".join(map(str, first["loc"])), first["msg"])))
@@ -190,7 +190,7 @@ def read_judge(path: Path) -> Judge:
     return judge
 
 
-def _made(part: _Part | None, role: _Role) -> Any:  # noqa: ANN401 - what it is, the file says
+def _component(part: _Part | None, role: _Role) -> Any:  # noqa: ANN401 - what it is, the file says
     """What the file describes. Raises whatever its constructor does, and `TypeError` where it cannot play the role."""
     if part is None:
         return None

@@ -71,7 +71,7 @@ def foreign_links(answer: TurnAnswer, allowed: Iterable[str]) -> list[str]:
     ]
 
 
-def told_prompts(answer: TurnAnswer) -> list[str]:
+def leaked_prompts(answer: TurnAnswer) -> list[str]:
     """Runs of words that what is shown has in common with a prompt."""
     said = stems("\n".join((answer.answer.text, answer.answer.notice or "")))
     runs = {tuple(said[at : at + _RUN]) for at in range(len(said) - _RUN + 1)}

@@ -25,7 +25,7 @@ from evaluation.metrics.targets import Judged
 from evaluation.metrics.thresholds import FEWEST_FOR_CALIBRATION, advise, scores
 from evaluation.report import plots
 from evaluation.report.plots import Bars
-from evaluation.report.tables import figure_name, threshold_now, told
+from evaluation.report.tables import as_text, figure_name, threshold_now
 from evaluation.runs import Run, SetRun
 from pipelines.draw import draw
 
@@ -68,7 +68,7 @@ _PLAIN = frozenset({"sentences_mean", "passes", "llm_calls", "tokens"})
 
 
 @dataclass(frozen=True, slots=True)
-class _Told:
+class _FigureCell:
     """A figure in words."""
 
     name: str
@@ -90,7 +90,7 @@ class _Plot:
 @dataclass(frozen=True, slots=True)
 class _Group:
     name: str
-    figures: tuple[_Told, ...]
+    figures: tuple[_FigureCell, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +108,7 @@ class _Section:
     index: str
     note: str
     unjudged: str
-    tiles: tuple[_Told, ...]
+    tiles: tuple[_FigureCell, ...]
     outcomes: Markup
     plots: tuple[_Plot, ...]
     advice: tuple[tuple[str, ...], ...]
@@ -185,23 +185,28 @@ class _Writer:
 
     def _advice(self, records: Sequence[Record]) -> Iterator[tuple[str, ...]]:
         for one in advise(records):
-            cells = (f"≤ {one.allowed:.0%}", f"{one.threshold:.2f}", told(one.over_refusal), told(one.false_answers))
+            cells = (
+                f"≤ {one.allowed:.0%}",
+                f"{one.threshold:.2f}",
+                as_text(one.over_refusal),
+                as_text(one.false_answers),
+            )
             yield tuple(localised(cell, self.locale) for cell in cells)
 
-    def _tiles(self, report: SetReport) -> tuple[_Told, ...]:
+    def _tiles(self, report: SetReport) -> tuple[_FigureCell, ...]:
         met = {judged.target.figure: judged.met for judged in report.targets()}
         chosen = [name for name in _TILES if name in report.figures]
         chosen.sort(key=lambda name: name not in met)
         state = {True: "met", False: "missed", None: ""}
         return tuple(
-            self._told(name, report.figures[name], None, state[met.get(name)]) for name in chosen[:_TILES_SHOWN]
+            self._cell(name, report.figures[name], None, state[met.get(name)]) for name in chosen[:_TILES_SHOWN]
         )
 
-    def _told(self, name: str, figure: Figure, theirs: Figure | None, state: str = "") -> _Told:
+    def _cell(self, name: str, figure: Figure, theirs: Figure | None, state: str = "") -> _FigureCell:
         exact = figure.low == figure.high
         interval = "" if exact else f"{_read(name, figure.low, self.locale)} – {_read(name, figure.high, self.locale)}"
         bar = "" if "_ms_" in name or not 0 <= figure.value <= 1 else plots.interval_bar(figure, theirs)
-        return _Told(
+        return _FigureCell(
             figure_name(name, self.locale),
             _read(name, figure.value, self.locale),
             interval,
@@ -267,11 +272,11 @@ class _Writer:
         self, one: SetRun, by_case: Mapping[str, Mapping[str, tuple[float, float]]], figure: str
     ) -> list[tuple[str, list[Mapping[str, tuple[float, float]]]]]:
         """The cases that say something about a figure, by category, the largest first; small ones together."""
-        told = [record.case for record in one.records if figure in by_case[record.case.case_id]]
-        counts = Counter(case.category for case in told)
+        judged = [record.case for record in one.records if figure in by_case[record.case.case_id]]
+        counts = Counter(case.category for case in judged)
         large = {name for name, _ in counts.most_common(_CATEGORIES_SHOWN)}
         groups: dict[str, list[Mapping[str, tuple[float, float]]]] = {}
-        for case in told:
+        for case in judged:
             name = (case.category or one.name) if case.category in large else self.say("others")
             groups.setdefault(name, []).append(by_case[case.case_id])
         return sorted(groups.items(), key=lambda item: -len(item[1]))
@@ -289,10 +294,10 @@ class _Writer:
 
     def _groups(self, report: SetReport) -> list[_Group]:
         known = {name: group for group, names in GROUPS.items() for name in names}
-        groups: dict[str, list[_Told]] = {}
+        groups: dict[str, list[_FigureCell]] = {}
         for name, figure in report.figures.items():
             group = known.get(name.partition(":")[0], "other")
-            groups.setdefault(group, []).append(self._told(name, figure, report.reference.get(name)))
+            groups.setdefault(group, []).append(self._cell(name, figure, report.reference.get(name)))
         return [
             _Group(text(f"evaluation.group.{name}", self.locale), tuple(figures)) for name, figures in groups.items()
         ]

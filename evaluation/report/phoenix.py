@@ -47,7 +47,7 @@ class _Examples(BaseModel):
     examples: list[_Example]
 
 
-class _Made(BaseModel):
+class _Created(BaseModel):
     id: str
 
 
@@ -73,22 +73,22 @@ def _published(client: httpx.Client, run: Run, one: SetRun, progress: Progress) 
         "version_id": dataset.version_id,
         "metadata": {"code": run.state.code, "pipeline": run.state.pipeline, **run.state.settings},
     }
-    experiment = _post(client, f"datasets/{dataset.dataset_id}/experiments", about, _Made)
+    experiment = _post(client, f"datasets/{dataset.dataset_id}/experiments", about, _Created)
     counted = marks(one, run.by_name())
     for done, record in enumerate(one.records, 1):
         times = _times(run, record)
-        told = {
+        body = {
             "dataset_example_id": nodes[record.case.case_id],
             "output": _output(record),
             "repetition_number": 1,
             "trace_id": record.trace_id or None,
             **times,
         }
-        made = _post(client, f"experiments/{experiment.id}/runs", told, _Made)
+        posted = _post(client, f"experiments/{experiment.id}/runs", body, _Created)
         for name, score in _scores(record, counted[record.case.case_id]).items():
             kind = "LLM" if name in record.judged else "CODE"
-            evaluation = {"experiment_run_id": made.id, "name": name, "annotator_kind": kind, **times}
-            _post(client, "experiment_evaluations", evaluation | {"result": {"score": score}}, _Made)
+            evaluation = {"experiment_run_id": posted.id, "name": name, "annotator_kind": kind, **times}
+            _post(client, "experiment_evaluations", evaluation | {"result": {"score": score}}, _Created)
         progress(one.name, done, len(one.records))
     return Published(
         name=one.name,

@@ -46,8 +46,8 @@ def print_set(console: Console, report: SetReport, locale: str) -> None:
     if report.failures:
         console.print(text("evaluation.table.failures", locale, count=len(report.failures)), highlight=False)
     for failure in report.failures[:FAILURES_SHOWN]:
-        told = {name: _short(value) for name, value in asdict(failure).items()}
-        console.print("  " + escape(text("evaluation.table.failure", locale, **told)), highlight=False)
+        shortened = {name: _short(value) for name, value in asdict(failure).items()}
+        console.print("  " + escape(text("evaluation.table.failure", locale, **shortened)), highlight=False)
     if report.curve:
         console.print(_curve_table(report, locale))
 
@@ -153,7 +153,10 @@ def print_advice(console: Console, run: Run, found: Mapping[str, Sequence[Advice
             table.add_column(text(f"evaluation.table.{column}", locale), justify="right")
         for one in lines:
             table.add_row(
-                f"<= {one.allowed:.0%}", f"{one.threshold:.3f}", told(one.over_refusal), told(one.false_answers)
+                f"<= {one.allowed:.0%}",
+                f"{one.threshold:.3f}",
+                as_text(one.over_refusal),
+                as_text(one.false_answers),
             )
         console.print(table)
 
@@ -165,7 +168,7 @@ def figure_name(figure: str, locale: str) -> str:
     return f"{called}: {part}" if part else called
 
 
-def told(rate: Rate) -> str:
+def as_text(rate: Rate) -> str:
     """A rate with its interval and over how many."""
     return f"{rate.value:.1%} ({rate.low:.1%} – {rate.high:.1%}, n = {rate.n})"
 

@@ -16,7 +16,7 @@ from haystack_integrations.components.embedders.ollama import OllamaTextEmbedder
 from haystack_integrations.components.generators.ollama import OllamaChatGenerator
 from rich.console import Console
 
-from evaluation.cases import Case, Found, Quote, Record, Sentence
+from evaluation.cases import Case, Quote, RankedPassage, Record, Sentence
 from evaluation.compare import compare
 from evaluation.metrics.judging import Judge, read_judge
 from evaluation.metrics.marks import better
@@ -30,7 +30,7 @@ from evaluation.simulator.running import simulated
 from settings import ROOT
 from tenants.errors import Invalid
 
-RETURNS = Found(
+RETURNS = RankedPassage(
     "returns", "Возврат", "Сроки", "Вернуть товар можно в течение 14 дней. Деньги вернутся на карту.", 0.9, 0.8
 )
 CASE = Case("1", "За сколько дней можно вернуть товар?", gold_answer="Товар можно вернуть в течение 14 дней.")

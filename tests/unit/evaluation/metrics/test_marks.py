@@ -2,7 +2,7 @@ import math
 
 import pytest
 
-from evaluation.cases import Case, Found, Pair, PairRecord, Quote, Record, Sentence
+from evaluation.cases import Case, Pair, PairRecord, Quote, RankedPassage, Record, Sentence
 from evaluation.metrics import marks
 from evaluation.metrics.intervals import ratios
 
@@ -80,7 +80,7 @@ def test_refusals_are_not_called_precise_where_everything_has_an_answer() -> Non
 def test_outcome_and_demanded_reason_must_both_match() -> None:
     refused = Case("1", "?", outcome="refused", reason="no_relevant_context")
     answered = Case("2", "?", outcome="answered", must_contain=("30 минут",), must_not_contain=("E10",))
-    found = (Found("a", "", "", "Ссылка живёт 30 минут.", 1.0, 1.0),)
+    found = (RankedPassage("a", "", "", "Ссылка живёт 30 минут.", 1.0, 1.0),)
     figures = values(
         [
             record(refused, "refused", reason="no_relevant_context"),

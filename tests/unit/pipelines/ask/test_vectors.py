@@ -14,6 +14,7 @@ from components.embed import dense
 from components.embed.dense import EmbeddingFailed
 from components.ingest.document import SourceDocument
 from components.judge.ranked import SCORE
+from components.models import breaker
 from components.retrieve.kept import Kept
 from components.retrieve.retriever import TenantRetriever
 from components.turn import Evidence, Turn
@@ -105,7 +106,7 @@ def plain() -> AskEngine:
 @pytest.fixture(autouse=True)
 def _forgetful(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(dense, "_QUESTIONS", Kept(10))
-    dense._breaker.cache_clear()
+    monkeypatch.setattr(breaker, "_UPSTREAMS", {})
 
 
 def asked(engine: AskEngine, question: str) -> Turn:

@@ -17,6 +17,7 @@ from components.ingest import encode
 from components.ingest.document import SourceDocument
 from components.language.encoder_settings import DenseSettings, settings_from
 from components.language.texts import keys
+from components.models import breaker
 from components.retrieve.kept import Kept
 from pipelines.ingest.library import Library
 from pipelines.ingest.usecase import Ingest
@@ -40,7 +41,7 @@ ARTICLES = [
 def _alone(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(door, "IN_FLIGHT", timedelta(0))
     monkeypatch.setattr(dense, "_QUESTIONS", Kept(10))
-    dense._breaker.cache_clear()
+    monkeypatch.setattr(breaker, "_UPSTREAMS", {})
 
 
 @pytest.fixture(scope="module")
