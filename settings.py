@@ -22,6 +22,8 @@ class Settings(BaseSettings):
     model_config = SettingsConfigDict(env_prefix="OPORA_", env_file=None, extra="ignore", frozen=True)
 
     data_dir: Path = Field(Path(".opora"), description="Everything kept lives here, so two installations never meet.")
+    models_dir: Path | None = Field(None, description="Folder of models; empty: `models` in the data folder.")
+    fetch_models: bool = Field(True, description="Whether the encoder is fetched at the first start.")
     host: str = Field("127.0.0.1", description="Address to listen on.")
     port: int = Field(1416, ge=1, le=65535, description="Port to listen on.")
     pipelines_dir: Path = Field(ROOT / "pipelines", description="Folder with one sub-folder per endpoint.")
@@ -88,6 +90,11 @@ class Settings(BaseSettings):
     def database(self) -> str:
         """The SQLAlchemy URL in force."""
         return self.database_url or f"sqlite:///{self.data_dir / 'opora.db'}"
+
+    @property
+    def models(self) -> Path:
+        """The folder of models in force, in full."""
+        return (self.models_dir or self.data_dir / "models").resolve()
 
     @property
     def traces_to(self) -> str:

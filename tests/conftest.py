@@ -1,6 +1,7 @@
 """What all tests share."""
 
 import gc
+import os
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,6 +19,9 @@ from tests.installations import installed
 # Machines that run the tests are shared and slow at times; a generated test fails for what it finds, not for when.
 settings.register_profile("opora", deadline=None, database=None, max_examples=40, derandomize=True)
 settings.load_profile("opora")
+
+# No test asks a hub or a mirror for anything. Those that need a model lay one out themselves.
+os.environ["OPORA_FETCH_MODELS"] = "false"
 
 _BETWEEN_COLLECTIONS = 20_000
 

@@ -26,7 +26,7 @@ PAUSE_SECONDS = 30.0
 CONCURRENT = 32
 """Questions embedded at once by one embedder; calls that were given up count until they end."""
 
-_AT_ONCE = 32
+_AT_ONCE = 512
 _QUESTIONS: Kept[Dense] = Kept(512)
 
 
@@ -45,7 +45,8 @@ def settings_of(embedder: Embedder) -> DenseSettings:
 
 def passage_text(title: str, heading: str, text: str) -> str:
     """A passage as it is embedded: title and heading path before its text. `heading` is the path below the title."""
-    return "\n".join(part for part in (title, heading, text) if part)
+    above = ". ".join(part for part in (title, heading) if part)
+    return "\n".join(part for part in (above, text) if part)
 
 
 def embed_passages(texts: Sequence[str], settings: DenseSettings) -> list[Dense]:
@@ -95,7 +96,11 @@ def _checked(vectors: Sequence[Dense], count: int, settings: DenseSettings) -> S
 
 @lru_cache(maxsize=16)
 def _embedder(json_form: str) -> Embedder:
-    embedder: Embedder = made(json.loads(json_form)["embedder"], "embedder")
+    settings = json.loads(json_form)
+    embedder: Embedder = made(settings["embedder"], "embedder")
+    if embedder.space != settings["space"]:
+        log.error("an index was embedded by %s, and here is %s: rebuild it", settings["space"], embedder.space)
+        raise ValueError("another space")
     return embedder
 
 

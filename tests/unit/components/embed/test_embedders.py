@@ -169,7 +169,7 @@ def test_only_our_modules_and_haystacks_are_loaded_from_an_index() -> None:
 
 
 def test_title_and_heading_come_first() -> None:
-    assert passage_text("Возврат", "Сроки", "14 дней.") == "Возврат\nСроки\n14 дней."
+    assert passage_text("Возврат", "Сроки", "14 дней.") == "Возврат. Сроки\n14 дней."
     assert passage_text("", "", "14 дней.") == "14 дней."
 
 

@@ -29,7 +29,7 @@ from tenants import documents
 from tenants.context import Tenant, acting_as
 from tenants.index import DENSE, open_collection
 from tenants.registry import Registry
-from tests.encoders import CROSS_ENCODER, DIMENSIONS, ENCODER, FILE, cross_encoder, encoder, lay_out
+from tests.encoders import CROSS_ENCODER, DIMENSIONS, ENCODER, FILE, cross_encoder, encoder, lay_out, with_embedder
 from tests.turns import turn as made_turn
 
 pytestmark = pytest.mark.usefixtures("shared_installation")
@@ -54,7 +54,7 @@ def guide(name: str) -> str:
 
 def ingest_with(block: str, folder: Path) -> Ingest:
     path = folder / "ingest.yaml"
-    path.write_text(INGEST.replace("      encoder:", f"{block}      encoder:"), encoding="utf-8")
+    path.write_text(with_embedder(INGEST, block), encoding="utf-8")
     assert lint(path.read_text(encoding="utf-8")) == []
     return Ingest(path)
 

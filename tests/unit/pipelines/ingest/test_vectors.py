@@ -25,7 +25,7 @@ from settings import ROOT
 from tenants import documents, generations
 from tenants.context import Tenant
 from tenants.index import DENSE, Dense, door, open_collection
-from tests.encoders import DIMENSIONS, ENCODER, FILE, encoder, lay_out
+from tests.encoders import DIMENSIONS, ENCODER, FILE, encoder, lay_out, with_embedder
 from tests.unit.pipelines.ingest.stored import check_consistent
 
 YAML = (ROOT / "pipelines/ingest/ingest.yaml").read_text(encoding="utf-8")
@@ -64,7 +64,7 @@ def pipeline(models: Path, model: str = ENCODER, dimensions: int = DIMENSIONS, t
         init_parameters: {{model: {model}, dimensions: {dimensions}, file: {FILE}, cache_dir: {models}, threads: 1}}
 """
     path = models / "ingest.yaml"
-    path.write_text(text.replace("      encoder:", f"{block}      encoder:"), encoding="utf-8")
+    path.write_text(with_embedder(text, block), encoding="utf-8")
     return Ingest(path)
 
 
@@ -181,6 +181,7 @@ class Failing:
         self.then = then
         self.dimensions = then.dimensions
         self.space = then.space
+        self.available = True
 
     def to_dict(self) -> dict[str, str]:
         return {}
