@@ -1,10 +1,8 @@
 # The service alone. What it keeps lives in /data.
 FROM python:3.11.14-slim-bookworm AS packages
-# `run-vectors` for search with vectors.
-ARG REQUIREMENTS=run
 COPY requirements /requirements
 RUN python -m venv /packages \
-    && /packages/bin/pip install --no-cache-dir --require-hashes -r /requirements/${REQUIREMENTS}.txt
+    && /packages/bin/pip install --no-cache-dir --require-hashes -r /requirements/run.txt
 
 FROM python:3.11.14-slim-bookworm
 RUN useradd --system --uid 10001 --no-create-home opora && install --directory --owner=opora /data

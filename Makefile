@@ -2,21 +2,34 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-READY := $(VENV)/.ready
+# What the service needs; `requirements/dev.txt` has all of it, and what tests and checks need besides.
+RUNTIME := requirements/run.txt
+RUN := $(VENV)/.ready-run
+DEV := $(VENV)/.ready-dev
+INSTALL := VIRTUAL_ENV=$(VENV) $(BIN)/uv pip install --quiet
 PHOENIX := .venv-phoenix
 
 .PHONY: setup demo test clients test-inside test-service check serve phoenix bench evaluate lock clean
 
-setup: $(READY)
+setup: $(DEV)
 
-$(READY): requirements/bootstrap.txt requirements/dev.txt pyproject.toml
+$(BIN)/uv: requirements/bootstrap.txt
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --require-hashes -r requirements/bootstrap.txt
-	VIRTUAL_ENV=$(VENV) $(BIN)/uv pip sync --quiet --compile-bytecode --require-hashes requirements/dev.txt
-	VIRTUAL_ENV=$(VENV) $(BIN)/uv pip install --quiet --no-deps --no-build-isolation --editable .
 	@touch $@
 
-demo: setup
+# Adds and takes nothing away, so that it may follow a `make test`.
+$(RUN): $(RUNTIME) pyproject.toml $(BIN)/uv
+	$(INSTALL) --compile-bytecode --require-hashes -r $(RUNTIME)
+	$(INSTALL) --no-deps --no-build-isolation --editable .
+	@touch $@
+
+$(DEV): requirements/dev.txt pyproject.toml $(BIN)/uv
+	VIRTUAL_ENV=$(VENV) $(BIN)/uv pip sync --quiet --compile-bytecode --require-hashes requirements/dev.txt
+	$(INSTALL) --no-deps --no-build-isolation --editable .
+	@touch $(RUN) $@
+
+demo: $(RUN)
 	$(BIN)/opora demo
 
 # In two processes, for the two cores that the smallest machine has. In memory where 4 GB are free there: a third of
@@ -41,14 +54,14 @@ check: setup
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-serve: setup
+serve: $(RUN)
 	$(BIN)/opora serve
 
 # Where traces are looked at; 850 MB in an environment of its own. Then: OPORA_PHOENIX_URL=http://127.0.0.1:6006 make serve
 phoenix: $(PHOENIX)/.ready
 	$(PHOENIX)/bin/python evaluation/phoenix_server.py
 
-$(PHOENIX)/.ready: requirements/phoenix.txt | $(READY)
+$(PHOENIX)/.ready: requirements/phoenix.txt $(BIN)/uv
 	$(PYTHON) -m venv $(PHOENIX)
 	VIRTUAL_ENV=$(PHOENIX) $(BIN)/uv pip sync --quiet --compile-bytecode --require-hashes requirements/phoenix.txt
 	@touch $@
@@ -57,14 +70,13 @@ bench: setup
 	$(BIN)/python -m evaluation.bench.speed
 	$(BIN)/python -m evaluation.bench.models
 
-evaluate: setup
+evaluate: $(RUN)
 	$(BIN)/opora evaluate fixture
 
 lock: setup
 	VIRTUAL_ENV=$(VENV) $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-annotate --no-header requirements/bootstrap.in -o requirements/bootstrap.txt
 	VIRTUAL_ENV=$(VENV) $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-annotate --no-header pyproject.toml -o requirements/run.txt
-	VIRTUAL_ENV=$(VENV) $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-annotate --no-header --extra vectors pyproject.toml -o requirements/run-vectors.txt
-	VIRTUAL_ENV=$(VENV) $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-annotate --no-header --group dev --extra vectors pyproject.toml -o requirements/dev.txt
+	VIRTUAL_ENV=$(VENV) $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-annotate --no-header --group dev pyproject.toml -o requirements/dev.txt
 	VIRTUAL_ENV=$(VENV) $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-annotate --no-header requirements/phoenix.in -o requirements/phoenix.txt
 
 clean:

@@ -116,9 +116,9 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         raise TypeError("the ask pipeline does not answer requests")
     straight_to = _shortcuts(asked)
 
-    def admit(route: Route) -> None:
+    async def admit(route: Route) -> None:
         if route.scope == "ask":
-            limiter.admit()
+            await limiter.admit()
 
     # Appended, so the gate stands inside CORS (which answers preflights, and must mark refusals too) and request ids,
     # and outside everything that does any work.
@@ -143,7 +143,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     app.include_router(relation_routes.router)
     app.include_router(tool_routes.router)
     _add_health(app, settings)
-    _add_lifespan(app, settings, NightlyCheck(library, settings.check_hour))
+    _add_lifespan(app, settings, limiter, NightlyCheck(library, settings.check_hour))
     return app
 
 
@@ -269,7 +269,7 @@ def _add_health(app: FastAPI, settings: Settings) -> None:
     app.add_api_route("/readyz", readyz, methods=["GET"], tags=["health"])
 
 
-def _add_lifespan(app: FastAPI, settings: Settings, *others: Resident) -> None:
+def _add_lifespan(app: FastAPI, settings: Settings, limiter: quotas.RateLimiter, *others: Resident) -> None:
     """Warm up before the first request is let in, close after the last one has left."""
     inner = app.router.lifespan_context
     registry = app.state.pipeline_registry
@@ -292,6 +292,7 @@ def _add_lifespan(app: FastAPI, settings: Settings, *others: Resident) -> None:
             finally:
                 for resident in residents:
                     await to_thread(resident.close)
+                await limiter.close()
                 await to_thread(claims.close_all)
                 await to_thread(index.close_all)
                 await to_thread(database.close_all)

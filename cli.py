@@ -21,6 +21,8 @@ from pipelines.ingest.commands import ingest, job_app
 from pipelines.ingest.document_commands import app as document_app
 from pipelines.ingest.index_commands import app as index_app
 from pipelines.ingest.relation_commands import edge_app, rejected_app
+from pipelines.model_commands import app as models_app
+from pipelines.model_commands import fetch_encoder
 from pipelines.policy_commands import policy_command
 from pipelines.terminal import (
     DEFAULT_TENANT,
@@ -89,6 +91,7 @@ app.add_typer(evaluate_app, name="evaluate")
 app.add_typer(pipelines_app, name="pipeline")
 app.add_typer(document_app, name="document")
 app.add_typer(index_app, name="index")
+app.add_typer(models_app, name="models")
 
 
 @app.command(help=say("help.demo"))
@@ -99,11 +102,15 @@ def demo() -> None:
     from pipelines.ingest.usecase import Ingest
     from tenants import policy
 
+    fetch_encoder()
     tenants = {locale: f"demo-{locale}" for locale in questions().shops}
     for locale, shop in questions().shops.items():
         ensure_tenant(tenants[locale], locale, shop.name)
         with acting_for(tenants[locale]), progress_bar(say("demo.preparing")) as progress:
-            Ingest().run_path(DEMO / locale, prune=True, progress=counted_by(progress))
+            ingest = Ingest()
+            ingest.run_path(DEMO / locale, prune=True, progress=counted_by(progress))
+            if ingest.rebuild_due():
+                ingest.rebuild().finish()
             if policy.current().approved_offers != shop.offers:
                 policy.change(approved_offers=shop.offers)
     ask = Ask()
@@ -142,6 +149,7 @@ def serve(
     _check_port(settings.host, settings.port)
     from app import serve as serve_http
 
+    fetch_encoder()
     typer.echo(say("serve.listening", host=settings.host, port=settings.port), err=True)
     serve_http(settings)
 

@@ -2,15 +2,16 @@
 
 from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import Literal, TypeAlias
 
 from pydantic import Field, SecretStr
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 ROOT = Path(__file__).parent
 
-Profile: TypeAlias = Literal["embedded", "ollama", "openai"]
-"""A way of answering: without models, or with those of one kind of provider. Each has its pipeline file."""
+EMBEDDED = "embedded"
+"""The profile that is the pipeline as it stands, without models."""
+
+PROFILE_NAME = r"^[a-z0-9][a-z0-9_-]{0,39}$"
 
 _ADDRESS = r"^(https?://[^\s/]+\S*)?$"
 
@@ -21,6 +22,8 @@ class Settings(BaseSettings):
     model_config = SettingsConfigDict(env_prefix="OPORA_", env_file=None, extra="ignore", frozen=True)
 
     data_dir: Path = Field(Path(".opora"), description="Everything kept lives here, so two installations never meet.")
+    models_dir: Path | None = Field(None, description="Folder of models; empty: `models` in the data folder.")
+    fetch_models: bool = Field(True, description="Whether the encoder is fetched at the first start.")
     host: str = Field("127.0.0.1", description="Address to listen on.")
     port: int = Field(1416, ge=1, le=65535, description="Port to listen on.")
     pipelines_dir: Path = Field(ROOT / "pipelines", description="Folder with one sub-folder per endpoint.")
@@ -50,7 +53,8 @@ class Settings(BaseSettings):
         None, description="Folder with one sub-folder per tenant id, whose files are kept in step with the documents."
     )
     redis_url: SecretStr = Field(
-        SecretStr(""), description="URL of Redis or Valkey, when several processes ingest into one Qdrant server."
+        SecretStr(""),
+        description="URL of Redis or Valkey, through which replicas share rate limits and the right to ingest.",
     )
     check_hour: int = Field(
         3, ge=-1, le=23, description="Hour (UTC) at which every index is checked against its documents; -1: never."
@@ -59,7 +63,9 @@ class Settings(BaseSettings):
     workers: int = Field(
         2, ge=1, le=64, description="Questions answered at once in one process; over 2 they only wait for each other."
     )
-    profile: Profile = Field("embedded", description="Which pipeline answers for tenants that name none themselves.")
+    profile: str = Field(
+        EMBEDDED, pattern=PROFILE_NAME, description="Profile that answers for tenants that name none themselves."
+    )
     model_workers: int = Field(
         64, ge=1, le=1_000, description="Questions answered at once with models; they mostly wait for those."
     )
@@ -86,9 +92,19 @@ class Settings(BaseSettings):
         return self.database_url or f"sqlite:///{self.data_dir / 'opora.db'}"
 
     @property
+    def models(self) -> Path:
+        """The folder of models in force, in full."""
+        return (self.models_dir or self.data_dir / "models").resolve()
+
+    @property
     def traces_to(self) -> str:
         """Where traces are sent; empty: nowhere."""
         return self.otlp_endpoint or (f"{self.phoenix_url.rstrip('/')}/v1/traces" if self.phoenix_url else "")
+
+    @property
+    def profiles(self) -> tuple[str, ...]:
+        """The profiles that there are: the pipeline as it stands, and each file in `ask/profiles`."""
+        return (EMBEDDED, *sorted(path.stem for path in (self.pipelines_dir / "ask" / "profiles").glob("*.yaml")))
 
     @cached_property
     def index_place(self) -> str:

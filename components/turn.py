@@ -256,11 +256,22 @@ class Claim(Frozen):
 
 
 @dataclass(frozen=True, slots=True)
+class SelfEvaluation(Frozen):
+    """How good a draft is: `quality` 1..100, how far it answers, `confidence` 0..1, and what it leaves open."""
+
+    quality: int
+    answerability: Answerability
+    confidence: float
+    missing: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Draft(Frozen):
     """A candidate answer. `claims` are its sentences in order; `text` is what a reader sees, [N] included.
 
     `cut` says that a list in it goes on in the source, `withheld` which rejected approaches were left out of it.
-    `agreement` (0..1) is how far a second draft says the same, None when none was written.
+    `agreement` (0..1) is how far a second draft says the same, None when none was written. `evaluation` is what a model
+    that verified the draft made of it as a whole at the same time, before claims were dropped; None without one.
     """
 
     text: str
@@ -275,6 +286,7 @@ class Draft(Frozen):
     answerability: Answerability = "unknown"
     cut: bool = False
     agreement: float | None = None
+    evaluation: SelfEvaluation | None = None
     withheld: tuple[RejectedApproach, ...] = ()
 
 

@@ -191,7 +191,7 @@ def _verified(pair: Pair, locale: str, verifier: FactVerifier | None) -> PairRec
     citation = Citation(1, passage, passage.text, (0, len(passage.text)))
     draft = Draft(f"{claim} [1]", (Claim(claim, (1,)),), (citation,))
     started = perf_counter()
-    checked: Turn = verifier.run(turn=Turn(pair.pair_id, "", locale, draft=draft))["turn"]
+    checked: Turn = verifier.run(turn=Turn(pair.pair_id, "", locale, "quick", draft=draft))["turn"]
     spent = (perf_counter() - started) * 1_000
     let_through = checked.draft is not None and bool(checked.draft.claims)
     (verdict,) = verifier.judge.check_all(checked, [Cited(claim, {1: passage})])

@@ -16,8 +16,8 @@ from types import MappingProxyType
 
 from pydantic import TypeAdapter, ValidationError
 
-from components.language.yaml_files import parse_yaml
 from evaluation.cases import PairRecord, Record
+from pipelines import definition
 from settings import ROOT, Settings
 from tenants.errors import Invalid, NotFound
 
@@ -94,12 +94,11 @@ _RUN = TypeAdapter(Run)
 
 def state(settings: Settings, pipeline: Path, judge: Mapping[str, str] = MappingProxyType({})) -> State:
     """The state that this process measures. No address and no secret is kept of the settings."""
-    source = pipeline.read_bytes()
-    content = parse_yaml(source)
+    source, content = definition.source(pipeline), definition.load(pipeline)
     return State(
         code=f"{version('opora')}+{_code_digest()}",
-        pipeline=sha256(source).hexdigest()[:12],
-        source=source.decode("utf-8"),
+        pipeline=sha256(source.encode()).hexdigest()[:12],
+        source=source,
         parameters={name: step.get("init_parameters") or {} for name, step in content["components"].items()},
         settings={
             "index": "server" if settings.qdrant_url else "embedded",

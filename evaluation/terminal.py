@@ -31,9 +31,9 @@ def checked_pipeline(pipeline: Path | None) -> dict[str, Path]:
     """The pipeline to measure, if it is not our own. Raises `Invalid`: `pipeline_faulty`."""
     if pipeline is None:
         return {}
-    from pipelines.lint import lint
+    from pipelines.lint import lint_file
 
-    if findings := lint(pipeline.read_text(encoding="utf-8")):
+    if findings := lint_file(pipeline):
         raise Invalid("pipeline_faulty", path=str(pipeline), fault=findings[0].told(terminal_locale()))
     return {"pipeline": pipeline}
 

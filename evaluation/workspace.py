@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
+from components.embed.e5_small.install import installed
 from components.ingest.document import SourceDocument
 from evaluation.cases import Corpus
 from evaluation.metrics.reference import Reference, ReferenceChunk
@@ -36,8 +37,9 @@ SUBJECT = "evaluation"
 def enter(shelf: Path) -> Path:
     """Point this process at a data folder on `shelf`, embedded engines included, and switch the question limits off.
 
-    The folder's name is a digest of the code that makes chunks, so a change there starts afresh; folders that nobody
-    used for a day are removed. Call while nothing of this process has the records or the index open.
+    The folder's name is a digest of the code that makes chunks and of the encoder that is installed, so a change there
+    starts afresh; folders that nobody used for a day are removed. Call while nothing of this process has the records or
+    the index open.
     """
     folder = shelf.resolve() / _code_digest()
     folder.mkdir(parents=True, exist_ok=True)
@@ -47,6 +49,7 @@ def enter(shelf: Path) -> Path:
             shutil.rmtree(other, ignore_errors=True)
     os.environ |= {
         "OPORA_DATA_DIR": str(folder),
+        "OPORA_MODELS_DIR": str(get_settings().models),
         "OPORA_DATABASE_URL": "",
         "OPORA_QDRANT_URL": "",
         "OPORA_RATE_LIMIT_PER_MINUTE": "0",
@@ -62,6 +65,8 @@ def _code_digest() -> str:
         for path in [place] if place.is_file() else sorted(place.rglob("*")):
             if path.suffix in {".py", ".yaml"}:
                 digest.update(path.read_bytes())
+    model = installed(get_settings().models)
+    digest.update(model.folder.name.encode() if model else b"")
     return digest.hexdigest()[:12]
 
 

@@ -30,6 +30,7 @@ def draw(
     out: Annotated[Path | None, typer.Option(help=say("help.out"), dir_okay=False)] = None,
 ) -> None:
     """Draw a pipeline from its YAML as SVG."""
+    from pipelines import definition
     from pipelines.draw import draw as drawn
     from pipelines.draw import names, path_of
 
@@ -38,16 +39,16 @@ def draw(
         path = path_of(pipeline)
     elif not path.is_file():
         raise NotFound("pipeline_unknown", name=pipeline, names=", ".join(names()))
-    source = path.read_text(encoding="utf-8")
-    _check(source, path)
+    _check(path)
+    source = definition.source(path)
     if out is None:
         typer.echo(drawn(source), nl=False)
     else:
         out.write_text(drawn(source), encoding="utf-8")
 
 
-def _check(source: str, path: Path) -> None:
-    from pipelines.lint import lint
+def _check(path: Path) -> None:
+    from pipelines.lint import lint_file
 
-    if findings := lint(source):
+    if findings := lint_file(path):
         raise Invalid("pipeline_faulty", path=str(path), fault=findings[0].told(terminal_locale()))

@@ -81,7 +81,7 @@ class _Place:
 
 
 def names() -> tuple[str, ...]:
-    """The pipelines that are deployed, their profiles by name: `ask`, `ask.ollama`."""
+    """The pipelines that are deployed."""
     return tuple(
         sorted(path.stem for path in get_settings().pipelines_dir.glob("*/*.yaml") if path == path_of(path.stem))
     )

@@ -113,7 +113,7 @@ class Gate:
         routes: Sequence[Route],
         verify: Callable[[str], Tenant],
         tenant_locale: Callable[[], str],
-        admit: Callable[[Route], None],
+        admit: Callable[[Route], Awaitable[None]],
         locale: str,
     ) -> None:
         self.app = app
@@ -184,7 +184,7 @@ class _Passage:
             raise Forbidden(scope=self.route.scope)
         with acting_as(tenant):
             self._address(self.gate.tenant_locale())
-            self.gate.admit(self.route)
+            await self.gate.admit(self.route)
             if self.route.answer is not None:
                 body = await self._read(self.route.limit) if self.route.body is not None else b""
                 answer = await self.route.answer(body, self.headers)

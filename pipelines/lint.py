@@ -1,7 +1,8 @@
 """Finds in a pipeline's YAML what Haystack accepts in silence and gets wrong at run time.
 
 `python -m pipelines.lint [FILE…]` checks our own pipelines or the files named, and ends with 1 when it finds anything.
-Components are imported and created, so check only files that you would run.
+A profile is checked by itself and laid over its pipeline. Components are imported and created, so check only files that
+you would run.
 """
 
 import sys
@@ -15,12 +16,11 @@ import yaml
 from haystack import Pipeline
 
 from components.language.texts import text
-from components.turn import EXTRA_PASSES
+from components.turn import EXTRA_PASSES, Turn
+from pipelines import definition
+from pipelines.definition import ALLOWED_MODULES, OVERLAY_KEYS
 from settings import get_settings
 
-ALLOWED_MODULES = ["components", "haystack", "haystack_integrations"]
-MOST_COMPONENTS = 19
-"""Every component adds time to every question, and the more the larger the graph."""
 MOST_PASSES = 1 + max(EXTRA_PASSES.values())
 
 _KEYS = {"components", "connections", "max_runs_per_component", "metadata", "connection_type_validation"}
@@ -50,26 +50,57 @@ class _Connection:
     receiver_socket: str
 
 
+def lint_file(path: Path) -> list[Finding]:
+    """Everything wrong with a pipeline file, or with a profile and the pipeline that it is laid over."""
+    source = path.read_text(encoding="utf-8")
+    base = definition.base_of(path)
+    return lint(source) if base is None else _overlay_faults(source, base)
+
+
 def lint(source: str) -> list[Finding]:
     """Everything wrong with the YAML text of a pipeline; empty when it is sound."""
+    content, findings = _read(source)
+    return findings if content is None else findings + _faults(content)
+
+
+def _overlay_faults(source: str, base: Path) -> list[Finding]:
+    overlay, findings = _read(source)
+    if not base.is_file():
+        return [*findings, Finding("no_base", "yaml", base.name)]
+    if overlay is None or (below := lint_file(base)):
+        return findings or below
+    findings += [Finding("overlay_key", "yaml", str(key)) for key in overlay if key not in OVERLAY_KEYS]
+    steps, whole = overlay.get("components", {}), definition.load(base)
+    if not isinstance(steps, dict):
+        return [*findings, Finding("not_a_mapping", "components", str(steps))]
+    findings += [
+        Finding("overlay_step", f"components.{name}", name) for name in steps if name not in whole["components"]
+    ]
+    return findings or _faults(definition.laid_over(whole, overlay))
+
+
+def _read(source: str) -> tuple[dict[str, object] | None, list[Finding]]:
+    """The mapping that a text in YAML holds, None where it holds none, and what is wrong with the text."""
     loader = _Loader(source)
     try:
         content = loader.get_single_data()
     except yaml.YAMLError as error:
-        return [Finding("not_yaml", "yaml", " ".join(str(error).split()))]
+        return None, [Finding("not_yaml", "yaml", " ".join(str(error).split()))]
     finally:
         loader.dispose()
     if not isinstance(content, dict):
-        return [Finding("not_a_mapping", "yaml", str(content))]
-    findings = [Finding("duplicate_key", f"yaml:{line}", key) for key, line in loader.repeated]
-    findings += [Finding("unknown_key", "yaml", str(key)) for key in content if key not in _KEYS | _HAYHOOKS_KEYS]
+        return None, [Finding("not_a_mapping", "yaml", str(content))]
+    return content, [Finding("duplicate_key", f"yaml:{line}", key) for key, line in loader.repeated]
+
+
+def _faults(content: Mapping[str, object]) -> list[Finding]:
+    """What is wrong with a pipeline, its components first."""
+    findings = [Finding("unknown_key", "yaml", str(key)) for key in content if key not in _KEYS | _HAYHOOKS_KEYS]
     components = content.get("components") or {}
     if not isinstance(components, dict):
         return [*findings, Finding("not_a_mapping", "components", str(components))]
     for name, spec in components.items():
         findings += _component_faults(f"components.{name}", spec)
-    if len(components) > MOST_COMPONENTS:
-        findings.append(Finding("too_many_components", "components", str(len(components))))
     if any(finding.where.startswith("components.") for finding in findings):
         return findings  # sockets are known only once every component stands
     return findings + list(_graph_faults(content, components))
@@ -102,9 +133,12 @@ def _component_faults(where: str, spec: object) -> Iterator[Finding]:
     if not isinstance(given, dict):
         yield Finding("not_a_mapping", f"{where}.init_parameters", str(given))
         return
-    made = _class(str(spec.get("type", "")))
+    if "type" not in spec:
+        yield Finding("missing_type", where)
+        return
+    made = _class(str(spec["type"]))
     if made is None:
-        yield Finding("unknown_type", where, str(spec.get("type", "")))
+        yield Finding("unknown_type", where, str(spec["type"]))
         return
     accepted = _parameters(made)
     if not any(p.kind is Parameter.VAR_KEYWORD for p in accepted):
@@ -137,7 +171,7 @@ def _class(path: str) -> type | None:
 
 
 def _is_component(value: object) -> bool:
-    return isinstance(value, dict) and "." in str(value.get("type", "")) and "init_parameters" in value
+    return isinstance(value, dict) and "init_parameters" in value and "." in str(value.get("type", "."))
 
 
 def _parts(value: object) -> Iterator[object]:
@@ -159,6 +193,10 @@ def _graph_faults(content: Mapping[str, object], components: Mapping[str, object
     connections, faults = _connections(content.get("connections") or [], inputs, outputs, set(components))
     yield from faults
     yield from _declared_paths(content, inputs, outputs, set(components))
+    carries_turns = any(
+        socket["type"] is Turn for sockets in parts.inputs(True).values() for socket in sockets.values()
+    )
+    yield from _end_faults(content.get("metadata") or {}, inputs, outputs, set(components), needed=carries_turns)
     joined = {name for c in connections for name in (c.sender, c.receiver)}
     if len(components) > 1 and not faults:
         yield from (Finding("unconnected", f"components.{name}") for name in components if name not in joined)
@@ -216,6 +254,25 @@ def _declared_paths(
                 yield from _path_faults(f"{key}.{name}", str(path), sockets, names)
 
 
+def _end_faults(
+    metadata: object,
+    inputs: Mapping[str, set[str]],
+    outputs: Mapping[str, set[str]],
+    names: set[str],
+    *,
+    needed: bool,
+) -> Iterator[Finding]:
+    """Where a turn comes in and goes out: the engine puts it there and takes it there."""
+    if not isinstance(metadata, dict):
+        yield Finding("not_a_mapping", "metadata", str(metadata))
+        return
+    for key, sockets in (("entry", inputs), ("exit", outputs)):
+        if key in metadata:
+            yield from _path_faults(f"metadata.{key}", str(metadata[key]), sockets, names)
+        elif needed:
+            yield Finding("missing_end", f"metadata.{key}")
+
+
 def _loop_faults(connections: Iterable[_Connection], most_runs: object) -> Iterator[Finding]:
     """A value from outside a loop arrives once: a socket inside that nothing in the loop feeds is empty on pass two."""
     connections = list(connections)
@@ -250,13 +307,19 @@ def _reachable(connections: Iterable[_Connection]) -> dict[str, set[str]]:
     return reached
 
 
+def deployed() -> list[Path]:
+    """The pipelines of this installation and their profiles."""
+    folder = get_settings().pipelines_dir
+    return sorted([*folder.glob("*/*.yaml"), *folder.glob(f"*/{definition.PROFILES}/*.yaml")])
+
+
 def main(paths: list[str]) -> int:
     """Print the findings in the given files, or in every pipeline of ours; 1 when there are any."""
     locale = get_settings().default_locale
-    files = [Path(path) for path in paths] or sorted(get_settings().pipelines_dir.glob("*/*.yaml"))
+    files = [Path(path) for path in paths] or deployed()
     lines: list[str] = []
     for path in files:
-        findings = lint(path.read_text(encoding="utf-8"))
+        findings = lint_file(path)
         lines += [f"{path}: {finding.told(locale)}" for finding in findings]
         if not findings:
             sys.stdout.write(text("lint.clean", locale, path=str(path)) + "\n")

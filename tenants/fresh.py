@@ -22,6 +22,11 @@ class Fresh(Generic[T]):
         self._lock = Lock()
         self._expiries = 0
 
+    def peek(self, key: Key) -> T | None:
+        """The value in memory; None when it has to be loaded."""
+        entry = self._kept.get(key)
+        return entry[1] if entry is not None and monotonic() - entry[0] < FRESH_SECONDS else None
+
     def get(self, key: Key, load: Callable[[T | None], T]) -> T:
         """The kept value, or what `load` makes of the last one known once that may be out of date."""
         kept = self._kept.get(key)

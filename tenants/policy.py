@@ -1,5 +1,6 @@
 """What a tenant has decided for its assistant. Stored with the tenant, in force at once, on replicas in seconds."""
 
+from asyncio import to_thread
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -7,7 +8,7 @@ from typing import Annotated, Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 
-from settings import Profile
+from settings import PROFILE_NAME, get_settings
 from tenants import context, registry
 from tenants.errors import Invalid
 from tenants.registry import Registry, TenantRecord
@@ -20,6 +21,7 @@ Synonyms: TypeAlias = Annotated[
     tuple[Annotated[str, StringConstraints(strip_whitespace=True, min_length=2, max_length=60)], ...],
     Field(min_length=2, max_length=10),
 ]
+ProfileName: TypeAlias = Annotated[str, StringConstraints(pattern=PROFILE_NAME)]
 Limit: TypeAlias = Annotated[int, Field(ge=0, le=100_000_000)]
 
 
@@ -50,7 +52,7 @@ class Policy(BaseModel):
     synonyms: tuple[Synonyms, ...] = Field(
         (), max_length=100, description="Groups of words that mean the same; those that the articles lack are replaced."
     )
-    profile: Profile | Literal[""] = Field("", description="Which pipeline answers; empty: the installation's.")
+    profile: ProfileName | Literal[""] = Field("", description="Which profile answers; empty: the installation's.")
     streaming: Literal["verified", "optimistic"] = Field(
         "verified", description="Stream sentences once they are checked, or words as they come, taken back if need be."
     )
@@ -70,6 +72,13 @@ _TRIED: ContextVar[Policy | None] = ContextVar("opora_policy_tried", default=Non
 def current() -> Policy:
     """The policy of the tenant in context."""
     return _TRIED.get() or of(registry.current())
+
+
+async def load() -> Policy:
+    """The policy of the tenant in context, for the event loop: a database that has to be asked is asked in a thread."""
+    if _TRIED.get() is not None or registry.is_in_memory():
+        return current()
+    return await to_thread(current)
 
 
 @contextmanager
@@ -94,15 +103,27 @@ def save(policy: Policy) -> None:
 
 
 def change(**fields: object) -> Policy:
-    """Change some fields and put the result in force. Raises `Invalid` with the code `policy_invalid` and the field."""
+    """Change some fields and put the result in force. Raises as `with_changes` does."""
     changed = with_changes(fields)
     save(changed)
     return changed
 
 
 def with_changes(fields: Mapping[str, object]) -> Policy:
-    """The policy with some fields changed, not in force. Raises `Invalid` with the code `policy_invalid`."""
+    """The policy with some fields changed, not in force.
+
+    :raises Invalid: `policy_invalid` with the field, or `profile_unknown` with the profiles that there are.
+    """
     try:
-        return Policy.model_validate({**current().model_dump(), **fields})
+        changed = Policy.model_validate({**current().model_dump(), **fields})
     except ValidationError as refused:
         raise Invalid("policy_invalid", field=".".join(map(str, refused.errors()[0]["loc"]))) from refused
+    if "profile" in fields and changed.profile:
+        check_profile(changed.profile)
+    return changed
+
+
+def check_profile(name: str) -> None:
+    """Raises `Invalid`, `profile_unknown`, where no profile has this name."""
+    if name not in (known := get_settings().profiles):
+        raise Invalid("profile_unknown", name=name, names=", ".join(known))

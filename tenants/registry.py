@@ -133,6 +133,11 @@ def current(settings: Settings | None = None) -> TenantRecord:
     return Registry(settings).get(context.current().tenant_id)
 
 
+def is_in_memory() -> bool:
+    """Whether `current` answers without asking the database."""
+    return _FRESH.peek((get_settings().database, context.current().tenant_id)) is not None
+
+
 @contextmanager
 def changing_relations() -> Iterator[Session]:
     """A writing session, whose changes of edges and rejected approaches are seen from its commit on."""

@@ -1,6 +1,8 @@
 """What all tests share."""
 
 import gc
+import os
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -9,6 +11,7 @@ from hypothesis import settings
 
 import components as _components  # noqa: F401  before the first import of Haystack: no telemetry from tests
 from settings import Settings
+from tests import servers
 from tests.installations import installed
 
 # Some hundred generated tests with 40 examples each, so that all tests together take minutes; the same ones each time,
@@ -16,6 +19,9 @@ from tests.installations import installed
 # Machines that run the tests are shared and slow at times; a generated test fails for what it finds, not for when.
 settings.register_profile("opora", deadline=None, database=None, max_examples=40, derandomize=True)
 settings.load_profile("opora")
+
+# No test asks a hub or a mirror for anything. Those that need a model lay one out themselves.
+os.environ["OPORA_FETCH_MODELS"] = "false"
 
 _BETWEEN_COLLECTIONS = 20_000
 
@@ -25,6 +31,30 @@ def pytest_collection_finish() -> None:
     gc.collect()
     gc.freeze()
     gc.set_threshold(_BETWEEN_COLLECTIONS)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """A test that was skipped for want of a server must not look like one that passed."""
+    skipped = [report.longrepr[2] for report in terminalreporter.stats.get("skipped", ())]
+    missing = Counter(reason.removeprefix("Skipped: ") for reason in skipped if servers.MISSING in reason)
+    if missing:
+        terminalreporter.section("NOT TESTED", sep="!", red=True, bold=True)
+        for reason, count in missing.items():
+            terminalreporter.write_line(f"{count} tests were skipped, {reason}", red=True, bold=True)
+
+
+@pytest.fixture(scope="session")
+def postgres_url() -> Iterator[str]:
+    """A PostgreSQL server's; the test is skipped where there is none."""
+    with servers.postgres() as url:
+        yield url
+
+
+@pytest.fixture(scope="session")
+def redis_url() -> Iterator[str]:
+    """A Redis server's; the test is skipped where there is none."""
+    with servers.redis() as url:
+        yield url
 
 
 @pytest.fixture

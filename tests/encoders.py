@@ -5,6 +5,7 @@ cross-encoder adds one for every content word that a passage has in common with 
 """
 
 import json
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -49,6 +50,16 @@ def lay_out(cache: Path, model: str, graph: onnx.ModelProto, file: str = FILE) -
     (snapshot / "tokenizer_config.json").write_text(json.dumps({"model_max_length": 64, "pad_token": "[PAD]"}))
     (snapshot / "special_tokens_map.json").write_text(json.dumps({"pad_token": "[PAD]"}))
     return snapshot
+
+
+def with_embedder(yaml: str, block: str) -> str:
+    """The ingest pipeline with another embedder at its writer.
+
+    :param block: of YAML, as it stands in the file; empty for none.
+    """
+    changed, count = re.subn(r"      embedder:.*?(?=      encoder:)", lambda _: block, yaml, flags=re.DOTALL)
+    assert count == 1
+    return changed
 
 
 def _tokenizer() -> Tokenizer:

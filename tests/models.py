@@ -8,7 +8,8 @@ from haystack.components.generators.chat.mock import MockChatGenerator
 from haystack.dataclasses import ChatMessage
 
 from components.models.calls import Tier
-from components.models.chat import ChatModels, Hear
+from components.models.chat import ChatModels
+from components.models.chat_call import OnText
 from components.models.failures import ModelFailed
 
 Reply: TypeAlias = str | Mapping[str, object] | ModelFailed
@@ -38,7 +39,7 @@ class ScriptedModels(ChatModels):
         temperature: float,
         tier: Tier = "fast",
         schema: Mapping[str, object] | None = None,
-        on_text: Hear | None = None,
+        on_text: OnText | None = None,
     ) -> str:
         said = self.said[step]
         if callable(said):

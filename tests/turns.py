@@ -3,12 +3,12 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from components.judge.protocol import Cited, ClaimVerdict, SelfEvaluation
+from components.judge.protocol import Cited, ClaimVerdict
 from components.language.identifiers import codes
 from components.language.sentences import sentence_spans
 from components.language.vocabulary import Vocabulary
 from components.language.words import stems
-from components.turn import Draft, Evidence, Passage, Query, Turn
+from components.turn import Draft, Evidence, Passage, Query, SelfEvaluation, Turn
 
 
 def passage(text: str, chunk_id: str = "c1", *, doc_id: str = "", heading: str = "", title: str = "") -> Passage:

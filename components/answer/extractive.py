@@ -75,9 +75,9 @@ class ExtractiveAnswerer(Nested):
         self.passages = passages
         self.margin = margin
 
-    @component.output_types(turn=Turn)
+    @component.output_types(turn=Turn, refused=Turn)
     def run(self, turn: Turn) -> dict[str, Turn]:
-        """:returns: the turn with a draft; without claims when nothing can be quoted."""
+        """:returns: `turn` with a draft; without claims when nothing can be quoted. Only a model refuses by itself."""
         question = prepare(turn.query)
         kind = asked(turn.query.search)
         by_passage = {passage.chunk_id: units(passage) for passage in turn.evidence.usable()[: self.passages]}

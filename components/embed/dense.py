@@ -9,7 +9,7 @@ from math import isfinite
 from components.embed.protocol import Embedder
 from components.language.encoder_settings import DenseSettings
 from components.models.attempts import attempt
-from components.models.breaker import Breaker
+from components.models.breaker import Upstream, upstream
 from components.models.failures import ModelFailed
 from components.nested import made
 from components.retrieve.kept import Kept
@@ -23,7 +23,10 @@ FAILURES = 3
 PAUSE_SECONDS = 30.0
 """An embedder that failed so many times in a row is not asked for questions for so long; keyword search stands in."""
 
-_AT_ONCE = 32
+CONCURRENT = 32
+"""Questions embedded at once by one embedder; calls that were given up count until they end."""
+
+_AT_ONCE = 512
 _QUESTIONS: Kept[Dense] = Kept(512)
 
 
@@ -42,7 +45,8 @@ def settings_of(embedder: Embedder) -> DenseSettings:
 
 def passage_text(title: str, heading: str, text: str) -> str:
     """A passage as it is embedded: title and heading path before its text. `heading` is the path below the title."""
-    return "\n".join(part for part in (title, heading, text) if part)
+    above = ". ".join(part for part in (title, heading) if part)
+    return "\n".join(part for part in (above, text) if part)
 
 
 def embed_passages(texts: Sequence[str], settings: DenseSettings) -> list[Dense]:
@@ -72,7 +76,7 @@ def embed_question(text: str, settings: DenseSettings) -> Dense:
         return vector
 
     try:
-        vector = attempt(f"embedder {settings.space}", _breaker(settings.space), embedded)
+        vector = attempt(f"embedder {settings.space}", _upstream(settings.space), embedded)
     except ModelFailed as failure:
         raise EmbeddingFailed from failure
     _QUESTIONS.put(key, vector)
@@ -92,10 +96,13 @@ def _checked(vectors: Sequence[Dense], count: int, settings: DenseSettings) -> S
 
 @lru_cache(maxsize=16)
 def _embedder(json_form: str) -> Embedder:
-    embedder: Embedder = made(json.loads(json_form)["embedder"], "embedder")
+    settings = json.loads(json_form)
+    embedder: Embedder = made(settings["embedder"], "embedder")
+    if embedder.space != settings["space"]:
+        log.error("an index was embedded by %s, and here is %s: rebuild it", settings["space"], embedder.space)
+        raise ValueError("another space")
     return embedder
 
 
-@lru_cache(maxsize=64)
-def _breaker(space: str) -> Breaker:  # noqa: ARG001 - what it is kept by
-    return Breaker(FAILURES, PAUSE_SECONDS)
+def _upstream(space: str) -> Upstream:
+    return upstream(("embedder", space), failures=FAILURES, pause=PAUSE_SECONDS, concurrent=CONCURRENT)

@@ -1,23 +1,24 @@
 """Dense vectors by a model in this process: ONNX Runtime, through fastembed."""
 
 from collections.abc import Sequence
-from functools import lru_cache
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from pathlib import Path
+from typing import TYPE_CHECKING
 
+from components.embed.encoding import EncoderFiles, Pooling, encode, load
 from components.embed.onnx import loading, models_folder
+from components.embed.processes import EMBEDDING_PROCESSES
 from components.nested import Nested
 from tenants.index import Dense
 
 if TYPE_CHECKING:
     from fastembed import TextEmbedding
 
-Pooling: TypeAlias = Literal["mean", "cls", "last_token"]
-
 
 class FastEmbedder(Nested):
     """Embeds by a model that fastembed knows by name, or by any other ONNX model when `file` says where it is.
 
-    All that name the same model share it. It is loaded at first use, which takes seconds.
+    All that name the same model share it. It is loaded at first use, which takes seconds. Passages of a bulk load are
+    embedded in worker processes, one model each.
 
     :param model: name, such as `intfloat/multilingual-e5-small`.
     :param dimensions: numbers of a vector.
@@ -26,10 +27,13 @@ class FastEmbedder(Nested):
     :param file: the ONNX file in the model's folder, such as `onnx/model_int8.onnx`; empty for the one that fastembed
         knows.
     :param pooling: how that file's token vectors become one; only with `file`.
-    :param cache_dir: folder of models; empty for `models` in the data folder.
+    :param cache_dir: folder of models; empty for that of the settings.
     :param offline: never fetch anything: the model's files must be there.
     :param threads: of one computation; None for one to each core.
-    :param batch: passages computed at once.
+    :param batch: passages computed at once. Few are quicker: batches are made of passages of like length.
+    :param passage_length: characters of a passage that are read, title and heading among them; None for all that the
+        model takes. Longer ones are no easier to find by one vector, and take longer.
+    :param required: False: where the files are missing, an index is made without dense vectors.
     """
 
     def __init__(
@@ -43,7 +47,9 @@ class FastEmbedder(Nested):
         cache_dir: str = "",
         offline: bool = True,
         threads: int | None = None,
-        batch: int = 16,
+        batch: int = 8,
+        passage_length: int | None = None,
+        required: bool = True,
     ) -> None:
         self.model = model
         self.dimensions = dimensions
@@ -55,17 +61,30 @@ class FastEmbedder(Nested):
         self.offline = offline
         self.threads = threads
         self.batch = batch
+        self.passage_length = passage_length
+        self.required = required
 
     @property
     def space(self) -> str:
-        """The model, and all that changes what it computes."""
-        own = f" {self.file} {self.pooling}" if self.file else ""
-        return f"{self.model}{own} {self.question_prefix!r} {self.passage_prefix!r}"
+        """The model, and all that changes what it computes: which revision of the file lies in the folder, for one."""
+        own = f" {self.file} {self.pooling} {self._revision()}" if self.file else ""
+        cut = f" {self.passage_length}" if self.passage_length else ""
+        return f"{self.model}{own} {self.question_prefix!r} {self.passage_prefix!r}{cut}"
+
+    @property
+    def available(self) -> bool:
+        """Whether there will be vectors; where the files are required, their absence is a failure to embed."""
+        return self.required or bool(self._revision())
 
     def passages(self, texts: Sequence[str]) -> Sequence[Dense]:
         """The vectors of passages, in their order."""
-        prefixed = [self.passage_prefix + text for text in texts]
-        return [vector.tolist() for vector in self._loaded().passage_embed(prefixed, batch_size=self.batch)]
+        prefixed = [self.passage_prefix + text[: self.passage_length] for text in texts]
+        vectors = EMBEDDING_PROCESSES.embedded(self._files(), prefixed, self.batch) if self._revision() else None
+        if vectors is None:
+            self._loaded()
+            vectors = encode(self._files(), prefixed, self.batch)
+        numbers: list[list[float]] = vectors.tolist()
+        return numbers
 
     def question(self, text: str) -> Dense:
         """The vector of a question."""
@@ -74,32 +93,17 @@ class FastEmbedder(Nested):
         return numbers
 
     def _loaded(self) -> "TextEmbedding":
+        with loading(self.model, models_folder(self.cache_dir)):
+            return load(self._files())
+
+    def _files(self) -> EncoderFiles:
         folder = models_folder(self.cache_dir)
-        with loading(self.model, folder):
-            name = _known(self.model, self.file, self.pooling, self.dimensions) if self.file else self.model
-            return _load(name, folder, self.offline, self.threads)
+        return EncoderFiles(self.model, self.dimensions, self.file, self.pooling, folder, self.offline, self.threads)
 
-
-@lru_cache(maxsize=8)
-def _load(name: str, folder: str, offline: bool, threads: int | None) -> "TextEmbedding":
-    from fastembed import TextEmbedding
-
-    return TextEmbedding(name, cache_dir=folder, threads=threads, local_files_only=offline)
-
-
-@lru_cache(maxsize=64)
-def _known(model: str, file: str, pooling: Pooling, dimensions: int) -> str:
-    """Make a model known to fastembed, under a name that stands for all that makes it another model."""
-    from fastembed import TextEmbedding
-    from fastembed.common.model_description import ModelSource, PoolingType
-
-    name = f"{model}/{file}#{pooling}{dimensions}"
-    TextEmbedding.add_custom_model(
-        name,
-        pooling=PoolingType(pooling.upper()),
-        normalization=True,
-        sources=ModelSource(hf=model),
-        dim=dimensions,
-        model_file=file,
-    )
-    return name
+    def _revision(self) -> str:
+        """Which revision of the model is in force in the folder; empty where there is none."""
+        repository = Path(models_folder(self.cache_dir)) / f"models--{self.model.replace('/', '--')}"
+        try:
+            return (repository / "refs" / "main").read_text(encoding="ascii").strip()
+        except OSError:
+            return ""

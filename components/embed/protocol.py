@@ -18,6 +18,10 @@ class Embedder(Protocol):
     def space(self) -> str:
         """Names what it computes: embedders that name the same space give the same vectors for the same texts."""
 
+    @property
+    def available(self) -> bool:
+        """Whether there will be vectors. False: an index is made without, and passages are found by words alone."""
+
     def to_dict(self) -> Mapping[str, Json]:
         """For Haystack, and for the index, which keeps it: `{type, init_parameters}`, no secret among them."""
 

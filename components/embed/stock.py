@@ -31,6 +31,11 @@ class StockEmbedder:
         """The model."""
         return self.model
 
+    @property
+    def available(self) -> bool:
+        """Always: a server that is away is a failure to embed."""
+        return True
+
     def to_dict(self) -> Mapping[str, Json]:
         """For Haystack: the constructor's arguments, secrets by the name of their environment variable."""
         return default_to_dict(

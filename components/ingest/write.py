@@ -70,13 +70,13 @@ class ChunkWriter:
 
     :param encoder: the settings (`components.language.encoder_settings`) for a tenant's first chunks. A tenant that has
         some keeps the settings that these were encoded by until its index is rebuilt.
-    :param embedder: what makes the dense vectors that are part of them; without one there are none.
+    :param embedder: what makes the dense vectors that are part of them; without one that is available there are none.
     """
 
     def __init__(self, encoder: dict[str, Json] | None = None, embedder: Embedder | None = None) -> None:
         self.encoder = encoder
         self.embedder = embedder
-        dense = settings_of(embedder) if embedder else None
+        dense = settings_of(embedder) if embedder and embedder.available else None
         self.settings = EncoderSettings.model_validate({**(encoder or {}), "dense": dense})
 
     @component.output_types(written=Written)

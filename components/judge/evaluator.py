@@ -1,10 +1,10 @@
 """Before anything is generated: is the evidence enough to answer?"""
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 from haystack import component
 
+from components.judge.appraiser import EvidenceAppraiser, lost
 from components.judge.protocol import Judge
 from components.retrieve.tools import STEP, ToolSearch
 from components.turn import Gate, Turn, Verdict
@@ -19,19 +19,30 @@ class RetrievalEvaluator:
     upwards, while the budget lasts and the last pass brought something new: a hopeless question is refused at once.
     Before that, the tenant's tools are asked where the evidence is not enough.
 
+    With an appraiser, a model has the last word on evidence that is not hopeless. Another pass is worth it then when
+    the model names something missing that has not been searched for; when it fails, the local judgement decides after
+    all and the turn is degraded.
+
     :param judge: who says what is left uncovered; when it fails, relevance alone decides and the turn is degraded.
     :param threshold: least adequacy to answer: the relevance gate.
     :param worth_retrying: least adequacy for another pass.
     :param tools: what can be looked up elsewhere; None for nothing.
+    :param appraiser: a model that looks at the same evidence; None for the local judgement alone.
     """
 
     def __init__(
-        self, judge: Judge, threshold: float = 0.55, worth_retrying: float = 0.3, tools: ToolSearch | None = None
+        self,
+        judge: Judge,
+        threshold: float = 0.55,
+        worth_retrying: float = 0.3,
+        tools: ToolSearch | None = None,
+        appraiser: EvidenceAppraiser | None = None,
     ) -> None:
         self.judge = judge
         self.threshold = threshold
         self.worth_retrying = worth_retrying
         self.tools = tools
+        self.appraiser = appraiser
 
     @component.output_types(enough=Turn, retry=Turn, refuse=Turn)
     def run(self, turn: Turn) -> dict[str, Turn]:
@@ -40,9 +51,23 @@ class RetrievalEvaluator:
         if self.tools is not None:
             told = self._told(judged, self.tools)
             judged = self._judged(told) if told.evidence is not judged.evidence else told
+        if self.appraiser is not None and judged.evidence.adequacy >= self.appraiser.promising:
+            return self._appraised(judged, self.appraiser)
+        return self._routed(judged)
+
+    def _routed(self, judged: Turn) -> dict[str, Turn]:
         again = judged.evidence.adequacy >= self.worth_retrying
-        absent = "code_not_found" if lost(judged, judged.evidence.uncovered) else "no_evidence"
-        return routed(judged, self.threshold, again=again, absent=absent)
+        return routed(judged, self.threshold, again=again)
+
+    def _appraised(self, turn: Turn, appraiser: EvidenceAppraiser) -> dict[str, Turn]:
+        try:
+            appraised = appraiser.appraised(turn, self.judge)
+        except Exception:
+            return self._routed(turn.degraded_at("appraiser"))
+        # What is missing is the last thing that the rewriter would search for, so it always has a query for this.
+        unsearched = not set(appraised.evidence.missing) <= set(turn.query.tried)
+        again = unsearched and not lost(turn.query, appraised.evidence.uncovered)
+        return routed(appraised, appraiser.threshold, again=again, least=appraiser.least)
 
     def _judged(self, turn: Turn) -> Turn:
         evidence = turn.evidence
@@ -50,7 +75,7 @@ class RetrievalEvaluator:
             uncovered = self.judge.uncovered(turn.query, evidence.usable())
         except Exception:
             uncovered, turn = (), turn.degraded_at("retrieval_evaluator")
-        adequacy = 0.0 if lost(turn, uncovered) or not evidence.kept else evidence.relevance
+        adequacy = 0.0 if lost(turn.query, uncovered) or not evidence.kept else evidence.relevance
         return replace(turn, evidence=replace(evidence, adequacy=adequacy, uncovered=uncovered))
 
     def _told(self, turn: Turn, tools: ToolSearch) -> Turn:
@@ -60,17 +85,11 @@ class RetrievalEvaluator:
             return turn.degraded_at(STEP)
 
 
-def lost(turn: Turn, uncovered: Sequence[str]) -> bool:
-    """Whether the question names codes and the evidence holds none of them."""
-    return bool(turn.query.codes) and set(turn.query.codes) <= set(uncovered)
-
-
-def routed(turn: Turn, threshold: float, *, again: bool, absent: str, least: float | None = None) -> dict[str, Turn]:
-    """The turn under `enough`, `retry` or `refuse`, by the adequacy of its evidence; the gate is told in its verdict.
+def routed(turn: Turn, threshold: float, *, again: bool, least: float | None = None) -> dict[str, Turn]:
+    """The turn under `enough`, `retry` or `refuse`, by the adequacy of its evidence; the gate stands in its verdict.
 
     :param threshold: least adequacy that is enough.
     :param again: whether another pass may bring more, if the budget allows one and the last pass did.
-    :param absent: the reason for a refusal.
     :param least: least adequacy to go on with when no other pass is to be had; `threshold` when None.
     """
     adequacy = turn.evidence.adequacy
@@ -82,4 +101,5 @@ def routed(turn: Turn, threshold: float, *, again: bool, absent: str, least: flo
         return {"retry": replace(judged, verdict=replace(judged.verdict, route="retry", reasons=("weak_evidence",)))}
     if least is not None and adequacy >= least:
         return {"enough": judged}
+    absent = "code_not_found" if lost(turn.query, turn.evidence.uncovered) else "no_evidence"
     return {"refuse": replace(judged, verdict=replace(judged.verdict, route="human", reasons=(absent,)))}

@@ -6,7 +6,7 @@ from dataclasses import replace
 from haystack import component
 
 from components.judge.protocol import Judge
-from components.turn import Passage, Turn
+from components.turn import Gate, Passage, Turn, Verdict
 
 
 @component
@@ -21,13 +21,23 @@ class DocGrader:
     :param depth: passages graded, best first.
     :param threshold: least relevance for YES.
     :param search_share: share of the search score, beside the judge's, in the places of the kept passages.
+    :param promising: least relevance from which sources are shown before a model has appraised them; None: they wait
+        for the evaluation of the evidence, as they should when that takes no time.
     """
 
-    def __init__(self, judge: Judge, depth: int = 8, threshold: float = 0.2, search_share: float = 0.75) -> None:
+    def __init__(
+        self,
+        judge: Judge,
+        depth: int = 8,
+        threshold: float = 0.2,
+        search_share: float = 0.75,
+        promising: float | None = None,
+    ) -> None:
         self.judge = judge
         self.depth = depth
         self.threshold = threshold
         self.search_share = search_share
+        self.promising = promising
 
     @component.output_types(turn=Turn)
     def run(self, turn: Turn) -> dict[str, Turn]:
@@ -46,8 +56,11 @@ class DocGrader:
         places = self._places(yes, judged)
         kept = tuple(sorted(places, key=lambda chunk_id: -places[chunk_id]))
         relevance = max((judged.get(chunk_id, 0.0) for chunk_id in kept), default=0.0)
-        graded = replace(evidence, judged=judged, kept=kept, places=places, relevance=relevance)
-        return {"turn": replace(turn, evidence=graded)}
+        graded = replace(turn, evidence=replace(evidence, judged=judged, kept=kept, places=places, relevance=relevance))
+        if self.promising is not None:
+            gate = Gate("relevance", relevance >= self.promising, relevance, self.promising)
+            graded = replace(graded, verdict=Verdict(gates=(gate,)))
+        return {"turn": graded}
 
     def _places(self, passages: Iterable[Passage], judged: Mapping[str, float]) -> dict[str, float]:
         share = self.search_share

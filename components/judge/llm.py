@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from components.answer.packing import written
 from components.judge.claims import RANK
 from components.judge.forms import AppraisalForm, ClaimsForm, EvaluationForm, Fact
-from components.judge.protocol import Appraisal, Cited, ClaimVerdict, SelfEvaluation
+from components.judge.protocol import Appraisal, Cited, ClaimVerdict
 from components.language.normalise import fold
 from components.language.words import stems, words
 from components.models.calls import Tier, current
@@ -18,7 +18,7 @@ from components.models.prompts import block, prompt
 from components.models.structured import fill
 from components.models.tiers import tier_of
 from components.nested import Nested
-from components.turn import ClaimStatus, Draft, Passage, Turn
+from components.turn import ClaimStatus, Draft, Passage, SelfEvaluation, Turn
 
 _SCORES: Mapping[ClaimStatus, float] = {"supported": 1.0, "partially_supported": 0.5, "unsupported": 0.0}
 _MOST_MISSING = 3

@@ -11,13 +11,13 @@ from components.judge.analysis import analyse
 from components.judge.calibration import calibrations, log_odds
 from components.judge.claims import check_cited
 from components.judge.coverage import Coverage, Question, cover, most, prepare
-from components.judge.protocol import Cited, ClaimVerdict, SelfEvaluation
+from components.judge.protocol import Cited, ClaimVerdict
 from components.language.identifiers import codes
 from components.language.relatives import relatives
 from components.language.vocabulary import Vocabulary
 from components.language.words import stems
 from components.nested import Nested
-from components.turn import Answerability, Draft, Passage, Query, Turn
+from components.turn import Answerability, Draft, Passage, Query, SelfEvaluation, Turn
 
 # Logistic regression (ridge, C = 5) on the features of `Coverage` and the search's lexical score, fitted on the Russian
 # and English XQuAD development questions with the listed articles withheld (n = 1,038): is the answer there at all?

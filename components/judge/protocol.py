@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from components.language.vocabulary import Vocabulary
-from components.turn import Answerability, ClaimStatus, Draft, Passage, Query, Turn
+from components.turn import ClaimStatus, Draft, Passage, Query, SelfEvaluation, Turn
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,16 +23,6 @@ class ClaimVerdict:
     status: ClaimStatus
     score: float
     quote: str
-
-
-@dataclass(frozen=True, slots=True)
-class SelfEvaluation:
-    """How good a draft is: `quality` 1..100, how far it answers, `confidence` 0..1, and what it leaves open."""
-
-    quality: int
-    answerability: Answerability
-    confidence: float
-    missing: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,21 +1,27 @@
 """How good is the draft as an answer to this question?"""
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from haystack import component
 
-from components.judge.protocol import Reviewer, SelfEvaluation
-from components.turn import Draft, Turn
+from components.judge.protocol import Reviewer
+from components.turn import Answerability, Draft, SelfEvaluation, Turn
 
 NOT_EVALUATED = SelfEvaluation(0, "unknown", 0.0, ())
 """What stands where nobody could evaluate: a score is measured or it is not there."""
+
+_NOTHING_DROPPED = 100.0
+_ANSWERS: Sequence[Answerability] = ("fully", "partially", "cannot", "unknown")
 
 
 @component
 class SelfEvaluator:
     """Scores the draft and keeps the best one of all passes.
 
-    When the judge fails, quality is 0, answerability `unknown` and the turn marked degraded.
+    Where a model has evaluated the draft while it was verified, its word counts, for the draft that it saw: where
+    claims were dropped since, the judge's evaluation of what is left bounds it. When the judge fails, quality is 0,
+    answerability `unknown` and the turn marked degraded.
 
     :param judge: who evaluates.
     """
@@ -32,13 +38,32 @@ class SelfEvaluator:
             found = self.judge.evaluate(turn, turn.draft)
         except Exception:
             return {"turn": scored(turn.degraded_at("self_evaluator"), turn.draft, NOT_EVALUATED)}
+        if turn.draft.evaluation is not None:
+            found = bounded(turn.draft.evaluation, found, whole=turn.draft.factuality == _NOTHING_DROPPED)
         return {"turn": scored(turn, turn.draft, found)}
+
+
+def bounded(model: SelfEvaluation, local: SelfEvaluation, *, whole: bool) -> SelfEvaluation:
+    """The model's evaluation; codes that the draft does not name are missing whatever it says.
+
+    :param whole: whether the draft it saw is the one that is left.
+    """
+    found = replace(model, missing=tuple(dict.fromkeys((*local.missing, *model.missing))))
+    if whole:
+        return found
+    return replace(
+        found,
+        quality=min(model.quality, local.quality),
+        confidence=min(model.confidence, local.confidence),
+        answerability=max(model.answerability, local.answerability, key=_ANSWERS.index),
+    )
 
 
 def scored(turn: Turn, draft: Draft, found: SelfEvaluation) -> Turn:
     """The turn with this draft, evaluated, and the best of all passes."""
     draft = replace(
         draft,
+        evaluation=None,
         relevance=turn.evidence.adequacy,
         quality=found.quality,
         confidence=found.confidence,

@@ -6,7 +6,9 @@ from dataclasses import replace
 
 from haystack import component
 
+from components.judge.claims import RANK
 from components.judge.protocol import Cited, ClaimVerdict, Reviewer
+from components.judge.reviewer import DraftReviewer
 from components.language.marks import ITEM
 from components.turn import Draft, Turn
 
@@ -18,26 +20,47 @@ class FactVerifier:
     A claim without a citation that resolves is unsupported. Claims beyond `max_claims` are dropped unchecked. When the
     judge fails, nothing is dropped, factuality is 0 with the status `failed`, and the turn is marked degraded.
 
+    With a reviewer, a claim stays when the model supports it too. A draft of which nothing is left is not reviewed.
+    Where the model fails, the judge's word stands alone and the turn is marked degraded.
+
     :param judge: who checks.
     :param max_claims: most claims checked.
+    :param reviewer: a model that checks the same claims; None for the judge alone.
     """
 
-    def __init__(self, judge: Reviewer, max_claims: int = 10) -> None:
+    def __init__(self, judge: Reviewer, max_claims: int = 10, reviewer: DraftReviewer | None = None) -> None:
         self.judge = judge
         self.max_claims = max_claims
+        self.reviewer = reviewer
 
     @component.output_types(turn=Turn)
     def run(self, turn: Turn) -> dict[str, Turn]:
         """:returns: the turn with its draft checked and repaired."""
-        if turn.draft is None:
+        draft = turn.draft
+        if draft is None:
             return {"turn": turn}
-        if not turn.draft.claims:
-            return {"turn": replace(turn, draft=repaired(turn.draft, ()))}
+        if not draft.claims:
+            return {"turn": replace(turn, draft=repaired(draft, ()))}
+        claims = cited(draft)[: self.max_claims]
         try:
-            verdicts = self.judge.check_all(turn, cited(turn.draft)[: self.max_claims])
+            verdicts = self.judge.check_all(turn, claims)
         except Exception:
-            return {"turn": replace(turn.degraded_at("verifier"), draft=unchecked(turn.draft))}
-        return {"turn": replace(turn, draft=repaired(turn.draft, verdicts))}
+            return {"turn": replace(turn.degraded_at("verifier"), draft=unchecked(draft))}
+        left = repaired(draft, verdicts)
+        if self.reviewer is None or not left.claims:
+            return {"turn": replace(turn, draft=left)}
+        review = self.reviewer.review(turn, draft, claims)
+        if review.verdicts is not None:
+            left = repaired(draft, [stricter(*both) for both in zip(verdicts, review.verdicts, strict=True)])
+        for step in review.failed:
+            turn = turn.degraded_at(step)
+        return {"turn": replace(turn, draft=replace(left, agreement=review.agreement, evaluation=review.evaluation))}
+
+
+def stricter(local: ClaimVerdict, model: ClaimVerdict) -> ClaimVerdict:
+    """The stricter verdict, with the words that the model found where it found any."""
+    status = min(local.status, model.status, key=lambda one: RANK[one])
+    return ClaimVerdict(status, min(local.score, model.score), model.quote or local.quote)
 
 
 def cited(draft: Draft) -> list[Cited]:

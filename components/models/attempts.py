@@ -1,52 +1,84 @@
-"""Asking what is no chat model, in bounded time: clients bound the wait for a piece of a reply, not a whole call."""
+"""Calls of providers in bounded time: their clients bound the wait for a piece of a reply, not a whole call."""
 
 import logging
 from collections.abc import Callable
-from concurrent.futures import Future
 from contextvars import copy_context
-from math import isfinite
-from threading import Thread
-from typing import TypeVar
+from math import inf
+from threading import Event, Thread
+from time import monotonic
+from typing import Generic, TypeVar
 
-from components.models.breaker import Breaker
-from components.models.calls import current
+from components.models.breaker import Upstream
+from components.models.calls import CallOutcome, current
 from components.models.failures import ModelFailed, outcome_of
 
 log = logging.getLogger("opora.models")
 
 SHARE = 0.5
-"""Of the time left to the turn, waited for one call: what stands in needs some too."""
+"""Of the time left to the turn, granted to one call: what stands in needs some too."""
+
+FAIR_SECONDS = 1.0
+"""A provider that was granted less than this, or than half of its own limit, is not blamed for taking longer: the turn
+was nearly over, or other calls had taken the seats.
+"""
+
+_LONGEST_WAIT = 3_600.0
 
 T = TypeVar("T")
 
 
-def attempt(name: str, breaker: Breaker, work: Callable[[], T]) -> T:
-    """What `work` returns. It runs in a thread of its own, which is left behind when it takes too long.
+class Background(Generic[T]):
+    """Work in a daemon thread of its own, in the caller's context, that can be left behind.
+
+    :param upstream: whose seat the work holds until it ends: a call that was given up still occupies the provider.
+    """
+
+    def __init__(self, name: str, upstream: Upstream, work: Callable[[], T]) -> None:
+        self.ended = Event()
+        self.results: list[T] = []
+        self.outcome: CallOutcome = "ok"
+        self.fault = ""
+        self._upstream = upstream
+        self._work = work
+        try:
+            Thread(target=copy_context().run, args=(self._run,), name=name, daemon=True).start()
+        except BaseException:
+            upstream.release()
+            raise
+
+    def _run(self) -> None:
+        try:
+            self.results.append(self._work())
+        except BaseException as error:
+            # Not the exception itself: it holds on to frames, and those to a connection that has to close now.
+            self.outcome, self.fault = outcome_of(error), type(error).__name__
+        finally:
+            self._upstream.release()
+            self.ended.set()
+
+
+def attempt(name: str, upstream: Upstream, work: Callable[[], T], seconds: float = inf) -> T:
+    """What `work` returns, within a share of the time that the turn has left.
 
     :param name: for the log.
-    :param breaker: told how it went.
-    :raises ModelFailed: it failed or took too long, or the breaker is open.
+    :param seconds: most of them, whatever the turn has left.
+    :raises ModelFailed: it failed or took too long, all seats were taken, or the breaker is open.
     """
-    calls = current()
-    left = calls.remaining()
-    if left <= 0:
+    started = monotonic()
+    granted = min(seconds, current().remaining() * SHARE, _LONGEST_WAIT)
+    if granted <= 0:
         raise ModelFailed("timeout")
-    if not breaker.admit():
-        raise ModelFailed("open_circuit")
-    made: Future[T] = Future()
-    Thread(target=copy_context().run, args=(_settle, made, work), name=name, daemon=True).start()
-    try:
-        result = made.result(left * SHARE if isfinite(left) else None)
-    except Exception as fault:
-        breaker.failed()
-        log.warning("%s failed: %s", name, type(fault).__name__)
-        raise ModelFailed(outcome_of(fault)) from fault
-    breaker.worked()
-    return result
-
-
-def _settle(made: Future[T], work: Callable[[], T]) -> None:
-    try:
-        made.set_result(work())
-    except BaseException as fault:
-        made.set_exception(fault)
+    with upstream.breaker.call() as permit:
+        if not upstream.acquire(granted):
+            raise ModelFailed("busy")
+        call = Background(name, upstream, work)
+        left = started + granted - monotonic()
+        if not call.ended.wait(max(0.0, left)):
+            if left < min(seconds / 2, FAIR_SECONDS):
+                permit.release_trial()
+            log.warning("%s failed: no answer in %.1f s", name, left)
+            raise ModelFailed("timeout")
+        if call.outcome != "ok":
+            log.warning("%s failed: %s", name, call.fault)
+            raise ModelFailed(call.outcome)
+        return call.results[0]

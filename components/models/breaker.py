@@ -1,14 +1,19 @@
-"""A provider that keeps failing is left alone for a while, and never gets more calls at once than it can take."""
+"""Circuit breakers and seats: failing providers are left alone for a while, none gets more calls than it can take."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from threading import BoundedSemaphore, Lock
 from time import monotonic
 
+from components.models.calls import NOT_MADE, CallOutcome
+from components.models.failures import ModelFailed, outcome_of
+
 
 @dataclass(slots=True)
 class Breaker:
-    """Opens after `failures` failures in a row; after `pause` seconds one call may try, and closes it when it works.
+    """Opens after `failures` failures in a row. After `pause` seconds one call is let through as a trial: its success
+    closes the breaker, its failure starts another pause.
 
     Thread-safe.
     """
@@ -18,66 +23,113 @@ class Breaker:
     clock: Callable[[], float] = monotonic
     _failed: int = 0
     _opened: float | None = None
-    _trying: bool = False
+    _trial: "Permit | None" = None
     _lock: Lock = field(default_factory=Lock)
 
     @property
     def is_open(self) -> bool:
-        """Whether calls are being turned away, all but one that tries."""
+        """Whether calls are being turned away, all but a trial."""
         return self._opened is not None
 
-    def admit(self) -> bool:
-        """Whether a call may be made now. Who is let in tells how it went."""
+    @contextmanager
+    def call(self) -> Iterator["Permit"]:
+        """Surround one call of the provider. What ends the block settles the permit, unless the block has done so.
+
+        :raises ModelFailed: `open_circuit`.
+        """
+        permit = self._admit()
+        if permit is None:
+            raise ModelFailed("open_circuit")
+        outcome: CallOutcome = "stopped"
+        try:
+            yield permit
+            outcome = "ok"
+        except Exception as fault:
+            outcome = outcome_of(fault)
+            raise
+        finally:
+            permit.record(outcome)
+
+    def _admit(self) -> "Permit | None":
         with self._lock:
+            permit = Permit(self)
             if self._opened is None:
-                return True
-            if self._trying or self.clock() - self._opened < self.pause:
-                return False
-            self._trying = True
-            return True
+                return permit
+            if self._trial is not None or self.clock() - self._opened < self.pause:
+                return None
+            self._trial = permit
+            return permit
 
-    def worked(self) -> None:
-        """A call went well."""
+    def _settle(self, permit: "Permit", *, success: bool | None) -> None:
+        """Take the first result of a permit. While the breaker is open, that of its trial alone says anything."""
         with self._lock:
-            self._failed, self._opened, self._trying = 0, None, False
+            if permit.settled:
+                return
+            permit.settled = True
+            if self._opened is not None:
+                if permit is not self._trial:
+                    return
+                self._trial = None
+            if success:
+                self._failed, self._opened = 0, None
+            elif success is False:
+                self._failed += 1
+                if self._opened is not None or self._failed >= self.failures:
+                    self._opened = self.clock()
 
-    def failed(self) -> None:
-        """A call failed, and it was the provider's doing."""
-        with self._lock:
-            self._failed += 1
-            if self._trying or self._failed >= self.failures:
-                self._opened = self.clock()
-            self._trying = False
 
-    def unsettled(self) -> None:
-        """A call ended without telling anything about the provider."""
-        with self._lock:
-            self._trying = False
+class Permit:
+    """One call that a breaker has admitted. Only its first result counts, whenever others arrive."""
+
+    def __init__(self, breaker: Breaker) -> None:
+        self.settled = False
+        self._breaker = breaker
+
+    def record(self, outcome: CallOutcome) -> None:
+        """Settle by what a call came to."""
+        if outcome == "ok":
+            self.record_success()
+        elif outcome in NOT_MADE:
+            self.release_trial()
+        else:
+            self.record_failure()
+
+    def record_success(self) -> None:
+        """The provider works."""
+        self._breaker._settle(self, success=True)
+
+    def record_failure(self) -> None:
+        """The provider failed, through no doing of ours."""
+        self._breaker._settle(self, success=False)
+
+    def release_trial(self) -> None:
+        """The call says nothing about the provider: let another one be the trial."""
+        self._breaker._settle(self, success=None)
 
 
-class Line:
-    """What all callers of one model share in this process, however many components name it."""
+class Upstream:
+    """A provider as all its callers in this process share it: one breaker, and seats for `concurrent` calls."""
 
     def __init__(self, failures: int, pause: float, concurrent: int) -> None:
         self.breaker = Breaker(failures, pause)
         self._seats = BoundedSemaphore(concurrent)
 
-    def take_seat(self, patience: float) -> bool:
-        """Wait for one of the places for calls, `patience` seconds at most."""
+    def acquire(self, patience: float) -> bool:
+        """Wait for a seat, `patience` seconds at most."""
         return self._seats.acquire(timeout=max(0.0, patience))
 
-    def leave_seat(self) -> None:
-        """Give the place back, from whatever thread."""
+    def release(self) -> None:
+        """Give the seat back, from whatever thread."""
         self._seats.release()
 
 
-_LINES: dict[tuple[str, ...], Line] = {}
+_UPSTREAMS: dict[tuple[str, ...], Upstream] = {}
 _LOCK = Lock()
 
 
-def line(key: tuple[str, ...], *, failures: int, pause: float, concurrent: int) -> Line:
-    """The line to a model. Its bounds are those that it was first named with."""
+def upstream(key: tuple[str, ...], *, failures: int, pause: float, concurrent: int) -> Upstream:
+    """The provider of this key. Its bounds are those it was first named with."""
     with _LOCK:
-        if key not in _LINES:
-            _LINES[key] = Line(failures, pause, concurrent)
-        return _LINES[key]
+        if key not in _UPSTREAMS:
+            _UPSTREAMS[key] = Upstream(failures, pause, concurrent)
+        return _UPSTREAMS[key]

@@ -12,7 +12,7 @@ from components.embed.dense import passage_text
 from components.judge.calibration import Line, calibrations, log_odds
 from components.judge.ranked import SCORE
 from components.models.attempts import attempt
-from components.models.breaker import Breaker
+from components.models.breaker import Upstream
 from components.models.failures import ModelFailed
 from components.retrieve.kept import Kept
 from components.retrieve.reranker import FeatureReranker
@@ -21,6 +21,9 @@ from components.turn import Passage, Turn
 FAILURES = 3
 PAUSE_SECONDS = 30.0
 """A ranker that failed so many times in a row is left alone for so long."""
+
+CONCURRENT = 32
+"""Calls of one ranker at once; those that were given up count until they end."""
 
 Scale: TypeAlias = Literal["log-odds", "probability", "order"]
 
@@ -69,7 +72,7 @@ class ModelReranker:
         self.kept = kept
         self._features = FeatureReranker(trust_weight)
         self._calibrations = calibrations(calibration) if calibration else None
-        self._breaker = Breaker(FAILURES, PAUSE_SECONDS)
+        self._upstream = Upstream(FAILURES, PAUSE_SECONDS, CONCURRENT)
         self._readings: Kept[Mapping[str, float]] = Kept(kept)
 
     def to_dict(self) -> dict[str, Any]:
@@ -131,7 +134,7 @@ class ModelReranker:
             return {document.id: score(document.score) for document in found}
 
         try:
-            read = attempt("ranker", self._breaker, ranked)
+            read = attempt("ranker", self._upstream, ranked)
         except ModelFailed:
             return None
         self._readings.put(key, read)

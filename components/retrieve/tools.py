@@ -1,13 +1,13 @@
-"""Looking something up elsewhere when the tenant's passages are not enough: an order's state, a tariff of today.
+"""Tools look up what the tenant's passages do not hold: an order's state, today's tariff.
 
 A tool is chosen and its arguments are read from the question without a model: its description must cover most of the
-question, and every argument that it requires must stand there in the form that its schema gives. Where none is found
-that way a model may choose. What comes back is a passage like any other: it is scored, quoted, cited and checked, and
-orders to the assistant in it are not quoted.
+question, and every required argument must stand there in the form that its schema gives. Where that finds none, a model
+may choose. The answer is a passage like any other: it is scored, quoted, cited and checked, and orders to the assistant
+in it are not quoted.
 
-The threat: an address that leads into the installation's own network, an answer without end, a tool that hangs, a
-secret that shows up in an answer. Addresses are checked as those of web pages are (`components.ingest.fetch`), size and
-time are bounded, a tool that keeps failing is left alone for a while, and nobody but the tool sees its headers.
+The threat: an address that leads into the installation's own network, an endless answer, a tool or a resolver that
+hangs, a secret that shows up in an answer. Addresses are checked as those of web pages are (`components.ingest.fetch`),
+size and time are bounded, a tool that keeps failing is left alone for a while, and its headers reach nobody else.
 """
 
 import json
@@ -15,6 +15,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
 from hashlib import sha256
 from ipaddress import ip_address, ip_network
 
@@ -26,8 +27,8 @@ from components.language.injection import orders
 from components.language.normalise import clean
 from components.language.sentences import sentence_spans
 from components.language.words import stems
-from components.models.breaker import line
-from components.models.calls import current as calls
+from components.models.attempts import attempt
+from components.models.breaker import upstream
 from components.models.failures import ModelFailed
 from components.nested import Nested
 from components.retrieve.tool_arguments import Lookup, arguments_in, is_part
@@ -35,7 +36,6 @@ from components.retrieve.tool_chooser import ToolChooser
 from components.turn import Evidence, Passage, Turn
 from settings import get_settings
 from tenants import context, tools
-from tenants.errors import OporaError
 from tenants.index.protocol import Json
 from tenants.tools import ORIGIN, Tool
 
@@ -115,7 +115,7 @@ class ToolSearch(Nested):
                 continue
             try:
                 passage = self._passage(lookup)
-            except (OporaError, ValueError):
+            except ModelFailed:
                 turn = turn.degraded_at(STEP)
                 continue
             if passage is not None:
@@ -132,25 +132,13 @@ class ToolSearch(Nested):
         return Lookup(tool, arguments, fit) if topic and fit >= self.fits else None
 
     def _passage(self, lookup: Lookup) -> Passage | None:
-        """What the tool says; None when it knows nothing. Raises `OporaError` or `ValueError` when it does not work."""
+        """The tool's answer; None when it has none. Raises `ModelFailed` when the tool does not work."""
         tool = lookup.tool
-        seconds = min(tool.timeout_seconds, calls().remaining())
         key = "tool", get_settings().database, context.current().tenant_id, tool.name, tool.url
-        shared = line(key, failures=self.failures, pause=self.pause, concurrent=self.concurrent)
-        if seconds <= 0 or not shared.breaker.admit():
-            raise ValueError("not asked")
-        if not shared.take_seat(seconds):
-            shared.breaker.unsettled()
-            raise ValueError("too many calls at once")
-        try:
-            said = _said(lookup, seconds)
-        except (OporaError, ValueError):
-            shared.breaker.failed()
-            raise
-        finally:
-            shared.leave_seat()
-        shared.breaker.worked()
-        return _as_passage(lookup, said) if said else None
+        shared = upstream(key, failures=self.failures, pause=self.pause, concurrent=self.concurrent)
+        # In a thread that can be left behind: nothing else bounds how long the resolver takes for the tool's name.
+        text = attempt(f"tool {tool.name}", shared, partial(_text_of, lookup), tool.timeout_seconds)
+        return _as_passage(lookup, text) if text else None
 
     def _with(self, turn: Turn, passage: Passage, judge: Judge) -> Evidence:
         evidence = turn.evidence
@@ -176,22 +164,23 @@ def _names_more(lookup: Lookup, evidence: Evidence) -> bool:
     return any(value not in texts for value in named)
 
 
-def _said(lookup: Lookup, seconds: float) -> str:
+def _text_of(lookup: Lookup) -> str:
     """The tool's answer as text; empty when it has none."""
     tool = lookup.tool
     body = json.dumps(lookup.arguments, ensure_ascii=False).encode()
-    fetcher = Fetcher(permitted=_is_permitted, seconds=seconds, largest=_LARGEST)
+    fetcher = Fetcher(permitted=_is_permitted, seconds=tool.timeout_seconds, largest=_LARGEST)
     answer = fetcher.post(tool.url, body, {**tool.secrets, "content-type": "application/json"})
     if answer.status in (204, 404):
         return ""
     if answer.status != 200:
         raise ValueError("the tool refused")
     text = answer.data.decode("utf-8")
-    told = _told(tool, json.loads(text), lookup.arguments) if answer.kind.endswith("json") else text
-    return clean(told).strip()[:_LONGEST]
+    if answer.kind.endswith("json"):
+        text = _in_words(tool, json.loads(text), lookup.arguments)
+    return clean(text).strip()[:_LONGEST]
 
 
-def _told(tool: Tool, answer: Json, arguments: Mapping[str, Json]) -> str:
+def _in_words(tool: Tool, answer: Json, arguments: Mapping[str, Json]) -> str:
     """A JSON answer in words: by the tool's own sentences, else a line for each field."""
     if not answer:
         return ""
@@ -215,17 +204,17 @@ def _fields(value: Json, name: str = "") -> Iterator[tuple[str, str]]:
         yield name, " ".join(str(value).split())
 
 
-def _as_passage(lookup: Lookup, said: str) -> Passage:
+def _as_passage(lookup: Lookup, text: str) -> Passage:
     tool = lookup.tool
     given = ", ".join(str(value) for name, value in lookup.arguments.items() if is_part(tool, name))
-    spans = sentence_spans(said)
-    ordering = orders(said, spans)
+    spans = sentence_spans(text)
+    ordering = orders(text, spans)
     return Passage(
-        chunk_id=f"{ORIGIN}{tool.name}:{sha256(said.encode()).hexdigest()[:16]}",
+        chunk_id=f"{ORIGIN}{tool.name}:{sha256(text.encode()).hexdigest()[:16]}",
         doc_id=ORIGIN + tool.name,
         title=tool.title,
         heading=f"{tool.description} ({given})" if given else tool.description,
-        text=said,
+        text=text,
         sentences=tuple(span for place, span in enumerate(spans) if place not in ordering),
         source=tool.name,
         updated_at=datetime.now(UTC).date().isoformat(),

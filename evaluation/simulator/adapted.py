@@ -33,7 +33,7 @@ def adapt(folder: Path, url: str, profile: str = "ollama", **bounds: float) -> P
     :returns: `folder`, for `OPORA_PIPELINES_DIR`.
     """
     shutil.copytree(ROOT / "pipelines", folder, ignore=shutil.ignore_patterns("__pycache__"), dirs_exist_ok=True)
-    with _edited(folder / "ask" / f"ask.{profile}.yaml") as whole:
+    with _edited(folder / "ask" / "profiles" / f"{profile}.yaml") as whole:
         for models in _found(whole, "ChatModels"):
             models.update(bounds)
             for tier, model in _TIERS.items():
@@ -58,7 +58,7 @@ def equip(folder: Path, url: str, profile: str = "ollama") -> Path:
         chat_generator=_nested(generator, model="simulated", response_format=_RANKING, **server),
         raise_on_failure=True,
     )
-    with _edited(folder / "ask" / f"ask.{profile}.yaml") as whole:
+    with _edited(folder / "ask" / "profiles" / f"{profile}.yaml") as whole:
         reranker = "components.retrieve.model_reranker.ModelReranker"
         whole["components"]["rerank"] = _nested(reranker, ranker=ranker, scale="order", kept=0)
     texts, documents = (

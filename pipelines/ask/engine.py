@@ -7,15 +7,12 @@ from pathlib import Path
 from typing import Protocol, runtime_checkable
 
 from haystack import Pipeline
-from haystack.tracing.tracer import enable_tracing
+from haystack.core.errors import PipelineRuntimeError
 
-from components.language.yaml_files import read_yaml
 from components.turn import Turn
-from pipelines.ask.steps import StepTracer
-from pipelines.ask.walk import Walk
+from pipelines.definition import ALLOWED_MODULES, ends, load
 
 YAML = Path(__file__).with_name("ask.yaml")
-_FIRST, _LAST = "guard", "outcome"
 
 
 @runtime_checkable
@@ -23,7 +20,7 @@ class Closable(Protocol):
     """What holds connections."""
 
     def close(self) -> None:
-        """Let go of them."""
+        """Release them."""
 
 
 class AskEngine:
@@ -31,44 +28,52 @@ class AskEngine:
 
     Call `run` inside a tenant's context.
 
-    :param path: the pipeline file; unknown components and modules outside `components` are refused on loading.
+    :param path: the pipeline file, or a profile that is laid over one. Its `metadata` names `entry` and `exit`.
     """
 
     def __init__(self, path: Path = YAML) -> None:
-        content = read_yaml(path)
-        self.pipeline = Pipeline.from_dict(content, allowed_modules=["components", "haystack", "haystack_integrations"])
-        self._walk = Walk.through(self.pipeline, _FIRST, _LAST)
-        self.digest = _digest(content)
-        enable_tracing(StepTracer())
+        definition = load(path)
+        self.pipeline = Pipeline.from_dict(definition, allowed_modules=ALLOWED_MODULES)
+        self._entry, self._exit = ends(definition)
+        self.digest = _digest(definition)
 
     def warm_up(self) -> None:
         """Load what the first question needs."""
         self.pipeline.warm_up()
 
     def run(self, turn: Turn) -> Turn:
-        """The finished turn. Its steps are told to whoever notes them (`pipelines.ask.steps.noting`)."""
-        if self._walk is not None:
-            return self._walk.run(turn)
-        result = self.pipeline.run({_FIRST: {"turn": turn}}, include_outputs_from=None)
-        finished: Turn = result[_LAST]["turn"] if _LAST in result else turn
-        return finished
+        """The finished turn; as far as it came when a step sends it nowhere.
+
+        :raises PipelineRuntimeError: a component raised; the cause is what it raised.
+        :raises PipelineMaxComponentRuns: a loop does not end.
+        """
+        (entry, put), (last, taken) = self._entry, self._exit
+        try:
+            outputs = self.pipeline.run({entry: {put: turn}}, include_outputs_from={last})
+        except PipelineRuntimeError as error:
+            error.pipeline_snapshot = None  # it quotes the question
+            raise
+        if taken in outputs.get(last, {}):
+            finished: Turn = outputs[last][taken]
+            return finished
+        return next((sent for sockets in outputs.values() for sent in sockets.values() if isinstance(sent, Turn)), turn)
 
     def close(self) -> None:
-        """Let go of the connections to models."""
+        """Release the connections to models."""
         for _, component in self.pipeline.walk():
-            for held in _closable(component):
-                held.close()
+            for holder in _closable(component):
+                holder.close()
 
 
 def _closable(holder: object) -> Iterator[Closable]:
     """What a component of ours is made of and has to be closed: models, rankers, embedders of whatever make."""
-    for held in getattr(holder, "__dict__", {}).values():
-        if isinstance(held, Closable):
-            yield held
-        elif type(held).__module__.startswith("components."):
-            yield from _closable(held)
+    for part in getattr(holder, "__dict__", {}).values():
+        if isinstance(part, Closable):
+            yield part
+        elif type(part).__module__.startswith("components."):
+            yield from _closable(part)
 
 
-def _digest(content: object) -> str:
+def _digest(definition: object) -> str:
     """Names the behaviour that a pipeline file describes: its comments and layout change nothing."""
-    return sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:16]
+    return sha256(json.dumps(definition, sort_keys=True).encode()).hexdigest()[:16]

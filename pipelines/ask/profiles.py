@@ -1,21 +1,24 @@
-"""The ways of answering that an installation has: one pipeline file each, chosen by the tenant."""
+"""The profiles of an installation: the ask pipeline as it stands, or with a short file laid over it. Tenants choose."""
 
 from pathlib import Path
 from threading import Lock
 
 from components.turn import Turn
 from pipelines.ask.engine import AskEngine
-from settings import Profile, get_settings
+from pipelines.ask.steps import trace_steps
+from pipelines.definition import PROFILES
+from settings import EMBEDDED, get_settings
 from tenants import policy
 
 
-def path_of(profile: Profile) -> Path:
-    """The pipeline file of a profile."""
-    name = "ask.yaml" if profile == "embedded" else f"ask.{profile}.yaml"
-    return get_settings().pipelines_dir / "ask" / name
+def path_of(profile: str) -> Path:
+    """The file of a profile. Raises `Invalid`, `profile_unknown`, where there is none."""
+    policy.check_profile(profile)
+    folder = get_settings().pipelines_dir / "ask"
+    return folder / "ask.yaml" if profile == EMBEDDED else folder / PROFILES / f"{profile}.yaml"
 
 
-def chosen() -> Profile:
+def chosen() -> str:
     """The profile of the tenant in context: its own, or the installation's."""
     return policy.current().profile or get_settings().profile
 
@@ -27,9 +30,10 @@ class ProfileEngines:
     """
 
     def __init__(self) -> None:
-        self._engines: dict[Profile, AskEngine] = {}
+        self._engines: dict[str, AskEngine] = {}
         self._loading = Lock()
         self._engine(get_settings().profile)
+        trace_steps()
 
     @property
     def digest(self) -> str:
@@ -45,11 +49,11 @@ class ProfileEngines:
         return self._engine(chosen()).run(turn)
 
     def close(self) -> None:
-        """Let go of what the engines hold."""
+        """Release what the engines hold."""
         for engine in self._engines.values():
             engine.close()
 
-    def _engine(self, profile: Profile) -> AskEngine:
+    def _engine(self, profile: str) -> AskEngine:
         with self._loading:
             if profile not in self._engines:
                 self._engines[profile] = AskEngine(path_of(profile))

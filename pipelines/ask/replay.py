@@ -26,7 +26,7 @@ from pipelines.ask.contract import AskRequest
 from pipelines.ask.engine import AskEngine
 from pipelines.ask.record import redacted
 from pipelines.ask.usecase import HANDED_OVER, Ask, begin
-from pipelines.lint import lint
+from pipelines.lint import lint_file
 from tenants import context, policy
 from tenants.audit.search import Record
 from tenants.errors import Invalid
@@ -232,7 +232,7 @@ def _side_as_json(side: Side) -> dict[str, object]:
 
 def _engine(path: Path) -> AskEngine:
     # Haystack takes many mistakes in silence, and raises whatever another one leads to.
-    if findings := lint(path.read_text(encoding="utf-8")):
+    if findings := lint_file(path):
         raise Invalid("pipeline_faulty", path=str(path), fault=findings[0].told(terminal_locale()))
     return AskEngine(path)
 

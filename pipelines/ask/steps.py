@@ -1,13 +1,18 @@
-"""The steps of a turn as they happen: noted always, watched by whoever asks for it."""
+"""The steps of a turn as they happen: noted always, watched by whoever asks for it.
+
+Haystack has one tracer in force. Ours stands before whichever there is and passes everything on to it, so that
+instrumentation of Haystack (OpenTelemetry, Langfuse, Datadog) sees our runs as any others.
+"""
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
+from threading import Lock
 from time import monotonic_ns, time_ns
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
-from haystack.tracing.tracer import NullSpan, Span, Tracer
+from haystack.tracing.tracer import Span, Tracer, enable_tracing, tracer
 
 from components.models.calls import Call, opened
 from components.turn import Turn
@@ -66,11 +71,24 @@ class Steps:
 
 
 _CURRENT: ContextVar[Steps | None] = ContextVar("opora_steps", default=None)
+_INSTALLING = Lock()
+
+
+def trace_steps() -> None:
+    """Put our tracer before the one in force. Called at start-up, and harmless at any time.
+
+    `enable_tracing` replaces the tracer before: one that is enabled after the start would end the notes of steps, and
+    with them what streams tell. So each turn makes sure of it.
+    """
+    with _INSTALLING:
+        if not isinstance(tracer.actual_tracer, StepTracer):
+            enable_tracing(StepTracer(tracer.actual_tracer))
 
 
 @contextmanager
 def noting(watch: Watch | None = None) -> Iterator[Steps]:
     """Note the steps of the turn that runs in this block; the calls of models stand there when it is left."""
+    trace_steps()
     steps = Steps(watch)
     token = _CURRENT.set(steps)
     with opened() as calls:
@@ -82,48 +100,55 @@ def noting(watch: Watch | None = None) -> Iterator[Steps]:
 
 
 class StepTracer(Tracer):
-    """Haystack's way of telling what a pipeline does."""
+    """Notes the runs of components for the turn in context.
 
-    def __init__(self) -> None:
-        self._silent = NullSpan()
+    :param behind: the tracer that gets every span.
+    """
+
+    def __init__(self, behind: Tracer) -> None:
+        self.behind = behind
 
     @contextmanager
     def trace(
-        self,
-        operation_name: str,  # noqa: ARG002 - Haystack passes these by name
-        tags: dict[str, object] | None = None,
-        parent_span: Span | None = None,  # noqa: ARG002
+        self, operation_name: str, tags: dict[str, Any] | None = None, parent_span: Span | None = None
     ) -> Iterator[Span]:
         """Note the block when it is a component's run."""
         steps = _CURRENT.get()
         about = tags or {}
         name = str(about.get("haystack.component.name", ""))
-        if steps is None or not name:
-            yield self._silent
-            return
-        visit, span = steps.visit(name), _StepSpan(name, steps.watch)
-        started = monotonic_ns()
-        try:
-            yield span
-        finally:
-            component = str(about.get("haystack.component.fully_qualified_type", ""))
-            steps.taken.append(Step(name, visit, component, started, monotonic_ns(), span.sent))
+        with self.behind.trace(operation_name, tags, parent_span) as behind:
+            if steps is None or not name:
+                yield behind
+                return
+            visit, span = steps.visit(name), _StepSpan(behind, name, steps.watch)
+            started = monotonic_ns()
+            try:
+                yield span
+            finally:
+                component = str(about.get("haystack.component.fully_qualified_type", ""))
+                steps.taken.append(Step(name, visit, component, started, monotonic_ns(), span.sent))
 
     def current_span(self) -> Span | None:
-        """No span is kept open."""
-        return None
+        """That of the tracer behind."""
+        return self.behind.current_span()
 
 
-class _StepSpan(NullSpan):
+class _StepSpan(Span):
     """Takes a step's output, whatever Haystack's own content tracing is set to."""
 
-    def __init__(self, name: str, watch: Watch | None) -> None:
+    def __init__(self, behind: Span, name: str, watch: Watch | None) -> None:
         self.sent: Turn | None = None
+        self._behind = behind
         self._name = name
         self._watch = watch
 
-    def set_content_tag(self, key: str, value: object) -> None:
-        """Haystack gives a step's inputs and outputs here."""
+    def set_tag(self, key: str, value: Any) -> None:  # noqa: ANN401 - Haystack's own signature
+        """For the tracer behind."""
+        self._behind.set_tag(key, value)
+
+    def set_content_tag(self, key: str, value: Any) -> None:  # noqa: ANN401
+        """Haystack gives a step's inputs and outputs here; the span behind decides for itself what it shows of them."""
+        self._behind.set_content_tag(key, value)
         if key != _OUTPUT or not isinstance(value, Mapping):
             return
         for sent in value.values():
@@ -131,3 +156,11 @@ class _StepSpan(NullSpan):
                 self.sent = sent
                 if self._watch is not None:
                     self._watch(self._name, sent)
+
+    def raw_span(self) -> Any:  # noqa: ANN401
+        """The span behind."""
+        return self._behind.raw_span()
+
+    def get_correlation_data_for_logs(self) -> dict[str, Any]:
+        """What the tracer behind puts into logs."""
+        return self._behind.get_correlation_data_for_logs()

@@ -11,6 +11,7 @@ import typer
 from components.language.terminal import terminal_locale
 from components.language.texts import text
 from pipelines import terminal
+from pipelines.model_commands import fetch_encoder
 from pipelines.terminal import (
     DEFAULT_TENANT,
     Group,
@@ -64,6 +65,7 @@ def ingest(
     with acting_for(tenant):
         from pipelines.ingest.usecase import Ingest
 
+        fetch_encoder()
         ingest = Ingest()
         if prune or not watch:
             with progress_bar(terminal.say("ingest.reading")) as progress:

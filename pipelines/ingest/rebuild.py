@@ -153,6 +153,12 @@ class Rollback:
         return _finished(self, progress)
 
 
+def rebuild_due(settings: EncoderSettings) -> bool:
+    """Whether the index in force of the tenant in context is encoded in another way."""
+    now = generations.in_state("in_force")
+    return now is not None and settings_from(now.encoder) != settings
+
+
 def generations_json(settings: EncoderSettings) -> GenerationsJson:
     """The generations of the tenant in context for a program.
 
@@ -170,7 +176,7 @@ def generations_json(settings: EncoderSettings) -> GenerationsJson:
             for one in known
         ],
         encoder=settings.digest,
-        rebuild_due=any(one.state == "in_force" and settings_from(one.encoder) != settings for one in known),
+        rebuild_due=rebuild_due(settings),
     )
 
 

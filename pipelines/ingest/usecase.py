@@ -15,7 +15,7 @@ from components.ingest.files import RawArticle, chosen_articles, count_articles,
 from components.ingest.parse import ArticleParser
 from components.ingest.write import ChunkWriter
 from components.language.yaml_files import read_yaml
-from pipelines.ingest.rebuild import Rebuild, Rollback
+from pipelines.ingest.rebuild import Rebuild, Rollback, rebuild_due
 from pipelines.ingest.report import IngestReport, OnProgress
 from pipelines.ingest.rewrite import rewriter
 from pipelines.ingest.run import Line, Run
@@ -105,6 +105,10 @@ class Ingest:
         """
         found = chosen_articles(folder, names)
         return Run(self._line, found, count_articles(folder, names), held=held)
+
+    def rebuild_due(self) -> bool:
+        """Whether the index of the tenant in context is encoded in another way than this pipeline would."""
+        return rebuild_due(self.encoder)
 
     def rebuild(self) -> Rebuild:
         """A rebuild of the index, yet to be done: all chunks encoded as this pipeline says."""

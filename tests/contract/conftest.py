@@ -1,6 +1,6 @@
 """One suite, several engines: each test runs against every backend of the index or of the records.
 
-Engines that need a server run where `OPORA_TEST_QDRANT_URL` or `OPORA_TEST_POSTGRES_URL` names one.
+Qdrant's server runs where `OPORA_TEST_QDRANT_URL` names one, PostgreSQL where it is installed (`tests.servers`).
 """
 
 import os
@@ -14,12 +14,13 @@ from settings import Settings, get_settings
 from tenants import database
 from tenants.context import Tenant, acting_as
 from tenants.registry import Registry
+from tests.servers import MISSING
 
 
-def _url_from(variable: str) -> str:
-    url = os.environ.get(variable, "")
+def _qdrant_url() -> str:
+    url = os.environ.get("OPORA_TEST_QDRANT_URL")
     if not url:
-        pytest.skip(f"{variable} is not set")
+        pytest.skip(f"{MISSING}Qdrant (set OPORA_TEST_QDRANT_URL)")
     return url
 
 
@@ -28,7 +29,7 @@ def backend(request: pytest.FixtureRequest, installation: Settings, monkeypatch:
     """The installation's index is on this engine from here on."""
     name = str(request.param)
     if name != "edge":
-        url = ":memory:" if name == "memory" else _url_from("OPORA_TEST_QDRANT_URL")
+        url = ":memory:" if name == "memory" else _qdrant_url()
         monkeypatch.setenv("OPORA_QDRANT_URL", url)
         get_settings.cache_clear()
     return name
@@ -43,7 +44,7 @@ def tenant(backend: str) -> Iterator[Tenant]:
         yield caller
 
 
-@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.server)])
+@pytest.fixture(params=["sqlite", "postgresql"])
 def records(
     request: pytest.FixtureRequest, installation: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Settings]:
@@ -51,7 +52,7 @@ def records(
     if request.param == "sqlite":
         yield installation
         return
-    server = make_url(_url_from("OPORA_TEST_POSTGRES_URL"))
+    server = make_url(request.getfixturevalue("postgres_url"))
     schema = f"test_{uuid4().hex}"
     admin = create_engine(server)
     with admin.begin() as connection:

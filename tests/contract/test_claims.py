@@ -1,6 +1,5 @@
 """Claims on tenants: the same promises by locks on files and by Redis."""
 
-import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -13,19 +12,17 @@ from tenants.claims_redis import RedisClaims
 from tenants.context import Tenant, acting_as
 from tenants.errors import Busy, TryAgain
 
-REDIS_URL = os.environ.get("OPORA_TEST_REDIS_URL", "")
-NO_REDIS = pytest.mark.skipif(not REDIS_URL, reason="needs OPORA_TEST_REDIS_URL")
-
 Process = Callable[[], Claims]
 
 
-@pytest.fixture(params=["files", pytest.param("redis", marks=[pytest.mark.server, NO_REDIS])])
+@pytest.fixture(params=["files", "redis"])
 def process(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Process]:
     """Makes the claims of another process."""
     made: list[Claims] = []
+    url = request.getfixturevalue("redis_url") if request.param == "redis" else ""
 
     def make() -> Claims:
-        made.append(FileClaims(tmp_path / "claims") if request.param == "files" else RedisClaims(REDIS_URL))
+        made.append(RedisClaims(url) if url else FileClaims(tmp_path / "claims"))
         return made[-1]
 
     yield make
@@ -66,10 +63,8 @@ def test_a_process_that_ends_gives_all_back(process: Process, name: str) -> None
     assert theirs.take(f"{name}-other")
 
 
-@pytest.mark.server
-@NO_REDIS
-def test_a_claim_in_redis_outlives_its_lease_while_its_process_lives(name: str) -> None:
-    ours, theirs = RedisClaims(REDIS_URL, lease_seconds=0.2), RedisClaims(REDIS_URL)
+def test_a_claim_in_redis_outlives_its_lease_while_its_process_lives(name: str, redis_url: str) -> None:
+    ours, theirs = RedisClaims(redis_url, lease_seconds=0.2), RedisClaims(redis_url)
     assert ours.take(name)
     for _ in range(50):
         assert not theirs.take(name)
@@ -79,10 +74,8 @@ def test_a_claim_in_redis_outlives_its_lease_while_its_process_lives(name: str) 
     theirs.close()
 
 
-@pytest.mark.server
-@NO_REDIS
-def test_a_claim_that_redis_forgot_is_lost(name: str) -> None:
-    ours, theirs = RedisClaims(REDIS_URL, lease_seconds=0.1), RedisClaims(REDIS_URL)
+def test_a_claim_that_redis_forgot_is_lost(name: str, redis_url: str) -> None:
+    ours, theirs = RedisClaims(redis_url, lease_seconds=0.1), RedisClaims(redis_url)
     assert ours.take(name)
     ours._redis.flushdb()
     assert theirs.take(name)

@@ -81,7 +81,7 @@ def tenant_locale() -> str:
     return "en" if current().tenant_id == "english" else "ru"
 
 
-def admit(route: Route) -> None:
+async def admit(route: Route) -> None:
     if current().tenant_id == "eager":
         raise RateLimited(7)
 

@@ -7,10 +7,10 @@ import pytest
 import yaml
 
 from components.language.texts import LOCALES, keys
-from pipelines.lint import MOST_COMPONENTS, MOST_PASSES, Finding, lint, main
-from settings import ROOT
+from pipelines.ask.engine import YAML
+from pipelines.lint import MOST_PASSES, Finding, deployed, lint, lint_file, main
 
-OURS = sorted((ROOT / "pipelines").glob("*/*.yaml"))
+OURS = deployed()
 JOINER = "{type: haystack.components.joiners.branch.BranchJoiner, init_parameters: {type_: str}}"
 PROMPT = "{type: haystack.components.builders.prompt_builder.PromptBuilder, init_parameters: {template: '{{a}}{{b}}'}}"
 ROUTER = """
@@ -44,20 +44,39 @@ connections:
 """
 
 
+TURNS = """
+components:
+  one: {type: components.understand.guard.Guard, init_parameters: {}}
+  two: {type: components.understand.complexity.ComplexityClassifier, init_parameters: {}}
+connections:
+  - {sender: one.turn, receiver: two.turn}
+"""
+
+
 @pytest.mark.parametrize("path", OURS, ids=lambda path: path.name)
 def test_our_pipelines_are_sound(path: Path) -> None:
-    assert lint(path.read_text(encoding="utf-8")) == []
+    assert lint_file(path) == []
 
 
 def test_there_are_pipelines_to_check() -> None:
-    assert {path.name for path in OURS} >= {"ask.yaml", "ask.ollama.yaml", "ask.openai.yaml", "ingest.yaml"}
+    assert {path.name for path in OURS} >= {"ask.yaml", "ollama.yaml", "openai.yaml", "ingest.yaml"}
 
 
 @pytest.mark.parametrize("path", [path for path in OURS if "# second:" in path.read_text()], ids=lambda path: path.name)
-def test_what_is_commented_out_is_sound_too(path: Path) -> None:
+def test_what_is_commented_out_is_sound_too(path: Path, tmp_path: Path) -> None:
     source = re.sub("^( +)# (?=second:|  )", r"\1", path.read_text(encoding="utf-8"), flags=re.MULTILINE)
-    assert lint(source) == []
-    assert "second" in yaml.safe_load(source)["components"]["review"]["init_parameters"]
+    assert faults_of_profile(source, tmp_path) == []
+    reviewer = yaml.safe_load(source)["components"]["verify"]["init_parameters"]["reviewer"]
+    assert "second" in reviewer["init_parameters"]
+
+
+def faults_of_profile(text: str, folder: Path, base: str | None = None) -> list[Finding]:
+    """What is found in a profile over the deployed pipeline, or over one of this text."""
+    path = folder / "ask" / "profiles" / "own.yaml"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    (folder / "ask" / "ask.yaml").write_text(base or YAML.read_text(encoding="utf-8"), encoding="utf-8")
+    path.write_text(text, encoding="utf-8")
+    return lint_file(path)
 
 
 @pytest.mark.parametrize("source", [SOUND, LOOP])
@@ -122,14 +141,69 @@ BROKEN = [
         "max_runs_per_component",
     ),
     (
-        "components:\n"
-        + "".join(f"  c{n}: {JOINER}\n" for n in range(MOST_COMPONENTS + 1))
-        + "connections:\n"
-        + "".join(f"  - {{sender: c{n}.value, receiver: c{n + 1}.value}}\n" for n in range(MOST_COMPONENTS)),
-        "too_many_components",
-        "components",
+        changed("one: {type: haystack.components.joiners.branch.BranchJoiner, ", "one: {"),
+        "missing_type",
+        "components.one",
     ),
+    (SOUND + "metadata: {entry: one.vale}", "unknown_socket", "metadata.entry"),
+    (SOUND + "metadata: {exit: three.value}", "unknown_component", "metadata.exit"),
+    (SOUND + "metadata: [one]", "not_a_mapping", "metadata"),
+    (TURNS, "missing_end", "metadata.entry"),
+    (TURNS, "missing_end", "metadata.exit"),
 ]
+BROKEN_PROFILES = [
+    ("connections: []", "overlay_key", "yaml"),
+    ("models: 1\ncomponents: {verfy: {init_parameters: {}}}", "overlay_step", "components.verfy"),
+    ("components: {verify: {init_parameters: {max_claim: 3}}}", "unknown_parameter", "components.verify"),
+    (
+        "components: {verify: {init_parameters: {reviewer: {init_parameters: {}}}}}",
+        "missing_type",
+        "components.verify.reviewer",
+    ),
+    (
+        "components: {verify: {type: components.judge.verifier.FactVerifier, init_parameter: {}}}",
+        "unknown_key",
+        "components.verify",
+    ),
+    (
+        "components: {answer: {type: components.answer.generative.GenerativeAnswerer, init_parameters: {}}}",
+        "missing_parameter",
+        "components.answer",
+    ),
+    (
+        "components: {grade: 1}",
+        "not_a_mapping",
+        "components.grade",
+    ),
+    ("components: [verify]", "not_a_mapping", "components"),
+    ("metadata: {exit: outcome.turns}", "unknown_socket", "metadata.exit"),
+    ("max_runs_per_component: 2", "loop_without_net", "max_runs_per_component"),
+    ("a: [", "not_yaml", "yaml"),
+]
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "where"), BROKEN_PROFILES, ids=[f"{code}-{where}" for _, code, where in BROKEN_PROFILES]
+)
+def test_each_fault_of_a_profile_is_found_where_it_is(text: str, code: str, where: str, tmp_path: Path) -> None:
+    findings = faults_of_profile(text, tmp_path)
+    assert (code, where) in {(finding.code, finding.where) for finding in findings}
+    assert all("\n" not in finding.told(locale) for finding in findings for locale in LOCALES)
+
+
+def test_a_profile_over_nothing_or_over_a_broken_pipeline_says_so(tmp_path: Path) -> None:
+    path = tmp_path / "ask" / "profiles" / "own.yaml"
+    path.parent.mkdir(parents=True)
+    path.write_text("{}", encoding="utf-8")
+    assert lint_file(path) == [Finding("no_base", "yaml", "ask.yaml")]
+    assert [finding.code for finding in faults_of_profile("{}", tmp_path, "components: 5")] == ["not_a_mapping"]
+
+
+def test_a_graph_has_as_many_steps_as_it_needs() -> None:
+    many = 40
+    steps = "".join(f"  c{n}: {JOINER}\n" for n in range(many + 1))
+    ways = "".join(f"  - {{sender: c{n}.value, receiver: c{n + 1}.value}}\n" for n in range(many))
+    assert lint(f"components:\n{steps}connections:\n{ways}") == []
 
 
 @pytest.mark.parametrize(("source", "code", "where"), BROKEN, ids=[f"{code}-{where}" for _, code, where in BROKEN])
@@ -141,7 +215,7 @@ def test_each_fault_is_found_where_it_is(source: str, code: str, where: str) -> 
 
 def test_every_rule_has_its_broken_file() -> None:
     rules = {key.removeprefix("lint.") for key in keys("lint.")} - {"clean"}
-    assert {code for _, code, _ in BROKEN} == rules
+    assert {code for _, code, _ in (*BROKEN, *BROKEN_PROFILES)} | {"no_base"} == rules
 
 
 def test_a_value_that_the_loop_feeds_too_is_no_trap() -> None:

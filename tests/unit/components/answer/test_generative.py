@@ -61,7 +61,7 @@ class Model:
 
 @pytest.fixture(autouse=True)
 def _rules(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setattr(breaker, "_LINES", {})
+    monkeypatch.setattr(breaker, "_UPSTREAMS", {})
     with policy.trying(Policy()):
         yield
 

@@ -19,7 +19,7 @@ from components.embed.protocol import Embedder
 from components.embed.stock import StockEmbedder
 from components.ingest.write import ChunkWriter
 from components.language.encoder_settings import DenseSettings, settings_from
-from components.models.breaker import Breaker
+from components.models import breaker
 from components.retrieve.kept import Kept
 from settings import ROOT
 from tenants.context import Tenant, acting_as
@@ -37,7 +37,7 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def _forgetful(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Breakers and kept questions are the process's; each test begins without, for a tenant."""
     monkeypatch.setattr(dense, "_QUESTIONS", Kept(10))
-    dense._breaker.cache_clear()
+    monkeypatch.setattr(breaker, "_UPSTREAMS", {})
     with acting_as(Tenant("acme", "anna")):
         yield
 
@@ -134,9 +134,8 @@ def test_missing_files_are_a_failure_that_the_log_explains(tmp_path: Path, caplo
 
 def test_an_embedder_that_keeps_failing_is_left_alone_for_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
     now = 0.0
-    breaker = Breaker(dense.FAILURES, dense.PAUSE_SECONDS, clock=lambda: now)
-    monkeypatch.setattr(dense, "_breaker", lambda space: breaker)
     wrong, right = stock([1.0], [1.0]), stock([1.0, 0.0], [1.0, 0.0])
+    dense._upstream(wrong.space).breaker.clock = lambda: now
     asked: list[str] = []
     embedder = dense._embedder
 
@@ -170,7 +169,7 @@ def test_only_our_modules_and_haystacks_are_loaded_from_an_index() -> None:
 
 
 def test_title_and_heading_come_first() -> None:
-    assert passage_text("Возврат", "Сроки", "14 дней.") == "Возврат\nСроки\n14 дней."
+    assert passage_text("Возврат", "Сроки", "14 дней.") == "Возврат. Сроки\n14 дней."
     assert passage_text("", "", "14 дней.") == "14 дней."
 
 

@@ -4,12 +4,15 @@ from dataclasses import replace
 from typing import get_args
 
 import pytest
+from haystack import Pipeline
 from hypothesis import given
 from hypothesis import strategies as st
 
 from components.judge.appraiser import EvidenceAppraiser
+from components.judge.evaluator import RetrievalEvaluator
 from components.judge.llm import LlmJudge
 from components.judge.local import LocalJudge
+from components.models.chat import ChatModels
 from components.turn import Quality, Turn
 from tests.models import DOWN, Reply, ScriptedModels
 from tests.turns import passage, turn
@@ -26,8 +29,9 @@ def form(adequacy: int, *answers: bool, missing: tuple[str, ...] = ("слив",)
 
 
 def sent(reply: Reply, given_turn: Turn = ASKED, depth: int = 8) -> tuple[str, Turn]:
-    appraiser = EvidenceAppraiser(LlmJudge(ScriptedModels(appraise=reply)), LocalJudge(), depth)
-    ((socket, after),) = appraiser.run(given_turn).items()
+    appraiser = EvidenceAppraiser(LlmJudge(ScriptedModels(appraise=reply)), depth=depth)
+    evaluator = RetrievalEvaluator(LocalJudge(), threshold=0.57, worth_retrying=0.3, appraiser=appraiser)
+    ((socket, after),) = evaluator.run(given_turn).items()
     return socket, after
 
 
@@ -76,7 +80,25 @@ def test_a_code_stays_exact_whatever_the_model_says() -> None:
 def test_when_no_model_appraises_the_local_judgement_stands(relevance: float, socket: str) -> None:
     measured = turn("вода не сливается", E20, E25, relevance=relevance)
     sent_to, after = sent(DOWN, measured)
-    assert (sent_to, after.degraded, after.evidence) == (socket, ("appraiser",), measured.evidence)
+    assert (sent_to, after.degraded) == (socket, ("appraiser",))
+    assert (after.evidence.kept, after.evidence.adequacy) == (measured.evidence.kept, relevance)
+
+
+def test_a_hopeless_question_is_refused_without_a_call() -> None:
+    models = ScriptedModels(appraise=form(100))
+    evaluator = RetrievalEvaluator(LocalJudge(), appraiser=EvidenceAppraiser(LlmJudge(models), promising=0.2))
+    assert "refuse" in evaluator.run(turn("вода не сливается", E20, relevance=0.19))
+    assert not models.asked
+    assert "enough" in evaluator.run(turn("вода не сливается", E20, E25, OTHER, relevance=0.2))
+    assert models.asked == ["appraise"]
+
+
+def test_round_trip() -> None:
+    pipeline = Pipeline()
+    appraiser = EvidenceAppraiser(LlmJudge(ChatModels(ScriptedModels().fast)), promising=0.1, least=0.5)
+    pipeline.add_component("evaluate", RetrievalEvaluator(LocalJudge(), appraiser=appraiser))
+    again = Pipeline.loads(pipeline.dumps(), allowed_modules=["components", "haystack"])
+    assert again.dumps() == pipeline.dumps()
 
 
 @given(

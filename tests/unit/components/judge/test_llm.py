@@ -10,11 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from components.answer.telling import heard_by, say
-from components.judge.consistency import agreement
+from components.judge.consistency import Writer, agreement
 from components.judge.llm import LlmJudge
 from components.judge.local import LocalJudge
 from components.judge.protocol import Cited
-from components.judge.reviewer import AnswerReviewer
+from components.judge.reviewer import DraftReviewer
+from components.judge.self_evaluator import SelfEvaluator
+from components.judge.verifier import FactVerifier
 from components.models.calls import opened
 from components.models.chat import ChatModels
 from components.models.failures import Malformed, ModelFailed
@@ -150,9 +152,16 @@ def test_what_is_judged_cannot_leave_its_block(said: str, title: str, locale: st
     assert len(re.findall(r"^\[\d+\] source:", user, re.MULTILINE)) - said.count("] source:") <= 1
 
 
+def checked_and_scored(given: Turn, models: ChatModels, second: Writer | None = None) -> Turn:
+    """The turn behind both steps that look at a draft."""
+    verifier = FactVerifier(LocalJudge(), reviewer=DraftReviewer(LlmJudge(models), second))
+    after: Turn = SelfEvaluator(LocalJudge()).run(verifier.run(given)["turn"])["turn"]
+    return after
+
+
 def reviewed(claims: Reply, evaluate: Reply, draft: Draft = DRAFT) -> tuple[Draft, tuple[str, ...], list[str]]:
     models = ScriptedModels(claims=claims, evaluate=evaluate)
-    after = AnswerReviewer(LlmJudge(models), LocalJudge()).run(replace(ASKED, draft=draft))["turn"]
+    after = checked_and_scored(replace(ASKED, draft=draft), models)
     assert after.draft is not None
     assert after.best == after.draft
     return after.draft, after.degraded, sorted(models.asked)
@@ -183,7 +192,7 @@ def test_where_a_model_fails_the_local_word_stands(claims: Reply, evaluate: Repl
 def test_a_quick_answer_is_checked_by_the_model_and_evaluated_without_it() -> None:
     models = ScriptedModels(claims={"claims": [checked(1)]})
     asked = replace(ASKED, quality="quick", draft=DRAFT)
-    after = AnswerReviewer(LlmJudge(models), LocalJudge()).run(asked)["turn"]
+    after = checked_and_scored(asked, models)
     assert after.draft is not None
     assert (models.asked, after.degraded) == (["claims"], ())
     assert after.draft.quality == LocalJudge().evaluate(ASKED, after.draft).quality
@@ -192,7 +201,7 @@ def test_a_quick_answer_is_checked_by_the_model_and_evaluated_without_it() -> No
 def test_round_trip() -> None:
     models = ChatModels(ScriptedModels().fast)
     pipeline = Pipeline()
-    pipeline.add_component("review", AnswerReviewer(LlmJudge(models), LocalJudge(), max_claims=7))
+    pipeline.add_component("verify", FactVerifier(LocalJudge(), 7, DraftReviewer(LlmJudge(models))))
     again = Pipeline.loads(pipeline.dumps(), allowed_modules=["components", "haystack"])
     assert again.dumps() == pipeline.dumps()
 
@@ -227,7 +236,7 @@ def test_a_second_draft_is_held_against_the_first_and_never_heard(again: Again, 
     models = ScriptedModels(claims={"claims": [checked(1)]}, evaluate=EVALUATION)
     heard: list[str] = []
     with heard_by(lambda piece, _: heard.append(piece)):
-        after = AnswerReviewer(LlmJudge(models), LocalJudge(), second=again).run(replace(ASKED, draft=DRAFT))["turn"]
+        after = checked_and_scored(replace(ASKED, draft=DRAFT), models, again)
     assert after.draft is not None
     assert (after.draft.text, after.draft.agreement, after.degraded, heard) == (DRAFT.text, agreed, (), [])
 

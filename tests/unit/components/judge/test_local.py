@@ -10,9 +10,8 @@ from hypothesis import strategies as st
 from components.ingest.terms import chunk_terms
 from components.judge.grader import DocGrader
 from components.judge.local import WEIGHTS, LocalJudge
-from components.judge.protocol import SelfEvaluation
 from components.language.vocabulary import Vocabulary
-from components.turn import Citation, Claim, Draft, Evidence, Passage, Query, Turn
+from components.turn import Citation, Claim, Draft, Evidence, Passage, Query, SelfEvaluation, Turn
 from tests.generated import lines, texts
 from tests.turns import passage, query
 

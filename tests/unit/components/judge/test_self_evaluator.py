@@ -7,9 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from components.judge.local import LocalJudge
-from components.judge.protocol import SelfEvaluation
 from components.judge.self_evaluator import SelfEvaluator, better
-from components.turn import Draft, Turn
+from components.turn import Draft, SelfEvaluation, Turn
 from tests.turns import BrokenJudge, FixedJudge, turn
 
 DRAFT = Draft("Текст. [1]", (), (), factuality=100.0)

@@ -1,15 +1,15 @@
-"""Asking what is no chat model: in a turn's time, one declared failure, and the breaker knows."""
+"""Calls of embedders, rankers and tools: bounded by the turn, one declared failure, and the breaker knows."""
 
 from collections.abc import Callable
 from contextvars import ContextVar
-from threading import Event
+from threading import Event, Thread
 from time import monotonic
 
 import pytest
 
 from components.models import attempts
 from components.models.attempts import attempt
-from components.models.breaker import Breaker
+from components.models.breaker import Upstream
 from components.models.calls import CallOutcome, opened
 from components.models.failures import ModelFailed
 
@@ -17,8 +17,8 @@ WHO: ContextVar[str] = ContextVar("who")
 
 
 @pytest.fixture
-def breaker() -> Breaker:
-    return Breaker(failures=1, pause=60)
+def provider() -> Upstream:
+    return Upstream(failures=1, pause=60, concurrent=1)
 
 
 def failing() -> str:
@@ -29,36 +29,85 @@ def unasked() -> str:
     raise AssertionError
 
 
-def outcome(breaker: Breaker, work: Callable[[], str]) -> CallOutcome:
+def out_of_time() -> str:
+    raise TimeoutError
+
+
+def outcome(provider: Upstream, work: Callable[[], str], seconds: float = 3_600) -> CallOutcome:
     with pytest.raises(ModelFailed) as raised:
-        attempt("it", breaker, work)
+        attempt("it", provider, work, seconds)
     return raised.value.outcome
 
 
-def test_what_works_is_said_in_the_context_of_who_asks(breaker: Breaker) -> None:
+def test_work_runs_in_the_caller_s_context(provider: Upstream) -> None:
     WHO.set("anna")
-    assert attempt("it", breaker, WHO.get) == "anna"
-    assert not breaker.is_open
+    assert attempt("it", provider, WHO.get) == "anna"
+    assert not provider.breaker.is_open
 
 
-def test_who_failed_is_left_alone(breaker: Breaker) -> None:
-    assert outcome(breaker, failing) == "refused"
-    assert outcome(breaker, unasked) == "open_circuit"
+def test_a_provider_that_failed_is_left_alone(provider: Upstream) -> None:
+    assert outcome(provider, failing) == "refused"
+    assert outcome(provider, unasked) == "open_circuit"
 
 
-def test_what_takes_too_long_leaves_the_turn_time_to_do_without(
-    breaker: Breaker, monkeypatch: pytest.MonkeyPatch
+def test_a_provider_that_hangs_leaves_the_turn_time_to_do_without(
+    provider: Upstream, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     end = Event()
     monkeypatch.setattr(attempts, "SHARE", 0.001)
+    monkeypatch.setattr(attempts, "FAIR_SECONDS", 0.01)
     with opened(deadline=monotonic() + 60) as calls:
-        assert outcome(breaker, lambda: str(end.wait(60))) == "timeout"
+        assert outcome(provider, lambda: str(end.wait(60))) == "timeout"
         assert calls.remaining() > 0
     end.set()
-    assert breaker.is_open
+    assert provider.breaker.is_open
 
 
-def test_a_turn_without_time_asks_nobody_and_blames_nobody(breaker: Breaker) -> None:
+def test_a_provider_is_not_blamed_for_a_turn_that_was_nearly_over(provider: Upstream) -> None:
+    end = Event()
+    with opened(deadline=monotonic() + 0.05):
+        assert outcome(provider, lambda: str(end.wait(60))) == "timeout"
+    assert not provider.breaker.is_open
+    end.set()
+    assert attempt("it", provider, lambda: "well") == "well"
+
+
+def test_a_timeout_of_its_own_is_the_provider_s_fault_however_little_time_there_was(provider: Upstream) -> None:
+    with opened(deadline=monotonic() + 0.9):
+        assert outcome(provider, out_of_time) == "timeout"
+    assert provider.breaker.is_open
+
+
+def test_a_limit_of_its_own_bounds_a_call_and_is_fair(provider: Upstream) -> None:
+    end = Event()
+    assert outcome(provider, lambda: str(end.wait(60)), seconds=0.01) == "timeout"
+    end.set()
+    assert provider.breaker.is_open
+
+
+def test_a_call_that_was_given_up_keeps_its_seat_until_it_ends(provider: Upstream) -> None:
+    end = Event()
+    provider.breaker.failures = 1_000
+    assert outcome(provider, lambda: str(end.wait(60)), seconds=0.01) == "timeout"
+    assert outcome(provider, unasked, seconds=0.01) == "busy"
+    end.set()
+    assert attempt("it", provider, lambda: "well") == "well"
+
+
+def test_a_thread_that_cannot_start_costs_no_seat(provider: Upstream, monkeypatch: pytest.MonkeyPatch) -> None:
+    def start(_: object) -> None:
+        raise RuntimeError
+
+    provider.breaker.failures = 1_000
+    with monkeypatch.context() as patch:
+        patch.setattr(Thread, "start", start)
+        for _ in range(2):
+            with pytest.raises(RuntimeError):
+                attempt("it", provider, unasked)
+    assert attempt("it", provider, lambda: "well") == "well"
+
+
+def test_a_turn_without_time_asks_nobody_and_blames_nobody(provider: Upstream) -> None:
     with opened(deadline=0):
-        assert outcome(breaker, unasked) == "timeout"
-    assert not breaker.is_open
+        assert outcome(provider, unasked) == "timeout"
+    assert not provider.breaker.is_open

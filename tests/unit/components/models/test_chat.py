@@ -82,7 +82,7 @@ def acme(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def _no_faults_known(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(breaker, "_LINES", {})
+    monkeypatch.setattr(breaker, "_UPSTREAMS", {})
 
 
 @pytest.fixture(scope="module", params=["ollama", "openai"])
@@ -197,7 +197,7 @@ def test_a_model_that_keeps_failing_is_left_alone_and_tried_again(make: Make, si
     assert outcomes(calls)[:4] == ["server_error"] * 3 + ["open_circuit"]
     simulator.turn_to(Knobs())
     later = monotonic() + 31
-    models.line(models.fast).breaker.clock = lambda: later
+    models.upstream(models.fast).breaker.clock = lambda: later
     with opened() as calls:
         assert ask(same)
         assert ask(models)

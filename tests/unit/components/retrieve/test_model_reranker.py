@@ -20,7 +20,6 @@ from components.judge.calibration import log_odds
 from components.judge.local import LocalJudge
 from components.judge.ranked import SCORE, RankedJudge
 from components.language.vocabulary import Vocabulary
-from components.models.breaker import Breaker
 from components.retrieve import model_reranker
 from components.retrieve.cross_encoder import FastCrossEncoder
 from components.retrieve.model_reranker import ModelReranker
@@ -177,7 +176,7 @@ def test_one_that_keeps_failing_is_left_alone_for_a_while() -> None:
     now = 0.0
     ranker = Scores(None)
     reranker = ModelReranker(ranker)
-    reranker._breaker = Breaker(model_reranker.FAILURES, model_reranker.PAUSE_SECONDS, clock=lambda: now)
+    reranker._upstream.breaker.clock = lambda: now
     for _ in range(model_reranker.FAILURES + 3):
         assert reranker.run(searched("?", *found(0.9)))["turn"].degraded == ("reranker",)
     assert len(ranker.read) == model_reranker.FAILURES

@@ -1,11 +1,13 @@
 """Looking something up elsewhere: asked only when it fits, bounded, and its answer a passage like any other."""
 
 import json
+import socket
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import count
-from threading import Thread
+from threading import Event, Thread
+from time import monotonic
 
 import pytest
 from haystack import Pipeline
@@ -212,6 +214,32 @@ def test_a_tool_that_does_not_work_is_said_and_left_alone_for_a_while(far: Line,
         assert (after.degraded, after.evidence.passages) == ((STEP,), ())
         assert len(far.sent) == min(asked, 3)
     assert told(told()).degraded == (STEP,)
+
+
+def test_a_resolver_that_hangs_takes_no_more_than_the_tool_s_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    end = Event()
+
+    def hanging(*_: object, **__: object) -> list[object]:
+        end.wait(60)
+        raise OSError
+
+    monkeypatch.setattr(socket, "getaddrinfo", hanging)
+    tools.put(tools.parsed({**ORDERS, "timeout_seconds": 0.1}))
+    with opened(deadline=monotonic() + 60) as calls:
+        assert told().degraded == (STEP,)
+        assert calls.remaining() > 30
+    end.set()
+
+
+def test_a_tool_that_answers_with_deeply_nested_json_is_left_alone_and_tried_again(far: Line) -> None:
+    far.answer, far.kind = "[" * 90_000, "application/json"
+    searched = ToolSearch(failures=1, pause=0)
+    for asked in (1, 2):
+        # The second call is the trial of a breaker that the first has opened.
+        assert searched.consulted(ASKED, LocalJudge()).degraded == (STEP,)
+        assert len(far.sent) == asked
+    far.answer = {"status": "в пути"}
+    assert only(searched.consulted(ASKED, LocalJudge())).text == "Заказ 123456: в пути."
 
 
 @pytest.mark.parametrize("status", [204, 404])

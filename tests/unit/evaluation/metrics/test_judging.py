@@ -139,7 +139,7 @@ def test_the_models_are_asked_about_what_was_shown_and_found() -> None:
     )
     unanswerable = replace(OFF_TOPIC, case=replace(OFF_TOPIC.case, answerable=False))
     records = judged(saying(heard), asked, unanswerable)
-    contexts = repr([f"Возврат\nСроки\n{RETURNS.text}", "Заказ в пути."])
+    contexts = repr([f"Возврат. Сроки\n{RETURNS.text}", "Заказ в пути."])
     about = f'{{"questions": Здравствуйте!\n{CASE.question}, "contexts": {contexts}'
     answer = "Вернуть товар можно в течение 14 дней."
     assert [prompt.strip() for prompt in prompts] == [

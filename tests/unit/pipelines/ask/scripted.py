@@ -11,16 +11,15 @@ from haystack.core.component import Component
 from components.answer.suggestions import QuestionSuggester
 from components.judge.evaluator import RetrievalEvaluator
 from components.judge.grader import DocGrader
-from components.judge.protocol import Cited, ClaimVerdict, Judge, SelfEvaluation
+from components.judge.protocol import Cited, ClaimVerdict, Judge
 from components.judge.self_evaluator import SelfEvaluator
 from components.judge.verifier import FactVerifier
 from components.language.vocabulary import Vocabulary
-from components.language.yaml_files import read_yaml
 from components.retrieve.retriever import grown
-from components.turn import Citation, Claim, Draft, Passage, Query, Turn
+from components.turn import Citation, Claim, Draft, Passage, Query, SelfEvaluation, Turn
 from components.understand.rewrite import QueryRewriter
 from pipelines.ask.engine import YAML
-from pipelines.lint import ALLOWED_MODULES
+from pipelines.definition import ALLOWED_MODULES, load
 from tests.turns import passage
 
 THRESHOLD = 0.55
@@ -182,8 +181,7 @@ def open_doors() -> dict[str, Component]:
 
 @cache
 def _content(path: Path) -> dict[str, object]:
-    content: dict[str, object] = read_yaml(path)
-    return content
+    return load(path)
 
 
 def run(turn: Turn, components: Mapping[str, Component], path: Path = YAML) -> Turn:

@@ -9,6 +9,7 @@ from threading import Event
 from typing import Never
 
 import pytest
+from haystack.tracing.tracer import NullTracer
 from starlette.datastructures import Headers
 
 from components.turn import Claim, Draft, Reply, Turn
@@ -45,7 +46,7 @@ class FakeEngine:
 
     def run(self, turn: Turn) -> Turn:
         self.calls += 1
-        with StepTracer().trace("run", {"haystack.component.name": "guard"}):
+        with StepTracer(NullTracer()).trace("run", {"haystack.component.name": "guard"}):
             return self.finish(turn)
 
     def close(self) -> None:

@@ -13,7 +13,7 @@ import pytest
 from components.embed import dense
 from components.models import attempts, breaker
 from components.models.calls import opened
-from components.retrieve.model_reranker import FAILURES, PAUSE_SECONDS, ModelReranker
+from components.retrieve.model_reranker import CONCURRENT, FAILURES, PAUSE_SECONDS, ModelReranker
 from components.turn import Passage
 from evaluation.cases import QuestionSet
 from evaluation.datasets import attacks
@@ -82,7 +82,7 @@ def known(shop: Tenant) -> Mapping[str, Passage]:
 
 def _ask(folder: Path, url: str, timeout: float) -> Ask:
     pipelines = adapt(folder, url, timeout=timeout, failures=1_000, concurrent=1_000)
-    engine = AskEngine(pipelines / "ask" / "ask.ollama.yaml")
+    engine = AskEngine(pipelines / "ask" / "profiles" / "ollama.yaml")
     engine.warm_up()
     return Ask(engine)
 
@@ -171,9 +171,8 @@ class Searcher(Patient):
 
     def rest(self) -> None:
         """Forget what has failed."""
-        dense._breaker.cache_clear()
-        breaker._LINES.clear()
-        self.reranker._breaker = breaker.Breaker(FAILURES, PAUSE_SECONDS)
+        breaker._UPSTREAMS.clear()
+        self.reranker._upstream = breaker.Upstream(FAILURES, PAUSE_SECONDS, CONCURRENT)
 
     @property
     def reranker(self) -> ModelReranker:
@@ -183,10 +182,10 @@ class Searcher(Patient):
 
     def breaker(self, task: Task) -> breaker.Breaker:
         if task == "embed":
-            return dense._breaker("simulated-embed")
+            return dense._upstream("simulated-embed").breaker
         if task == "rank":
-            return self.reranker._breaker
-        return next(line.breaker for key, line in breaker._LINES.items() if key[-1] == f"{self.url}/tool")
+            return self.reranker._upstream.breaker
+        return next(one.breaker for key, one in breaker._UPSTREAMS.items() if key[-1] == f"{self.url}/tool")
 
     def met(self, task: Task) -> list[str]:
         """How the calls of a task ended, since the knobs were set."""
@@ -202,7 +201,7 @@ def equipped(tmp_path_factory: pytest.TempPathFactory, shared_installation: None
         Registry().add(EQUIPPED.tenant_id)
         with acting_as(EQUIPPED):
             Ingest(pipelines / "ingest" / "ingest.yaml").run_path(ROOT / "evaluation" / "demo" / "ru")
-            engine = AskEngine(pipelines / "ask" / "ask.ollama.yaml")
+            engine = AskEngine(pipelines / "ask" / "profiles" / "ollama.yaml")
             made = Searcher(simulator, Ask(engine), engine, url, passages())
         yield made
         engine.close()

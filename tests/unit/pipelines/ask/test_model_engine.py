@@ -22,7 +22,7 @@ from evaluation.simulator.knobs import Fault, Knobs, Task
 from evaluation.simulator.running import simulated
 from evaluation.simulator.server import Simulator
 from pipelines.ask.engine import YAML, AskEngine
-from pipelines.lint import lint
+from pipelines.lint import lint_file
 from settings import ROOT
 
 pytestmark = pytest.mark.usefixtures("shop")
@@ -31,7 +31,7 @@ Deployed: TypeAlias = tuple[AskEngine, Simulator]
 _MODEL = re.compile(r"model: [^\s,}]+")
 _ADDRESS = re.compile(r"http://127\.0\.0\.1:\d+")
 GUIDE = (ROOT / "docs/authors.md").read_text(encoding="utf-8")
-PROFILE = YAML.with_name("ask.ollama.yaml").read_text(encoding="utf-8")
+PROFILE = (YAML.parent / "profiles" / "ollama.yaml").read_text(encoding="utf-8")
 E20 = Turn("t", "Стиральная машина показывает ошибку E20, что делать?")
 
 
@@ -40,7 +40,7 @@ def deployed(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
     with simulated() as (simulator, url), pytest.MonkeyPatch.context() as patch:
         patch.setenv("OPENAI_API_KEY", "none")
         pipelines = adapt(tmp_path_factory.mktemp("pipelines"), url, request.param)
-        with closing(AskEngine(pipelines / "ask" / f"ask.{request.param}.yaml")) as engine:
+        with closing(AskEngine(pipelines / "ask" / "profiles" / f"{request.param}.yaml")) as engine:
             yield engine, simulator
     disable_tracing()
 
@@ -96,8 +96,8 @@ def test_a_judge_that_speaks_another_language_is_asked_twice_and_done_without(
 def test_a_second_draft_takes_no_call_more_in_sequence(deployed: Deployed, tmp_path: Path) -> None:
     engine, simulator = deployed
     described = engine.pipeline.to_dict()
-    answer, review = (described["components"][name] for name in ("answer", "review"))
-    review["init_parameters"]["second"] = {
+    answer, verify = (described["components"][name] for name in ("answer", "verify"))
+    verify["init_parameters"]["reviewer"]["init_parameters"]["second"] = {
         **answer,
         "init_parameters": {**answer["init_parameters"], "temperature": 0.9},
     }
@@ -121,34 +121,40 @@ def guide(name: str) -> str:
 def edited(old: str, new: str) -> str:
     source, times = re.subn(old, lambda _: new, PROFILE, count=1, flags=re.DOTALL)
     assert times == 1
-    assert lint(source) == []
     return source
 
 
 def thorough() -> str:
-    """The guide's two lines in place of those of `appraise`, and its judge at `review`."""
+    """The guide's two lines in place of those of the appraiser, and its judge at the reviewer."""
     judge, threshold = guide("thorough").splitlines(keepends=True)
-    old_judge = "      judge: {type: components.judge.llm.LlmJudge, init_parameters: {models: *models}}\n"
-    old_threshold = "      threshold: 0.75 # least adequacy to answer\n"
+    old_judge = "          judge: {type: components.judge.llm.LlmJudge, init_parameters: {models: *models}}\n"
+    old_threshold = "          threshold: 0.75 # least adequacy to answer\n"
     assert PROFILE.count(old_judge) == 2
     assert PROFILE.count(old_threshold) == 1
-    source = PROFILE.replace(old_judge, judge).replace(old_threshold, threshold)
-    assert lint(source) == []
-    return source
+    return PROFILE.replace(old_judge, judge).replace(old_threshold, threshold)
+
+
+def profile_at(folder: Path, text: str) -> Path:
+    """A profile of this text over the deployed pipeline."""
+    path = folder / "ask" / "profiles" / "own.yaml"
+    path.parent.mkdir(parents=True)
+    (folder / "ask" / "ask.yaml").write_bytes(YAML.read_bytes())
+    path.write_text(text, encoding="utf-8")
+    return path
 
 
 def followed(source: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[AskEngine, Turn, tuple[Call, ...]]:
     """The demo question through this profile, its models simulated."""
     monkeypatch.setenv("OPENAI_API_KEY", "none")
     with simulated() as (_, url):
-        path = tmp_path / "ask.yaml"
-        path.write_text(_MODEL.sub("model: simulated", _ADDRESS.sub(url, source)), encoding="utf-8")
+        path = profile_at(tmp_path, _MODEL.sub("model: simulated", _ADDRESS.sub(url, source)))
+        assert lint_file(path) == []
         with closing(AskEngine(path)) as engine, opened() as calls:
             return engine, engine.run(E20), calls.made
 
 
 def test_the_guide_swaps_the_provider(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    source = edited(r"              fast:\n.*?(?=              strong:)", guide("provider"))
+    source = edited(r"    fast:\n.*?(?=    strong:)", guide("provider"))
     _, turn, made = followed(source, tmp_path, monkeypatch)
     assert (turn.outcome, turn.degraded) == ("answered", ())
     assert {call.provider for call in made} == {"openai"}
@@ -165,7 +171,7 @@ def test_the_guide_verifies_thoroughly(tmp_path: Path, monkeypatch: pytest.Monke
 
 
 def test_the_guide_adds_a_stock_ranker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    source = edited(r"  rerank:\n.*?\n(?=\n)", guide("ranker"))
+    source = edited(r"(?<=components:\n)", guide("ranker"))
     engine, turn, _ = followed(source, tmp_path, monkeypatch)
     assert isinstance(engine.pipeline.get_component("rerank"), ModelReranker)
     assert (turn.outcome, turn.degraded) == ("answered", ())

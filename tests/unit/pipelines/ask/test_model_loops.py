@@ -17,7 +17,9 @@ from components.judge.appraiser import EvidenceAppraiser
 from components.judge.evaluator import RetrievalEvaluator
 from components.judge.grader import DocGrader
 from components.judge.llm import LlmJudge
-from components.judge.reviewer import AnswerReviewer
+from components.judge.reviewer import DraftReviewer
+from components.judge.self_evaluator import SelfEvaluator
+from components.judge.verifier import FactVerifier
 from components.turn import EXTRA_PASSES, Draft, Outcome, Quality, Turn
 from components.understand.query_writer import LlmQueryWriter
 from components.understand.rewrite import QueryRewriter
@@ -46,16 +48,16 @@ STEPS = ("appraise", "claims", "evaluate", "rewrite")
 
 
 @component
-class NotingReviewer:
-    """Keeps every draft that the reviewer has scored."""
+class NotingEvaluator:
+    """Keeps every draft that the evaluator has scored."""
 
-    def __init__(self, reviewer: AnswerReviewer) -> None:
-        self.reviewer = reviewer
+    def __init__(self, evaluator: SelfEvaluator) -> None:
+        self.evaluator = evaluator
         self.drafts: list[Draft] = []
 
     @component.output_types(turn=Turn)
     def run(self, turn: Turn) -> dict[str, Turn]:
-        after: Turn = self.reviewer.run(turn)["turn"]
+        after: Turn = self.evaluator.run(turn)["turn"]
         assert after.draft is not None
         self.drafts.append(after.draft)
         return {"turn": after}
@@ -118,7 +120,7 @@ class Minds:
 
         models.said = {step: saying(step) for step in STEPS}
         judge, local = LlmJudge(models), ScriptedJudge(self.script)
-        reviewer = NotingReviewer(AnswerReviewer(judge, local))
+        evaluator = NotingEvaluator(SelfEvaluator(local))
         rewriter = QueryRewriter(writer=LlmQueryWriter(models, hyde=True))
         final = run(
             Turn("t", "Вопрос о гарантии?", quality=quality),
@@ -126,16 +128,18 @@ class Minds:
                 **open_doors(),
                 "rewrite": EndlessRewriter() if self.endless else rewriter,
                 "retrieve": ScriptedRetriever(self.script),
-                "grade": DocGrader(local, depth=_DEPTH, threshold=0.05),
-                "evaluate_retrieval": RetrievalEvaluator(local, threshold=0.2, worth_retrying=1.0),
-                "appraise": EvidenceAppraiser(judge, local, depth=_DEPTH),
+                "grade": DocGrader(local, depth=_DEPTH, threshold=0.05, promising=0.2),
+                "evaluate_retrieval": RetrievalEvaluator(
+                    local, threshold=0.57, worth_retrying=0.3, appraiser=EvidenceAppraiser(judge, depth=_DEPTH)
+                ),
                 "answer": CountingAnswerer(self.script),
-                "review": reviewer,
+                "verify": FactVerifier(local, reviewer=DraftReviewer(judge)),
+                "self_evaluate": evaluator,
                 "suggest": QuestionSuggester(local),
             },
-            YAML.with_name("ask.ollama.yaml"),
+            YAML.parent / "profiles" / "ollama.yaml",
         )
-        self.drafts = reviewer.drafts
+        self.drafts = evaluator.drafts
         return final, models
 
 

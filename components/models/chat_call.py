@@ -1,0 +1,209 @@
+"""One call of one language model: permitted, seated, bounded in time, recorded."""
+
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from threading import Event, Lock
+from time import monotonic
+from typing import TypeAlias
+
+from haystack.dataclasses import ChatMessage, StreamingChunk
+
+from components.models.attempts import Background
+from components.models.breaker import Permit, Upstream
+from components.models.calls import Call, CallOutcome, Calls, Tier
+from components.models.failures import Interrupted, ModelFailed
+from components.models.providers import Generator, is_whole, prepared, provider, tokens, warm_up
+from tenants import spending
+
+log = logging.getLogger("opora.models")
+
+OnText: TypeAlias = Callable[[str], None]
+"""Called with each piece of a reply as it arrives, in a thread of its own but in the caller's context."""
+
+_POLL_SECONDS = 0.25
+_WARMING = Lock()
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    """A model to call.
+
+    :param timeout: most seconds of one call.
+    :param price: US dollars for a million tokens in and out.
+    :param is_capped: whether calls stop when the tenant has spent its day's money.
+    :param schema_arguments: how its generator takes a JSON schema, where the author has said so.
+    """
+
+    generator: Generator
+    upstream: Upstream
+    timeout: float
+    price: Sequence[float] | None = None
+    is_capped: bool = False
+    schema_arguments: Mapping[str, object] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What is asked, as `ChatModels.ask` describes it."""
+
+    messages: Sequence[ChatMessage]
+    step: str
+    prompt: str
+    tier: Tier
+    temperature: float
+    schema: Mapping[str, object] | None
+    on_text: OnText | None
+
+
+class ChatCall:
+    """One call of one model within the bounds of a turn."""
+
+    def __init__(self, model: Model, request: Request, calls: Calls) -> None:
+        self._model = model
+        self._request = request
+        self._calls = calls
+        self._started = monotonic()
+        self._used = (0, 0)
+
+    def run(self) -> str:
+        """The reply; recorded among the turn's calls however it ends. Raises `ModelFailed`."""
+        outcome: CallOutcome = "server_error"
+        try:
+            self._check_bounds()
+            with self._model.upstream.breaker.call() as permit:
+                text = self._reply(permit)
+            outcome = "ok"
+            return text
+        except ModelFailed as failure:
+            outcome = failure.outcome
+            raise
+        finally:
+            self._record(outcome)
+
+    def _check_bounds(self) -> None:
+        if self._calls.stop.is_set():
+            raise ModelFailed("stopped")
+        if self._budget() <= 0:
+            raise ModelFailed("timeout")
+        if self._model.is_capped and _is_spent():
+            raise ModelFailed("too_dear")
+
+    def _reply(self, permit: Permit) -> str:
+        if not self._model.upstream.acquire(self._budget()):
+            raise ModelFailed("busy")
+        listener = _Listener(self._request.on_text, self._calls.stop)
+        call = Background("model", self._model.upstream, partial(self._generate, listener))
+        outcome, text = self._wait(call, listener), ""
+        if outcome == "ok":
+            (reply,) = call.results
+            self._used, text = tokens(reply), reply.text or ""
+            outcome = "malformed" if not is_whole(reply) else "ok" if text.strip() else "empty"
+        if outcome == "ok":
+            return text
+        if self._calls.remaining() <= 0:
+            # The turn ran out of time, which says nothing about the model.
+            permit.release_trial()
+        raise (Interrupted if listener.has_passed_on else ModelFailed)(outcome)
+
+    def _generate(self, listener: "_Listener") -> ChatMessage:
+        generator, request = self._model.generator, self._request
+        with _WARMING:  # of two clients created at once nobody would close one
+            warm_up(generator)
+        called, arguments = prepared(
+            generator,
+            schema=request.schema,
+            temperature=request.temperature,
+            streamed=request.on_text is not None,
+            schema_arguments=self._model.schema_arguments,
+        )
+        callback = None if request.on_text is None else listener.receive
+        messages = list(request.messages)
+        return called.run(messages, streaming_callback=callback, generation_kwargs=arguments)["replies"][0]
+
+    def _budget(self) -> float:
+        return min(self._started + self._model.timeout - monotonic(), self._calls.remaining())
+
+    def _wait(self, call: Background[ChatMessage], listener: "_Listener") -> CallOutcome:
+        """How the call ended, or why it was given up."""
+        while not call.ended.wait(max(0.0, min(_POLL_SECONDS, self._budget()))):
+            if self._calls.stop.is_set():
+                listener.give_up()
+                return "stopped"
+            if self._budget() <= 0:
+                listener.give_up()
+                return "timeout"
+        if call.outcome not in ("ok", "stopped"):
+            generator = self._model.generator
+            log.warning("%s %s: %s", provider(generator), generator.model, call.fault)
+        return call.outcome
+
+    def _record(self, outcome: CallOutcome) -> None:
+        generator, request, price = self._model.generator, self._request, self._model.price
+        cost = None
+        if price is not None and any(self._used):
+            cost = sum(count * each for count, each in zip(self._used, price, strict=True)) / 1_000_000
+            _spend(cost)
+        self._calls.add(
+            Call(
+                step=request.step,
+                provider=provider(generator),
+                model=generator.model,
+                prompt=request.prompt,
+                tier=request.tier,
+                started=self._started,
+                milliseconds=(monotonic() - self._started) * 1_000,
+                outcome=outcome,
+                prompt_tokens=self._used[0],
+                completion_tokens=self._used[1],
+                cost_usd=cost,
+            )
+        )
+
+
+class _Listener:
+    """Passes a reply on until the call is given up.
+
+    Raising from the callback is the one way to cancel a call that every generator has: the client closes its connection
+    when the next piece arrives. One that streams nothing, or has not begun to, runs until its own timeout and keeps its
+    seat that long.
+    """
+
+    def __init__(self, on_text: OnText | None, stop: Event) -> None:
+        self.has_passed_on = False
+        self._on_text = on_text
+        self._stop = stop
+        self._given_up = False
+        self._lock = Lock()
+
+    def receive(self, chunk: StreamingChunk) -> None:
+        """For the generator."""
+        with self._lock:
+            if self._given_up or self._stop.is_set():
+                raise ModelFailed("stopped")
+            if chunk.content and self._on_text is not None:
+                self.has_passed_on = True
+                self._on_text(chunk.content)
+
+    def give_up(self) -> None:
+        """Pass nothing more on. Returns when the piece being passed on has been dealt with."""
+        with self._lock:
+            self._given_up = True
+
+
+def _is_spent() -> bool:
+    """Whether nothing more may be spent today; true where that cannot be determined."""
+    try:
+        return spending.is_spent()
+    except Exception as error:
+        log.error("what has been spent is unknown: %s", type(error).__name__)
+        return True
+
+
+def _spend(cost: float) -> None:
+    """Count the cost of a call. A sum that cannot be counted costs no answer."""
+    try:
+        spending.spend(cost)
+    except Exception as error:
+        log.error("%.6f USD are not counted: %s", cost, type(error).__name__)

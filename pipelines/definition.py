@@ -1,0 +1,65 @@
+"""What a pipeline file defines: its own YAML, or a profile laid over the pipeline that it belongs to.
+
+A file in a folder `profiles`, such as `ask/profiles/ollama.yaml`, holds what differs from `ask/ask.yaml`: mappings are
+merged key by key, any other value takes the place of the one before. A component of another `type` replaces the whole
+component, because the parameters of the one mean nothing to the other. `models` holds what is named once, by an anchor,
+and used in several places.
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import yaml
+
+from components.language.yaml_files import read_yaml
+
+Definition: TypeAlias = dict[str, Any]
+
+ALLOWED_MODULES = ["components", "haystack", "haystack_integrations"]
+"""Whose classes a pipeline file may name; anything else is refused on loading."""
+
+PROFILES = "profiles"
+NAMED_ONCE = "models"
+OVERLAY_KEYS = frozenset({NAMED_ONCE, "components", "metadata", "max_runs_per_component"})
+
+
+def base_of(path: Path) -> Path | None:
+    """The pipeline that a profile is laid over; None for a file that is a pipeline itself."""
+    folder = path.resolve().parent
+    return folder.parent / f"{folder.parent.name}.yaml" if folder.name == PROFILES else None
+
+
+def load(path: Path) -> Definition:
+    """The pipeline as Haystack takes it."""
+    base = base_of(path)
+    return read_yaml(path) if base is None else laid_over(read_yaml(base), read_yaml(path))
+
+
+def source(path: Path) -> str:
+    """The same as YAML text."""
+    if base_of(path) is None:
+        return path.read_text(encoding="utf-8")
+    return yaml.safe_dump(load(path), allow_unicode=True, sort_keys=False)
+
+
+def laid_over(base: Definition, overlay: Mapping[str, Any]) -> Definition:
+    """The pipeline with a profile over it. Neither is changed."""
+    return _merged(base, {key: value for key, value in overlay.items() if key != NAMED_ONCE})
+
+
+def _merged(base: Mapping[str, Any], overlay: Mapping[str, Any]) -> Definition:
+    if overlay.get("type", base.get("type")) != base.get("type"):
+        return dict(overlay)
+    merged = dict(base)
+    for key, value in overlay.items():
+        before = merged.get(key)
+        merged[key] = _merged(before, value) if isinstance(before, dict) and isinstance(value, dict) else value
+    return merged
+
+
+def ends(definition: Mapping[str, Any]) -> tuple[tuple[str, str], tuple[str, str]]:
+    """Where a turn comes in and where it goes out, each as component and socket."""
+    metadata = definition["metadata"]
+    entry, last = (tuple(str(metadata[key]).split(".")) for key in ("entry", "exit"))
+    return (entry[0], entry[1]), (last[0], last[1])

