@@ -20,8 +20,9 @@ from tests.installations import installed
 settings.register_profile("opora", deadline=None, database=None, max_examples=40, derandomize=True)
 settings.load_profile("opora")
 
-# No test asks a hub or a mirror for anything. Those that need a model lay one out themselves.
-os.environ["OPORA_FETCH_MODELS"] = "false"
+# No test asks a hub or a mirror for anything, or finds the encoder of the checkout's own demo. Those that need a model
+# lay one out themselves.
+os.environ |= {"OPORA_FETCH_MODELS": "false", "OPORA_MODELS_DIR": os.devnull}
 
 _BETWEEN_COLLECTIONS = 20_000
 

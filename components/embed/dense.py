@@ -83,6 +83,14 @@ def embed_question(text: str, settings: DenseSettings) -> Dense:
     return vector
 
 
+def load(settings: DenseSettings) -> None:
+    """Load the model before somebody's question has to wait for it. A failure shows at the first question."""
+    try:
+        _embedder(settings.json_form).question("?")
+    except Exception as fault:
+        log.warning("%s cannot be loaded yet: %s", settings.space, type(fault).__name__)
+
+
 def _checked(vectors: Sequence[Dense], count: int, settings: DenseSettings) -> Sequence[Dense]:
     if len(vectors) != count:
         raise ValueError(f"{len(vectors)} vectors for {count} texts")

@@ -39,7 +39,8 @@ class PipelineWrapper(BasePipelineWrapper):
         self.pool = ThreadPoolExecutor(1, thread_name_prefix="ingest")
 
     def warm_up(self) -> None:
-        """Go on with the jobs that the last process left."""
+        """Load the encoder, and go on with the jobs that the last process left."""
+        self.ingest.warm_up()
         self.runner.start()
         if self.watcher is not None:
             self.watcher.start()

@@ -1,6 +1,7 @@
 """Ingesting, whoever asks for it: articles in, a report out."""
 
 import json
+import logging
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Sized
 from hashlib import sha256
 from itertools import chain
@@ -8,6 +9,7 @@ from pathlib import Path
 
 from haystack import Pipeline
 
+from components.embed.dense import load
 from components.ingest import formats, split
 from components.ingest.crawl import Crawl
 from components.ingest.document import Refusal, SourceDocument
@@ -19,8 +21,14 @@ from pipelines.ingest.rebuild import Rebuild, Rollback, rebuild_due
 from pipelines.ingest.report import IngestReport, OnProgress
 from pipelines.ingest.rewrite import rewriter
 from pipelines.ingest.run import Line, Run
+from tenants.context import Tenant, acting_as
+from tenants.registry import Registry
+
+log = logging.getLogger("opora.ingest")
 
 _YAML = Path(__file__).with_name("ingest.yaml")
+_NAMED = 5
+"""Tenants that one line of the log names."""
 
 
 def read_path(path: Path | str, *, refuse: Callable[[Refusal], None] | None = None) -> Iterator[SourceDocument]:
@@ -57,6 +65,22 @@ class Ingest:
             raise TypeError("the ingest pipeline's writer says how chunks are encoded")
         self.encoder = writer.settings
         self._line = Line(pipeline, writer, self.rewrite, _recipe(content["components"]))
+
+    def warm_up(self) -> None:
+        """Load the encoder of questions, and name the tenants whose index is searched in an older way."""
+        if self.encoder.dense is not None:
+            load(self.encoder.dense)
+        behind = []
+        for tenant in Registry().list():
+            with acting_as(Tenant(tenant.tenant_id, "service")):
+                if self.rebuild_due():
+                    behind.append(tenant.tenant_id)
+        if behind:
+            log.warning(
+                "%d tenants have an index that is encoded otherwise than new ones: opora index rebuild --tenant %s",
+                len(behind),
+                " | ".join(behind[:_NAMED]),
+            )
 
     def run_path(self, path: Path | str, *, prune: bool = False, progress: OnProgress | None = None) -> IngestReport:
         """Ingest a file or folder. Raises `CallerError` when the path itself cannot be read.

