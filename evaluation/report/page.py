@@ -11,6 +11,7 @@ from markupsafe import Markup
 
 from components.language.texts import keys, text
 from evaluation.cases import Record
+from evaluation.metrics import unseen
 from evaluation.metrics.calibration import reliability
 from evaluation.metrics.intervals import Figure
 from evaluation.metrics.marks import DEPTHS, GROUPS
@@ -133,8 +134,10 @@ def as_page(run: Run, reports: Sequence[SetReport], locale: str) -> str:
     say = partial(_say, "page", locale)
     judged = [one for report in reports for one in report.targets()]
     writer = _Writer(run, locale)
+    sections = [writer.section(report, one) for report, one in zip(reports, run.sets, strict=True)]
     return environment.get_template("page.html").render(
         locale=locale,
+        number=partial(localised, locale=locale),
         say=say,
         table=partial(_say, "table", locale),
         css=Markup((_FOLDER / "page.css").read_text(encoding="utf-8")),  # noqa: S704 - our own file
@@ -153,7 +156,8 @@ def as_page(run: Run, reports: Sequence[SetReport], locale: str) -> str:
         ],
         missed=sum(not one.met for one in judged),
         now=localised(threshold_now(run), locale),
-        sections=[writer.section(report, one) for report, one in zip(reports, run.sets, strict=True)],
+        sections=sections,
+        unseen=unseen.load() if any(section.to_read for section in sections) else (),
         graph=Markup(draw(run.state.source)),  # noqa: S704 - drawn by us, its texts escaped
     )
 

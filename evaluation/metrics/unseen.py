@@ -1,0 +1,89 @@
+"""A judge on vendors that it never saw: fitted on the others, tested on each. The report shows the table."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+import numpy as np
+from pydantic import TypeAdapter
+
+from evaluation.metrics.calibration import Booleans, Numbers, expected_error
+
+FILE = Path(__file__).with_name("unseen.json")
+"""Written by whoever fits the shipped judge."""
+THRESHOLDS = (0.35, 0.4, 0.45, 0.5, 0.55)
+
+
+@dataclass(frozen=True, slots=True)
+class UnseenClaims:
+    """What a threshold claims of all questions, the share that is right of those, and what it claims of unanswerable ones."""
+
+    threshold: float
+    claimed: float
+    right: float
+    of_unanswerable: float
+
+
+@dataclass(frozen=True, slots=True)
+class UnseenVendor:
+    """A judge on the questions of a vendor that it was not fitted on; shares of 1.
+
+    `first` and `in_three` are of the questions that a candidate answers: whether the best one does, or one of the best
+    three. `calibration_error` is that of the best candidate's probability.
+    """
+
+    vendor: str
+    questions: int
+    first: float
+    in_three: float
+    calibration_error: float
+    claims: tuple[UnseenClaims, ...]
+
+
+_VENDORS = TypeAdapter(tuple[UnseenVendor, ...])
+
+
+def unseen_vendor(
+    vendor: str,
+    probabilities: Sequence[Numbers],
+    answers: Sequence[Booleans],
+    thresholds: Sequence[float] = THRESHOLDS,
+) -> UnseenVendor:
+    """Measure a judge on a vendor.
+
+    :param probabilities: by question, those of its candidates.
+    :param answers: by question, whether each candidate answers it.
+    """
+    pairs = list(zip(probabilities, answers, strict=True))
+    best = np.array([likely.max() for likely, _ in pairs])
+    right = np.array([right[likely.argmax()] for likely, right in pairs], dtype=bool)
+    three = np.array([right[np.argsort(-likely, kind="stable")[:3]].any() for likely, right in pairs], dtype=bool)
+    can = np.array([right.any() for _, right in pairs], dtype=bool)
+    return UnseenVendor(
+        vendor,
+        len(pairs),
+        _share(right[can]),
+        _share(three[can]),
+        expected_error(best, right),
+        tuple(
+            UnseenClaims(stop, _share(best >= stop), _share(right[best >= stop]), _share(best[~can] >= stop))
+            for stop in thresholds
+        ),
+    )
+
+
+def save(vendors: Sequence[UnseenVendor], path: Path = FILE) -> None:
+    """Keep the table for the report."""
+    path.write_bytes(_VENDORS.dump_json(tuple(vendors), indent=1) + b"\n")
+    load.cache_clear()
+
+
+@lru_cache(maxsize=4)
+def load(path: Path = FILE) -> tuple[UnseenVendor, ...]:
+    """The table of the shipped judge; empty where none was kept."""
+    return _VENDORS.validate_json(path.read_bytes()) if path.is_file() else ()
+
+
+def _share(which: Booleans) -> float:
+    return float(which.mean()) if which.size else 0.0
