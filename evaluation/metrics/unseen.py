@@ -17,7 +17,7 @@ THRESHOLDS = (0.35, 0.4, 0.45, 0.5, 0.55)
 
 @dataclass(frozen=True, slots=True)
 class UnseenClaims:
-    """What a threshold claims of all questions, the share that is right of those, and what it claims of unanswerable ones."""
+    """What a threshold claims: a share of all questions, how much of that is right, a share of the unanswerable."""
 
     threshold: float
     claimed: float
