@@ -18,8 +18,10 @@ from tenants import relations
 from tenants.index import DENSE, open_collection
 from tenants.index.protocol import Collection, Conditions, Dense, Hit, Vector
 
-KEYWORDS = MappingProxyType({"text-sparse": 0.4, "grams": 0.2, "headings": 0.4})
-WITH_VECTORS = MappingProxyType({DENSE: 0.55, "text-sparse": 0.25, "headings": 0.05})
+KEYWORDS = MappingProxyType({"text-sparse": 0.5, "grams": 0.3, "headings": 0.2})
+WITH_VECTORS = MappingProxyType({DENSE: 0.4, "text-sparse": 0.3, "grams": 0.2, "headings": 0.1})
+"""Both chosen on the graded passages of two help centres, 449 answerable questions: by vectors a labelled passage comes
+first for 0.63 and 0.60 of them and among ten for 0.97 and 0.98; by words alone 0.54 and 0.46, 0.93 and 0.91."""
 
 _VARIANT_CREDIT = 0.5
 

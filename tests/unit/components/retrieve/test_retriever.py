@@ -12,7 +12,7 @@ from components.embed.dense import EmbeddingFailed
 from components.language.encoder import encode_query
 from components.language.encoder_settings import VECTORS, DenseSettings, EncoderSettings
 from components.retrieve import retriever
-from components.retrieve.retriever import TenantRetriever, grown, to_conditions
+from components.retrieve.retriever import WITH_VECTORS, TenantRetriever, grown, to_conditions
 from components.turn import Evidence, Filters, Passage, Query, Turn
 from tenants import relations
 from tenants.index import DENSE, Conditions, Dense, Hit, Vector
@@ -188,8 +188,10 @@ def test_the_worst_dense_hit_is_0_and_the_best_1(dense_shelf: Shelf) -> None:
     passages = found(turn("фильтр насоса"))
     parts = {chunk_id: one.scores.get(DENSE) for chunk_id, one in passages.items()}
     assert parts == {"d": 1.0, "a": pytest.approx(0.5), "c": 0.0, "b": None}
-    assert passages["d"].score == 0.55
-    assert passages["a"].score == pytest.approx(0.55 * 0.5 + 0.25 + 0.05)
+    assert passages["d"].score == WITH_VECTORS[DENSE]
+    assert passages["a"].score == pytest.approx(
+        sum(WITH_VECTORS.values()) - WITH_VECTORS["grams"] - 0.5 * WITH_VECTORS[DENSE]
+    )
 
 
 def test_every_passage_has_its_cosine_with_the_question(dense_shelf: Shelf, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -215,7 +217,7 @@ def test_the_weights_say_what_is_asked(dense_shelf: Shelf) -> None:
     found(turn("фильтр"))
     TenantRetriever(EVEN, {}).run(turn("фильтр"))
     TenantRetriever(EVEN, {DENSE: 1.0, "grams": 0.0}).run(turn("фильтр"))
-    assert [asked for asked, _, _ in dense_shelf.asked] == [{DENSE, "text-sparse", "headings"}, set(EVEN), {DENSE}]
+    assert [asked for asked, _, _ in dense_shelf.asked] == [set(WITH_VECTORS), set(EVEN), {DENSE}]
 
 
 def test_keyword_search_stands_in_when_the_question_cannot_be_embedded(
