@@ -33,6 +33,8 @@ def adapt(folder: Path, url: str, profile: str = "ollama", **bounds: float) -> P
     :returns: `folder`, for `OPORA_PIPELINES_DIR`.
     """
     shutil.copytree(ROOT / "pipelines", folder, ignore=shutil.ignore_patterns("__pycache__"), dirs_exist_ok=True)
+    # The encoder stays the default one; `equip` lets the simulator embed.
+    shutil.rmtree(folder / "ingest" / "profiles")
     with _edited(folder / "ask" / "profiles" / f"{profile}.yaml") as whole:
         for models in _found(whole, "ChatModels"):
             models.update(bounds)

@@ -16,19 +16,27 @@ from components.ingest.document import Refusal, SourceDocument
 from components.ingest.files import RawArticle, chosen_articles, count_articles, raw_articles
 from components.ingest.parse import ArticleParser
 from components.ingest.write import ChunkWriter
-from components.language.yaml_files import read_yaml
+from pipelines import definition
 from pipelines.ingest.rebuild import Rebuild, Rollback, rebuild_due
 from pipelines.ingest.report import IngestReport, OnProgress
 from pipelines.ingest.rewrite import rewriter
 from pipelines.ingest.run import Line, Run
+from settings import get_settings
 from tenants.context import Tenant, acting_as
 from tenants.registry import Registry
 
 log = logging.getLogger("opora.ingest")
 
-_YAML = Path(__file__).with_name("ingest.yaml")
 _NAMED = 5
 """Tenants that one line of the log names."""
+
+
+def path_in_force() -> Path:
+    """The pipeline's file: that of the installation's profile, where it has one of its own."""
+    settings = get_settings()
+    folder = settings.pipelines_dir / "ingest"
+    own = folder / definition.PROFILES / f"{settings.profile}.yaml"
+    return own if own.is_file() else folder / "ingest.yaml"
 
 
 def read_path(path: Path | str, *, refuse: Callable[[Refusal], None] | None = None) -> Iterator[SourceDocument]:
@@ -50,14 +58,14 @@ def read_path(path: Path | str, *, refuse: Callable[[Refusal], None] | None = No
 class Ingest:
     """Brings the tenant in context up to date with the documents it is given.
 
-    :param yaml_path: the pipeline.
+    :param yaml_path: the pipeline; the one of the installation's profile by default.
     :ivar rewrite: writes documents from their kept texts, as this pipeline would.
     :ivar encoder: how chunks are encoded after a rebuild.
     """
 
-    def __init__(self, yaml_path: Path = _YAML) -> None:
-        content = read_yaml(yaml_path)
-        pipeline = Pipeline.from_dict(content, allowed_modules=["components"])
+    def __init__(self, yaml_path: Path | None = None) -> None:
+        content = definition.load(yaml_path or path_in_force())
+        pipeline = Pipeline.from_dict(content, allowed_modules=definition.ALLOWED_MODULES)
         self.rewrite = rewriter(pipeline)
         # The writer runs beside the rest: one batch is written while the next is read.
         writer = pipeline.remove_component("writer")
