@@ -42,7 +42,7 @@ _LONGEST_ROBOTS = 500_000
 
 _MOST_RULES = 1_000_000
 """Of all agents together. Protego 0.7 stores a group's rules once for each of its agents: half a megabyte of 20,000
-agents and 2,000 rules took it 43 s. One million take a second; the longest files of real sites have 100,000."""
+agents and 2,000 rules took it 43 s. One million take one."""
 
 _LONGEST_DELAY = 10.0
 
