@@ -7,8 +7,10 @@ What a question searches stays open as long as the question holds it: a generati
 and released when the last question has.
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
-from threading import Lock
+from threading import Lock, RLock
 from typing import TypeAlias
 from weakref import WeakValueDictionary
 
@@ -29,7 +31,16 @@ _OPEN: dict[_Key, Collection] = {}
 _IN_USE: WeakValueDictionary[_Key, Collection] = WeakValueDictionary()
 """All that is open, including what this module has let go of. The embedded engine opens no folder twice."""
 _ENGINES: dict[str, Engine] = {}
-_OPENING = Lock()
+_TURNS: WeakValueDictionary[_Key, "_Turn"] = WeakValueDictionary()
+_TABLES = Lock()
+"""Held for looking something up and no longer: to open a collection takes as long as a disk or a server does."""
+
+
+class _Turn:
+    """Who opens, switches or removes a generation does it alone, and keeps nobody from another tenant's."""
+
+    def __init__(self) -> None:
+        self.lock = RLock()
 
 
 def open_collection(
@@ -55,15 +66,19 @@ def open_collection(
     collection = _OPEN.get(key)
     if collection is not None:
         return collection
-    with _OPENING:
-        if key not in _OPEN:
-            if create:
-                _make(_engine(settings), tenant, placement, encoder, dimensions)
-            opened = _IN_USE.get(key) or _opened(_engine(settings), tenant, placement)
-            if opened is None:
-                return EmptyCollection()
+    with _alone(key):
+        collection = _OPEN.get(key)
+        if collection is not None:
+            return collection
+        engine = _engine(settings)
+        if create:
+            _make(engine, tenant, placement, encoder, dimensions)
+        opened = _IN_USE.get(key) or _opened(engine, tenant, placement)
+        if opened is None:
+            return EmptyCollection()
+        with _TABLES:
             _OPEN[key] = _IN_USE[key] = opened
-        return _OPEN[key]
+        return opened
 
 
 def put_in_force(generation: int) -> None:
@@ -74,9 +89,10 @@ def put_in_force(generation: int) -> None:
     settings = get_settings()
     before = registry.current(settings).placement
     generations.put_in_force(generation)
-    with _OPENING:
+    key = _key(settings, before)
+    with _alone(key):
         _engine(settings).put_in_force(before.at(generation))
-        _OPEN.pop(_key(settings, before), None)
+        _let_go(key)
 
 
 def remove(generation: int) -> None:
@@ -86,8 +102,9 @@ def remove(generation: int) -> None:
     if generation == placement.generation:
         raise InternalFault("generation_in_force")
     placement = placement.at(generation)
-    with _OPENING:
-        _OPEN.pop(_key(settings, placement), None)
+    key = _key(settings, placement)
+    with _alone(key):
+        _let_go(key)
         _engine(settings).remove(placement)
     generations.forget(generation)
 
@@ -108,23 +125,40 @@ def close_all() -> None:
 
     Call it when the process ends and after a long ingest: the embedded engine compacts what was written.
     """
-    with _OPENING:
-        while _OPEN:
-            _OPEN.popitem()[1].close()
+    with _TABLES:
+        closing: list[Collection | Engine] = [*_OPEN.values(), *_ENGINES.values()]
+        _OPEN.clear()
         _IN_USE.clear()
-        while _ENGINES:
-            _ENGINES.popitem()[1].close()
+        _ENGINES.clear()
+    for one in closing:
+        one.close()
 
 
 def _key(settings: Settings, placement: Placement) -> _Key:
     return settings.index_place, placement.physical
 
 
+@contextmanager
+def _alone(key: _Key) -> Iterator[None]:
+    with _TABLES:
+        turn = _TURNS.setdefault(key, _Turn())
+    with turn.lock:
+        yield
+
+
+def _let_go(key: _Key) -> None:
+    with _TABLES:
+        _OPEN.pop(key, None)
+
+
 def _engine(settings: Settings) -> Engine:
     place = settings.index_place
-    if place not in _ENGINES:
-        _ENGINES[place] = _server(settings) if settings.qdrant_url else EdgeFolder(settings.data_dir / "index")
-    return _ENGINES[place]
+    with _alone((place, "")):
+        if place not in _ENGINES:
+            engine = _server(settings) if settings.qdrant_url else EdgeFolder(settings.data_dir / "index")
+            with _TABLES:
+                _ENGINES[place] = engine
+        return _ENGINES[place]
 
 
 def _server(settings: Settings) -> Engine:
