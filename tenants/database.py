@@ -5,17 +5,21 @@ acknowledged, what is deleted overwritten, and transactions that write take the 
 that starts as a reader and turns writer fails at once when somebody else wrote in between.
 """
 
+import logging
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 from threading import Lock
 
-from sqlalchemy import Connection, Engine, create_engine, event, inspect, make_url, text
+from sqlalchemy import URL, Connection, Engine, create_engine, event, inspect, make_url, text
+from sqlalchemy.exc import OperationalError
+from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.orm import Session
 from sqlalchemy.pool import ConnectionPoolEntry
 
 from settings import Settings, get_settings
+from tenants.errors import TryAgain
 
 HEAD = "0001"
 """The newest migration. A test compares it with the migrations and the models."""
@@ -24,6 +28,8 @@ _BUSY_MILLISECONDS = 30_000
 _MIGRATION_LOCK = 0x6F706F7261  # "opora": the advisory lock that replicas starting together queue on
 _ENGINES: dict[str, Engine] = {}
 _OPENING = Lock()
+
+log = logging.getLogger("opora.database")
 
 
 def engine(settings: Settings | None = None) -> Engine:
@@ -34,7 +40,7 @@ def engine(settings: Settings | None = None) -> Engine:
         return found
     with _OPENING:
         if settings.database not in _ENGINES:
-            opened = _open(settings.database)
+            opened = _open(settings)
             _bring_up_to_date(opened)
             _ENGINES[settings.database] = opened
         return _ENGINES[settings.database]
@@ -48,16 +54,17 @@ def migrate(settings: Settings | None = None) -> None:
 @contextmanager
 def reading(settings: Settings | None = None) -> Iterator[Session]:
     """A session that sees one consistent state."""
-    with Session(engine(settings)) as session:
+    with _waited_for(), Session(engine(settings)) as session:
         yield session
 
 
 @contextmanager
 def writing(settings: Settings | None = None) -> Iterator[Session]:
     """A session that is committed when the block ends and rolled back when it raises."""
-    bind = engine(settings).execution_options(sqlite_begin="IMMEDIATE")
-    with Session(bind, expire_on_commit=False) as session, session.begin():
-        yield session
+    with _waited_for():
+        bind = engine(settings).execution_options(sqlite_begin="IMMEDIATE")
+        with Session(bind, expire_on_commit=False) as session, session.begin():
+            yield session
 
 
 def check(settings: Settings | None = None) -> None:
@@ -81,16 +88,44 @@ def close_all() -> None:
             _ENGINES.popitem()[1].dispose()
 
 
-def _open(url: str) -> Engine:
-    parsed = make_url(url)
-    if parsed.get_backend_name() != "sqlite":
-        return create_engine(parsed, pool_pre_ping=True)
-    if parsed.database:
-        Path(parsed.database).parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    opened = create_engine(parsed)
+@contextmanager
+def _waited_for() -> Iterator[None]:
+    """Turn a database that does not answer, or not in time, into something that is worth another try."""
+    try:
+        yield
+    except (OperationalError, PoolTimeout) as late:
+        # The message quotes the statement, and with it what somebody asked.
+        log.error("the records cannot be reached: %s", type(getattr(late, "orig", None) or late).__name__)
+        raise TryAgain from late
+
+
+def _open(settings: Settings) -> Engine:
+    url = make_url(settings.database)
+    if url.get_backend_name() != "sqlite":
+        return _server(url, settings)
+    if url.database:
+        Path(url.database).parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    opened = create_engine(url)
     event.listen(opened, "connect", _set_up_sqlite)
     event.listen(opened, "begin", _begin_sqlite)
     return opened
+
+
+def _server(url: URL, settings: Settings) -> Engine:
+    """PostgreSQL, which without limits of ours would be waited for without end. What the URL sets itself stands."""
+    seconds = settings.database_statement_seconds
+    limits = {
+        "connect_timeout": str(settings.database_connect_seconds),
+        # A server that has vanished sends no error: the network's own timers notice it.
+        "tcp_user_timeout": str(1_000 * seconds),
+        "keepalives_idle": "10",
+        "keepalives_interval": "5",
+        "keepalives_count": "3",
+    }
+    given = url.query.get("options") or ""
+    options = [f"-c statement_timeout={seconds}s", *((given,) if isinstance(given, str) else given)]
+    limited = url.set(query={**limits, **url.query, "options": " ".join(options)})
+    return create_engine(limited, pool_pre_ping=True, pool_timeout=seconds)
 
 
 def _set_up_sqlite(connection: sqlite3.Connection, _entry: ConnectionPoolEntry) -> None:
@@ -107,6 +142,8 @@ def _begin_sqlite(connection: Connection) -> None:
 def _bring_up_to_date(target: Engine) -> None:
     with target.execution_options(sqlite_begin="IMMEDIATE").begin() as connection:
         if connection.dialect.name == "postgresql":
+            # A migration takes as long as it takes, another replica's included.
+            connection.execute(text("SET LOCAL statement_timeout = 0"))
             connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _MIGRATION_LOCK})
         if _revision(connection) == HEAD:
             return
