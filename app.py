@@ -41,7 +41,7 @@ from pipelines.ingest.nightly import NightlyCheck
 from pipelines.ingest.usecase import Ingest
 from settings import Settings, get_settings
 from tenants import claims, database, index, policy, quotas
-from tenants.errors import TryAgain
+from tenants.errors import TryAgain, trail
 from tenants.tokens import TokenVerifier
 
 if TYPE_CHECKING:
@@ -212,7 +212,7 @@ def configure_logging(settings: Settings) -> None:
 
 class _Line(logging.Formatter):
     def formatException(self, ei: ExceptionInfo | tuple[None, None, None]) -> str:  # noqa: N802
-        return "" if ei[1] is None else problems.trail(ei[1])
+        return "" if ei[1] is None else trail(ei[1])
 
     def format(self, record: logging.LogRecord) -> str:
         # One record, one line: nobody forges a second one.
@@ -247,7 +247,7 @@ def _log_host(message: "Message") -> None:
     # The text itself can quote what a caller sent.
     record = message.record
     fault = record["exception"]
-    what = problems.trail(fault.value) if fault is not None and fault.value is not None else "no exception"
+    what = trail(fault.value) if fault is not None and fault.value is not None else "no exception"
     log.warning("%s:%d %s: %s", record["name"], record["line"], record["level"].name, what)
 
 
@@ -261,7 +261,7 @@ def _add_health(app: FastAPI, settings: Settings) -> None:
         try:
             await to_thread(database.check, settings)
         except Exception as error:
-            log.error("not ready: %s", problems.trail(error))
+            log.error("not ready: %s", trail(error))
             raise TryAgain from None
         return JSONResponse({"status": "ready"})
 

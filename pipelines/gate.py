@@ -30,6 +30,7 @@ from tenants.errors import (
     TryAgain,
     Unauthenticated,
     UnsupportedMedia,
+    trail,
 )
 
 log = logging.getLogger("opora.gate")
@@ -162,7 +163,7 @@ class _Passage:
         except _ClientLeft:
             code = "client_left"
         except Exception as error:
-            log.error("request %s: %s", self.request_id, problems.trail(error))
+            log.error("request %s: %s", self.request_id, trail(error))
             code = InternalFault.code
             await self._refuse(InternalFault())
         finally:

@@ -4,12 +4,10 @@ Nothing internal gets out: no exception text, no class or path, no echo of a val
 """
 
 import json
-import traceback
 from collections.abc import Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
 from http import HTTPStatus
-from pathlib import PurePath
 from typing import Any
 
 from pydantic import ValidationError
@@ -101,22 +99,6 @@ def locale_of(accept_language: str) -> str:
         if tag in LOCALES:
             return tag
     return ""
-
-
-def trail(error: BaseException) -> str:
-    """Where an exception came from, for the log: classes and frames only.
-
-    Messages and values stay out, because they can quote a question, a token or a document.
-    """
-    steps: list[str] = []
-    current: BaseException | None = error
-    while current is not None:
-        frames = traceback.extract_tb(current.__traceback__)
-        where = " > ".join(f"{PurePath(frame.filename).name}:{frame.lineno}" for frame in frames[-6:])
-        code = f"({current.code})" if isinstance(current, OporaError) else ""
-        steps.append(f"{type(current).__name__}{code} at {where}")
-        current = current.__cause__ or current.__context__
-    return " <- ".join(steps[:4])
 
 
 def _code(kind: str, path: list[str], message: str) -> str:

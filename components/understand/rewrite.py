@@ -7,6 +7,7 @@ from math import log
 
 from haystack import component
 
+from components.faults import degraded
 from components.judge.protocol import Judge
 from components.language.identifiers import codes
 from components.language.normalise import clean
@@ -125,8 +126,8 @@ class QueryRewriter:
         if self.writer is not None:
             try:
                 written = self.writer.write(turn)
-            except Exception:
-                turn = turn.degraded_at("rewriter")
+            except Exception as error:
+                turn = degraded(turn, "rewriter", error)
         query = turn.query
         candidates = (*written.queries, *turn.evidence.missing, *self._open(turn))
         variants = _distinct(candidates, but=set(query.tried))[: self.max_queries]

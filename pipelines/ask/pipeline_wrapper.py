@@ -16,7 +16,7 @@ from pipelines.ask.runner import Runner
 from pipelines.ask.usecase import Ask
 from settings import get_settings
 from tenants.context import Tenant, acting_as
-from tenants.errors import InternalFault, OporaError
+from tenants.errors import InternalFault, OporaError, trail
 from tenants.registry import Registry
 
 log = logging.getLogger("opora.ask")
@@ -48,7 +48,7 @@ class PipelineWrapper(BasePipelineWrapper):
                 try:
                     self.ask.turn(question)
                 except OporaError as error:
-                    log.warning("no rehearsal for %r: %s", tenant.tenant_id, problems.trail(error))
+                    log.warning("no rehearsal for %r: %s", tenant.tenant_id, trail(error))
 
     def close(self) -> None:
         """Finish the questions in work, drop those in the queue, release the engine."""
@@ -100,6 +100,6 @@ class PipelineWrapper(BasePipelineWrapper):
         except OporaError as error:
             return problems.response(error, turn_id=turn_id)
         except Exception as error:
-            log.error("turn %s: %s", turn_id, problems.trail(error))
+            log.error("turn %s: %s", turn_id, trail(error))
             return problems.response(InternalFault(), turn_id=turn_id)
         return Response(body, media_type="application/json")

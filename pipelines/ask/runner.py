@@ -15,7 +15,6 @@ from uuid import uuid4
 from components.answer.telling import Sink, heard_by
 from components.models.calls import opened
 from components.turn import Exchange, Turn
-from pipelines import problems
 from pipelines.ask import profiles
 from pipelines.ask.contract import AskRequest, TurnAnswer
 from pipelines.ask.events import Narrator
@@ -23,7 +22,7 @@ from pipelines.ask.steps import Watch
 from pipelines.ask.streams import Stream, Streams
 from pipelines.ask.usecase import Ask
 from tenants import fairness, idempotency
-from tenants.errors import Busy, InternalFault, OporaError, TimedOut, TryAgain
+from tenants.errors import Busy, InternalFault, OporaError, TimedOut, TryAgain, trail
 
 log = logging.getLogger("opora.ask")
 
@@ -113,7 +112,7 @@ class Runner:
         except (asyncio.CancelledError, CancelledError):
             stream.tell("error", _told(TryAgain()))
         except Exception as error:
-            log.error("turn %s: %s", stream.turn_id, problems.trail(error))
+            log.error("turn %s: %s", stream.turn_id, trail(error))
             stream.tell("error", _told(InternalFault()))
 
     @contextmanager

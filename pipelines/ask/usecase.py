@@ -10,7 +10,6 @@ from uuid import uuid4
 from components.language.personal import mask
 from components.language.texts import LOCALES, text
 from components.turn import Exchange, Filters, Reason, Reply, Turn, Verdict
-from pipelines import problems
 from pipelines.ask import record
 from pipelines.ask.answering import answer_of
 from pipelines.ask.contract import AskRequest, Handoff, TurnAnswer
@@ -23,7 +22,7 @@ from tenants import conversations, feedback, handoffs, persons, policy, traces
 from tenants.audit.recorder import Recorder
 from tenants.context import Tenant, acting_as, current
 from tenants.conversations import Said
-from tenants.errors import CallerError, TryAgain
+from tenants.errors import CallerError, TryAgain, trail
 from tenants.feedback import Feedback, Thumb
 
 log = logging.getLogger("opora.ask")
@@ -146,7 +145,7 @@ class Ask:
         try:
             self.sender.take(Trace.of(request, begun, steps, answer, asked=asked, pipeline=self.engine.digest))
         except Exception as error:
-            log.error("turn %s is not traced: %s", answer.turn_id, problems.trail(error))
+            log.error("turn %s is not traced: %s", answer.turn_id, trail(error))
 
     def _trace_id(self, turn: Turn) -> str:
         return traces.trace_id(turn.turn_id) if self.sender is not None else ""
@@ -155,7 +154,7 @@ class Ask:
         try:
             self.recorder.record(record.entry(request, turn, answer, at=asked, pipeline=self.engine.digest))
         except Exception as error:
-            log.critical("turn %s is not recorded: %s", turn.turn_id, problems.trail(error))
+            log.critical("turn %s is not recorded: %s", turn.turn_id, trail(error))
 
     def finish(self, turn: Turn, watch: Watch | None = None) -> tuple[Turn, Steps]:
         """The turn with its outcome, `failed` for a fault on our side, and the steps that it took.
@@ -171,7 +170,7 @@ class Ask:
         except (CallerError, TryAgain):
             raise
         except Exception as error:
-            log.error("turn %s: %s", turn.turn_id, problems.trail(error))
+            log.error("turn %s: %s", turn.turn_id, trail(error))
             return _fail(turn, "pipeline_error")
         if finished.outcome is None:
             # Haystack ends a starved graph without an exception.
@@ -200,7 +199,7 @@ def _history(request: AskRequest) -> tuple[Exchange, ...]:
     try:
         said = conversations.recall(request.session_id)
     except Exception as error:
-        log.error("no conversation: %s", problems.trail(error))
+        log.error("no conversation: %s", trail(error))
         return ()
     return tuple(Exchange(one.question, one.outcome, one.options) for one in said)
 
@@ -212,7 +211,7 @@ def _remember(request: AskRequest, turn: Turn) -> None:
     try:
         conversations.remember(request.session_id, Said(asked, turn.outcome, turn.reply.clarification or ()))
     except Exception as error:
-        log.error("turn %s is not remembered: %s", turn.turn_id, problems.trail(error))
+        log.error("turn %s is not remembered: %s", turn.turn_id, trail(error))
 
 
 def _author(request: AskRequest) -> Tenant:
@@ -262,7 +261,7 @@ def _hand_over(turn: Turn) -> tuple[Turn, Handoff | None]:
             draft=draft.text if draft else "",
         )
     except Exception as error:
-        log.error("turn %s: no ticket: %s", turn.turn_id, problems.trail(error))
+        log.error("turn %s: no ticket: %s", turn.turn_id, trail(error))
         channel = terms.get("channel") or None
         told = channel if channel != ROLE_CHANNEL else None
         key = "failed" if told else "failed_plain"

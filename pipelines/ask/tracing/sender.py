@@ -13,13 +13,13 @@ from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from threading import Event, Thread
 from urllib.parse import SplitResult, urlsplit
 
-from pipelines import problems
 from pipelines.ask.tracing.otlp import encode
 from pipelines.ask.tracing.scores import annotations, thumb
 from pipelines.ask.tracing.spans import resource, spans
 from pipelines.ask.tracing.trace import Trace
 from settings import Settings
 from tenants import fairness
+from tenants.errors import trail
 from tenants.feedback import Feedback
 
 log = logging.getLogger("opora.traces")
@@ -111,7 +111,7 @@ class Sender:
                 self._unheard = True
                 return False
             except Exception as error:
-                log.error("traces are lost: %s", problems.trail(error))
+                log.error("traces are lost: %s", trail(error))
                 self._lost += len(self._batch)
                 self._batch = []
                 return False
