@@ -6,9 +6,8 @@ import os
 import signal
 import sys
 from asyncio import to_thread
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from types import FrameType, TracebackType
 from typing import TYPE_CHECKING, Protocol, TypeAlias, runtime_checkable
 
@@ -22,18 +21,20 @@ import components as _components  # noqa: F401
 import uvicorn
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
+from fastapi.routing import APIRoute
 from hayhooks.server.app import create_app as create_host
+from hayhooks.server.pipelines.registry import ImmutablePipelineRegistry, PipelineRegistration
+from hayhooks.server.routers import create_openai_router
 from hayhooks.settings import settings as host_settings
 from loguru import logger as host_log
-from starlette.datastructures import Headers
 from starlette.middleware import Middleware
 from starlette.responses import JSONResponse, Response
 
-from pipelines import leaving, problems
+from pipelines import problems, shutdown
 from pipelines.ask import feedback_routes, openai_chat, records_routes, stream_routes, tool_routes, ui_messages
 from pipelines.ask.contract import AskRequest
 from pipelines.ask.runner import Runner
-from pipelines.gate import Answer, Gate, Route, straight
+from pipelines.gate import Gate, Route
 from pipelines.ingest import index_routes, job_routes, library_routes, relation_routes
 from pipelines.ingest.contract import IngestRequest
 from pipelines.ingest.library import Library
@@ -76,32 +77,29 @@ class Resident(Protocol):
 
 
 @runtime_checkable
-class Responder(Protocol):
-    """The wrapper of the ask pipeline, as the gate reaches it."""
+class Asking(Protocol):
+    """The wrapper of the ask pipeline, as other endpoints reach it."""
 
     runner: Runner
 
-    async def respond(self, request: AskRequest, headers: Headers) -> Response:
-        """Answer a request that has been read."""
-
 
 def routes(settings: Settings) -> tuple[Route, ...]:
-    """Every door of the service. What is not here does not exist for callers."""
+    """Every open route of the service. What is not here does not exist for callers."""
     return (
         Route("GET", "/healthz"),
         Route("GET", "/readyz"),
         Route("POST", "/ask/run", scope="ask", body=AskRequest, limit=settings.max_body_bytes),
         Route("POST", "/ingest/run", scope="ingest", body=IngestRequest, limit=settings.max_upload_bytes),
-        *stream_routes.doors(settings),
-        *ui_messages.doors(settings),
-        *openai_chat.doors(settings),
-        *library_routes.doors(settings),
-        *feedback_routes.doors(settings),
-        *records_routes.DOORS,
-        *job_routes.doors(settings),
-        *index_routes.DOORS,
-        *relation_routes.DOORS,
-        *tool_routes.DOORS,
+        *stream_routes.routes(settings),
+        *ui_messages.routes(settings),
+        *openai_chat.routes(settings),
+        *library_routes.routes(settings),
+        *feedback_routes.routes(settings),
+        *records_routes.ROUTES,
+        *job_routes.routes(settings),
+        *index_routes.ROUTES,
+        *relation_routes.ROUTES,
+        *tool_routes.ROUTES,
     )
 
 
@@ -110,32 +108,29 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     settings = settings or get_settings()
     _configure_host(settings)
     app = create_host()
-    limiter = quotas.RateLimiter(settings)
-    asked = app.state.pipeline_registry.get("ask")
-    if not isinstance(asked, Responder):
+    asking = app.state.pipeline_registry.get("ask")
+    if not isinstance(asking, Asking):
         raise TypeError("the ask pipeline does not answer requests")
-    straight_to = _shortcuts(asked)
-
-    async def admit(route: Route) -> None:
-        if route.scope == "ask":
-            await limiter.admit()
-
+    limiter = asking.runner.limiter = quotas.RateLimiter(settings)
     # Appended, so the gate stands inside CORS (which answers preflights, and must mark refusals too) and request ids,
     # and outside everything that does any work.
     app.user_middleware.append(
         Middleware(
             Gate,
-            routes=tuple(replace(route, answer=straight_to.get(route.path)) for route in routes(settings)),
+            routes=routes(settings),
             verify=TokenVerifier(settings).verify,
-            tenant_locale=lambda: policy.current().locale,
-            admit=admit,
+            tenant_locale=_tenant_locale,
             locale=settings.default_locale,
         )
     )
+    app.add_exception_handler(problems.ProblemException, _problem)
     app.add_exception_handler(RequestValidationError, _unreadable)
     ingest = Ingest()
     library = Library(ingest.rewrite)
-    app.include_router(feedback_routes.router(asked.runner.ask))
+    _offer_models(app)
+    app.include_router(stream_routes.router(asking.runner))
+    app.include_router(ui_messages.router(asking.runner))
+    app.include_router(feedback_routes.router(asking.runner.ask))
     app.include_router(library_routes.router(library))
     app.include_router(job_routes.router())
     app.include_router(index_routes.router(ingest.encoder))
@@ -147,6 +142,10 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     return app
 
 
+async def _tenant_locale() -> str:
+    return (await policy.load()).locale
+
+
 async def _unreadable(request: Request, error: Exception) -> Response:  # noqa: ARG001
     """Path and query parameters that do not fit, in the form of every other problem."""
     if not isinstance(error, RequestValidationError):
@@ -155,19 +154,23 @@ async def _unreadable(request: Request, error: Exception) -> Response:  # noqa: 
     return problems.response(problems.from_complaints([{**one, "loc": one["loc"][1:]} for one in error.errors()]))
 
 
-def _shortcuts(asked: Responder) -> Mapping[str, Answer]:
-    """Doors that lead past the host to the code itself, by path.
+async def _problem(request: Request, error: Exception) -> Response:  # noqa: ARG001
+    if not isinstance(error, problems.ProblemException):
+        raise error
+    return problems.response(error.error)
 
-    Hayhooks loads, checks and documents the ask pipeline. Its endpoint, though, reads and validates the body again,
-    twice, and keeps a trace: more than a millisecond of CPU a question. The gate has read the body already. What
-    streams a turn goes the same way.
+
+def _offer_models(app: FastAPI) -> None:
+    """Replace Hayhooks' own routes, the endpoints of pipelines excepted, by its OpenAI routes for the ask pipeline.
+
+    Hayhooks 2.1 lists every pipeline as a model, those that cannot chat included.
     """
-    return {
-        "/ask/run": straight(AskRequest, asked.respond),
-        **stream_routes.answers(asked.runner),
-        **ui_messages.answers(asked.runner),
-        **openai_chat.ChatCompletions(asked.runner).answers(),
-    }
+    registry = app.state.pipeline_registry
+    models = ImmutablePipelineRegistry(
+        [PipelineRegistration(name, registry.get(name), registry.get_metadata(name)) for name in (openai_chat.MODEL,)]
+    )
+    app.router.routes[:] = [route for route in app.router.routes if isinstance(route, APIRoute)]
+    app.include_router(create_openai_router(models))
 
 
 def serve(settings: Settings | None = None) -> None:
@@ -175,7 +178,7 @@ def serve(settings: Settings | None = None) -> None:
     settings = settings or get_settings()
     configure_logging(settings)
     # Uvicorn raises the signal again once it has closed everything: by then it asks for a clean exit.
-    signal.signal(signal.SIGTERM, _leave)
+    signal.signal(signal.SIGTERM, _exit_cleanly)
     server = _Server(
         uvicorn.Config(
             create_app(settings),
@@ -196,21 +199,21 @@ def serve(settings: Settings | None = None) -> None:
 
 class _Server(uvicorn.Server):
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """Tell the streams that could outlast the grace."""
-        leaving.tell()
+        """End the streams that could outlast the grace."""
+        shutdown.request()
         super().handle_exit(sig, frame)
 
 
 def configure_logging(settings: Settings) -> None:
     """One line a record on standard error: no payloads, no values of variables, no texts of exceptions."""
     handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(_Line("%(asctime)s %(levelname)s %(name)s %(message)s"))
+    handler.setFormatter(_OneLineFormatter("%(asctime)s %(levelname)s %(name)s %(message)s"))
     logging.basicConfig(level=settings.log_level, handlers=[handler], force=True)
     for name in ("haystack", "sqlalchemy", "alembic", "asyncio", "qdrant_client", "httpx"):
         logging.getLogger(name).setLevel(logging.WARNING)
 
 
-class _Line(logging.Formatter):
+class _OneLineFormatter(logging.Formatter):
     def formatException(self, ei: ExceptionInfo | tuple[None, None, None]) -> str:  # noqa: N802
         return "" if ei[1] is None else trail(ei[1])
 
@@ -301,5 +304,5 @@ def _add_lifespan(app: FastAPI, settings: Settings, limiter: quotas.RateLimiter,
     app.router.lifespan_context = lifespan
 
 
-def _leave(number: int, frame: FrameType | None) -> None:  # noqa: ARG001
+def _exit_cleanly(number: int, frame: FrameType | None) -> None:  # noqa: ARG001
     sys.exit(0)

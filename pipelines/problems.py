@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any
 
+from fastapi import HTTPException
 from pydantic import ValidationError
 from starlette.responses import Response
 
@@ -32,6 +33,14 @@ class UnreadableFields(Invalid):
     def __init__(self, fields: tuple[tuple[str, str], ...]) -> None:
         super().__init__(fields[0][1])
         self.fields = fields
+
+
+class ProblemException(HTTPException):
+    """Carries an error through Hayhooks, which answers any other exception with a 500 that quotes its text."""
+
+    def __init__(self, error: OporaError) -> None:
+        super().__init__(error.status, error.code)
+        self.error = error
 
 
 @dataclass(frozen=True, slots=True)

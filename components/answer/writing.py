@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from components.answer.packing import Context
-from components.answer.telling import say
+from components.answer.token_sink import emit
 from components.answer.utterances import Utterance, Utterances
 from components.decide.answer_guard import AnswerGuard
 from components.decide.provisional import ProvisionalText
@@ -57,13 +57,13 @@ class Writing:
         """Take the next piece of the reply."""
         self._reply += piece
         if self.optimistic:
-            say(self._provisional.add(piece), provisional=True)
+            emit(self._provisional.add(piece), provisional=True)
         self._take(self._utterances.add(piece))
 
     def finish(self) -> Draft:
         """The draft, once the reply has ended."""
         if self.optimistic:
-            say(self._provisional.rest(), provisional=True)
+            emit(self._provisional.rest(), provisional=True)
         self._take(self._utterances.finish())
         withheld = tuple(dict.fromkeys(self.withheld))
         return Draft(self._text, tuple(self.claims), self._citations(), cut=self._cut, withheld=withheld)
@@ -123,7 +123,7 @@ class Writing:
         self.claims.append(claim)
         self._text += between + marked
         if not self.optimistic:
-            say(between + marked)
+            emit(between + marked)
 
     def _citations(self) -> tuple[Citation, ...]:
         """One for each passage that a claim stands on; its excerpt holds all words that support."""

@@ -5,7 +5,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextvars import copy_context
 from dataclasses import dataclass
 
-from components.answer.telling import heard_by
+from components.answer.token_sink import token_sink
 from components.judge.consistency import Writer, agreement
 from components.judge.protocol import Cited, ClaimVerdict, Reviewer
 from components.nested import Nested
@@ -63,6 +63,6 @@ class DraftReviewer(Nested):
 
 def _written(second: Writer, turn: Turn) -> Draft | None:
     """Another draft for the same evidence, an empty one for a refusal; None when no model wrote: nothing to compare."""
-    with heard_by(None):
+    with token_sink(None):
         after = next(iter(second.run(turn).values()))
     return (after.draft or Draft("", (), ())) if after.degraded == turn.degraded else None

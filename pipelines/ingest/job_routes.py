@@ -10,7 +10,7 @@ from fastapi import APIRouter, Query, Request
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.responses import JSONResponse, Response, StreamingResponse
 
-from pipelines import leaving
+from pipelines import shutdown
 from pipelines.gate import Route
 from pipelines.ingest.jobs import as_json, cancel
 from pipelines.ingest.receiving import receive
@@ -37,7 +37,7 @@ class JobsQuery(BaseModel):
     before: Annotated[str, Field(max_length=32, description="Only jobs older than this one.")] | None = None
 
 
-def doors(settings: Settings) -> tuple[Route, ...]:
+def routes(settings: Settings) -> tuple[Route, ...]:
     """What the gate lets through."""
     return (
         Route("POST", _FILES, scope="ingest", limit=settings.max_files_bytes),
@@ -50,26 +50,26 @@ def doors(settings: Settings) -> tuple[Route, ...]:
 
 def router() -> APIRouter:
     """The endpoints."""
-    found = APIRouter(tags=["jobs"])
-    found.add_api_route(_FILES, receive, methods=["POST"], response_class=Response, status_code=202)
+    endpoints = APIRouter(tags=["jobs"])
+    endpoints.add_api_route(_FILES, receive, methods=["POST"], response_class=Response, status_code=202)
 
-    @found.get(_LIST)
+    @endpoints.get(_LIST)
     def list_jobs(query: Annotated[JobsQuery, Query()]) -> Response:
         """The tenant's jobs, newest first."""
         wanted = jobs.latest(state=query.state, limit=query.limit, before=query.before)
         return JSONResponse({"jobs": [as_json(job) for job in wanted]})
 
-    @found.get(_ONE)
+    @endpoints.get(_ONE)
     def show_job(job_id: str) -> Response:
         """One job."""
         return JSONResponse(as_json(jobs.get(job_id)))
 
-    @found.delete(_ONE)
+    @endpoints.delete(_ONE)
     def cancel_job(job_id: str) -> Response:
         """Stop a job. What it has ingested by then stays."""
         return JSONResponse(as_json(cancel(job_id)))
 
-    @found.get(_EVENTS)
+    @endpoints.get(_EVENTS)
     async def follow_job(job_id: str, request: Request) -> Response:
         """A job as it goes on: an event with all of it at each change, the last one when it has ended."""
         job = await to_thread(jobs.get, job_id)
@@ -78,7 +78,7 @@ def router() -> APIRouter:
         headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
         return StreamingResponse(events, media_type="text/event-stream", headers=headers)
 
-    return found
+    return endpoints
 
 
 async def _events(job: Job, known: int) -> AsyncIterator[str]:
@@ -95,7 +95,7 @@ async def _events(job: Job, known: int) -> AsyncIterator[str]:
             yield ": still there\n\n"
             said = monotonic()
         await sleep(_LOOK_SECONDS)
-        if leaving.told():
+        if shutdown.requested():
             # The client comes back by itself, to the next process, and says what it has seen.
             return
         job = await to_thread(jobs.get, job.job_id)

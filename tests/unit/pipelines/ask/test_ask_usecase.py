@@ -119,7 +119,7 @@ def test_a_turn_whose_trace_cannot_be_made_is_answered(monkeypatch: pytest.Monke
 
     monkeypatch.setenv("OPORA_OTLP_ENDPOINT", "http://127.0.0.1:9")
     get_settings.cache_clear()
-    monkeypatch.setattr("pipelines.ask.usecase.Trace.of", broken)
+    monkeypatch.setattr("pipelines.ask.effects.Trace.of", broken)
     assert Ask(FakeEngine(answered)).answer(REQUEST).outcome == "answered"
 
 
