@@ -11,7 +11,7 @@ from components.models.calls import Call
 from components.turn import Passage, Turn
 from pipelines.ask.steps import Step
 from pipelines.ask.tracing.changes import Words, as_json, changes, silent, spoken
-from pipelines.ask.tracing.otlp import Event, Span, Value
+from pipelines.ask.tracing.span import Event, Span, Value
 from pipelines.ask.tracing.trace import Trace
 from tenants import traces
 
@@ -33,7 +33,7 @@ def spans(trace: Trace) -> list[Span]:
     return made
 
 
-def resource(trace: Trace) -> Mapping[str, Value]:
+def resource(trace: Trace) -> Mapping[str, str]:
     """Where the spans belong: to the service, and to the tenant's own project."""
     return {"service.name": "opora", "openinference.project.name": traces.project(trace.tenant_id)}
 
