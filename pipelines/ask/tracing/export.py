@@ -76,15 +76,15 @@ class SpanExport:
         """Make the spans of one trace and hand them to the processor."""
         tracer = self._tracer(tuple(trace.resource.items()))
         self._ids.next_trace(trace.trace_id)
-        made: list[OpenSpan] = []
+        started: list[OpenSpan] = []
         for span in trace.spans:
-            around = Context() if span.parent is None else set_span_in_context(made[span.parent], Context())
+            around = Context() if span.parent is None else set_span_in_context(started[span.parent], Context())
             one = tracer.start_span(span.name, around, attributes=span.attributes, start_time=span.started)
             for event in span.events:
                 one.add_event(event.name, event.attributes, event.at)
             one.set_status(Status(StatusCode.OK) if span.error is None else Status(StatusCode.ERROR, span.error))
-            made.append(one)
-        for one, span in zip(made, trace.spans, strict=True):
+            started.append(one)
+        for one, span in zip(started, trace.spans, strict=True):
             one.end(span.ended)
 
     def flush(self) -> None:
