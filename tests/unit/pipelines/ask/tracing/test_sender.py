@@ -167,7 +167,9 @@ def test_a_server_that_is_not_there_keeps_traces_waiting_and_says_so(caplog: pyt
     assert logged(caplog) == ["traces wait, their collector is unavailable: no answer", "1 traces were not sent"]
 
 
-def test_a_server_that_hangs_holds_nobody_up(nobody: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_server_that_hangs_holds_nobody_up(
+    nobody: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
     monkeypatch.setattr(sending, "TIMEOUT", 0.05)
     sender = Sender(Settings(otlp_endpoint=nobody))
     sender.start()
@@ -175,6 +177,7 @@ def test_a_server_that_hangs_holds_nobody_up(nobody: str, monkeypatch: pytest.Mo
     for _ in range(2_000):
         sender.take(one)
     sender.close()
+    assert "traces were not sent" in caplog.text
 
 
 def test_a_server_may_hang_up_between_two_requests(caplog: pytest.LogCaptureFixture) -> None:
