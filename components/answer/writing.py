@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from components.answer.packing import Context
 from components.answer.token_sink import emit
 from components.answer.utterances import Utterance, Utterances
-from components.decide.answer_guard import AnswerGuard
+from components.decide.answer_guard import AnswerGuard, AnswerRules
 from components.decide.provisional import ProvisionalText
 from components.judge.approaches import proposed
 from components.judge.protocol import Cited, ClaimVerdict, Reviewer
@@ -34,6 +34,7 @@ class Writing:
     context: Context
     judge: Reviewer
     optimistic: bool = False
+    rules: AnswerRules = field(default_factory=AnswerRules)
     claims: list[Claim] = field(default_factory=list)
     withheld: list[RejectedApproach] = field(default_factory=list)
     _reply: str = ""
@@ -45,7 +46,7 @@ class Writing:
     _utterances: Utterances = field(default_factory=Utterances)
 
     def __post_init__(self) -> None:
-        self._guard = AnswerGuard(self.turn, policy.current())
+        self._guard = AnswerGuard(self.turn, policy.current(), self.rules)
         self._provisional = ProvisionalText(self._guard)
 
     @property

@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from components.models.calls import Tier
 from components.models.chat import ChatModels
 from components.models.failures import Malformed
-from components.models.prompts import Prompt, prompt
+from components.models.prompts import Prompt
 
 _MOST_FAULTS = 5
 
@@ -55,7 +55,7 @@ def fill(
     first = reply(messages)
     read, wrong = _read(form, first, faults)
     if read is None:
-        again = prompt("repair", asked.language).messages(faults=wrong)
+        again = models.prompt("repair", asked.language).messages(faults=wrong)
         read, _ = _read(form, reply([*messages, ChatMessage.from_assistant(first), *again]), faults)
     if read is None:
         raise Malformed
