@@ -59,7 +59,7 @@ class _RouteTable:
     """
 
     def __init__(self, routes: Sequence[Route]) -> None:
-        self._exact = {(route.method, route.path): route for route in routes if "{" not in route.path}
+        self._exact = {(route.method, route.path): route for route in reversed(routes) if "{" not in route.path}
         self._templates: list[tuple[re.Pattern[str], Route]] = [
             (compile_path(route.path)[0], route) for route in routes if "{" in route.path
         ]
