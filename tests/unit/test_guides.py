@@ -1,4 +1,4 @@
-"""Each guide of docs/authors.md, followed to the letter in a copy of the product, which then runs in its own process."""
+"""Each guide of docs/authors.md, followed to the letter in a copy of the product that runs in a process of its own."""
 
 import json
 import os
