@@ -35,9 +35,9 @@ log = logging.getLogger("opora.database")
 def engine(settings: Settings | None = None) -> Engine:
     """The process's engine for these settings, its schema brought up to date when it is first opened."""
     settings = settings or get_settings()
-    found = _ENGINES.get(settings.database)
-    if found is not None:
-        return found
+    existing = _ENGINES.get(settings.database)
+    if existing is not None:
+        return existing
     with _OPENING:
         if settings.database not in _ENGINES:
             opened = _open(settings)

@@ -218,7 +218,7 @@ class TicketRow(Base):
     created_at: Mapped[datetime]
 
 
-class SaidJson(TypedDict):
+class PastTurnJson(TypedDict):
     """One turn of a conversation."""
 
     question: str
@@ -235,7 +235,7 @@ class ConversationRow(Base):
     tenant_id: Mapped[str] = mapped_column(TENANT_ID, ForeignKey(TenantRow.tenant_id), primary_key=True)
     subject: Mapped[str] = mapped_column(TENANT_ID, primary_key=True)
     session_id: Mapped[str] = mapped_column(String(128), primary_key=True)
-    turns: Mapped[list[SaidJson]] = mapped_column(JSON)
+    turns: Mapped[list[PastTurnJson]] = mapped_column(JSON)
     updated_at: Mapped[datetime]
 
 

@@ -72,7 +72,7 @@ def of_person(person: str, session_id: str) -> tuple[str, ...]:
     if not get_settings().phoenix_url:
         return ()
     with phoenix() as rest:
-        return tuple(_found(rest, person, session_id))
+        return tuple(_matching(rest, person, session_id))
 
 
 def erase(person: str, session_id: str) -> int:
@@ -80,14 +80,14 @@ def erase(person: str, session_id: str) -> int:
 
     :raises TryAgain: Phoenix does not answer. What it has not erased yet is found again.
     """
-    found = of_person(person, session_id)
-    if found:
+    trace_ids = of_person(person, session_id)
+    if trace_ids:
         with phoenix() as rest:
-            for one in found:
+            for one in trace_ids:
                 answer = rest.delete(f"/v1/traces/{one}")
                 if answer.status_code != _GONE:
                     answer.raise_for_status()
-    return len(found)
+    return len(trace_ids)
 
 
 @contextmanager
@@ -111,7 +111,7 @@ def client(settings: Settings, timeout: float) -> httpx.Client:
     )
 
 
-def _found(rest: httpx.Client, person: str, session_id: str) -> Iterator[str]:
+def _matching(rest: httpx.Client, person: str, session_id: str) -> Iterator[str]:
     within = _project_id(rest)
     if within is None:
         return

@@ -24,7 +24,7 @@ from pipelines.ask.tracing.trace import Trace
 from tenants import conversations, handoffs, policy
 from tenants.audit.recorder import Recorder
 from tenants.context import Tenant, acting_as, current
-from tenants.conversations import Said
+from tenants.conversations import PastTurn
 from tenants.errors import trail
 
 log = logging.getLogger("opora.ask")
@@ -163,7 +163,7 @@ def _remember(ended: EndedTurn) -> EndedTurn:
         return ended
     question = mask(turn.meant or turn.question)
     try:
-        conversations.remember(request.session_id, Said(question, turn.outcome, turn.reply.clarification or ()))
+        conversations.remember(request.session_id, PastTurn(question, turn.outcome, turn.reply.clarification or ()))
     except Exception as error:
         log.error("turn %s is not remembered: %s", turn.turn_id, trail(error))
     return ended

@@ -1,4 +1,4 @@
-"""The one door to a tenant's chunks: which engine, which collection, opened once per process.
+"""Opens a tenant's collections: which engine, which generation, each opened once per process.
 
 The tenant comes from the context and the place from the registry. No caller can name either; which of the tenant's own
 generations is a caller's to say.
@@ -31,13 +31,13 @@ _OPEN: dict[_Key, Collection] = {}
 _IN_USE: WeakValueDictionary[_Key, Collection] = WeakValueDictionary()
 """All that is open, including what this module has let go of. The embedded engine opens no folder twice."""
 _ENGINES: dict[str, Engine] = {}
-_TURNS: WeakValueDictionary[_Key, "_Turn"] = WeakValueDictionary()
+_LOCKS: WeakValueDictionary[_Key, "_GenerationLock"] = WeakValueDictionary()
 _TABLES = Lock()
 """Held for looking something up and no longer: to open a collection takes as long as a disk or a server does."""
 
 
-class _Turn:
-    """Who opens, switches or removes a generation does it alone, and keeps nobody from another tenant's."""
+class _GenerationLock:
+    """Held while a generation is opened, switched or removed; each has its own."""
 
     def __init__(self) -> None:
         self.lock = RLock()
@@ -66,7 +66,7 @@ def open_collection(
     collection = _OPEN.get(key)
     if collection is not None:
         return collection
-    with _alone(key):
+    with _locked(key):
         collection = _OPEN.get(key)
         if collection is not None:
             return collection
@@ -82,7 +82,8 @@ def open_collection(
 
 
 def put_in_force(generation: int) -> None:
-    """Switch the tenant in context to a generation that is complete. From the next call on it is what the door opens.
+    """Switch the tenant in context to a generation that is complete. From the next call on `open_collection`
+    opens it.
 
     Nobody waits and nobody's search is cut off: who has the one before goes on with it.
     """
@@ -90,9 +91,9 @@ def put_in_force(generation: int) -> None:
     before = registry.current(settings).placement
     generations.put_in_force(generation)
     key = _key(settings, before)
-    with _alone(key):
+    with _locked(key):
         _engine(settings).put_in_force(before.at(generation))
-        _let_go(key)
+        _forget(key)
 
 
 def remove(generation: int) -> None:
@@ -103,8 +104,8 @@ def remove(generation: int) -> None:
         raise InternalFault("generation_in_force")
     placement = placement.at(generation)
     key = _key(settings, placement)
-    with _alone(key):
-        _let_go(key)
+    with _locked(key):
+        _forget(key)
         _engine(settings).remove(placement)
     generations.forget(generation)
 
@@ -139,21 +140,21 @@ def _key(settings: Settings, placement: Placement) -> _Key:
 
 
 @contextmanager
-def _alone(key: _Key) -> Iterator[None]:
+def _locked(key: _Key) -> Iterator[None]:
     with _TABLES:
-        turn = _TURNS.setdefault(key, _Turn())
-    with turn.lock:
+        own = _LOCKS.setdefault(key, _GenerationLock())
+    with own.lock:
         yield
 
 
-def _let_go(key: _Key) -> None:
+def _forget(key: _Key) -> None:
     with _TABLES:
         _OPEN.pop(key, None)
 
 
 def _engine(settings: Settings) -> Engine:
     place = settings.index_place
-    with _alone((place, "")):
+    with _locked((place, "")):
         if place not in _ENGINES:
             engine = _server(settings) if settings.qdrant_url else EdgeFolder(settings.data_dir / "index")
             with _TABLES:
@@ -174,7 +175,7 @@ def _make(engine: Engine, tenant: TenantRecord, placement: Placement, encoder: s
         return
     in_force = placement == tenant.placement
     if in_force:
-        generations.found(encoder, dimensions)
+        generations.record_first(encoder, dimensions)
     engine.create(placement, tenant.tenant_id, generations.encoding_of(placement.generation)[1])
     if in_force:
         engine.put_in_force(placement)
