@@ -29,9 +29,18 @@ from hayhooks.settings import settings as host_settings
 from loguru import logger as host_log
 from starlette.middleware import Middleware
 from starlette.responses import JSONResponse, Response
+from starlette.routing import Route as HostRoute
 
-from pipelines import problems, shutdown
-from pipelines.ask import feedback_routes, openai_chat, records_routes, stream_routes, tool_routes, ui_messages
+from pipelines import api_docs, problems, shutdown
+from pipelines.ask import (
+    feedback_routes,
+    mcp_tool,
+    openai_chat,
+    records_routes,
+    stream_routes,
+    tool_routes,
+    ui_messages,
+)
 from pipelines.ask.contract import AskRequest
 from pipelines.ask.runner import Runner
 from pipelines.gate import Gate, Route
@@ -95,11 +104,13 @@ def routes(settings: Settings) -> tuple[Route, ...]:
     return (
         Route("GET", "/healthz"),
         Route("GET", "/readyz"),
+        *(api_docs.ROUTES if settings.api_docs else ()),
         Route("POST", "/ask/run", scope="ask", body=AskRequest, limit=settings.max_body_bytes),
         Route("POST", "/ingest/run", scope="ingest", body=IngestRequest, limit=settings.max_upload_bytes),
         *stream_routes.routes(settings),
         *ui_messages.routes(settings),
         *openai_chat.routes(settings),
+        *mcp_tool.routes(settings),
         *library_routes.routes(settings),
         *feedback_routes.routes(settings),
         *records_routes.ROUTES,
@@ -134,7 +145,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     app.add_exception_handler(RequestValidationError, _unreadable)
     ingest = Ingest()
     library = Library(ingest.rewrite)
-    _offer_models(app)
+    mcp = _replace_host_routes(app)
     app.include_router(stream_routes.router(asking.runner))
     app.include_router(ui_messages.router(asking.runner))
     app.include_router(feedback_routes.router(asking.runner.ask))
@@ -145,7 +156,9 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     app.include_router(relation_routes.router)
     app.include_router(tool_routes.router)
     _add_health(app, settings)
-    _add_lifespan(app, settings, limiter, NightlyCheck(library, settings.check_hour))
+    if settings.api_docs:
+        app.include_router(api_docs.ApiDocs(app, routes(settings)).router())
+    _add_lifespan(app, settings, limiter, mcp, NightlyCheck(library, settings.check_hour))
     return app
 
 
@@ -175,17 +188,19 @@ async def _problem(request: Request, error: Exception) -> Response:  # noqa: ARG
     return problems.response(error.error)
 
 
-def _offer_models(app: FastAPI) -> None:
-    """Replace Hayhooks' own routes, the endpoints of pipelines excepted, by its OpenAI routes for the ask pipeline.
+def _replace_host_routes(app: FastAPI) -> mcp_tool.McpEndpoint:
+    """Of Hayhooks' routes keep the endpoints of pipelines; offer the ask pipeline alone as a model and as a tool.
 
     Hayhooks 2.1 lists every pipeline as a model, those that cannot chat included.
     """
     registry = app.state.pipeline_registry
-    models = ImmutablePipelineRegistry(
-        [PipelineRegistration(name, registry.get(name), registry.get_metadata(name)) for name in (openai_chat.MODEL,)]
-    )
+    name = openai_chat.MODEL
+    offered = ImmutablePipelineRegistry([PipelineRegistration(name, registry.get(name), registry.get_metadata(name))])
     app.router.routes[:] = [route for route in app.router.routes if isinstance(route, APIRoute)]
-    app.include_router(create_openai_router(models))
+    app.include_router(create_openai_router(offered))
+    endpoint = mcp_tool.McpEndpoint(offered)
+    app.router.routes.append(HostRoute(mcp_tool.PATH, endpoint, methods=["POST"]))
+    return endpoint
 
 
 def serve(settings: Settings | None = None) -> None:
@@ -224,7 +239,7 @@ def configure_logging(settings: Settings) -> None:
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(_OneLineFormatter("%(asctime)s %(levelname)s %(name)s %(message)s"))
     logging.basicConfig(level=settings.log_level, handlers=[handler], force=True)
-    for name in ("haystack", "sqlalchemy", "alembic", "asyncio", "qdrant_client", "httpx"):
+    for name in ("haystack", "sqlalchemy", "alembic", "asyncio", "qdrant_client", "httpx", "mcp"):
         logging.getLogger(name).setLevel(logging.WARNING)
 
 
@@ -287,7 +302,9 @@ def _add_health(app: FastAPI, settings: Settings) -> None:
     app.add_api_route("/readyz", readyz, methods=["GET"], tags=["health"])
 
 
-def _add_lifespan(app: FastAPI, settings: Settings, limiter: quotas.RateLimiter, *others: Resident) -> None:
+def _add_lifespan(
+    app: FastAPI, settings: Settings, limiter: quotas.RateLimiter, mcp: mcp_tool.McpEndpoint, *others: Resident
+) -> None:
     """Warm up before the first request is let in, close after the last one has left."""
     inner = app.router.lifespan_context
     registry = app.state.pipeline_registry
@@ -296,7 +313,7 @@ def _add_lifespan(app: FastAPI, settings: Settings, limiter: quotas.RateLimiter,
 
     @asynccontextmanager
     async def lifespan(host: FastAPI) -> AsyncIterator[None]:
-        async with inner(host):
+        async with inner(host), mcp.application.router.lifespan_context(mcp.application):
             await to_thread(database.migrate, settings)
             for resident in residents:
                 await to_thread(resident.warm_up)

@@ -22,6 +22,7 @@ from tenants.errors import (
     Forbidden,
     InternalFault,
     Invalid,
+    Malformed,
     NotFound,
     OporaError,
     TooLarge,
@@ -34,7 +35,14 @@ from tenants.errors import (
 log = logging.getLogger("opora.gate")
 
 _PROBLEM = problems.MEDIA_TYPE.encode()
-_BY_STATUS: Mapping[int, type[OporaError]] = {404: NotFound, 405: NotFound, 422: Invalid, 503: TryAgain}
+_BY_STATUS: Mapping[int, type[OporaError]] = {
+    400: Malformed,
+    404: NotFound,
+    405: NotFound,
+    415: UnsupportedMedia,
+    422: Invalid,
+    503: TryAgain,
+}
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,6 +43,13 @@ class ProblemException(HTTPException):
         self.error = error
 
 
+class TextResponse(Response):
+    """A response that stands for its body where Hayhooks needs a text, as for MCP."""
+
+    def __str__(self) -> str:
+        return bytes(self.body).decode()
+
+
 @dataclass(frozen=True, slots=True)
 class Caller:
     """How to answer this request's sender: the locale, and the id that also stands in the `X-Request-Id` header."""
@@ -56,7 +63,7 @@ caller: ContextVar[Caller] = ContextVar("opora_caller", default=_ANYBODY)
 """Set by the gate."""
 
 
-def response(error: OporaError, *, turn_id: str | None = None) -> Response:
+def response(error: OporaError, *, turn_id: str | None = None) -> TextResponse:
     """The HTTP answer to an error.
 
     :param turn_id: the turn that failed, when one had begun.
@@ -81,7 +88,7 @@ def response(error: OporaError, *, turn_id: str | None = None) -> Response:
         headers["Retry-After"] = str(error.retry_after)
     elif error.retryable:
         headers["Retry-After"] = str(RETRY_SECONDS)
-    return Response(json.dumps(body, ensure_ascii=False), error.status, headers, MEDIA_TYPE)
+    return TextResponse(json.dumps(body, ensure_ascii=False), error.status, headers, MEDIA_TYPE)
 
 
 def from_validation(error: ValidationError) -> CallerError:

@@ -80,12 +80,11 @@ async def complete(
         return _chunks(await runner.stream(question, key, history))
     turn_id = str(uuid4())
     answer = TurnAnswer.model_validate_json(await runner.answer(question, turn_id, key, history))
-    text = "".join(part for name, data in Narrator().end(answer) for part in text_of(name, data))
     result = answer.model_dump(mode="json")
     return ChatCompletion(
         **_envelope(turn_id),
         object="chat.completion",
-        choices=[Choice(index=0, message=Reply(role="assistant", content=text), finish_reason="stop")],
+        choices=[Choice(index=0, message=Reply(role="assistant", content=readable(answer)), finish_reason="stop")],
         usage=_usage(result),
         opora=result,
     )
@@ -101,6 +100,11 @@ def parse(request: ChatRequest) -> tuple[AskRequest, tuple[Exchange, ...]]:
     except ValidationError as error:
         raise problems.from_validation(error) from None
     return question, tuple(Exchange(one, "answered") for one in texts[:-1])
+
+
+def readable(answer: TurnAnswer) -> str:
+    """All that a reader sees of an answer."""
+    return "".join(part for name, data in Narrator().end(answer) for part in text_of(name, data))
 
 
 def text_of(name: EventName, data: Mapping[str, object], *, footnotes: bool = True) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""The use case of asking, as Hayhooks serves it: `POST /ask/run` and the chat completions of OpenAI's protocol."""
+"""The use case of asking, as Hayhooks serves it: `POST /ask/run`, OpenAI's chat completions, a tool of MCP."""
 
 import logging
 from collections.abc import AsyncGenerator, Mapping, Sequence
@@ -31,7 +31,6 @@ REHEARSED = 8
 class PipelineWrapper(BasePipelineWrapper):
     """Takes questions from Hayhooks to the runner."""
 
-    skip_mcp = True
     skip_a2a = True
 
     def setup(self) -> None:
@@ -101,7 +100,7 @@ class PipelineWrapper(BasePipelineWrapper):
         except Exception as error:
             log.error("turn %s: %s", turn_id, trail(error))
             return problems.response(InternalFault(), turn_id=turn_id)
-        return Response(body, media_type="application/json")
+        return problems.TextResponse(body, media_type="application/json")
 
     async def run_chat_completion_async(  # type: ignore[override]
         self,

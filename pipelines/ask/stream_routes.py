@@ -6,20 +6,27 @@ FastAPI encodes the events and sends a comment whenever there has been none for 
 import json
 from collections.abc import AsyncIterable, AsyncIterator
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, get_args
 
 from fastapi import APIRouter, Depends, Header
 from fastapi.sse import EventSourceResponse, ServerSentEvent
 
 from pipelines import shutdown
 from pipelines.ask.contract import AskRequest
-from pipelines.ask.events import Event
+from pipelines.ask.events import Event, EventName
 from pipelines.ask.runner import Runner
 from pipelines.ask.streams import GRACE_SECONDS, Stream
 from pipelines.gate import Route
 from settings import Settings
 
 _PATH = "/ask/stream"
+_EVENTS: dict[int | str, dict[str, object]] = {
+    200: {
+        "description": "The turn as it goes on.",
+        "content": {"text/event-stream": {"itemSchema": {"properties": {"event": {"enum": [*get_args(EventName)]}}}}},
+    }
+}
+"""What the API's description adds to FastAPI's: the names of the events."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,9 +56,9 @@ def router(runner: Runner) -> APIRouter:
             return _Reading(*runner.streams.resume(last_event_id))
         return _Reading(await runner.stream(request, idempotency_key, grace=GRACE_SECONDS), 0)
 
-    @endpoints.post(_PATH, response_class=EventSourceResponse)
+    @endpoints.post(_PATH, response_class=EventSourceResponse, responses=_EVENTS)
     async def stream_turn(reading: Annotated[_Reading, Depends(begun)]) -> AsyncIterable[ServerSentEvent]:
-        """Answer a question as a stream of events; see `pipelines/ask/events.py`. `Last-Event-ID` resumes one."""
+        """Answer a question as a stream of events; `Last-Event-ID` resumes one."""
         turn_id = reading.stream.turn_id
         async for event in until_shutdown(reading.stream, reading.after):
             data = json.dumps({"turn_id": turn_id, **event.data}, ensure_ascii=False)

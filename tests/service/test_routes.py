@@ -3,13 +3,16 @@
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import get_args
 
 import httpx
 import pytest
 from fastapi.routing import APIRoute, APIRouter
+from jsonschema import Draft202012Validator
 from starlette.routing import BaseRoute, Mount, Route
 
 import app
+from pipelines.ask.events import EventName
 from settings import Settings
 from tenants.rejected import Rejected
 from tests.service.serving import ALL_SCOPES, ARTICLES, problem, recorded, tool_of
@@ -32,7 +35,7 @@ SPARE_ID = {"doc_id": "spare/door.md"}
 FOREIGN_ID = {"doc_id": "globex/door.md"}
 REJECTED = Rejected("Снять дверцу силой", doc_id="spare/door.md")
 FOREIGN_REJECTED = Rejected("Take the door off", doc_id="globex/door.md")
-OPEN = {("GET", "/healthz"), ("GET", "/readyz")}
+OPEN = {("GET", "/healthz"), ("GET", "/readyz"), ("GET", "/openapi.json"), ("GET", "/docs")}
 SCOPED: dict[tuple[str, str], Case] = {
     ("POST", "/ask/run"): Case("ask", {"question": "Что значит код E20?"}),
     ("POST", "/ask/stream"): Case("ask", {"question": "Что значит код E20?"}),
@@ -43,6 +46,15 @@ SCOPED: dict[tuple[str, str], Case] = {
         "ask", {"model": "ask", "messages": [{"role": "user", "content": "Что значит код E20?"}]}
     ),
     ("GET", "/v1/models"): Case("ask"),
+    ("POST", "/mcp"): Case(
+        "ask",
+        {
+            "jsonrpc": "2.0",
+            "id": 1,
+            "method": "tools/call",
+            "params": {"name": "ask", "arguments": {"question": "Что значит код E20?"}},
+        },
+    ),
     ("POST", "/ingest/run"): Case("ingest", {"documents": [dict(ARTICLES[1])]}),
     ("GET", "/documents"): Case("ingest"),
     ("PATCH", "/documents"): Case("ingest", {"filter": {"doc_ids": ["spare/door.md"]}, "set": {"priority": 1}}),
@@ -89,8 +101,8 @@ SCOPED: dict[tuple[str, str], Case] = {
 }
 """Every route that needs a token."""
 
-PROTOCOLS = {("POST", "/ask/ui-messages"), ("POST", "/v1/chat/completions")}
-"""Doors whose bodies are others' to define: what Opora does not know there is passed over, and changes nothing."""
+PROTOCOLS = {("POST", "/ask/ui-messages"), ("POST", "/v1/chat/completions"), ("POST", "/mcp")}
+"""Routes whose bodies are others' to define: what Opora does not know there is passed over, and changes nothing."""
 
 SPARE: list[dict[str, object]] = [
     {
@@ -118,7 +130,7 @@ CLOSED = {
 """What Hayhooks brings along and nobody may reach."""
 
 GUESSES = (
-    "/", "/openapi.json", "/docs", "/redoc", "/status", "/draw/ask", "/traces", "/traces/1", "/deploy", "/deploy_files",
+    "/", "/docs/oauth2-redirect", "/redoc", "/status", "/draw/ask", "/traces", "/traces/1", "/deploy", "/deploy_files",
     "/undeploy/ask", "/ask", "/ask/run/", "/ASK/run", "//ask/run", "/ask/run;x", "/ingest", "/chat", "/metrics",
     "/admin", "/static/x", "/.env", "/tenants/globex", "/collections/globex", "/ask/executions", "/healthz/",
     "/%2e%2e/etc/passwd", "/v1/chat/completions/",
@@ -181,6 +193,51 @@ def test_every_route_has_its_case(reachable: set[tuple[str, str]]) -> None:
 def test_the_table_of_the_gate_is_this_one(installation: Settings) -> None:
     table = {(route.method, route.path): route.scope for route in app.routes(installation)}
     assert table == dict.fromkeys(OPEN) | {route: case.scope for route, case in SCOPED.items()}
+
+
+def test_what_is_described_is_what_is_open(anybody: httpx.Client, installation: Settings) -> None:
+    document = anybody.get("/openapi.json").json()
+    described = {(method.upper(), path) for path, operations in document["paths"].items() for method in operations}
+    table = {(route.method, _plain(route.path)): route for route in app.routes(installation)}
+    assert described == set(table)
+    for method, path in described:
+        operation = document["paths"][path][method.lower()]
+        scope = table[method, path].scope
+        assert operation["security"] == ([{"bearer": [scope]}] if scope else [])
+        assert operation["description"] or operation["summary"]
+        assert ("401" in operation["responses"]) is (scope is not None)
+        problem_of = operation["responses"]["500"]["content"]["application/problem+json"]["schema"]
+        assert problem_of == {"$ref": "#/components/schemas/Problem"}
+        assert "HTTPValidationError" not in str(operation)
+
+
+def test_the_description_is_valid_and_names_the_events(anybody: httpx.Client) -> None:
+    document = anybody.get("/openapi.json").json()
+    assert document["openapi"].startswith("3.1")
+    references = set(re.findall(r"#/components/schemas/(\w+)", str(document)))
+    assert references == set(document["components"]["schemas"])
+    for schema in document["components"]["schemas"].values():
+        Draft202012Validator.check_schema(schema)
+    for path, events in {"/ask/stream": get_args(EventName), "/jobs/{job_id}/events": ("progress", "done")}.items():
+        (operation,) = document["paths"][path].values()
+        item = operation["responses"]["200"]["content"]["text/event-stream"]["itemSchema"]
+        assert item["properties"]["event"]["enum"] == list(events)
+    answers = document["paths"]["/ask/run"]["post"]["responses"]["200"]["content"]["application/json"]
+    assert answers["schema"] == {"$ref": "#/components/schemas/TurnAnswer"}
+
+
+def test_the_page_asks_nobody_else(anybody: httpx.Client) -> None:
+    page = anybody.get("/docs")
+    assert page.headers["content-type"].startswith("text/html")
+    assert page.headers["content-security-policy"].startswith("default-src 'none'")
+    assert not re.search(r"<(script|link|img|iframe)\b|src=|url\(|@import|href=\"http", page.text)
+    for _, path in SCOPED:
+        assert _plain(path) in page.text
+
+
+def test_a_setting_closes_the_description(installation: Settings) -> None:
+    closed = app.routes(installation.model_copy(update={"api_docs": False}))
+    assert {("GET", "/openapi.json"), ("GET", "/docs")}.isdisjoint((route.method, route.path) for route in closed)
 
 
 def test_closed_routes_do_not_exist_for_anybody(
