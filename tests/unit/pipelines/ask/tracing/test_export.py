@@ -111,6 +111,17 @@ def test_the_environment_samples_nothing_away_and_no_global_provider_is_set(
     assert global_traces.get_tracer_provider() is before
 
 
+def test_headers_for_the_collector_come_from_the_environment_as_everywhere(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_HEADERS", "x-team=support")
+    with receiving() as collector:
+        export = SpanExport(collector.url, {}, 10)
+        export.begin()
+        export.add(trace(Span("ask", 1, 2, {}, parent=None)))
+        export.flush()
+        export.close()
+        assert collector.next().headers["x-team"] == "support"
+
+
 @pytest.mark.parametrize(
     ("status", "failure"), [(400, Refused), (401, Refused), (408, Unavailable), (429, Unavailable), (500, Unavailable)]
 )
