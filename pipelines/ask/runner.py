@@ -17,6 +17,7 @@ from components.turn import Exchange, Turn
 from pipelines.ask.contract import AskRequest, TurnAnswer
 from pipelines.ask.effects import Attempt
 from pipelines.ask.events import Narrator
+from pipelines.ask.profiles import asks_models
 from pipelines.ask.steps import Watch
 from pipelines.ask.streams import Stream, Streams
 from pipelines.ask.usecase import Ask
@@ -142,7 +143,7 @@ class Runner:
         if self.limiter is not None:
             await self.limiter.admit()
         profile = (await policy.load()).profile or get_settings().profile
-        return self._pool if profile == "embedded" else self._model_pool
+        return self._model_pool if asks_models(profile) else self._pool
 
     def _submit(self, question: "_Question", pool: ThreadPoolExecutor) -> "_Work":
         attempt, deadline = Attempt(), monotonic() + for_models(self.budget)
