@@ -314,7 +314,7 @@ def _add_lifespan(
     @asynccontextmanager
     async def lifespan(host: FastAPI) -> AsyncIterator[None]:
         async with inner(host), mcp.application.router.lifespan_context(mcp.application):
-            await to_thread(database.migrate, settings)
+            await to_thread(database.engine, settings)
             for resident in residents:
                 await to_thread(resident.warm_up)
             # What warming up made stays for good; without this the collector walks all of it again and again.

@@ -19,10 +19,10 @@ from sqlalchemy.orm import Session
 from sqlalchemy.pool import ConnectionPoolEntry
 
 from settings import Settings, get_settings
-from tenants.errors import TryAgain
+from tenants.errors import CallerError, InternalFault, TryAgain
 
-HEAD = "0001"
-"""The newest migration. A test compares it with the migrations and the models."""
+HEAD = "0002"
+"""The newest migration; migrations are numbered in order. A test compares it with the migrations and the models."""
 
 _BUSY_MILLISECONDS = 30_000
 _MIGRATION_LOCK = 0x6F706F7261  # "opora": the advisory lock that replicas starting together queue on
@@ -41,124 +41,9 @@ def engine(settings: Settings | None = None) -> Engine:
     with _OPENING:
         if settings.database not in _ENGINES:
             opened = _open(settings)
-            _bring_up_to_date(opened)
-            _ENGINES[settings.database] = opened
-        return _ENGINES[settings.database]
-
-
-def migrate(settings: Settings | None = None) -> None:
-    """Create or upgrade the schema. Safe to call from several processes at once; nothing to do costs one query."""
-    _bring_up_to_date(engine(settings))
-
-
-@contextmanager
-def reading(settings: Settings | None = None) -> Iterator[Session]:
-    """A session that sees one consistent state."""
-    with _waited_for(), Session(engine(settings)) as session:
-        yield session
-
-
-@contextmanager
-def writing(settings: Settings | None = None) -> Iterator[Session]:
-    """A session that is committed when the block ends and rolled back when it raises."""
-    with _waited_for():
-        bind = engine(settings).execution_options(sqlite_begin="IMMEDIATE")
-        with Session(bind, expire_on_commit=False) as session, session.begin():
-            yield session
-
-
-def check(settings: Settings | None = None) -> None:
-    """Raise when the records cannot be read now."""
-    with reading(settings) as session:
-        session.execute(text("SELECT 1"))
-
-
-def scrub(settings: Settings | None = None) -> None:
-    """After something was erased: leave no older copy of it in SQLite's log. A server's log is its operator's."""
-    bound = engine(settings)
-    if bound.dialect.name == "sqlite":
-        with closing(bound.raw_connection()) as connection:
-            connection.cursor().execute("PRAGMA wal_checkpoint(TRUNCATE)")
-
-
-def close_all() -> None:
-    """Give all connections back. The next call opens anew."""
-    with _OPENING:
-        while _ENGINES:
-            _ENGINES.popitem()[1].dispose()
-
-
-@contextmanager
-def _waited_for() -> Iterator[None]:
-    """Turn a database that does not answer, or not in time, into something that is worth another try."""
-    try:
-        yield
-    except (OperationalError, PoolTimeout) as late:
-        # The message quotes the statement, and with it what somebody asked.
-        log.error("the records cannot be reached: %s", type(getattr(late, "orig", None) or late).__name__)
-        raise TryAgain from late
-
-
-def _open(settings: Settings) -> Engine:
-    url = make_url(settings.database)
-    if url.get_backend_name() != "sqlite":
-        return _server(url, settings)
-    if url.database:
-        Path(url.database).parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    opened = create_engine(url)
-    event.listen(opened, "connect", _set_up_sqlite)
-    event.listen(opened, "begin", _begin_sqlite)
-    return opened
-
-
-def _server(url: URL, settings: Settings) -> Engine:
-    """PostgreSQL, which without limits of ours would be waited for without end. What the URL sets itself stands."""
-    seconds = settings.database_statement_seconds
-    limits = {
-        "connect_timeout": str(settings.database_connect_seconds),
-        # A server that has vanished sends no error: the network's own timers notice it.
-        "tcp_user_timeout": str(1_000 * seconds),
-        "keepalives_idle": "10",
-        "keepalives_interval": "5",
-        "keepalives_count": "3",
-    }
-    given = url.query.get("options") or ""
-    options = [f"-c statement_timeout={seconds}s", *((given,) if isinstance(given, str) else given)]
-    limited = url.set(query={**limits, **url.query, "options": " ".join(options)})
-    return create_engine(limited, pool_pre_ping=True, pool_timeout=seconds)
-
-
-def _set_up_sqlite(connection: sqlite3.Connection, _entry: ConnectionPoolEntry) -> None:
-    connection.isolation_level = None  # the driver's own idea of when to begin would get in the way of _begin_sqlite
-    timeout = f"busy_timeout={_BUSY_MILLISECONDS}"
-    for pragma in ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON", "secure_delete=ON", timeout):
-        connection.execute(f"PRAGMA {pragma}")
-
-
-def _begin_sqlite(connection: Connection) -> None:
-    connection.exec_driver_sql(f"BEGIN {connection.get_execution_options().get('sqlite_begin', 'DEFERRED')}")
-
-
-def _bring_up_to_date(target: Engine) -> None:
-    with target.execution_options(sqlite_begin="IMMEDIATE").begin() as connection:
-        if connection.dialect.name == "postgresql":
-            # A migration takes as long as it takes, another replica's included.
-            connection.execute(text("SET LOCAL statement_timeout = 0"))
-            connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _MIGRATION_LOCK})
-        if _revision(connection) == HEAD:
-            return
-        # Alembic takes a quarter of a second to import, and is not needed on most starts.
-        from alembic import command
-        from alembic.config import Config
-
-        config = Config()
-        config.set_main_option("script_location", "tenants:migrations")
-        config.set_main_option("path_separator", "os")
-        config.attributes["connection"] = connection
-        command.upgrade(config, "head")
-
-
-def _revision(connection: Connection) -> str | None:
-    if not inspect(connection).has_table("alembic_version"):
-        return None
-    return connection.execute(text("SELECT version_num FROM alembic_version")).scalar_one_or_none()
+            try:
+                # A server may have replicas of the older version on it: whoever runs them says when.
+                _upgrade(opened, existing=opened.dialect.name == "sqlite")
+            except BaseException:
+                opened.dispose()
+                raise

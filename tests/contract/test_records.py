@@ -19,6 +19,7 @@ from sqlalchemy.exc import IntegrityError
 
 from settings import Settings
 from tenants import conversations, database, documents, handoffs, idempotency, lexicon, policy, registry
+from tenants.chats import tables as _tables  # noqa: F401
 from tenants.context import Tenant, acting_as
 from tenants.conversations import PastTurn
 from tenants.documents import DocumentRecord
