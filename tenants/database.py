@@ -47,3 +47,163 @@ def engine(settings: Settings | None = None) -> Engine:
             except BaseException:
                 opened.dispose()
                 raise
+            _ENGINES[settings.database] = opened
+        return _ENGINES[settings.database]
+
+
+def migrate(settings: Settings | None = None) -> tuple[str | None, str]:
+    """Create or upgrade the schema. Safe to call from several processes at once.
+
+    :returns: the revision before, None when there was no schema, and the revision now.
+    :raises CallerError: `database_newer`, when a newer version of Opora has upgraded it already.
+    """
+    settings = settings or get_settings()
+    opened = _open(settings)
+    try:
+        return _upgrade(opened, existing=True), HEAD
+    finally:
+        opened.dispose()
+
+
+@contextmanager
+def reading(settings: Settings | None = None) -> Iterator[Session]:
+    """A session that sees one consistent state."""
+    with _waited_for(), Session(engine(settings)) as session:
+        yield session
+
+
+@contextmanager
+def writing(settings: Settings | None = None) -> Iterator[Session]:
+    """A session that is committed when the block ends and rolled back when it raises."""
+    with _waited_for():
+        bind = engine(settings).execution_options(sqlite_begin="IMMEDIATE")
+        with Session(bind, expire_on_commit=False) as session, session.begin():
+            yield session
+
+
+def check(settings: Settings | None = None) -> None:
+    """Raise when the records cannot be read now."""
+    with reading(settings) as session:
+        session.execute(text("SELECT 1"))
+
+
+def scrub(settings: Settings | None = None) -> None:
+    """After something was erased: leave no older copy of it in SQLite's log. A server's log is its operator's."""
+    bound = engine(settings)
+    if bound.dialect.name == "sqlite":
+        with closing(bound.raw_connection()) as connection:
+            connection.cursor().execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
+
+def close_all() -> None:
+    """Give all connections back. The next call opens anew."""
+    with _OPENING:
+        while _ENGINES:
+            _ENGINES.popitem()[1].dispose()
+
+
+@contextmanager
+def _waited_for() -> Iterator[None]:
+    """Turn a database that does not answer, or not in time, into something that is worth another try."""
+    try:
+        yield
+    except (OperationalError, PoolTimeout) as late:
+        # The message quotes the statement, and with it what somebody asked.
+        log.error("the records cannot be reached: %s", type(getattr(late, "orig", None) or late).__name__)
+        raise TryAgain from late
+
+
+def _open(settings: Settings) -> Engine:
+    url = make_url(settings.database)
+    if url.get_backend_name() != "sqlite":
+        return _server(url, settings)
+    if url.database:
+        Path(url.database).parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    opened = create_engine(url)
+    event.listen(opened, "connect", _set_up_sqlite)
+    event.listen(opened, "begin", _begin_sqlite)
+    return opened
+
+
+def _server(url: URL, settings: Settings) -> Engine:
+    """PostgreSQL, which without limits of ours would be waited for without end. What the URL sets itself stands."""
+    seconds = settings.database_statement_seconds
+    limits = {
+        "connect_timeout": str(settings.database_connect_seconds),
+        # A server that has vanished sends no error: the network's own timers notice it.
+        "tcp_user_timeout": str(1_000 * seconds),
+        "keepalives_idle": "10",
+        "keepalives_interval": "5",
+        "keepalives_count": "3",
+    }
+    given = url.query.get("options") or ""
+    options = [f"-c statement_timeout={seconds}s", *((given,) if isinstance(given, str) else given)]
+    limited = url.set(query={**limits, **url.query, "options": " ".join(options)})
+    return create_engine(limited, pool_pre_ping=True, pool_timeout=seconds)
+
+
+def _set_up_sqlite(connection: sqlite3.Connection, _entry: ConnectionPoolEntry) -> None:
+    connection.isolation_level = None  # the driver's own idea of when to begin would get in the way of _begin_sqlite
+    timeout = f"busy_timeout={_BUSY_MILLISECONDS}"
+    for pragma in ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON", "secure_delete=ON", timeout):
+        connection.execute(f"PRAGMA {pragma}")
+
+
+def _begin_sqlite(connection: Connection) -> None:
+    connection.exec_driver_sql(f"BEGIN {connection.get_execution_options().get('sqlite_begin', 'DEFERRED')}")
+
+
+def _upgrade(target: Engine, *, existing: bool) -> str | None:
+    """Create the schema, or upgrade an `existing` one; the revision before, None when there was no schema.
+
+    :raises CallerError: `database_newer`; `database_older`, when an older schema may not be upgraded here.
+    """
+    with _without_foreign_keys(target) as connection, connection.begin():
+        if connection.dialect.name == "postgresql":
+            # A migration takes as long as it takes, another replica's included.
+            connection.execute(text("SET LOCAL statement_timeout = 0"))
+            connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _MIGRATION_LOCK})
+        before = _revision(connection)
+        if before == HEAD:
+            return before
+        if before is not None and before > HEAD:
+            raise CallerError("database_newer", found=before, known=HEAD)
+        if before is not None and not existing:
+            raise CallerError("database_older", found=before, known=HEAD)
+        # Alembic takes a quarter of a second to import, and is not needed on most starts.
+        from alembic import command
+        from alembic.config import Config
+
+        config = Config()
+        config.set_main_option("script_location", "tenants:migrations")
+        config.set_main_option("path_separator", "os")
+        config.attributes["connection"] = connection
+        command.upgrade(config, "head")
+        if connection.dialect.name == "sqlite" and connection.exec_driver_sql("PRAGMA foreign_key_check").first():
+            raise InternalFault("migration_broke_references")
+        return before
+
+
+@contextmanager
+def _without_foreign_keys(target: Engine) -> Iterator[Connection]:
+    """A connection on which a migration may rewrite a table that others refer to.
+
+    SQLite cannot alter most of a table, so it is copied and dropped, which foreign keys would forbid; they can only be
+    switched off outside a transaction (https://sqlite.org/lang_altertable.html#otheralter).
+    """
+    with target.execution_options(sqlite_begin="IMMEDIATE").connect() as connection:
+        raw = connection.connection.driver_connection
+        if not isinstance(raw, sqlite3.Connection):
+            yield connection
+            return
+        raw.execute("PRAGMA foreign_keys=OFF")
+        try:
+            yield connection
+        finally:
+            raw.execute("PRAGMA foreign_keys=ON")
+
+
+def _revision(connection: Connection) -> str | None:
+    if not inspect(connection).has_table("alembic_version"):
+        return None
+    return connection.execute(text("SELECT version_num FROM alembic_version")).scalar_one_or_none()

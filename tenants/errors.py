@@ -61,6 +61,16 @@ class NotFound(CallerError):
     status = 404
 
 
+class Conflict(CallerError):
+    """What the request builds on has changed meanwhile. Look again, then decide.
+
+    Codes: `chat_changed`, `chat_answered`, `chat_state`.
+    """
+
+    code = "chat_changed"
+    status = 409
+
+
 class TooLarge(CallerError):
     """The body exceeds the configured size."""
 

@@ -82,7 +82,8 @@ class ChatRow(Base):
 class ChatMessageRow(Base):
     """One message of a chat. `client_id` is what its sender calls it, so that sending twice stores once.
 
-    `name` is the operator's; `body` holds what belongs to the kind: the whole turn, a file, a change of state.
+    `operator` is the subject of the operator who wrote it, `name` how customers know them; `body` holds what belongs to
+    the kind: the whole turn, a file, a change of state.
     """
 
     __tablename__ = "chat_messages"
@@ -100,6 +101,7 @@ class ChatMessageRow(Base):
     message_id: Mapped[str] = mapped_column(String(32))
     client_id: Mapped[str | None] = mapped_column(String(128))
     author: Mapped[str] = mapped_column(String(16))
+    operator: Mapped[str] = mapped_column(TENANT_ID)
     name: Mapped[str] = mapped_column(TENANT_ID)
     kind: Mapped[str] = mapped_column(String(16))
     text: Mapped[str] = mapped_column(Text)

@@ -66,6 +66,7 @@ def upgrade() -> None:
         sa.Column("message_id", sa.String(32), nullable=False),
         sa.Column("client_id", sa.String(128)),
         sa.Column("author", sa.String(16), nullable=False),
+        sa.Column("operator", sa.String(255), nullable=False),
         sa.Column("name", sa.String(255), nullable=False),
         sa.Column("kind", sa.String(16), nullable=False),
         sa.Column("text", sa.Text, nullable=False),
