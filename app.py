@@ -6,9 +6,8 @@ import os
 import signal
 import sys
 from asyncio import to_thread
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from types import FrameType, TracebackType
 from typing import TYPE_CHECKING, Protocol, TypeAlias, runtime_checkable
 
@@ -22,18 +21,29 @@ import components as _components  # noqa: F401
 import uvicorn
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
+from fastapi.routing import APIRoute
 from hayhooks.server.app import create_app as create_host
+from hayhooks.server.pipelines.registry import ImmutablePipelineRegistry, PipelineRegistration
+from hayhooks.server.routers import create_openai_router
 from hayhooks.settings import settings as host_settings
 from loguru import logger as host_log
-from starlette.datastructures import Headers
 from starlette.middleware import Middleware
 from starlette.responses import JSONResponse, Response
+from starlette.routing import Route as HostRoute
 
-from pipelines import leaving, problems
-from pipelines.ask import feedback_routes, openai_chat, records_routes, stream_routes, tool_routes, ui_messages
+from pipelines import api_docs, problems, shutdown
+from pipelines.ask import (
+    feedback_routes,
+    mcp_tool,
+    openai_chat,
+    records_routes,
+    stream_routes,
+    tool_routes,
+    ui_messages,
+)
 from pipelines.ask.contract import AskRequest
 from pipelines.ask.runner import Runner
-from pipelines.gate import Answer, Gate, Route, straight
+from pipelines.gate import Gate, Route
 from pipelines.ingest import index_routes, job_routes, library_routes, relation_routes
 from pipelines.ingest.contract import IngestRequest
 from pipelines.ingest.library import Library
@@ -41,7 +51,7 @@ from pipelines.ingest.nightly import NightlyCheck
 from pipelines.ingest.usecase import Ingest
 from settings import Settings, get_settings
 from tenants import claims, database, index, policy, quotas
-from tenants.errors import TryAgain
+from tenants.errors import TryAgain, trail
 from tenants.tokens import TokenVerifier
 
 if TYPE_CHECKING:
@@ -76,32 +86,38 @@ class Resident(Protocol):
 
 
 @runtime_checkable
-class Responder(Protocol):
-    """The wrapper of the ask pipeline, as the gate reaches it."""
+class Asking(Protocol):
+    """The wrapper of the ask pipeline, as other endpoints reach it."""
 
     runner: Runner
 
-    async def respond(self, request: AskRequest, headers: Headers) -> Response:
-        """Answer a request that has been read."""
+
+@runtime_checkable
+class Declaring(Protocol):
+    """A pipeline wrapper that says which of its routes are open."""
+
+    open_routes: tuple[Route, ...]
 
 
 def routes(settings: Settings) -> tuple[Route, ...]:
-    """Every door of the service. What is not here does not exist for callers."""
+    """Every open route of the service. What is not here does not exist for callers."""
     return (
         Route("GET", "/healthz"),
         Route("GET", "/readyz"),
+        *(api_docs.ROUTES if settings.api_docs else ()),
         Route("POST", "/ask/run", scope="ask", body=AskRequest, limit=settings.max_body_bytes),
         Route("POST", "/ingest/run", scope="ingest", body=IngestRequest, limit=settings.max_upload_bytes),
-        *stream_routes.doors(settings),
-        *ui_messages.doors(settings),
-        *openai_chat.doors(settings),
-        *library_routes.doors(settings),
-        *feedback_routes.doors(settings),
-        *records_routes.DOORS,
-        *job_routes.doors(settings),
-        *index_routes.DOORS,
-        *relation_routes.DOORS,
-        *tool_routes.DOORS,
+        *stream_routes.routes(settings),
+        *ui_messages.routes(settings),
+        *openai_chat.routes(settings),
+        *mcp_tool.routes(settings),
+        *library_routes.routes(settings),
+        *feedback_routes.routes(settings),
+        *records_routes.ROUTES,
+        *job_routes.routes(settings),
+        *index_routes.ROUTES,
+        *relation_routes.ROUTES,
+        *tool_routes.ROUTES,
     )
 
 
@@ -110,32 +126,29 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     settings = settings or get_settings()
     _configure_host(settings)
     app = create_host()
-    limiter = quotas.RateLimiter(settings)
-    asked = app.state.pipeline_registry.get("ask")
-    if not isinstance(asked, Responder):
+    asking = app.state.pipeline_registry.get("ask")
+    if not isinstance(asking, Asking):
         raise TypeError("the ask pipeline does not answer requests")
-    straight_to = _shortcuts(asked)
-
-    async def admit(route: Route) -> None:
-        if route.scope == "ask":
-            await limiter.admit()
-
+    limiter = asking.runner.limiter = quotas.RateLimiter(settings)
     # Appended, so the gate stands inside CORS (which answers preflights, and must mark refusals too) and request ids,
     # and outside everything that does any work.
     app.user_middleware.append(
         Middleware(
             Gate,
-            routes=tuple(replace(route, answer=straight_to.get(route.path)) for route in routes(settings)),
+            routes=(*routes(settings), *_declared_routes(app)),
             verify=TokenVerifier(settings).verify,
-            tenant_locale=lambda: policy.current().locale,
-            admit=admit,
+            tenant_locale=_tenant_locale,
             locale=settings.default_locale,
         )
     )
+    app.add_exception_handler(problems.ProblemException, _problem)
     app.add_exception_handler(RequestValidationError, _unreadable)
     ingest = Ingest()
     library = Library(ingest.rewrite)
-    app.include_router(feedback_routes.router(asked.runner.ask))
+    mcp = _replace_host_routes(app)
+    app.include_router(stream_routes.router(asking.runner))
+    app.include_router(ui_messages.router(asking.runner))
+    app.include_router(feedback_routes.router(asking.runner.ask))
     app.include_router(library_routes.router(library))
     app.include_router(job_routes.router())
     app.include_router(index_routes.router(ingest.encoder))
@@ -143,8 +156,22 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     app.include_router(relation_routes.router)
     app.include_router(tool_routes.router)
     _add_health(app, settings)
-    _add_lifespan(app, settings, limiter, NightlyCheck(library, settings.check_hour))
+    if settings.api_docs:
+        app.include_router(api_docs.ApiDocs(app, routes(settings)).router())
+    _add_lifespan(app, settings, limiter, mcp, NightlyCheck(library, settings.check_hour))
     return app
+
+
+def _declared_routes(app: FastAPI) -> Iterator[Route]:
+    """What the folders in `pipelines/` open by themselves. A route of ours stays ours: the first of two counts."""
+    registry = app.state.pipeline_registry
+    for name in registry.get_names():
+        if isinstance(wrapper := registry.get(name), Declaring):
+            yield from wrapper.open_routes
+
+
+async def _tenant_locale() -> str:
+    return (await policy.load()).locale
 
 
 async def _unreadable(request: Request, error: Exception) -> Response:  # noqa: ARG001
@@ -155,19 +182,25 @@ async def _unreadable(request: Request, error: Exception) -> Response:  # noqa: 
     return problems.response(problems.from_complaints([{**one, "loc": one["loc"][1:]} for one in error.errors()]))
 
 
-def _shortcuts(asked: Responder) -> Mapping[str, Answer]:
-    """Doors that lead past the host to the code itself, by path.
+async def _problem(request: Request, error: Exception) -> Response:  # noqa: ARG001
+    if not isinstance(error, problems.ProblemException):
+        raise error
+    return problems.response(error.error)
 
-    Hayhooks loads, checks and documents the ask pipeline. Its endpoint, though, reads and validates the body again,
-    twice, and keeps a trace: more than a millisecond of CPU a question. The gate has read the body already. What
-    streams a turn goes the same way.
+
+def _replace_host_routes(app: FastAPI) -> mcp_tool.McpEndpoint:
+    """Of Hayhooks' routes keep the endpoints of pipelines; offer the ask pipeline alone as a model and as a tool.
+
+    Hayhooks 2.1 lists every pipeline as a model, those that cannot chat included.
     """
-    return {
-        "/ask/run": straight(AskRequest, asked.respond),
-        **stream_routes.answers(asked.runner),
-        **ui_messages.answers(asked.runner),
-        **openai_chat.ChatCompletions(asked.runner).answers(),
-    }
+    registry = app.state.pipeline_registry
+    name = openai_chat.MODEL
+    offered = ImmutablePipelineRegistry([PipelineRegistration(name, registry.get(name), registry.get_metadata(name))])
+    app.router.routes[:] = [route for route in app.router.routes if isinstance(route, APIRoute)]
+    app.include_router(create_openai_router(offered))
+    endpoint = mcp_tool.McpEndpoint(offered)
+    app.router.routes.append(HostRoute(mcp_tool.PATH, endpoint, methods=["POST"]))
+    return endpoint
 
 
 def serve(settings: Settings | None = None) -> None:
@@ -175,7 +208,7 @@ def serve(settings: Settings | None = None) -> None:
     settings = settings or get_settings()
     configure_logging(settings)
     # Uvicorn raises the signal again once it has closed everything: by then it asks for a clean exit.
-    signal.signal(signal.SIGTERM, _leave)
+    signal.signal(signal.SIGTERM, _exit_cleanly)
     server = _Server(
         uvicorn.Config(
             create_app(settings),
@@ -196,23 +229,23 @@ def serve(settings: Settings | None = None) -> None:
 
 class _Server(uvicorn.Server):
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """Tell the streams that could outlast the grace."""
-        leaving.tell()
+        """End the streams that could outlast the grace."""
+        shutdown.request()
         super().handle_exit(sig, frame)
 
 
 def configure_logging(settings: Settings) -> None:
     """One line a record on standard error: no payloads, no values of variables, no texts of exceptions."""
     handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(_Line("%(asctime)s %(levelname)s %(name)s %(message)s"))
+    handler.setFormatter(_OneLineFormatter("%(asctime)s %(levelname)s %(name)s %(message)s"))
     logging.basicConfig(level=settings.log_level, handlers=[handler], force=True)
-    for name in ("haystack", "sqlalchemy", "alembic", "asyncio", "qdrant_client", "httpx"):
+    for name in ("haystack", "sqlalchemy", "alembic", "asyncio", "qdrant_client", "httpx", "mcp"):
         logging.getLogger(name).setLevel(logging.WARNING)
 
 
-class _Line(logging.Formatter):
+class _OneLineFormatter(logging.Formatter):
     def formatException(self, ei: ExceptionInfo | tuple[None, None, None]) -> str:  # noqa: N802
-        return "" if ei[1] is None else problems.trail(ei[1])
+        return "" if ei[1] is None else trail(ei[1])
 
     def format(self, record: logging.LogRecord) -> str:
         # One record, one line: nobody forges a second one.
@@ -247,7 +280,7 @@ def _log_host(message: "Message") -> None:
     # The text itself can quote what a caller sent.
     record = message.record
     fault = record["exception"]
-    what = problems.trail(fault.value) if fault is not None and fault.value is not None else "no exception"
+    what = trail(fault.value) if fault is not None and fault.value is not None else "no exception"
     log.warning("%s:%d %s: %s", record["name"], record["line"], record["level"].name, what)
 
 
@@ -261,7 +294,7 @@ def _add_health(app: FastAPI, settings: Settings) -> None:
         try:
             await to_thread(database.check, settings)
         except Exception as error:
-            log.error("not ready: %s", problems.trail(error))
+            log.error("not ready: %s", trail(error))
             raise TryAgain from None
         return JSONResponse({"status": "ready"})
 
@@ -269,7 +302,9 @@ def _add_health(app: FastAPI, settings: Settings) -> None:
     app.add_api_route("/readyz", readyz, methods=["GET"], tags=["health"])
 
 
-def _add_lifespan(app: FastAPI, settings: Settings, limiter: quotas.RateLimiter, *others: Resident) -> None:
+def _add_lifespan(
+    app: FastAPI, settings: Settings, limiter: quotas.RateLimiter, mcp: mcp_tool.McpEndpoint, *others: Resident
+) -> None:
     """Warm up before the first request is let in, close after the last one has left."""
     inner = app.router.lifespan_context
     registry = app.state.pipeline_registry
@@ -278,8 +313,8 @@ def _add_lifespan(app: FastAPI, settings: Settings, limiter: quotas.RateLimiter,
 
     @asynccontextmanager
     async def lifespan(host: FastAPI) -> AsyncIterator[None]:
-        async with inner(host):
-            await to_thread(database.migrate, settings)
+        async with inner(host), mcp.application.router.lifespan_context(mcp.application):
+            await to_thread(database.engine, settings)
             for resident in residents:
                 await to_thread(resident.warm_up)
             # What warming up made stays for good; without this the collector walks all of it again and again.
@@ -301,5 +336,5 @@ def _add_lifespan(app: FastAPI, settings: Settings, limiter: quotas.RateLimiter,
     app.router.lifespan_context = lifespan
 
 
-def _leave(number: int, frame: FrameType | None) -> None:  # noqa: ARG001
+def _exit_cleanly(number: int, frame: FrameType | None) -> None:  # noqa: ARG001
     sys.exit(0)

@@ -40,6 +40,7 @@ from pipelines.terminal import (
     say,
     terminal_console,
 )
+from tenants import database
 from tenants.errors import CallerError, Invalid
 
 if TYPE_CHECKING:
@@ -147,11 +148,19 @@ def serve(
     get_settings.cache_clear()
     settings = get_settings()
     _check_port(settings.host, settings.port)
+    database.check(settings)
     from app import serve as serve_http
 
     fetch_encoder()
     typer.echo(say("serve.listening", host=settings.host, port=settings.port), err=True)
     serve_http(settings)
+
+
+@app.command(help=say("help.migrate"))
+def migrate() -> None:
+    """Upgrade the records' database to this version."""
+    before, now = database.migrate()
+    typer.echo(say("migrate.unchanged" if before == now else "migrate.done", before=before or "-", now=now))
 
 
 def _check_port(host: str, port: int) -> None:

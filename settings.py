@@ -29,6 +29,10 @@ class Settings(BaseSettings):
     pipelines_dir: Path = Field(ROOT / "pipelines", description="Folder with one sub-folder per endpoint.")
 
     database_url: str = Field("", description="SQLAlchemy URL of the records; empty: SQLite under the data folder.")
+    database_connect_seconds: int = Field(5, ge=1, le=60, description="Time to connect to PostgreSQL, one try.")
+    database_statement_seconds: int = Field(
+        30, ge=1, le=3_600, description="Longest statement of PostgreSQL, and longest wait for a lock or a connection."
+    )
     qdrant_url: str = Field("", description="URL of a Qdrant server; empty: the embedded engine under the data folder.")
     qdrant_api_key: SecretStr = Field(SecretStr(""), description="API key of the Qdrant server.")
 
@@ -84,6 +88,7 @@ class Settings(BaseSettings):
         pattern=r"^([0-9a-fA-F.:]+/\d{1,3}(,[0-9a-fA-F.:]+/\d{1,3})*)?$",
         description="Networks, such as 10.1.0.0/16, where tools may be called; empty: public addresses alone.",
     )
+    api_docs: bool = Field(True, description="Describe the API at `/openapi.json` and `/docs`, without a token.")
     log_level: str = Field("INFO", pattern="^(DEBUG|INFO|WARNING|ERROR)$", description="Least severe level logged.")
 
     @cached_property

@@ -57,7 +57,7 @@ Reason = Literal[
 ]
 
 EXTRA_PASSES: Mapping[Quality, int] = MappingProxyType({"quick": 1, "balanced": 2, "thorough": 4})
-"""Passes after the first one that both loops together may spend, by `quality`."""
+"""Passes after the first one that both loops together may spend, by `quality`, unless the pipeline says otherwise."""
 
 
 class Frozen:
@@ -338,7 +338,8 @@ class Reply(Frozen):
 class Turn(Frozen):
     """One question on its way to one outcome.
 
-    `passes` counts started retrieval passes, the one budget of both loops: at most `1 + EXTRA_PASSES[quality]`.
+    `passes` counts started retrieval passes, the one budget of both loops: at most `1 + extra_passes`, which the
+    pipeline sets; None: `EXTRA_PASSES[quality]`.
     `best` is the best draft so far, kept when a later pass does worse. `outcome` is None until it is decided.
     `history` is the conversation before, oldest first. `meant` is the question said in full when it leans on that, else
     empty; `carried` are the stems it took from there.
@@ -365,12 +366,13 @@ class Turn(Frozen):
     reason: Reason | None = None
     reply: Reply = Reply()
     passes: int = 0
+    extra_passes: int | None = None
     degraded: tuple[str, ...] = ()
 
     @property
     def max_passes(self) -> int:
         """The most retrieval passes this turn may make, the first one included."""
-        return 1 + EXTRA_PASSES[self.quality]
+        return 1 + (EXTRA_PASSES[self.quality] if self.extra_passes is None else self.extra_passes)
 
     def degraded_at(self, step: str) -> "Turn":
         """The turn with a note that this step could not do its work."""

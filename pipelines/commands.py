@@ -29,10 +29,9 @@ def draw(
     pipeline: Annotated[str, typer.Argument(help=say("help.pipeline"))],
     out: Annotated[Path | None, typer.Option(help=say("help.out"), dir_okay=False)] = None,
 ) -> None:
-    """Draw a pipeline from its YAML as SVG."""
+    """Draw a pipeline from its YAML as Mermaid text."""
     from pipelines import definition
-    from pipelines.draw import draw as drawn
-    from pipelines.draw import names, path_of
+    from pipelines.draw import mermaid, names, path_of
 
     path = Path(pipeline)
     if pipeline in names():
@@ -40,11 +39,11 @@ def draw(
     elif not path.is_file():
         raise NotFound("pipeline_unknown", name=pipeline, names=", ".join(names()))
     _check(path)
-    source = definition.source(path)
+    drawn = mermaid(definition.source(path))
     if out is None:
-        typer.echo(drawn(source), nl=False)
+        typer.echo(drawn, nl=False)
     else:
-        out.write_text(drawn(source), encoding="utf-8")
+        out.write_text(drawn, encoding="utf-8")
 
 
 def _check(path: Path) -> None:

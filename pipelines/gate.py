@@ -10,11 +10,9 @@ import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from time import perf_counter
-from typing import TypeAlias, TypeVar
 
 from pydantic import BaseModel, ValidationError
 from starlette.datastructures import Headers
-from starlette.responses import Response
 from starlette.routing import compile_path
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -24,32 +22,35 @@ from tenants.errors import (
     Forbidden,
     InternalFault,
     Invalid,
+    Malformed,
     NotFound,
     OporaError,
     TooLarge,
     TryAgain,
     Unauthenticated,
     UnsupportedMedia,
+    trail,
 )
 
 log = logging.getLogger("opora.gate")
 
 _PROBLEM = problems.MEDIA_TYPE.encode()
-_BY_STATUS: Mapping[int, type[OporaError]] = {404: NotFound, 405: NotFound, 422: Invalid, 503: TryAgain}
-
-
-Body = TypeVar("Body", bound=BaseModel)
-Answer: TypeAlias = Callable[[bytes, Headers], Awaitable[Response]]
+_BY_STATUS: Mapping[int, type[OporaError]] = {
+    400: Malformed,
+    404: NotFound,
+    405: NotFound,
+    415: UnsupportedMedia,
+    422: Invalid,
+    503: TryAgain,
+}
 
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """One open door. `scope` None: no token needed. `limit` is the largest body in bytes.
+    """One open route. `scope` None: no token needed. `limit` is the largest body in bytes.
 
     `path` may hold templates, written as the host application writes them: `{name}` is one segment, `{name:path}`
     all the rest, neither ever empty.
-
-    `answer` stands in for the application behind the gate where its own way to the same code costs too much.
     """
 
     method: str
@@ -57,42 +58,32 @@ class Route:
     scope: str | None = None
     body: type[BaseModel] | None = None
     limit: int = 0
-    answer: Answer | None = None
 
 
-def straight(model: type[Body], answer: Callable[[Body, Headers], Awaitable[Response]]) -> Answer:
-    """For `Route.answer`: hand the checked body over as it is, so that nobody has to read it a second time."""
-
-    async def run(body: bytes, headers: Headers) -> Response:
-        return await answer(_checked(model, body), headers)
-
-    return run
-
-
-class _Doors:
-    """The table of routes. An exact path costs one look-up; only a path that is not found so is compared to templates.
+class _RouteTable:
+    """Exact paths cost one look-up; only a path that is none of them is compared to templates.
 
     The templates are compiled by the router of the host application, so that gate and host never disagree on a path.
     """
 
     def __init__(self, routes: Sequence[Route]) -> None:
-        self._exact = {(route.method, route.path): route for route in routes if "{" not in route.path}
+        self._exact = {(route.method, route.path): route for route in reversed(routes) if "{" not in route.path}
         self._templates: list[tuple[re.Pattern[str], Route]] = [
             (compile_path(route.path)[0], route) for route in routes if "{" in route.path
         ]
 
     def find(self, method: str, path: str) -> Route | None:
-        """The route of a request; of two templates that fit, the one listed first. None: there is no such door."""
+        """The route of a request; of two templates that fit, the one listed first. None: nothing is open there."""
         return self._exact.get((method, path)) or self._templated(method, path)
 
     def _templated(self, method: str, path: str) -> Route | None:
         for pattern, route in self._templates:
-            if route.method == method and (found := pattern.match(path)) and all(found.groups()):
+            if route.method == method and (match := pattern.match(path)) and all(match.groups()):
                 return route
         return None
 
 
-class _ClientLeft(Exception):
+class _ClientDisconnected(Exception):
     """The client closed the connection before its request was complete."""
 
 
@@ -102,7 +93,6 @@ class Gate:
     :param routes: everything that may be reached; all else is `not_found`.
     :param verify: turns a raw token into a tenant or raises `Unauthenticated`.
     :param tenant_locale: called inside the tenant's context; raises when the tenant is not registered.
-    :param admit: called inside the tenant's context; raises when this person asks too often.
     :param locale: the locale of callers about whom nothing is known.
     """
 
@@ -112,27 +102,25 @@ class Gate:
         *,
         routes: Sequence[Route],
         verify: Callable[[str], Tenant],
-        tenant_locale: Callable[[], str],
-        admit: Callable[[Route], Awaitable[None]],
+        tenant_locale: Callable[[], Awaitable[str]],
         locale: str,
     ) -> None:
         self.app = app
-        self.doors = _Doors(routes)
+        self.routes = _RouteTable(routes)
         self.verify = verify
         self.tenant_locale = tenant_locale
-        self.admit = admit
         self.locale = locale
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
-            await _Passage(self, scope, receive, send).run()
+            await _GatedRequest(self, scope, receive, send).run()
         elif scope["type"] == "websocket":
             await send({"type": "websocket.close", "code": 1008})
         else:
             await self.app(scope, receive, send)
 
 
-class _Passage:
+class _GatedRequest:
     """One request on its way through the gate."""
 
     def __init__(self, gate: Gate, scope: Scope, receive: Receive, send: Send) -> None:
@@ -146,23 +134,23 @@ class _Passage:
         self.route: Route | None = None
         self.tenant_id = "-"
         self.status = 0
-        self.replaced: OporaError | None = None
+        self.replacement: OporaError | None = None
 
     async def run(self) -> None:
         started = perf_counter()
-        self._address(self.gate.locale)
+        self._set_caller(self.gate.locale)
         code = "-"
         try:
-            await self._enter()
-            if self.replaced is not None:
-                raise self.replaced
+            await self._forward()
+            if self.replacement is not None:
+                raise self.replacement
         except OporaError as error:
             code = error.code
             await self._refuse(error)
-        except _ClientLeft:
-            code = "client_left"
+        except _ClientDisconnected:
+            code = "client_disconnected"
         except Exception as error:
-            log.error("request %s: %s", self.request_id, problems.trail(error))
+            log.error("request %s: %s", self.request_id, trail(error))
             code = InternalFault.code
             await self._refuse(InternalFault())
         finally:
@@ -171,36 +159,30 @@ class _Passage:
             shown = f"{self.route.method} {self.route.path}" if self.route else "-"
             log.info("%s %s %d %.1fms tenant=%r %s", self.request_id, shown, self.status, spent, self.tenant_id, code)
 
-    async def _enter(self) -> None:
-        self.route = self.gate.doors.find(self.scope["method"], self.scope["path"])
+    async def _forward(self) -> None:
+        self.route = self.gate.routes.find(self.scope["method"], self.scope["path"])
         if self.route is None:
             raise NotFound
         if self.route.scope is None:
-            await self.gate.app(self.scope, self.receive, self._answer)
+            await self.gate.app(self.scope, self.receive, self._send_response)
             return
         tenant = self.gate.verify(_bearer(self.headers))
         self.tenant_id = tenant.tenant_id
         if self.route.scope not in tenant.scopes:
             raise Forbidden(scope=self.route.scope)
         with acting_as(tenant):
-            self._address(self.gate.tenant_locale())
-            await self.gate.admit(self.route)
-            if self.route.answer is not None:
-                body = await self._read(self.route.limit) if self.route.body is not None else b""
-                answer = await self.route.answer(body, self.headers)
-                await answer(self.scope, self.receive, self._answer)
-                return
+            self._set_caller(await self.gate.tenant_locale())
             receive = self.receive
             if self.route.body is not None:
                 body = await self._read(self.route.limit)
-                _checked(self.route.body, body)
+                _check(self.route.body, body)
                 receive = _replay(body, self.receive)
             elif self.route.limit:
                 receive = self._bounded(self.route.limit)
-            await self.gate.app(self.scope, receive, self._answer)
+            await self.gate.app(self.scope, receive, self._send_response)
 
-    def _address(self, locale: str) -> None:
-        """Speak `locale` to this caller, unless the request asks for another one."""
+    def _set_caller(self, locale: str) -> None:
+        """Answer this caller in `locale`, unless the request asks for another one."""
         problems.caller.set(problems.Caller(self.language or locale, self.request_id))
 
     async def _read(self, limit: int) -> bytes:
@@ -230,7 +212,7 @@ class _Passage:
             nonlocal taken, complete
             message = await self.receive()
             if message["type"] == "http.disconnect" and not complete:
-                raise _ClientLeft
+                raise _ClientDisconnected
             taken += len(message.get("body", b""))
             complete = not message.get("more_body", False)
             if taken > limit:
@@ -239,26 +221,26 @@ class _Passage:
 
         return bounded
 
-    async def _answer(self, message: Message) -> None:
+    async def _send_response(self, message: Message) -> None:
         """Pass a response on, unless it is an error that is not in our own form."""
         if message["type"] == "http.response.start":
             status = message["status"]
             kind = dict(message.get("headers", ())).get(b"content-type", b"")
             if status >= 400 and not kind.startswith(_PROBLEM):
-                self.replaced = _BY_STATUS.get(status, InternalFault)()
+                self.replacement = _BY_STATUS.get(status, InternalFault)()
             else:
                 self.status = status
-        if self.replaced is None:
+        if self.replacement is None:
             await self.send(message)
 
     async def _refuse(self, error: OporaError) -> None:
         if self.status:
             return
         self.status = error.status
-        answer = problems.response(error)
+        response = problems.response(error)
         if isinstance(error, TooLarge):
-            answer.headers["Connection"] = "close"
-        await answer(self.scope, self.receive, self.send)
+            response.headers["Connection"] = "close"
+        await response(self.scope, self.receive, self.send)
 
 
 def _bearer(headers: Headers) -> str:
@@ -275,9 +257,9 @@ def _check_media(headers: Headers) -> None:
         raise UnsupportedMedia
 
 
-def _checked(model: type[Body], body: bytes) -> Body:
+def _check(model: type[BaseModel], body: bytes) -> None:
     try:
-        return model.model_validate_json(body)
+        model.model_validate_json(body)
     except ValidationError as error:
         raise problems.from_validation(error) from None
 

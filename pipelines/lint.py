@@ -21,8 +21,6 @@ from pipelines import definition
 from pipelines.definition import ALLOWED_MODULES, OVERLAY_KEYS
 from settings import get_settings
 
-MOST_PASSES = 1 + max(EXTRA_PASSES.values())
-
 _KEYS = {"components", "connections", "max_runs_per_component", "metadata", "connection_type_validation"}
 _HAYHOOKS_KEYS = {"inputs", "outputs", "streaming_components"}
 _ANY_NUMBER = {Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD}
@@ -200,7 +198,7 @@ def _graph_faults(content: Mapping[str, object], components: Mapping[str, object
     joined = {name for c in connections for name in (c.sender, c.receiver)}
     if len(components) > 1 and not faults:
         yield from (Finding("unconnected", f"components.{name}") for name in components if name not in joined)
-    yield from _loop_faults(connections, content.get("max_runs_per_component"))
+    yield from _loop_faults(connections, content.get("max_runs_per_component"), _most_passes(components))
     if not faults:
         try:
             Pipeline.from_dict(dict(content), allowed_modules=ALLOWED_MODULES)
@@ -273,7 +271,16 @@ def _end_faults(
             yield Finding("missing_end", f"metadata.{key}")
 
 
-def _loop_faults(connections: Iterable[_Connection], most_runs: object) -> Iterator[Finding]:
+def _most_passes(components: Mapping[str, object]) -> int:
+    """The most passes that any quality may spend, the first one included."""
+    budget = {str(quality): passes for quality, passes in EXTRA_PASSES.items()}
+    for spec in components.values():
+        given = spec.get("init_parameters") if isinstance(spec, dict) else None
+        budget |= (given or {}).get("extra_passes") or {}
+    return 1 + max(budget.values())
+
+
+def _loop_faults(connections: Iterable[_Connection], most_runs: object, most_passes: int) -> Iterator[Finding]:
     """A value from outside a loop arrives once: a socket inside that nothing in the loop feeds is empty on pass two."""
     connections = list(connections)
     reachable = _reachable(connections)
@@ -284,8 +291,8 @@ def _loop_faults(connections: Iterable[_Connection], most_runs: object) -> Itera
         senders = [c.sender for c in connections if (c.receiver, c.receiver_socket) == (component, socket)]
         if not any(sender in reachable[component] for sender in senders):
             yield Finding("loop_trap", f"{component}.{socket}", ", ".join(senders))
-    if in_loop and not (isinstance(most_runs, int) and most_runs > MOST_PASSES):
-        yield Finding("loop_without_net", "max_runs_per_component", str(MOST_PASSES))
+    if in_loop and not (isinstance(most_runs, int) and most_runs > most_passes):
+        yield Finding("loop_without_net", "max_runs_per_component", str(most_passes))
 
 
 def _reachable(connections: Iterable[_Connection]) -> dict[str, set[str]]:

@@ -4,14 +4,13 @@ Nothing internal gets out: no exception text, no class or path, no echo of a val
 """
 
 import json
-import traceback
 from collections.abc import Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
 from http import HTTPStatus
-from pathlib import PurePath
 from typing import Any
 
+from fastapi import HTTPException
 from pydantic import ValidationError
 from starlette.responses import Response
 
@@ -36,6 +35,21 @@ class UnreadableFields(Invalid):
         self.fields = fields
 
 
+class ProblemException(HTTPException):
+    """Carries an error through Hayhooks, which answers any other exception with a 500 that quotes its text."""
+
+    def __init__(self, error: OporaError) -> None:
+        super().__init__(error.status, error.code)
+        self.error = error
+
+
+class TextResponse(Response):
+    """A response that stands for its body where Hayhooks needs a text, as for MCP."""
+
+    def __str__(self) -> str:
+        return bytes(self.body).decode()
+
+
 @dataclass(frozen=True, slots=True)
 class Caller:
     """How to answer this request's sender: the locale, and the id that also stands in the `X-Request-Id` header."""
@@ -49,7 +63,7 @@ caller: ContextVar[Caller] = ContextVar("opora_caller", default=_ANYBODY)
 """Set by the gate."""
 
 
-def response(error: OporaError, *, turn_id: str | None = None) -> Response:
+def response(error: OporaError, *, turn_id: str | None = None) -> TextResponse:
     """The HTTP answer to an error.
 
     :param turn_id: the turn that failed, when one had begun.
@@ -74,7 +88,7 @@ def response(error: OporaError, *, turn_id: str | None = None) -> Response:
         headers["Retry-After"] = str(error.retry_after)
     elif error.retryable:
         headers["Retry-After"] = str(RETRY_SECONDS)
-    return Response(json.dumps(body, ensure_ascii=False), error.status, headers, MEDIA_TYPE)
+    return TextResponse(json.dumps(body, ensure_ascii=False), error.status, headers, MEDIA_TYPE)
 
 
 def from_validation(error: ValidationError) -> CallerError:
@@ -101,22 +115,6 @@ def locale_of(accept_language: str) -> str:
         if tag in LOCALES:
             return tag
     return ""
-
-
-def trail(error: BaseException) -> str:
-    """Where an exception came from, for the log: classes and frames only.
-
-    Messages and values stay out, because they can quote a question, a token or a document.
-    """
-    steps: list[str] = []
-    current: BaseException | None = error
-    while current is not None:
-        frames = traceback.extract_tb(current.__traceback__)
-        where = " > ".join(f"{PurePath(frame.filename).name}:{frame.lineno}" for frame in frames[-6:])
-        code = f"({current.code})" if isinstance(current, OporaError) else ""
-        steps.append(f"{type(current).__name__}{code} at {where}")
-        current = current.__cause__ or current.__context__
-    return " <- ".join(steps[:4])
 
 
 def _code(kind: str, path: list[str], message: str) -> str:

@@ -46,13 +46,13 @@ class Page:
 
 def page(selection: Selection, *, after: str = "", limit: int = 50) -> Page:
     """The first documents of a selection whose ids come after `after`, in the order of their characters."""
-    found = doc_ids(selection)
-    start = bisect_right(found, after)
-    chosen = found[start : start + limit]
+    matching = doc_ids(selection)
+    start = bisect_right(matching, after)
+    chosen = matching[start : start + limit]
     records = documents.find(chosen)
     # One that was removed in between is left out.
     shown = tuple(records[doc_id] for doc_id in chosen if doc_id in records)
-    return Page(shown, len(found), chosen[-1] if start + limit < len(found) else None)
+    return Page(shown, len(matching), chosen[-1] if start + limit < len(matching) else None)
 
 
 def doc_ids(selection: Selection) -> list[str]:

@@ -86,12 +86,12 @@ class RedisClaims:
                 return
             started = monotonic()
             try:
-                kept = bool(self._redis.eval(_RENEW, 1, _PREFIX + name, self._me, self._lease))
+                renewed = bool(self._redis.eval(_RENEW, 1, _PREFIX + name, self._me, self._lease))
             except RedisError:
                 # Until the lease is over nobody else can have the claim, and Redis may be back before.
                 log.warning("a claim cannot be renewed now")
                 return
-            if kept:
+            if renewed:
                 self._held[name] = started + self._lease / 1_000
             else:
                 del self._held[name]

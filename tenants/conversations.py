@@ -10,14 +10,14 @@ from datetime import UTC, datetime, timedelta
 from sqlalchemy import ColumnElement, delete, select
 
 from tenants import context, database
-from tenants.models import ConversationRow, SaidJson
+from tenants.models import ConversationRow, PastTurnJson
 
-KEPT = timedelta(hours=24)
+RETENTION = timedelta(hours=24)
 MOST_TURNS = 10
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class PastTurn:
     """One turn: the question said in full, its outcome, and the choices it offered."""
 
     question: str
@@ -31,31 +31,31 @@ class Conversation:
 
     session_id: str
     subject: str
-    turns: tuple[Said, ...]
+    turns: tuple[PastTurn, ...]
     updated_at: datetime
 
 
-def recall(session_id: str) -> tuple[Said, ...]:
+def recall(session_id: str) -> tuple[PastTurn, ...]:
     """The turns of the caller's conversation, oldest first; none when there is no such one or it is too old."""
     caller = context.current()
     with database.reading() as session:
         row = session.get(ConversationRow, (caller.tenant_id, caller.subject, session_id))
-        return _turns(row) if row is not None and row.updated_at >= datetime.now(UTC) - KEPT else ()
+        return _turns(row) if row is not None and row.updated_at >= datetime.now(UTC) - RETENTION else ()
 
 
-def remember(session_id: str, said: Said) -> None:
+def remember(session_id: str, turn: PastTurn) -> None:
     """Add a turn to the caller's conversation; the oldest beyond ten is forgotten, and so are all old conversations."""
     caller = context.current()
     now = datetime.now(UTC)
     with database.writing() as session:
-        session.execute(delete(ConversationRow).where(ConversationRow.updated_at < now - KEPT))
+        session.execute(delete(ConversationRow).where(ConversationRow.updated_at < now - RETENTION))
         key = (caller.tenant_id, caller.subject, session_id)
         row = session.get(ConversationRow, key, with_for_update=True)
         if row is None:
             tenant_id, subject, _ = key
             row = ConversationRow(tenant_id=tenant_id, subject=subject, session_id=session_id, turns=[])
             session.add(row)
-        row.turns = [*row.turns, SaidJson(question=said.question, outcome=said.outcome, options=list(said.options))]
+        row.turns = [*row.turns, PastTurnJson(question=turn.question, outcome=turn.outcome, options=list(turn.options))]
         row.turns = row.turns[-MOST_TURNS:]
         row.updated_at = now
 
@@ -81,5 +81,5 @@ def _theirs(subject: str | None, session_id: str | None) -> Iterator[ColumnEleme
         yield ConversationRow.session_id == session_id
 
 
-def _turns(row: ConversationRow) -> tuple[Said, ...]:
-    return tuple(Said(turn["question"], turn["outcome"], tuple(turn["options"])) for turn in row.turns)
+def _turns(row: ConversationRow) -> tuple[PastTurn, ...]:
+    return tuple(PastTurn(turn["question"], turn["outcome"], tuple(turn["options"])) for turn in row.turns)

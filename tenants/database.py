@@ -5,59 +5,80 @@ acknowledged, what is deleted overwritten, and transactions that write take the 
 that starts as a reader and turns writer fails at once when somebody else wrote in between.
 """
 
+import logging
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 from threading import Lock
 
-from sqlalchemy import Connection, Engine, create_engine, event, inspect, make_url, text
+from sqlalchemy import URL, Connection, Engine, create_engine, event, inspect, make_url, text
+from sqlalchemy.exc import OperationalError
+from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.orm import Session
 from sqlalchemy.pool import ConnectionPoolEntry
 
 from settings import Settings, get_settings
+from tenants.errors import CallerError, InternalFault, TryAgain
 
-HEAD = "0001"
-"""The newest migration. A test compares it with the migrations and the models."""
+HEAD = "0002"
+"""The newest migration; migrations are numbered in order. A test compares it with the migrations and the models."""
 
 _BUSY_MILLISECONDS = 30_000
 _MIGRATION_LOCK = 0x6F706F7261  # "opora": the advisory lock that replicas starting together queue on
 _ENGINES: dict[str, Engine] = {}
 _OPENING = Lock()
 
+log = logging.getLogger("opora.database")
+
 
 def engine(settings: Settings | None = None) -> Engine:
     """The process's engine for these settings, its schema brought up to date when it is first opened."""
     settings = settings or get_settings()
-    found = _ENGINES.get(settings.database)
-    if found is not None:
-        return found
+    existing = _ENGINES.get(settings.database)
+    if existing is not None:
+        return existing
     with _OPENING:
         if settings.database not in _ENGINES:
-            opened = _open(settings.database)
-            _bring_up_to_date(opened)
+            opened = _open(settings)
+            try:
+                # A server may have replicas of the older version on it: whoever runs them says when.
+                _upgrade(opened, existing=opened.dialect.name == "sqlite")
+            except BaseException:
+                opened.dispose()
+                raise
             _ENGINES[settings.database] = opened
         return _ENGINES[settings.database]
 
 
-def migrate(settings: Settings | None = None) -> None:
-    """Create or upgrade the schema. Safe to call from several processes at once; nothing to do costs one query."""
-    _bring_up_to_date(engine(settings))
+def migrate(settings: Settings | None = None) -> tuple[str | None, str]:
+    """Create or upgrade the schema. Safe to call from several processes at once.
+
+    :returns: the revision before, None when there was no schema, and the revision now.
+    :raises CallerError: `database_newer`, when a newer version of Opora has upgraded it already.
+    """
+    settings = settings or get_settings()
+    opened = _open(settings)
+    try:
+        return _upgrade(opened, existing=True), HEAD
+    finally:
+        opened.dispose()
 
 
 @contextmanager
 def reading(settings: Settings | None = None) -> Iterator[Session]:
     """A session that sees one consistent state."""
-    with Session(engine(settings)) as session:
+    with _waited_for(), Session(engine(settings)) as session:
         yield session
 
 
 @contextmanager
 def writing(settings: Settings | None = None) -> Iterator[Session]:
     """A session that is committed when the block ends and rolled back when it raises."""
-    bind = engine(settings).execution_options(sqlite_begin="IMMEDIATE")
-    with Session(bind, expire_on_commit=False) as session, session.begin():
-        yield session
+    with _waited_for():
+        bind = engine(settings).execution_options(sqlite_begin="IMMEDIATE")
+        with Session(bind, expire_on_commit=False) as session, session.begin():
+            yield session
 
 
 def check(settings: Settings | None = None) -> None:
@@ -81,16 +102,44 @@ def close_all() -> None:
             _ENGINES.popitem()[1].dispose()
 
 
-def _open(url: str) -> Engine:
-    parsed = make_url(url)
-    if parsed.get_backend_name() != "sqlite":
-        return create_engine(parsed, pool_pre_ping=True)
-    if parsed.database:
-        Path(parsed.database).parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    opened = create_engine(parsed)
+@contextmanager
+def _waited_for() -> Iterator[None]:
+    """Turn a database that does not answer, or not in time, into something that is worth another try."""
+    try:
+        yield
+    except (OperationalError, PoolTimeout) as late:
+        # The message quotes the statement, and with it what somebody asked.
+        log.error("the records cannot be reached: %s", type(getattr(late, "orig", None) or late).__name__)
+        raise TryAgain from late
+
+
+def _open(settings: Settings) -> Engine:
+    url = make_url(settings.database)
+    if url.get_backend_name() != "sqlite":
+        return _server(url, settings)
+    if url.database:
+        Path(url.database).parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    opened = create_engine(url)
     event.listen(opened, "connect", _set_up_sqlite)
     event.listen(opened, "begin", _begin_sqlite)
     return opened
+
+
+def _server(url: URL, settings: Settings) -> Engine:
+    """PostgreSQL, which without limits of ours would be waited for without end. What the URL sets itself stands."""
+    seconds = settings.database_statement_seconds
+    limits = {
+        "connect_timeout": str(settings.database_connect_seconds),
+        # A server that has vanished sends no error: the network's own timers notice it.
+        "tcp_user_timeout": str(1_000 * seconds),
+        "keepalives_idle": "10",
+        "keepalives_interval": "5",
+        "keepalives_count": "3",
+    }
+    given = url.query.get("options") or ""
+    options = [f"-c statement_timeout={seconds}s", *((given,) if isinstance(given, str) else given)]
+    limited = url.set(query={**limits, **url.query, "options": " ".join(options)})
+    return create_engine(limited, pool_pre_ping=True, pool_timeout=seconds)
 
 
 def _set_up_sqlite(connection: sqlite3.Connection, _entry: ConnectionPoolEntry) -> None:
@@ -104,12 +153,23 @@ def _begin_sqlite(connection: Connection) -> None:
     connection.exec_driver_sql(f"BEGIN {connection.get_execution_options().get('sqlite_begin', 'DEFERRED')}")
 
 
-def _bring_up_to_date(target: Engine) -> None:
-    with target.execution_options(sqlite_begin="IMMEDIATE").begin() as connection:
+def _upgrade(target: Engine, *, existing: bool) -> str | None:
+    """Create the schema, or upgrade an `existing` one; the revision before, None when there was no schema.
+
+    :raises CallerError: `database_newer`; `database_older`, when an older schema may not be upgraded here.
+    """
+    with _without_foreign_keys(target) as connection, connection.begin():
         if connection.dialect.name == "postgresql":
+            # A migration takes as long as it takes, another replica's included.
+            connection.execute(text("SET LOCAL statement_timeout = 0"))
             connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _MIGRATION_LOCK})
-        if _revision(connection) == HEAD:
-            return
+        before = _revision(connection)
+        if before == HEAD:
+            return before
+        if before is not None and before > HEAD:
+            raise CallerError("database_newer", found=before, known=HEAD)
+        if before is not None and not existing:
+            raise CallerError("database_older", found=before, known=HEAD)
         # Alembic takes a quarter of a second to import, and is not needed on most starts.
         from alembic import command
         from alembic.config import Config
@@ -119,6 +179,28 @@ def _bring_up_to_date(target: Engine) -> None:
         config.set_main_option("path_separator", "os")
         config.attributes["connection"] = connection
         command.upgrade(config, "head")
+        if connection.dialect.name == "sqlite" and connection.exec_driver_sql("PRAGMA foreign_key_check").first():
+            raise InternalFault("migration_broke_references")
+        return before
+
+
+@contextmanager
+def _without_foreign_keys(target: Engine) -> Iterator[Connection]:
+    """A connection on which a migration may rewrite a table that others refer to.
+
+    SQLite cannot alter most of a table, so it is copied and dropped, which foreign keys would forbid; they can only be
+    switched off outside a transaction (https://sqlite.org/lang_altertable.html#otheralter).
+    """
+    with target.execution_options(sqlite_begin="IMMEDIATE").connect() as connection:
+        raw = connection.connection.driver_connection
+        if not isinstance(raw, sqlite3.Connection):
+            yield connection
+            return
+        raw.execute("PRAGMA foreign_keys=OFF")
+        try:
+            yield connection
+        finally:
+            raw.execute("PRAGMA foreign_keys=ON")
 
 
 def _revision(connection: Connection) -> str | None:

@@ -66,26 +66,26 @@ def get(doc_id: str) -> DocumentRecord | None:
 def find(doc_ids: Sequence[str]) -> Mapping[str, DocumentRecord]:
     """Those of `doc_ids` that the tenant has, by id. A batch costs little more than one."""
     tenant_id = context.current().tenant_id
-    found: dict[str, DocumentRecord] = {}
+    records: dict[str, DocumentRecord] = {}
     with database.reading() as session:
         for start in range(0, len(doc_ids), _PARAMETERS):
             chosen = DocumentRow.doc_id.in_(doc_ids[start : start + _PARAMETERS])
             for row in session.scalars(select(DocumentRow).where(DocumentRow.tenant_id == tenant_id, chosen)):
-                found[row.doc_id] = _record(row)
-    return found
+                records[row.doc_id] = _record(row)
+    return records
 
 
 def made_from(hashes: Sequence[str]) -> Mapping[str, str]:
     """Those of `hashes` that are the `content_hash` of a document of the tenant, each with that document's id."""
     tenant_id = context.current().tenant_id
-    found: dict[str, str] = {}
+    digests: dict[str, str] = {}
     with database.reading() as session:
         for start in range(0, len(hashes), _PARAMETERS):
             chosen = DocumentRow.content_hash.in_(hashes[start : start + _PARAMETERS])
             query = select(DocumentRow.content_hash, DocumentRow.doc_id)
             rows = session.execute(query.where(DocumentRow.tenant_id == tenant_id, chosen))
-            found.update((digest, doc_id) for digest, doc_id in rows)
-    return found
+            digests.update((digest, doc_id) for digest, doc_id in rows)
+    return digests
 
 
 def all() -> tuple[DocumentRecord, ...]:

@@ -61,12 +61,12 @@ def remove(from_doc: str, kind: str, to_doc: str) -> None:
 
 def of(doc_id: str) -> tuple[Edge, ...]:
     """The document's edges in both directions, weightiest first."""
-    return _found(or_(EdgeRow.from_doc == doc_id, EdgeRow.to_doc == doc_id))
+    return _select(or_(EdgeRow.from_doc == doc_id, EdgeRow.to_doc == doc_id))
 
 
 def all() -> tuple[Edge, ...]:
     """Every edge of the tenant, weightiest first."""
-    return _found()
+    return _select()
 
 
 def check(edge: Edge) -> None:
@@ -85,8 +85,8 @@ def declare(session: Session, doc_ids: Sequence[str], declared: Sequence[Edge]) 
     tenant_id = context.current().tenant_id
     stored = session.scalars(select(EdgeRow).where(EdgeRow.tenant_id == tenant_id, EdgeRow.from_doc.in_(doc_ids))).all()
     known = {_edge(row): row for row in stored}
-    said = {_key(edge) for edge in known if not edge.declared}
-    wanted = {_key(edge): edge for edge in declared if _key(edge) not in said}
+    given = {_key(edge) for edge in known if not edge.declared}
+    wanted = {_key(edge): edge for edge in declared if _key(edge) not in given}
     gone = [row for edge, row in known.items() if edge.declared and wanted.get(_key(edge)) != edge]
     new = [edge for edge in wanted.values() if edge not in known]
     for row in gone:
@@ -106,7 +106,7 @@ def forget(session: Session, doc_ids: Sequence[str]) -> bool:
     return bool(session.scalars(delete(EdgeRow).where(own, theirs).returning(EdgeRow.kind)).all())
 
 
-def _found(*conditions: ColumnElement[bool]) -> tuple[Edge, ...]:
+def _select(*conditions: ColumnElement[bool]) -> tuple[Edge, ...]:
     query = select(EdgeRow).where(EdgeRow.tenant_id == context.current().tenant_id, *conditions)
     order = EdgeRow.weight.desc(), EdgeRow.from_doc, EdgeRow.to_doc, EdgeRow.kind
     with database.reading() as session:

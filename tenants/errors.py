@@ -4,6 +4,8 @@ Texts for people are looked up by `code` in the locale files; an exception carri
 customer. Three branches say whose turn it is: the caller's, nobody's (try again), or ours.
 """
 
+import traceback
+from pathlib import PurePath
 from typing import ClassVar
 
 
@@ -57,6 +59,16 @@ class NotFound(CallerError):
 
     code = "not_found"
     status = 404
+
+
+class Conflict(CallerError):
+    """What the request builds on has changed meanwhile. Look again, then decide.
+
+    Codes: `chat_changed`, `chat_answered`, `chat_state`.
+    """
+
+    code = "chat_changed"
+    status = 409
 
 
 class TooLarge(CallerError):
@@ -118,3 +130,19 @@ class NoTenant(InternalFault):
     """Stored data was asked for outside a tenant context."""
 
     code = "no_tenant"
+
+
+def trail(error: BaseException) -> str:
+    """Where an exception came from, for the log: classes and frames only.
+
+    Messages and values stay out, because they can quote a question, a token or a document.
+    """
+    steps: list[str] = []
+    current: BaseException | None = error
+    while current is not None:
+        frames = traceback.extract_tb(current.__traceback__)
+        where = " > ".join(f"{PurePath(frame.filename).name}:{frame.lineno}" for frame in frames[-6:])
+        code = f"({current.code})" if isinstance(current, OporaError) else ""
+        steps.append(f"{type(current).__name__}{code} at {where}")
+        current = current.__cause__ or current.__context__
+    return " <- ".join(steps[:4])

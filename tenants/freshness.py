@@ -52,7 +52,7 @@ def stale(
     cited = _cited(now - cited_within)
     known = documents.find(list(cited))
     oldest = (now - older_than).date().isoformat()
-    found = [
+    usage = [
         Stale(
             doc_id=doc_id,
             title=known[doc_id].title if doc_id in known else "",
@@ -63,7 +63,7 @@ def stale(
         )
         for doc_id, one in cited.items()
     ]
-    return tuple(sorted((one for one in found if one.doubts), key=lambda one: (-one.citations, one.doc_id)))
+    return tuple(sorted((one for one in usage if one.doubts), key=lambda one: (-one.citations, one.doc_id)))
 
 
 def _doubts(cited: _Cited, document: DocumentRecord | None, oldest: str) -> Iterator[Doubt]:
@@ -93,11 +93,11 @@ def _cited(since: datetime) -> dict[str, _Cited]:
             AuditRow.at >= since,
         )
     )
-    found: dict[str, _Cited] = {}
+    citations: dict[str, _Cited] = {}
     with database.reading() as session:
         for doc_id, chunk_ids, at in session.execute(query):
-            one = found.setdefault(doc_id, _Cited(0, at, set()))
+            one = citations.setdefault(doc_id, _Cited(0, at, set()))
             one.times += 1
             one.last = max(one.last, at)
             one.chunk_ids.update(chunk_ids)
-    return found
+    return citations

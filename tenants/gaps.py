@@ -117,7 +117,7 @@ def reopen(gap_id: str) -> Gap:
     return _set(gap_id, "open")
 
 
-def grouped(found: Iterable[Gap]) -> tuple[Group, ...]:
+def grouped(gaps: Iterable[Gap]) -> tuple[Group, ...]:
     """Gaps by meaning, the group asked most first.
 
     Each gap, in the order given, joins the first group whose leading gap shares half of its stems, or leads a new one:
@@ -125,7 +125,7 @@ def grouped(found: Iterable[Gap]) -> tuple[Group, ...]:
     """
     groups: list[list[Gap]] = []
     leaders: dict[str, list[int]] = {}
-    for gap in found:
+    for gap in gaps:
         rivals = sorted({number for stem in gap.stems for number in leaders.get(stem, ())})
         near = next((number for number in rivals if _overlap(gap, groups[number][0]) >= MEANING), None)
         if near is not None:
@@ -134,8 +134,7 @@ def grouped(found: Iterable[Gap]) -> tuple[Group, ...]:
         for stem in set(gap.stems):
             leaders.setdefault(stem, []).append(len(groups))
         groups.append([gap])
-    made = [Group(tuple(members)) for members in groups]
-    return tuple(sorted(made, key=lambda group: -group.count))
+    return tuple(sorted((Group(tuple(members)) for members in groups), key=lambda group: -group.count))
 
 
 def meet(session: Session, tenant_id: str, met: Sequence[Met]) -> None:

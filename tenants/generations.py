@@ -58,7 +58,7 @@ def in_state(state: State) -> Generation | None:
     return next((generation for generation in all() if generation.state == state), None)
 
 
-def found(encoder: str, dimensions: int) -> None:
+def record_first(encoder: str, dimensions: int) -> None:
     """Write down the generation in force, whose first chunk is about to be stored."""
     number = registry.current().placement.generation
     with database.writing() as session:

@@ -34,22 +34,34 @@ def open_ticket(turn_id: str, reason: str, question: str, *, session_id: str = "
 
     :param reason: the stable code of the refusal or of the risk.
     """
+    row = new_ticket(turn_id, reason, question, session_id=session_id, draft=draft)
+    with database.writing() as session:
+        session.add(row)
+    return _ticket(row)
+
+
+def new_ticket(
+    turn_id: str, reason: str, question: str, *, session_id: str, draft: str, subject: str = "", chat_id: str = ""
+) -> TicketRow:
+    """A ticket that is not stored yet, for a transaction that stores more than it.
+
+    :param subject: whose question it is; the caller's when empty.
+    :param chat_id: the chat that goes over to a person with it.
+    """
     caller = context.current()
-    row = TicketRow(
+    return TicketRow(
         tenant_id=caller.tenant_id,
         ticket_id=_number(),
         turn_id=turn_id,
         session_id=session_id,
-        subject=caller.subject,
+        subject=subject or caller.subject,
         channel=policy.current().handoff_channel,
         reason=reason,
         question=question,
         draft=draft,
+        chat_id=chat_id,
         created_at=datetime.now(UTC),
     )
-    with database.writing() as session:
-        session.add(row)
-    return _ticket(row)
 
 
 def get(ticket_id: str) -> Ticket | None:

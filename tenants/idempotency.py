@@ -1,7 +1,7 @@
 """`Idempotency-Key`: a request sent twice is worked on once and answered twice alike.
 
 Keys belong to tenant and subject, so one person's key never answers another. A key reserved by a process that died is
-free again after `ABANDONED`; an answer is kept for `KEPT`.
+free again after `ABANDONED`; an answer is kept for `RETENTION`.
 """
 
 import json
@@ -15,7 +15,7 @@ from tenants import context, database
 from tenants.errors import Busy, Invalid
 from tenants.models import IdempotencyRow
 
-KEPT = timedelta(hours=24)
+RETENTION = timedelta(hours=24)
 ABANDONED = timedelta(minutes=15)
 MAX_KEY_LENGTH = 255
 
@@ -33,7 +33,7 @@ def begin(key: str, request_hash: str) -> str | None:
     now = datetime.now(UTC)
     try:
         with database.writing() as session:
-            session.execute(delete(IdempotencyRow).where(IdempotencyRow.created_at < now - KEPT))
+            session.execute(delete(IdempotencyRow).where(IdempotencyRow.created_at < now - RETENTION))
             row = session.get(IdempotencyRow, _identity(key))
             if row is not None and row.answer is None and row.created_at < now - ABANDONED:
                 session.delete(row)

@@ -28,7 +28,7 @@ JobKind: TypeAlias = Literal["upload", "watch", "rebuild", "rollback"]
 STATES: tuple[JobState, ...] = get_args(JobState)
 FINISHED: frozenset[JobState] = frozenset({"done", "failed", "cancelled"})
 
-KEPT = timedelta(days=7)
+RETENTION = timedelta(days=7)
 """How long a finished job can be looked up. Its files are removed as soon as it ends."""
 
 MOST_FAULTS = 5
@@ -253,8 +253,8 @@ def end(
 
 
 def forget_old(now: datetime | None = None) -> None:
-    """Drop finished jobs of all tenants after `KEPT`."""
-    before = (now or datetime.now(UTC)) - KEPT
+    """Drop finished jobs of all tenants after `RETENTION`."""
+    before = (now or datetime.now(UTC)) - RETENTION
     with database.writing() as session:
         session.execute(delete(JobRow).where(JobRow.state.in_(FINISHED), JobRow.finished_at < before))
 

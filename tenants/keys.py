@@ -89,13 +89,13 @@ def rotate(settings: Settings, *, overlap_seconds: int) -> str:
     signing_key(settings)
     path = own_keys_file(settings)
     now = time()
-    kept = tuple(
+    remaining = tuple(
         key if key.until is not None else key.model_copy(update={"until": now + overlap_seconds})
         for key in _read_own(path)
         if key.until is None or key.until > now
     )
     new = _new_key()
-    _write_draft(path, (*kept, new)).replace(path)
+    _write_draft(path, (*remaining, new)).replace(path)
     return new.kid
 
 
@@ -132,10 +132,10 @@ class KeyRing:
         with self._lock:
             seen = tuple(_version(path) for path in self._files if path is not None)
             if seen != self._seen:
-                found = [key.key() for key in _read_own(own)] if own.exists() else []
-                found += read_jwks(jwks) if jwks is not None else []
-                keys = {key.kid: key for key in found}
-                if len(keys) != len(found):
+                loaded = [key.key() for key in _read_own(own)] if own.exists() else []
+                loaded += read_jwks(jwks) if jwks is not None else []
+                keys = {key.kid: key for key in loaded}
+                if len(keys) != len(loaded):
                     raise InternalFault("keys_ambiguous")
                 self._keys, self._seen = keys, seen
             self._looked = self._clock()
@@ -196,7 +196,7 @@ def _write_draft(path: Path, keys: tuple[OwnKey, ...]) -> Path:
 
 def _version(path: Path) -> tuple[int, int, int] | None:
     try:
-        found = path.stat()
+        status = path.stat()
     except FileNotFoundError:
         return None
-    return found.st_mtime_ns, found.st_size, found.st_ino
+    return status.st_mtime_ns, status.st_size, status.st_ino

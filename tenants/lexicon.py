@@ -21,7 +21,7 @@ from sqlalchemy.orm import Session
 
 from settings import get_settings
 from tenants import context, database, registry
-from tenants.fresh import Fresh, Key
+from tenants.cache import Key, TenantCache
 from tenants.models import LexiconPartRow, LexiconStateRow, TenantRow
 
 _FOLD_AFTER_RUN = 64
@@ -53,7 +53,7 @@ class _Body(TypedDict):
     words: dict[str, int]
 
 
-_FRESH: Fresh[Lexicon] = Fresh()
+_CACHE: TenantCache[Lexicon] = TenantCache()
 
 
 def current() -> Lexicon:
@@ -64,7 +64,7 @@ def current() -> Lexicon:
         with database.reading() as session:
             return _read(session, generation, known or Lexicon())
 
-    return _FRESH.get(_key(), load)
+    return _CACHE.get(_key(), load)
 
 
 def begin() -> bool:
@@ -84,7 +84,7 @@ def finish() -> None:
         state = _state(session)
         state.dirty = False
         _fold(session, state, _generation(), beyond=_FOLD_AFTER_RUN)
-    _FRESH.expire(_key())
+    _CACHE.expire(_key())
 
 
 def apply(added: Iterable[ChunkTerms], removed: Iterable[ChunkTerms] = ()) -> None:
@@ -102,7 +102,7 @@ def apply(added: Iterable[ChunkTerms], removed: Iterable[ChunkTerms] = ()) -> No
         state = _state(session)
         _append(session, state, _generation(), change, whole=False)
         _fold(session, state, _generation(), beyond=_FOLD_WITHIN_RUN)
-    _FRESH.expire(_key())
+    _CACHE.expire(_key())
 
 
 def rebuild(terms: Iterable[ChunkTerms], generation: int | None = None) -> None:
@@ -110,13 +110,13 @@ def rebuild(terms: Iterable[ChunkTerms], generation: int | None = None) -> None:
 
     :param generation: whose chunks they are; of the one in force when None.
     """
-    fresh = _count(terms)
+    counts = _count(terms)
     with database.writing() as session:
         state = _state(session)
-        counted = Lexicon(fresh["chunks"], fresh["stems"], fresh["words"])
+        counted = Lexicon(counts["chunks"], counts["stems"], counts["words"])
         _replace(session, state, generation or _generation(), counted)
         state.dirty = False
-    _FRESH.expire(_key(generation))
+    _CACHE.expire(_key(generation))
 
 
 def forget(session: Session, generation: int) -> None:

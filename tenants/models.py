@@ -201,10 +201,13 @@ class LexiconStateRow(Base):
 
 
 class TicketRow(Base):
-    """A question handed over to a person."""
+    """A question handed over to a person. `chat_id` is empty for a turn that belongs to no chat."""
 
     __tablename__ = "tickets"
-    __table_args__ = (Index("ix_tickets_tenant_created", "tenant_id", "created_at"),)
+    __table_args__ = (
+        Index("ix_tickets_tenant_created", "tenant_id", "created_at"),
+        Index("ix_tickets_tenant_chat", "tenant_id", "chat_id"),
+    )
 
     tenant_id: Mapped[str] = mapped_column(TENANT_ID, ForeignKey(TenantRow.tenant_id), primary_key=True)
     ticket_id: Mapped[str] = mapped_column(String(32), primary_key=True)
@@ -215,10 +218,12 @@ class TicketRow(Base):
     reason: Mapped[str] = mapped_column(String(64))
     question: Mapped[str] = mapped_column(Text)
     draft: Mapped[str] = mapped_column(Text)
+    chat_id: Mapped[str] = mapped_column(String(32), default="")
+    closed_at: Mapped[datetime | None]
     created_at: Mapped[datetime]
 
 
-class SaidJson(TypedDict):
+class PastTurnJson(TypedDict):
     """One turn of a conversation."""
 
     question: str
@@ -235,7 +240,7 @@ class ConversationRow(Base):
     tenant_id: Mapped[str] = mapped_column(TENANT_ID, ForeignKey(TenantRow.tenant_id), primary_key=True)
     subject: Mapped[str] = mapped_column(TENANT_ID, primary_key=True)
     session_id: Mapped[str] = mapped_column(String(128), primary_key=True)
-    turns: Mapped[list[SaidJson]] = mapped_column(JSON)
+    turns: Mapped[list[PastTurnJson]] = mapped_column(JSON)
     updated_at: Mapped[datetime]
 
 

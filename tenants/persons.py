@@ -79,14 +79,14 @@ def export(person: Person) -> Mapping[str, list[object]]:
     """Everything kept about a person, by kind."""
     whose = person.whose
     wanted = search.Wanted(person=whose.person or None, session_id=whose.session_id or None)
-    said = conversations.of_person(person.subject, person.session_id)
+    remembered = conversations.of_person(person.subject, person.session_id)
     tickets = handoffs.of_person(person.subject, person.session_id)
     return {
         "turns": [dict(turn.content or {}) for turn in search.find(wanted, limit=_MOST)],
         "feedback": [
             asdict(one) | {"at": one.at.isoformat()} for one in feedback.of_person(whose.person, whose.session_id)
         ],
-        "conversations": [asdict(one) | {"updated_at": one.updated_at.isoformat()} for one in said],
+        "conversations": [asdict(one) | {"updated_at": one.updated_at.isoformat()} for one in remembered],
         "tickets": [asdict(ticket) | {"created_at": ticket.created_at.isoformat()} for ticket in tickets],
         "answers": list(idempotency.of_person(person.subject, person.session_id)),
         "jobs": [{"job_id": job.job_id, "created_at": job.created_at.isoformat()} for job in _jobs(person)],
@@ -107,7 +107,7 @@ def erase(person: Person) -> Erased:
     feedback.erase(whose.person, whose.session_id)
     turns = store.erase(tenant_id, whose, settings)
     aside = recorder.spool.clean_aside(lambda entry: entry.tenant_id == tenant_id and whose.covers(entry))
-    said = conversations.of_person(person.subject, person.session_id)
+    remembered = conversations.of_person(person.subject, person.session_id)
     conversations.erase(person.subject, person.session_id)
     tickets = handoffs.of_person(person.subject, person.session_id)
     handoffs.erase(person.subject, person.session_id)
@@ -120,7 +120,7 @@ def erase(person: Person) -> Erased:
     return Erased(
         turns=len(turns) + aside,
         feedback=len(thumbs),
-        conversations=len(said),
+        conversations=len(remembered),
         tickets=len(tickets),
         answers=len(answers),
         jobs=len(given),

@@ -13,8 +13,8 @@ from sqlalchemy.orm import Session
 
 from settings import Settings, get_settings
 from tenants import context, database
+from tenants.cache import TenantCache
 from tenants.errors import Invalid, NotFound
-from tenants.fresh import Fresh
 from tenants.models import TenantRow
 from tenants.names import check_tenant_id, collection_name, physical_name
 
@@ -59,7 +59,7 @@ class TenantRecord:
     relations: int = 0
 
 
-_FRESH: Fresh[TenantRecord] = Fresh()
+_CACHE: TenantCache[TenantRecord] = TenantCache()
 
 
 class Registry:
@@ -102,7 +102,7 @@ class Registry:
                     raise NotFound("tenant_unknown")
                 return _record(row)
 
-        return _FRESH.get((self._settings.database, tenant_id), load)
+        return _CACHE.get((self._settings.database, tenant_id), load)
 
     def exists(self, tenant_id: str) -> bool:
         """Whether the tenant is registered."""
@@ -124,7 +124,7 @@ class Registry:
             if row is None:
                 raise NotFound("tenant_unknown")
             row.name, row.locale, row.policy = name, locale, dict(policy)
-        _FRESH.expire((self._settings.database, tenant_id))
+        _CACHE.expire((self._settings.database, tenant_id))
         return self.get(tenant_id)
 
 
@@ -135,7 +135,7 @@ def current(settings: Settings | None = None) -> TenantRecord:
 
 def is_in_memory() -> bool:
     """Whether `current` answers without asking the database."""
-    return _FRESH.peek((get_settings().database, context.current().tenant_id)) is not None
+    return _CACHE.peek((get_settings().database, context.current().tenant_id)) is not None
 
 
 @contextmanager
@@ -161,7 +161,7 @@ def note_documents(session: Session) -> None:
 
 def expire() -> None:
     """Have the record of the tenant in context read anew. Call it after the commit that changed it."""
-    _FRESH.expire((get_settings().database, context.current().tenant_id))
+    _CACHE.expire((get_settings().database, context.current().tenant_id))
 
 
 def _record(row: TenantRow) -> TenantRecord:

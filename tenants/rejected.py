@@ -83,8 +83,8 @@ def declare(session: Session, doc_ids: Sequence[str], declared: Sequence[Rejecte
     """
     chosen = RejectedRow.tenant_id == context.current().tenant_id, RejectedRow.doc_id.in_(doc_ids)
     stored = {_rejected(row): row for row in session.scalars(select(RejectedRow).where(*chosen))}
-    said = {approach.rejected_id for approach in stored if not approach.declared}
-    wanted = {approach.rejected_id: approach for approach in declared if approach.rejected_id not in said}
+    given = {approach.rejected_id for approach in stored if not approach.declared}
+    wanted = {approach.rejected_id: approach for approach in declared if approach.rejected_id not in given}
     gone = [row for approach, row in stored.items() if approach.declared and approach not in wanted.values()]
     new = [approach for approach in wanted.values() if approach not in stored]
     for row in gone:

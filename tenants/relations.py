@@ -13,8 +13,8 @@ from sqlalchemy.orm import Session
 
 from settings import get_settings
 from tenants import context, database, edges, registry, rejected
+from tenants.cache import Key
 from tenants.edges import SUPERSEDES, Edge
-from tenants.fresh import Key
 from tenants.models import DocumentRow
 from tenants.rejected import Rejected
 
@@ -35,7 +35,7 @@ class Relations:
 
 NONE = Relations()
 _PARAMETERS = 500
-_KEPT: dict[Key, tuple[int, Relations]] = {}
+_CACHE: dict[Key, tuple[int, Relations]] = {}
 
 
 def current() -> Relations:
@@ -44,11 +44,11 @@ def current() -> Relations:
     if not tenant.relations:
         return NONE
     key = get_settings().database, tenant.tenant_id
-    kept = _KEPT.get(key)
-    if kept is None or kept[0] != tenant.relations:
-        kept = tenant.relations, _load()
-        _KEPT[key] = kept
-    return kept[1]
+    entry = _CACHE.get(key)
+    if entry is None or entry[0] != tenant.relations:
+        entry = tenant.relations, _load()
+        _CACHE[key] = entry
+    return entry[1]
 
 
 def declare(doc_ids: Sequence[str], ties: Sequence[Edge], approaches: Sequence[Rejected]) -> None:
@@ -86,7 +86,7 @@ def _load() -> Relations:
             successors.setdefault(edge.to_doc, edge.from_doc)
     decided = _decided_by_operators(list(successors))
     return Relations(
-        {doc_id: tuple(found) for doc_id, found in by_document.items()},
+        {doc_id: tuple(edges) for doc_id, edges in by_document.items()},
         {doc_id: by for doc_id, by in successors.items() if doc_id not in decided},
         rejected.all(),
     )

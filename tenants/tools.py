@@ -21,8 +21,8 @@ from sqlalchemy import func, select
 
 from settings import get_settings
 from tenants import context, database
+from tenants.cache import TenantCache
 from tenants.errors import Invalid, NotFound
-from tenants.fresh import Fresh
 from tenants.models import ToolRow
 
 MOST_TOOLS = 50
@@ -114,7 +114,7 @@ class Tool(BaseModel):
         return {name: value.get_secret_value() for name, value in (self.headers or {}).items()}
 
 
-_FRESH: Fresh[tuple[Tool, ...]] = Fresh()
+_CACHE: TenantCache[tuple[Tool, ...]] = TenantCache()
 
 
 def parsed(given: Mapping[str, object]) -> Tool:
@@ -134,7 +134,7 @@ def all() -> tuple[Tool, ...]:
         with database.reading() as session:
             return tuple(_tool(row) for row in session.scalars(own))
 
-    return _FRESH.get(_key(), load)
+    return _CACHE.get(_key(), load)
 
 
 def put(tool: Tool) -> Tool:
@@ -150,9 +150,9 @@ def put(tool: Tool) -> Tool:
         row.definition = tool.model_dump(mode="json", exclude={"name", "headers"})
         if tool.headers is not None:
             row.headers = dict(tool.secrets)
-        kept = _tool(row)
-    _FRESH.expire(_key())
-    return kept
+        stored = _tool(row)
+    _CACHE.expire(_key())
+    return stored
 
 
 def remove(name: str) -> None:
@@ -162,7 +162,7 @@ def remove(name: str) -> None:
         if row is None:
             raise NotFound("tool_unknown")
         session.delete(row)
-    _FRESH.expire(_key())
+    _CACHE.expire(_key())
 
 
 def _key() -> tuple[str, str]:

@@ -71,8 +71,8 @@ def of_person(person: str, session_id: str) -> tuple[str, ...]:
     """
     if not get_settings().phoenix_url:
         return ()
-    with phoenix() as client:
-        return tuple(_found(client, person, session_id))
+    with phoenix() as rest:
+        return tuple(_matching(rest, person, session_id))
 
 
 def erase(person: str, session_id: str) -> int:
@@ -80,36 +80,39 @@ def erase(person: str, session_id: str) -> int:
 
     :raises TryAgain: Phoenix does not answer. What it has not erased yet is found again.
     """
-    found = of_person(person, session_id)
-    if found:
-        with phoenix() as client:
-            for one in found:
-                answer = client.delete(f"/v1/traces/{one}")
+    trace_ids = of_person(person, session_id)
+    if trace_ids:
+        with phoenix() as rest:
+            for one in trace_ids:
+                answer = rest.delete(f"/v1/traces/{one}")
                 if answer.status_code != _GONE:
                     answer.raise_for_status()
-    return len(found)
+    return len(trace_ids)
 
 
 @contextmanager
 def phoenix(settings: Settings | None = None) -> Iterator[httpx.Client]:
     """A client of Phoenix's REST interface. Raises `TryAgain` where Phoenix fails in the block."""
-    settings = settings or get_settings()
-    key = settings.phoenix_api_key.get_secret_value()
-    client = httpx.Client(
-        base_url=settings.phoenix_url,
-        headers={"Authorization": f"Bearer {key}"} if key else {},
-        timeout=_PATIENCE,
-        trust_env=False,
-    )
-    with client:
+    with client(settings or get_settings(), _PATIENCE) as opened:
         try:
-            yield client
+            yield opened
         except httpx.HTTPError as error:
             raise TryAgain from error
 
 
-def _found(client: httpx.Client, person: str, session_id: str) -> Iterator[str]:
-    within = _project_id(client)
+def client(settings: Settings, timeout: float) -> httpx.Client:
+    """A client of Phoenix's REST interface that waits `timeout` seconds for each part of an answer."""
+    key = settings.phoenix_api_key.get_secret_value()
+    return httpx.Client(
+        base_url=settings.phoenix_url,
+        headers={"Authorization": f"Bearer {key}"} if key else {},
+        timeout=timeout,
+        trust_env=False,
+    )
+
+
+def _matching(rest: httpx.Client, person: str, session_id: str) -> Iterator[str]:
+    within = _project_id(rest)
     if within is None:
         return
     # Quoted, or Phoenix would take digits for a number. Its project is the tenant's alone, so the bare session will do.
@@ -117,7 +120,7 @@ def _found(client: httpx.Client, person: str, session_id: str) -> Iterator[str]:
     attributes = [f"{name}:{json.dumps(value)}" for name, value in wanted.items() if value]
     about: dict[str, str | int | list[str]] = {"parent_id": "null", "limit": _PAGE, "attribute": attributes}
     while True:
-        answer = client.get(f"/v1/projects/{within}/spans", params=about).raise_for_status()
+        answer = rest.get(f"/v1/projects/{within}/spans", params=about).raise_for_status()
         page = _Spans.model_validate_json(answer.content)
         yield from (span.context.trace_id for span in page.data)
         if page.next_cursor is None:
@@ -125,11 +128,11 @@ def _found(client: httpx.Client, person: str, session_id: str) -> Iterator[str]:
         about["cursor"] = page.next_cursor
 
 
-def _project_id(client: httpx.Client) -> str | None:
+def _project_id(rest: httpx.Client) -> str | None:
     """Names of projects can hold what an address cannot."""
     name, cursor = project(context.current().tenant_id), ""
     while True:
-        answer = client.get("/v1/projects", params={"cursor": cursor} if cursor else {}).raise_for_status()
+        answer = rest.get("/v1/projects", params={"cursor": cursor} if cursor else {}).raise_for_status()
         page = _Projects.model_validate_json(answer.content)
         for one in page.data:
             if one.name == name:

@@ -12,7 +12,7 @@ from tenants import context, database
 from tenants.index.protocol import Json
 from tenants.models import DocumentRow, DocumentVersionRow
 
-KEPT = 10
+MOST_VERSIONS = 10
 """Versions of one document. An older one goes when the next one comes."""
 
 _PARAMETERS = 500
@@ -64,13 +64,13 @@ def history(doc_id: str) -> tuple[DocumentVersion, ...]:
 
 def hashes(doc_ids: Sequence[str]) -> Mapping[str, str]:
     """`content_hash` of the version in force of each of these documents."""
-    found: dict[str, str] = {}
+    digests: dict[str, str] = {}
     query = _in_force().with_only_columns(DocumentVersionRow.doc_id, DocumentVersionRow.content_hash)
     with database.reading() as session:
         for start in range(0, len(doc_ids), _PARAMETERS):
             chosen = DocumentVersionRow.doc_id.in_(doc_ids[start : start + _PARAMETERS])
-            found.update((doc_id, digest) for doc_id, digest in session.execute(query.where(chosen)))
-    return found
+            digests.update((doc_id, digest) for doc_id, digest in session.execute(query.where(chosen)))
+    return digests
 
 
 def in_force(doc_ids: Sequence[str]) -> Iterator[DocumentVersion]:
@@ -78,8 +78,8 @@ def in_force(doc_ids: Sequence[str]) -> Iterator[DocumentVersion]:
     for start in range(0, len(doc_ids), _BATCH):
         chosen = DocumentVersionRow.doc_id.in_(doc_ids[start : start + _BATCH])
         with database.reading() as session:
-            found = [_version(row) for row in session.scalars(_in_force().where(chosen))]
-        yield from found
+            digests = [_version(row) for row in session.scalars(_in_force().where(chosen))]
+        yield from digests
 
 
 def keep(session: Session, new: Sequence[DocumentVersion]) -> None:
@@ -87,12 +87,12 @@ def keep(session: Session, new: Sequence[DocumentVersion]) -> None:
     tenant_id = context.current().tenant_id
     session.add_all([_row(version) for version in new])
     for version in new:
-        if version.version > KEPT:
+        if version.version > MOST_VERSIONS:
             session.execute(
                 delete(DocumentVersionRow).where(
                     DocumentVersionRow.tenant_id == tenant_id,
                     DocumentVersionRow.doc_id == version.doc_id,
-                    DocumentVersionRow.version <= version.version - KEPT,
+                    DocumentVersionRow.version <= version.version - MOST_VERSIONS,
                 )
             )
 

@@ -10,8 +10,8 @@ from threading import Lock, RLock
 
 from settings import get_settings
 from tenants import context
+from tenants.cache import Key
 from tenants.errors import Busy
-from tenants.fresh import Key
 
 _WRITERS: defaultdict[Key, RLock] = defaultdict(RLock)
 _ADDING = Lock()

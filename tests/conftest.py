@@ -2,6 +2,7 @@
 
 import gc
 import os
+import socket
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -56,6 +57,14 @@ def redis_url() -> Iterator[str]:
     """A Redis server's; the test is skipped where there is none."""
     with servers.redis() as url:
         yield url
+
+
+@pytest.fixture(scope="session")
+def nowhere() -> Iterator[str]:
+    """Host and port where connections are refused, and stay refused: the port is taken, and nobody listens."""
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        yield f"127.0.0.1:{taken.getsockname()[1]}"
 
 
 @pytest.fixture

@@ -1,6 +1,6 @@
 """A server that takes what it is sent and answers as it is told: for code that sends traces and asks Phoenix."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -10,10 +10,11 @@ from threading import Thread
 
 @dataclass(frozen=True, slots=True)
 class Heard:
-    """One request: `method path?query`, and its body."""
+    """One request: `method path?query`, its body, and its headers by names in lower case."""
 
     what: str
     body: bytes
+    headers: Mapping[str, str]
 
 
 @dataclass(slots=True)
@@ -43,8 +44,9 @@ def receiving(statuses: Sequence[int] = (200,), bodies: dict[str, bytes] | None 
         protocol_version = "HTTP/1.1"
 
         def answer(self) -> None:
+            headers = {name.lower(): value for name, value in self.headers.items()}
             body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
-            receiver.heard.put(Heard(f"{self.command} {self.path}", body))
+            receiver.heard.put(Heard(f"{self.command} {self.path}", body, headers))
             status = receiver.statuses.pop(0) if len(receiver.statuses) > 1 else receiver.statuses[0]
             found = [one for start, one in receiver.bodies.items() if self.path.startswith(start)]
             self.send_response(status)

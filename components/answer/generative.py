@@ -8,12 +8,13 @@ from haystack import component
 from components.answer.extractive import ExtractiveAnswerer
 from components.answer.packing import BUDGET, packed
 from components.answer.writing import Writing
+from components.decide.answer_guard import AnswerRules
 from components.judge.protocol import Reviewer
 from components.language.dates import day
 from components.models.calls import current
 from components.models.chat import ChatModels
 from components.models.failures import Interrupted, ModelFailed
-from components.models.prompts import block, prompt
+from components.models.prompts import block
 from components.models.tiers import tier_of
 from components.nested import Nested
 from components.turn import Turn
@@ -40,6 +41,7 @@ class GenerativeAnswerer(Nested):
     :param quoting: who answers when no model does.
     :param budget: tokens of context in the prompt.
     :param temperature: of the reply.
+    :param guard: what is held against each sentence; None: all of it.
     """
 
     def __init__(
@@ -49,12 +51,14 @@ class GenerativeAnswerer(Nested):
         quoting: ExtractiveAnswerer,
         budget: int = BUDGET,
         temperature: float = 0.3,
+        guard: AnswerRules | None = None,
     ) -> None:
         self.models = models
         self.judge = judge
         self.quoting = quoting
         self.budget = budget
         self.temperature = temperature
+        self.guard = guard or AnswerRules()
 
     @component.output_types(turn=Turn, refused=Turn)
     def run(self, turn: Turn) -> dict[str, Turn]:
@@ -64,7 +68,7 @@ class GenerativeAnswerer(Nested):
         if not context.numbered:
             return {"turn": self._quoted(turn)}
         for _ in range(_ATTEMPTS):
-            writing = Writing(turn, context, self.judge, optimistic=rules.streaming == "optimistic")
+            writing = Writing(turn, context, self.judge, optimistic=rules.streaming == "optimistic", rules=self.guard)
             failure = self._write(writing)
             draft = writing.finish()
             if draft.claims:
@@ -89,7 +93,7 @@ class GenerativeAnswerer(Nested):
     def _write(self, writing: Writing) -> ModelFailed | None:
         """Let a model write; how it failed, when it did."""
         turn = writing.turn
-        asked = prompt(WRITING, turn.locale)
+        asked = self.models.prompt(WRITING, turn.locale)
         messages = asked.messages(
             company=policy.current().name,
             today=day(datetime.now(UTC).date().isoformat(), turn.locale),

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from haystack import component
 
+from components.faults import degraded
 from components.judge.protocol import Judge
 from components.language.texts import text
 from components.language.words import stems
@@ -37,8 +38,8 @@ class QuestionSuggester:
             return {"turn": turn}
         try:
             suggestions = self._suggested(turn)
-        except Exception:
-            return {"turn": turn.degraded_at("suggestions")}
+        except Exception as error:
+            return {"turn": degraded(turn, "suggestions", error)}
         return {"turn": replace(turn, reply=replace(turn.reply, suggestions=suggestions))}
 
     def _suggested(self, turn: Turn) -> tuple[str, ...]:

@@ -5,9 +5,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from components.answer.packing import Context
-from components.answer.telling import say
+from components.answer.token_sink import emit
 from components.answer.utterances import Utterance, Utterances
-from components.decide.answer_guard import AnswerGuard
+from components.decide.answer_guard import AnswerGuard, AnswerRules
 from components.decide.provisional import ProvisionalText
 from components.judge.approaches import proposed
 from components.judge.protocol import Cited, ClaimVerdict, Reviewer
@@ -34,6 +34,7 @@ class Writing:
     context: Context
     judge: Reviewer
     optimistic: bool = False
+    rules: AnswerRules = field(default_factory=AnswerRules)
     claims: list[Claim] = field(default_factory=list)
     withheld: list[RejectedApproach] = field(default_factory=list)
     _reply: str = ""
@@ -45,7 +46,7 @@ class Writing:
     _utterances: Utterances = field(default_factory=Utterances)
 
     def __post_init__(self) -> None:
-        self._guard = AnswerGuard(self.turn, policy.current())
+        self._guard = AnswerGuard(self.turn, policy.current(), self.rules)
         self._provisional = ProvisionalText(self._guard)
 
     @property
@@ -57,13 +58,13 @@ class Writing:
         """Take the next piece of the reply."""
         self._reply += piece
         if self.optimistic:
-            say(self._provisional.add(piece), provisional=True)
+            emit(self._provisional.add(piece), provisional=True)
         self._take(self._utterances.add(piece))
 
     def finish(self) -> Draft:
         """The draft, once the reply has ended."""
         if self.optimistic:
-            say(self._provisional.rest(), provisional=True)
+            emit(self._provisional.rest(), provisional=True)
         self._take(self._utterances.finish())
         withheld = tuple(dict.fromkeys(self.withheld))
         return Draft(self._text, tuple(self.claims), self._citations(), cut=self._cut, withheld=withheld)
@@ -123,7 +124,7 @@ class Writing:
         self.claims.append(claim)
         self._text += between + marked
         if not self.optimistic:
-            say(between + marked)
+            emit(between + marked)
 
     def _citations(self) -> tuple[Citation, ...]:
         """One for each passage that a claim stands on; its excerpt holds all words that support."""

@@ -23,6 +23,8 @@ from components.language.links import host_of, leads_to, without_links
 from components.language.normalise import fold
 from components.language.personal import mask_news
 from components.language.texts import text as said_in
+from components.models.prompts import FOLDER
+from components.nested import Nested
 from components.turn import Article, Citation, Claim, Draft, Passage, Reply, Turn
 from tenants.policy import Policy
 
@@ -30,8 +32,26 @@ _END = re.compile(r"\[\d+\](?:\s*\[\d+\])*[^\S\n]*\n*|\n+")
 _AROUND = re.compile(r"\A(?:[-*•]|\d+[.)])\s+|(?:\s*\[\d+\])+\s*\Z")
 _BETWEEN_LETTERS = re.compile(r"[\W\d_]+")
 _BETWEEN_LETTERS_OF = {"ru": re.compile("[^а-яёА-ЯЁ]+"), "en": re.compile("[^a-zA-Z]+")}
-_FEW_LETTERS = 16
-"""A sentence of fewer letters may be a name, a command or a code, which have no language."""
+RULES = ("links", "personal_data", "instructions", "language")
+
+
+class AnswerRules(Nested):
+    """Which rules a pipeline holds its answers to: all, unless it allows what one forbids.
+
+    :param allow: rules that are not applied (`links`, `personal_data`, `instructions`, `language`).
+    :param few_letters: a sentence of fewer letters may be a name, a command or a code, which have no language.
+    :param prompts: the folder of the prompts that are not repeated, below the folder of pipelines.
+    """
+
+    def __init__(self, allow: list[str] | None = None, few_letters: int = 16, prompts: str = FOLDER) -> None:
+        self.allow = allow or []
+        self.prompts = prompts
+        self.few_letters = few_letters
+        if unknown := set(self.allow) - set(RULES):
+            raise ValueError(f"no such rules: {sorted(unknown)}; there are {', '.join(RULES)}")
+
+
+_ALL = AnswerRules()
 
 
 class AnswerGuard:
@@ -39,11 +59,13 @@ class AnswerGuard:
 
     :param turn: the turn with all of its evidence.
     :param rules: the tenant's policy.
+    :param applied: the pipeline's rules.
     """
 
-    def __init__(self, turn: Turn, rules: Policy) -> None:
+    def __init__(self, turn: Turn, rules: Policy, applied: AnswerRules = _ALL) -> None:
         self._turn = turn
         self._rules = rules
+        self._applied = applied
         self._noted: dict[str, None] = {}
 
     @property
@@ -54,18 +76,25 @@ class AnswerGuard:
     def text(self, said: str) -> str:
         """The text without links that lead elsewhere and without personal data that nobody named."""
         instead = said_in("outcomes.guard.link_removed", self._turn.locale)
-        linked = without_links(said, self._is_welcome, self._is_known, instead)
-        shown = mask_news(linked, lambda: self._told)
+        linked, shown = said, said
+        if self._holds("links"):
+            linked = shown = without_links(said, self._is_welcome, self._is_known, instead)
+        if self._holds("personal_data"):
+            shown = mask_news(linked, lambda: self._told)
         self._note("link_removed", when=linked != said)
         self._note("personal_data_masked", when=shown != linked)
         return shown
 
     def sentence(self, said: str) -> str:
         """A sentence of an answer as it may be shown; empty when it may not."""
-        repeated, foreign = repeats_instructions(said), self._is_foreign(said)
+        repeated, foreign = self.repeats_instructions(said), self._is_foreign(said)
         self._note("instructions_withheld", when=repeated)
         self._note("foreign_language", when=foreign)
         return "" if repeated or foreign else self.text(said)
+
+    def repeats_instructions(self, said: str) -> bool:
+        """Whether a text says what only a prompt would."""
+        return self._holds("instructions") and repeats_instructions(said, self._applied.prompts)
 
     def draft(self, draft: Draft) -> Draft:
         """The draft as it may be shown; without claims when nothing of it may."""
@@ -98,7 +127,7 @@ class AnswerGuard:
         """Whether no rule is broken anywhere: looked for in one text, which takes a tenth of the time."""
         parts = (part for claim in draft.claims for part in (claim.text, claim.quote) if part not in draft.text)
         whole = "\n".join((draft.text, *parts))
-        if repeats_instructions(whole) or any(map(self._is_foreign, _sentences(draft.text))):
+        if self.repeats_instructions(whole) or any(map(self._is_foreign, _sentences(draft.text))):
             return False
         return self.text(whole) == whole
 
@@ -116,7 +145,7 @@ class AnswerGuard:
 
     def _linked(self, passage: Passage) -> Passage:
         """The passage without its address where an answer may not link to it."""
-        if passage.url is None or shown_link(passage.url, self._rules):
+        if passage.url is None or not self._holds("links") or shown_link(passage.url, self._rules):
             return passage
         self._note("link_removed", when=True)
         return replace(passage, url=None)
@@ -149,13 +178,26 @@ class AnswerGuard:
         yield from self._turn.evidence.passages
         yield from (related.passage for related in self._turn.evidence.related)
 
+    def _holds(self, rule: str) -> bool:
+        return rule not in self._applied.allow
+
     def _is_foreign(self, said: str) -> bool:
-        if _written_in(said) in (None, self._turn.locale):
+        if not self._holds("language") or self._written_in(said) in (None, self._turn.locale):
             return False
         if fold(_AROUND.sub("", said)) in fold(self._told):
             return False
         texts = (self._turn.question, *(passage.text for passage in self._turn.evidence.usable()))
-        return _written_in(said) not in {_written_in(text) for text in texts}
+        return self._written_in(said) not in {self._written_in(text) for text in texts}
+
+    def _written_in(self, text: str) -> str | None:
+        """The locale whose letters most of a text is written in, `other` for other letters; None for too few."""
+        letters = _BETWEEN_LETTERS.sub("", text)
+        if len(letters) < self._applied.few_letters:
+            return None
+        for locale, between in _BETWEEN_LETTERS_OF.items():
+            if 2 * len(between.sub("", letters)) >= len(letters):
+                return locale
+        return "other"
 
 
 def _sentences(text: str) -> Iterator[str]:
@@ -177,14 +219,3 @@ def shown_link(url: str | None, rules: Policy) -> str | None:
 
 def _domains(rules: Policy) -> frozenset[str]:
     return frozenset(domain.removeprefix("www.") for domain in rules.allowed_domains)
-
-
-def _written_in(text: str) -> str | None:
-    """The locale whose letters most of a text is written in, `other` for other letters; None when there are too few."""
-    letters = _BETWEEN_LETTERS.sub("", text)
-    if len(letters) < _FEW_LETTERS:
-        return None
-    for locale, between in _BETWEEN_LETTERS_OF.items():
-        if 2 * len(between.sub("", letters)) >= len(letters):
-            return locale
-    return "other"

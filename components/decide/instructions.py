@@ -7,6 +7,7 @@ from pathlib import Path
 from components.language.normalise import fold
 from components.language.words import all_words
 from components.models import calls
+from components.models.prompts import FOLDER
 from settings import get_settings
 
 _RUN = 8
@@ -14,11 +15,11 @@ _RUN = 8
 _PLACEHOLDER = re.compile(r"\{[{%#].*?[}%#]\}", re.DOTALL)
 
 
-def repeats_instructions(said: str) -> bool:
+def repeats_instructions(said: str, folder: str = FOLDER) -> bool:
     """Whether a text holds some words of a prompt in a row, or what fences off the blocks of this turn's prompts."""
     if calls.current().fence in said:
         return True
-    vocabulary, runs = _prompts(get_settings().pipelines_dir / "ask" / "prompts")
+    vocabulary, runs = _prompts(get_settings().pipelines_dir / folder)
     words = all_words(fold(said))
     streak = 0
     for end, word in enumerate(words, 1):

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from haystack import component
 
-from components.decide.answer_guard import AnswerGuard
+from components.decide.answer_guard import AnswerGuard, AnswerRules
 from components.decide.articles import nearest
 from components.decide.notices import about, rejections, with_neighbours
 from components.language.texts import text
@@ -34,6 +34,7 @@ class OutcomeComposer:
     :param clarify_from: least adequacy to ask back instead of refusing.
     :param clarify_words: most content words of a question that is asked back.
     :param options: most topics offered when asking back.
+    :param guard: what is held against every answer at the last moment; None: all of it.
     """
 
     def __init__(
@@ -43,18 +44,20 @@ class OutcomeComposer:
         clarify_from: float = 0.35,
         clarify_words: int = 2,
         options: int = 3,
+        guard: AnswerRules | None = None,
     ) -> None:
         self.articles_from = articles_from
         self.weak_from = weak_from
         self.clarify_from = clarify_from
         self.clarify_words = clarify_words
         self.options = options
+        self.guard = guard or AnswerRules()
 
     @component.output_types(turn=Turn)
     def run(self, turn: Turn) -> dict[str, Turn]:
         """:returns: the turn with `outcome`, `reason` and `reply`."""
         rules = policy.current()
-        guard = AnswerGuard(turn, rules)
+        guard = AnswerGuard(turn, rules, self.guard)
         draft = turn.best or turn.draft
         if draft:
             draft = guard.draft(with_neighbours(draft, turn))

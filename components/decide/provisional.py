@@ -3,7 +3,6 @@
 import re
 
 from components.decide.answer_guard import AnswerGuard
-from components.decide.instructions import repeats_instructions
 
 # Links, telephone numbers and Markdown end before a plain word; up to there a text can be judged.
 _SETTLED = re.compile(r"(?:.*\s)?[^\W\d]+[,.!?;:]?\s+", re.DOTALL)
@@ -38,5 +37,5 @@ class ProvisionalText:
     def _let_go(self, end: int) -> str:
         ready, self._held = self._held[:end], self._held[end:]
         self._told = (self._told + ready)[-_LOOKED_BACK:]
-        self._silent = self._silent or repeats_instructions(self._told)
+        self._silent = self._silent or self._guard.repeats_instructions(self._told)
         return "" if self._silent else self._guard.text(ready)

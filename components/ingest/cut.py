@@ -93,15 +93,19 @@ def _identified(doc_id: str, parts: list[Part], flagged: frozenset[str]) -> tupl
         heading, text = HEADING_SEPARATOR.join(part.path), part.text
         digest = chunk_hash(heading, text)
         occurrence = seen[digest] = seen.get(digest, -1) + 1
-        chunk_id = str(uuid5(_NAMESPACE, f"{doc_id}\n{digest}\n{occurrence}"))
         sentences = sentence_spans(text)
         allowed = quotable(text, sentences)
         own = flagged if len(allowed) == len(sentences) else flagged | {"injection"}
         meta: dict[str, Json] = {"content_hash": digest, "flags": sorted(own)}
         if part.page:
             meta["page"] = part.page
-        chunks.append(Chunk(text, heading, index, chunk_id, allowed, meta))
+        chunks.append(Chunk(text, heading, index, chunk_id(doc_id, digest, occurrence), allowed, meta))
     return tuple(chunks)
+
+
+def chunk_id(doc_id: str, digest: str, occurrence: int) -> str:
+    """The id of a chunk: that of its document, its content, and how many like it stand before it there."""
+    return str(uuid5(_NAMESPACE, f"{doc_id}\n{digest}\n{occurrence}"))
 
 
 def chunk_hash(heading: str, text: str) -> str:

@@ -2,20 +2,28 @@
 
 A little text is worked on right here, because handing it over would take longer. Either way the results are the same
 and in the same order. A text made to keep its reader busy is given up after a while, whatever it does.
+
+The threat: a text that takes over the worker that reads it, and through its answers this process, or the documents of
+whoever is served next. So answers are JSON of known forms, a chunk's id is that of the document it was cut from, and
+nothing is ever unpickled.
 """
 
-import pickle
-from collections.abc import Callable, Iterator, Sequence
+import json
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import TypeVar
+from dataclasses import asdict
+from typing import Generic, Literal, TypeVar
+
+from pydantic import BaseModel, ConfigDict, JsonValue, StrictInt, StrictStr
 
 from components.ingest.analysis import Analysed, Text, analysed
-from components.ingest.cut import Cut, cut_all
-from components.ingest.document import SourceDocument
+from components.ingest.cut import Cut, chunk_hash, chunk_id, cut_all
+from components.ingest.document import Chunk, SourceDocument
 from components.ingest.pack import Sizes
 from components.ingest.process import Processes, start_of
 from components.ingest.sandbox import MEMORY, SECONDS
-from components.language.encoder_settings import EncoderSettings
+from components.language.encoder_settings import EncoderSettings, VectorName
 from tenants.errors import CallerError, Invalid, TooLarge, TryAgain
 
 _AT_HAND = 20_000
@@ -27,9 +35,61 @@ _AT_ONCE = 50_000
 _CHUNKS_AT_ONCE = 32
 _REQUESTS = 10_000
 
-_First = TypeVar("_First")
-_Second = TypeVar("_Second")
-_Result = TypeVar("_Result")
+_Result = TypeVar("_Result", bound=BaseModel)
+
+
+class _Form(BaseModel):
+    """Part of an answer: what it may hold, and nothing besides."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, val_json_bytes="base64")
+
+
+class _ChunkForm(_Form):
+    text: StrictStr
+    heading: StrictStr
+    index: StrictInt
+    chunk_id: StrictStr
+    sentences: tuple[tuple[StrictInt, StrictInt], ...]
+    meta: dict[StrictStr, JsonValue]
+
+
+class _CutForm(_Form):
+    title: StrictStr
+    chunks: tuple[_ChunkForm, ...]
+
+    def of(self, document: SourceDocument) -> Cut:
+        """The document cut. Raises `ValueError` when it is not what was cut here."""
+        occurrences: Counter[str] = Counter()
+        chunks = []
+        for at, one in enumerate(self.chunks):
+            digest = chunk_hash(one.heading, one.text)
+            expected = (at, chunk_id(document.doc_id, digest, occurrences[digest]), digest)
+            if (one.index, one.chunk_id, one.meta.get("content_hash")) != expected:
+                raise ValueError("chunk of another document")
+            if any(not 0 <= start <= end <= len(one.text) for start, end in one.sentences):
+                raise ValueError("sentence out of bounds")
+            occurrences[digest] += 1
+            chunks.append(Chunk(one.text, one.heading, at, one.chunk_id, one.sentences, one.meta))
+        return Cut(self.title, tuple(chunks))
+
+
+class _AnalysedForm(_Form):
+    packed: dict[VectorName, tuple[bytes, bytes]]
+    stems: frozenset[StrictStr]
+    words: frozenset[StrictStr]
+
+    def checked(self) -> Analysed:
+        """The chunk analysed. Raises `ValueError` on bytes that are no numbers (`components.ingest.encode`)."""
+        if any(
+            len(dimensions) % 4 or len(weights) != 2 * len(dimensions) for dimensions, weights in self.packed.values()
+        ):
+            raise ValueError("no arrays")
+        return Analysed({str(name): parts for name, parts in self.packed.items()}, self.stems, self.words)
+
+
+class _Answer(_Form, Generic[_Result]):
+    result: tuple[_Result, ...] = ()
+    error: Literal["", "file_too_demanding", "file_too_deep"] = ""
 
 
 class TextProcesses(Processes):
@@ -63,7 +123,7 @@ class TextProcesses(Processes):
 
     def _cut(self, documents: Sequence[SourceDocument], sizes: Sizes) -> Sequence[Cut | CallerError]:
         try:
-            return self._done(cut_all, documents, sizes)
+            return self._cut_there(documents, sizes)
         except TryAgain:
             return cut_all(documents, sizes)
         except CallerError as failed:
@@ -73,21 +133,48 @@ class TextProcesses(Processes):
 
     def _analysed(self, texts: Sequence[Text], settings: str) -> Sequence[Analysed]:
         try:
-            return self._done(analysed, texts, settings)
+            return self._analysed_there(texts, settings)
         except (TryAgain, CallerError):
             # A chunk is short, so nothing is wrong with it. The machine has too much to do.
             return analysed(texts, settings)
 
-    def _done(self, work: Callable[[_First, _Second], _Result], first: _First, second: _Second) -> _Result:
-        answer = self.ask("", pickle.dumps((work, first, second)))
-        # What answers is code of ours that has gone through text and nothing else, as this process would have.
-        code, result = pickle.loads(answer)  # noqa: S301
-        if code == "file_too_demanding":
-            raise TooLarge(code, megabytes=self.memory // 10**6)
-        if code:
-            raise Invalid(code)
-        done: _Result = result
-        return done
+    def _cut_there(self, documents: Sequence[SourceDocument], sizes: Sizes) -> list[Cut]:
+        request = {"documents": [_form(document) for document in documents], "sizes": asdict(sizes)}
+        try:
+            answer = _Answer[_CutForm].model_validate_json(self.ask("cut", json.dumps(request).encode()))
+            self._check(answer.error)
+            return [one.of(document) for one, document in zip(answer.result, documents, strict=True)]
+        except ValueError as garbled:
+            raise Invalid("file_damaged") from garbled
+
+    def _analysed_there(self, texts: Sequence[Text], encoder: str) -> list[Analysed]:
+        parts = [(one.chunk_id, one.title, one.heading, one.text) for one in texts]
+        request = json.dumps({"texts": parts, "encoder": encoder}).encode()
+        try:
+            answer = _Answer[_AnalysedForm].model_validate_json(self.ask("analyse", request))
+            self._check(answer.error)
+            return [one.checked() for one, _ in zip(answer.result, texts, strict=True)]
+        except ValueError as garbled:
+            raise Invalid("file_damaged") from garbled
+
+    def _check(self, error: str) -> None:
+        if error == "file_too_demanding":
+            raise TooLarge(error, megabytes=self.memory // 10**6)
+        if error:
+            raise Invalid(error)
+
+
+def _form(document: SourceDocument) -> dict[str, object]:
+    """A document as it goes to a worker: what decides how it is cut."""
+    return {
+        "doc_id": document.doc_id,
+        "title": document.title,
+        "text": document.text,
+        "source": document.source,
+        "meta": {"flags": document.meta.get("flags")},
+        "markup": document.markup,
+        "line": document.line,
+    }
 
 
 def _groups(documents: Sequence[SourceDocument]) -> Iterator[list[SourceDocument]]:

@@ -1,17 +1,21 @@
 """The process in which text is cut and analysed. `components.ingest.text_processes` starts it.
 
-A request is a function of ours with its two arguments, pickled. The answer is the code of an error, empty for none,
-and the result, pickled.
+Requests and answers are JSON, whose forms stand there: what has read a stranger's text may not hand over objects.
 """
 
 import gc
-import pickle
+import json
+from base64 import b64encode
+from dataclasses import asdict
+from typing import Any
 
 # What is asked for is here before memory and files are limited.
-from components.ingest import analysis, cut
+from components.ingest.analysis import Text, analysed
+from components.ingest.cut import cut_all
+from components.ingest.document import SourceDocument
+from components.ingest.pack import Sizes
 from components.ingest.worker import serve
 
-LOADED = (analysis, cut)
 _BETWEEN_COLLECTIONS = 100_000
 """A text becomes many small objects that go with it; looking among them for rings takes a tenth of the time."""
 
@@ -23,13 +27,28 @@ def main() -> None:
     serve(_answer)
 
 
-def _answer(_name: str, data: bytes, _memory: int) -> bytes:
-    # Who asks is the process that has started this one.
-    work, first, second = pickle.loads(data)  # noqa: S301
+def _answer(work: str, request: bytes, _memory: int) -> bytes:
     try:
-        return pickle.dumps(("", work(first, second)))
+        given = json.loads(request)
+        result = _cut(**given) if work == "cut" else _analysed(**given)
+        return json.dumps({"result": result}, ensure_ascii=False).encode()
     except MemoryError:
         code = "file_too_demanding"
     except RecursionError:
         code = "file_too_deep"
-    return pickle.dumps((code, None))
+    return json.dumps({"error": code}).encode()
+
+
+def _cut(documents: list[dict[str, Any]], sizes: dict[str, int]) -> list[dict[str, object]]:
+    return [asdict(one) for one in cut_all([SourceDocument(**fields) for fields in documents], Sizes(**sizes))]
+
+
+def _analysed(texts: list[list[str]], encoder: str) -> list[dict[str, object]]:
+    return [
+        {
+            "packed": {name: [b64encode(part).decode() for part in parts] for name, parts in one.packed.items()},
+            "stems": list(one.stems),
+            "words": list(one.words),
+        }
+        for one in analysed([Text(*parts) for parts in texts], encoder)
+    ]

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 from haystack import component
 
+from components.faults import degraded
 from components.judge.conflicts import conflicts, heeding
 from components.retrieve.related import rejected, related
 from components.turn import Turn
@@ -55,6 +56,6 @@ class EvidenceContext:
         evidence = replace(turn.evidence, rejected=near, related=())
         try:
             evidence = replace(evidence, related=related(turn, known, self.most_edges))
-        except Exception:
-            turn = turn.degraded_at("related")
+        except Exception as error:
+            turn = degraded(turn, "related", error)
         return replace(turn, evidence=evidence)

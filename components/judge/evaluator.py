@@ -4,6 +4,7 @@ from dataclasses import replace
 
 from haystack import component
 
+from components.faults import degraded
 from components.judge.appraiser import EvidenceAppraiser, lost
 from components.judge.protocol import Judge
 from components.retrieve.tools import STEP, ToolSearch
@@ -62,8 +63,8 @@ class RetrievalEvaluator:
     def _appraised(self, turn: Turn, appraiser: EvidenceAppraiser) -> dict[str, Turn]:
         try:
             appraised = appraiser.appraised(turn, self.judge)
-        except Exception:
-            return self._routed(turn.degraded_at("appraiser"))
+        except Exception as error:
+            return self._routed(degraded(turn, "appraiser", error))
         # What is missing is the last thing that the rewriter would search for, so it always has a query for this.
         unsearched = not set(appraised.evidence.missing) <= set(turn.query.tried)
         again = unsearched and not lost(turn.query, appraised.evidence.uncovered)
@@ -73,16 +74,16 @@ class RetrievalEvaluator:
         evidence = turn.evidence
         try:
             uncovered = self.judge.uncovered(turn.query, evidence.usable())
-        except Exception:
-            uncovered, turn = (), turn.degraded_at("retrieval_evaluator")
+        except Exception as error:
+            uncovered, turn = (), degraded(turn, "retrieval_evaluator", error)
         adequacy = 0.0 if lost(turn.query, uncovered) or not evidence.kept else evidence.relevance
         return replace(turn, evidence=replace(evidence, adequacy=adequacy, uncovered=uncovered))
 
     def _told(self, turn: Turn, tools: ToolSearch) -> Turn:
         try:
             return tools.consulted(turn, self.judge)
-        except Exception:
-            return turn.degraded_at(STEP)
+        except Exception as error:
+            return degraded(turn, STEP, error)
 
 
 def routed(turn: Turn, threshold: float, *, again: bool, least: float | None = None) -> dict[str, Turn]:

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from haystack import component
 
+from components.faults import degraded
 from components.judge.protocol import Judge
 from components.turn import Gate, Passage, Turn, Verdict
 
@@ -46,10 +47,11 @@ class DocGrader:
         new = [passage for passage in evidence.passages[: self.depth] if passage.chunk_id not in evidence.judged]
         try:
             judged = {**evidence.judged, **self.judge.relevance(turn.query, new)}
-        except Exception:
+        except Exception as error:
             ungraded = evidence.passages[: self.depth]
             kept, places = tuple(passage.chunk_id for passage in ungraded), self._places(ungraded, evidence.judged)
-            return {"turn": replace(turn, evidence=replace(evidence, kept=kept, places=places)).degraded_at("grader")}
+            ungraded_turn = replace(turn, evidence=replace(evidence, kept=kept, places=places))
+            return {"turn": degraded(ungraded_turn, "grader", error)}
         yes = [passage for passage in evidence.passages if judged.get(passage.chunk_id, 0.0) >= self.threshold]
         if yes and evidence.passages[0] not in yes:
             yes.append(evidence.passages[0])

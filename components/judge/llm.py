@@ -14,7 +14,7 @@ from components.language.normalise import fold
 from components.language.words import stems, words
 from components.models.calls import Tier, current
 from components.models.chat import ChatModels
-from components.models.prompts import block, prompt
+from components.models.prompts import block
 from components.models.structured import fill
 from components.models.tiers import tier_of
 from components.nested import Nested
@@ -50,7 +50,7 @@ class LlmJudge(Nested):
         found = fill(
             AppraisalForm,
             self.models,
-            prompt("appraise", turn.locale),
+            self.models.prompt("appraise", turn.locale),
             values={**_asked(turn), "passages": _numbered(dict(zip(numbers, passages, strict=True)), turn.locale)},
             step="appraise",
             tier=self.tier or tier_of(turn),
@@ -78,7 +78,7 @@ class LlmJudge(Nested):
         found = fill(
             ClaimsForm,
             self.models,
-            prompt("claims", turn.locale),
+            self.models.prompt("claims", turn.locale),
             values={
                 "fence": current().fence,
                 "claims": block("claims", "\n".join(f"{n}. {_marked(claim)}" for n, claim in enumerate(asked, 1))),
@@ -102,7 +102,7 @@ class LlmJudge(Nested):
         found = fill(
             EvaluationForm,
             self.models,
-            prompt("evaluate", turn.locale),
+            self.models.prompt("evaluate", turn.locale),
             values={
                 **_asked(turn),
                 "answer": block("answer", draft.text),

@@ -5,7 +5,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextvars import copy_context
 from dataclasses import dataclass
 
-from components.answer.telling import heard_by
+from components.answer.token_sink import token_sink
 from components.judge.consistency import Writer, agreement
 from components.judge.protocol import Cited, ClaimVerdict, Reviewer
 from components.nested import Nested
@@ -16,13 +16,13 @@ from components.turn import Draft, SelfEvaluation, Turn
 class Review:
     """A model's verdicts on the claims, its evaluation of the draft, and how far a second draft agrees.
 
-    Each is None where nobody was asked or the model failed; `failed` names the steps that had to do without it.
+    Each is None where nobody was asked or the model failed; `failed` names the steps that do without it, and why.
     """
 
     verdicts: Sequence[ClaimVerdict] | None
     evaluation: SelfEvaluation | None
     agreement: float | None
-    failed: tuple[str, ...]
+    failed: tuple[tuple[str, Exception], ...]
 
 
 class DraftReviewer(Nested):
@@ -41,7 +41,7 @@ class DraftReviewer(Nested):
 
     def review(self, turn: Turn, draft: Draft, claims: Sequence[Cited]) -> Review:
         """What the model says; a model that fails is noted, and nothing is raised."""
-        failed: list[str] = []
+        failed: list[tuple[str, Exception]] = []
         verdicts, evaluation = None, None
         with ThreadPoolExecutor(2, thread_name_prefix="review") as pool:
             evaluating: Future[SelfEvaluation] | None = None
@@ -50,12 +50,12 @@ class DraftReviewer(Nested):
             writing = pool.submit(copy_context().run, _written, self.second, turn) if self.second else None
             try:
                 verdicts = self.judge.check_all(turn, claims)
-            except Exception:
-                failed.append("verifier")
+            except Exception as error:
+                failed.append(("verifier", error))
             try:
                 evaluation = evaluating.result() if evaluating else None
-            except Exception:
-                failed.append("self_evaluator")
+            except Exception as error:
+                failed.append(("self_evaluator", error))
             again = writing.result() if writing else None
         agreed = None if again is None else agreement(draft, again)
         return Review(verdicts, evaluation, agreed, tuple(failed))
@@ -63,6 +63,6 @@ class DraftReviewer(Nested):
 
 def _written(second: Writer, turn: Turn) -> Draft | None:
     """Another draft for the same evidence, an empty one for a refusal; None when no model wrote: nothing to compare."""
-    with heard_by(None):
+    with token_sink(None):
         after = next(iter(second.run(turn).values()))
     return (after.draft or Draft("", (), ())) if after.degraded == turn.degraded else None

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from haystack import component
 
+from components.faults import degraded
 from components.judge.protocol import Reviewer
 from components.turn import Answerability, Draft, SelfEvaluation, Turn
 
@@ -36,8 +37,8 @@ class SelfEvaluator:
             return {"turn": turn}
         try:
             found = self.judge.evaluate(turn, turn.draft)
-        except Exception:
-            return {"turn": scored(turn.degraded_at("self_evaluator"), turn.draft, NOT_EVALUATED)}
+        except Exception as error:
+            return {"turn": scored(degraded(turn, "self_evaluator", error), turn.draft, NOT_EVALUATED)}
         if turn.draft.evaluation is not None:
             found = bounded(turn.draft.evaluation, found, whole=turn.draft.factuality == _NOTHING_DROPPED)
         return {"turn": scored(turn, turn.draft, found)}

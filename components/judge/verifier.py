@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from haystack import component
 
+from components.faults import degraded
 from components.judge.claims import RANK
 from components.judge.protocol import Cited, ClaimVerdict, Reviewer
 from components.judge.reviewer import DraftReviewer
@@ -44,16 +45,16 @@ class FactVerifier:
         claims = cited(draft)[: self.max_claims]
         try:
             verdicts = self.judge.check_all(turn, claims)
-        except Exception:
-            return {"turn": replace(turn.degraded_at("verifier"), draft=unchecked(draft))}
+        except Exception as error:
+            return {"turn": replace(degraded(turn, "verifier", error), draft=unchecked(draft))}
         left = repaired(draft, verdicts)
         if self.reviewer is None or not left.claims:
             return {"turn": replace(turn, draft=left)}
         review = self.reviewer.review(turn, draft, claims)
         if review.verdicts is not None:
             left = repaired(draft, [stricter(*both) for both in zip(verdicts, review.verdicts, strict=True)])
-        for step in review.failed:
-            turn = turn.degraded_at(step)
+        for step, fault in review.failed:
+            turn = degraded(turn, step, fault)
         return {"turn": replace(turn, draft=replace(left, agreement=review.agreement, evaluation=review.evaluation))}
 
 

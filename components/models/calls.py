@@ -1,4 +1,4 @@
-"""The model calls of one turn: how long they may take, whether anybody still waits, and what has been called."""
+"""The model calls of one turn: how long they may take, whether anybody still waits, and how they ended."""
 
 import math
 from collections.abc import Iterator
@@ -26,7 +26,7 @@ CallOutcome: TypeAlias = Literal[
 ]
 
 NOT_MADE: frozenset[CallOutcome] = frozenset({"stopped", "too_dear", "open_circuit", "busy"})
-"""Outcomes of calls that no provider has heard of, or that nobody waited for."""
+"""Outcomes of calls that never reached a provider, or that nobody waited for: they say nothing about it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,19 +61,19 @@ class Calls:
     deadline: float = math.inf
     stop: Event = field(default_factory=Event)
     fence: str = field(default_factory=lambda: token_hex(4))
-    _made: list[Call] = field(default_factory=list)
+    _finished: list[Call] = field(default_factory=list)
     _lock: Lock = field(default_factory=Lock)
 
     @property
-    def made(self) -> tuple[Call, ...]:
-        """What has been called so far, in the order in which it ended."""
+    def finished(self) -> tuple[Call, ...]:
+        """The calls so far, in the order in which they ended."""
         with self._lock:
-            return tuple(self._made)
+            return tuple(self._finished)
 
     def add(self, call: Call) -> None:
         """Note a call that has ended."""
         with self._lock:
-            self._made.append(call)
+            self._finished.append(call)
 
     def remaining(self) -> float:
         """Seconds left for the turn; below 0 when there are none."""
@@ -90,7 +90,7 @@ def current() -> Calls:
 
 @contextmanager
 def opened(deadline: float | None = None, stop: Event | None = None) -> Iterator[Calls]:
-    """Keep the calls made in this block, within bounds: those of the block around it where none are given."""
+    """Collect the calls of this block, within bounds: those of the enclosing block where none are given."""
     around = current()
     calls = Calls(around.deadline if deadline is None else deadline, stop or around.stop)
     token = _CURRENT.set(calls)

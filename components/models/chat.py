@@ -8,6 +8,7 @@ from components.models.breaker import Upstream, upstream
 from components.models.calls import Tier, current
 from components.models.chat_call import ChatCall, Model, OnText, Request
 from components.models.failures import Interrupted, ModelFailed
+from components.models.prompts import FOLDER, Prompt, prompt
 from components.models.providers import Generator, address, close, provider
 from components.nested import Nested
 
@@ -30,6 +31,7 @@ class ChatModels(Nested):
     :param schema_arguments: how a JSON schema is passed to a generator that takes it another way than Ollama's and
         OpenAI's do: `{fallback: {response_format: {type: json_object, schema: "{schema}"}}}`; `{fallback: {}}` where
         it takes none.
+    :param prompts: the folder of the prompts, below the folder of pipelines.
     """
 
     def __init__(
@@ -43,6 +45,7 @@ class ChatModels(Nested):
         concurrent: int = 16,
         prices: Mapping[str, Sequence[float]] | None = None,
         schema_arguments: Mapping[str, Mapping[str, object]] | None = None,
+        prompts: str = FOLDER,
     ) -> None:
         self.fast = fast
         self.strong = strong
@@ -55,6 +58,11 @@ class ChatModels(Nested):
         self.schema_arguments = dict(schema_arguments or {})
         if unknown := self.schema_arguments.keys() - {"fast", "strong", "fallback"}:
             raise ValueError(f"schema_arguments of no model: {', '.join(sorted(unknown))}")
+        self.prompts = prompts
+
+    def prompt(self, name: str, locale: str) -> Prompt:
+        """A prompt for these models, in this language or else in the other."""
+        return prompt(name, locale, self.prompts)
 
     def ask(
         self,

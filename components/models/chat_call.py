@@ -165,9 +165,9 @@ class ChatCall:
 class _Listener:
     """Passes a reply on until the call is given up.
 
-    Raising from the callback is the one way to cancel a call that every generator has: the client closes its connection
-    when the next piece arrives. One that streams nothing, or has not begun to, runs until its own timeout and keeps its
-    seat that long.
+    Raising from the callback is the one way to cancel a call that every generator has. Ollama's client then closes its
+    connection at once; OpenAI's does when its stream, which refers to itself, is collected as garbage: haystack-ai 3.4
+    leaves it open. A call that streams nothing, or has not begun to, runs until its own timeout and keeps its seat.
     """
 
     def __init__(self, on_text: OnText | None, stop: Event) -> None:

@@ -1,6 +1,6 @@
 """Prompts: files that authors of a pipeline edit, versioned by what they say. What is put into them is data.
 
-A prompt `answer` is `prompts/answer.ru.md` and `prompts/answer.en.md` beside the pipeline's YAML: the system's part, a
+A prompt `answer` is `answer.ru.md` and `answer.en.md` in the folder that `ChatModels` names: the system's part, a
 line of three dashes, the user's part; a file without that line is the user's part alone. Places to fill are Jinja
 expressions in its sandbox, so a prompt computes nothing. Text that somebody else has written, a question as well as a
 document, stands in blocks whose fence is drawn by lot for each turn, so that no text can close its block and go on as
@@ -21,6 +21,7 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 from components.models.calls import current
 from settings import get_settings
 
+FOLDER = "ask/prompts"
 LANGUAGES = ("ru", "en")
 _PARTS = re.compile(r"^---$", re.MULTILINE)
 _JINJA = ImmutableSandboxedEnvironment(
@@ -58,17 +59,18 @@ def _parts(text: str) -> tuple[Template, ...]:
     return tuple(_JINJA.from_string(part.strip()) for part in _PARTS.split(text))
 
 
-def prompt(name: str, locale: str) -> Prompt:
+def prompt(name: str, locale: str, folder: str = FOLDER) -> Prompt:
     """The prompt in this language, or in the other when there is no such file.
 
+    :param folder: where it is, below the folder of pipelines.
     :raises FileNotFoundError: there is none at all.
     """
-    folder = get_settings().pipelines_dir / "ask" / "prompts"
+    place = get_settings().pipelines_dir / folder
     for language in dict.fromkeys((locale, *LANGUAGES)):
-        path = folder / f"{name}.{language}.md"
+        path = place / f"{name}.{language}.md"
         if path.is_file():
             return _read(path, path.stat().st_mtime_ns, name, language)
-    raise FileNotFoundError(folder / f"{name}.{locale}.md")
+    raise FileNotFoundError(place / f"{name}.{locale}.md")
 
 
 @lru_cache(maxsize=128)

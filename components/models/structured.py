@@ -1,6 +1,6 @@
 """Forms that a model fills in: sent to it as a JSON schema, read strictly, asked for again once, then declared failed.
 
-A number that a model did not give is never made up for it.
+A missing number is never filled in for the model.
 """
 
 from collections.abc import Callable, Iterable
@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from components.models.calls import Tier
 from components.models.chat import ChatModels
 from components.models.failures import Malformed
-from components.models.prompts import Prompt, prompt
+from components.models.prompts import Prompt
 
 _MOST_FAULTS = 5
 
@@ -49,13 +49,13 @@ def fill(
     schema = _schema(form)
     messages = asked.messages(**values)
 
-    def reply(said: list[ChatMessage]) -> str:
-        return models.ask(said, step=step, prompt=asked.label, tier=tier, temperature=temperature, schema=schema)
+    def reply(messages: list[ChatMessage]) -> str:
+        return models.ask(messages, step=step, prompt=asked.label, tier=tier, temperature=temperature, schema=schema)
 
     first = reply(messages)
     read, wrong = _read(form, first, faults)
     if read is None:
-        again = prompt("repair", asked.language).messages(faults=wrong)
+        again = models.prompt("repair", asked.language).messages(faults=wrong)
         read, _ = _read(form, reply([*messages, ChatMessage.from_assistant(first), *again]), faults)
     if read is None:
         raise Malformed
@@ -72,7 +72,7 @@ def _read(form: type[Filled], text: str, faults: Faults[Filled]) -> tuple[Filled
     try:
         read = form.model_validate_json(text[text.find("{") : text.rfind("}") + 1])
     except ValidationError as error:
-        found = error.errors(include_url=False, include_input=False, include_context=False)
-        return None, [f"{'.'.join(map(str, one['loc'])) or 'JSON'}: {one['msg']}" for one in found[:_MOST_FAULTS]]
+        errors = error.errors(include_url=False, include_input=False, include_context=False)
+        return None, [f"{'.'.join(map(str, one['loc'])) or 'JSON'}: {one['msg']}" for one in errors[:_MOST_FAULTS]]
     wrong = list(faults(read))[:_MOST_FAULTS]
     return (None if wrong else read), wrong

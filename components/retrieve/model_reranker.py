@@ -18,8 +18,6 @@ from components.retrieve.kept import Kept
 from components.retrieve.reranker import FeatureReranker
 from components.turn import Passage, Turn
 
-FAILURES = 3
-PAUSE_SECONDS = 30.0
 """A ranker that failed so many times in a row is left alone for so long."""
 
 CONCURRENT = 32
@@ -53,6 +51,8 @@ class ModelReranker:
     :param depth: passages read in a pass, best first by search.
     :param trust_weight: factor on the trust part, as for `FeatureReranker`.
     :param kept: readings kept in memory, for when the same passages are found for the same question; 0: none.
+    :param failures: failures in a row, until the ranker is left alone and the order by features stands in.
+    :param pause: seconds that it is left alone for.
     """
 
     def __init__(
@@ -63,6 +63,8 @@ class ModelReranker:
         depth: int = 20,
         trust_weight: float = 0.5,
         kept: int = 500,
+        failures: int = 3,
+        pause: float = 30,
     ) -> None:
         self.ranker = ranker
         self.scale = scale
@@ -72,7 +74,9 @@ class ModelReranker:
         self.kept = kept
         self._features = FeatureReranker(trust_weight)
         self._calibrations = calibrations(calibration) if calibration else None
-        self._upstream = Upstream(FAILURES, PAUSE_SECONDS, CONCURRENT)
+        self.failures = failures
+        self.pause = pause
+        self._upstream = Upstream(failures, pause, CONCURRENT)
         self._readings: Kept[Mapping[str, float]] = Kept(kept)
 
     def to_dict(self) -> dict[str, Any]:
@@ -85,6 +89,8 @@ class ModelReranker:
             depth=self.depth,
             trust_weight=self.trust_weight,
             kept=self.kept,
+            failures=self.failures,
+            pause=self.pause,
         )
 
     @component.output_types(turn=Turn)

@@ -29,10 +29,10 @@ def is_part(tool: Tool, name: str) -> bool:
 
 def arguments_in(tool: Tool, question: str) -> Mapping[str, Json] | None:
     """The arguments as they stand in the question; None when one that is required does not."""
-    found = {name: _argument(schema, question) for name, schema in tool.parameters.properties.items()}
-    if any(found[name] is None for name in tool.parameters.required):
+    arguments = {name: _argument(schema, question) for name, schema in tool.parameters.properties.items()}
+    if any(arguments[name] is None for name in tool.parameters.required):
         return None
-    return {name: value for name, value in found.items() if value is not None}
+    return {name: value for name, value in arguments.items() if value is not None}
 
 
 def _argument(schema: Property, question: str) -> str | int | float | None:

@@ -7,7 +7,7 @@ from typing import Protocol
 from components.language.normalise import clean, fold
 from components.models.calls import current
 from components.models.chat import ChatModels
-from components.models.prompts import block, prompt
+from components.models.prompts import block
 from components.models.structured import Form, fill
 from components.nested import Nested
 from components.retrieve.tool_arguments import Lookup, typed
@@ -58,7 +58,7 @@ class LlmToolChooser(Nested):
         form = fill(
             ToolForm,
             self.models,
-            prompt("tool", turn.locale),
+            self.models.prompt("tool", turn.locale),
             values={
                 "fence": current().fence,
                 "question": block("question", question),

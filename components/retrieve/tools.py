@@ -83,8 +83,8 @@ class ToolSearch(Nested):
 
     def fitting(self, turn: Turn) -> Sequence[Lookup]:
         """The tools that the question asks for, best first. Reads a few records at most every other second."""
-        found = (lookup for tool in tools.all() if (lookup := self._lookup(tool, turn)))
-        return sorted(found, key=lambda one: -one.fit)[: self.most]
+        fitting = (lookup for tool in tools.all() if (lookup := self._lookup(tool, turn)))
+        return sorted(fitting, key=lambda one: -one.fit)[: self.most]
 
     def may_know(self, turn: Turn) -> bool:
         """Whether a tool may answer though no passage does."""
@@ -150,7 +150,7 @@ class ToolSearch(Nested):
         return replace(
             known,
             kept=(passage.chunk_id, *evidence.kept),
-            # What was looked up for this very question stands before what was only found.
+            # What was looked up for this very question stands before what a search returned.
             places={passage.chunk_id: 1.0, **evidence.places},
             relevance=max(relevance, evidence.relevance),
         )
@@ -190,7 +190,7 @@ def _in_words(tool: Tool, answer: Json, arguments: Mapping[str, Json]) -> str:
     known = {**{name: str(value) for name, value in arguments.items()}, **fields}
     # A line that lacks a field says nothing.
     lines = [line for line in tool.answer.splitlines() if set(_FIELD.findall(line)) <= known.keys()]
-    return _FIELD.sub(lambda found: known[found[1]], "\n".join(lines))
+    return _FIELD.sub(lambda match: known[match[1]], "\n".join(lines))
 
 
 def _fields(value: Json, name: str = "") -> Iterator[tuple[str, str]]:

@@ -7,7 +7,7 @@ from typing import Protocol
 from components.language.identifiers import codes, numbers
 from components.models.calls import current
 from components.models.chat import ChatModels
-from components.models.prompts import block, prompt
+from components.models.prompts import block
 from components.models.structured import Form, fill
 from components.nested import Nested
 from components.turn import Turn
@@ -65,7 +65,7 @@ class LlmQueryWriter(Nested):
         found = fill(
             QueriesForm,
             self.models,
-            prompt("rewrite", turn.locale),
+            self.models.prompt("rewrite", turn.locale),
             values={
                 "fence": current().fence,
                 "most": self.most,

@@ -7,13 +7,14 @@ from math import log
 
 from haystack import component
 
+from components.faults import degraded
 from components.judge.protocol import Judge
 from components.language.identifiers import codes
 from components.language.normalise import clean
 from components.language.recovery import Recovered, recover, vocabulary_of
 from components.language.words import stems, words
 from components.retrieve.tools import ToolSearch
-from components.turn import Gate, Query, Turn, Verdict
+from components.turn import EXTRA_PASSES, Gate, Quality, Query, Turn, Verdict
 from components.understand.query_writer import QueryWriter, Written
 from components.understand.synonyms import in_known_words
 from tenants import lexicon, policy
@@ -41,6 +42,8 @@ class QueryRewriter:
     :param writer: a model that thinks of the queries of a retry. What is known to be missing and the open words of the
         question come after them.
     :param tools: what can be looked up elsewhere: a question that a tool may know is never hopeless.
+    :param extra_passes: passes after the first one that both loops together may spend, by quality; those left out keep
+        their default.
     """
 
     def __init__(
@@ -53,6 +56,7 @@ class QueryRewriter:
         least_open: float = 0.25,
         writer: QueryWriter | None = None,
         tools: ToolSearch | None = None,
+        extra_passes: Mapping[Quality, int] | None = None,
     ) -> None:
         self.judge = judge
         self.recovery = recovery
@@ -62,6 +66,9 @@ class QueryRewriter:
         self.least_open = least_open
         self.writer = writer
         self.tools = tools
+        self.extra_passes = {**EXTRA_PASSES, **(extra_passes or {})}
+        if unknown := self.extra_passes.keys() - EXTRA_PASSES.keys():
+            raise ValueError(f"no such quality: {', '.join(sorted(unknown))}; there are {', '.join(EXTRA_PASSES)}")
 
     @component.output_types(search=Turn, exhausted=Turn)
     def run(self, turn: Turn) -> dict[str, Turn]:
@@ -71,6 +78,7 @@ class QueryRewriter:
         before the first search.
         """
         if turn.passes == 0:
+            turn = replace(turn, extra_passes=self.extra_passes[turn.quality])
             query: Query | None = self._first(turn)
         else:
             turn, query = self._next(turn)
@@ -125,8 +133,8 @@ class QueryRewriter:
         if self.writer is not None:
             try:
                 written = self.writer.write(turn)
-            except Exception:
-                turn = turn.degraded_at("rewriter")
+            except Exception as error:
+                turn = degraded(turn, "rewriter", error)
         query = turn.query
         candidates = (*written.queries, *turn.evidence.missing, *self._open(turn))
         variants = _distinct(candidates, but=set(query.tried))[: self.max_queries]

@@ -13,7 +13,7 @@ from tenants.feedback import Reason, Thumb
 
 COMMENT_LIMIT = 1_000
 
-_DOOR = "/feedback"
+_PATH = "/feedback"
 
 
 class FeedbackRequest(BaseModel):
@@ -43,16 +43,16 @@ class FeedbackAnswer(BaseModel):
     at: datetime
 
 
-def doors(settings: Settings) -> tuple[Route, ...]:
+def routes(settings: Settings) -> tuple[Route, ...]:
     """What the gate lets through."""
-    return (Route("POST", _DOOR, scope="ask", body=FeedbackRequest, limit=settings.max_body_bytes),)
+    return (Route("POST", _PATH, scope="ask", body=FeedbackRequest, limit=settings.max_body_bytes),)
 
 
 def router(ask: Ask) -> APIRouter:
     """The endpoint."""
-    found = APIRouter(tags=["ask"])
+    endpoints = APIRouter(tags=["ask"])
 
-    @found.post(_DOOR)
+    @endpoints.post(_PATH)
     def judge(body: FeedbackRequest) -> FeedbackAnswer:
         """Keep a verdict; the same person's earlier one on this turn gives way to it."""
         given = ask.judge(body.turn_id, body.thumb, body.reason, body.comment)
@@ -60,4 +60,4 @@ def router(ask: Ask) -> APIRouter:
             turn_id=given.turn_id, thumb=given.thumb, reason=given.reason, comment=given.comment, at=given.at
         )
 
-    return found
+    return endpoints

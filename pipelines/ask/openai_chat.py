@@ -4,24 +4,22 @@ The text holds what a visitor would see: the notice, the answer with its [N], an
 it is sent before it is verified. The whole `turn.v1` object comes along under `opora`.
 """
 
-import json
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncGenerator, Iterator, Mapping
 from time import time
-from typing import Literal
+from typing import Any, Literal
 from uuid import uuid4
 
+from fastapi_openai_compat.chat_completions import ChatCompletion, Choice
+from fastapi_openai_compat.chat_completions import Message as Reply
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
-from starlette.datastructures import Headers
-from starlette.responses import JSONResponse, Response
 
 from components.turn import Exchange
-from pipelines import problems
+from pipelines import problems, shutdown
 from pipelines.ask.contract import SHOWN, AskRequest, TurnAnswer
 from pipelines.ask.events import EventName, Narrator
 from pipelines.ask.runner import Runner
-from pipelines.ask.stream_routes import HEADERS, WatchedStream
 from pipelines.ask.streams import Stream
-from pipelines.gate import Answer, Route, straight
+from pipelines.gate import Route
 from settings import Settings
 from tenants.errors import Invalid
 
@@ -59,7 +57,7 @@ class ChatRequest(BaseModel):
     stream: bool = False
 
 
-def doors(settings: Settings) -> tuple[Route, ...]:
+def routes(settings: Settings) -> tuple[Route, ...]:
     """What the gate lets through."""
     limit = settings.max_body_bytes
     return (
@@ -68,51 +66,48 @@ def doors(settings: Settings) -> tuple[Route, ...]:
     )
 
 
-class ChatCompletions:
-    """The endpoints. They stand in for Hayhooks' own, which would offer every pipeline as a model."""
+async def complete(
+    runner: Runner, request: ChatRequest, key: str | None
+) -> ChatCompletion | AsyncGenerator[ChatCompletion, None]:
+    """Answer the last message of the user; the earlier ones are the conversation.
 
-    def __init__(self, runner: Runner) -> None:
-        self.runner = runner
-
-    def answers(self) -> Mapping[str, Answer]:
-        """What the gate calls, by path."""
-        return {"/v1/models": self.models, "/v1/chat/completions": straight(ChatRequest, self.complete)}
-
-    async def models(self, body: bytes, headers: Headers) -> Response:  # noqa: ARG002
-        """The one model there is."""
-        model = {"id": MODEL, "object": "model", "created": 0, "owned_by": "opora"}
-        return JSONResponse({"object": "list", "data": [model]})
-
-    async def complete(self, request: ChatRequest, headers: Headers) -> Response:
-        """Answer the last message of the user; the earlier ones are the conversation."""
-        question, history = asked(request)
-        key = headers.get("idempotency-key")
-        if request.stream:
-            told = _chunks(self.runner.stream(question, key, history))
-            return WatchedStream(told, media_type="text/event-stream", headers=HEADERS)
-        turn_id = str(uuid4())
-        answer = TurnAnswer.model_validate_json(await self.runner.answer(question, turn_id, key, history))
-        text = "".join(part for name, data in Narrator().end(answer) for part in said(name, data))
-        choice = {"index": 0, "message": {"role": "assistant", "content": text}, "finish_reason": "stop"}
-        # Extractive answers cost no tokens, and clients want the numbers.
-        usage = {"prompt_tokens": 0, "completion_tokens": 0, "total_tokens": 0}
-        kept = {"choices": [choice], "usage": usage, "opora": answer.model_dump(mode="json")}
-        return JSONResponse(_envelope(turn_id, "chat.completion") | kept)
+    :param key: the client's `Idempotency-Key`.
+    :returns: the completion, or its chunks when the request asks for a stream.
+    :raises OporaError: the caller's mistake, or a reason to try again.
+    """
+    question, history = parse(request)
+    if request.stream:
+        return _chunks(await runner.stream(question, key, history))
+    turn_id = str(uuid4())
+    answer = TurnAnswer.model_validate_json(await runner.answer(question, turn_id, key, history))
+    result = answer.model_dump(mode="json")
+    return ChatCompletion(
+        **_envelope(turn_id),
+        object="chat.completion",
+        choices=[Choice(index=0, message=Reply(role="assistant", content=readable(answer)), finish_reason="stop")],
+        usage=_usage(result),
+        opora=result,
+    )
 
 
-def asked(request: ChatRequest) -> tuple[AskRequest, tuple[Exchange, ...]]:
+def parse(request: ChatRequest) -> tuple[AskRequest, tuple[Exchange, ...]]:
     """The question and the conversation before it. Raises `Invalid` when there is no question."""
-    words = [message.text for message in request.messages if message.role == "user" and message.text.strip()]
-    if not words:
+    texts = [message.text for message in request.messages if message.role == "user" and message.text.strip()]
+    if not texts:
         raise Invalid("question_missing")
     try:
-        question = AskRequest(question=words[-1])
+        question = AskRequest(question=texts[-1])
     except ValidationError as error:
         raise problems.from_validation(error) from None
-    return question, tuple(Exchange(one, "answered") for one in words[:-1])
+    return question, tuple(Exchange(one, "answered") for one in texts[:-1])
 
 
-def said(name: EventName, data: Mapping[str, object], *, footnotes: bool = True) -> Iterator[str]:
+def readable(answer: TurnAnswer) -> str:
+    """All that a reader sees of an answer."""
+    return "".join(part for name, data in Narrator().end(answer) for part in text_of(name, data))
+
+
+def text_of(name: EventName, data: Mapping[str, object], *, footnotes: bool = True) -> Iterator[str]:
     """What a reader sees of an event: `footnotes` say below the text what the marks [N] stand for."""
     if name == "notice":
         yield f"{data['text']}\n\n"
@@ -157,27 +152,54 @@ def _notes(result: Mapping[str, object]) -> Iterator[str]:
         yield "\n\n" + "\n".join(lines)
 
 
-def _envelope(turn_id: str, kind: str) -> dict[str, object]:
-    return {"id": f"chatcmpl-{turn_id}", "object": kind, "created": int(time()), "model": MODEL}
+def _usage(result: Mapping[str, object]) -> dict[str, int]:
+    """The tokens that the turn spent, all its calls of models together; none where no model was called."""
+    meta = result["meta"]
+    spent = meta["tokens"] if isinstance(meta, Mapping) else {}
+    return {f"{name}_tokens": spent.get(name, 0) for name in ("prompt", "completion", "total")}
 
 
-async def _chunks(stream: Stream) -> AsyncIterator[str]:
-    yield _chunk(stream, {"role": "assistant", "content": ""})
+async def _chunks(stream: Stream) -> AsyncGenerator[ChatCompletion, None]:
+    yield _chunk(stream, Reply(role="assistant", content=""))
     async for event in stream.read():
         if event is None:
-            yield ": still there\n\n"
+            if shutdown.requested():
+                return
+            # Silence is filled by a chunk without words: Hayhooks' stream has no comments.
+            yield _chunk(stream, Reply(role="assistant", content=""))
         elif event.name == "error":
-            yield f"data: {json.dumps({'error': {'message': event.data['code'], 'code': event.data['code']}})}\n\n"
+            code = event.data["code"]
+            yield ChatCompletion(
+                **_envelope(stream.turn_id),
+                object="chat.completion.chunk",
+                choices=[],
+                error={"message": code, "code": code},
+            )
             return
         else:
-            for text in said(event.name, event.data):
-                yield _chunk(stream, {"content": text})
+            for text in text_of(event.name, event.data):
+                yield _chunk(stream, Reply(role="assistant", content=text))
             if event.name == "result":
-                yield _chunk(stream, {}, finish="stop", opora=event.data)
-    yield "data: [DONE]\n\n"
+                yield _chunk(stream, Reply(role="assistant"), finish="stop", usage=_usage(event.data), opora=event.data)
+    yield _LastLine(**_envelope(stream.turn_id), object="chat.completion.chunk", choices=[])
 
 
-def _chunk(stream: Stream, delta: Mapping[str, str], finish: str | None = None, **more: object) -> str:
-    choice = {"index": 0, "delta": delta, "finish_reason": finish}
-    whole = _envelope(stream.turn_id, "chat.completion.chunk") | {"choices": [choice]} | more
-    return f"data: {json.dumps(whole, ensure_ascii=False)}\n\n"
+class _LastLine(ChatCompletion):
+    """`[DONE]`, which ends OpenAI's streams and which clients wait for; fastapi-openai-compat 1.4 leaves it out."""
+
+    def model_dump_json(self, **_: Any) -> str:  # noqa: ANN401 - as pydantic has it
+        """What Hayhooks sends as the data of a chunk."""
+        return "[DONE]"
+
+
+def _envelope(turn_id: str) -> dict[str, Any]:
+    return {"id": f"chatcmpl-{turn_id}", "created": int(time()), "model": MODEL}
+
+
+def _chunk(stream: Stream, delta: Reply, finish: str | None = None, **more: object) -> ChatCompletion:
+    return ChatCompletion(
+        **_envelope(stream.turn_id),
+        object="chat.completion.chunk",
+        choices=[Choice(index=0, delta=delta, finish_reason=finish)],
+        **more,
+    )

@@ -1,8 +1,10 @@
-"""`POST /ask/run`: the use case of asking, as Hayhooks serves it."""
+"""The use case of asking, as Hayhooks serves it: `POST /ask/run`, OpenAI's chat completions, a tool of MCP."""
 
 import logging
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from uuid import uuid4
 
+from fastapi_openai_compat.chat_completions import ChatCompletion
 from hayhooks.server.utils.base_pipeline_wrapper import BasePipelineWrapper
 from pydantic import ValidationError
 from starlette.datastructures import Headers
@@ -11,12 +13,13 @@ from starlette.responses import Response
 from components.language.texts import text
 from components.turn import Quality
 from pipelines import problems
+from pipelines.ask import openai_chat
 from pipelines.ask.contract import AskFilters, AskRequest
 from pipelines.ask.runner import Runner
 from pipelines.ask.usecase import Ask
 from settings import get_settings
 from tenants.context import Tenant, acting_as
-from tenants.errors import InternalFault, OporaError
+from tenants.errors import InternalFault, OporaError, trail
 from tenants.registry import Registry
 
 log = logging.getLogger("opora.ask")
@@ -26,9 +29,8 @@ REHEARSED = 8
 
 
 class PipelineWrapper(BasePipelineWrapper):
-    """Takes questions from Hayhooks, and from the gate, to the runner."""
+    """Takes questions from Hayhooks to the runner."""
 
-    skip_mcp = True
     skip_a2a = True
 
     def setup(self) -> None:
@@ -36,7 +38,10 @@ class PipelineWrapper(BasePipelineWrapper):
         settings = get_settings()
         self.ask = Ask()
         self.runner = Runner(
-            self.ask, settings.workers, settings.turn_timeout_seconds, model_workers=settings.model_workers
+            self.ask,
+            settings.workers,
+            settings.turn_timeout_seconds,
+            model_workers=settings.model_workers,
         )
 
     def warm_up(self) -> None:
@@ -48,7 +53,7 @@ class PipelineWrapper(BasePipelineWrapper):
                 try:
                     self.ask.turn(question)
                 except OporaError as error:
-                    log.warning("no rehearsal for %r: %s", tenant.tenant_id, problems.trail(error))
+                    log.warning("no rehearsal for %r: %s", tenant.tenant_id, trail(error))
 
     def close(self) -> None:
         """Finish the questions in work, drop those in the queue, release the engine."""
@@ -87,19 +92,34 @@ class PipelineWrapper(BasePipelineWrapper):
             )
         except ValidationError as error:
             return problems.response(problems.from_validation(error))
-        return await self.respond(request, headers or Headers())
-
-    async def respond(self, request: AskRequest, headers: Headers) -> Response:
-        """Answer a request that has been read already: the gate comes here straight.
-
-        :returns: the `turn.v1` object, or a problem object.
-        """
         turn_id = str(uuid4())
         try:
-            body = await self.runner.answer(request, turn_id, headers.get("idempotency-key"))
+            body = await self.runner.answer(request, turn_id, (headers or Headers()).get("idempotency-key"))
         except OporaError as error:
             return problems.response(error, turn_id=turn_id)
         except Exception as error:
-            log.error("turn %s: %s", turn_id, problems.trail(error))
+            log.error("turn %s: %s", turn_id, trail(error))
             return problems.response(InternalFault(), turn_id=turn_id)
-        return Response(body, media_type="application/json")
+        return problems.TextResponse(body, media_type="application/json")
+
+    async def run_chat_completion_async(  # type: ignore[override]
+        self,
+        model: str,  # noqa: ARG002 - Hayhooks has found this wrapper by it
+        messages: Sequence[Mapping[str, object]],
+        body: Mapping[str, object],
+        headers: Headers | None = None,
+    ) -> ChatCompletion | AsyncGenerator[ChatCompletion, None]:
+        """Answer the last message of the user from the tenant's knowledge base.
+
+        :raises ProblemException: the caller's mistake, or a reason to try again.
+        """
+        try:
+            request = openai_chat.ChatRequest.model_validate({**body, "messages": messages})
+            return await openai_chat.complete(self.runner, request, (headers or Headers()).get("idempotency-key"))
+        except ValidationError as error:
+            raise problems.ProblemException(problems.from_validation(error)) from None
+        except OporaError as error:
+            raise problems.ProblemException(error) from error
+        except Exception as error:
+            log.error("chat completion: %s", trail(error))
+            raise problems.ProblemException(InternalFault()) from error

@@ -36,11 +36,14 @@ _FOLLOWED_UP = frozenset({"low_confidence", "budget_exhausted"})
 _NEAREST = 3
 
 
-def entry(request: AskRequest, turn: Turn, answer: TurnAnswer, *, at: datetime, pipeline: str) -> Entry:
+def entry(
+    request: AskRequest, turn: Turn, answer: TurnAnswer, *, at: datetime, pipeline: str, gaps: bool = True
+) -> Entry:
     """The record of a turn, for the tenant in context.
 
     :param at: when the question arrived.
     :param pipeline: digest of the pipeline that answered.
+    :param gaps: whether what the knowledge base lacked is counted.
     """
     question = mask(request.question)[:QUESTION_LIMIT]
     session_id = "" if request.anonymous else answer.session_id
@@ -71,7 +74,7 @@ def entry(request: AskRequest, turn: Turn, answer: TurnAnswer, *, at: datetime, 
         reason=answer.refusal_reason,
         person="" if request.anonymous else persons.digest(caller.tenant_id, caller.subject),
         session_id=session_id,
-        misses=tuple(_misses(turn, answer, found[:_NEAREST])),
+        misses=tuple(_misses(turn, answer, found[:_NEAREST])) if gaps else (),
         body=f'{{"answer":{said},{about[1:]}',
     )
 

@@ -28,7 +28,7 @@ class GapChange(BaseModel):
 
 
 _BODY_BYTES = 1_000
-DOORS = (
+ROUTES = (
     Route("GET", "/audit", scope="operate"),
     Route("GET", "/audit/export", scope="admin"),
     Route("GET", "/audit/{turn_id}", scope="operate"),

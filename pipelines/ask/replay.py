@@ -23,9 +23,10 @@ from components.language.terminal import terminal_locale
 from components.turn import Exchange, Turn
 from pipelines.ask.answering import answer_of
 from pipelines.ask.contract import AskRequest
+from pipelines.ask.effects import HANDED_OVER
 from pipelines.ask.engine import AskEngine
 from pipelines.ask.record import redacted
-from pipelines.ask.usecase import HANDED_OVER, Ask, begin
+from pipelines.ask.usecase import Ask, begin
 from pipelines.lint import lint_file
 from tenants import context, policy
 from tenants.audit.search import Record

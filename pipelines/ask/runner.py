@@ -1,29 +1,30 @@
-"""Turns at work: in threads of their own, bounded in number and in time, each answered once whatever is sent twice."""
+"""Turns in threads of their own, bounded in number and in time, and answered once when a request is sent twice."""
 
 import asyncio
 import logging
 from collections.abc import Iterator
 from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from contextvars import copy_context
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from hashlib import sha256
-from threading import Event
 from time import monotonic, perf_counter
 from uuid import uuid4
 
-from components.answer.telling import Sink, heard_by
+from components.answer.token_sink import TokenSink, token_sink
 from components.models.calls import opened
 from components.turn import Exchange, Turn
-from pipelines import problems
-from pipelines.ask import profiles
 from pipelines.ask.contract import AskRequest, TurnAnswer
+from pipelines.ask.effects import Attempt
 from pipelines.ask.events import Narrator
+from pipelines.ask.profiles import asks_models
 from pipelines.ask.steps import Watch
 from pipelines.ask.streams import Stream, Streams
 from pipelines.ask.usecase import Ask
-from tenants import fairness, idempotency
-from tenants.errors import Busy, InternalFault, OporaError, TimedOut, TryAgain
+from settings import get_settings
+from tenants import fairness, idempotency, policy
+from tenants.errors import Busy, InternalFault, OporaError, TimedOut, TryAgain, trail
+from tenants.quotas import RateLimiter
 
 log = logging.getLogger("opora.ask")
 
@@ -43,6 +44,8 @@ class Runner:
     :param workers: questions answered at once without models, which is work for the processor.
     :param budget: seconds of one turn, waiting included.
     :param model_workers: questions answered at once with models, which is waiting for those.
+
+    `limiter` bounds how often one person may ask; None: nobody is bounded.
     """
 
     def __init__(self, ask: Ask, workers: int, budget: float, model_workers: int = 1) -> None:
@@ -50,9 +53,10 @@ class Runner:
         self.budget = budget
         self.waiting = 0
         self.streams = Streams()
+        self.limiter: RateLimiter | None = None
         self._pool = ThreadPoolExecutor(workers, thread_name_prefix="ask")
         self._model_pool = ThreadPoolExecutor(model_workers, thread_name_prefix="ask-model")
-        self._telling: set[asyncio.Task[None]] = set()
+        self._narrations: set[asyncio.Task[None]] = set()
 
     def close(self) -> None:
         """Finish the questions in work and drop those in the queue."""
@@ -68,56 +72,63 @@ class Runner:
         :param history: the conversation before, when the client keeps it; ours when None.
         :raises OporaError: the caller's mistake, or a reason to try again.
         """
-        with self._waiting():
-            return await self._ended(self._begun(_Asked(request, turn_id, key, history)))
+        with self._seat():
+            pool = await self._admit()
+            return await self._result(self._submit(_Question(request, turn_id, key, history), pool))
 
-    def stream(
-        self, request: AskRequest, key: str | None = None, history: tuple[Exchange, ...] | None = None
+    async def stream(
+        self,
+        request: AskRequest,
+        key: str | None = None,
+        history: tuple[Exchange, ...] | None = None,
+        grace: float = 0.0,
     ) -> Stream:
-        """Begin a turn that tells what it does.
+        """Begin a turn whose events can be read while it runs.
 
         :param history: the conversation before, when the client keeps it; ours when None.
-        :raises Busy: too many questions are waiting.
+        :param grace: seconds that the turn may go on without a reader, where clients know how to come back.
+        :raises OporaError: the caller's mistake, or a reason to try again; nothing has begun then.
         """
-        if self.waiting >= WAITING_LIMIT:
-            raise Busy
-        stream = self.streams.begin(str(uuid4()))
-        stream.tell("accepted", {})
-        narrator = Narrator()
+        with ExitStack() as stack:
+            stack.enter_context(self._seat())
+            pool = await self._admit()
+            stream, narrator = self.streams.begin(str(uuid4()), grace), Narrator()
+            stream.publish("accepted", {})
 
-        def watch(name: str, turn: Turn) -> None:
-            for event, data in narrator.step(name, turn):
-                stream.tell(event, data)
+            def watch(name: str, turn: Turn) -> None:
+                for event, data in narrator.step(name, turn):
+                    stream.publish(event, data)
 
-        def hear(piece: str, provisional: bool) -> None:
-            for event, data in narrator.piece(piece, provisional=provisional):
-                stream.tell(event, data)
+            def on_token(piece: str, provisional: bool) -> None:
+                for event, data in narrator.piece(piece, provisional=provisional):
+                    stream.publish(event, data)
 
-        work = self._begun(_Asked(request, stream.turn_id, key, history, watch, hear))
-        stream.when_left(work.drop)
-        telling = asyncio.get_running_loop().create_task(self._tell(stream, narrator, work))
-        self._telling.add(telling)
-        telling.add_done_callback(self._telling.discard)
+            work = self._submit(_Question(request, stream.turn_id, key, history, watch, on_token), pool)
+            stream.when_abandoned(work.abandon)
+            narration = asyncio.get_running_loop().create_task(self._narrate(stream, narrator, work, stack.pop_all()))
+        self._narrations.add(narration)
+        narration.add_done_callback(self._narrations.discard)
         return stream
 
-    async def _tell(self, stream: Stream, narrator: Narrator, work: "_Work") -> None:
-        """See a streamed turn to its end, whoever listens."""
+    async def _narrate(self, stream: Stream, narrator: Narrator, work: "_Work", seat: ExitStack) -> None:
+        """See a streamed turn to its end, whether or not somebody reads."""
         try:
-            with self._waiting():
-                body = await self._ended(work)
+            with seat:
+                body = await self._result(work)
             for event, data in narrator.end(TurnAnswer.model_validate_json(body)):
-                stream.tell(event, data)
-            stream.tell("done", {})
+                stream.publish(event, data)
+            stream.publish("done", {})
         except OporaError as error:
-            stream.tell("error", _told(error))
+            stream.publish("error", _as_event(error))
         except (asyncio.CancelledError, CancelledError):
-            stream.tell("error", _told(TryAgain()))
+            stream.publish("error", _as_event(TryAgain()))
         except Exception as error:
-            log.error("turn %s: %s", stream.turn_id, problems.trail(error))
-            stream.tell("error", _told(InternalFault()))
+            log.error("turn %s: %s", stream.turn_id, trail(error))
+            stream.publish("error", _as_event(InternalFault()))
 
     @contextmanager
-    def _waiting(self) -> Iterator[None]:
+    def _seat(self) -> Iterator[None]:
+        """One of the places in the queue, taken before any work begins."""
         if self.waiting >= WAITING_LIMIT:
             raise Busy
         self.waiting += 1
@@ -127,51 +138,64 @@ class Runner:
         finally:
             self.waiting -= 1
 
-    def _begun(self, asked: "_Asked") -> "_Work":
-        """Put a turn into the queue of those like it."""
-        stop, deadline = Event(), monotonic() + for_models(self.budget)
-        pool = self._pool if profiles.chosen() == "embedded" else self._model_pool
-        return _Work(asked, pool.submit(copy_context().run, self._work, asked, stop, deadline), stop)
+    async def _admit(self) -> ThreadPoolExecutor:
+        """Count a question of the person in context. The pool for it."""
+        if self.limiter is not None:
+            await self.limiter.admit()
+        profile = (await policy.load()).profile or get_settings().profile
+        return self._model_pool if asks_models(profile) else self._pool
 
-    async def _ended(self, work: "_Work") -> bytes:
-        started = perf_counter()
+    def _submit(self, question: "_Question", pool: ThreadPoolExecutor) -> "_Work":
+        attempt, deadline = Attempt(), monotonic() + for_models(self.budget)
+        return _Work(question, attempt, pool.submit(copy_context().run, self._work, question, attempt, deadline))
+
+    async def _result(self, work: "_Work") -> bytes:
         try:
             return await asyncio.wait_for(asyncio.wrap_future(work.future), self.budget)
         except TimeoutError:
-            work.stop.set()
             if work.future.cancelled():
                 # It never began, so there is no turn to report on.
                 raise TimedOut from None
-            spent = (perf_counter() - started) * 1_000
-            asked = work.asked
-            return _encode(self.ask.give_up(asked.request, "timeout", turn_id=asked.turn_id, latency_ms=spent))
+            if not work.attempt.give_up():
+                return await asyncio.wrap_future(work.future)
+            return await asyncio.to_thread(self._give_up, work)
 
-    def _work(self, asked: "_Asked", stop: Event, deadline: float) -> bytes:
-        with opened(deadline, stop), heard_by(asked.hear):
-            return self._answered(asked)
+    def _give_up(self, work: "_Work") -> bytes:
+        question, spent = work.question, (perf_counter() - work.submitted) * 1_000
+        return _encode(self.ask.give_up(question.request, "timeout", turn_id=question.turn_id, latency_ms=spent))
 
-    def _answered(self, asked: "_Asked") -> bytes:
-        key = asked.key
+    def _work(self, question: "_Question", attempt: Attempt, deadline: float) -> bytes:
+        with opened(deadline, attempt.stop), token_sink(question.on_token):
+            return self._answer_once(question, attempt)
+
+    def _answer_once(self, question: "_Question", attempt: Attempt) -> bytes:
+        key = question.key
         if key is None:
-            return _encode(self._answer(asked))
-        earlier = idempotency.begin(key, sha256(asked.request.model_dump_json().encode()).hexdigest())
+            return _encode(self._answer(question, attempt))
+        earlier = idempotency.begin(key, sha256(question.request.model_dump_json().encode()).hexdigest())
         if earlier is not None:
             return earlier.encode()
         try:
-            answer = self._answer(asked)
+            answer = self._answer(question, attempt)
         except BaseException:
             idempotency.abandon(key)
             raise
         body = _encode(answer)
-        if answer.outcome == "failed":
+        if answer.outcome == "failed" or attempt.settle() != "awaited":
             # Sending the same request again is the cure, so the key must not stand in the way.
             idempotency.abandon(key)
         else:
             idempotency.finish(key, body.decode())
         return body
 
-    def _answer(self, asked: "_Asked") -> TurnAnswer:
-        return self.ask.answer(asked.request, turn_id=asked.turn_id, watch=asked.watch, history=asked.history)
+    def _answer(self, question: "_Question", attempt: Attempt) -> TurnAnswer:
+        return self.ask.answer(
+            question.request,
+            turn_id=question.turn_id,
+            watch=question.watch,
+            history=question.history,
+            attempt=attempt,
+        )
 
 
 def for_models(budget: float) -> float:
@@ -180,34 +204,35 @@ def for_models(budget: float) -> float:
 
 
 @dataclass(frozen=True, slots=True)
-class _Asked:
-    """What a connection wants answered, and whom to tell of it meanwhile."""
+class _Question:
+    """What a connection wants answered, and who follows it meanwhile."""
 
     request: AskRequest
     turn_id: str
     key: str | None
     history: tuple[Exchange, ...] | None
     watch: Watch | None = None
-    hear: Sink | None = None
+    on_token: TokenSink | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class _Work:
-    """A turn in the queue or at work. `stop` tells it that nobody waits any more."""
+    """A turn that is queued or running."""
 
-    asked: _Asked
+    question: _Question
+    attempt: Attempt
     future: "Future[bytes]"
-    stop: Event
+    submitted: float = field(default_factory=perf_counter)
 
-    def drop(self) -> None:
-        """End the turn without its answer, or keep it from beginning."""
+    def abandon(self) -> None:
+        """Keep the turn from beginning, or end it without effects: nobody will read the answer."""
         self.future.cancel()
-        self.stop.set()
+        self.attempt.abandon()
 
 
 def _encode(answer: TurnAnswer) -> bytes:
     return answer.encoded.encode()
 
 
-def _told(error: OporaError) -> dict[str, object]:
+def _as_event(error: OporaError) -> dict[str, object]:
     return {"code": error.code, "retryable": error.retryable}

@@ -96,7 +96,7 @@ def noting(watch: Watch | None = None) -> Iterator[Steps]:
             yield steps
         finally:
             _CURRENT.reset(token)
-            steps.calls = calls.made
+            steps.calls = calls.finished
 
 
 class StepTracer(Tracer):

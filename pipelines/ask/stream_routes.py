@@ -1,64 +1,77 @@
-"""`POST /ask/stream`: the turn as server-sent events, each with an `id` to go on from after a lost connection."""
+"""`POST /ask/stream`: the turn as server-sent events, each with an `id` to go on from after a lost connection.
+
+FastAPI encodes the events and sends a comment whenever there has been none for 15 seconds.
+"""
 
 import json
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterable, AsyncIterator
+from dataclasses import dataclass
+from typing import Annotated, get_args
 
-from starlette.datastructures import Headers
-from starlette.responses import Response, StreamingResponse
-from starlette.types import Receive, Scope, Send
+from fastapi import APIRouter, Depends, Header
+from fastapi.sse import EventSourceResponse, ServerSentEvent
 
-from pipelines import leaving
+from pipelines import shutdown
 from pipelines.ask.contract import AskRequest
+from pipelines.ask.events import Event, EventName
 from pipelines.ask.runner import Runner
-from pipelines.ask.streams import Stream
-from pipelines.gate import Answer, Route, straight
+from pipelines.ask.streams import GRACE_SECONDS, Stream
+from pipelines.gate import Route
 from settings import Settings
 
-HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+_PATH = "/ask/stream"
+_EVENTS: dict[int | str, dict[str, object]] = {
+    200: {
+        "description": "The turn as it goes on.",
+        "content": {"text/event-stream": {"itemSchema": {"properties": {"event": {"enum": [*get_args(EventName)]}}}}},
+    }
+}
+"""What the API's description adds to FastAPI's: the names of the events."""
 
 
-class WatchedStream(StreamingResponse):
-    """Ends as soon as its client leaves. By ASGI 2.4 that shows when there is next something to send, which may be long
-    after, while a model writes for nobody.
-    """
+@dataclass(frozen=True, slots=True)
+class _Reading:
+    """A stream, and the number of the last event that its client has seen."""
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Send the stream as Starlette does by ASGI 2.3: listening meanwhile."""
-        await super().__call__({**scope, "asgi": {**scope["asgi"], "spec_version": "2.3"}}, receive, send)
+    stream: Stream
+    after: int
 
 
-def doors(settings: Settings) -> tuple[Route, ...]:
+def routes(settings: Settings) -> tuple[Route, ...]:
     """What the gate lets through."""
-    return (Route("POST", "/ask/stream", scope="ask", body=AskRequest, limit=settings.max_body_bytes),)
+    return (Route("POST", _PATH, scope="ask", body=AskRequest, limit=settings.max_body_bytes),)
 
 
-def answers(runner: Runner) -> Mapping[str, Answer]:
-    """What the gate calls, by path."""
+def router(runner: Runner) -> APIRouter:
+    """The endpoint."""
+    endpoints = APIRouter(tags=["ask"])
 
-    async def tell(request: AskRequest, headers: Headers) -> Response:
-        """Answer a question as a stream of events; see `pipelines/ask/events.py`. `Last-Event-ID` resumes one."""
-        seen = headers.get("last-event-id")
-        if seen:
-            told, after = runner.streams.resume(seen)
-        else:
-            told, after = runner.stream(request, headers.get("idempotency-key")), 0
-        return WatchedStream(frames(told, after), media_type="text/event-stream", headers=HEADERS)
+    async def begun(
+        request: AskRequest,
+        last_event_id: Annotated[str, Header(description="Resume behind this event.")] = "",
+        idempotency_key: Annotated[str | None, Header()] = None,
+    ) -> _Reading:
+        # A dependency, because an error must be answered before the response begins.
+        if last_event_id:
+            return _Reading(*runner.streams.resume(last_event_id))
+        return _Reading(await runner.stream(request, idempotency_key, grace=GRACE_SECONDS), 0)
 
-    return {"/ask/stream": straight(AskRequest, tell)}
+    @endpoints.post(_PATH, response_class=EventSourceResponse, responses=_EVENTS)
+    async def stream_turn(reading: Annotated[_Reading, Depends(begun)]) -> AsyncIterable[ServerSentEvent]:
+        """Answer a question as a stream of events; `Last-Event-ID` resumes one."""
+        turn_id = reading.stream.turn_id
+        async for event in until_shutdown(reading.stream, reading.after):
+            data = json.dumps({"turn_id": turn_id, **event.data}, ensure_ascii=False)
+            yield ServerSentEvent(raw_data=data, event=event.name, id=f"{turn_id}:{event.number}")
+
+    return endpoints
 
 
-async def frames(stream: Stream, after: int = 0) -> AsyncIterator[str]:
-    """The events behind `after` as server-sent events, those known already in one piece. Silence: a comment."""
-    ready = ""
+async def until_shutdown(stream: Stream, after: int = 0) -> AsyncIterator[Event]:
+    """The events behind number `after`; ends early when the service shuts down while none comes."""
     async for event in stream.read(after):
-        if event is None:
-            yield ": still there\n\n"
-        else:
-            data = json.dumps({"turn_id": stream.turn_id, **event.data}, ensure_ascii=False)
-            ready += f"event: {event.name}\nid: {stream.turn_id}:{event.number}\ndata: {data}\n\n"
-            if event.number >= stream.newest:
-                yield ready
-                ready = ""
-        if leaving.told() and event is None:
-            # The client comes back by itself, to the next process.
+        if event is not None:
+            yield event
+        elif shutdown.requested():
+            # The client reconnects by itself, to the next process.
             return

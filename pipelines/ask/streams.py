@@ -5,7 +5,6 @@ this process: behind a load balancer a client has to come back to the same repli
 """
 
 import asyncio
-import math
 from collections import deque
 from collections.abc import AsyncGenerator, Callable, Mapping
 from dataclasses import dataclass
@@ -16,39 +15,42 @@ from pipelines.ask.events import LAST, Event, EventName
 from tenants import context
 from tenants.errors import NotFound
 
-KEPT_SECONDS = 120
+RETENTION_SECONDS = 120
 """How long a finished stream can be read again."""
+GRACE_SECONDS = 20.0
+"""How long a turn goes on without a reader, so that a client whose network failed finds it still running."""
 MOST_STREAMS = 2_000
-HEARTBEAT_SECONDS = 15.0
-
-_PATIENT: frozenset[EventName] = frozenset({"stage"})
-_PATIENCE_SECONDS = 0.05
-"""How long such an event waits for others: a turn has twenty, and to send one costs as much as to send several."""
+SILENCE_SECONDS = 5.0
+"""How often a reader that waits for events looks whether the service is shutting down."""
 
 
 class Stream:
     """The events of one turn.
 
     :param owner: a key of tenant and subject: nobody else can read it.
-    :param ended: told once the last event is there.
+    :param grace: seconds that the turn may go on without a reader.
+    :param on_end: called once the last event is there.
     """
 
-    def __init__(self, turn_id: str, owner: str, ended: Callable[["Stream"], object] = lambda _: None) -> None:
+    def __init__(
+        self,
+        turn_id: str,
+        owner: str,
+        grace: float = GRACE_SECONDS,
+        on_end: Callable[["Stream"], object] = lambda _: None,
+    ) -> None:
         self.turn_id = turn_id
         self.owner = owner
         self.finished_at: float | None = None
-        self._ended = ended
-        self._stop: Callable[[], object] = lambda: None
+        self._grace = grace
+        self._on_end = on_end
+        self._on_abandoned: Callable[[], object] = lambda: None
         self._events: list[Event] = []
         self._readers: set[_Reader] = set()
+        self._departures = 0
         self._lock = Lock()
 
-    @property
-    def newest(self) -> int:
-        """The number of the last event so far."""
-        return len(self._events)
-
-    def tell(self, name: EventName, data: Mapping[str, object]) -> None:
+    def publish(self, name: EventName, data: Mapping[str, object]) -> None:
         """Append an event. From any thread; nothing follows the last one."""
         with self._lock:
             if self.finished_at is not None:
@@ -56,17 +58,14 @@ class Stream:
             self._events.append(Event(len(self._events) + 1, name, data))
             if name in LAST:
                 self.finished_at = monotonic()
-            patience = _PATIENCE_SECONDS if name in _PATIENT else 0.0
-            asleep = [reader for reader in self._readers if patience < reader.wakes_in]
-            for reader in asleep:
-                reader.wakes_in = patience
-        for reader in asleep:
-            reader.wake(patience)
+            readers = list(self._readers)
+        for reader in readers:
+            reader.wake()
         if name in LAST:
-            self._ended(self)
+            self._on_end(self)
 
     async def read(self, after: int = 0) -> AsyncGenerator[Event | None, None]:
-        """The events behind number `after`, as they come, to the last one; None is a sign of life while none comes."""
+        """The events behind number `after`, as they come, to the last one; None now and then while none comes."""
         reader = _Reader(asyncio.get_running_loop(), asyncio.Event())
         with self._lock:
             self._readers.add(reader)
@@ -74,7 +73,6 @@ class Stream:
             while True:
                 reader.news.clear()
                 with self._lock:
-                    reader.wakes_in = math.inf
                     new = self._events[after:]
                     over = self.finished_at is not None
                 for event in new:
@@ -87,53 +85,56 @@ class Stream:
                 if over:
                     return
                 try:
-                    await asyncio.wait_for(reader.news.wait(), HEARTBEAT_SECONDS)
+                    await asyncio.wait_for(reader.news.wait(), SILENCE_SECONDS)
                 except TimeoutError:
                     yield None
         finally:
             with self._lock:
                 self._readers.discard(reader)
-                left = not self._readers and self.finished_at is None
-            if left:
-                self._stop()
+                self._departures += 1
+                if not self._readers and self.finished_at is None:
+                    reader.loop.call_later(self._grace, self._end_grace, self._departures)
 
-    def when_left(self, stop: Callable[[], object]) -> None:
-        """What to do when the last reader leaves before the end: nobody waits for this answer any more."""
-        self._stop = stop
+    def when_abandoned(self, callback: Callable[[], object]) -> None:
+        """What to do once the turn has had no reader for the time of grace."""
+        self._on_abandoned = callback
+
+    def _end_grace(self, departure: int) -> None:
+        with self._lock:
+            # A reader that came back and left again has a grace of its own.
+            abandoned = departure == self._departures and not self._readers and self.finished_at is None
+        if abandoned:
+            self._on_abandoned()
 
 
-@dataclass(eq=False, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class _Reader:
-    """Who waits for events. `wakes_in` seconds by one that is still to be read, a turn need not wake it again."""
+    """Who waits for events."""
 
     loop: asyncio.AbstractEventLoop
     news: asyncio.Event
-    wakes_in: float = math.inf
 
-    def wake(self, patience: float) -> None:
+    def wake(self) -> None:
         try:
-            if patience:
-                self.loop.call_soon_threadsafe(self.loop.call_later, patience, self.news.set)
-            else:
-                self.loop.call_soon_threadsafe(self.news.set)
+            self.loop.call_soon_threadsafe(self.news.set)
         except RuntimeError:
             # Its loop has ended, and so has the connection.
             return
 
 
 class Streams:
-    """The streams that can be read: those at work, and those that ended lately."""
+    """The streams that can be read: those of running turns, and those that ended lately."""
 
     def __init__(self) -> None:
         self._streams: dict[str, Stream] = {}
         self._finished: deque[Stream] = deque()
         self._lock = Lock()
 
-    def begin(self, turn_id: str) -> Stream:
+    def begin(self, turn_id: str, grace: float = GRACE_SECONDS) -> Stream:
         """A new stream of the caller's."""
-        stream = Stream(turn_id, context.current().key("stream"), self._ended)
+        stream = Stream(turn_id, context.current().key("stream"), grace, self._on_end)
         with self._lock:
-            self._forget()
+            self._evict()
             self._streams[turn_id] = stream
         return stream
 
@@ -149,13 +150,13 @@ class Streams:
             raise NotFound("stream_unknown")
         return stream, int(number)
 
-    def _ended(self, stream: Stream) -> None:
+    def _on_end(self, stream: Stream) -> None:
         with self._lock:
             self._finished.append(stream)
 
-    def _forget(self) -> None:
+    def _evict(self) -> None:
         """Drop what ended long ago, and what ended first when there are too many."""
-        due = monotonic() - KEPT_SECONDS
+        due = monotonic() - RETENTION_SECONDS
         while self._finished:
             ended = self._finished[0].finished_at or 0.0
             if ended >= due and len(self._streams) <= MOST_STREAMS:

@@ -12,7 +12,7 @@ from tenants.tools import Parameters, Tool
 _TOOLS = "/tools"
 _ONE = "/tools/{name}"
 _BODY_BYTES = 100_000
-DOORS = (
+ROUTES = (
     Route("GET", _TOOLS, scope="admin"),
     Route("PUT", _TOOLS, scope="admin", body=Tool, limit=_BODY_BYTES),
     Route("DELETE", _ONE, scope="admin"),

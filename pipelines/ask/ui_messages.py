@@ -5,22 +5,24 @@ Text parts carry the notice and the verified answer, source parts what it stands
 """
 
 import json
-from collections.abc import AsyncIterator, Iterator, Mapping
-from typing import Literal
+from collections.abc import AsyncIterable, Iterator, Mapping
+from typing import Annotated, Literal
 
+from fastapi import APIRouter, Depends, Header
+from fastapi.sse import EventSourceResponse, ServerSentEvent
 from pydantic import BaseModel, ConfigDict, Field
-from starlette.datastructures import Headers
 from starlette.responses import Response
 
 from pipelines.ask.events import Event
-from pipelines.ask.openai_chat import ChatRequest, Message, asked, said
+from pipelines.ask.openai_chat import ChatRequest, Message, parse, text_of
 from pipelines.ask.runner import Runner
-from pipelines.ask.stream_routes import HEADERS, WatchedStream
+from pipelines.ask.stream_routes import until_shutdown
 from pipelines.ask.streams import Stream
-from pipelines.gate import Answer, Route, straight
+from pipelines.gate import Route
 from settings import Settings
 
-_PROTOCOL = {"x-vercel-ai-ui-message-stream": "v1"}
+_PATH = "/ask/ui-messages"
+_PROTOCOL = "x-vercel-ai-ui-message-stream"
 _TEXT = "text-1"
 _MOST_MESSAGES = 200
 
@@ -51,52 +53,53 @@ class UiRequest(BaseModel):
     messages: tuple[UiMessage, ...] = Field(min_length=1, max_length=_MOST_MESSAGES)
 
 
-def doors(settings: Settings) -> tuple[Route, ...]:
+def routes(settings: Settings) -> tuple[Route, ...]:
     """What the gate lets through."""
-    return (Route("POST", "/ask/ui-messages", scope="ask", body=UiRequest, limit=settings.max_body_bytes),)
+    return (Route("POST", _PATH, scope="ask", body=UiRequest, limit=settings.max_body_bytes),)
 
 
-def answers(runner: Runner) -> Mapping[str, Answer]:
-    """What the gate calls, by path."""
+def router(runner: Runner) -> APIRouter:
+    """The endpoint."""
+    endpoints = APIRouter(tags=["ask"])
 
-    async def tell(request: UiRequest, headers: Headers) -> Response:
-        """Answer the last message of the user as a UI message stream."""
+    async def begun(
+        request: UiRequest, response: Response, idempotency_key: Annotated[str | None, Header()] = None
+    ) -> Stream:
+        # A dependency, because an error must be answered before the response begins.
         messages = (
             Message(role=one.role, content="\n".join(part.text for part in one.parts if part.type == "text"))
             for one in request.messages
         )
-        question, history = asked(ChatRequest(messages=tuple(messages)))
-        told = runner.stream(question, headers.get("idempotency-key"), history)
-        return WatchedStream(_parts(told), media_type="text/event-stream", headers=HEADERS | _PROTOCOL)
+        question, history = parse(ChatRequest(messages=tuple(messages)))
+        response.headers[_PROTOCOL] = "v1"
+        return await runner.stream(question, idempotency_key, history)
 
-    return {"/ask/ui-messages": straight(UiRequest, tell)}
+    @endpoints.post(_PATH, response_class=EventSourceResponse)
+    async def stream_message(stream: Annotated[Stream, Depends(begun)]) -> AsyncIterable[ServerSentEvent]:
+        """Answer the last message of the user as a UI message stream."""
+        yield _part("start", messageId=stream.turn_id)
+        text_begun = False
+        async for event in until_shutdown(stream):
+            for text in text_of(event.name, event.data, footnotes=False):
+                if not text_begun:
+                    yield _part("text-start", id=_TEXT)
+                    text_begun = True
+                yield _part("text-delta", id=_TEXT, delta=text)
+            if event.name == "result":
+                if text_begun:
+                    yield _part("text-end", id=_TEXT)
+                for part in _sources(event):
+                    yield part
+                yield _part("data-turn", data=event.data)
+            elif event.name == "error":
+                yield _part("error", errorText=str(event.data["code"]))
+        yield _part("finish")
+        yield ServerSentEvent(raw_data="[DONE]")
 
-
-async def _parts(stream: Stream) -> AsyncIterator[str]:
-    yield _part("start", messageId=stream.turn_id)
-    opened = False
-    async for event in stream.read():
-        if event is None:
-            yield ": still there\n\n"
-            continue
-        for text in said(event.name, event.data, footnotes=False):
-            if not opened:
-                yield _part("text-start", id=_TEXT)
-                opened = True
-            yield _part("text-delta", id=_TEXT, delta=text)
-        if event.name == "result":
-            if opened:
-                yield _part("text-end", id=_TEXT)
-            for part in _sources(event):
-                yield part
-            yield _part("data-turn", data=event.data)
-        elif event.name == "error":
-            yield _part("error", errorText=str(event.data["code"]))
-    yield _part("finish")
-    yield "data: [DONE]\n\n"
+    return endpoints
 
 
-def _sources(event: Event) -> Iterator[str]:
+def _sources(event: Event) -> Iterator[ServerSentEvent]:
     citations = event.data["citations"]
     for one in citations if isinstance(citations, list) else ():
         if not isinstance(one, Mapping):
@@ -108,5 +111,5 @@ def _sources(event: Event) -> Iterator[str]:
             yield _part("source-document", sourceId=index, mediaType="text/markdown", title=title)
 
 
-def _part(kind: str, **fields: object) -> str:
-    return f"data: {json.dumps({'type': kind, **fields}, ensure_ascii=False)}\n\n"
+def _part(kind: str, **fields: object) -> ServerSentEvent:
+    return ServerSentEvent(raw_data=json.dumps({"type": kind, **fields}, ensure_ascii=False))

@@ -10,30 +10,19 @@ from uuid import uuid4
 from components.language.personal import mask
 from components.language.texts import LOCALES, text
 from components.turn import Exchange, Filters, Reason, Reply, Turn, Verdict
-from pipelines import problems
-from pipelines.ask import record
-from pipelines.ask.answering import answer_of
 from pipelines.ask.contract import AskRequest, Handoff, TurnAnswer
+from pipelines.ask.effects import Attempt, Effects, EndedTurn
 from pipelines.ask.profiles import ProfileEngines
 from pipelines.ask.steps import Steps, Watch, noting
 from pipelines.ask.tracing.sender import Sender
-from pipelines.ask.tracing.trace import Trace
 from settings import get_settings
-from tenants import conversations, feedback, handoffs, persons, policy, traces
+from tenants import conversations, feedback, persons, policy, traces
 from tenants.audit.recorder import Recorder
-from tenants.context import Tenant, acting_as, current
-from tenants.conversations import Said
-from tenants.errors import CallerError, TryAgain
+from tenants.context import current
+from tenants.errors import CallerError, TryAgain, trail
 from tenants.feedback import Feedback, Thumb
 
 log = logging.getLogger("opora.ask")
-
-HANDED_OVER = frozenset({"high_stakes", "human_followup"})
-"""Outcomes that open a ticket at once. Others only show a way to ask for one."""
-
-ANONYMOUS = "anonymous"
-ROLE_CHANNEL: str = policy.Policy.model_fields["handoff_channel"].default
-"""A channel that names a role. Any other is an address worth telling the visitor."""
 
 
 class Engine(Protocol):
@@ -63,6 +52,7 @@ class Ask:
         self.engine: Engine = engine or ProfileEngines()
         self.recorder = Recorder()
         self.sender = Sender(get_settings()) if get_settings().traces_to else None
+        self.effects = Effects(self.recorder, self.sender)
 
     def warm_up(self) -> None:
         """Load what the first question needs, and begin to carry records into the audit and traces to their server."""
@@ -89,44 +79,44 @@ class Ask:
         turn_id: str | None = None,
         watch: Watch | None = None,
         history: tuple[Exchange, ...] | None = None,
+        attempt: Attempt | None = None,
     ) -> TurnAnswer:
         """Answer for the current tenant. A fault on our side is an outcome (`failed`), not an exception.
 
-        :param turn_id: the id to use, when the caller has already told somebody; a new one otherwise.
-        :param watch: told of each step of the pipeline as it ends.
+        :param turn_id: the id to use, when the caller has announced it already; a new one otherwise.
+        :param watch: called after each step of the pipeline.
         :param history: the conversation before, when the client keeps it; ours when None.
+        :param attempt: decides what may follow the turn, where somebody may stop waiting for it.
         :raises OporaError: the caller's mistake, or a reason to try again: no answer could be begun.
         """
         started, asked = perf_counter(), datetime.now(UTC)
         begun = begin(request, turn_id, history)
         turn, steps = self.finish(begun, watch)
-        with acting_as(_author(request)):
-            turn, handoff = _hand_over(turn)
-        spent = (perf_counter() - started) * 1_000
-        log.info("turn %s %s %s %.1fms", turn.turn_id, turn.outcome, turn.reason, spent)
-        answer = answer_of(
-            turn,
-            trace_id=self._trace_id(turn),
-            steps=steps.milliseconds,
-            latency_ms=spent,
-            handoff=handoff,
-            calls=steps.calls,
+        standing = (attempt or Attempt()).settle()
+        ended = EndedTurn(
+            request, begun, turn, steps, asked, started, self.engine.digest, trace_id=self._trace_id(turn)
         )
-        _remember(request, turn)
-        self._record(request, turn, answer, asked)
-        self._trace(request, begun, steps, answer, asked)
+        answer = self.effects.apply(ended, standing)
+        log.info("turn %s %s %s %.1fms", turn.turn_id, turn.outcome, turn.reason, answer.meta.latency_ms)
         return answer
 
     def give_up(self, request: AskRequest, reason: Reason, *, turn_id: str, latency_ms: float) -> TurnAnswer:
-        """The answer to a turn that somebody else stopped, such as a clock."""
-        turn = _fail(begin(request, turn_id), reason)
+        """The recorded answer to a turn that somebody else stopped, such as a clock."""
+        begun = begin(request, turn_id, history=())
+        turn = _fail(begun, reason)
         log.warning("turn %s %s %s %.1fms", turn.turn_id, turn.outcome, turn.reason, latency_ms)
-        answer = answer_of(
-            turn, trace_id=self._trace_id(turn), latency_ms=latency_ms, handoff=Handoff(status="offered")
+        ended = EndedTurn(
+            request,
+            begun,
+            turn,
+            Steps(),
+            datetime.now(UTC) - timedelta(milliseconds=latency_ms),
+            perf_counter() - latency_ms / 1_000,
+            self.engine.digest,
+            trace_id=self._trace_id(turn),
+            handoff=Handoff(status="offered"),
         )
-        # When the stopped turn ends after all, its record comes second, and the audit keeps the first.
-        self._record(request, turn, answer, datetime.now(UTC) - timedelta(milliseconds=latency_ms))
-        return answer
+        return self.effects.record(ended).answer
 
     def judge(self, turn_id: str, thumb: Thumb, reason: feedback.Reason | None = None, comment: str = "") -> Feedback:
         """Keep what the caller thinks of an answer, without personal data.
@@ -140,22 +130,8 @@ class Ask:
             self.sender.take(given)
         return given
 
-    def _trace(self, request: AskRequest, begun: Turn, steps: Steps, answer: TurnAnswer, asked: datetime) -> None:
-        if self.sender is None:
-            return
-        try:
-            self.sender.take(Trace.of(request, begun, steps, answer, asked=asked, pipeline=self.engine.digest))
-        except Exception as error:
-            log.error("turn %s is not traced: %s", answer.turn_id, problems.trail(error))
-
     def _trace_id(self, turn: Turn) -> str:
         return traces.trace_id(turn.turn_id) if self.sender is not None else ""
-
-    def _record(self, request: AskRequest, turn: Turn, answer: TurnAnswer, asked: datetime) -> None:
-        try:
-            self.recorder.record(record.entry(request, turn, answer, at=asked, pipeline=self.engine.digest))
-        except Exception as error:
-            log.critical("turn %s is not recorded: %s", turn.turn_id, problems.trail(error))
 
     def finish(self, turn: Turn, watch: Watch | None = None) -> tuple[Turn, Steps]:
         """The turn with its outcome, `failed` for a fault on our side, and the steps that it took.
@@ -171,7 +147,7 @@ class Ask:
         except (CallerError, TryAgain):
             raise
         except Exception as error:
-            log.error("turn %s: %s", turn.turn_id, problems.trail(error))
+            log.error("turn %s: %s", turn.turn_id, trail(error))
             return _fail(turn, "pipeline_error")
         if finished.outcome is None:
             # Haystack ends a starved graph without an exception.
@@ -200,25 +176,9 @@ def _history(request: AskRequest) -> tuple[Exchange, ...]:
     try:
         said = conversations.recall(request.session_id)
     except Exception as error:
-        log.error("no conversation: %s", problems.trail(error))
+        log.error("no conversation: %s", trail(error))
         return ()
     return tuple(Exchange(one.question, one.outcome, one.options) for one in said)
-
-
-def _remember(request: AskRequest, turn: Turn) -> None:
-    if request.session_id is None or request.anonymous or turn.outcome is None:
-        return
-    asked = mask(turn.meant or turn.question)
-    try:
-        conversations.remember(request.session_id, Said(asked, turn.outcome, turn.reply.clarification or ()))
-    except Exception as error:
-        log.error("turn %s is not remembered: %s", turn.turn_id, problems.trail(error))
-
-
-def _author(request: AskRequest) -> Tenant:
-    """Whose name goes on what is kept about this turn."""
-    caller = current()
-    return replace(caller, subject=ANONYMOUS) if request.anonymous else caller
 
 
 def _locale(asked: str | None) -> str:
@@ -240,46 +200,3 @@ def _fail(turn: Turn, reason: Reason) -> Turn:
         verdict=Verdict(route="error", reasons=(reason,)),
         reply=Reply(text=text(f"outcomes.failed.{reason}", turn.locale)),
     )
-
-
-def _hand_over(turn: Turn) -> tuple[Turn, Handoff | None]:
-    """Open the ticket that the outcome asks for, and say which one it is, or that it could not be opened."""
-    if turn.outcome == "failed":
-        return turn, Handoff(status="offered")
-    if turn.outcome not in HANDED_OVER:
-        return turn, None
-    terms = turn.reply.handoff or {}
-    offer = terms.get("offer") or None
-    if offer:
-        turn = _add(turn, "offer", offer=offer)
-    draft = turn.best or turn.draft
-    try:
-        ticket = handoffs.open_ticket(
-            turn_id=turn.turn_id,
-            reason=turn.reason or str(turn.outcome),
-            question=turn.question,
-            session_id="" if current().subject == ANONYMOUS else turn.session_id,
-            draft=draft.text if draft else "",
-        )
-    except Exception as error:
-        log.error("turn %s: no ticket: %s", turn.turn_id, problems.trail(error))
-        channel = terms.get("channel") or None
-        told = channel if channel != ROLE_CHANNEL else None
-        key = "failed" if told else "failed_plain"
-        return _add(turn, key, channel=told or ""), Handoff(status="failed", channel=channel, offer=offer)
-    told = ticket.channel if ticket.channel != ROLE_CHANNEL else ""
-    key = "created" if told else "created_plain"
-    return _add(turn, key, ticket_id=ticket.ticket_id, channel=told), Handoff(
-        status="open",
-        ticket_id=ticket.ticket_id,
-        channel=ticket.channel,
-        created_at=ticket.created_at.isoformat(),
-        offer=offer,
-    )
-
-
-def _add(turn: Turn, key: str, **params: str) -> Turn:
-    """The turn with one more sentence about the handoff at the end of its reply."""
-    said = text(f"outcomes.handoff.{key}", turn.locale, **params)
-    joined = f"{turn.reply.text}\n\n{said}".strip()
-    return replace(turn, reply=replace(turn.reply, text=joined))

@@ -16,7 +16,7 @@ _REBUILD = "/index/rebuild"
 _ROLLBACK = "/index/rollback"
 _GENERATIONS = "/index/generations"
 
-DOORS = (
+ROUTES = (
     Route("POST", _REBUILD, scope="admin"),
     Route("POST", _ROLLBACK, scope="admin"),
     Route("GET", _GENERATIONS, scope="admin"),
@@ -29,26 +29,26 @@ def router(encoder: EncoderSettings) -> APIRouter:
 
     :param encoder: how a rebuild encodes.
     """
-    found = APIRouter(tags=["index"])
+    endpoints = APIRouter(tags=["index"])
 
-    @found.post(_REBUILD, status_code=202)
+    @endpoints.post(_REBUILD, status_code=202)
     def rebuild() -> Response:
         """Encode all chunks of the tenant anew and put them in force."""
         return _accepted("rebuild")
 
-    @found.post(_ROLLBACK, status_code=202)
+    @endpoints.post(_ROLLBACK, status_code=202)
     def rollback() -> Response:
         """Put the generation in force that was before the last rebuild."""
         if generations.in_state("kept") is None:
             raise NotFound("generation_not_kept")
         return _accepted("rollback")
 
-    @found.get(_GENERATIONS)
+    @endpoints.get(_GENERATIONS)
     def list_generations() -> Response:
         """The generations, and whether a rebuild is due."""
         return JSONResponse(generations_json(encoder))
 
-    return found
+    return endpoints
 
 
 def _accepted(kind: Literal["rebuild", "rollback"]) -> Response:

@@ -2,15 +2,15 @@
 
 import json
 from asyncio import sleep, to_thread
-from collections.abc import AsyncIterator
-from time import monotonic
+from collections.abc import AsyncIterable
 from typing import Annotated
 
-from fastapi import APIRouter, Query, Request
+from fastapi import APIRouter, Depends, Header, Query
+from fastapi.sse import EventSourceResponse, ServerSentEvent
 from pydantic import BaseModel, ConfigDict, Field
-from starlette.responses import JSONResponse, Response, StreamingResponse
+from starlette.responses import JSONResponse, Response
 
-from pipelines import leaving
+from pipelines import shutdown
 from pipelines.gate import Route
 from pipelines.ingest.jobs import as_json, cancel
 from pipelines.ingest.receiving import receive
@@ -18,13 +18,35 @@ from settings import Settings
 from tenants import jobs
 from tenants.jobs import Job, JobState
 
-HEARTBEAT_SECONDS = 15.0
 _LOOK_SECONDS = 0.5
 
 _FILES = "/documents"
 _LIST = "/jobs"
 _ONE = "/jobs/{job_id}"
 _EVENTS = "/jobs/{job_id}/events"
+_STREAM: dict[int | str, dict[str, object]] = {
+    200: {
+        "description": "The job as it goes on.",
+        "content": {"text/event-stream": {"itemSchema": {"properties": {"event": {"enum": ["progress", "done"]}}}}},
+    }
+}
+_FILE_BODY = {
+    "requestBody": {
+        "required": True,
+        "content": {
+            "multipart/form-data": {"schema": {"type": "object", "description": "One part for each file."}},
+            "application/octet-stream": {"schema": {"type": "string", "format": "binary"}},
+        },
+    },
+    "parameters": [
+        {
+            "name": "name",
+            "in": "query",
+            "description": "Name of the one file that is the body.",
+            "schema": {"type": "string"},
+        }
+    ],
+}
 
 
 class JobsQuery(BaseModel):
@@ -37,7 +59,7 @@ class JobsQuery(BaseModel):
     before: Annotated[str, Field(max_length=32, description="Only jobs older than this one.")] | None = None
 
 
-def doors(settings: Settings) -> tuple[Route, ...]:
+def routes(settings: Settings) -> tuple[Route, ...]:
     """What the gate lets through."""
     return (
         Route("POST", _FILES, scope="ingest", limit=settings.max_files_bytes),
@@ -50,56 +72,54 @@ def doors(settings: Settings) -> tuple[Route, ...]:
 
 def router() -> APIRouter:
     """The endpoints."""
-    found = APIRouter(tags=["jobs"])
-    found.add_api_route(_FILES, receive, methods=["POST"], response_class=Response, status_code=202)
+    endpoints = APIRouter(tags=["jobs"])
+    endpoints.add_api_route(
+        _FILES, receive, methods=["POST"], response_class=Response, status_code=202, openapi_extra=_FILE_BODY
+    )
 
-    @found.get(_LIST)
+    @endpoints.get(_LIST)
     def list_jobs(query: Annotated[JobsQuery, Query()]) -> Response:
         """The tenant's jobs, newest first."""
         wanted = jobs.latest(state=query.state, limit=query.limit, before=query.before)
         return JSONResponse({"jobs": [as_json(job) for job in wanted]})
 
-    @found.get(_ONE)
+    @endpoints.get(_ONE)
     def show_job(job_id: str) -> Response:
         """One job."""
         return JSONResponse(as_json(jobs.get(job_id)))
 
-    @found.delete(_ONE)
+    @endpoints.delete(_ONE)
     def cancel_job(job_id: str) -> Response:
         """Stop a job. What it has ingested by then stays."""
         return JSONResponse(as_json(cancel(job_id)))
 
-    @found.get(_EVENTS)
-    async def follow_job(job_id: str, request: Request) -> Response:
-        """A job as it goes on: an event with all of it at each change, the last one when it has ended."""
-        job = await to_thread(jobs.get, job_id)
-        known = request.headers.get("last-event-id", "")
-        events = _events(job, int(known) if known.isdecimal() else 0)
-        headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
-        return StreamingResponse(events, media_type="text/event-stream", headers=headers)
+    async def requested(job_id: str) -> Job:
+        # A dependency, because an error must be answered before the response begins.
+        return await to_thread(jobs.get, job_id)
 
-    return found
+    @endpoints.get(_EVENTS, response_class=EventSourceResponse, responses=_STREAM)
+    async def follow_job(
+        job: Annotated[Job, Depends(requested)],
+        last_event_id: Annotated[str, Header(description="The last event seen before.")] = "",
+    ) -> AsyncIterable[ServerSentEvent]:
+        """A job as it goes on: an event with all of it at each change, the last one when it has ended.
 
+        Ids of events are the job's revisions, so a client that comes back misses only what was overtaken.
+        """
+        known = int(last_event_id) if last_event_id.isdecimal() else 0
+        while not job.finished:
+            if job.revision > known:
+                known = job.revision
+                yield _event("progress", job)
+            await sleep(_LOOK_SECONDS)
+            if shutdown.requested():
+                # The client reconnects by itself, to the next process, and says what it has seen.
+                return
+            job = await to_thread(jobs.get, job.job_id)
+        yield _event("done", job)
 
-async def _events(job: Job, known: int) -> AsyncIterator[str]:
-    """Server-sent events. Their ids are the job's revisions, so whoever comes back misses only what was overtaken."""
-    said = monotonic()
-    while True:
-        if job.finished:
-            yield _event("done", job)
-            return
-        if job.revision > known:
-            yield _event("progress", job)
-            known, said = job.revision, monotonic()
-        elif monotonic() - said >= HEARTBEAT_SECONDS:
-            yield ": still there\n\n"
-            said = monotonic()
-        await sleep(_LOOK_SECONDS)
-        if leaving.told():
-            # The client comes back by itself, to the next process, and says what it has seen.
-            return
-        job = await to_thread(jobs.get, job.job_id)
+    return endpoints
 
 
-def _event(name: str, job: Job) -> str:
-    return f"event: {name}\nid: {job.revision}\ndata: {json.dumps(as_json(job), ensure_ascii=False)}\n\n"
+def _event(name: str, job: Job) -> ServerSentEvent:
+    return ServerSentEvent(raw_data=json.dumps(as_json(job), ensure_ascii=False), event=name, id=str(job.revision))

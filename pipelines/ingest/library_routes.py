@@ -24,7 +24,7 @@ _LIST = "/documents"
 _ONE = "/documents/{doc_id:path}"
 
 
-def doors(settings: Settings) -> tuple[Route, ...]:
+def routes(settings: Settings) -> tuple[Route, ...]:
     """What the gate lets through."""
     limit = settings.max_body_bytes
     return (
@@ -38,32 +38,32 @@ def doors(settings: Settings) -> tuple[Route, ...]:
 
 def router(library: Library) -> APIRouter:
     """The endpoints. They are plain functions, so each runs in a thread and no question waits for it."""
-    found = APIRouter(tags=["documents"])
+    endpoints = APIRouter(tags=["documents"])
 
-    @found.get(_LIST)
+    @endpoints.get(_LIST)
     def list_documents(query: Annotated[DocumentsQuery, Query()]) -> DocumentsAnswer:
         """The documents that fit, page by page."""
         return documents_answer(library.page(query.selection(), after=query.after, limit=query.limit))
 
-    @found.patch(_LIST)
+    @endpoints.patch(_LIST)
     def change_documents(body: DocumentsChange) -> ChangedAnswer:
         """Set properties of every document that fits."""
         return ChangedAnswer(documents=library.change_all(body.filter.selection(), body.set.changes()))
 
-    @found.get(_ONE)
+    @endpoints.get(_ONE)
     def read_document(doc_id: str, query: Annotated[DocumentQuery, Query()]) -> DocumentAnswer:
         """One document, with the parts named in `include`."""
         return document_answer(library, doc_id, query)
 
-    @found.patch(_ONE)
+    @endpoints.patch(_ONE)
     def change_document(doc_id: str, body: DocumentChange) -> DocumentAnswer:
         """Put an earlier version in force, set properties."""
         library.change(doc_id, body.changes(), version=body.version)
         return document_answer(library, doc_id, DocumentQuery())
 
-    @found.delete(_ONE)
+    @endpoints.delete(_ONE)
     def remove_document(doc_id: str) -> RemovedAnswer:
         """Remove a document, its versions and its ties."""
         return RemovedAnswer(doc_id=doc_id, chunks=library.delete(doc_id))
 
-    return found
+    return endpoints

@@ -6,10 +6,9 @@ from datetime import UTC, datetime, timedelta
 from threading import Event, Thread
 from time import monotonic
 
-from pipelines import problems
 from pipelines.ingest.library import Library
 from tenants.context import Tenant, acting_as
-from tenants.errors import TryAgain
+from tenants.errors import TryAgain, trail
 from tenants.registry import Registry
 
 log = logging.getLogger("opora.nightly")
@@ -61,7 +60,7 @@ class NightlyCheck:
                 self.check_all()
             except Exception as error:
                 # The database may be away; the next night is another chance.
-                log.error("nightly check: %s", problems.trail(error))
+                log.error("nightly check: %s", trail(error))
 
     def _check(self, tenant_id: str) -> None:
         try:
@@ -70,7 +69,7 @@ class NightlyCheck:
         except TryAgain as busy:
             log.info("nightly check of %r left out: %s", tenant_id, busy.code)
         except Exception as error:
-            log.error("nightly check of %r: %s", tenant_id, problems.trail(error))
+            log.error("nightly check of %r: %s", tenant_id, trail(error))
         else:
             found = {name: len(ids) for name in _LISTS if (ids := getattr(findings, name))}
             level = logging.INFO if findings.clean else logging.WARNING

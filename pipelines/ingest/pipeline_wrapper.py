@@ -16,7 +16,7 @@ from pipelines.ingest.runner import JobRunner
 from pipelines.ingest.usecase import Ingest
 from pipelines.ingest.watch import Watcher
 from settings import get_settings
-from tenants.errors import InternalFault, OporaError
+from tenants.errors import InternalFault, OporaError, trail
 
 log = logging.getLogger("opora.ingest")
 
@@ -68,7 +68,7 @@ class PipelineWrapper(BasePipelineWrapper):
         except ValidationError as error:
             return problems.response(problems.from_validation(error))
         except Exception as error:
-            log.error("ingest: %s", problems.trail(error))
+            log.error("ingest: %s", trail(error))
             return problems.response(InternalFault())
         return Response(body, media_type="application/json")
 

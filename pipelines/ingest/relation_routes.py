@@ -24,7 +24,7 @@ _EDGES = "/edges"
 _REJECTED = "/rejected"
 _ONE_REJECTED = "/rejected/{rejected_id}"
 _BODY_BYTES = 20_000
-DOORS = (
+ROUTES = (
     Route("GET", _EDGES, scope="ingest"),
     Route("PUT", _EDGES, scope="ingest", body=EdgeRequest, limit=_BODY_BYTES),
     Route("DELETE", _EDGES, scope="ingest"),

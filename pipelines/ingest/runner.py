@@ -10,11 +10,11 @@ from pathlib import Path
 from threading import Event, Thread
 from time import monotonic
 
-from pipelines import problems
 from pipelines.ingest.shift import Shift
 from pipelines.ingest.usecase import Ingest
 from tenants import jobs, uploads
 from tenants.context import Tenant, acting_as
+from tenants.errors import trail
 from tenants.registry import Registry
 
 log = logging.getLogger("opora.jobs")
@@ -58,7 +58,7 @@ class JobRunner:
                 self._turn()
             except Exception as error:
                 # The database may be away for a while.
-                log.error("jobs: %s", problems.trail(error))
+                log.error("jobs: %s", trail(error))
                 self._closing.wait(_AFTER_FAULT_SECONDS)
         for shift in self._shifts:
             shift.leave()

@@ -13,9 +13,9 @@ from time import monotonic, sleep
 from components.ingest.reconcile import Rewrite, compare, recount, repair
 from settings import get_settings
 from tenants import claims, context, index, lexicon, writing
+from tenants.cache import Key
 from tenants.claims import Claim
 from tenants.errors import Busy, CallerError
-from tenants.fresh import Key
 
 PATIENCE_SECONDS = 10.0
 """How long an operator's change waits for a writer before it is turned away, to be tried again."""

@@ -7,7 +7,6 @@ from contextvars import Context
 from pathlib import Path
 from typing import TypeAlias
 
-from pipelines import problems
 from pipelines.ingest.jobs import report_json
 from pipelines.ingest.rebuild import Rebuild, Rollback
 from pipelines.ingest.run import Run
@@ -15,7 +14,7 @@ from pipelines.ingest.sources import Source, source_of
 from pipelines.ingest.usecase import Ingest
 from tenants import claims, fairness, generations, jobs
 from tenants.context import Tenant, acting_as
-from tenants.errors import CallerError, OporaError, TryAgain
+from tenants.errors import CallerError, OporaError, TryAgain, trail
 from tenants.jobs import Job, JobState
 
 log = logging.getLogger("opora.jobs")
@@ -46,7 +45,7 @@ class Shift:
         except TryAgain:
             return _LATER_SECONDS
         except Exception as error:
-            log.error("a job of %r failed: %s", self.tenant_id, problems.trail(error))
+            log.error("a job of %r failed: %s", self.tenant_id, trail(error))
             return _AFTER_FAULT_SECONDS
         return None
 

@@ -4,10 +4,10 @@ import logging
 from pathlib import Path
 from threading import Event, Thread
 
-from pipelines import problems
 from pipelines.ingest.folder import Lookout
 from tenants import jobs, watched
 from tenants.context import Tenant, acting_as
+from tenants.errors import trail
 from tenants.jobs import QueueFull
 from tenants.registry import Registry
 
@@ -54,7 +54,7 @@ class Watcher:
             try:
                 self.look()
             except Exception as error:
-                log.error("watching: %s", problems.trail(error))
+                log.error("watching: %s", trail(error))
 
 
 def _submit(lookout: Lookout) -> None:

@@ -72,10 +72,10 @@ def get(turn_id: str) -> Record:
     """One turn. Raises `NotFound`."""
     query = _links(context.current().tenant_id).where(AuditRow.turn_id == turn_id)
     with database.reading() as session:
-        found = session.execute(query).first()
-    if found is None:
+        row = session.execute(query).first()
+    if row is None:
         raise NotFound
-    return _record(found[0], found[1])
+    return _record(row[0], row[1])
 
 
 def links(since: datetime | None = None, until: datetime | None = None) -> Iterator[Link]:
@@ -93,14 +93,14 @@ def head() -> Head | None:
         return Head(row.sequence, row.hash) if row else None
 
 
-def verify(kept: Head | None = None) -> Verification:
+def verify(earlier: Head | None = None) -> Verification:
     """Walk the whole chain.
 
-    :param kept: a head that was taken down earlier, to be found again.
+    :param earlier: a head that was taken down earlier, to be found again.
     """
     # Taken down before the walk, so that what is added meanwhile cannot look like something cut off.
     newest = head() or Head(0, GENESIS)
-    walk = Walk(context.current().tenant_id, [newest] if kept is None else [newest, kept])
+    walk = Walk(context.current().tenant_id, [newest] if earlier is None else [newest, earlier])
     walk.meet(links())
     return walk.result()
 
@@ -122,7 +122,7 @@ def _links(tenant_id: str) -> Select[AuditRow, AuditContentRow]:
 
 
 def _conditions(tenant_id: str, wanted: Wanted) -> list[ColumnElement[bool]]:
-    found: list[ColumnElement[bool]] = []
+    conditions: list[ColumnElement[bool]] = []
     for column, value in (
         (AuditRow.outcome, wanted.outcome),
         (AuditRow.reason, wanted.reason),
@@ -130,18 +130,18 @@ def _conditions(tenant_id: str, wanted: Wanted) -> list[ColumnElement[bool]]:
         (AuditContentRow.person, wanted.person),
     ):
         if value is not None:
-            found.append(column == value)
+            conditions.append(column == value)
     if wanted.since is not None:
-        found.append(AuditRow.at >= wanted.since)
+        conditions.append(AuditRow.at >= wanted.since)
     if wanted.until is not None:
-        found.append(AuditRow.at < wanted.until)
+        conditions.append(AuditRow.at < wanted.until)
     if wanted.before is not None:
-        found.append(AuditRow.sequence < wanted.before)
+        conditions.append(AuditRow.sequence < wanted.before)
     if wanted.text is not None:
-        found.append(AuditContentRow.text.contains(searchable(wanted.text), autoescape=True))
+        conditions.append(AuditContentRow.text.contains(searchable(wanted.text), autoescape=True))
     if wanted.document is not None:
-        found.append(AuditRow.sequence.in_(_finding(tenant_id, wanted.document, cited=wanted.cited)))
-    return found
+        conditions.append(AuditRow.sequence.in_(_finding(tenant_id, wanted.document, cited=wanted.cited)))
+    return conditions
 
 
 def _finding(tenant_id: str, doc_id: str, *, cited: bool) -> Select[int]:

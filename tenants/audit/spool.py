@@ -76,10 +76,10 @@ class Spool:
         path = self.folder / _ASIDE
         if not path.exists():
             return 0
-        kept = [line for entry, line in read(path) if entry is None or not theirs(entry)]
-        dropped = sum(1 for _ in read(path)) - len(kept)
+        remaining = [line for entry, line in read(path) if entry is None or not theirs(entry)]
+        dropped = sum(1 for _ in read(path)) - len(remaining)
         if dropped:
-            path.write_bytes(b"".join(kept))
+            path.write_bytes(b"".join(remaining))
         return dropped
 
     def _begin(self) -> tuple[int, Path]:

@@ -97,8 +97,8 @@ def prune(tenant_id: str, before: datetime, settings: Settings) -> int:
     with _adding(tenant_id, settings) as chain:
         session = chain.session
         whole = AuditRow.tenant_id == tenant_id
-        kept = session.scalar(select(func.min(AuditRow.sequence)).where(whole, AuditRow.at >= before))
-        old = whole if kept is None else and_(whole, AuditRow.sequence < kept)
+        oldest = session.scalar(select(func.min(AuditRow.sequence)).where(whole, AuditRow.at >= before))
+        old = whole if oldest is None else and_(whole, AuditRow.sequence < oldest)
         last = session.scalars(select(AuditRow).where(old).order_by(AuditRow.sequence.desc()).limit(1)).first()
         if last is None:
             return 0
@@ -134,8 +134,8 @@ class _Chain:
         )
         place = {"tenant_id": entry.tenant_id, "sequence": sequence}
         findable = Findable.of(entry.body)
-        kept = {"person": entry.person, "session_id": entry.session_id, "salt": content.salt, "text": findable.text}
-        self._put(AuditContentRow, place | kept | {"body": zlib.compress(entry.body.encode(), level=1)})
+        findings = {"person": entry.person, "session_id": entry.session_id, "salt": content.salt, "text": findable.text}
+        self._put(AuditContentRow, place | findings | {"body": zlib.compress(entry.body.encode(), level=1)})
         for doc_id, chunk_ids in findable.documents.items():
             cited = {"doc_id": doc_id, "cited": bool(chunk_ids), "chunk_ids": chunk_ids}
             self._put(AuditDocumentRow, place | cited)

@@ -232,16 +232,20 @@ class EdgeCollection:
             for name in asked
         ]
         with self._reading() as shard:
-            found = shard.query_batch(QueryBatchRequest(requests))
+            answers = shard.query_batch(QueryBatchRequest(requests))
             ranked = {
                 name: [(str(point.id), point.score) for point in points]
-                for name, points in zip(asked, found, strict=True)
+                for name, points in zip(asked, answers, strict=True)
             }
-            found_ids = {point_id for points in ranked.values() for point_id, _ in points}
-            kept = self._payloads.get(shard, found_ids) if payloads else dict.fromkeys(found_ids, _NO_PAYLOAD)
+            hit_ids = {point_id for points in ranked.values() for point_id, _ in points}
+            payload_of = self._payloads.get(shard, hit_ids) if payloads else dict.fromkeys(hit_ids, _NO_PAYLOAD)
         # A point removed between the two calls has no payload any more.
         return {
-            name: [Hit(point_id, score, kept[point_id]) for point_id, score in ranked.get(name, ()) if point_id in kept]
+            name: [
+                Hit(point_id, score, payload_of[point_id])
+                for point_id, score in ranked.get(name, ())
+                if point_id in payload_of
+            ]
             for name in queries
         }
 
@@ -338,7 +342,7 @@ class _Payloads:
     """The payloads read last. Correct because no other process can write to the folder while it is open here."""
 
     def __init__(self) -> None:
-        self._kept: OrderedDict[str, Payload] = OrderedDict()
+        self._cached: OrderedDict[str, Payload] = OrderedDict()
         self._lock = Lock()
         self._writes = 0
 
@@ -346,27 +350,27 @@ class _Payloads:
         """The payloads of those `ids` that are stored."""
         with self._lock:
             writes = self._writes
-            found = {point_id: self._kept[point_id] for point_id in ids if point_id in self._kept}
-            for point_id in found:
-                self._kept.move_to_end(point_id)
-        missing: list[PointId] = [point_id for point_id in ids if point_id not in found]
+            payloads = {point_id: self._cached[point_id] for point_id in ids if point_id in self._cached}
+            for point_id in payloads:
+                self._cached.move_to_end(point_id)
+        missing: list[PointId] = [point_id for point_id in ids if point_id not in payloads]
         if missing:
             read = {str(record.id): record.payload or {} for record in shard.retrieve(missing, True, False)}
-            found |= read
+            payloads |= read
             with self._lock:
                 # A write in between may have changed what was just read, so it is used once and not kept.
                 if writes == self._writes:
-                    self._kept.update(read)
-                    while len(self._kept) > _REMEMBERED:
-                        self._kept.popitem(last=False)
-        return found
+                    self._cached.update(read)
+                    while len(self._cached) > _REMEMBERED:
+                        self._cached.popitem(last=False)
+        return payloads
 
     def forget(self, ids: set[str]) -> None:
         """Drop payloads that a write has changed."""
         with self._lock:
             self._writes += 1
             for point_id in ids:
-                self._kept.pop(point_id, None)
+                self._cached.pop(point_id, None)
 
 
 def _config(dimensions: int) -> EdgeConfig:

@@ -101,7 +101,7 @@ class QdrantServer:
         gone = models.DeleteAlias(alias_name=placement.collection)
         alias = models.CreateAlias(collection_name=placement.physical, alias_name=placement.collection)
         with self.call() as client:
-            known = {found.alias_name for found in client.get_aliases().aliases}
+            known = {alias.alias_name for alias in client.get_aliases().aliases}
             removal = [models.DeleteAliasOperation(delete_alias=gone)] if placement.collection in known else []
             client.update_collection_aliases([*removal, models.CreateAliasOperation(create_alias=alias)])
 
@@ -137,8 +137,8 @@ class ServerCollection:
         self.encoder = encoder
         self.dimensions = dimensions
         with server.call() as client:
-            kept = client.get_collection(self._name).config.metadata or {}
-        if kept.get(_TENANT) != tenant_id:
+            metadata = client.get_collection(self._name).config.metadata or {}
+        if metadata.get(_TENANT) != tenant_id:
             raise InternalFault("collection_foreign")
 
     def upsert(self, points: Sequence[Point]) -> None:
@@ -197,11 +197,11 @@ class ServerCollection:
         ]
         with self._server.call() as client:
             answers = client.query_batch_points(self._name, requests)
-        found = {
+        hits = {
             name: [Hit(str(point.id), point.score, point.payload or {}) for point in answer.points]
             for name, answer in zip(asked, answers, strict=True)
         }
-        return {name: found.get(name, []) for name in queries}
+        return {name: hits.get(name, []) for name in queries}
 
     def fetch(self, ids: Sequence[str], *, dense: bool = False) -> list[Hit]:
         """The stored points among `ids`, in their order."""
@@ -210,8 +210,8 @@ class ServerCollection:
             return []
         with self._server.call() as client:
             records = client.retrieve(self._name, wanted, with_payload=True, with_vectors=_wanted(dense))
-        found = {str(record.id): _hit(record) for record in records}
-        return [found[point_id] for point_id in wanted if point_id in found]
+        hits = {str(record.id): _hit(record) for record in records}
+        return [hits[point_id] for point_id in wanted if point_id in hits]
 
     def scan(self, *, conditions: Conditions | None = None, batch: int = 256, dense: bool = False) -> Iterator[Hit]:
         """Every stored point. Points written meanwhile may or may not appear."""

@@ -3,6 +3,7 @@
 from alembic import context
 from sqlalchemy import Connection
 
+from tenants.chats import tables as _tables  # noqa: F401  the tables that `Base` does not bring itself
 from tenants.models import Base
 
 connection: Connection = context.config.attributes["connection"]

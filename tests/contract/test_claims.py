@@ -87,11 +87,11 @@ def test_a_claim_that_redis_forgot_is_lost(name: str, redis_url: str) -> None:
     theirs.close()
 
 
-def test_redis_that_is_not_there_asks_to_try_again(name: str) -> None:
-    nowhere = RedisClaims("redis://127.0.0.1:1/0")
+def test_redis_that_is_not_there_asks_to_try_again(name: str, nowhere: str) -> None:
+    claims = RedisClaims(f"redis://{nowhere}/0")
     with pytest.raises(TryAgain, match="claims_unreachable"):
-        nowhere.take(name)
-    nowhere.close()
+        claims.take(name)
+    claims.close()
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""What every index backend does, seen through the one door."""
+"""What every index backend does, seen through `tenants.index`."""
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -61,7 +61,7 @@ def test_a_tenant_without_a_collection_reads_as_empty_and_stays_so(tenant: Tenan
     assert open_collection(create=True).count() == 0
 
 
-def test_an_unregistered_tenant_has_no_door(backend: str) -> None:
+def test_an_unregistered_tenant_has_no_collection(backend: str) -> None:
     with acting_as(Tenant("nobody", "anna")), pytest.raises(NotFound) as refused:
         open_collection(create=True)
     assert refused.value.code == "tenant_unknown"
@@ -257,8 +257,8 @@ def test_a_collection_of_another_tenant_is_not_opened(chunks: Collection, tenant
         other.collection = name
     if get_settings().qdrant_url != ":memory:":  # which would forget its collections
         index.close_all()
-    index.door._OPEN.clear()
-    index.door._IN_USE.clear()
+    index.access._OPEN.clear()
+    index.access._IN_USE.clear()
     get_settings.cache_clear()
     registry_cache_expired(thief.tenant_id)
     with acting_as(thief), pytest.raises(InternalFault) as refused:

@@ -11,7 +11,7 @@ from haystack_integrations.document_stores.qdrant import QdrantDocumentStore
 from settings import Settings, get_settings
 from tenants import registry
 from tenants.context import Tenant, acting_as
-from tenants.index import Point, door, open_collection
+from tenants.index import Point, access, open_collection
 from tenants.registry import Registry
 
 POINT = Point(
@@ -32,7 +32,7 @@ def store(installation: Settings, monkeypatch: pytest.MonkeyPatch) -> Iterator[Q
     Registry().add("acme")
     with acting_as(Tenant("acme", "anna")):
         open_collection(create=True).upsert([POINT])
-        ours = door._ENGINES[":memory:"]._client  # type: ignore[attr-defined]
+        ours = access._ENGINES[":memory:"]._client  # type: ignore[attr-defined]
         monkeypatch.setattr(qdrant_client, "QdrantClient", lambda **_: ours)
         yield QdrantDocumentStore(
             location=":memory:",

@@ -12,14 +12,14 @@ from settings import get_settings
 from tenants import generations, index, lexicon
 from tenants.context import Tenant, acting_as
 from tenants.errors import InternalFault, NotFound
-from tenants.index import Collection, Point, door, open_collection
+from tenants.index import Collection, Point, access, open_collection
 from tenants.lexicon import ChunkTerms
 from tenants.registry import Registry
 
 
 @pytest.fixture(autouse=True)
 def _nobody_in_flight(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(door, "IN_FLIGHT", timedelta(0))
+    monkeypatch.setattr(access, "IN_FLIGHT", timedelta(0))
 
 
 @pytest.fixture
@@ -87,7 +87,7 @@ def test_one_step_back_and_the_newer_one_is_given_up(first: Collection) -> None:
 def test_a_dropped_generation_is_left_to_those_who_may_still_search_it(
     first: Collection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(door, "IN_FLIGHT", timedelta(hours=1))
+    monkeypatch.setattr(access, "IN_FLIGHT", timedelta(hours=1))
     index.put_in_force(built(2))
     newer = open_collection()
     index.put_in_force(1)

@@ -19,11 +19,12 @@ from sqlalchemy.exc import IntegrityError
 
 from settings import Settings
 from tenants import conversations, database, documents, handoffs, idempotency, lexicon, policy, registry
+from tenants.chats import tables as _tables  # noqa: F401
 from tenants.context import Tenant, acting_as
-from tenants.conversations import Said
+from tenants.conversations import PastTurn
 from tenants.documents import DocumentRecord
 from tenants.errors import Busy, Invalid, NoTenant, NotFound
-from tenants.idempotency import ABANDONED, KEPT
+from tenants.idempotency import ABANDONED, RETENTION
 from tenants.lexicon import ChunkTerms, Lexicon
 from tenants.models import Base, ConversationRow, DocumentRow, IdempotencyRow, LexiconPartRow
 from tenants.policy import Policy
@@ -53,7 +54,7 @@ def test_the_schema_is_what_the_models_say(records: Settings) -> None:
 
 def test_a_conversation_keeps_its_last_ten_turns_for_a_day(acme: Tenant) -> None:
     for number in range(12):
-        conversations.remember("s", Said(f"Вопрос {number}?", "answered", ("а", "б")))
+        conversations.remember("s", PastTurn(f"Вопрос {number}?", "answered", ("а", "б")))
     kept = conversations.recall("s")
     assert [one.question for one in kept] == [f"Вопрос {number}?" for number in range(2, 12)]
     assert kept[0].options == ("а", "б")
@@ -62,9 +63,9 @@ def test_a_conversation_keeps_its_last_ten_turns_for_a_day(acme: Tenant) -> None
         with acting_as(other):
             assert conversations.recall("s") == ()
     with database.writing() as session:
-        session.execute(update(ConversationRow).values(updated_at=datetime.now(UTC) - conversations.KEPT))
+        session.execute(update(ConversationRow).values(updated_at=datetime.now(UTC) - conversations.RETENTION))
     assert conversations.recall("s") == ()
-    conversations.remember("t", Said("Новый?", "refused"))
+    conversations.remember("t", PastTurn("Новый?", "refused"))
     assert [one.session_id for one in conversations.of_person("anna", None)] == ["t"]
     conversations.erase("anna", None)
     assert conversations.of_person("anna", None) == ()
@@ -204,7 +205,7 @@ def test_differences_are_folded(acme: Tenant, monkeypatch: pytest.MonkeyPatch) -
     lexicon.finish()
     with database.reading() as session:
         assert session.query(LexiconPartRow).count() == 1
-    lexicon._FRESH = type(lexicon._FRESH)()
+    lexicon._CACHE = type(lexicon._CACHE)()
     assert counts(lexicon.current())[:2] == (10, {"все": 10} | {f"n{number}": 1 for number in range(10)})
 
 
@@ -224,7 +225,7 @@ def test_any_history_counts_what_is_left(acme: Tenant, history: list[tuple[list[
             lexicon.current()
     expected = dict(Counter(term for stems in left for term in stems))
     followed = counts(lexicon.current())
-    lexicon._FRESH = type(lexicon._FRESH)()
+    lexicon._CACHE = type(lexicon._CACHE)()
     assert followed == counts(lexicon.current()) == (len(left), expected, expected)
 
 
@@ -286,9 +287,9 @@ def test_an_abandoned_key_is_free_again(acme: Tenant) -> None:
 def test_an_answer_is_kept_for_a_day(acme: Tenant) -> None:
     assert idempotency.begin("k1", "hash") is None
     idempotency.finish("k1", "answer")
-    age("k1", KEPT - timedelta(minutes=1))
+    age("k1", RETENTION - timedelta(minutes=1))
     assert idempotency.begin("k1", "hash") == "answer"
-    age("k1", KEPT)
+    age("k1", RETENTION)
     assert idempotency.begin("k1", "hash") is None
 
 

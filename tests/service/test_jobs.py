@@ -31,15 +31,13 @@ def events(client: httpx.Client, job_id: str, last: str = "") -> list[tuple[str,
     found = []
     with client.stream("GET", f"/jobs/{job_id}/events", headers=headers) as stream:
         assert stream.headers["content-type"].startswith("text/event-stream")
-        name = number = ""
+        fields: dict[str, str] = {}
         for line in stream.iter_lines():
-            key, _, value = line.partition(": ")
-            if key == "event":
-                name = value
-            elif key == "id":
-                number = value
-            elif key == "data":
-                found.append((name, int(number), json.loads(value)))
+            if line:
+                key, _, fields[key] = line.partition(": ")
+            elif "event" in fields:
+                found.append((fields["event"], int(fields["id"]), json.loads(fields["data"])))
+                fields = {}
     return found
 
 

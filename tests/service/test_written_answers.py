@@ -40,9 +40,9 @@ def test_sentences_are_told_once_they_are_checked_and_joined_are_the_answer(
     events = stream(written, ANSWERABLE)
     names = [name for name, _, _ in events]
     assert names.index("sources-early") < names.index("token") < names.index("verdict") < names.index("result")
-    # Told by the answering step, before the steps behind it are done.
+    # Sent by the answering step, before the steps behind it are done.
     nodes = [data["node"] for name, _, data in events[names.index("token") :] if name == "stage"]
-    assert "review" in nodes
+    assert {"verify", "self_evaluate"} <= set(nodes)
     answer = TurnAnswer.model_validate(events[-2][2])
     assert answer.outcome == "answered"
     assert "".join(str(data["text"]) for name, _, data in events if name == "token") == answer.answer.text
@@ -60,15 +60,33 @@ def test_what_is_absent_is_refused_without_a_call(written: httpx.Client, models:
     assert not models.calls
 
 
-def test_who_leaves_ends_the_writing(written: httpx.Client, models: Simulator) -> None:
-    models.turn_to(Knobs(tokens_per_second=3, faults=(Fault(kind="500", task="appraise"),)))
-    with written.stream("POST", "/ask/stream", json={"question": ANSWERABLE}) as response:
-        for line in response.iter_lines():
-            if line == "event: sources-early":
-                until(lambda: any(call.task == "answer" for call in models.calls))
-                break
+SLOW = Knobs(tokens_per_second=3, faults=(Fault(kind="500", task="appraise"),))
+
+
+def test_disconnecting_cancels_the_model_call(written: httpx.Client, models: Simulator) -> None:
+    models.turn_to(SLOW)
+    messages = [{"role": "user", "parts": [{"type": "text", "text": ANSWERABLE}]}]
+    with written.stream("POST", "/ask/ui-messages", json={"messages": messages}) as response:
+        lines = response.iter_lines()
+        assert next(lines)
+        until(lambda: any(call.task == "answer" for call in models.calls))
     until(lambda: all(call.outcome != "open" for call in models.calls))
     assert [call.outcome for call in models.calls if call.task == "answer"] == ["left"]
+
+
+def test_a_client_that_comes_back_finds_its_stream_still_running(written: httpx.Client, models: Simulator) -> None:
+    models.turn_to(SLOW)
+    seen = ""
+    with written.stream("POST", "/ask/stream", json={"question": ANSWERABLE}) as response:
+        for line in response.iter_lines():
+            if line.startswith("id: "):
+                seen = line.removeprefix("id: ")
+                break
+    until(lambda: any(call.task == "answer" for call in models.calls))
+    events = stream(written, ANSWERABLE, **{"Last-Event-ID": seen})
+    assert [int(event_id.rpartition(":")[2]) for _, event_id, _ in events] == list(range(2, len(events) + 2))
+    assert events[-1][0] == "done"
+    assert [call.outcome for call in models.calls if call.task == "answer"] == ["ok"]
 
 
 def test_without_its_models_the_tenant_is_answered_by_quotations(written: httpx.Client, models: Simulator) -> None:

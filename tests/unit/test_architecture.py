@@ -1,11 +1,10 @@
-"""The house rules that a machine can check: who may import whom, sizes, annotations, texts, what no file may hold."""
+"""The house rules that a machine can check: imports, annotations, what tests owe, texts, what no file may hold."""
 
 import ast
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from statistics import median
 from string import Formatter
 
 import pytest
@@ -28,8 +27,6 @@ MAY_IMPORT = {
     "ui": set(),
 }
 STORES = {"qdrant_client", "qdrant_edge", "sqlalchemy", "alembic", "redis", "psycopg", "sqlite3"}
-LONGEST_MODULE = 500
-TYPICAL_MODULE = 150
 NOT_OURS = re.compile(r"\.(git|venv(-phoenix)?|opora|hypothesis|\w+_cache)|__pycache__|dist|build|.*\.egg-info")
 # Written in parts, so that this file passes its own rule.
 REGISTRY = re.compile(
@@ -115,14 +112,6 @@ def test_a_wrong_import_is_seen(module: str, source: str) -> None:
     assert wrong_imports(source, module)
 
 
-def test_a_module_can_be_read_in_one_sitting() -> None:
-    assert not {_named(path) for path in MODULES if len(_SOURCES[path].splitlines()) > LONGEST_MODULE}
-
-
-def test_most_modules_are_short() -> None:
-    assert median(len(_SOURCES[path].splitlines()) for path in PRODUCT) <= TYPICAL_MODULE
-
-
 def unannotated(source: str) -> list[str]:
     """The functions that leave a parameter or their result without a type."""
     found = []
@@ -145,6 +134,62 @@ def test_a_missing_annotation_is_seen() -> None:
         "f",
         "g",
     ]
+
+
+TESTS = {path: ast.parse(_SOURCES[path]) for path in MODULES if _named(path).startswith("tests/")}
+_CHECKS = {"raises", "warns", "fail", "run_state_machine_as_test"}
+
+
+def _functions(tree: ast.AST) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
+    return (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef))
+
+
+def _called(node: ast.AST) -> set[str]:
+    calls = [one.func for one in ast.walk(node) if isinstance(one, ast.Call)]
+    return {
+        one.attr if isinstance(one, ast.Attribute) else one.id
+        for one in calls
+        if isinstance(one, ast.Attribute | ast.Name)
+    }
+
+
+def _asserts(node: ast.AST) -> bool:
+    return any(isinstance(one, ast.Assert) for one in ast.walk(node)) or bool(_called(node) & _CHECKS)
+
+
+def without_assertion(tests: Iterable[ast.AST]) -> list[str]:
+    """The tests that assert nothing themselves, nor call a helper that does."""
+    every = [function for tree in tests for function in _functions(tree)]
+    checking = {function.name for function in every if not function.name.startswith("test_") and _asserts(function)}
+    return [
+        function.name
+        for function in every
+        if function.name.startswith("test_") and not _asserts(function) and not _called(function) & checking
+    ]
+
+
+def test_every_test_asserts_something() -> None:
+    assert not without_assertion(TESTS.values())
+
+
+def test_a_test_without_an_assertion_is_seen() -> None:
+    source = "def help():\n    assert 1\ndef test_a():\n    help()\ndef test_b():\n    f()\ndef test_c():\n    assert 1"
+    assert without_assertion([ast.parse(source)]) == ["test_b"]
+
+
+def sleeps(tree: ast.AST) -> bool:
+    """Whether somebody sleeps for longer than a turn of the event loop instead of waiting for what is to come."""
+    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call) and "sleep" in _called(ast.Expr(node))]
+    return any(not (isinstance(zero := call.args[0], ast.Constant) and zero.value == 0) for call in calls if call.args)
+
+
+def test_no_test_sleeps() -> None:
+    assert not {_named(path) for path, tree in TESTS.items() if sleeps(tree)}
+
+
+def test_a_sleep_is_seen() -> None:
+    assert sleeps(ast.parse("time.sleep(0.1)"))
+    assert not sleeps(ast.parse("asyncio.sleep(0)"))
 
 
 def _text_of(path: Path) -> str:

@@ -1,11 +1,18 @@
 """Readers of file formats: bytes in, one document out.
 
-All but text and Markdown run in the sandbox only. A reader is imported when its first file comes.
+All but text and Markdown run in the sandbox only. A reader is imported when its first file comes. One for a further
+ending is a file in `added`.
 """
+
+from collections.abc import Callable
+from importlib import import_module
+from typing import TypeAlias
 
 from components.ingest.formats.detect import Format, format_of, is_address
 from components.ingest.formats.parsed import Parsed
 from tenants.errors import CallerError, Invalid, UnsupportedMedia
+
+Reader: TypeAlias = Callable[[bytes], Parsed]
 
 VERSION = "1"
 """Raised whenever the same bytes are read differently, so that stored files are read anew."""
@@ -62,3 +69,6 @@ def _read(form: Format, name: str, data: bytes) -> Parsed:
             return text.read_markdown(data) if form == "markdown" else text.read_plain(data)
         case "json_lines":
             raise UnsupportedMedia("file_unsupported", path=name, formats="")
+        case _:
+            reader: Reader = import_module(f"{__name__}.added.{form}").read
+            return reader(data)

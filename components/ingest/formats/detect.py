@@ -3,15 +3,22 @@
 import re
 import zipfile
 from io import BytesIO
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 from typing import Literal, TypeAlias
 from urllib.parse import urlsplit
 
 from tenants.errors import Invalid, UnsupportedMedia
 
-Format: TypeAlias = Literal["markdown", "plain", "json_lines", "pdf", "docx", "html", "xlsx", "csv", "json"]
+Format: TypeAlias = str
+"""`markdown`, `plain`, `json_lines`, `pdf`, `docx`, `html`, `xlsx`, `csv`, `json`, or one that was added."""
+
+ADDED: dict[str, Format] = {
+    f".{path.stem}": path.stem for path in sorted(Path(__file__).with_name("added").glob("[!_]*.py"))
+}
+"""The endings for which a reader was added, by the names of their files."""
 
 FORMATS: dict[str, Format] = {
+    **ADDED,
     ".md": "markdown",
     ".markdown": "markdown",
     ".txt": "plain",

@@ -1,4 +1,4 @@
-"""What a step has changed in its turn, told in JSON's terms. Any component is told of, whatever it is."""
+"""What a step has changed in its turn, as JSON values. It works for any component."""
 
 from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
@@ -19,42 +19,42 @@ LONGEST = 2_000
 _NO_DRAFT = Draft("", (), ())
 
 
-def silent(text: str) -> None:
-    """No words at all."""
+def withheld(text: str) -> None:
+    """No words at all: the tenant has not asked for them."""
 
 
 @lru_cache(maxsize=4_096)
-def spoken(text: str) -> str:
+def masked(text: str) -> str:
     """The words without personal data; most are passages, the same ones again and again."""
     return mask(text[:LONGEST])
 
 
-def as_json(told: object) -> str:
+def as_json(value: object) -> str:
     """JSON text."""
-    return to_json(told).decode()
+    return to_json(value).decode()
 
 
 def changes(before: Turn, after: Turn, words: Words) -> dict[str, object]:
     """What is different in `after`, by the names that the turn has for it; empty when nothing is."""
-    told: dict[str, object] = {}
+    changed: dict[str, object] = {}
     for name in ("intent", "risk", "complexity", "passes", "outcome", "reason"):
         if (value := getattr(after, name)) != getattr(before, name):
-            told[name] = value
+            changed[name] = value
     if after.meant != before.meant:
-        told["meant"] = words(after.meant)
+        changed["meant"] = words(after.meant)
     if after.query is not before.query:
-        told["query"] = _query(after.query, words)
+        changed["query"] = _query(after.query, words)
     if after.evidence is not before.evidence:
-        told |= _evidence(before.evidence, after.evidence, words)
+        changed |= _evidence(before.evidence, after.evidence, words)
     if after.draft is not None and after.draft is not before.draft:
-        told["draft"] = _draft(before.draft or _NO_DRAFT, after.draft, words)
+        changed["draft"] = _draft(before.draft or _NO_DRAFT, after.draft, words)
     if after.verdict != before.verdict:
-        told["verdict"] = verdict(after.verdict)
+        changed["verdict"] = verdict(after.verdict)
     if after.reply is not before.reply:
-        told["reply"] = _reply(after.reply, words)
+        changed["reply"] = _reply(after.reply, words)
     if after.degraded != before.degraded:
-        told["degraded"] = after.degraded
-    return {name: value for name, value in told.items() if value is not None}
+        changed["degraded"] = after.degraded
+    return {name: value for name, value in changed.items() if value is not None}
 
 
 def verdict(given: Verdict) -> dict[str, object]:
@@ -67,7 +67,7 @@ def verdict(given: Verdict) -> dict[str, object]:
 
 
 def _query(query: Query, words: Words) -> dict[str, object]:
-    return _said(
+    return _present(
         search=words(query.search),
         variants=_each(query.variants, words),
         recovery=query.recovery,
@@ -76,28 +76,28 @@ def _query(query: Query, words: Words) -> dict[str, object]:
 
 
 def _evidence(before: Evidence, after: Evidence, words: Words) -> dict[str, object]:
-    told: dict[str, object] = {}
+    changed: dict[str, object] = {}
     if after.passages != before.passages:
-        left = {passage.chunk_id for passage in after.passages}
-        told["passages"] = len(left)
-        told["dropped"] = [passage.chunk_id for passage in before.passages if passage.chunk_id not in left]
-        told["grew"] = after.grew
+        remaining = {passage.chunk_id for passage in after.passages}
+        changed["passages"] = len(remaining)
+        changed["dropped"] = [passage.chunk_id for passage in before.passages if passage.chunk_id not in remaining]
+        changed["grew"] = after.grew
     if after.judged is not before.judged or after.kept != before.kept:
-        told["graded"] = _graded(after, words)
-        told["relevance"] = _figure(after.relevance)
+        changed["graded"] = _graded(after, words)
+        changed["relevance"] = _figure(after.relevance)
     if after.adequacy != before.adequacy:
-        told["adequacy"] = _figure(after.adequacy)
+        changed["adequacy"] = _figure(after.adequacy)
     if after.uncovered != before.uncovered:
-        told["uncovered"] = _each(after.uncovered, words)
+        changed["uncovered"] = _each(after.uncovered, words)
     if after.related is not before.related:
-        told["related"] = [f"{one.from_doc} {one.kind} {one.to_doc}" for one in after.related]
+        changed["related"] = [f"{one.from_doc} {one.kind} {one.to_doc}" for one in after.related]
     if after.rejected is not before.rejected:
-        told["rejected"] = [one.rejected_id for one in after.rejected]
+        changed["rejected"] = [one.rejected_id for one in after.rejected]
     if after.conflicts is not before.conflicts:
-        told["conflicts"] = [
+        changed["conflicts"] = [
             {"kind": one.kind, "trusted": one.trusted.chunk_id, "other": one.other.chunk_id} for one in after.conflicts
         ]
-    return {name: value for name, value in told.items() if value not in (None, [])}
+    return {name: value for name, value in changed.items() if value not in (None, [])}
 
 
 def _graded(evidence: Evidence, words: Words) -> list[dict[str, object]]:
@@ -105,7 +105,7 @@ def _graded(evidence: Evidence, words: Words) -> list[dict[str, object]]:
     known: Mapping[str, Passage] = {passage.chunk_id: passage for passage in evidence.passages}
     refused = (chunk_id for chunk_id in evidence.judged if chunk_id in known and chunk_id not in evidence.kept)
     return [
-        _said(
+        _present(
             chunk_id=chunk_id,
             title=words(known[chunk_id].title),
             relevance=_figure(evidence.judged.get(chunk_id, 0.0)),
@@ -117,31 +117,31 @@ def _graded(evidence: Evidence, words: Words) -> list[dict[str, object]]:
 
 def _draft(before: Draft, after: Draft, words: Words) -> dict[str, object]:
     """What is new of a draft; claims with those that it has lost for want of support."""
-    told: dict[str, object] = {}
+    changed: dict[str, object] = {}
     if after.text != before.text:
-        told["text"] = words(after.text)
+        changed["text"] = words(after.text)
     if after.claims != before.claims:
-        left = {claim.text for claim in after.claims}
-        told["claims"] = [
+        remaining = {claim.text for claim in after.claims}
+        changed["claims"] = [
             *(_claim(claim, claim.status, words) for claim in after.claims),
-            *(_claim(claim, "dropped", words) for claim in before.claims if claim.text not in left),
+            *(_claim(claim, "dropped", words) for claim in before.claims if claim.text not in remaining),
         ]
     if after.missing != before.missing:
-        told["missing"] = _each(after.missing, words)
+        changed["missing"] = _each(after.missing, words)
     for name in ("factuality", "factuality_status", "quality", "relevance", "confidence", "answerability"):
         if (value := getattr(after, name)) != getattr(before, name):
-            told[name] = _figure(value) if isinstance(value, float) else value
-    return _said(**told)
+            changed[name] = _figure(value) if isinstance(value, float) else value
+    return _present(**changed)
 
 
 def _claim(claim: Claim, verdict: str, words: Words) -> dict[str, object]:
     quote = words(claim.quote) if claim.quote else None
-    return _said(text=words(claim.text), verdict=verdict, citations=claim.citations, quote=quote)
+    return _present(text=words(claim.text), verdict=verdict, citations=claim.citations, quote=quote)
 
 
 def _reply(reply: Reply, words: Words) -> dict[str, object] | None:
     return (
-        _said(
+        _present(
             text=words(reply.text),
             notice=words(reply.notice) if reply.notice else None,
             clarification=_each(reply.clarification or (), words),
@@ -152,10 +152,10 @@ def _reply(reply: Reply, words: Words) -> dict[str, object] | None:
 
 
 def _each(texts: Iterable[str], words: Words) -> list[str] | None:
-    return [told for text in texts if (told := words(text))] or None
+    return [text for one in texts if (text := words(one))] or None
 
 
-def _said(**given: object) -> dict[str, object]:
+def _present(**given: object) -> dict[str, object]:
     return {name: value for name, value in given.items() if value is not None}
 
 

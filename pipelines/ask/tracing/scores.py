@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from hashlib import sha256
 
 from pipelines.ask.contract import SHOWN, TurnAnswer
-from pipelines.ask.tracing.otlp import span_id
+from pipelines.ask.tracing.span import span_id
 from tenants import traces
 from tenants.feedback import Feedback
 

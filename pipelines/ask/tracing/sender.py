@@ -1,25 +1,24 @@
-"""Sends traces, and thumbs for them, in a thread of its own, and never at anybody's cost.
+"""Sends traces, and thumbs for them, from a thread of its own, and never at anybody's cost.
 
-A turn hands its trace over and goes on. Whether the server takes it, refuses, hangs or is slow, nobody waits: what
-cannot be sent waits in a bounded queue, whose oldest traces give way to new ones, and a server in trouble is left
-alone for a while. Making spans is work in the interpreter that questions need too, so it gives way to them.
+A turn hands its trace over and goes on. Whether the collector takes it, refuses, hangs or is slow, nobody waits: traces
+wait in a bounded queue whose oldest give way to new ones, and a collector in trouble is left alone for a while. Making
+spans takes the interpreter that questions need too, so it gives way to them. What is dropped is counted and logged.
 """
 
-import json
 import logging
 from collections import deque
-from collections.abc import Iterator, Sequence
-from http.client import HTTPConnection, HTTPException, HTTPSConnection
+from collections.abc import Sequence
 from threading import Event, Thread
-from urllib.parse import SplitResult, urlsplit
 
-from pipelines import problems
-from pipelines.ask.tracing.otlp import encode
+import httpx
+
+from pipelines.ask.tracing.export import Refused, SpanExport, Spans, Unavailable, failure_of
 from pipelines.ask.tracing.scores import annotations, thumb
 from pipelines.ask.tracing.spans import resource, spans
 from pipelines.ask.tracing.trace import Trace
 from settings import Settings
-from tenants import fairness
+from tenants import fairness, traces
+from tenants.errors import trail
 from tenants.feedback import Feedback
 
 log = logging.getLogger("opora.traces")
@@ -28,23 +27,20 @@ PACE = 2.0
 """Seconds that traces are gathered for: a request costs as much as half a trace."""
 
 BATCH = 32
-"""Traces in one request, some 2 MB with content."""
+"""Traces exported together, some 2 MB with content."""
 
 WAITING = 256
 """Traces that wait at most; the oldest give way."""
 
 TIMEOUT = 2.0
 PAUSE = 30.0
-"""Seconds that a server is left alone which did not answer."""
+"""Seconds that a collector is left alone which did not answer."""
+
+MOST_ATTEMPTS = 20
+"""A batch that fails for so long, ten minutes, is dropped: others wait behind it."""
 
 _PARTING = 3.0
 """Seconds that closing gives to the last traces."""
-
-_LATER = frozenset({408, 429})
-
-
-class _Unheard(Exception):
-    """The server could not be reached, or has no time: the same request may succeed later."""
 
 
 class Sender:
@@ -54,15 +50,12 @@ class Sender:
     """
 
     def __init__(self, settings: Settings) -> None:
-        self._spans_to = settings.traces_to
-        self._scores_to = f"{settings.phoenix_url.rstrip('/')}/v1/span_annotations" if settings.phoenix_url else ""
-        key = settings.phoenix_api_key.get_secret_value()
-        self._headers = {"Authorization": f"Bearer {key}"} if key else {}
+        self._settings = settings
         self._waiting: deque[Trace | Feedback] = deque(maxlen=WAITING)
         self._batch: list[Trace | Feedback] = []
-        self._lost = 0
-        self._unheard = False
-        self._lines: dict[str, HTTPConnection] = {}
+        self._attempts = 0
+        self._dropped = 0
+        self._in_trouble = False
         self._wake = Event()
         self._stop = Event()
         self._thread: Thread | None = None
@@ -75,92 +68,97 @@ class Sender:
     def take(self, one: Trace | Feedback) -> None:
         """Take in a trace, or what somebody thinks of a turn: a microsecond, and never an exception."""
         if len(self._waiting) == WAITING:
-            self._lost += 1
+            self._dropped += 1
         self._waiting.append(one)
         if not self._wake.is_set():
             self._wake.set()
 
     def close(self) -> None:
-        """Stop, after one more attempt at what waits; a server that hangs is not waited for."""
+        """Stop, after one more attempt at what waits; a collector that hangs is not waited for."""
         self._stop.set()
         self._wake.set()
         if self._thread is not None:
             self._thread.join(_PARTING)
+        if unsent := self._dropped + len(self._batch) + len(self._waiting):
+            log.warning("%d traces were not sent", unsent)
 
     def _run(self) -> None:
-        pause, stopping = PACE, False
-        while not stopping:
-            self._wake.wait()
-            stopping = self._stop.wait(pause)
-            self._wake.clear()
-            pause = PACE if self._send_all() else PAUSE
-            if self._batch or self._waiting:
-                self._wake.set()
-        for line in self._lines.values():
-            line.close()
+        with _Destination(self._settings) as destination:
+            pause, stopping = PACE, False
+            while not stopping:
+                self._wake.wait()
+                stopping = self._stop.wait(pause)
+                self._wake.clear()
+                pause = PACE if self._send_all(destination) else PAUSE
+                if self._batch or self._waiting:
+                    self._wake.set()
 
-    def _send_all(self) -> bool:
-        """Whether the server took all that waits. The batch that it had no time for stays in hand."""
+    def _send_all(self, destination: "_Destination") -> bool:
+        """Whether everything that waits was taken. A batch that can be sent later stays in hand."""
         while self._batch or self._waiting:
             self._batch = self._batch or [self._waiting.popleft() for _ in range(min(BATCH, len(self._waiting)))]
+            self._attempts += 1
             try:
-                self._send(self._batch)
-            except _Unheard as error:
-                if not self._unheard:
-                    log.warning("traces wait, their server is not heard: %s", error)
-                self._unheard = True
+                destination.send(self._batch)
+            except Unavailable as error:
+                if not self._in_trouble:
+                    log.warning("traces wait, their collector is unavailable: %s", error)
+                self._in_trouble = True
+                if self._attempts == MOST_ATTEMPTS:
+                    self._drop("tried too often")
                 return False
             except Exception as error:
-                log.error("traces are lost: %s", problems.trail(error))
-                self._lost += len(self._batch)
-                self._batch = []
+                self._drop(f"refused: {error}" if isinstance(error, Refused) else trail(error))
                 return False
-            self._batch = []
-        if self._unheard or self._lost:
-            log.warning("traces are sent again, %d were lost", self._lost)
-        self._unheard, self._lost = False, 0
+            self._batch, self._attempts = [], 0
+        if self._in_trouble or self._dropped:
+            log.warning("traces are sent again, %d were dropped", self._dropped)
+        self._in_trouble, self._dropped = False, 0
         return True
 
-    def _send(self, batch: Sequence[Trace | Feedback]) -> None:
-        traces = [one for one in batch if isinstance(one, Trace)]
-        if traces:
-            self._post(self._spans_to, "application/x-protobuf", b"".join(_encoded(traces)))
-        if self._scores_to:
-            scores = [one for trace in traces for one in annotations(trace.answer)]
-            # Of two of one person in a request, nothing says which the server would keep.
+    def _drop(self, reason: str) -> None:
+        log.error("%d traces are dropped: %s", len(self._batch), reason)
+        self._dropped += len(self._batch)
+        self._batch, self._attempts = [], 0
+
+
+class _Destination:
+    """The collector, and Phoenix for scores where there is one."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._phoenix = traces.client(settings, TIMEOUT) if settings.phoenix_url else None
+        key = settings.phoenix_api_key.get_secret_value()
+        is_phoenix = bool(settings.phoenix_url) and settings.traces_to.startswith(settings.phoenix_url)
+        headers = {"Authorization": f"Bearer {key}"} if key and is_phoenix else {}
+        self._export = SpanExport(settings.traces_to, headers, TIMEOUT)
+
+    def __enter__(self) -> "_Destination":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._export.close()
+        if self._phoenix is not None:
+            self._phoenix.close()
+
+    def send(self, batch: Sequence[Trace | Feedback]) -> None:
+        """Raises `Unavailable` or `Refused`. Sent twice, spans and scores stand once."""
+        done = [one for one in batch if isinstance(one, Trace)]
+        self._export.begin()
+        for trace in done:
+            fairness.give_way()
+            self._export.add(Spans(trace.answer.trace_id, spans(trace), resource(trace)))
+        self._export.flush()
+        if self._phoenix is not None:
+            scores = [one for trace in done for one in annotations(trace.answer)]
+            # Of two thumbs of one person in a request, nothing says which Phoenix would keep.
             thumbs = {(one.turn_id, one.person): thumb(one) for one in batch if isinstance(one, Feedback)}
-            scores += thumbs.values()
-            self._post(self._scores_to, "application/json", json.dumps({"data": scores}).encode())
-
-    def _post(self, url: str, kind: str, body: bytes) -> None:
-        """Raises `_Unheard`, or `HTTPException` when the server refuses for good."""
-        parts = urlsplit(url)
-        known = self._lines.pop(parts.netloc, None)
-        line = known or _line(parts)
-        try:
-            line.request("POST", url.partition(parts.netloc)[2] or "/", body, {"Content-Type": kind, **self._headers})
-            answer = line.getresponse()
-            answer.read()
-        except (OSError, HTTPException) as error:
-            line.close()
-            if known is not None and not isinstance(error, TimeoutError):
-                # A server closes what was idle for long, so a known line proves nothing.
-                return self._post(url, kind, body)
-            raise _Unheard(type(error).__name__) from error
-        self._lines[parts.netloc] = line
-        if answer.status in _LATER or answer.status >= 500:
-            raise _Unheard(str(answer.status))
-        if answer.status >= 300:
-            raise HTTPException(str(answer.status))
-        return None
+            _post(self._phoenix, [*scores, *thumbs.values()])
 
 
-def _encoded(batch: Sequence[Trace]) -> Iterator[bytes]:
-    for trace in batch:
-        fairness.give_way()
-        yield encode(trace.answer.trace_id, spans(trace), resource(trace))
-
-
-def _line(parts: SplitResult) -> HTTPConnection:
-    kind = HTTPSConnection if parts.scheme == "https" else HTTPConnection
-    return kind(parts.netloc, timeout=TIMEOUT)
+def _post(phoenix: httpx.Client, scores: Sequence[dict[str, object]]) -> None:
+    try:
+        answer = phoenix.post("/v1/span_annotations", json={"data": scores})
+    except httpx.TransportError as error:
+        raise Unavailable(type(error).__name__) from error
+    if not answer.is_success:
+        raise failure_of(answer.status_code)

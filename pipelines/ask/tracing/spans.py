@@ -10,8 +10,8 @@ from itertools import pairwise
 from components.models.calls import Call
 from components.turn import Passage, Turn
 from pipelines.ask.steps import Step
-from pipelines.ask.tracing.changes import Words, as_json, changes, silent, spoken
-from pipelines.ask.tracing.otlp import Event, Span, Value
+from pipelines.ask.tracing.changes import Words, as_json, changes, masked, withheld
+from pipelines.ask.tracing.span import Event, Span, Value
 from pipelines.ask.tracing.trace import Trace
 from tenants import traces
 
@@ -23,17 +23,17 @@ _JUDGES = "components.judge."
 
 def spans(trace: Trace) -> list[Span]:
     """All of them, the turn's own first."""
-    words: Words = spoken if trace.content else silent
-    made = [_turn(trace, words)]
+    words: Words = masked if trace.content else withheld
+    described = [_turn(trace, words)]
     before, previous = trace.begun, ""
     for step in trace.steps.taken:
-        made.append(_step(step, before, previous, trace.steps.clock, words))
+        described.append(_step(step, before, previous, trace.steps.clock, words))
         before, previous = step.sent or before, step.name
-    made += [_call(call, _place(call, trace.steps.taken), trace.steps.clock) for call in trace.steps.calls]
-    return made
+    described += [_call(call, _place(call, trace.steps.taken), trace.steps.clock) for call in trace.steps.calls]
+    return described
 
 
-def resource(trace: Trace) -> Mapping[str, Value]:
+def resource(trace: Trace) -> Mapping[str, str]:
     """Where the spans belong: to the service, and to the tenant's own project."""
     return {"service.name": "opora", "openinference.project.name": traces.project(trace.tenant_id)}
 
@@ -42,26 +42,26 @@ def _turn(trace: Trace, words: Words) -> Span:
     answer = trace.answer
     ended = trace.asked + int(answer.meta.latency_ms * 1e6)
     ended = max([ended, *(trace.steps.clock + step.ended for step in trace.steps.taken[-1:])])
-    told: dict[str, Value] = {
+    attributes: dict[str, Value] = {
         _KIND: "CHAIN",
         "tenant.id": trace.tenant_id,
         "tag.tags": [answer.outcome, *([answer.refusal_reason] if answer.refusal_reason else [])],
         "metadata": as_json(_about(trace)),
     }
     if trace.session_id:
-        told["session.id"] = traces.session(trace.tenant_id, trace.session_id)
+        attributes["session.id"] = traces.session(trace.tenant_id, trace.session_id)
     if trace.person:
-        told["user.id"] = trace.person
+        attributes["user.id"] = trace.person
     if (question := words(answer.meta.query.original)) is not None:
-        told |= {"input.value": question, "input.mime_type": _TEXT}
+        attributes |= {"input.value": question, "input.mime_type": _TEXT}
     if (reply := words(f"{answer.answer.notice or ''}\n\n{answer.answer.text}".strip())) is not None:
-        told |= {"output.value": reply, "output.mime_type": _TEXT}
+        attributes |= {"output.value": reply, "output.mime_type": _TEXT}
     else:
         ending = {"outcome": answer.outcome, "reason": answer.refusal_reason}
-        told |= {"output.value": as_json(ending), "output.mime_type": _JSON}
+        attributes |= {"output.value": as_json(ending), "output.mime_type": _JSON}
     events = [*_passes(trace), _outcome(trace, ended)]
     error = (answer.refusal_reason or answer.outcome) if answer.outcome == "failed" else None
-    return Span("ask", trace.asked, ended, told, parent=None, events=events, error=error)
+    return Span("ask", trace.asked, ended, attributes, parent=None, events=events, error=error)
 
 
 def _about(trace: Trace) -> dict[str, object]:
@@ -98,7 +98,7 @@ def _passes(trace: Trace) -> Iterator[Event]:
 
 
 def _state(turn: Turn) -> dict[str, Value]:
-    told: dict[str, Value] = {
+    attributes: dict[str, Value] = {
         "iteration": turn.passes,
         "max_iterations": turn.max_passes,
         "route": turn.verdict.route,
@@ -109,18 +109,18 @@ def _state(turn: Turn) -> dict[str, Value]:
         "adequacy": turn.evidence.adequacy,
     }
     if turn.draft is not None:
-        told |= {
+        attributes |= {
             "claims": len(turn.draft.claims),
             "factuality": turn.draft.factuality,
             "factuality_status": turn.draft.factuality_status,
             "quality": turn.draft.quality,
         }
-    return told
+    return attributes
 
 
 def _outcome(trace: Trace, at: int) -> Event:
     answer = trace.answer
-    told: dict[str, Value] = {
+    attributes: dict[str, Value] = {
         "outcome": answer.outcome,
         "reason": answer.refusal_reason or "",
         "route": answer.verdict.route,
@@ -129,29 +129,29 @@ def _outcome(trace: Trace, at: int) -> Event:
         "max_iterations": answer.verdict.max_iterations,
         "verified": answer.answer.verified,
     }
-    return Event("graph_outcome", at, told)
+    return Event("graph_outcome", at, attributes)
 
 
 def _step(step: Step, before: Turn, previous: str, clock: int, words: Words) -> Span:
     kind = _kind(step.component)
-    told: dict[str, Value] = {_KIND: kind, "graph.node.id": step.name}
+    attributes: dict[str, Value] = {_KIND: kind, "graph.node.id": step.name}
     if previous:
-        told["graph.node.parent_id"] = previous
+        attributes["graph.node.parent_id"] = previous
     after = step.sent
     if after is None:
-        return Span(step.label, clock + step.started, clock + step.ended, told, error="raised")
-    told["metadata"] = as_json({"iteration": after.passes, "component": step.component})
+        return Span(step.label, clock + step.started, clock + step.ended, attributes, error="raised")
+    attributes["metadata"] = as_json({"iteration": after.passes, "component": step.component})
     if kind == "RETRIEVER":
         known = {id(passage) for passage in before.evidence.passages}
-        found = [passage for passage in after.evidence.passages if id(passage) not in known]
-        told |= _documents("retrieval.documents", found, after, words)
+        retrieved = [passage for passage in after.evidence.passages if id(passage) not in known]
+        attributes |= _documents("retrieval.documents", retrieved, after, words)
     elif kind == "RERANKER":
-        told |= _documents("reranker.output_documents", after.evidence.passages, after, words)
+        attributes |= _documents("reranker.output_documents", after.evidence.passages, after, words)
     if kind in {"RETRIEVER", "RERANKER"} and (query := _searched(before, words)):
-        told |= {"input.value": query, "input.mime_type": _TEXT}
+        attributes |= {"input.value": query, "input.mime_type": _TEXT}
     if changed := changes(before, after, words):
-        told |= {"output.value": as_json(changed), "output.mime_type": _JSON}
-    return Span(step.label, clock + step.started, clock + step.ended, told)
+        attributes |= {"output.value": as_json(changed), "output.mime_type": _JSON}
+    return Span(step.label, clock + step.started, clock + step.ended, attributes)
 
 
 def _kind(component: str) -> str:
@@ -169,23 +169,23 @@ def _kind(component: str) -> str:
 def _searched(turn: Turn, words: Words) -> str:
     """What was searched in this pass; later ones search new texts alone."""
     texts = (turn.query.search, *turn.query.variants) if turn.passes <= 1 else turn.query.variants
-    return "\n".join(told for text in texts if (told := words(text)))
+    return "\n".join(text for one in texts if (text := words(one)))
 
 
 def _documents(prefix: str, passages: Sequence[Passage], turn: Turn, words: Words) -> dict[str, Value]:
-    told: dict[str, Value] = {}
+    attributes: dict[str, Value] = {}
     for place, passage in enumerate(passages):
         at = f"{prefix}.{place}.document."
-        told[f"{at}id"] = passage.chunk_id
-        told[f"{at}score"] = passage.score
-        told[f"{at}metadata"] = as_json(_passage(passage, turn, words))
+        attributes[f"{at}id"] = passage.chunk_id
+        attributes[f"{at}score"] = passage.score
+        attributes[f"{at}metadata"] = as_json(_passage(passage, turn, words))
         if (content := words(passage.text)) is not None:
-            told[f"{at}content"] = content
-    return told
+            attributes[f"{at}content"] = content
+    return attributes
 
 
 def _passage(passage: Passage, turn: Turn, words: Words) -> dict[str, object]:
-    told: dict[str, object] = {
+    attributes: dict[str, object] = {
         "doc_id": passage.doc_id,
         "scores": {name: round(score, 4) for name, score in passage.scores.items()},
         "trust": passage.trust,
@@ -193,10 +193,10 @@ def _passage(passage: Passage, turn: Turn, words: Words) -> dict[str, object]:
         "updated_at": passage.updated_at,
     }
     if (title := words(passage.title)) is not None:
-        told |= {"title": title, "heading": words(passage.heading), "url": passage.url}
+        attributes |= {"title": title, "heading": words(passage.heading), "url": passage.url}
     if (judged := turn.evidence.judged.get(passage.chunk_id)) is not None:
-        told |= {"relevance": round(judged, 4), "kept": passage.chunk_id in turn.evidence.kept}
-    return told
+        attributes |= {"relevance": round(judged, 4), "kept": passage.chunk_id in turn.evidence.kept}
+    return attributes
 
 
 def _place(call: Call, steps: Sequence[Step]) -> int:
@@ -208,7 +208,7 @@ def _place(call: Call, steps: Sequence[Step]) -> int:
 
 def _call(call: Call, parent: int, clock: int) -> Span:
     started = clock + int(call.started * 1e9)
-    told: dict[str, Value] = {
+    attributes: dict[str, Value] = {
         _KIND: "LLM",
         "llm.provider": call.provider,
         "llm.model_name": call.model,
@@ -221,7 +221,7 @@ def _call(call: Call, parent: int, clock: int) -> Span:
         "output.mime_type": _TEXT,
     }
     if call.cost_usd is not None:
-        told["llm.cost.total"] = call.cost_usd
+        attributes["llm.cost.total"] = call.cost_usd
     ended = started + int(call.milliseconds * 1e6)
     error = None if call.outcome == "ok" else call.outcome
-    return Span(f"{call.step} · {call.model}", started, ended, told, parent=parent, error=error)
+    return Span(f"{call.step} · {call.model}", started, ended, attributes, parent=parent, error=error)

@@ -1,87 +1,75 @@
-import re
-from itertools import pairwise
+"""Pipelines drawn as Mermaid text: every step and threshold is there, and the documents show them as they are."""
+
 from pathlib import Path
-from xml.etree import ElementTree
 
 import pytest
 import yaml
 from typer.testing import CliRunner
 
 import cli
-from pipelines.draw import draw, names, path_of
+from pipelines.draw import mermaid, names, path_of
+from settings import ROOT
 
-SVG = "{http://www.w3.org/2000/svg}"
 PIPELINES = names()
 
 
-def written(svg: str) -> str:
-    return "\n".join(found.text or "" for found in ElementTree.fromstring(svg).iter(f"{SVG}text"))
+def drawn(name: str) -> str:
+    return mermaid(path_of(name).read_text(encoding="utf-8"))
 
 
 @pytest.mark.parametrize("name", PIPELINES)
-def test_the_committed_picture_is_that_of_the_file(name: str) -> None:
-    path = path_of(name)
-    committed = path.with_suffix(".svg").read_text(encoding="utf-8")
-    assert committed == draw(path.read_text(encoding="utf-8")), f"opora pipeline draw {name} --out {path.stem}.svg"
+def test_the_picture_in_the_documents_is_that_of_the_file(name: str) -> None:
+    authors = (ROOT / "docs" / "authors.md").read_text(encoding="utf-8")
+    assert f"```mermaid\n{drawn(name)}```\n" in authors, (
+        f"put into docs/authors.md what `opora pipeline draw {name}` prints"
+    )
 
 
 @pytest.mark.parametrize("name", PIPELINES)
-def test_every_step_and_every_number_is_in_the_picture(name: str) -> None:
-    source = path_of(name).read_text(encoding="utf-8")
-    shown = "".join(ElementTree.fromstring(draw(source)).itertext())
-    for step, spec in yaml.safe_load(source)["components"].items():
-        assert step in shown
-        assert str(spec["type"]).rpartition(".")[2] in shown
+def test_every_step_every_number_and_every_connection_is_in_the_picture(name: str) -> None:
+    definition = yaml.safe_load(path_of(name).read_text(encoding="utf-8"))
+    lines = drawn(name).splitlines()
+    for step, spec in definition["components"].items():
+        (node,) = (line for line in lines if line.startswith(f"  {step}["))
+        assert f"<b>{step}</b><br>{str(spec['type']).rpartition('.')[2]}" in node
         for parameter, value in (spec.get("init_parameters") or {}).items():
-            assert f"{parameter}:" in shown
-            assert not isinstance(value, int | float) or f"{parameter}: {value}" in shown
+            assert f"{parameter}: {value if isinstance(value, int | float) else ''}" in node
+    arrows = [line for line in lines if line.endswith(tuple(definition["components"])) and "->" in line]
+    assert len(arrows) == len(definition["connections"])
 
 
-def test_both_loops_are_told_from_the_way_down() -> None:
-    svg = draw(path_of("ask").read_text(encoding="utf-8"))
-    assert len(re.findall(r'class="way back"', svg)) == 2
-    assert svg.count('class="say backsay"') == 2
-    assert "least probability" in svg, "a threshold says what it is for"
+def test_both_loops_lead_back_and_a_threshold_says_what_it_is_for() -> None:
+    lines = drawn("ask").splitlines()
+    assert [line.strip() for line in lines if ".->" in line] == [
+        "evaluate_retrieval -. retry .-> loop",
+        "retry_router -. retry .-> loop",
+    ]
+    assert "  guard -- blocked --> finish" in lines
+    assert "  verify --> self_evaluate" in lines
+    assert any("least probability" in line for line in lines)
 
 
-def test_boxes_do_not_overlap_and_nothing_leaves_the_picture() -> None:
-    root = ElementTree.fromstring(draw(path_of("ask").read_text(encoding="utf-8")))
-    _, _, width, height = map(float, root.attrib["viewBox"].split())
-    boxes = [box.attrib for box in root.iter(f"{SVG}rect") if box.get("class") == "box"]
-    spans = sorted((float(box["y"]), float(box["y"]) + float(box["height"])) for box in boxes)
-    assert all(end < start for (_, end), (start, _) in pairwise(spans))
-    numbers = [float(n) for way in root.iter(f"{SVG}path") for n in re.findall(r"[ML](-?[\d.]+)", way.attrib["d"])]
-    assert min(numbers) >= 0
-    assert max(numbers) <= width
-    assert spans[-1][1] <= height
-
-
-def test_steps_of_one_layer_stand_side_by_side_and_text_is_escaped() -> None:
-    source = """
+def test_nothing_in_a_file_can_leave_its_box() -> None:
+    text = mermaid(
+        """
 components:
-  a: {type: x.y.First}
-  b: {type: x.y.Second, init_parameters: {words: "<b>&", weights: {one: 1, two: 2}, judge: {type: p.Judge}}}
-  c: {type: x.y.Third}
-  d: {type: x.y.Last}
+  end: {type: x.y.First, init_parameters: {words: '"]<b>&#', weights: {one: 1, two: 2}, judge: {type: p.Judge}}}
+  a-b: {type: x.y.Last}
 connections:
-  - {sender: a.left, receiver: b.turn}
-  - {sender: a.right, receiver: c.turn}
-  - {sender: b.turn, receiver: d.turn}
-  - {sender: c.turn, receiver: d.turn}
+  - {sender: end.turn, receiver: a-b.turn}
 """
-    svg = draw(source)
-    assert "&lt;b&gt;&amp;" in svg
-    assert "weights: one 1 two 2" in written(svg)
-    assert "judge: Judge" in written(svg)
-    boxes = [box.attrib for box in ElementTree.fromstring(svg).iter(f"{SVG}rect") if box.get("class") == "box"]
-    (b, c) = (box for box in boxes if box["y"] == boxes[1]["y"])
-    assert abs(float(b["x"]) - float(c["x"])) > float(b["width"])
-    assert not re.search(r"href|url\(|@import", svg), "the picture asks for something"
+    )
+    assert text == (
+        "flowchart TD\n"
+        '  end_["<b>end</b><br>First<br>words: #quot;]#lt;b#gt;#amp;#35;<br>weights: one 1, two 2<br>judge: Judge"]\n'
+        '  a_b["<b>a-b</b><br>Last"]\n'
+        "  end_ --> a_b\n"
+    )
 
 
 def test_the_command_draws_by_name_and_by_file_and_refuses_what_is_no_pipeline(tmp_path: Path) -> None:
     run = CliRunner().invoke
-    out = tmp_path / "ask.svg"
+    out = tmp_path / "ask.mmd"
     assert run(cli.app, ["pipeline", "draw", "ask", "--out", str(out)]).exit_code == 0
     assert run(cli.app, ["pipeline", "draw", str(path_of("ask"))]).stdout == out.read_text(encoding="utf-8")
     broken = tmp_path / "broken.yaml"

@@ -7,10 +7,12 @@ import pytest
 import yaml
 
 from components.language.texts import LOCALES, keys
+from components.turn import EXTRA_PASSES
 from pipelines.ask.engine import YAML
-from pipelines.lint import MOST_PASSES, Finding, deployed, lint, lint_file, main
+from pipelines.lint import Finding, deployed, lint, lint_file, main
 
 OURS = deployed()
+MOST_PASSES = 1 + max(EXTRA_PASSES.values())
 JOINER = "{type: haystack.components.joiners.branch.BranchJoiner, init_parameters: {type_: str}}"
 PROMPT = "{type: haystack.components.builders.prompt_builder.PromptBuilder, init_parameters: {template: '{{a}}{{b}}'}}"
 ROUTER = """
@@ -178,6 +180,12 @@ BROKEN_PROFILES = [
     ("components: [verify]", "not_a_mapping", "components"),
     ("metadata: {exit: outcome.turns}", "unknown_socket", "metadata.exit"),
     ("max_runs_per_component: 2", "loop_without_net", "max_runs_per_component"),
+    (
+        "components: {rewrite: {init_parameters: {extra_passes: {thorough: 6}}}}",
+        "loop_without_net",
+        "max_runs_per_component",
+    ),
+    ("components: {rewrite: {init_parameters: {extra_passes: {quik: 1}}}}", "not_built", "components"),
     ("a: [", "not_yaml", "yaml"),
 ]
 

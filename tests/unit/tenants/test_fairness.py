@@ -1,6 +1,7 @@
 """Questions go first, and ingest still goes on."""
 
 import sys
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from threading import Event
 
@@ -10,9 +11,24 @@ from tenants import fairness
 from tenants.fairness import Crossing
 
 
+def waits(crossing: Crossing) -> bool:
+    """Whether a slice of ingest waits when it gives way; for ever where patience has no end."""
+    waited: list[float] = []
+    usual = crossing._changed.wait_for
+
+    def wait_for(predicate: Callable[[], bool], timeout: float) -> bool:
+        waited.append(timeout)
+        return usual(predicate, timeout)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(crossing._changed, "wait_for", wait_for)
+        crossing.give_way()
+    return bool(waited)
+
+
 def test_nobody_waits_where_nobody_asks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fairness, "PATIENCE_SECONDS", float("inf"))
-    Crossing().give_way()
+    assert not waits(Crossing())
 
 
 def test_ingest_waits_until_the_last_question_is_answered(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -41,6 +57,7 @@ def test_ingest_goes_on_under_questions_that_never_end(monkeypatch: pytest.Monke
     monkeypatch.setattr(fairness, "PATIENCE_SECONDS", 0.001)
     crossing = Crossing()
     with crossing.question():
+        assert waits(crossing)
         for _ in range(10):
             crossing.give_way()
 
@@ -50,9 +67,9 @@ def test_within_a_slice_ingest_does_not_wait_again(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(fairness, "PATIENCE_SECONDS", 0.001)
     crossing = Crossing()
     with crossing.question():
-        crossing.give_way()
+        assert waits(crossing)
         monkeypatch.setattr(fairness, "PATIENCE_SECONDS", float("inf"))
-        crossing.give_way()
+        assert not waits(crossing)
 
 
 def test_others_are_let_in_sooner_for_a_while() -> None:
@@ -77,4 +94,4 @@ def test_a_question_that_fails_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
     crossing = Crossing()
     with pytest.raises(KeyError), crossing.question():
         raise KeyError
-    crossing.give_way()
+    assert not waits(crossing)

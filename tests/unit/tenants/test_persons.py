@@ -12,7 +12,7 @@ from tenants import conversations, database, feedback, gaps, handoffs, idempoten
 from tenants.audit import search, store
 from tenants.audit.recorder import Recorder
 from tenants.context import Tenant, acting_as
-from tenants.conversations import Said
+from tenants.conversations import PastTurn
 from tenants.errors import Invalid
 from tenants.persons import Erased, Person
 from tenants.registry import Registry
@@ -50,7 +50,7 @@ def leave_traces(installation: Settings, tenant: Tenant, word: str, session_id: 
         store.append(turns[:1], installation)
         feedback.give(turns[0].turn_id, known, "down", "wrong", word)
         handoffs.open_ticket("t", "user_request", f"Где {word}?", session_id=session_id, draft=word)
-        conversations.remember(session_id, Said(f"Где {word}?", "answered"))
+        conversations.remember(session_id, PastTurn(f"Где {word}?", "answered"))
         idempotency.begin(f"key-{session_id}", "hash")
         jobs.add(jobs.new_id(), "upload", ["a.md"])
         idempotency.finish(f"key-{session_id}", json.dumps({"session_id": session_id, "text": word}))

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from components.answer.extractive import ExtractiveAnswerer
 from components.answer.generative import GenerativeAnswerer
-from components.answer.telling import heard_by
+from components.answer.token_sink import token_sink
 from components.judge.local import LocalJudge
 from components.models import breaker
 from components.models.calls import opened
@@ -78,7 +78,7 @@ def answer(
     made = replace(made, evidence=replace(made.evidence, rejected=tuple(rejected)))
     step = GenerativeAnswerer(ChatModels(Model(*replies)), LocalJudge(), ExtractiveAnswerer())
     heard: list[str] = []
-    with opened(), heard_by(lambda piece, provisional: heard.append(piece)):
+    with opened(), token_sink(lambda piece, provisional: heard.append(piece)):
         ((socket, sent),) = step.run(made).items()
     return socket, sent, "".join(heard)
 
@@ -189,7 +189,7 @@ def test_a_tenant_may_want_words_as_they_come() -> None:
     heard: list[tuple[str, bool]] = []
     reply = f"{SUPPORTED} [1] Скидка 87 %. [1]"
     step = GenerativeAnswerer(ChatModels(Model([reply])), LocalJudge(), ExtractiveAnswerer())
-    with opened(), policy.trying(Policy(streaming="optimistic")), heard_by(lambda *said: heard.append(said)):
+    with opened(), policy.trying(Policy(streaming="optimistic")), token_sink(lambda *said: heard.append(said)):
         sent = step.run(turn(QUESTION, PASSAGE))["turn"]
     assert "".join(text for text, _ in heard) == reply
     assert all(provisional for _, provisional in heard)

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from components.decide import instructions
-from components.decide.answer_guard import AnswerGuard, shown_link
+from components.decide.answer_guard import RULES, AnswerGuard, AnswerRules, shown_link
 from components.models import calls
 from components.turn import Citation, Claim, Draft, Reply, Turn
 from settings import get_settings
@@ -49,6 +49,11 @@ def test_personal_data_come_from_the_conversation_or_the_evidence(said: str, sho
     checked = guard()
     assert checked.text(said) == shown
     assert checked.reasons == (() if said == shown else ("personal_data_masked",))
+
+
+def test_there_is_no_other_rule_to_allow() -> None:
+    with pytest.raises(ValueError, match="lniks"):
+        AnswerRules(allow=["lniks"])
 
 
 def test_an_order_in_a_passage_is_no_evidence() -> None:
@@ -96,6 +101,22 @@ def prompts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (folder / "answer.ru.md").write_text(instruction, encoding="utf-8")
     monkeypatch.setenv("OPORA_PIPELINES_DIR", str(tmp_path))
     get_settings.cache_clear()
+
+
+@pytest.mark.usefixtures("prompts")
+@pytest.mark.parametrize(
+    ("rule", "said"),
+    [
+        ("personal_data", "Звоните +7 916 000-00-00."),
+        ("links", "Смотрите https://elsewhere.example/returns."),
+        ("instructions", "Отвечай только по выдержкам и ставь номер выдержки!"),
+        ("language", "Die Rückgabe ist innerhalb von vierzehn Tagen möglich."),
+    ],
+)
+def test_a_pipeline_may_allow_what_one_rule_forbids(rule: str, said: str) -> None:
+    others = [name for name in RULES if name != rule]
+    assert AnswerGuard(ASKED, Policy(), AnswerRules(allow=others)).sentence(said) != said
+    assert AnswerGuard(ASKED, Policy(), AnswerRules(allow=list(RULES))).sentence(said) == said
 
 
 @pytest.mark.usefixtures("prompts")

@@ -8,6 +8,7 @@ from haystack import Pipeline
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from components.decide.answer_guard import AnswerRules
 from components.decide.outcome import OutcomeComposer
 from components.language.texts import LOCALES
 from components.turn import (
@@ -244,4 +245,5 @@ def test_round_trip() -> None:
         "clarify_from": 0.4,
         "clarify_words": 3,
         "options": 2,
+        "guard": AnswerRules().to_dict(),
     }

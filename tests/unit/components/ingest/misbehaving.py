@@ -1,12 +1,15 @@
-"""A worker whose reader does what hostile files make readers do; the file's name says what. For `test_sandbox.py`."""
+"""Workers that hostile files have taken over. What they do stands in the file's name or the document's title."""
 
 import ctypes
 import json
 import os
+import pickle
 import sys
+from pathlib import Path
 
-from components.ingest import file_worker, formats
+from components.ingest import file_worker, formats, text_worker
 from components.ingest.formats.parsed import Parsed
+from components.ingest.worker import serve
 from tenants.errors import TooLarge
 
 _KEPT: list[bytearray] = []
@@ -58,3 +61,48 @@ def main() -> None:
     """Serve like the real worker, with this reader."""
     formats.read = read
     file_worker.main()
+
+
+class _Touch:
+    """Makes a file wherever it is unpickled."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+
+    def __reduce__(self) -> tuple[object, tuple[Path]]:
+        return Path.touch, (Path(self.path),)
+
+
+def answer(work: str, request: bytes, memory: int) -> bytes:
+    """What a worker answers to texts, with one thing wrong that the first of them names."""
+    given = json.loads(request)
+    name, _, parameter = (given["documents"][0]["title"] if work == "cut" else given["texts"][0][1]).partition(" ")
+    if name == "pickle":
+        return pickle.dumps(("", _Touch(parameter)))
+    if name == "nest":
+        return b'{"result": ' + b"[" * 100_000
+    said = json.loads(text_worker._answer(work, request, memory))
+    result = said["result"]
+    match name:
+        case "shorten":
+            result.pop()
+        case "add":
+            result[0]["run"] = parameter
+        case "fail":
+            said = {"error": parameter}
+        case "steal":
+            result[0]["chunks"][0]["chunk_id"] = parameter
+        case "rewrite":
+            result[0]["chunks"][0]["text"] = parameter
+        case "overreach":
+            result[0]["chunks"][0]["sentences"] = [[0, 10**9]]
+        case "arrays":
+            result[0]["packed"] = {"grams": ["AAAA", "AAAA"]}
+        case "vectors":
+            result[0]["packed"] = {"dense": ["", ""]}
+    return json.dumps(said).encode()
+
+
+def text_main() -> None:
+    """Serve like the real worker of texts, with these answers."""
+    serve(answer)

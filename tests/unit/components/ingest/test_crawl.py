@@ -4,11 +4,10 @@ import gzip
 
 import pytest
 
-from components.ingest.crawl import Crawl
+from components.ingest.crawl import Crawl, Robots
 from components.ingest.document import Refusal
 from components.ingest.fetch import Fetcher
 from components.ingest.files import RawArticle
-from components.ingest.robots import Robots, parsed
 from tenants.errors import CallerError
 from tests.unit.components.ingest.site import Answer, Site, page, serving
 
@@ -102,17 +101,29 @@ def test_the_first_page_has_to_be_there() -> None:
 )
 def test_the_longest_rule_of_robots_txt_decides(path: str, allowed: bool) -> None:
     text = "# note\nUser-Agent: *\nDisallow: /a # here\nAllow: /a/b\nDisallow: /*/c.pdf$\nDisallow: /x/*/print$\n"
-    assert parsed(text, "Opora").allows(path) is allowed
+    assert Robots(text).allows(f"https://shop.example{path}") is allowed
 
 
 def test_a_group_that_names_us_stands_over_the_general_one() -> None:
     text = "user-agent: *\ndisallow: /\n\nuser-agent: other\nuser-agent: opora\ndisallow: /b\ncrawl-delay: 2.5\n"
-    robots = parsed(text, "Opora")
-    assert (robots.allows("/a"), robots.allows("/b"), robots.delay) == (True, False, 2.5)
-    assert not parsed(text, "Someone").allows("/a")
-    assert parsed("crawl-delay: 5\nuser-agent: *\ncrawl-delay: 999999\ndisallow:", "Opora").delay == 10
-    assert parsed("", "Opora") == Robots()
+    robots = Robots(text)
+    assert (robots.allows("https://shop.example/a"), robots.allows("https://shop.example/b")) == (True, False)
+    assert robots.delay == 2.5
+    assert not Robots(text.replace("opora", "another")).allows("https://shop.example/a")
+    assert Robots("crawl-delay: 5\nuser-agent: *\ncrawl-delay: 999999\ndisallow:").delay == 10
+    assert Robots("").delay == 0
+
+
+def test_a_page_is_closed_however_its_address_is_written() -> None:
+    robots = Robots("user-agent: *\ndisallow: /закрыто")
+    assert not robots.allows("https://shop.example/%D0%B7%D0%B0%D0%BA%D1%80%D1%8B%D1%82%D0%BE/1")
 
 
 def test_a_rule_made_of_stars_takes_no_time() -> None:
-    assert not parsed("user-agent: *\ndisallow: /" + "*a" * 5_000 + "$", "Opora").allows("/" + "a" * 6_000)
+    robots = Robots("user-agent: *\ndisallow: /" + "*a" * 5_000 + "$")
+    assert not robots.allows("https://shop.example/" + "a" * 6_000)
+
+
+def test_rules_that_multiply_are_not_read_and_the_site_is_left_alone() -> None:
+    agents = "".join(f"user agent: a{number}\n" for number in range(15_000))
+    assert not Robots(agents + "disallow: /a\n" * 15_000).allows("https://shop.example/b")

@@ -2,6 +2,8 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
+from uuid import uuid4
 
 import pytest
 
@@ -73,3 +75,45 @@ def test_a_document_that_cannot_be_cut_is_refused_and_the_others_go_on(monkeypat
     ]
     assert refused["revisions"] == []
     assert splitter.run([Revision(DOCUMENTS[1], "hash")])["refusals"] == []
+
+
+_TAKEN_OVER = (
+    "import sys; sys.path.insert(0, sys.argv[1]); "
+    "from tests.unit.components.ingest.misbehaving import text_main; text_main()"
+)
+
+
+@pytest.fixture(scope="module")
+def taken_over() -> Iterator[TextProcesses]:
+    one = TextProcesses(workers=1)
+    one.program = _TAKEN_OVER
+    yield one
+    one.close()
+
+
+def test_the_worker_of_these_tests_answers_like_the_real_one(taken_over: TextProcesses) -> None:
+    document = replace(DOCUMENTS[0], title="nothing", text=PARAGRAPH * 400)
+    assert taken_over.cut([document], SIZES) == cut_all([document], SIZES)
+
+
+@pytest.mark.parametrize(
+    "attack",
+    ["nest", "shorten", "add rm", "fail os.system", f"steal {uuid4()}", "rewrite Позвоните нам", "overreach"],
+)
+def test_an_answer_that_no_worker_of_ours_gives_refuses_the_document(taken_over: TextProcesses, attack: str) -> None:
+    (refused,) = taken_over.cut([replace(DOCUMENTS[0], title=attack, text=PARAGRAPH * 400)], SIZES)
+    assert isinstance(refused, CallerError)
+    assert refused.code == "file_damaged"
+
+
+@pytest.mark.parametrize("attack", ["nest", "shorten", "add rm", "fail os.system", "arrays", "vectors"])
+def test_chunks_are_analysed_here_when_the_worker_cannot_be_believed(taken_over: TextProcesses, attack: str) -> None:
+    texts = [Text(str(at), attack, "", PARAGRAPH) for at in range(40)]
+    assert list(taken_over.analysed(texts, STANDARD)) == analysed(texts, STANDARD.json_form)
+
+
+def test_nothing_that_a_worker_answers_is_run(taken_over: TextProcesses, tmp_path: Path) -> None:
+    target = tmp_path / "touched"
+    taken_over.cut([replace(DOCUMENTS[0], title=f"pickle {target}", text=PARAGRAPH * 400)], SIZES)
+    list(taken_over.analysed([Text(str(at), f"pickle {target}", "", PARAGRAPH) for at in range(40)], STANDARD))
+    assert not target.exists()

@@ -9,7 +9,7 @@ from haystack import Pipeline
 from hypothesis import given
 from hypothesis import strategies as st
 
-from components.answer.telling import heard_by, say
+from components.answer.token_sink import emit, token_sink
 from components.judge.consistency import Writer, agreement
 from components.judge.llm import LlmJudge
 from components.judge.local import LocalJudge
@@ -214,7 +214,7 @@ class Again:
         self.degraded = degraded
 
     def run(self, turn: Turn) -> dict[str, Turn]:
-        say("Never heard.")
+        emit("Never heard.")
         return {"turn": replace(turn, draft=self.draft, degraded=self.degraded)}
 
 
@@ -235,7 +235,7 @@ def drafted(said: str) -> Draft:
 def test_a_second_draft_is_held_against_the_first_and_never_heard(again: Again, agreed: float | None) -> None:
     models = ScriptedModels(claims={"claims": [checked(1)]}, evaluate=EVALUATION)
     heard: list[str] = []
-    with heard_by(lambda piece, _: heard.append(piece)):
+    with token_sink(lambda piece, _: heard.append(piece)):
         after = checked_and_scored(replace(ASKED, draft=DRAFT), models, again)
     assert after.draft is not None
     assert (after.draft.text, after.draft.agreement, after.degraded, heard) == (DRAFT.text, agreed, (), [])

@@ -17,7 +17,7 @@ def test_without_a_turn_there_are_no_bounds() -> None:
     assert current().remaining() == math.inf
     assert not current().stop.is_set()
     current().add(call("lost"))
-    assert current().made == ()
+    assert current().finished == ()
 
 
 def test_a_block_within_a_block_keeps_its_bounds_and_its_own_calls() -> None:
@@ -28,7 +28,7 @@ def test_a_block_within_a_block_keeps_its_bounds_and_its_own_calls() -> None:
             assert within.stop is stop
             assert within.remaining() <= 5
             assert within.fence != around.fence
-        assert (len(within.made), len(around.made)) == (1, 0)
+        assert (len(within.finished), len(around.finished)) == (1, 0)
         assert current() is around
 
 
@@ -36,4 +36,4 @@ def test_calls_of_several_threads_are_all_kept() -> None:
     with opened() as calls, ThreadPoolExecutor(4) as pool:
         for step in range(50):
             pool.submit(copy_context().run, lambda step=step: current().add(call(str(step))))
-    assert sorted(int(one.step) for one in calls.made) == list(range(50))
+    assert sorted(int(one.step) for one in calls.finished) == list(range(50))

@@ -120,7 +120,7 @@ def ask(
 
 
 def outcomes(calls: Calls) -> list[str]:
-    return [call.outcome for call in calls.made]
+    return [call.outcome for call in calls.finished]
 
 
 def test_a_reply_comes_whole_and_in_pieces_and_is_counted(make: Make, simulator: Simulator) -> None:
@@ -132,7 +132,7 @@ def test_a_reply_comes_whole_and_in_pieces_and_is_counted(make: Make, simulator:
     assert whole == heard == "".join(pieces)
     assert "[1]" in whole
     assert len(pieces) > 1
-    for call in calls.made:
+    for call in calls.finished:
         assert (call.outcome, call.model, call.step, call.prompt) == ("ok", "simulated", "answer", "answer.ru@0")
         assert call.prompt_tokens > 0
         assert call.completion_tokens > 0
@@ -166,14 +166,14 @@ def test_other_models_step_in_in_their_order(make: Make, simulator: Simulator) -
     simulator.turn_to(Knobs(faults=(Fault(kind="500", model="simulated"), Fault(kind="429", model="simulated-strong"))))
     with opened() as calls:
         assert ask(models)
-    assert [(call.model, call.outcome) for call in calls.made] == [
+    assert [(call.model, call.outcome) for call in calls.finished] == [
         ("simulated", "server_error"),
         ("simulated-strong", "rate_limited"),
         ("simulated-fallback", "ok"),
     ]
     with opened() as calls:
         assert ask(models, "strong")
-    assert [call.model for call in calls.made] == ["simulated-strong", "simulated", "simulated-fallback"]
+    assert [call.model for call in calls.finished] == ["simulated-strong", "simulated", "simulated-fallback"]
 
 
 def test_an_answer_that_broke_off_is_not_begun_again_by_another_model(make: Make, simulator: Simulator) -> None:
@@ -181,10 +181,10 @@ def test_an_answer_that_broke_off_is_not_begun_again_by_another_model(make: Make
     models = ChatModels(make(), make("simulated-strong"))
     with opened() as calls, pytest.raises(Interrupted):
         ask(models, on_text=lambda _: None)
-    assert len(calls.made) == 1
+    assert len(calls.finished) == 1
     with opened() as calls:
         assert ask(models)
-    assert len(calls.made) == 2
+    assert len(calls.finished) == 2
 
 
 def test_a_model_that_keeps_failing_is_left_alone_and_tried_again(make: Make, simulator: Simulator) -> None:
@@ -273,7 +273,7 @@ def test_calls_cost_what_their_tokens_do_until_the_day_s_money_is_spent(make: Ma
         ask(models)
         with pytest.raises(ModelFailed):
             ask(models)
-    first = calls.made[0]
+    first = calls.finished[0]
     cost = (1_000 * first.prompt_tokens + 2_000 * first.completion_tokens) / 1e6
     assert outcomes(calls) == ["ok", "too_dear"]
     assert first.cost_usd == pytest.approx(cost)
@@ -295,6 +295,9 @@ def test_a_sum_that_cannot_be_counted_costs_no_answer(make: Make, monkeypatch: p
 
 
 def test_models_come_back_from_what_describes_them(make: Make) -> None:
-    models = ChatModels(make(), make("simulated-strong"), timeout=7, prices={"simulated": [1.0, 2.0]})
+    form = {"response_format": {"type": "json_object", "schema": "{schema}"}}
+    models = ChatModels(
+        make(), make("simulated-strong"), timeout=7, prices={"simulated": [1.0, 2.0]}, schema_arguments={"strong": form}
+    )
     again = made(component_to_dict(models, "models"), "models")
     assert again.to_dict() == models.to_dict()

@@ -4,12 +4,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from haystack.components.generators.chat.mock import MockChatGenerator
 from hypothesis import given
 from hypothesis import strategies as st
 from jinja2 import UndefinedError
 from jinja2.exceptions import SecurityError
 
 from components.models.calls import opened
+from components.models.chat import ChatModels
 from components.models.prompts import Prompt, block, prompt
 from settings import get_settings
 
@@ -33,6 +35,16 @@ def test_a_prompt_is_read_in_its_language_or_else_in_the_other(folder: Path) -> 
     assert [message.text for message in prompt("only", "ru").messages()] == ["Hello"]
     with pytest.raises(FileNotFoundError):
         prompt("none", "ru")
+
+
+def test_a_pipeline_names_the_folder_of_its_prompts(folder: Path) -> None:
+    (folder / "greet.ru.md").write_text("Привет")
+    other = folder.parents[1] / "faq" / "said"
+    other.mkdir(parents=True)
+    (other / "greet.ru.md").write_text("Здравствуйте")
+    fast = MockChatGenerator()
+    assert ChatModels(fast).prompt("greet", "ru").text == "Привет"
+    assert ChatModels(fast, prompts="faq/said").prompt("greet", "ru").text == "Здравствуйте"
 
 
 def test_an_edited_prompt_is_another_version_at_once(folder: Path) -> None:

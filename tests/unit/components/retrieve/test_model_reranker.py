@@ -20,7 +20,6 @@ from components.judge.calibration import log_odds
 from components.judge.local import LocalJudge
 from components.judge.ranked import SCORE, RankedJudge
 from components.language.vocabulary import Vocabulary
-from components.retrieve import model_reranker
 from components.retrieve.cross_encoder import FastCrossEncoder
 from components.retrieve.model_reranker import ModelReranker
 from components.retrieve.reranker import FeatureReranker
@@ -175,12 +174,12 @@ def test_the_order_by_features_stands_in(
 def test_one_that_keeps_failing_is_left_alone_for_a_while() -> None:
     now = 0.0
     ranker = Scores(None)
-    reranker = ModelReranker(ranker)
+    reranker = ModelReranker(ranker, failures=4, pause=30)
     reranker._upstream.breaker.clock = lambda: now
-    for _ in range(model_reranker.FAILURES + 3):
+    for _ in range(7):
         assert reranker.run(searched("?", *found(0.9)))["turn"].degraded == ("reranker",)
-    assert len(ranker.read) == model_reranker.FAILURES
-    now, ranker.scores = model_reranker.PAUSE_SECONDS + 1, {"c0": 1.0}
+    assert len(ranker.read) == 4
+    now, ranker.scores = 31, {"c0": 1.0}
     assert reranker.run(searched("?", *found(0.9)))["turn"].degraded == ()
 
 

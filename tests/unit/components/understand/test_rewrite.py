@@ -14,7 +14,7 @@ from components.judge.local import LocalJudge
 from components.language.identifiers import codes
 from components.language.normalise import fold
 from components.language.words import stems, words
-from components.turn import Turn
+from components.turn import EXTRA_PASSES, Turn
 from components.understand.rewrite import QueryRewriter, rarity
 from tenants import lexicon, policy
 from tenants.lexicon import Lexicon
@@ -153,6 +153,16 @@ def test_rare_words_weigh_more() -> None:
     assert rarity(Lexicon(), "слово") > 0
 
 
+def test_the_pipeline_says_how_many_passes_a_quality_may_spend() -> None:
+    rewriter = QueryRewriter(extra_passes={"thorough": 6, "quick": 0})
+    budgets = {
+        quality: rewritten(Turn("t", "гарантия", quality=quality), rewriter)[1].max_passes for quality in EXTRA_PASSES
+    }
+    assert budgets == {"quick": 1, "balanced": 3, "thorough": 7}
+    with pytest.raises(ValueError, match="quik"):
+        QueryRewriter(extra_passes={"quik": 1})  # type: ignore[dict-item]
+
+
 def test_a_second_pass_asks_for_what_is_open() -> None:
     before = first("гарантия или возврат машины")
     before = replace(before, evidence=replace(before.evidence, uncovered=tuple(stems("возврат"))))
@@ -212,6 +222,7 @@ def test_round_trip() -> None:
         "carried_credit": 0.4,
         "max_queries": 2,
         "least_open": 0.25,
+        "extra_passes": dict(EXTRA_PASSES),
         "writer": None,
         "tools": None,
     }

@@ -116,9 +116,9 @@ def test_one_failure_leaves_the_others_their_scores() -> None:
     assert report(SetRun("s", "ru", 1.0, records=(right, wrong))).figures["faithfulness"].n == 1
 
 
-def test_a_model_that_is_away_is_told_as_such() -> None:
-    nowhere = "http://127.0.0.1:9"
-    (record,) = judged(Judge(OllamaChatGenerator(url=nowhere), OllamaTextEmbedder(url=nowhere)), SUPPORTED)
+def test_a_model_that_is_away_is_told_as_such(nowhere: str) -> None:
+    url = f"http://{nowhere}"
+    (record,) = judged(Judge(OllamaChatGenerator(url=url), OllamaTextEmbedder(url=url)), SUPPORTED)
     assert set(record.judged.values()) == {"refused"}
 
 

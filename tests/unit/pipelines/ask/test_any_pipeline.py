@@ -10,6 +10,10 @@ import pytest
 import yaml
 from haystack.core.errors import PipelineMaxComponentRuns, PipelineRuntimeError
 from haystack.tracing.tracer import NullSpan, Span, Tracer, disable_tracing, enable_tracing, tracer
+from openinference.instrumentation.haystack import HaystackInstrumentor
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
 from components.turn import Turn
 from pipelines.ask.engine import AskEngine
@@ -171,3 +175,20 @@ def test_haystack_s_own_log_shows_the_run(two: AskEngine, caplog: pytest.LogCapt
     with caplog.at_level(logging.INFO, "haystack"):
         two.run(LONG)
     assert "Running component weigh" in caplog.text
+
+
+def test_stock_instrumentation_of_haystack_sees_the_run(two: AskEngine) -> None:
+    exporter, provider = InMemorySpanExporter(), TracerProvider()
+    provider.add_span_processor(SimpleSpanProcessor(exporter))
+    instrumentor = HaystackInstrumentor()
+    instrumentor.instrument(tracer_provider=provider)
+    try:
+        with noting() as noted:
+            two.run(LONG)
+    finally:
+        instrumentor.uninstrument()
+    spans = {span.name: span for span in exporter.get_finished_spans()}
+    run = spans["Pipeline.run"]
+    steps = [span for span in spans.values() if span.parent is not None and span.parent.span_id == run.context.span_id]
+    assert len(steps) == len(noted.taken) == 2
+    assert {span.context.trace_id for span in spans.values()} == {run.context.trace_id}

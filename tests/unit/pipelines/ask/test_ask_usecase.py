@@ -19,7 +19,7 @@ from pipelines.ask.pipeline_wrapper import PipelineWrapper
 from pipelines.ask.runner import WAITING_LIMIT, Runner
 from pipelines.ask.steps import StepTracer
 from pipelines.ask.tracing import sender
-from pipelines.ask.tracing.otlp import span_id
+from pipelines.ask.tracing.span import span_id
 from pipelines.ask.usecase import Ask
 from settings import Settings, get_settings
 from tenants import conversations, handoffs, policy
@@ -95,10 +95,12 @@ def test_a_traced_turn_names_its_trace_and_sends_it(monkeypatch: pytest.MonkeyPa
 
 
 @pytest.mark.parametrize("heard", [True, False])
-def test_a_thumb_follows_its_trace_and_waits_for_nobody(heard: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_thumb_follows_its_trace_and_waits_for_nobody(
+    heard: bool, nowhere: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(sender, "PACE", 0.0)
     with receiving() as phoenix:
-        monkeypatch.setenv("OPORA_PHOENIX_URL", phoenix.url if heard else "http://127.0.0.1:9")
+        monkeypatch.setenv("OPORA_PHOENIX_URL", phoenix.url if heard else f"http://{nowhere}")
         get_settings.cache_clear()
         ask = Ask(FakeEngine(answered))
         answer = ask.answer(REQUEST)
@@ -113,13 +115,13 @@ def test_a_thumb_follows_its_trace_and_waits_for_nobody(heard: bool, monkeypatch
         assert (thumb["name"], thumb["span_id"]) == ("thumb", span_id(answer.trace_id, 0))
 
 
-def test_a_turn_whose_trace_cannot_be_made_is_answered(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_turn_whose_trace_cannot_be_made_is_answered(nowhere: str, monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(*given: object, **options: object) -> Never:
         raise ConnectionError
 
-    monkeypatch.setenv("OPORA_OTLP_ENDPOINT", "http://127.0.0.1:9")
+    monkeypatch.setenv("OPORA_OTLP_ENDPOINT", f"http://{nowhere}")
     get_settings.cache_clear()
-    monkeypatch.setattr("pipelines.ask.usecase.Trace.of", broken)
+    monkeypatch.setattr("pipelines.ask.effects.Trace.of", broken)
     assert Ask(FakeEngine(answered)).answer(REQUEST).outcome == "answered"
 
 

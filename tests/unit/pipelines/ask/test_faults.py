@@ -13,7 +13,7 @@ import pytest
 from components.embed import dense
 from components.models import attempts, breaker
 from components.models.calls import opened
-from components.retrieve.model_reranker import CONCURRENT, FAILURES, PAUSE_SECONDS, ModelReranker
+from components.retrieve.model_reranker import CONCURRENT, ModelReranker
 from components.turn import Passage
 from evaluation.cases import QuestionSet
 from evaluation.datasets import attacks
@@ -172,7 +172,7 @@ class Searcher(Patient):
     def rest(self) -> None:
         """Forget what has failed."""
         breaker._UPSTREAMS.clear()
-        self.reranker._upstream = breaker.Upstream(FAILURES, PAUSE_SECONDS, CONCURRENT)
+        self.reranker._upstream = breaker.Upstream(self.reranker.failures, self.reranker.pause, CONCURRENT)
 
     @property
     def reranker(self) -> ModelReranker:
@@ -250,7 +250,7 @@ def test_what_takes_too_long_is_left_behind(trial: Trial, searcher: Searcher, mo
 @pytest.mark.parametrize("task", sorted(SEARCHING))
 def test_what_keeps_failing_is_left_alone_until_it_is_well(task: Task, searcher: Searcher) -> None:
     trial = next(one for one in trials() if (one.kind, one.task, one.later) == ("500", task, False))
-    for _ in range(2 * FAILURES):
+    for _ in range(2 * searcher.reranker.failures):
         answer = searcher.answer(trial.question, trial.knobs)
         assert (answer.outcome, answer.meta.degraded) == (trial.outcome, (trial.degraded,))
     assert (searcher.met(task), searcher.breaker(task).is_open) == ([], True)

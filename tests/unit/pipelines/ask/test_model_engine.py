@@ -49,7 +49,7 @@ def ask(deployed: Deployed, turn: Turn, *faults: Fault) -> tuple[Turn, tuple[Cal
     engine, simulator = deployed
     simulator.knobs = Knobs(faults=faults)
     with opened() as calls:
-        return engine.run(turn), calls.made
+        return engine.run(turn), calls.finished
 
 
 def test_an_answer_takes_three_calls_one_after_the_other_and_stands_on_what_it_cites(deployed: Deployed) -> None:
@@ -150,7 +150,7 @@ def followed(source: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tu
         path = profile_at(tmp_path, _MODEL.sub("model: simulated", _ADDRESS.sub(url, source)))
         assert lint_file(path) == []
         with closing(AskEngine(path)) as engine, opened() as calls:
-            return engine, engine.run(E20), calls.made
+            return engine, engine.run(E20), calls.finished
 
 
 def test_the_guide_swaps_the_provider(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 
 from components.turn import Exchange
-from pipelines.ask import usecase
+from pipelines.ask import effects
 from pipelines.ask.contract import AskRequest, TurnAnswer
 from pipelines.ask.record import redacted
 from pipelines.ask.usecase import Ask
@@ -83,7 +83,7 @@ def test_an_anonymous_turn_is_nobodys(ask: Ask) -> None:
     assert answer.handoff is not None
     ticket = handoffs.get(answer.handoff.ticket_id or "")
     assert ticket is not None
-    assert (ticket.subject, ticket.session_id) == (usecase.ANONYMOUS, "")
+    assert (ticket.subject, ticket.session_id) == (effects.ANONYMOUS, "")
 
 
 def test_the_conversation_is_kept_as_the_turn_knew_it(ask: Ask) -> None:

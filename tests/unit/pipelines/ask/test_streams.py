@@ -14,6 +14,7 @@ from components.models import calls
 from components.models.calls import Calls
 from components.turn import Citation, Claim, Draft, Gate, Outcome, Reason, Reply, Turn, Verdict
 from pipelines.ask import profiles, streams
+from pipelines.ask import runner as runner_module
 from pipelines.ask.answering import answer_of
 from pipelines.ask.contract import SHOWN, AskRequest
 from pipelines.ask.events import Event, Narrator
@@ -23,7 +24,8 @@ from pipelines.ask.usecase import Ask
 from settings import Settings
 from tenants import policy
 from tenants.context import Tenant, acting_as
-from tenants.errors import NotFound
+from tenants.errors import Busy, NotFound, RateLimited
+from tenants.quotas import RateLimiter
 from tenants.registry import Registry
 from tests.generated import texts
 from tests.turns import passage, turn
@@ -138,11 +140,11 @@ async def test_readers_see_all_events_in_order_wherever_they_begin() -> None:
 
     def write() -> None:
         for number in range(50):
-            stream.tell("token", {"text": str(number)})
+            stream.publish("token", {"text": str(number)})
 
     await asyncio.to_thread(write)
-    stream.tell("done", {})
-    stream.tell("token", {"text": "too late"})
+    stream.publish("done", {})
+    stream.publish("token", {"text": "too late"})
     whole = await early
     assert [event.number for event in whole] == list(range(1, 52))
     assert whole[-1].name == "done"
@@ -150,8 +152,8 @@ async def test_readers_see_all_events_in_order_wherever_they_begin() -> None:
     assert await events(stream, 51) == []
 
 
-async def test_a_silent_stream_shows_that_it_lives(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(streams, "HEARTBEAT_SECONDS", 0.01)
+async def test_a_reader_wakes_up_in_silence(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(streams, "SILENCE_SECONDS", 0.01)
     reading = Stream("t", "owner").read()
     assert await anext(reading) is None
     await reading.aclose()
@@ -177,34 +179,14 @@ def test_only_its_owner_resumes_a_stream() -> None:
             kept.resume("turn-1:7")
 
 
-@pytest.mark.parametrize("patience", [60.0, 0.01])
-async def test_a_stage_waits_for_what_else_there_is_to_tell(patience: float, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(streams, "_PATIENCE_SECONDS", patience)
-    stream = Stream("turn-1", "owner")
-    reading = stream.read()
-    first = asyncio.ensure_future(anext(reading))
-    await asyncio.sleep(0)  # it has begun to wait
-    stream.tell("stage", {"node": "retrieve"})
-    if patience > 1:
-        done, _ = await asyncio.wait([first], timeout=0.05)
-        assert not done
-        stream.tell("token", {"text": "Ответ"})
-    event = await asyncio.wait_for(first, 5)
-    assert event is not None
-    assert event.name == "stage"
-    stream.tell("done", {})
-    rest = [event.name async for event in reading if event is not None]
-    assert rest == (["token", "done"] if patience > 1 else ["done"])
-
-
 def test_finished_streams_are_forgotten_and_running_ones_are_not(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(streams, "MOST_STREAMS", 3)
     kept = Streams()
     with acting_as(ANNA):
         running, long = kept.begin("running"), kept.begin("long")
         for number in range(6):
-            kept.begin(f"t{number}").tell("done", {})
-        long.tell("done", {})
+            kept.begin(f"t{number}").publish("done", {})
+        long.publish("done", {})
         kept.begin("next")
         assert kept.resume("running:0") == (running, 0)
         assert kept.resume("long:0") == (long, 0)
@@ -217,7 +199,7 @@ def test_finished_streams_are_forgotten_and_running_ones_are_not(monkeypatch: py
 async def test_a_turn_is_told_to_its_end() -> None:
     ask = Ask(FakeEngine(answered))
     runner = Runner(ask, workers=1, budget=30)
-    stream = runner.stream(AskRequest(question="q"))
+    stream = await runner.stream(AskRequest(question="q"))
     told = await events(stream)
     assert [event.name for event in told] == ["accepted", "token", "verdict", "result", "done"]
     assert told[3].data["turn_id"] == stream.turn_id
@@ -234,7 +216,7 @@ async def test_who_leaves_before_it_began_is_not_answered() -> None:
 
     engine = FakeEngine(stall)
     runner = Runner(Ask(engine), workers=1, budget=30)
-    first, second = (runner.stream(AskRequest(question="q")) for _ in range(2))
+    first, second = [await runner.stream(AskRequest(question="q")) for _ in range(2)]
     reading = second.read()
     event = await anext(reading)
     assert event is not None
@@ -260,12 +242,88 @@ async def test_a_turn_hears_that_its_reader_has_left_and_how_much_time_it_has() 
         return answered(given)
 
     runner = Runner(Ask(FakeEngine(stall)), workers=1, budget=30)
-    reading = runner.stream(AskRequest(question="q")).read()
+    reading = (await runner.stream(AskRequest(question="q"))).read()
     await anext(reading)
     assert await asyncio.to_thread(begun.wait, 30)
     assert 0 < known[0].remaining() < 30
     await reading.aclose()
     assert await asyncio.to_thread(over.wait, 30)
+    runner.close()
+
+
+@pytest.mark.usefixtures("_acme")
+async def test_a_turn_goes_on_for_a_while_without_a_reader() -> None:
+    release = Signal()
+
+    def stall(given: Turn) -> Turn:
+        assert release.wait(30)
+        return answered(given)
+
+    runner = Runner(Ask(FakeEngine(stall)), workers=1, budget=30)
+    stream = await runner.stream(AskRequest(question="q"), grace=30)
+    reading = stream.read()
+    await anext(reading)
+    await reading.aclose()
+    coming_back = asyncio.create_task(events(stream, 1))
+    await asyncio.sleep(0)  # it has begun to wait
+    release.set()
+    assert [event.name for event in await coming_back][-2:] == ["result", "done"]
+    runner.close()
+
+
+async def test_each_departure_has_a_grace_of_its_own() -> None:
+    stream, abandoned = Stream("t", "owner", grace=0.0), asyncio.Event()
+    stream.publish("accepted", {})
+    stream.when_abandoned(abandoned.set)
+    for comes_back in (True, False):
+        reading = stream.read()
+        await anext(reading)
+        await reading.aclose()
+        if comes_back:
+            again = stream.read()
+            await anext(again)
+            await asyncio.sleep(0)  # the grace of the first departure is over
+            assert not abandoned.is_set()
+            await again.aclose()
+    await asyncio.wait_for(abandoned.wait(), 30)
+
+
+@pytest.mark.usefixtures("_acme")
+async def test_a_full_queue_begins_no_turn(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(runner_module, "WAITING_LIMIT", 1)
+    release = Signal()
+
+    def stall(given: Turn) -> Turn:
+        release.wait(30)
+        return answered(given)
+
+    engine = FakeEngine(stall)
+    runner = Runner(Ask(engine), workers=3, budget=30)
+    first = await runner.stream(AskRequest(question="q"))
+    for _ in range(2):
+        with pytest.raises(Busy):
+            await runner.stream(AskRequest(question="q"))
+    release.set()
+    assert (await events(first))[-1].name == "done"
+    assert (engine.calls, runner.waiting) == (1, 0)
+    runner.close()
+
+
+@pytest.mark.usefixtures("_acme")
+async def test_only_questions_spend_the_quota(installation: Settings) -> None:
+    engine = FakeEngine(answered)
+    runner = Runner(Ask(engine), workers=1, budget=30)
+    runner.limiter = RateLimiter(installation.model_copy(update={"rate_limit_per_minute": 2}))
+    assert await runner.answer(AskRequest(question="q"), "t-1", None)
+    stream = await runner.stream(AskRequest(question="q"))
+    await events(stream)
+    # Reading it again is no question.
+    assert await events(runner.streams.resume(f"{stream.turn_id}:0")[0])
+    with pytest.raises(RateLimited):
+        await runner.answer(AskRequest(question="q"), "t-2", None)
+    with pytest.raises(RateLimited):
+        await runner.stream(AskRequest(question="q"))
+    assert (engine.calls, runner.waiting) == (2, 0)
     runner.close()
 
 
@@ -286,9 +344,9 @@ async def test_turns_with_models_and_those_without_do_not_wait_for_each_other() 
         return answered(given)
 
     runner = Runner(Ask(FakeEngine(stall)), workers=1, budget=30, model_workers=1)
-    first = runner.stream(AskRequest(question="q"))
+    first = await runner.stream(AskRequest(question="q"))
     with policy.trying(policy.Policy(profile="ollama")):
-        second = runner.stream(AskRequest(question="q"))
+        second = await runner.stream(AskRequest(question="q"))
     assert (await events(second))[-1].name == "done"
     assert first.finished_at is None
     release.set()

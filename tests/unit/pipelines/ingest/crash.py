@@ -29,7 +29,7 @@ from settings import get_settings
 from tenants import database, documents, generations, lexicon, registry
 from tenants.catalogue import Selection
 from tenants.context import Tenant, acting_as
-from tenants.index import Hit, door, open_collection
+from tenants.index import Hit, access, open_collection
 from tenants.index.edge import EdgeCollection, EdgeFolder
 from tenants.models import LexiconPartRow
 from tenants.registry import Registry
@@ -142,7 +142,7 @@ def _announced(step: Callable[..., object], pipe: int) -> Callable[..., object]:
 def acting(tenant_id: str) -> Iterator[None]:
     run._BATCH_DOCUMENTS = 2
     transfer.BATCH = 4
-    door.IN_FLIGHT = timedelta(0)
+    access.IN_FLIGHT = timedelta(0)
     if not Registry().exists(tenant_id):
         Registry().add(tenant_id)
     with acting_as(Tenant(tenant_id, "crash")):

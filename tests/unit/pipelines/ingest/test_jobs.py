@@ -286,9 +286,9 @@ def test_finished_jobs_are_forgotten_in_time_and_others_never() -> None:
     over, waiting = upload("a.md"), upload("b.md")
     cancel(over.job_id)
     now = datetime.now(UTC)
-    jobs.forget_old(now + jobs.KEPT - timedelta(minutes=1))
+    jobs.forget_old(now + jobs.RETENTION - timedelta(minutes=1))
     assert jobs.get(over.job_id).finished
-    jobs.forget_old(now + jobs.KEPT + timedelta(minutes=1))
+    jobs.forget_old(now + jobs.RETENTION + timedelta(minutes=1))
     with pytest.raises(NotFound):
         jobs.get(over.job_id)
     assert jobs.get(waiting.job_id).state == "queued"

@@ -19,7 +19,7 @@ from pipelines.ingest.usecase import Ingest
 from tenants import generations, jobs
 from tenants.context import Tenant, acting_as
 from tenants.errors import Busy, InternalFault, NotFound
-from tenants.index import door, open_collection
+from tenants.index import access, open_collection
 from tenants.jobs import JobKind
 from tests.unit.pipelines.ingest.stored import article, check_consistent, hits
 
@@ -30,7 +30,7 @@ ARTICLES = [article(name) for name in "abcd"]
 @pytest.fixture(autouse=True)
 def _small_steps(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(transfer, "BATCH", 4)
-    monkeypatch.setattr(door, "IN_FLIGHT", timedelta(0))
+    monkeypatch.setattr(access, "IN_FLIGHT", timedelta(0))
 
 
 @pytest.fixture

@@ -25,7 +25,7 @@ from pipelines.ingest.usecase import Ingest
 from settings import ROOT, get_settings
 from tenants import documents, generations
 from tenants.context import Tenant
-from tenants.index import DENSE, Dense, door, open_collection
+from tenants.index import DENSE, Dense, access, open_collection
 from tests.encoders import DIMENSIONS, ENCODER, FILE, encoder, lay_out, with_embedder
 from tests.unit.pipelines.ingest.stored import check_consistent
 
@@ -45,7 +45,7 @@ ARTICLES = [
 
 @pytest.fixture(autouse=True)
 def _alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(door, "IN_FLIGHT", timedelta(0))
+    monkeypatch.setattr(access, "IN_FLIGHT", timedelta(0))
     monkeypatch.setattr(dense, "_QUESTIONS", Kept(10))
     monkeypatch.setattr(breaker, "_UPSTREAMS", {})
 

@@ -26,6 +26,8 @@ from tests.turns import turn
 def _hurried(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sending, "PACE", 0.0)
     monkeypatch.setattr(sending, "PAUSE", 0.0)
+    # Less than the exporter waits before it tries again by itself.
+    monkeypatch.setattr(sending, "TIMEOUT", 0.7)
 
 
 def traced(number: int) -> Trace:
@@ -42,7 +44,17 @@ def judged(person: str, thumb: Thumb) -> Feedback:
 
 def traces_in(heard: Heard) -> list[int]:
     request = ExportTraceServiceRequest.FromString(heard.body)
-    return [int(around.scope_spans[0].spans[0].trace_id.hex(), 16) for around in request.resource_spans]
+    return [
+        int(span.trace_id.hex(), 16)
+        for around in request.resource_spans
+        for scope in around.scope_spans
+        for span in scope.spans
+        if not span.parent_span_id
+    ]
+
+
+def logged(caplog: pytest.LogCaptureFixture) -> list[str]:
+    return [record.message for record in caplog.records if record.name == "opora.traces"]
 
 
 @pytest.fixture
@@ -61,7 +73,7 @@ def test_traces_are_sent_with_their_scores() -> None:
         sender.close()
     assert (spans.what, traces_in(spans)) == ("POST /v1/traces", [1])
     assert scores.what == "POST /v1/span_annotations"
-    assert b'"span_id": "0000000000000001", "name": "outcome"' in scores.body
+    assert ("0000000000000001", "outcome") in [(one["span_id"], one["name"]) for one in json.loads(scores.body)["data"]]
 
 
 def test_thumbs_stand_at_the_turn_one_of_each_person_and_without_words() -> None:
@@ -100,13 +112,13 @@ def test_what_a_server_has_no_time_for_is_sent_again(status: int, caplog: pytest
         sender.start()
         assert [traces_in(collector.next()) for _ in range(3)] == [[1]] * 3
         sender.close()
-    assert [record.message for record in caplog.records] == [
-        f"traces wait, their server is not heard: {status}",
-        "traces are sent again, 0 were lost",
+    assert logged(caplog) == [
+        f"traces wait, their collector is unavailable: {status}",
+        "traces are sent again, 0 were dropped",
     ]
 
 
-def test_what_a_server_refuses_for_good_is_dropped() -> None:
+def test_what_a_server_refuses_for_good_is_dropped_and_counted(caplog: pytest.LogCaptureFixture) -> None:
     with receiving([401, 200]) as collector:
         sender = Sender(Settings(otlp_endpoint=collector.url))
         sender.take(traced(1))
@@ -115,9 +127,25 @@ def test_what_a_server_refuses_for_good_is_dropped() -> None:
         sender.take(traced(2))
         assert traces_in(collector.next()) == [2]
         sender.close()
+    assert logged(caplog) == ["1 traces are dropped: refused: 401", "traces are sent again, 1 were dropped"]
 
 
-def test_the_oldest_give_way_when_too_many_wait() -> None:
+def test_what_fails_for_too_long_gives_way_to_what_waits_behind_it(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sending, "MOST_ATTEMPTS", 2)
+    monkeypatch.setattr(sending, "BATCH", 1)
+    with receiving([500, 500, 200]) as collector:
+        sender = Sender(Settings(otlp_endpoint=collector.url))
+        sender.take(traced(1))
+        sender.take(traced(2))
+        sender.start()
+        assert [traces_in(collector.next()) for _ in range(3)] == [[1], [1], [2]]
+        sender.close()
+    assert "1 traces are dropped: tried too often" in logged(caplog)
+
+
+def test_the_oldest_give_way_when_too_many_wait(caplog: pytest.LogCaptureFixture) -> None:
     with receiving() as collector:
         sender = Sender(Settings(otlp_endpoint=collector.url))
         for number in range(1, sending.WAITING + 11):
@@ -126,21 +154,22 @@ def test_the_oldest_give_way_when_too_many_wait() -> None:
         sent = [one for _ in range(sending.WAITING // sending.BATCH) for one in traces_in(collector.next())]
         sender.close()
     assert sent == list(range(11, sending.WAITING + 11))
+    assert logged(caplog) == ["traces are sent again, 10 were dropped"]
 
 
-def test_a_server_that_is_not_there_loses_nothing_that_can_wait(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_server_that_is_not_there_keeps_traces_waiting_and_says_so(caplog: pytest.LogCaptureFixture) -> None:
     with receiving() as collector:
         url = collector.url
     sender = Sender(Settings(otlp_endpoint=url))
     sender.start()
     sender.take(traced(1))
     sender.close()
-    assert [record.message for record in caplog.records] == [
-        "traces wait, their server is not heard: ConnectionRefusedError"
-    ]
+    assert logged(caplog) == ["traces wait, their collector is unavailable: no answer", "1 traces were not sent"]
 
 
-def test_a_server_that_hangs_holds_nobody_up(nobody: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_server_that_hangs_holds_nobody_up(
+    nobody: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
     monkeypatch.setattr(sending, "TIMEOUT", 0.05)
     sender = Sender(Settings(otlp_endpoint=nobody))
     sender.start()
@@ -148,6 +177,7 @@ def test_a_server_that_hangs_holds_nobody_up(nobody: str, monkeypatch: pytest.Mo
     for _ in range(2_000):
         sender.take(one)
     sender.close()
+    assert "traces were not sent" in caplog.text
 
 
 def test_a_server_may_hang_up_between_two_requests(caplog: pytest.LogCaptureFixture) -> None:
@@ -159,4 +189,20 @@ def test_a_server_may_hang_up_between_two_requests(caplog: pytest.LogCaptureFixt
             sender.take(traced(number))
             assert traces_in(collector.next()) == [number]
         sender.close()
-    assert caplog.records == []
+    assert logged(caplog) == []
+
+
+def test_the_key_is_phoenix_s_alone() -> None:
+    for endpoint, sent in (("", True), ("/elsewhere", False)):
+        with receiving() as phoenix, receiving() as other:
+            settings = Settings(
+                phoenix_url=phoenix.url,
+                phoenix_api_key="secret",
+                otlp_endpoint=f"{other.url}{endpoint}" if endpoint else "",
+            )
+            sender = Sender(settings)
+            sender.take(traced(1))
+            sender.start()
+            heard = (other if endpoint else phoenix).next()
+            sender.close()
+        assert (heard.headers.get("authorization") == "Bearer secret") is sent

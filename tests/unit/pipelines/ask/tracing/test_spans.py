@@ -13,7 +13,7 @@ from components.models.calls import Call
 from pipelines.ask.answering import answer_of
 from pipelines.ask.contract import AskRequest
 from pipelines.ask.steps import Steps
-from pipelines.ask.tracing.otlp import Span
+from pipelines.ask.tracing.span import Span
 from pipelines.ask.tracing.spans import resource, spans
 from pipelines.ask.tracing.trace import Trace
 from pipelines.ask.usecase import Ask, begin

@@ -1,4 +1,4 @@
-"""The one door to a tenant's chunks: which engine, which collection, opened once per process.
+"""Opens a tenant's collections: which engine, which generation, each opened once per process.
 
 The tenant comes from the context and the place from the registry. No caller can name either; which of the tenant's own
 generations is a caller's to say.
@@ -7,8 +7,10 @@ What a question searches stays open as long as the question holds it: a generati
 and released when the last question has.
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
-from threading import Lock
+from threading import Lock, RLock
 from typing import TypeAlias
 from weakref import WeakValueDictionary
 
@@ -29,7 +31,16 @@ _OPEN: dict[_Key, Collection] = {}
 _IN_USE: WeakValueDictionary[_Key, Collection] = WeakValueDictionary()
 """All that is open, including what this module has let go of. The embedded engine opens no folder twice."""
 _ENGINES: dict[str, Engine] = {}
-_OPENING = Lock()
+_LOCKS: WeakValueDictionary[_Key, "_GenerationLock"] = WeakValueDictionary()
+_TABLES = Lock()
+"""Held for looking something up and no longer: to open a collection takes as long as a disk or a server does."""
+
+
+class _GenerationLock:
+    """Held while a generation is opened, switched or removed; each has its own."""
+
+    def __init__(self) -> None:
+        self.lock = RLock()
 
 
 def open_collection(
@@ -55,28 +66,34 @@ def open_collection(
     collection = _OPEN.get(key)
     if collection is not None:
         return collection
-    with _OPENING:
-        if key not in _OPEN:
-            if create:
-                _make(_engine(settings), tenant, placement, encoder, dimensions)
-            opened = _IN_USE.get(key) or _opened(_engine(settings), tenant, placement)
-            if opened is None:
-                return EmptyCollection()
+    with _locked(key):
+        collection = _OPEN.get(key)
+        if collection is not None:
+            return collection
+        engine = _engine(settings)
+        if create:
+            _make(engine, tenant, placement, encoder, dimensions)
+        opened = _IN_USE.get(key) or _opened(engine, tenant, placement)
+        if opened is None:
+            return EmptyCollection()
+        with _TABLES:
             _OPEN[key] = _IN_USE[key] = opened
-        return _OPEN[key]
+        return opened
 
 
 def put_in_force(generation: int) -> None:
-    """Switch the tenant in context to a generation that is complete. From the next call on it is what the door opens.
+    """Switch the tenant in context to a generation that is complete. From the next call on `open_collection`
+    opens it.
 
     Nobody waits and nobody's search is cut off: who has the one before goes on with it.
     """
     settings = get_settings()
     before = registry.current(settings).placement
     generations.put_in_force(generation)
-    with _OPENING:
+    key = _key(settings, before)
+    with _locked(key):
         _engine(settings).put_in_force(before.at(generation))
-        _OPEN.pop(_key(settings, before), None)
+        _forget(key)
 
 
 def remove(generation: int) -> None:
@@ -86,8 +103,9 @@ def remove(generation: int) -> None:
     if generation == placement.generation:
         raise InternalFault("generation_in_force")
     placement = placement.at(generation)
-    with _OPENING:
-        _OPEN.pop(_key(settings, placement), None)
+    key = _key(settings, placement)
+    with _locked(key):
+        _forget(key)
         _engine(settings).remove(placement)
     generations.forget(generation)
 
@@ -108,23 +126,40 @@ def close_all() -> None:
 
     Call it when the process ends and after a long ingest: the embedded engine compacts what was written.
     """
-    with _OPENING:
-        while _OPEN:
-            _OPEN.popitem()[1].close()
+    with _TABLES:
+        closing: list[Collection | Engine] = [*_OPEN.values(), *_ENGINES.values()]
+        _OPEN.clear()
         _IN_USE.clear()
-        while _ENGINES:
-            _ENGINES.popitem()[1].close()
+        _ENGINES.clear()
+    for one in closing:
+        one.close()
 
 
 def _key(settings: Settings, placement: Placement) -> _Key:
     return settings.index_place, placement.physical
 
 
+@contextmanager
+def _locked(key: _Key) -> Iterator[None]:
+    with _TABLES:
+        own = _LOCKS.setdefault(key, _GenerationLock())
+    with own.lock:
+        yield
+
+
+def _forget(key: _Key) -> None:
+    with _TABLES:
+        _OPEN.pop(key, None)
+
+
 def _engine(settings: Settings) -> Engine:
     place = settings.index_place
-    if place not in _ENGINES:
-        _ENGINES[place] = _server(settings) if settings.qdrant_url else EdgeFolder(settings.data_dir / "index")
-    return _ENGINES[place]
+    with _locked((place, "")):
+        if place not in _ENGINES:
+            engine = _server(settings) if settings.qdrant_url else EdgeFolder(settings.data_dir / "index")
+            with _TABLES:
+                _ENGINES[place] = engine
+        return _ENGINES[place]
 
 
 def _server(settings: Settings) -> Engine:
@@ -140,7 +175,7 @@ def _make(engine: Engine, tenant: TenantRecord, placement: Placement, encoder: s
         return
     in_force = placement == tenant.placement
     if in_force:
-        generations.found(encoder, dimensions)
+        generations.record_first(encoder, dimensions)
     engine.create(placement, tenant.tenant_id, generations.encoding_of(placement.generation)[1])
     if in_force:
         engine.put_in_force(placement)

@@ -1,4 +1,4 @@
-"""Values kept in memory that this process is never behind on, and other processes' changes reach within seconds."""
+"""Values cached per tenant: this process sees its own changes at once, and those of others within seconds."""
 
 from collections.abc import Callable
 from threading import Lock
@@ -14,36 +14,36 @@ Key: TypeAlias = tuple[str, str]
 T = TypeVar("T")
 
 
-class Fresh(Generic[T]):
-    """A thread-safe store of loaded values, one per tenant."""
+class TenantCache(Generic[T]):
+    """A thread-safe cache of loaded values, one per tenant."""
 
     def __init__(self) -> None:
-        self._kept: dict[Key, tuple[float, T]] = {}
+        self._entries: dict[Key, tuple[float, T]] = {}
         self._lock = Lock()
         self._expiries = 0
 
     def peek(self, key: Key) -> T | None:
         """The value in memory; None when it has to be loaded."""
-        entry = self._kept.get(key)
+        entry = self._entries.get(key)
         return entry[1] if entry is not None and monotonic() - entry[0] < FRESH_SECONDS else None
 
     def get(self, key: Key, load: Callable[[T | None], T]) -> T:
-        """The kept value, or what `load` makes of the last one known once that may be out of date."""
-        kept = self._kept.get(key)
+        """The cached value, or what `load` makes of the last one known once that may be out of date."""
+        entry = self._entries.get(key)
         now = monotonic()
-        if kept is not None and now - kept[0] < FRESH_SECONDS:
-            return kept[1]
+        if entry is not None and now - entry[0] < FRESH_SECONDS:
+            return entry[1]
         expiries = self._expiries
-        value = load(kept[1] if kept else None)
+        value = load(entry[1] if entry else None)
         with self._lock:
-            # A write in this process while loading: the value may be from before it, so it is used once and not kept.
+            # A write in this process while loading: the value may be from before it, so it is used once and not cached.
             if expiries == self._expiries:
-                self._kept[key] = (now, value)
+                self._entries[key] = (now, value)
         return value
 
     def expire(self, key: Key) -> None:
         """Have the next reader load: something was written. Call it after the commit."""
         with self._lock:
             self._expiries += 1
-            if key in self._kept:
-                self._kept[key] = (float("-inf"), self._kept[key][1])
+            if key in self._entries:
+                self._entries[key] = (float("-inf"), self._entries[key][1])

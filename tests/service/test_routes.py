@@ -3,14 +3,16 @@
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import get_args
 
 import httpx
 import pytest
 from fastapi.routing import APIRoute, APIRouter
+from jsonschema import Draft202012Validator
 from starlette.routing import BaseRoute, Mount, Route
 
 import app
-from pipelines import gate
+from pipelines.ask.events import EventName
 from settings import Settings
 from tenants.rejected import Rejected
 from tests.service.serving import ALL_SCOPES, ARTICLES, problem, recorded, tool_of
@@ -18,7 +20,7 @@ from tests.service.serving import ALL_SCOPES, ARTICLES, problem, recorded, tool_
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """What a door takes: its scope, a body, and for each template in its path an id of `acme` and one of `globex`."""
+    """What a route takes: its scope, a body, and for each template in its path an id of `acme` and one of `globex`."""
 
     scope: str
     body: dict[str, object] | None = None
@@ -26,14 +28,14 @@ class Case:
     own: dict[str, str] = field(default_factory=dict)
     foreign: dict[str, str] = field(default_factory=dict)
     may_answer: str = ""
-    """A code that shows the door open as well as a success does."""
+    """A code that shows the route open as well as a success does."""
 
 
 SPARE_ID = {"doc_id": "spare/door.md"}
 FOREIGN_ID = {"doc_id": "globex/door.md"}
 REJECTED = Rejected("Снять дверцу силой", doc_id="spare/door.md")
 FOREIGN_REJECTED = Rejected("Take the door off", doc_id="globex/door.md")
-OPEN = {("GET", "/healthz"), ("GET", "/readyz")}
+OPEN = {("GET", "/healthz"), ("GET", "/readyz"), ("GET", "/openapi.json"), ("GET", "/docs")}
 SCOPED: dict[tuple[str, str], Case] = {
     ("POST", "/ask/run"): Case("ask", {"question": "Что значит код E20?"}),
     ("POST", "/ask/stream"): Case("ask", {"question": "Что значит код E20?"}),
@@ -44,6 +46,15 @@ SCOPED: dict[tuple[str, str], Case] = {
         "ask", {"model": "ask", "messages": [{"role": "user", "content": "Что значит код E20?"}]}
     ),
     ("GET", "/v1/models"): Case("ask"),
+    ("POST", "/mcp"): Case(
+        "ask",
+        {
+            "jsonrpc": "2.0",
+            "id": 1,
+            "method": "tools/call",
+            "params": {"name": "ask", "arguments": {"question": "Что значит код E20?"}},
+        },
+    ),
     ("POST", "/ingest/run"): Case("ingest", {"documents": [dict(ARTICLES[1])]}),
     ("GET", "/documents"): Case("ingest"),
     ("PATCH", "/documents"): Case("ingest", {"filter": {"doc_ids": ["spare/door.md"]}, "set": {"priority": 1}}),
@@ -68,8 +79,8 @@ SCOPED: dict[tuple[str, str], Case] = {
     ),
     ("GET", "/jobs"): Case("ingest"),
     **{
-        door: Case("ingest", own={"job_id": "0-of-acme"}, foreign={"job_id": "0-of-globex"})
-        for door in (("GET", "/jobs/{job_id}"), ("DELETE", "/jobs/{job_id}"), ("GET", "/jobs/{job_id}/events"))
+        route: Case("ingest", own={"job_id": "0-of-acme"}, foreign={"job_id": "0-of-globex"})
+        for route in (("GET", "/jobs/{job_id}"), ("DELETE", "/jobs/{job_id}"), ("GET", "/jobs/{job_id}/events"))
     },
     ("POST", "/index/rebuild"): Case("admin"),
     ("POST", "/index/rollback"): Case("admin", may_answer="generation_not_kept"),
@@ -88,10 +99,10 @@ SCOPED: dict[tuple[str, str], Case] = {
         foreign={"gap_id": recorded("globex").misses[0].gap_id},
     ),
 }
-"""Every door that needs a token."""
+"""Every route that needs a token."""
 
-PROTOCOLS = {("POST", "/ask/ui-messages"), ("POST", "/v1/chat/completions")}
-"""Doors whose bodies are others' to define: what Opora does not know there is passed over, and changes nothing."""
+PROTOCOLS = {("POST", "/ask/ui-messages"), ("POST", "/v1/chat/completions"), ("POST", "/mcp")}
+"""Routes whose bodies are others' to define: what Opora does not know there is passed over, and changes nothing."""
 
 SPARE: list[dict[str, object]] = [
     {
@@ -113,24 +124,22 @@ FOREIGN: list[dict[str, object]] = [
 """Documents for cases whose path names one: the first is put back before each test that may take it away."""
 
 CLOSED = {
-    ("GET", "/openapi.json"), ("GET", "/docs"), ("GET", "/docs/oauth2-redirect"), ("GET", "/redoc"), ("GET", "/status"),
-    ("GET", "/status/{pipeline_name}"), ("GET", "/draw/{pipeline_name}"), ("GET", "/models"),
-    ("POST", "/chat/completions"), ("POST", "/responses"), ("POST", "/v1/responses"),
+    ("GET", "/models"), ("POST", "/chat/completions"), ("POST", "/responses"), ("POST", "/v1/responses"),
     ("POST", "/files"), ("POST", "/v1/files"),
 }  # fmt: skip
 """What Hayhooks brings along and nobody may reach."""
 
 GUESSES = (
-    "/", "/traces", "/traces/1", "/deploy", "/deploy_files", "/undeploy/ask", "/ask", "/ask/run/", "/ASK/run",
-    "//ask/run",
-    "/ask/run;x", "/ingest", "/chat", "/metrics", "/admin", "/static/x", "/.env", "/tenants/globex",
-    "/collections/globex", "/ask/executions", "/healthz/", "/%2e%2e/etc/passwd", "/v1/chat/completions/",
+    "/", "/docs/oauth2-redirect", "/redoc", "/status", "/draw/ask", "/traces", "/traces/1", "/deploy", "/deploy_files",
+    "/undeploy/ask", "/ask", "/ask/run/", "/ASK/run", "//ask/run", "/ask/run;x", "/ingest", "/chat", "/metrics",
+    "/admin", "/static/x", "/.env", "/tenants/globex", "/collections/globex", "/ask/executions", "/healthz/",
+    "/%2e%2e/etc/passwd", "/v1/chat/completions/",
 )  # fmt: skip
 
 
 @pytest.fixture(scope="module")
 def reachable(installation: Settings) -> set[tuple[str, str]]:
-    """(method, path) of every route in the application, Hayhooks' own and what the gate answers itself included."""
+    """(method, path) of every route in the application, Hayhooks' own included."""
     service = app.create_app(installation)
     found: set[tuple[str, str]] = set()
     for route in _all_routes(service.routes):
@@ -141,12 +150,6 @@ def reachable(installation: Settings) -> set[tuple[str, str]]:
     for path, operations in service.openapi()["paths"].items():
         if path not in plain:
             found |= {(method.upper(), path) for method in operations}
-    (doors,) = (one.kwargs["routes"] for one in service.user_middleware if "verify" in one.kwargs)
-    assert isinstance(doors, tuple)
-    for door in doors:
-        assert isinstance(door, gate.Route)
-        if door.answer is not None:
-            found.add((door.method, door.path))
     return found
 
 
@@ -173,10 +176,10 @@ def _named(path: str, ids: dict[str, str]) -> str:
     return path
 
 
-def _send(client: httpx.Client, door: tuple[str, str], ids: dict[str, str], token: str) -> httpx.Response:
-    method, path = door
+def _send(client: httpx.Client, route: tuple[str, str], ids: dict[str, str], token: str) -> httpx.Response:
+    method, path = route
     headers = {"Authorization": f"Bearer {token}"}
-    case = SCOPED[door]
+    case = SCOPED[route]
     return client.request(method, _named(path, ids), json=case.body, params=case.query, headers=headers)
 
 
@@ -188,8 +191,53 @@ def test_every_route_has_its_case(reachable: set[tuple[str, str]]) -> None:
 
 
 def test_the_table_of_the_gate_is_this_one(installation: Settings) -> None:
-    doors = {(route.method, route.path): route.scope for route in app.routes(installation)}
-    assert doors == dict.fromkeys(OPEN) | {door: case.scope for door, case in SCOPED.items()}
+    table = {(route.method, route.path): route.scope for route in app.routes(installation)}
+    assert table == dict.fromkeys(OPEN) | {route: case.scope for route, case in SCOPED.items()}
+
+
+def test_what_is_described_is_what_is_open(anybody: httpx.Client, installation: Settings) -> None:
+    document = anybody.get("/openapi.json").json()
+    described = {(method.upper(), path) for path, operations in document["paths"].items() for method in operations}
+    table = {(route.method, _plain(route.path)): route for route in app.routes(installation)}
+    assert described == set(table)
+    for method, path in described:
+        operation = document["paths"][path][method.lower()]
+        scope = table[method, path].scope
+        assert operation["security"] == ([{"bearer": [scope]}] if scope else [])
+        assert operation["description"] or operation["summary"]
+        assert ("401" in operation["responses"]) is (scope is not None)
+        problem_of = operation["responses"]["500"]["content"]["application/problem+json"]["schema"]
+        assert problem_of == {"$ref": "#/components/schemas/Problem"}
+        assert "HTTPValidationError" not in str(operation)
+
+
+def test_the_description_is_valid_and_names_the_events(anybody: httpx.Client) -> None:
+    document = anybody.get("/openapi.json").json()
+    assert document["openapi"].startswith("3.1")
+    references = set(re.findall(r"#/components/schemas/(\w+)", str(document)))
+    assert references == set(document["components"]["schemas"])
+    for schema in document["components"]["schemas"].values():
+        Draft202012Validator.check_schema(schema)
+    for path, events in {"/ask/stream": get_args(EventName), "/jobs/{job_id}/events": ("progress", "done")}.items():
+        (operation,) = document["paths"][path].values()
+        item = operation["responses"]["200"]["content"]["text/event-stream"]["itemSchema"]
+        assert item["properties"]["event"]["enum"] == list(events)
+    answers = document["paths"]["/ask/run"]["post"]["responses"]["200"]["content"]["application/json"]
+    assert answers["schema"] == {"$ref": "#/components/schemas/TurnAnswer"}
+
+
+def test_the_page_asks_nobody_else(anybody: httpx.Client) -> None:
+    page = anybody.get("/docs")
+    assert page.headers["content-type"].startswith("text/html")
+    assert page.headers["content-security-policy"].startswith("default-src 'none'")
+    assert not re.search(r"<(script|link|img|iframe)\b|src=|url\(|@import|href=\"http", page.text)
+    for _, path in SCOPED:
+        assert _plain(path) in page.text
+
+
+def test_a_setting_closes_the_description(installation: Settings) -> None:
+    closed = app.routes(installation.model_copy(update={"api_docs": False}))
+    assert {("GET", "/openapi.json"), ("GET", "/docs")}.isdisjoint((route.method, route.path) for route in closed)
 
 
 def test_closed_routes_do_not_exist_for_anybody(
@@ -206,65 +254,65 @@ def test_other_methods_do_not_exist(acme: httpx.Client) -> None:
     for _, path in SCOPED:
         for method in ("GET", "PUT", "PATCH", "DELETE", "HEAD", "TRACE"):
             if (method, path) not in SCOPED:
-                assert acme.request(method, _named(path, SCOPED[_any_door(path)].own)).status_code == 404
+                assert acme.request(method, _named(path, SCOPED[_any_route(path)].own)).status_code == 404
 
 
-def _any_door(path: str) -> tuple[str, str]:
-    return next(door for door in SCOPED if door[1] == path)
+def _any_route(path: str) -> tuple[str, str]:
+    return next(route for route in SCOPED if route[1] == path)
 
 
-@pytest.mark.parametrize("door", sorted(SCOPED))
+@pytest.mark.parametrize("route", sorted(SCOPED))
 @pytest.mark.parametrize("scope", ALL_SCOPES)
-def test_a_scope_opens_its_own_doors_only(
+def test_a_scope_opens_its_own_routes_only(
     acme: httpx.Client,
     token: Callable[..., str],
-    door: tuple[str, str],
+    route: tuple[str, str],
     scope: str,
     ingest: Callable[..., httpx.Response],
 ) -> None:
-    case = SCOPED[door]
+    case = SCOPED[route]
     assert ingest("acme", SPARE).status_code == 200
-    response = _send(acme, door, case.own, token("acme", scope))
+    response = _send(acme, route, case.own, token("acme", scope))
     if scope == case.scope:
         assert response.is_success or response.json()["code"] == case.may_answer, response.text
     else:
         assert case.scope in str(problem(response, 403, "scope_missing")["detail"])
 
 
-@pytest.mark.parametrize("door", sorted(SCOPED))
+@pytest.mark.parametrize("route", sorted(SCOPED))
 @pytest.mark.parametrize("tenant_id", ["ghost", "ACME", "acme ", "acme~g000001", "Acmé", "%61cme", "../acme", "acme/x"])
 def test_a_tenant_that_is_not_here_looks_the_same_everywhere(
-    acme: httpx.Client, token: Callable[..., str], door: tuple[str, str], tenant_id: str
+    acme: httpx.Client, token: Callable[..., str], route: tuple[str, str], tenant_id: str
 ) -> None:
-    response = _send(acme, door, SCOPED[door].own, token(tenant_id, *ALL_SCOPES))
+    response = _send(acme, route, SCOPED[route].own, token(tenant_id, *ALL_SCOPES))
     problem(response, 404, "tenant_unknown")
 
 
-@pytest.mark.parametrize("door", sorted(door for door in SCOPED if "{" in door[1]))
+@pytest.mark.parametrize("route", sorted(route for route in SCOPED if "{" in route[1]))
 def test_a_foreign_id_looks_like_a_missing_one(
-    acme: httpx.Client, token: Callable[..., str], door: tuple[str, str], ingest: Callable[..., httpx.Response]
+    acme: httpx.Client, token: Callable[..., str], route: tuple[str, str], ingest: Callable[..., httpx.Response]
 ) -> None:
     assert ingest("globex", FOREIGN).status_code == 200
-    case = SCOPED[door]
+    case = SCOPED[route]
     assert case.foreign.keys() == case.own.keys()
     mine = token("acme", *ALL_SCOPES)
-    unknown = _send(acme, door, dict.fromkeys(case.foreign, "no-such-thing"), mine)
+    unknown = _send(acme, route, dict.fromkeys(case.foreign, "no-such-thing"), mine)
     code = str(unknown.json()["code"])
-    foreign = problem(_send(acme, door, case.foreign, mine), 404, code)
+    foreign = problem(_send(acme, route, case.foreign, mine), 404, code)
     missing = problem(unknown, 404, code)
     assert {**foreign, "request_id": ""} == {**missing, "request_id": ""}
 
 
-@pytest.mark.parametrize("door", sorted(door for door, case in SCOPED.items() if case.body is not None))
+@pytest.mark.parametrize("route", sorted(route for route, case in SCOPED.items() if case.body is not None))
 @pytest.mark.parametrize("field", ["tenant", "tenant_id", "collection", "collection_name", "qdrant_filter", "scope"])
 def test_no_body_names_a_tenant(
-    acme: httpx.Client, token: Callable[..., str], door: tuple[str, str], field: str
+    acme: httpx.Client, token: Callable[..., str], route: tuple[str, str], field: str
 ) -> None:
-    case = SCOPED[door]
+    case = SCOPED[route]
     body = {**(case.body or {}), field: "globex"}
     headers = {"Authorization": f"Bearer {token('acme', *ALL_SCOPES)}"}
-    response = acme.request(door[0], _named(door[1], case.own), json=body, headers=headers)
-    if door in PROTOCOLS:
+    response = acme.request(route[0], _named(route[1], case.own), json=body, headers=headers)
+    if route in PROTOCOLS:
         assert response.is_success
         assert '"doc_id": "errors.md"' in response.text.replace('":"', '": "')
     else:

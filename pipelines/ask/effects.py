@@ -1,0 +1,224 @@
+"""What follows a finished turn, in order: a ticket, memory, the record with its gaps, a trace.
+
+One check decides whether that still applies, because nobody may be waiting for the turn any more.
+"""
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import datetime
+from functools import cached_property
+from threading import Event, Lock
+from time import perf_counter
+from typing import Literal, TypeAlias
+
+from components.language.personal import mask
+from components.language.texts import text
+from components.turn import Turn
+from pipelines.ask import record
+from pipelines.ask.answering import answer_of
+from pipelines.ask.contract import AskRequest, Handoff, TurnAnswer
+from pipelines.ask.steps import Steps
+from pipelines.ask.tracing.sender import Sender
+from pipelines.ask.tracing.trace import Trace
+from tenants import conversations, handoffs, policy
+from tenants.audit.recorder import Recorder
+from tenants.context import Tenant, acting_as, current
+from tenants.conversations import PastTurn
+from tenants.errors import trail
+
+log = logging.getLogger("opora.ask")
+
+HANDED_OVER = frozenset({"high_stakes", "human_followup"})
+"""Outcomes that open a ticket at once. Others only show a way to ask for one."""
+
+ANONYMOUS = "anonymous"
+ROLE_CHANNEL: str = policy.Policy.model_fields["handoff_channel"].default
+"""A channel that names a role. Any other is an address worth telling the visitor."""
+
+Standing: TypeAlias = Literal["awaited", "abandoned", "given_up"]
+"""Whether somebody waits for the answer; `given_up`: the clock has answered in its place."""
+
+
+class Attempt:
+    """One attempt at answering, shared by the turn and those who wait for it. Thread-safe.
+
+    `stop` is set when nobody waits any more: it cancels the calls of models.
+    """
+
+    def __init__(self) -> None:
+        self.stop = Event()
+        self._standing: Standing = "awaited"
+        self._settled = False
+        self._lock = Lock()
+
+    def settle(self) -> Standing:
+        """Fix what may follow the turn, which has ended. From here on it can be neither abandoned nor given up."""
+        with self._lock:
+            self._settled = True
+            return self._standing
+
+    def abandon(self) -> None:
+        """Nobody will read the answer."""
+        self._end("abandoned")
+
+    def give_up(self) -> bool:
+        """The time is over. False: the turn has just ended, so its own answer is about to be there."""
+        return self._end("given_up")
+
+    def _end(self, standing: Standing) -> bool:
+        self.stop.set()
+        with self._lock:
+            if not self._settled:
+                self._standing = standing
+            return not self._settled
+
+
+@dataclass(frozen=True)
+class EndedTurn:
+    """A turn that has ended, and what its effects need to know about it.
+
+    :param begun: the turn as it started.
+    :param asked: when the question arrived; `started` is the same moment of the performance counter.
+    :param pipeline: digest of the pipeline that answered.
+    """
+
+    request: AskRequest
+    begun: Turn
+    turn: Turn
+    steps: Steps
+    asked: datetime
+    started: float
+    pipeline: str
+    trace_id: str = ""
+    handoff: Handoff | None = None
+
+    @cached_property
+    def answer(self) -> TurnAnswer:
+        """What the client gets."""
+        return answer_of(
+            self.turn,
+            trace_id=self.trace_id,
+            steps=self.steps.milliseconds,
+            latency_ms=(perf_counter() - self.started) * 1_000,
+            handoff=self.handoff,
+            calls=self.steps.calls,
+        )
+
+
+Effect: TypeAlias = Callable[[EndedTurn], EndedTurn]
+
+
+class Effects:
+    """Applies the effects of turns.
+
+    :param sender: takes traces; None where nothing is traced.
+    """
+
+    def __init__(self, recorder: Recorder, sender: Sender | None) -> None:
+        self.recorder = recorder
+        self.sender = sender
+
+    def apply(self, ended: EndedTurn, standing: Standing) -> TurnAnswer:
+        """The answer to a turn, once all that still applies has followed from it. A failing effect costs no answer."""
+        for effect in self._applicable(standing):
+            ended = effect(ended)
+        return ended.answer
+
+    def _applicable(self, standing: Standing) -> tuple[Effect, ...]:
+        if standing == "awaited":
+            return (_open_ticket, _remember, self._record_with_gaps, self._trace)
+        # Nobody has read the answer, so nothing is to come of it. Whoever gave the turn up has recorded that.
+        return (self.record,) if standing == "abandoned" else ()
+
+    def record(self, ended: EndedTurn, *, gaps: bool = False) -> EndedTurn:
+        """Put a turn into the audit."""
+        turn = ended.turn
+        try:
+            entry = record.entry(ended.request, turn, ended.answer, at=ended.asked, pipeline=ended.pipeline, gaps=gaps)
+            self.recorder.record(entry)
+        except Exception as error:
+            log.critical("turn %s is not recorded: %s", turn.turn_id, trail(error))
+        return ended
+
+    def _record_with_gaps(self, ended: EndedTurn) -> EndedTurn:
+        return self.record(ended, gaps=True)
+
+    def _trace(self, ended: EndedTurn) -> EndedTurn:
+        if self.sender is None:
+            return ended
+        try:
+            trace = Trace.of(
+                ended.request, ended.begun, ended.steps, ended.answer, asked=ended.asked, pipeline=ended.pipeline
+            )
+            self.sender.take(trace)
+        except Exception as error:
+            log.error("turn %s is not traced: %s", ended.turn.turn_id, trail(error))
+        return ended
+
+
+def _remember(ended: EndedTurn) -> EndedTurn:
+    request, turn = ended.request, ended.turn
+    if request.session_id is None or request.anonymous or turn.outcome is None:
+        return ended
+    question = mask(turn.meant or turn.question)
+    try:
+        conversations.remember(request.session_id, PastTurn(question, turn.outcome, turn.reply.clarification or ()))
+    except Exception as error:
+        log.error("turn %s is not remembered: %s", turn.turn_id, trail(error))
+    return ended
+
+
+def _open_ticket(ended: EndedTurn) -> EndedTurn:
+    """Open the ticket that the outcome asks for, and say which one it is, or that it could not be opened."""
+    with acting_as(_author(ended.request)):
+        turn, handoff = _hand_over(ended.turn)
+    return replace(ended, turn=turn, handoff=handoff)
+
+
+def _author(request: AskRequest) -> Tenant:
+    """Whose name goes on what is stored about this turn."""
+    caller = current()
+    return replace(caller, subject=ANONYMOUS) if request.anonymous else caller
+
+
+def _hand_over(turn: Turn) -> tuple[Turn, Handoff | None]:
+    if turn.outcome == "failed":
+        return turn, Handoff(status="offered")
+    if turn.outcome not in HANDED_OVER:
+        return turn, None
+    terms = turn.reply.handoff or {}
+    offer = terms.get("offer") or None
+    if offer:
+        turn = _add(turn, "offer", offer=offer)
+    draft = turn.best or turn.draft
+    try:
+        ticket = handoffs.open_ticket(
+            turn_id=turn.turn_id,
+            reason=turn.reason or str(turn.outcome),
+            question=turn.question,
+            session_id="" if current().subject == ANONYMOUS else turn.session_id,
+            draft=draft.text if draft else "",
+        )
+    except Exception as error:
+        log.error("turn %s: no ticket: %s", turn.turn_id, trail(error))
+        channel = terms.get("channel") or None
+        address = channel if channel != ROLE_CHANNEL else None
+        key = "failed" if address else "failed_plain"
+        return _add(turn, key, channel=address or ""), Handoff(status="failed", channel=channel, offer=offer)
+    address = ticket.channel if ticket.channel != ROLE_CHANNEL else ""
+    key = "created" if address else "created_plain"
+    return _add(turn, key, ticket_id=ticket.ticket_id, channel=address), Handoff(
+        status="open",
+        ticket_id=ticket.ticket_id,
+        channel=ticket.channel,
+        created_at=ticket.created_at.isoformat(),
+        offer=offer,
+    )
+
+
+def _add(turn: Turn, key: str, **params: str) -> Turn:
+    """The turn with one more sentence about the handoff at the end of its reply."""
+    sentence = text(f"outcomes.handoff.{key}", turn.locale, **params)
+    joined = f"{turn.reply.text}\n\n{sentence}".strip()
+    return replace(turn, reply=replace(turn.reply, text=joined))

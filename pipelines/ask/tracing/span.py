@@ -1,0 +1,40 @@
+"""Spans of a turn that is over, before they are handed to OpenTelemetry's SDK."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+Value: TypeAlias = str | bool | int | float | Sequence[str]
+Attributes: TypeAlias = Mapping[str, Value]
+
+_ID_BITS = (1 << 64) - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """Something that happened at a moment: nanoseconds since 1970."""
+
+    name: str
+    at: int
+    attributes: Attributes
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A stretch of a turn. `parent` is the place of the enclosing span in the trace; the first span has none."""
+
+    name: str
+    started: int
+    ended: int
+    attributes: Attributes
+    parent: int | None = 0
+    events: Sequence[Event] = ()
+    error: str | None = None
+
+
+def span_id(trace_id: str, place: int) -> str:
+    """The id of the span at a place of its trace, computable long after the trace was sent, such as for feedback.
+
+    Trace ids are random, so span ids derived from their lower half are as good as random ones.
+    """
+    return f"{(int(trace_id, 16) & _ID_BITS) ^ place:016x}"

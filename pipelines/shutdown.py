@@ -1,0 +1,8 @@
+"""Whether this process is shutting down: streams that could go on for long end then, and their clients reconnect."""
+
+from threading import Event
+
+_REQUESTED = Event()
+
+request = _REQUESTED.set
+requested = _REQUESTED.is_set

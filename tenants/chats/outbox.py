@@ -1,0 +1,150 @@
+"""Events of chats on their way to the tenant's webhooks.
+
+An event is written in the transaction that it tells of: either both are stored or neither. Delivering is somebody
+else's work (`pipelines.chats.delivery`): here is what is due, and what became of it.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from secrets import token_hex
+from typing import Literal, TypeAlias, get_args
+
+from sqlalchemy import and_, delete, or_, select, update
+from sqlalchemy.orm import Session
+
+from tenants import context, database
+from tenants.chats.tables import OutboxRow, WebhookRow
+from tenants.errors import NotFound
+
+EventName: TypeAlias = Literal["chat.started", "chat.message", "chat.handoff", "chat.state", "chat.rated"]
+EVENT_NAMES: tuple[EventName, ...] = get_args(EventName)
+DeliveryState: TypeAlias = Literal["pending", "delivered", "dead"]
+
+RETRY_SECONDS = (5, 60, 300, 1_800, 7_200, 18_000, 36_000, 50_400)
+"""Pauses between attempts, as Standard Webhooks advises: more than a day in all, then the delivery is dead."""
+
+LEASE = timedelta(seconds=60)
+"""How long a delivery in work is nobody else's; longer than any request to a webhook takes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Delivery:
+    """One event for one webhook. `body` is what is sent and signed, byte by byte the same at each attempt."""
+
+    tenant_id: str
+    delivery_id: str
+    webhook_id: str
+    event: str
+    body: str
+    state: DeliveryState
+    attempts: int
+    next_at: datetime
+    fault: str
+    created_at: datetime
+    delivered_at: datetime | None
+
+
+def enqueue(session: Session, event: EventName, chat_id: str, data: Mapping[str, object]) -> None:
+    """Write an event for every webhook of the tenant in context that wants it."""
+    tenant_id, now = context.current().tenant_id, datetime.now(UTC)
+    for webhook in session.scalars(select(WebhookRow).where(WebhookRow.tenant_id == tenant_id)):
+        if event not in webhook.events:
+            continue
+        body = json.dumps({"type": event, "timestamp": now.isoformat(), "data": data}, ensure_ascii=False)
+        session.add(
+            OutboxRow(
+                tenant_id=tenant_id,
+                delivery_id=f"msg_{token_hex(12)}",
+                webhook_id=webhook.webhook_id,
+                chat_id=chat_id,
+                event=event,
+                body=body,
+                state="pending",
+                attempts=0,
+                next_at=now,
+                fault="",
+                created_at=now,
+                delivered_at=None,
+            )
+        )
+
+
+def claim(limit: int, now: datetime | None = None) -> tuple[Delivery, ...]:
+    """Deliveries of all tenants that are due, the longest due first, leased to this caller for `LEASE`."""
+    now = now or datetime.now(UTC)
+    due = select(OutboxRow).where(OutboxRow.state == "pending", OutboxRow.next_at <= now)
+    due = due.order_by(OutboxRow.next_at).limit(limit).with_for_update(skip_locked=True)
+    with database.writing() as session:
+        rows = session.scalars(due).all()
+        for row in rows:
+            row.next_at = now + LEASE
+        return tuple(_delivery(row) for row in rows)
+
+
+def settle(delivery: Delivery, *, fault: str = "", now: datetime | None = None) -> None:
+    """Note how an attempt ended; with a `fault` it is made again later, or given up after the last one."""
+    now = now or datetime.now(UTC)
+    attempts = delivery.attempts + 1
+    changed: dict[str, object] = {"attempts": attempts, "fault": fault[:500]}
+    if not fault:
+        changed |= {"state": "delivered", "delivered_at": now}
+    elif attempts > len(RETRY_SECONDS):
+        changed |= {"state": "dead"}
+    else:
+        changed |= {"next_at": now + timedelta(seconds=RETRY_SECONDS[attempts - 1])}
+    key = and_(OutboxRow.tenant_id == delivery.tenant_id, OutboxRow.delivery_id == delivery.delivery_id)
+    with database.writing() as session:
+        session.execute(update(OutboxRow).where(key).values(**changed))
+
+
+def deliver_again(delivery_id: str) -> None:
+    """Put a delivery of the tenant in context back in line, at once. Raises `NotFound`."""
+    with database.writing() as session:
+        row = session.get(OutboxRow, (context.current().tenant_id, delivery_id))
+        if row is None:
+            raise NotFound("delivery_unknown", delivery_id=delivery_id)
+        row.state, row.attempts, row.next_at = "pending", 0, datetime.now(UTC)
+
+
+def latest(*, state: DeliveryState | None = None, limit: int = 100) -> tuple[Delivery, ...]:
+    """The tenant's newest deliveries, newest first."""
+    query = select(OutboxRow).where(OutboxRow.tenant_id == context.current().tenant_id)
+    if state is not None:
+        query = query.where(OutboxRow.state == state)
+    with database.reading() as session:
+        return tuple(
+            _delivery(row) for row in session.scalars(query.order_by(OutboxRow.created_at.desc()).limit(limit))
+        )
+
+
+def forget(before: datetime) -> None:
+    """Drop deliveries of all tenants that have ended and are older than that."""
+    ended = or_(OutboxRow.state == "delivered", OutboxRow.state == "dead")
+    with database.writing() as session:
+        session.execute(delete(OutboxRow).where(ended, OutboxRow.created_at < before))
+
+
+def of_chats(chat_ids: Sequence[str]) -> tuple[Delivery, ...]:
+    """What is kept of these chats of the tenant in context."""
+    query = select(OutboxRow).where(OutboxRow.tenant_id == context.current().tenant_id)
+    with database.reading() as session:
+        return tuple(_delivery(row) for row in session.scalars(query.where(OutboxRow.chat_id.in_(chat_ids))))
+
+
+def _delivery(row: OutboxRow) -> Delivery:
+    state: DeliveryState = "delivered" if row.state == "delivered" else "dead" if row.state == "dead" else "pending"
+    return Delivery(
+        tenant_id=row.tenant_id,
+        delivery_id=row.delivery_id,
+        webhook_id=row.webhook_id,
+        event=row.event,
+        body=row.body,
+        state=state,
+        attempts=row.attempts,
+        next_at=row.next_at,
+        fault=row.fault,
+        created_at=row.created_at,
+        delivered_at=row.delivered_at,
+    )

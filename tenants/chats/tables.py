@@ -1,0 +1,190 @@
+"""The tables of chats: sites, chats with their messages and files, consents, webhooks and their outbox."""
+
+from datetime import datetime
+
+from sqlalchemy import (
+    JSON,
+    BigInteger,
+    ForeignKey,
+    ForeignKeyConstraint,
+    Index,
+    LargeBinary,
+    String,
+    Text,
+    UniqueConstraint,
+)
+from sqlalchemy.orm import Mapped, mapped_column
+
+from tenants.models import TENANT_ID, Base, JsonObject, TenantRow
+
+
+class SiteRow(Base):
+    """A website that shows the tenant's widget. `key` is public and stands in the page; `config` is what it may set.
+
+    `secrets` sign visitor tokens, newest first, as `{"secret": ..., "created_at": ...}`; `identity_secret` verifies the
+    identity tokens that the tenant's own site signs, None where it signs none.
+    """
+
+    __tablename__ = "sites"
+    __table_args__ = (Index("ix_sites_tenant", "tenant_id"),)
+
+    key: Mapped[str] = mapped_column(String(64), primary_key=True)
+    tenant_id: Mapped[str] = mapped_column(TENANT_ID, ForeignKey(TenantRow.tenant_id))
+    name: Mapped[str] = mapped_column(Text)
+    origins: Mapped[list[str]] = mapped_column(JSON)
+    config: Mapped[JsonObject] = mapped_column(JSON)
+    secrets: Mapped[list[dict[str, str]]] = mapped_column(JSON)
+    identity_secret: Mapped[str | None] = mapped_column(Text)
+    identity_required: Mapped[bool]
+    created_at: Mapped[datetime]
+
+
+class ChatRow(Base):
+    """A conversation between a customer, the assistant and operators.
+
+    `version` goes up with every change of state or owner; `last_seq` is the number of the newest message. `failures`
+    counts turns in a row that gave no answer.
+    """
+
+    __tablename__ = "chats"
+    __table_args__ = (
+        Index("ix_chats_state", "tenant_id", "state", "waiting_since"),
+        Index("ix_chats_subject", "tenant_id", "subject", "updated_at"),
+        Index("ix_chats_updated", "tenant_id", "updated_at"),
+    )
+
+    tenant_id: Mapped[str] = mapped_column(TENANT_ID, ForeignKey(TenantRow.tenant_id), primary_key=True)
+    chat_id: Mapped[str] = mapped_column(String(32), primary_key=True)
+    subject: Mapped[str] = mapped_column(TENANT_ID)
+    site: Mapped[str] = mapped_column(String(64))
+    channel: Mapped[str] = mapped_column(String(32))
+    locale: Mapped[str] = mapped_column(String(8))
+    state: Mapped[str] = mapped_column(String(16))
+    assignee: Mapped[str | None] = mapped_column(TENANT_ID)
+    version: Mapped[int]
+    last_seq: Mapped[int]
+    ticket_id: Mapped[str | None] = mapped_column(String(32))
+    reason: Mapped[str] = mapped_column(String(64))
+    confidence: Mapped[float | None]
+    failures: Mapped[int]
+    reopened: Mapped[int]
+    csat: Mapped[int | None]
+    csat_comment: Mapped[str] = mapped_column(Text)
+    customer_seen: Mapped[int]
+    operator_seen: Mapped[int]
+    waiting_since: Mapped[datetime | None]
+    snoozed_until: Mapped[datetime | None]
+    resolved_at: Mapped[datetime | None]
+    created_at: Mapped[datetime]
+    updated_at: Mapped[datetime]
+
+
+class ChatMessageRow(Base):
+    """One message of a chat. `client_id` is what its sender calls it, so that sending twice stores once.
+
+    `operator` is the subject of the operator who wrote it, `name` how customers know them; `body` holds what belongs to
+    the kind: the whole turn, a file, a change of state.
+    """
+
+    __tablename__ = "chat_messages"
+    __table_args__ = (
+        UniqueConstraint("tenant_id", "chat_id", "client_id"),
+        UniqueConstraint("tenant_id", "message_id"),
+        ForeignKeyConstraint(
+            ["tenant_id", "chat_id"], ["chats.tenant_id", "chats.chat_id"], ondelete="CASCADE", name="fk_message_chat"
+        ),
+    )
+
+    tenant_id: Mapped[str] = mapped_column(TENANT_ID, primary_key=True)
+    chat_id: Mapped[str] = mapped_column(String(32), primary_key=True)
+    seq: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
+    message_id: Mapped[str] = mapped_column(String(32))
+    client_id: Mapped[str | None] = mapped_column(String(128))
+    author: Mapped[str] = mapped_column(String(16))
+    operator: Mapped[str] = mapped_column(TENANT_ID)
+    name: Mapped[str] = mapped_column(TENANT_ID)
+    kind: Mapped[str] = mapped_column(String(16))
+    text: Mapped[str] = mapped_column(Text)
+    turn_id: Mapped[str] = mapped_column(String(128))
+    body: Mapped[JsonObject] = mapped_column(JSON)
+    created_at: Mapped[datetime]
+
+
+class ChatFileRow(Base):
+    """A file that a customer sent, scanned before it was stored."""
+
+    __tablename__ = "chat_files"
+    __table_args__ = (
+        ForeignKeyConstraint(
+            ["tenant_id", "chat_id"], ["chats.tenant_id", "chats.chat_id"], ondelete="CASCADE", name="fk_file_chat"
+        ),
+    )
+
+    tenant_id: Mapped[str] = mapped_column(TENANT_ID, primary_key=True)
+    file_id: Mapped[str] = mapped_column(String(32), primary_key=True)
+    chat_id: Mapped[str] = mapped_column(String(32))
+    name: Mapped[str] = mapped_column(Text)
+    media_type: Mapped[str] = mapped_column(String(128))
+    size: Mapped[int] = mapped_column(BigInteger)
+    content: Mapped[bytes] = mapped_column(LargeBinary)
+    created_at: Mapped[datetime]
+
+
+class ConsentRow(Base):
+    """What somebody agreed to: the text as it was shown, when, and from which address."""
+
+    __tablename__ = "consents"
+    __table_args__ = (Index("ix_consents_subject", "tenant_id", "subject"),)
+
+    tenant_id: Mapped[str] = mapped_column(TENANT_ID, ForeignKey(TenantRow.tenant_id), primary_key=True)
+    consent_id: Mapped[str] = mapped_column(String(32), primary_key=True)
+    subject: Mapped[str] = mapped_column(TENANT_ID)
+    site: Mapped[str] = mapped_column(String(64))
+    text: Mapped[str] = mapped_column(Text)
+    address: Mapped[str] = mapped_column(String(64))
+    at: Mapped[datetime]
+
+
+class WebhookRow(Base):
+    """Where events of a tenant's chats are sent.
+
+    `secrets` sign them, newest first, as `{"secret": ..., "created_at": ...}`; an older one signs too for a while.
+    """
+
+    __tablename__ = "webhooks"
+
+    tenant_id: Mapped[str] = mapped_column(TENANT_ID, ForeignKey(TenantRow.tenant_id), primary_key=True)
+    webhook_id: Mapped[str] = mapped_column(String(32), primary_key=True)
+    url: Mapped[str] = mapped_column(Text)
+    events: Mapped[list[str]] = mapped_column(JSON)
+    secrets: Mapped[list[dict[str, str]]] = mapped_column(JSON)
+    created_at: Mapped[datetime]
+
+
+class OutboxRow(Base):
+    """An event on its way to a webhook, written in the transaction that it tells of."""
+
+    __tablename__ = "outbox"
+    __table_args__ = (
+        Index("ix_outbox_due", "state", "next_at"),
+        Index("ix_outbox_chat", "tenant_id", "chat_id"),
+        ForeignKeyConstraint(
+            ["tenant_id", "webhook_id"],
+            ["webhooks.tenant_id", "webhooks.webhook_id"],
+            ondelete="CASCADE",
+            name="fk_outbox_webhook",
+        ),
+    )
+
+    tenant_id: Mapped[str] = mapped_column(TENANT_ID, primary_key=True)
+    delivery_id: Mapped[str] = mapped_column(String(32), primary_key=True)
+    webhook_id: Mapped[str] = mapped_column(String(32))
+    chat_id: Mapped[str] = mapped_column(String(32))
+    event: Mapped[str] = mapped_column(String(64))
+    body: Mapped[str] = mapped_column(Text)
+    state: Mapped[str] = mapped_column(String(16))
+    attempts: Mapped[int]
+    next_at: Mapped[datetime]
+    fault: Mapped[str] = mapped_column(Text)
+    created_at: Mapped[datetime]
+    delivered_at: Mapped[datetime | None]

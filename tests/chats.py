@@ -1,0 +1,22 @@
+"""What tests of chats share."""
+
+from datetime import UTC, datetime
+from secrets import token_hex
+
+from tenants import context, database
+from tenants.chats.tables import WebhookRow
+
+
+def webhook(*events: str) -> str:
+    """A webhook of the tenant in context for these events; its id."""
+    row = WebhookRow(
+        tenant_id=context.current().tenant_id,
+        webhook_id=token_hex(8),
+        url="https://shop.example/hook",
+        events=list(events),
+        secrets=[],
+        created_at=datetime.now(UTC),
+    )
+    with database.writing() as session:
+        session.add(row)
+    return row.webhook_id

@@ -1,0 +1,314 @@
+"""Chats on every database: one transaction per change, messages in order, and nobody answers out of turn."""
+
+import asyncio
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from contextvars import copy_context
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from random import Random
+from threading import Barrier
+
+import pytest
+
+from settings import Settings
+from tenants import handoffs
+from tenants.chats import fanout, outbox, store
+from tenants.chats.fanout import Announcement
+from tenants.chats.store import Chat, HandoffRequest
+from tenants.chats.transitions import EVENTS, STATES, Event, State, after
+from tenants.context import Tenant, acting_as
+from tenants.errors import Conflict, NotFound
+from tenants.registry import Registry
+from tests.chats import webhook
+
+VISITOR = Tenant("acme", "visitor-1")
+ANNA, BORIS = Tenant("acme", "anna"), Tenant("acme", "boris")
+WANTED = HandoffRequest("user_request", question="Позовите человека")
+
+
+@pytest.fixture
+def chat(records: Settings) -> Iterator[Chat]:
+    """A visitor's chat with the assistant; the visitor is in context."""
+    for tenant_id in ("acme", "other"):
+        Registry(records).add(tenant_id)
+    with acting_as(VISITOR):
+        yield store.start(locale="ru")
+    fanout.close_all()
+
+
+def operator(who: Tenant = ANNA) -> Chat:
+    with acting_as(who):
+        return store.take(store.of_person(VISITOR.subject, None)[0].chat_id)
+
+
+def lines(chat: Chat) -> list[str]:
+    """The thread as one reads it: who says what, and what happens."""
+    return [
+        f"{one.author}: {one.text}" if one.kind == "text" else f"({one.body['event']})"
+        for one in store.messages(chat.chat_id)
+    ]
+
+
+def test_messages_are_numbered_and_read_from_any_one_on(chat: Chat) -> None:
+    posted = store.post(chat.chat_id, "Где мой заказ?")
+    assert (posted.message.seq, posted.chat.last_seq, posted.chat.state) == (1, 1, "bot")
+    answered = store.answer(
+        chat.chat_id, posted.chat.version, "В пути.", turn_id="t1", body={"outcome": "answered"}, failed=False
+    )
+    assert answered is not None
+    assert [one.seq for one in store.messages(chat.chat_id, after=1)] == [2]
+    assert lines(chat) == ["customer: Где мой заказ?", "bot: В пути."]
+
+
+def test_the_same_client_id_is_one_message_however_often_it_is_sent(chat: Chat) -> None:
+    barrier = Barrier(4)
+
+    def send() -> store.Posted:
+        barrier.wait()
+        return store.post(chat.chat_id, "Привет", client_id="c1")
+
+    with ThreadPoolExecutor(4) as pool:
+        sent = [future.result() for future in [pool.submit(copy_context().run, send) for _ in range(4)]]
+    assert sorted(one.repeated for one in sent) == [False, True, True, True]
+    assert len({one.message.message_id for one in sent}) == 1
+    assert len(store.messages(chat.chat_id)) == 1
+
+
+def test_a_chat_belongs_to_its_visitor_and_its_tenant(chat: Chat) -> None:
+    with acting_as(Tenant("acme", "visitor-2")), pytest.raises(NotFound):
+        store.own(chat.chat_id)
+    with acting_as(Tenant("other", VISITOR.subject)):
+        for read in (store.own, store.get, partial(store.post, text="x"), store.take):
+            with pytest.raises(NotFound):
+                read(chat.chat_id)
+        assert store.messages(chat.chat_id) == ()
+        assert store.of_caller() == ()
+
+
+def test_a_handover_stores_ticket_state_notice_and_event_as_one(chat: Chat) -> None:
+    hook = webhook("chat.handoff")
+    store.hand_over(chat.chat_id, WANTED)
+    handed = store.get(chat.chat_id)
+    (ticket,) = handoffs.latest()
+    assert (handed.state, handed.ticket_id, handed.reason) == ("queued", ticket.ticket_id, "user_request")
+    assert (ticket.subject, ticket.session_id) == (VISITOR.subject, chat.chat_id)
+    assert lines(chat) == ["(queued)"]
+    assert [one.webhook_id for one in outbox.latest()] == [hook]
+
+
+def test_a_handover_that_cannot_be_stored_leaves_nothing_behind(chat: Chat, monkeypatch: pytest.MonkeyPatch) -> None:
+    webhook("chat.handoff")
+
+    def broken(*_: object) -> None:
+        raise OSError("disk full")
+
+    monkeypatch.setattr(outbox, "enqueue", broken)
+    with pytest.raises(OSError, match="disk full"):
+        store.hand_over(chat.chat_id, WANTED)
+    assert store.get(chat.chat_id) == chat
+    assert (handoffs.latest(), store.messages(chat.chat_id), outbox.latest()) == ((), (), ())
+
+
+def test_there_is_one_open_ticket_per_chat(chat: Chat) -> None:
+    store.hand_over(chat.chat_id, WANTED)
+    store.hand_over(chat.chat_id, WANTED)
+    assert len(handoffs.latest()) == 1
+    with acting_as(ANNA):
+        store.resolve(chat.chat_id)
+    assert store.get(chat.chat_id).ticket_id is None
+    store.hand_over(chat.chat_id, WANTED)
+    assert len(handoffs.latest()) == 2
+
+
+def test_an_operators_reply_takes_the_chat_over_and_customers_see_who_joined(chat: Chat) -> None:
+    store.hand_over(chat.chat_id, WANTED)
+    with acting_as(ANNA):
+        replied = store.reply(chat.chat_id, "Здравствуйте!", seen=1, name="Анна")
+        store.note(chat.chat_id, "постоянный клиент")
+    assert (replied.chat.state, replied.chat.assignee) == ("human", "anna")
+    assert lines(chat) == ["(queued)", "(joined)", "operator: Здравствуйте!"]
+    with acting_as(ANNA):
+        assert len(store.messages(chat.chat_id, notes=True)) == 4
+        store.hand_back(chat.chat_id)
+    assert lines(chat)[-1] == "(handed_back)"
+    assert store.post(chat.chat_id, "А где заказ?").chat.state == "bot"
+
+
+def test_of_two_operators_the_second_is_shown_what_the_first_has_written(chat: Chat) -> None:
+    store.hand_over(chat.chat_id, WANTED)
+    with acting_as(ANNA):
+        first = store.reply(chat.chat_id, "Здравствуйте!", seen=1, name="Анна")
+    with acting_as(BORIS):
+        with pytest.raises(Conflict, match="chat_answered") as refused:
+            store.reply(chat.chat_id, "Добрый день!", seen=1, name="Борис")
+        assert refused.value.params == {"seq": first.message.seq, "name": "Анна"}
+        store.reply(chat.chat_id, "Добрый день!", seen=first.message.seq, name="Борис")
+    assert store.get(chat.chat_id).assignee == "boris"
+    assert lines(chat) == [
+        "(queued)",
+        "(joined)",
+        "operator: Здравствуйте!",
+        "(left)",
+        "(joined)",
+        "operator: Добрый день!",
+    ]
+
+
+def test_a_change_that_builds_on_an_old_state_is_refused(chat: Chat) -> None:
+    seen = chat.version
+    operator()
+    with acting_as(BORIS), pytest.raises(Conflict, match="chat_changed"):
+        store.resolve(chat.chat_id, version=seen)
+
+
+def test_the_assistant_is_silent_once_a_person_has_the_chat(chat: Chat, records: Settings) -> None:
+    """Takeovers at random moments of an answer."""
+    chance = Random(20261122)
+    for number in range(200 if records.database.startswith("sqlite") else 50):
+        posted = store.post(chat.chat_id, f"Вопрос {number}")
+        if posted.chat.state != "bot":
+            with acting_as(ANNA):
+                store.hand_back(chat.chat_id)
+            posted = store.post(chat.chat_id, f"Вопрос {number} ещё раз")
+        barrier = Barrier(2)
+
+        def answer(
+            version: int = posted.chat.version, barrier: Barrier = barrier, late: bool = chance.random() < 0.5
+        ) -> store.Posted | None:
+            barrier.wait()
+            if late:
+                store.get(chat.chat_id)  # about the time that a takeover takes
+            return store.answer(chat.chat_id, version, "Ответ", turn_id="t", body={}, failed=False)
+
+        def take(barrier: Barrier = barrier) -> None:
+            barrier.wait()
+            operator()
+
+        with ThreadPoolExecutor(2) as pool:
+            answering, taking = pool.submit(copy_context().run, answer), pool.submit(copy_context().run, take)
+            taking.result()
+            stored = answering.result()
+        thread = store.messages(chat.chat_id, after=posted.message.seq)
+        taken = next(one.seq for one in thread if one.body.get("event") == "joined")
+        assert all(one.seq < taken for one in thread if one.author == "bot")
+        assert (stored is not None) == any(one.author == "bot" for one in thread)
+
+
+ACTS: dict[Event, Callable[[str], object]] = {
+    "customer_message": lambda chat_id: store.post(chat_id, "?"),
+    "person_requested": lambda chat_id: store.hand_over(chat_id, WANTED),
+    "queue_timed_out": lambda chat_id: store.give_up_waiting(datetime.now(UTC)),
+    "taken": store.take,
+    "operator_replied": lambda chat_id: store.reply(chat_id, "Ответ", seen=1_000),
+    "transferred": lambda chat_id: store.transfer(chat_id, "boris"),
+    "handed_back": store.hand_back,
+    "snoozed": lambda chat_id: store.snooze(chat_id, datetime.now(UTC)),
+    "woken": lambda chat_id: store.wake_up(),
+    "resolved": store.resolve,
+    "reopened": store.reopen,
+}
+WAYS: dict[State, tuple[Event, ...]] = {
+    "bot": (),
+    "queued": ("person_requested",),
+    "human": ("taken",),
+    "snoozed": ("person_requested", "snoozed"),
+    "resolved": ("resolved",),
+}
+
+
+@pytest.mark.parametrize("event", EVENTS)
+@pytest.mark.parametrize("state", STATES)
+def test_every_event_in_every_state_leads_where_the_table_says(chat: Chat, state: State, event: Event) -> None:
+    by_customer = event in ("customer_message", "person_requested")
+    with acting_as(ANNA):
+        for step in WAYS[state]:
+            ACTS[step](chat.chat_id)
+    before = store.get(chat.chat_id)
+    assert before.state == state
+    expected = after(state, event, assigned=before.assignee is not None)
+    by_time = event in ("queue_timed_out", "woken")
+    with acting_as(VISITOR if by_customer else ANNA):
+        if expected is None and not by_time:
+            with pytest.raises(Conflict, match="chat_state"):
+                ACTS[event](chat.chat_id)
+        else:
+            ACTS[event](chat.chat_id)
+    reached = store.get(chat.chat_id)
+    assert reached.state == (expected or state)
+    assert (reached.version > before.version) == (reached.state != state or reached.assignee != before.assignee)
+    assert (reached.waiting_since is not None) == (reached.state == "queued")
+    # The assistant may answer the next message in these states and in no other.
+    posted = store.post(chat.chat_id, "Ещё вопрос")
+    said = store.answer(chat.chat_id, posted.chat.version, "Ответ", turn_id="t", body={}, failed=False)
+    assert (said is not None) == (reached.state in ("bot", "resolved"))
+
+
+def test_a_snoozed_chat_wakes_with_whoever_has_it(chat: Chat) -> None:
+    operator()
+    with acting_as(ANNA):
+        store.snooze(chat.chat_id, datetime.now(UTC) + timedelta(hours=1))
+        assert store.wake_up() == ()
+    assert store.post(chat.chat_id, "Я ещё здесь").chat.state == "human"
+    assert store.get(chat.chat_id).assignee == "anna"
+
+
+def test_answers_that_failed_are_counted_until_one_does_not(chat: Chat) -> None:
+    for expected, failed in ((1, True), (2, True), (0, False), (1, True)):
+        version = store.post(chat.chat_id, "?").chat.version
+        answered = store.answer(chat.chat_id, version, "…", turn_id="t", body={}, failed=failed)
+        assert answered is not None
+        assert answered.chat.failures == expected
+
+
+async def test_watchers_are_told_of_changes_and_signals(chat: Chat) -> None:
+    with ExitStack() as watchers:
+        mine = watchers.enter_context(fanout.watching(chat.chat_id))
+        all_of_them = watchers.enter_context(fanout.watching())
+        with acting_as(Tenant("other", "x")):
+            foreign = watchers.enter_context(fanout.watching(chat.chat_id))
+        await mine.wait(1)  # PostgreSQL: listening has begun
+        await asyncio.to_thread(store.post, chat.chat_id, "Привет")
+        changed, _ = await mine.wait(10)
+        assert changed == {chat.chat_id}
+        typing = Announcement("acme", chat.chat_id, "typing", "operator", "Анна")
+        await asyncio.to_thread(fanout.announce, typing)
+        while not (signals := (await all_of_them.wait(10))[1]):
+            pass
+        assert signals == (typing,)
+        changed, signals = await foreign.wait(0.05)
+        assert (changed - {chat.chat_id}, signals) == (frozenset(), ())
+
+
+def test_a_person_is_exported_and_erased_with_all_chats(chat: Chat) -> None:
+    webhook("chat.message")
+    store.post(chat.chat_id, "Мой телефон 8 999 123-45-67")
+    assert [one.chat_id for one in store.of_person(VISITOR.subject, None)] == [chat.chat_id]
+    assert len(outbox.of_chats([chat.chat_id])) == 1
+    store.erase(VISITOR.subject, None)
+    assert store.of_person(VISITOR.subject, None) == ()
+    assert store.messages(chat.chat_id) == ()
+    assert outbox.of_chats([chat.chat_id]) == ()
+
+
+def test_deliveries_are_leased_retried_and_given_up(chat: Chat) -> None:
+    webhook("chat.message")
+    store.post(chat.chat_id, "Привет")
+    now = datetime.now(UTC)
+    (first,) = outbox.claim(10, now)
+    assert outbox.claim(10, now) == ()
+    now += outbox.LEASE
+    for attempt, pause in enumerate(outbox.RETRY_SECONDS):
+        (due,) = outbox.claim(10, now)
+        assert (due.delivery_id, due.body, due.attempts) == (first.delivery_id, first.body, attempt)
+        outbox.settle(due, fault="refused", now=now)
+        assert outbox.claim(10, now) == ()
+        now += timedelta(seconds=pause)
+    (last,) = outbox.claim(10, now)
+    outbox.settle(last, fault="refused", now=now)
+    assert [one.state for one in outbox.latest()] == ["dead"]
+    outbox.deliver_again(first.delivery_id)
+    (again,) = outbox.claim(10)
+    outbox.settle(again)
+    assert [(one.delivery_id, one.state) for one in outbox.latest()] == [(first.delivery_id, "delivered")]

@@ -1,0 +1,59 @@
+"""A database that does not answer is waited for as long as the settings say, and then the caller may try again."""
+
+import socket
+from pathlib import Path
+
+import pytest
+from sqlalchemy import text
+
+from settings import Settings
+from tenants import database
+from tenants.errors import TryAgain
+
+
+@pytest.fixture
+def brief(postgres_url: str) -> Settings:
+    """An installation with the shortest patience for PostgreSQL."""
+    return Settings.model_validate({"database_url": postgres_url, "database_statement_seconds": 1})
+
+
+def test_a_statement_that_takes_too_long_is_ended(brief: Settings) -> None:
+    with pytest.raises(TryAgain), database.reading(brief) as session:
+        session.execute(text("SELECT pg_sleep(600)"))
+    database.check(brief)
+    database.close_all()
+
+
+def test_a_lock_is_waited_for_as_long_as_a_statement(brief: Settings) -> None:
+    lock = text("SELECT pg_advisory_xact_lock(1)")
+    with database.reading(brief) as holder:
+        holder.execute(lock)
+        with pytest.raises(TryAgain), database.reading(brief) as session:
+            session.execute(lock)
+    database.close_all()
+
+
+def test_what_the_url_says_itself_stands(postgres_url: str) -> None:
+    url = f"{postgres_url}&options=-cstatement_timeout%3D7s"
+    with database.reading(Settings.model_validate({"database_url": url})) as session:
+        assert session.scalar(text("SHOW statement_timeout")) == "7s"
+    database.close_all()
+
+
+@pytest.mark.timeout(120)
+def test_a_server_that_never_greets_is_given_up(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        url = f"postgresql+psycopg://opora:secret@127.0.0.1:{silent.getsockname()[1]}/opora"
+        settings = Settings.model_validate({"database_url": url, "database_connect_seconds": 1})
+        with pytest.raises(TryAgain):
+            database.check(settings)
+    assert "the records cannot be reached: " in caplog.text
+    assert "secret" not in caplog.text
+    database.close_all()
+
+
+def test_sqlite_that_cannot_be_opened_may_be_tried_again(tmp_path: Path) -> None:
+    (tmp_path / "opora.db").mkdir()
+    with pytest.raises(TryAgain):
+        database.check(Settings.model_validate({"data_dir": tmp_path}))
+    database.close_all()

@@ -1,0 +1,112 @@
+"""A database of an earlier version is upgraded without loss, and one of a later version is left alone."""
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from alembic import command
+from alembic.autogenerate import compare_metadata
+from alembic.config import Config
+from alembic.migration import MigrationContext
+from alembic.operations import Operations
+from sqlalchemy import create_engine, text
+
+from settings import Settings, get_settings
+from tenants import conversations, database, documents, feedback, handoffs, index, policy
+from tenants.audit import search
+from tenants.chats import tables as _tables  # noqa: F401
+from tenants.context import Tenant, acting_as
+from tenants.errors import CallerError
+from tenants.models import Base
+
+STORED = Path(__file__).with_name("databases") / "0001.sql"
+"""What the first version had written about a tenant, as SQL."""
+ANNA = Tenant("acme", "anna")
+
+
+@pytest.fixture
+def old(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Settings]:
+    """An installation of the first version, on SQLite."""
+    monkeypatch.setenv("OPORA_DATA_DIR", str(tmp_path))
+    get_settings.cache_clear()
+    with closing(sqlite3.connect(tmp_path / "opora.db")) as connection:
+        connection.executescript(STORED.read_text(encoding="utf-8"))
+    yield get_settings()
+    index.close_all()
+    database.close_all()
+    get_settings.cache_clear()
+
+
+def differences(settings: Settings) -> list[object]:
+    with database.engine(settings).connect() as connection:
+        return list(compare_metadata(MigrationContext.configure(connection), Base.metadata))
+
+
+def test_a_database_of_the_first_version_is_upgraded_with_all_that_is_in_it(old: Settings) -> None:
+    assert database.migrate(old) == ("0001", database.HEAD)
+    assert database.migrate(old) == (database.HEAD, database.HEAD)
+    assert differences(old) == []
+    with acting_as(ANNA):
+        (ticket,) = handoffs.latest()
+        assert (ticket.question, ticket.subject, ticket.session_id) == ("Позовите человека", "anna", "s1")
+        assert policy.current().handoff_channel == "support@acme.example"
+        assert [record.title for record in documents.all()] == ["Возврат"]
+        assert [one.thumb for one in feedback.latest()] == ["up"]
+        assert len(conversations.of_person("anna", "s1")) == 1
+        assert search.verify().links == 3
+
+
+def test_an_embedded_database_is_upgraded_when_it_is_opened(old: Settings) -> None:
+    with acting_as(ANNA):
+        assert len(handoffs.latest()) == 1
+
+
+def test_a_database_of_a_later_version_is_refused_and_left_as_it_is(records: Settings) -> None:
+    with database.writing(records) as session:
+        session.execute(text("UPDATE alembic_version SET version_num = '9999'"))
+    database.close_all()
+    for opening in (database.engine, database.migrate):
+        with pytest.raises(CallerError, match="database_newer") as refused:
+            opening(records)
+        assert refused.value.params == {"found": "9999", "known": database.HEAD}
+
+
+def test_a_server_is_upgraded_by_whoever_runs_it(records: Settings) -> None:
+    """Replicas of the older version may still be on it, so a service that starts does not do it by itself."""
+    if records.database.startswith("sqlite"):
+        pytest.skip("an embedded database has no replicas")
+    target = create_engine(records.database)
+    with target.begin() as connection:
+        config = Config()
+        config.set_main_option("script_location", "tenants:migrations")
+        config.set_main_option("path_separator", "os")
+        config.attributes["connection"] = connection
+        command.upgrade(config, "0001")
+        connection.execute(
+            text(
+                "INSERT INTO tenants VALUES ('acme', 'Acme', 'ru', '{}', 'acme', 1, 1, NULL, NULL, 0, now());"
+                "INSERT INTO tickets VALUES ('acme', 'T', 't', 's', 'anna', 'operator', 'user_request', 'Q', '', now())"
+            )
+        )
+    target.dispose()
+    with pytest.raises(CallerError, match="database_older"):
+        database.engine(records)
+    assert database.migrate(records) == ("0001", database.HEAD)
+    assert differences(records) == []
+    with acting_as(ANNA):
+        assert [ticket.ticket_id for ticket in handoffs.latest()] == ["T"]
+
+
+def test_a_table_that_others_refer_to_can_be_rewritten(old: Settings) -> None:
+    target = database.engine(old)
+    with database._without_foreign_keys(target) as connection, connection.begin():
+        operations = Operations(MigrationContext.configure(connection, opts={"render_as_batch": True}))
+        with operations.batch_alter_table("tenants", recreate="always") as tenants:
+            tenants.alter_column("name", nullable=True)
+    with target.connect() as connection:
+        assert connection.exec_driver_sql("PRAGMA foreign_key_check").fetchall() == []
+        assert connection.exec_driver_sql("PRAGMA foreign_keys").scalar() == 1
+        assert connection.exec_driver_sql("SELECT count(*) FROM tickets").scalar() == 1
+        assert connection.exec_driver_sql("SELECT count(*) FROM tenants").scalar() == 2

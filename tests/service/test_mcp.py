@@ -1,0 +1,116 @@
+"""The ask pipeline as an MCP tool, by the protocol's own client."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+
+import httpx
+import pytest
+from mcp import ClientSession
+from mcp.client.streamable_http import streamable_http_client
+from mcp.types import CallToolResult, TextContent
+
+from pipelines.ask.contract import TurnAnswer
+from tests.service.serving import ALL_SCOPES, problem
+from tests.service.test_streams import ABSENT, ANSWERABLE
+
+
+@asynccontextmanager
+async def connected(url: httpx.URL, token: str, language: str = "") -> AsyncIterator[ClientSession]:
+    headers = {"Authorization": f"Bearer {token}", "Accept-Language": language}
+    async with (
+        httpx.AsyncClient(headers=headers, timeout=60) as client,
+        streamable_http_client(str(url.join("/mcp")), http_client=client) as (reading, writing, _),
+        ClientSession(reading, writing) as session,
+    ):
+        await session.initialize()
+        yield session
+
+
+def text_of(result: CallToolResult) -> str:
+    (content,) = result.content
+    assert isinstance(content, TextContent)
+    return content.text
+
+
+async def test_the_tool_answers_in_words_and_as_the_object(acme: httpx.Client, token: Callable[..., str]) -> None:
+    async with connected(acme.base_url, token()) as session:
+        (tool,) = (await session.list_tools()).tools
+        assert tool.name == "ask"
+        assert tool.description
+        assert tool.inputSchema["required"] == ["question"]
+        result = await session.call_tool("ask", {"question": ANSWERABLE, "quality": "quick"})
+        refused = await session.call_tool("ask", {"question": ABSENT})
+    answer = TurnAnswer.model_validate(result.structuredContent)
+    assert (answer.outcome, result.isError) == ("answered", False)
+    assert answer.answer.text in text_of(result)
+    assert "[1] Коды ошибок стиральной машины" in text_of(result)
+    assert TurnAnswer.model_validate(refused.structuredContent).outcome == "refused"
+    assert not refused.isError
+
+
+async def test_tenants_that_ask_at_once_stay_apart(
+    acme: httpx.Client, token: Callable[..., str], ingest: Callable[..., httpx.Response]
+) -> None:
+    valve = {"doc_id": "valve.md", "title": "Valve", "text": "The code E20 of the zephyr valve means: turn it left."}
+    assert ingest("globex", [valve]).status_code == 200
+
+    async def ask(session: ClientSession, question: str) -> TurnAnswer:
+        result = await session.call_tool("ask", {"question": question})
+        return TurnAnswer.model_validate(result.structuredContent)
+
+    async with (
+        connected(acme.base_url, token("acme")) as ours,
+        connected(acme.base_url, token("globex")) as theirs,
+    ):
+        asked = [(ours, ANSWERABLE), (theirs, "What does the code E20 of the valve mean?")] * 8
+        answers = await asyncio.gather(*(ask(session, question) for session, question in asked))
+    for answer, (session, _) in zip(answers, asked, strict=True):
+        assert answer.outcome == "answered"
+        documents = {citation.doc_id for citation in answer.citations}
+        assert documents & {"errors.md", "valve.md"} == {"errors.md" if session is ours else "valve.md"}
+        assert answer.locale == ("ru" if session is ours else "en")
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "code"),
+    [
+        ("ask", {"question": " "}, "question_empty"),
+        ("ask", {}, "field_missing"),
+        ("ask", {"question": "q", "tenant_id": "globex"}, "unknown_field"),
+        ("ask", {"question": "q", "headers": {"authorization": "Bearer x"}}, "unknown_field"),
+        ("ask", {"question": "q", "filters": {"collection": "globex"}}, "unknown_filter"),
+        ("ingest", {"documents": []}, "not_found"),
+        ("get_all_pipeline_statuses", {}, "not_found"),
+        ("deploy_pipeline", {"name": "x", "files": []}, "not_found"),
+    ],
+)
+async def test_what_cannot_be_called_is_a_problem(
+    acme: httpx.Client, token: Callable[..., str], tool: str, arguments: dict[str, object], code: str
+) -> None:
+    async with connected(acme.base_url, token(), language="en") as session:
+        result = await session.call_tool(tool, arguments)
+    assert result.isError
+    assert result.structuredContent is not None
+    assert result.structuredContent["code"] == code
+    assert text_of(result) == result.structuredContent["detail"]
+    assert "Error" not in text_of(result)
+
+
+async def test_calls_of_the_tool_spend_the_quota(acme: httpx.Client, token: Callable[..., str]) -> None:
+    async with connected(acme.base_url, token("hurried", "ask", subject="agent")) as session:
+        await session.list_tools()
+        results = [await session.call_tool("ask", {"question": "What does E20 mean?"}) for _ in range(4)]
+    assert [result.isError for result in results] == [False, False, False, True]
+    assert (results[-1].structuredContent or {})["code"] == "rate_limited"
+
+
+def test_without_the_scope_nobody_comes_in(anybody: httpx.Client, token: Callable[..., str]) -> None:
+    call = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}}
+    accept = {"Accept": "application/json, text/event-stream"}
+    problem(anybody.post("/mcp", json=call, headers=accept), 401, "token_missing")
+    others = token("acme", *(scope for scope in ALL_SCOPES if scope != "ask"))
+    headers = accept | {"Authorization": f"Bearer {others}"}
+    problem(anybody.post("/mcp", json=call, headers=headers), 403, "scope_missing")
+    for path in ("/sse", "/messages/", "/mcp/", "/mcp/mcp"):
+        problem(anybody.post(path, json=call, headers={"Authorization": f"Bearer {token()}"}), 404, "not_found")

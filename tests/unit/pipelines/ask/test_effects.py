@@ -1,0 +1,114 @@
+"""What follows a turn, and what does not when nobody waits for it any more."""
+
+import asyncio
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from threading import Event
+
+import pytest
+
+from components.models import calls
+from components.turn import Reply, Turn
+from pipelines.ask.contract import AskRequest
+from pipelines.ask.effects import Attempt, Standing
+from pipelines.ask.runner import Runner
+from pipelines.ask.usecase import Ask
+from settings import Settings
+from tenants import conversations, gaps, handoffs
+from tenants.audit import search
+from tenants.audit.search import Record, Wanted
+from tenants.context import Tenant, acting_as
+from tenants.registry import Registry
+from tests.unit.pipelines.ask.test_ask_usecase import FakeEngine
+
+TALK = AskRequest(question="Где мой заказ?", session_id="s-1")
+
+
+@pytest.fixture(autouse=True)
+def _acme(installation: Settings) -> Iterator[None]:
+    with acting_as(Tenant("acme", "anna", frozenset({"ask"}))):
+        Registry().add("acme")
+        yield
+
+
+def handed_over(turn: Turn) -> Turn:
+    """A turn that asks for a ticket and shows a gap."""
+    return replace(turn, outcome="human_followup", reason="low_confidence", reply=Reply(text="Передаю."))
+
+
+def recorded(ask: Ask) -> list[Record]:
+    ask.recorder.close()
+    return list(search.find(Wanted(), limit=10))
+
+
+@pytest.mark.parametrize("standing", ["awaited", "abandoned", "given_up"])
+def test_what_follows_a_turn_depends_on_who_waits(standing: Standing) -> None:
+    attempt = Attempt()
+    if standing == "abandoned":
+        attempt.abandon()
+    elif standing == "given_up":
+        assert attempt.give_up()
+    ask = Ask(FakeEngine(handed_over))
+    answer = ask.answer(TALK, attempt=attempt)
+    records = recorded(ask)
+    awaited = standing == "awaited"
+    assert (answer.handoff is not None) is awaited
+    assert bool(handoffs.latest()) is awaited
+    assert bool(conversations.recall("s-1")) is awaited
+    assert bool(gaps.all(None)) is awaited
+    # Whoever gives a turn up records that in its place.
+    assert len(records) == (0 if standing == "given_up" else 1)
+
+
+def test_an_attempt_is_decided_once() -> None:
+    attempt = Attempt()
+    assert attempt.settle() == "awaited"
+    assert not attempt.give_up()
+    attempt.abandon()
+    assert attempt.settle() == "awaited"
+    assert attempt.stop.is_set()
+
+
+async def test_a_turn_out_of_time_is_recorded_once_and_opens_no_ticket() -> None:
+    release = Event()
+
+    def stall(turn: Turn) -> Turn:
+        assert release.wait(30)
+        return handed_over(turn)
+
+    ask = Ask(FakeEngine(stall))
+    runner = Runner(ask, workers=1, budget=0.05)
+    body = json.loads(await runner.answer(TALK, "t-1", "k-1"))
+    assert (body["outcome"], body["refusal_reason"]) == ("failed", "timeout")
+    release.set()
+    await asyncio.to_thread(runner.close)
+    (record,) = await asyncio.to_thread(recorded, ask)
+    assert (record.turn_id, record.outcome) == ("t-1", "failed")
+    assert not handoffs.latest()
+    assert not conversations.recall("s-1")
+    # The late answer is nobody's: the key is free for another try.
+    again = Runner(Ask(FakeEngine(handed_over)), workers=1, budget=30)
+    assert json.loads(await again.answer(TALK, "t-3", "k-1"))["turn_id"] == "t-3"
+    again.close()
+
+
+async def test_an_abandoned_turn_leaves_its_record_alone() -> None:
+    begun = Event()
+
+    def stall(turn: Turn) -> Turn:
+        begun.set()
+        assert calls.current().stop.wait(30)
+        return handed_over(turn)
+
+    ask = Ask(FakeEngine(stall))
+    runner = Runner(ask, workers=1, budget=30)
+    reading = (await runner.stream(TALK)).read()
+    await anext(reading)
+    assert await asyncio.to_thread(begun.wait, 30)
+    await reading.aclose()
+    # Closing waits for the turn, but the loop has to be free to notice that its reader has left.
+    await asyncio.to_thread(runner.close)
+    assert len(await asyncio.to_thread(recorded, ask)) == 1
+    assert not handoffs.latest()
+    assert not gaps.all(None)

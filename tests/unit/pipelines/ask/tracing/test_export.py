@@ -1,0 +1,157 @@
+"""Spans as a collector receives them."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TypeAlias
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from opentelemetry import trace as global_traces
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
+from opentelemetry.proto.common.v1.common_pb2 import KeyValue
+from opentelemetry.proto.trace.v1.trace_pb2 import ResourceSpans
+from opentelemetry.proto.trace.v1.trace_pb2 import Span as Received
+
+from pipelines.ask.tracing.export import Refused, SpanExport, Spans, Unavailable
+from pipelines.ask.tracing.span import Event, Span, Value, span_id
+from tests.receiving import Receiver, receiving
+
+Pairs: TypeAlias = dict[str, Value]
+
+TRACE = "0123456789abcdef0123456789abcdef"
+TIMEOUT = 0.7
+"""Less than the exporter waits before it tries again by itself."""
+
+
+@pytest.fixture
+def collector() -> Iterator[Receiver]:
+    with receiving() as receiver:
+        yield receiver
+
+
+def read(encoded: Sequence[KeyValue]) -> Pairs:
+    pairs: Pairs = {}
+    for pair in encoded:
+        kind = pair.value.WhichOneof("value") or ""
+        value = getattr(pair.value, kind)
+        pairs[pair.key] = [one.string_value for one in value.values] if kind == "array_value" else value
+    return pairs
+
+
+def sent(collector: Receiver, *traces: Spans) -> Mapping[str, ResourceSpans]:
+    """What the collector receives of these, by the project."""
+    export = SpanExport(collector.url, {}, 10)
+    export.begin()
+    for one in traces:
+        export.add(one)
+    export.flush()
+    export.close()
+    request = ExportTraceServiceRequest.FromString(collector.next().body)
+    return {str(read(around.resource.attributes)["project"]): around for around in request.resource_spans}
+
+
+def received(around: ResourceSpans) -> dict[str, Received]:
+    return {span.name: span for scope in around.scope_spans for span in scope.spans}
+
+
+def trace(*spans: Span, trace_id: str = TRACE, project: str = "acme") -> Spans:
+    return Spans(trace_id, spans, {"project": project})
+
+
+def test_spans_keep_their_times_their_places_and_what_they_say(collector: Receiver) -> None:
+    attributes: Pairs = {"text": "Да", "yes": True, "number": 2**40, "share": 0.5, "tags": ["a", "b"]}
+    root = Span("ask", 5, 90, attributes, parent=None, events=[Event("pass", 7, {"iteration": 1})])
+    step = Span("answer", 10, 60, {}, error="raised")
+    call = Span("answer · m", 20, 50, {}, parent=1)
+    made = received(sent(collector, trace(root, step, call))["acme"])
+    ask, answer, model = made["ask"], made["answer"], made["answer · m"]
+    assert {span.trace_id.hex() for span in made.values()} == {TRACE}
+    assert [span.span_id.hex() for span in (ask, answer, model)] == [span_id(TRACE, place) for place in range(3)]
+    assert [span.parent_span_id.hex() for span in (ask, answer, model)] == ["", span_id(TRACE, 0), span_id(TRACE, 1)]
+    assert [(span.start_time_unix_nano, span.end_time_unix_nano) for span in (ask, answer, model)] == [
+        (5, 90),
+        (10, 60),
+        (20, 50),
+    ]
+    assert read(ask.attributes) == attributes
+    assert (ask.events[0].name, ask.events[0].time_unix_nano, read(ask.events[0].attributes)) == (
+        "pass",
+        7,
+        {"iteration": 1},
+    )
+    assert (ask.status.code, answer.status.code, answer.status.message) == (1, 2, "raised")
+
+
+def test_each_tenant_has_its_own_resource_whatever_order_they_come_in(collector: Receiver) -> None:
+    span = Span("ask", 1, 2, {}, parent=None)
+    ids = [f"{number:032x}" for number in range(1, 5)]
+    projects = ["acme", "globex", "acme", "globex"]
+    made = sent(
+        collector, *(trace(span, trace_id=one, project=project) for one, project in zip(ids, projects, strict=True))
+    )
+    for project in ("acme", "globex"):
+        expected = {one for one, of in zip(ids, projects, strict=True) if of == project}
+        assert {one.trace_id.hex() for scope in made[project].scope_spans for one in scope.spans} == expected
+
+
+def test_nothing_of_a_long_span_is_left_out(collector: Receiver) -> None:
+    attributes: Pairs = {f"retrieval.documents.{place}.document.id": str(place) for place in range(400)}
+    events = [Event("rag_iteration", place, {}) for place in range(200)]
+    made = received(sent(collector, trace(Span("search", 1, 2, attributes, parent=None, events=events)))["acme"])
+    assert read(made["search"].attributes) == attributes
+    assert len(made["search"].events) == 200
+
+
+def test_the_environment_samples_nothing_away_and_no_global_provider_is_set(
+    collector: Receiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OTEL_TRACES_SAMPLER", "always_off")
+    before = global_traces.get_tracer_provider()
+    assert received(sent(collector, trace(Span("ask", 1, 2, {}, parent=None)))["acme"])
+    assert global_traces.get_tracer_provider() is before
+
+
+def test_headers_for_the_collector_come_from_the_environment_as_everywhere(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_HEADERS", "x-team=support")
+    with receiving() as collector:
+        export = SpanExport(collector.url, {}, 10)
+        export.begin()
+        export.add(trace(Span("ask", 1, 2, {}, parent=None)))
+        export.flush()
+        export.close()
+        assert collector.next().headers["x-team"] == "support"
+
+
+@pytest.mark.parametrize(
+    ("status", "failure"), [(400, Refused), (401, Refused), (408, Unavailable), (429, Unavailable), (500, Unavailable)]
+)
+def test_a_failure_is_reported_and_the_next_batch_begins_anew(status: int, failure: type[Exception]) -> None:
+    span = Span("ask", 1, 2, {}, parent=None)
+    with receiving([status, 200]) as collector:
+        export = SpanExport(collector.url, {}, TIMEOUT)
+        export.begin()
+        export.add(trace(span))
+        with pytest.raises(failure, match=str(status)):
+            export.flush()
+        export.begin()
+        export.add(trace(span))
+        export.flush()
+        export.close()
+
+
+def test_a_batch_in_many_requests_fails_with_any_of_them() -> None:
+    spans = [Span("ask", 1, 2, {}, parent=None), *(Span(str(place), 1, 2, {}) for place in range(1_500))]
+    with receiving([500, 200]) as collector:
+        export = SpanExport(collector.url, {}, TIMEOUT)
+        export.begin()
+        export.add(trace(*spans))
+        with pytest.raises(Unavailable):
+            export.flush()
+        export.close()
+
+
+@given(st.integers(1, 2**128 - 1), st.integers(0, 500), st.integers(0, 500))
+def test_places_have_ids_of_their_own(number: int, one: int, other: int) -> None:
+    ids = span_id(f"{number:032x}", one), span_id(f"{number:032x}", other)
+    assert len(ids[0]) == 16
+    assert (ids[0] == ids[1]) is (one == other)

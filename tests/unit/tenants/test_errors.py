@@ -1,0 +1,16 @@
+"""What the log may hold of an exception."""
+
+from tenants.errors import InternalFault, trail
+
+
+def test_a_trail_shows_where_and_not_what() -> None:
+    try:
+        try:
+            raise KeyError("the secret question")
+        except KeyError as cause:
+            raise InternalFault("broken", value="the secret question") from cause
+    except InternalFault as error:
+        told = trail(error)
+    assert "secret" not in told
+    assert "InternalFault(broken)" in told
+    assert "KeyError at test_errors.py:" in told

@@ -1,0 +1,143 @@
+"""Each guide of docs/authors.md, followed to the letter in a copy of the product that runs in a process of its own."""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping
+from typing import TypeAlias
+
+import pytest
+
+from settings import ROOT
+
+Answers: TypeAlias = Mapping[str, object]
+
+GUIDE = (ROOT / "docs" / "authors.md").read_text(encoding="utf-8")
+ROOMS = ("components", "pipelines", "tenants")
+_FILE = re.compile(r"<!-- file: (\S+) -->\n```\w+\n(.*?)```\n", re.DOTALL)
+_EDIT = re.compile(r'<!-- edit: (\S+), (before|instead of) "([^"]+)" -->\n```\w+\n(.*?)```\n', re.DOTALL)
+SECONDS = 120
+SCRIPT = """
+import json, sys
+from pathlib import Path
+
+import app
+from starlette.testclient import TestClient
+
+from components.turn import Turn
+from pipelines.ask import profiles
+from pipelines.ask.engine import AskEngine
+from pipelines.ask.steps import noting
+from pipelines.ingest.usecase import Ingest
+from pipelines.lint import deployed, lint_file
+from settings import get_settings
+from tenants import database, policy
+from tenants.context import SCOPES, Tenant, acting_as
+from tenants.registry import Registry
+from tenants.tokens import issue
+
+settings, found = get_settings(), {}
+database.migrate(settings)
+Registry().add("acme")
+found["findings"] = [f"{path}: {one.told('en')}" for path in deployed() for one in lint_file(path)]
+with acting_as(Tenant("acme", "anna", SCOPES)):
+    Ingest().run_path(Path("articles"))
+    engine = AskEngine()
+    with noting() as steps:
+        turn = engine.run(Turn("t", "СКОЛЬКО ДЕЙСТВУЕТ ГАРАНТИЯ?"))
+    found["steps"], found["quality"] = list(steps.milliseconds), turn.quality
+    found["cited"] = [one.passage.doc_id for one in turn.draft.citations] if turn.draft else []
+    policy.change(profile="strict")
+    strict = AskEngine(profiles.path_of(profiles.chosen())).pipeline
+    found["threshold"] = strict.get_component("evaluate_retrieval").threshold
+    found["profiles"] = settings.profiles
+    answer = AskEngine(profiles.path_of("vllm")).pipeline.get_component("answer")
+    found["model"] = answer.models.fast.model
+    policy.change(profile="")
+token = issue(settings, "acme", scopes=("ask",), subject="anna", ttl_seconds=600)
+with TestClient(app.create_app(settings)) as client:
+    asked = {"question": "гарантия"}
+    found["without_token"] = client.post("/articles/run", json=asked).status_code
+    ours = {"Authorization": f"Bearer {token}"}
+    found["articles"] = client.post("/articles/run", json=asked, headers=ours).json()
+    found["unreadable"] = client.post("/articles/run", json={"question": ""}, headers=ours).status_code
+Path("found.json").write_text(json.dumps(found), encoding="utf-8")
+"""
+
+
+@pytest.fixture(scope="module")
+def followed(tmp_path_factory: pytest.TempPathFactory) -> Answers:
+    """What the product does once all guides have been followed."""
+    copy = tmp_path_factory.mktemp("copy")
+    for room in ROOMS:
+        shutil.copytree(ROOT / room, copy / room, ignore=shutil.ignore_patterns("__pycache__"))
+    for name in ("app.py", "settings.py"):
+        shutil.copy(ROOT / name, copy / name)
+    for path, text in _FILE.findall(GUIDE):
+        (copy / path).parent.mkdir(exist_ok=True)
+        (copy / path).write_text(text, encoding="utf-8")
+    for path, way, old, new in _EDIT.findall(GUIDE):
+        source = (copy / path).read_text(encoding="utf-8")
+        assert source.count(f"{old}\n") == 1, f"{path}: {old}"
+        put = new if way == "instead of" else f"{new}{old}\n"
+        (copy / path).write_text(source.replace(f"{old}\n", put), encoding="utf-8")
+    (copy / "articles").mkdir()
+    (copy / "articles" / "warranty.rst").write_text(
+        "Гарантия\n========\n\nГарантия действует два года со дня покупки.\n", encoding="utf-8"
+    )
+    (copy / "articles" / "returns.md").write_text("# Возврат\n\nТовар возвращают за 14 дней.\n", encoding="utf-8")
+    environment = {**os.environ, "PYTHONPATH": str(copy), "OPORA_DATA_DIR": str(copy / "data"), "VLLM_API_KEY": "none"}
+    ran = subprocess.run(
+        [sys.executable, "-c", SCRIPT],
+        cwd=copy,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=SECONDS,
+        check=False,
+    )
+    assert ran.returncode == 0, ran.stderr
+    answers: Answers = json.loads((copy / "found.json").read_text(encoding="utf-8"))
+    return answers
+
+
+def test_there_is_a_guide_for_each_kind_of_thing() -> None:
+    kinds = ("A step", "A profile", "A provider", "An endpoint", "A file format")
+    assert all(f"\n### {kind}\n" in GUIDE for kind in kinds)
+    assert {path for path, _ in _FILE.findall(GUIDE)} >= {
+        "components/understand/shouting.py",
+        "pipelines/ask/profiles/strict.yaml",
+        "pipelines/ask/profiles/vllm.yaml",
+        "pipelines/articles/pipeline_wrapper.py",
+        "components/ingest/formats/added/rst.py",
+    }
+
+
+def test_the_linter_has_no_findings(followed: Answers) -> None:
+    assert followed["findings"] == []
+
+
+def test_the_step_is_taken(followed: Answers) -> None:
+    assert isinstance(followed["steps"], list)
+    assert "shouting" in followed["steps"]
+    assert followed["quality"] == "quick"
+
+
+def test_the_profiles_are_there_to_choose(followed: Answers) -> None:
+    assert followed["profiles"] == ["embedded", "ollama", "openai", "strict", "vllm"]
+    assert followed["threshold"] == 0.8
+    assert followed["model"] == "Qwen/Qwen3-4B-Instruct-2507"
+
+
+def test_the_endpoint_is_reached_through_the_gate_alone(followed: Answers) -> None:
+    assert followed["without_token"] == 401
+    assert isinstance(followed["articles"], dict | list)
+    assert "warranty.rst" in str(followed["articles"])
+    assert followed["unreadable"] == 422
+
+
+def test_the_file_format_is_read(followed: Answers) -> None:
+    assert followed["cited"] == ["warranty.rst"]
