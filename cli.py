@@ -114,6 +114,7 @@ def demo() -> None:
                 ingest.rebuild().finish()
             if policy.current().approved_offers != shop.offers:
                 policy.change(approved_offers=shop.offers)
+    Ingest().warm_up()
     ask = Ask()
     ask.warm_up()
     matched = 0

@@ -241,7 +241,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=20)
     chosen = parser.parse_args()
     with TemporaryDirectory() as folder:
-        os.environ["OPORA_DATA_DIR"] = folder
+        os.environ |= {"OPORA_DATA_DIR": folder, "OPORA_MODELS_DIR": str(get_settings().models)}
         get_settings.cache_clear()
         rounds, verdict = crash(Path(folder), texts(), rounds=chosen.rounds, seed=chosen.seed)
     console = Console(stderr=True)

@@ -27,7 +27,7 @@ from components.ingest.document import SourceDocument
 from evaluation.bench.rendering import as_pdf
 from evaluation.datasets.rows import DATA, Absent, present
 from pipelines.ingest.usecase import read_path
-from settings import ROOT
+from settings import ROOT, get_settings
 
 ARTICLES = 6_000
 PDF_ARTICLES = 60
@@ -93,7 +93,7 @@ def measure(articles: int, pdf_articles: int) -> Measured:
 
 def _load(data: Path, given: Path) -> Load:
     command = [sys.executable, "-m", "cli", "ingest", str(given), "--json"]
-    environment = os.environ | {"OPORA_DATA_DIR": str(data)}
+    environment = os.environ | {"OPORA_DATA_DIR": str(data), "OPORA_MODELS_DIR": str(get_settings().models)}
     before, peak = getrusage(RUSAGE_CHILDREN), 0.0
     with TemporaryFile() as output:
         with subprocess.Popen(command, cwd=ROOT, env=environment, stdout=output) as process:  # noqa: S603

@@ -12,7 +12,7 @@ from http.client import HTTPConnection, HTTPException
 from pathlib import Path
 from threading import Event, Thread
 
-from settings import ROOT
+from settings import ROOT, get_settings
 
 START_SECONDS = 60
 STOP_SECONDS = 30
@@ -53,6 +53,8 @@ def serving(folder: Path, **settings: str) -> Iterator[Served]:
     port = _free_port()
     environment = os.environ | {
         "OPORA_DATA_DIR": str(folder),
+        "OPORA_MODELS_DIR": str(get_settings().models),
+        "OPORA_FETCH_MODELS": "false",
         "OPORA_RATE_LIMIT_PER_MINUTE": "0",
         "OPORA_RATE_LIMIT_PER_DAY": "0",
         "OPORA_LOG_LEVEL": "WARNING",
