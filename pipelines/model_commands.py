@@ -34,14 +34,14 @@ def add(name: Annotated[str, typer.Argument(help=say("help.name"))] = E5_SMALL, 
     if name != E5_SMALL:
         raise NotFound("model_unknown", name=name, known=E5_SMALL)
     typer.echo(say("fetching"), err=True)
-    made = install(get_settings().models)
+    model = install(get_settings().models)
     if as_json:
-        print_json({"name": name, "folder": str(made.folder), "source": made.source, "new": made.new})
+        print_json({"name": name, "folder": str(model.folder), "source": model.source, "new": model.new})
         return
-    told = {"name": name, "folder": str(made.folder)}
-    source = say(f"source.{made.source}")
+    params = {"name": name, "folder": str(model.folder)}
+    source = say(f"source.{model.source}")
     typer.echo(
-        say("added", **told, megabytes=made.bytes // 10**6, source=source) if made.new else say("present", **told)
+        say("added", **params, megabytes=model.bytes // 10**6, source=source) if model.new else say("present", **params)
     )
 
 

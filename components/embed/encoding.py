@@ -54,8 +54,8 @@ def encode(files: EncoderFiles, texts: Sequence[str], batch: int) -> Vectors:
     """
     order = sorted(range(len(texts)), key=lambda number: len(texts[number]))
     vectors = np.zeros((len(texts), files.dimensions), np.float32)
-    found = load(files).passage_embed([texts[number] for number in order], batch_size=batch)
-    for number, vector in zip(order, found, strict=True):
+    encoded = load(files).passage_embed([texts[number] for number in order], batch_size=batch)
+    for number, vector in zip(order, encoded, strict=True):
         vectors[number] = vector
     return vectors
 

@@ -87,15 +87,12 @@ Source: TypeAlias = Callable[[Path], tuple[str, Weights, Json]]
 def installed(models: Path) -> Installed | None:
     """The model in a folder of models, if it is there. Files are not checked."""
     repository = models / _FOLDER
-    revision = repository / "refs" / "main"
-    if not revision.is_file():
+    try:
+        folder = repository / "snapshots" / (repository / "refs" / "main").read_text(encoding="ascii")
+        source = json.loads((folder / _CARD).read_text(encoding="utf-8"))["source"]
+    except (OSError, ValueError, KeyError):
         return None
-    folder = repository / "snapshots" / revision.read_text(encoding="ascii")
-    card = folder / _CARD
-    if not card.is_file():
-        return None
-    sizes = (path.stat().st_size for path in folder.rglob("*") if path.is_file())
-    return Installed(json.loads(card.read_text(encoding="utf-8"))["source"], folder, sum(sizes))
+    return Installed(source, folder, sum(path.stat().st_size for path in folder.rglob("*") if path.is_file()))
 
 
 def intact(model: Installed) -> bool:
@@ -126,9 +123,9 @@ def install(models: Path, sources: tuple[Source, ...] | None = None) -> Installe
             continue
         finally:
             shutil.rmtree(draft, ignore_errors=True)
-        made = installed(models)
-        if made is not None:
-            return Installed(made.source, made.folder, made.bytes, new=True)
+        model = installed(models)
+        if model is not None:
+            return Installed(model.source, model.folder, model.bytes, new=True)
     raise ModelUnavailable
 
 

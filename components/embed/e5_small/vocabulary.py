@@ -33,10 +33,10 @@ _FOREIGN = (
 def russian_and_english(pieces: Sequence[str]) -> list[int]:
     """The ids to keep, ascending, special ones included."""
     last = len(pieces) - 1
-    return [number for number, piece in enumerate(pieces) if number < len(SPECIAL) or number == last or _kept(piece)]
+    return [number for number, piece in enumerate(pieces) if number < len(SPECIAL) or number == last or _useful(piece)]
 
 
-def _kept(piece: str) -> bool:
+def _useful(piece: str) -> bool:
     text = piece.strip(_SPACE)
     return all(_common(letter) or (len(text) == 1 and _known(letter)) for letter in text)
 
@@ -82,17 +82,17 @@ def own_tokenizer(vocabulary: Sequence[Piece]) -> Json:
 def pruned(tokenizer: Json, ids: Sequence[int]) -> Json:
     """The tokenizer with these pieces alone, numbered anew in their order."""
     vocabulary = tokenizer["model"]["vocab"]
-    kept = [vocabulary[number] for number in ids]
-    special = [*range(len(SPECIAL)), len(kept) - 1]
+    pieces = [vocabulary[number] for number in ids]
+    special = [*range(len(SPECIAL)), len(pieces) - 1]
     return {
         **tokenizer,
         "truncation": None,
         "padding": None,
-        "model": {**tokenizer["model"], "vocab": kept},
+        "model": {**tokenizer["model"], "vocab": pieces},
         "added_tokens": [
             {
                 "id": number,
-                "content": kept[number][0],
+                "content": pieces[number][0],
                 "single_word": False,
                 "lstrip": number == special[-1],
                 "rstrip": False,

