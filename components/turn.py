@@ -95,6 +95,7 @@ class Passage(Frozen):
 
     `text` is the chunk's body, `sentences` those of its sentences that may be quoted, as (start, end) character offsets
     into `text`.
+    `section` are the first and the last `chunk_index` of the section that it is a part of; None when it is all of it.
     `scores` holds every component of `score` by name, each in 0..1 unless its name says otherwise.
     """
 
@@ -105,6 +106,7 @@ class Passage(Frozen):
     text: str
     sentences: tuple[tuple[int, int], ...]
     chunk_index: int = 0
+    section: tuple[int, int] | None = None
     source: str = ""
     url: str | None = None
     lang: str = "ru"

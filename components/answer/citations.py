@@ -1,59 +1,80 @@
 """Marks [N] and what they point to."""
 
-import re
 from collections.abc import Sequence
 
-from components.answer.units import Unit, plain
-from components.language.marks import ITEM
+from components.answer.units import Unit, bullet, indent, is_rule, plain
 from components.turn import Citation, Claim, Draft
-
-_MARKER = re.compile(rf"{ITEM}\s+|\|\s*")
 
 
 def cite(chosen: Sequence[Unit]) -> Draft:
-    """A draft that quotes the units in order. Units that stand side by side in their passage share one citation.
+    """A draft that quotes the units in order, laid out as they are in their source.
 
-    Sentences make a paragraph; rows, code and the items of a list keep lines of their own, a lone item does not.
+    Units that stand side by side in their passage share one citation. Its mark stands at the end of each paragraph,
+    list, table and block of code.
     """
+    shown = [unit for unit in chosen if not is_rule(unit)]
     runs: list[list[Unit]] = []
-    for unit in chosen:
+    for unit in shown:
         if runs and _follows(runs[-1][-1], unit):
             runs[-1].append(unit)
         else:
             runs.append([unit])
     citations = tuple(_citation(index, run) for index, run in enumerate(runs, 1))
-    lines: list[str] = []
+    text = ""
     claims: list[Claim] = []
-    listed = sum(unit.kind == "item" for unit in chosen) > 1
-    joins = False
-    for index, run in enumerate(runs, 1):
-        for unit in run:
-            said = plain(unit)
-            claims.append(Claim(said, (index,)))
+    numbered = [(index, unit) for index, run in enumerate(runs, 1) for unit in run]
+    outer = min((indent(unit) for unit in shown if indent(unit) >= 0), default=0)
+    alone = sum(unit.kind == "item" for unit in shown) == 1
+    for at, (index, unit) in enumerate(numbered):
+        said = plain(unit)
+        claims.append(Claim(said, (index,)))
+        before = numbered[at - 1][1] if at else None
+        gap = "" if before is None else _gap(before, unit, outer)
+        listed = unit.kind == "item" and not alone
+        text += f"{gap}{bullet(unit) if listed else ''}{said}"
+        following = numbered[at + 1] if at + 1 < len(numbered) else None
+        if following is None or following[0] != index or _ends_block(unit, following[1]):
             # A mark behind the closing fence would keep the block open.
-            marked = f"{said}\n[{index}]" if unit.kind == "code" else f"{said} [{index}]"
-            alone = unit.kind in ("row", "code") or (unit.kind == "item" and listed)
-            if joins and not alone and unit.kind != "lead":
-                lines[-1] += f" {marked}"
-            else:
-                lines.append(f"{_bullet(unit)}{marked}" if unit.kind == "item" and listed else marked)
-            joins = not alone
-    return Draft("\n".join(lines), tuple(claims), citations)
+            text += f"\n{' ' * max(0, indent(unit) - outer)}[{index}]" if unit.kind == "code" else f" [{index}]"
+    return Draft(text, tuple(claims), citations)
 
 
 def _follows(one: Unit, two: Unit) -> bool:
     """Whether `two` is next in the text: a sentence between them that may not be quoted keeps them apart."""
-    if one.passage is not two.passage or two.number != one.number + 1:
+    if one.passage is not two.passage:
         return False
-    return not one.passage.text[one.sentence.end : two.sentence.start].strip()
+    between = one.passage.text[one.sentence.end : two.sentence.start].strip()
+    return not between.strip("|:-= \n")
+
+
+def _gap(one: Unit, two: Unit, outer: int) -> str:
+    """The white space between two units that are shown one after the other."""
+    inside = indent(two)
+    if one.passage is two.passage and two.number == one.number + 1:
+        between = one.passage.text[one.sentence.end : two.sentence.start]
+        lines = 2 if "\n\n" in between else between.count("\n")
+    else:
+        lines = 1 if two.kind in ("item", "row") and one.kind in ("item", "row", "lead") else 2
+        inside = max(inside, outer)
+    if lines == 0:
+        return " "
+    return "\n" * lines + " " * max(0, inside - outer)
+
+
+def _ends_block(unit: Unit, following: Unit) -> bool:
+    """Whether a mark stands behind the unit: where a paragraph, a list, a table or code ends."""
+    if unit.kind in ("lead", "heading"):
+        return False
+    if unit.kind == "code":
+        return True
+    if following.kind == "item" or (unit.kind == following.kind == "row"):
+        return False
+    if following.kind in ("heading", "row", "code"):
+        return True
+    return indent(following) == 0 and "\n" in unit.passage.text[unit.sentence.end : following.sentence.start]
 
 
 def _citation(index: int, run: Sequence[Unit]) -> Citation:
     passage = run[0].passage
     start, end = run[0].sentence.start, run[-1].sentence.end
     return Citation(index, passage, passage.text[start:end], (start, end))
-
-
-def _bullet(item: Unit) -> str:
-    marker = _MARKER.match(item.text)
-    return f"{marker.group().strip()} " if marker else "- "

@@ -6,11 +6,12 @@ from dataclasses import dataclass
 from typing import Literal
 
 from components.judge.analysis import Sentence, analyse
+from components.language.captions import is_contents
 from components.language.identifiers import codes
 from components.language.marks import FENCE, HEADING, ITEM, ORDINAL
 from components.turn import Passage
 
-UnitKind = Literal["sentence", "lead", "item", "row", "code", "heading"]
+UnitKind = Literal["sentence", "lead", "item", "row", "code", "heading", "debris"]
 
 _ITEM = re.compile(rf"{ITEM}\s+")
 _MARKER = re.compile(rf"{ITEM}\s+|\|\s*")
@@ -18,6 +19,9 @@ _HEADING = re.compile(rf"{HEADING}\s")
 # A heading that lost its mark when its short section was merged: a few words on a line, no full stop, no figures.
 _CAPTION = re.compile(r"[^\d\n.!?…;:,]{2,80}\Z")
 _NUMBERED = re.compile(rf"{ORDINAL}\s")
+# What a vendor's page macro left where it should have put a text.
+_PLACEHOLDER = re.compile(rf"(?:{ITEM}\s+)?%[a-z]+\b(?!\w*%)|(?:{ITEM}\s+)?\{{[{{%#]")
+_ENDS = ".!?…;"
 _FENCE = re.compile(FENCE)
 # What opens an entry about a code: "E20 — …", "Код E20 означает …", "| Е 20 | …".
 _ENTRY = re.compile(
@@ -30,7 +34,8 @@ _RULE_ROW = re.compile(r"[\s|:=+-]*\Z")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Unit:
-    """One sentence of a passage. `kind` says how it is written; `lead` introduces what follows and ends in a colon.
+    """One sentence of a passage. `kind` says how it is written; `lead` introduces what follows and ends in a colon,
+    `debris` is what is left of a page around its text: its list of contents, a placeholder nobody filled.
 
     `about` are the codes it speaks of: those it opens with, else those it names, else those of the entry or section
     that it stands in.
@@ -51,15 +56,28 @@ class Unit:
 def units(passage: Passage) -> tuple[Unit, ...]:
     """All units of a passage in order."""
     entry = _section(passage)
-    found = []
+    found: list[Unit] = []
+    contents = False
     for number, sentence in enumerate(analyse(passage).sentences):
         text = passage.text[sentence.start : sentence.end]
         kind = _kind(text)
+        contents = _opens_contents(kind, text) or (contents and _is_listed(kind, text, found[-1].text if found else ""))
+        if contents or _PLACEHOLDER.match(text):
+            kind = "debris"
         opening = sentence.codes if kind in ("heading", "lead") else _opening(text)
         if kind in ("heading", "lead", "sentence"):
             entry = opening or entry
         found.append(Unit(passage, sentence, number, kind, opening or sentence.codes or entry))
     return tuple(found)
+
+
+def _opens_contents(kind: UnitKind, text: str) -> bool:
+    return kind in ("lead", "heading") and is_contents(text.lstrip("# "))
+
+
+def _is_listed(kind: UnitKind, text: str, before: str) -> bool:
+    """Whether a line goes on a list of contents: its items, or its one line where the list lost its form."""
+    return kind == "item" or (before.endswith(":") and text[-1] not in _ENDS and kind in ("sentence", "heading"))
 
 
 def _section(passage: Passage) -> frozenset[str]:
@@ -98,36 +116,30 @@ def plain(of: Unit) -> str:
     return " ".join(text.rstrip("| ").split())
 
 
-def is_step(of: Unit, among: Sequence[Unit]) -> bool:
-    """Whether `of` is an item of a numbered list or introduces one."""
-    following = among[of.number + 1] if of.kind == "lead" and of.number + 1 < len(among) else of
-    return bool(following.kind == "item" and _NUMBERED.match(following.text))
+def bullet(of: Unit) -> str:
+    """The marker that an item stands behind, and a space."""
+    marker = _MARKER.match(of.text)
+    return f"{marker.group().strip()} " if marker else "- "
 
 
-def block(of: Unit, among: Sequence[Unit]) -> tuple[Unit, ...]:
-    """The list, table or code that `of` introduces or belongs to, its lead first."""
-    first = of.number
-    if of.kind in ("item", "row", "code"):
-        while first > 0 and among[first - 1].kind == of.kind:
-            first -= 1
-        if first > 0 and among[first - 1].kind == "lead":
-            first -= 1
-    last = first + 1
-    kind = among[last].kind if among[first].kind == "lead" and last < len(among) else among[first].kind
-    while last < len(among) and among[last].kind == kind and kind in ("item", "row", "code"):
-        last += 1
-    return tuple(among[first:last])
+def is_numbered(of: Unit) -> bool:
+    """Whether `of` is a step of a numbered list."""
+    return of.kind == "item" and bool(_NUMBERED.match(of.text))
+
+
+def indent(of: Unit) -> int:
+    """How far the line of `of` is indented; -1 where it does not begin a line."""
+    start = of.sentence.start
+    before = of.passage.text[of.passage.text.rfind("\n", 0, start) + 1 : start]
+    return -1 if before.strip() else len(before)
+
+
+def is_rule(of: Unit) -> bool:
+    """Whether `of` is the rule below a table's header (`|---|`), which says nothing."""
+    return of.kind == "row" and bool(_RULE_ROW.match(of.text))
 
 
 def is_frame(of: Unit, among: Sequence[Unit]) -> bool:
     """Whether `of` is a table's header row or the rule below it."""
-    following = among[of.number + 1] if of.number + 1 < len(among) else of
-    return of.kind == "row" and bool(_RULE_ROW.match(of.text) or _RULE_ROW.match(following.text))
-
-
-def header(of: Unit, among: Sequence[Unit]) -> tuple[Unit, ...]:
-    """A table row with the header row that names its columns; a rule row (`|---|`) says nothing and is left out."""
-    first = of.number
-    while first > 0 and among[first - 1].kind == "row":
-        first -= 1
-    return tuple(unit for unit in dict.fromkeys((among[first], of)) if not _RULE_ROW.match(unit.text))
+    following = next((unit for unit in among if unit.number == of.number + 1 and unit.passage is of.passage), of)
+    return of.kind == "row" and (is_rule(of) or is_rule(following))

@@ -9,10 +9,12 @@ from hashlib import sha256
 from typing import TYPE_CHECKING
 from uuid import UUID, uuid5
 
+from components.ingest.debris import unglued, with_tables
 from components.ingest.document import Chunk, SourceDocument
 from components.ingest.markdown import Block, markdown_blocks, plain_blocks
 from components.ingest.pack import Part, Sizes, packed
 from components.ingest.safety import flags, hides_characters, inert, quotable
+from components.language.captions import is_resolution
 from components.language.normalise import clean
 from components.language.sentences import sentence_spans
 from components.turn import Frozen
@@ -22,6 +24,8 @@ if TYPE_CHECKING:
     from tenants.index.protocol import Json
 
 _NAMESPACE = UUID("6f0ec5ce-52f3-5b3e-9a35-1c6c9d0f7a11")
+_RESOLVED_WITHIN = 3
+"""How many sections below the statement of a problem its solution may stand."""
 HEADING_SEPARATOR = " › "
 NAMELESS = "…"
 """The title of a document all of whose names give orders."""
@@ -38,13 +42,38 @@ class Cut(Frozen):
 def cut(document: SourceDocument, sizes: Sizes) -> Cut:
     """Cut a document at headings, then paragraphs, then sentences."""
     fairness.give_way()
-    text = clean(document.text)
-    blocks = plain_blocks(text) if document.markup == "plain" else markdown_blocks(text)
+    text = unglued(clean(document.text))
+    blocks = plain_blocks(text) if document.markup == "plain" else markdown_blocks(with_tables(text))
     blocks = tuple(_demoted(block) if _orders(block) else block for block in blocks)
     title = _title(document, blocks)
     # A question is its own best search key, so no pair of an FAQ is merged with another.
     parts = packed(blocks, title, sizes, apart=document.markup == "faq")
     return Cut(title, _identified(document.doc_id, parts, _flags(document)))
+
+
+def _sections(parts: Sequence[Part]) -> list[tuple[int, int]]:
+    """The first and last chunk of each chunk's section: those under one heading, up to its resolution.
+
+    An article that states a problem under one heading and its solution under a later one beside or below it answers
+    with both.
+    """
+    runs: list[list[int]] = []
+    for at, part in enumerate(parts):
+        if runs and parts[runs[-1][0]].path == part.path:
+            runs[-1].append(at)
+        else:
+            runs.append([at])
+    ends = [run[-1] for run in runs]
+    for place, run in enumerate(runs):
+        path = parts[run[0]].path
+        for later in runs[place + 1 : place + 1 + _RESOLVED_WITHIN]:
+            further = parts[later[0]].path
+            if not further or further[:-1] not in (path, path[:-1]):
+                break
+            if is_resolution(further[-1]) and not is_resolution(path[-1] if path else ""):
+                ends[place] = later[-1]
+                break
+    return [(run[0], end) for run, end in zip(runs, ends, strict=True) for _ in run]
 
 
 def cut_all(documents: Sequence[SourceDocument], sizes: Sizes) -> list[Cut]:
@@ -87,6 +116,7 @@ def _flags(document: SourceDocument) -> frozenset[str]:
 def _identified(doc_id: str, parts: list[Part], flagged: frozenset[str]) -> tuple[Chunk, ...]:
     """Chunks with ids made of their document and content, so that an unchanged chunk keeps its id wherever it moves."""
     seen: dict[str, int] = {}
+    sections = _sections(parts)
     chunks = []
     for index, part in enumerate(parts):
         fairness.give_way()
@@ -99,6 +129,8 @@ def _identified(doc_id: str, parts: list[Part], flagged: frozenset[str]) -> tupl
         meta: dict[str, Json] = {"content_hash": digest, "flags": sorted(own)}
         if part.page:
             meta["page"] = part.page
+        if sections[index] != (index, index):
+            meta["section"] = sections[index]
         chunks.append(Chunk(text, heading, index, chunk_id(doc_id, digest, occurrence), allowed, meta))
     return tuple(chunks)
 

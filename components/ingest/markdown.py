@@ -3,6 +3,7 @@
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import groupby
 from typing import Literal
 
@@ -10,6 +11,7 @@ from markdown_it import MarkdownIt
 from markdown_it.rules_core import StateCore
 from markdown_it.token import Token
 
+from components.ingest.debris import heading, spoken_alt, tidied
 from components.ingest.safety import inert
 from components.turn import Frozen
 from tenants import fairness
@@ -30,6 +32,7 @@ _TAGS = (
 ).split()
 _TAG = re.compile(rf"</?(?:{'|'.join(_TAGS)})(?:\s[^<>]*)?/?>", re.IGNORECASE)
 _BREAK = re.compile(r"<br\s*/?>", re.IGNORECASE)
+_IMAGE = re.compile(r"<img\b[^<>]*?\balt=([\"'])(.*?)\1", re.IGNORECASE)
 _HIDDEN = re.compile(r"<!--.*?(?:-->|\Z)|<(script|style)\b.*?(?:</\1\s*>|\Z)", re.IGNORECASE | re.DOTALL)
 _PAGE = re.compile(r"<!-- page (\d{1,6}) -->\s*")
 """What the readers of paged formats write where a page begins."""
@@ -84,8 +87,9 @@ _PARSER.core.ruler.at("inline", _read_inline)
 def markdown_blocks(text: str) -> tuple[Block, ...]:
     """The blocks of a CommonMark text with tables, in order.
 
-    Links become their text; images, HTML comments and tags, emphasis marks and rulers are dropped; code is kept to
-    the letter, its back-ticks included; quotations lose their marker. Other text that looks like markup, because it was
+    Links become their text, images within a sentence what they are called; other images, HTML comments and tags,
+    emphasis marks and rulers are dropped; code is kept to the letter, its back-ticks included; quotations lose their
+    marker. Other text that looks like markup, because it was
     escaped, is made inert.
     """
     return _blocks(_PARSER.parse(text))
@@ -115,7 +119,7 @@ def _block(token: Token, inner: Sequence[Token]) -> Sequence[Block]:
     """The blocks that one token and those inside of it stand for."""
     match token.type:
         case "heading_open":
-            return [Block("heading", _inline(inner[0]).replace("\n", " "), level=int(token.tag[1]))]
+            return [Block("heading", heading(_inline(inner[0]).replace("\n", " ")), level=int(token.tag[1]))]
         case "paragraph_open":
             return [Block("prose", _inline(inner[0]))]
         case "bullet_list_open" | "ordered_list_open":
@@ -192,13 +196,16 @@ def _table(tokens: Sequence[Token]) -> Block:
 
 def _inline(token: Token) -> str:
     if token.children and len(token.children) == 1 and token.children[0].type == "text":
-        return _unwrapped(inert(token.children[0].content))
+        return tidied(_unwrapped(inert(token.children[0].content)))
     shown: list[str] = []
+    # A picture that stands alone is a screenshot, one in a sentence an icon.
+    alone = not any(part.type in ("text", "code_inline") and part.content.strip() for part in token.children or ())
+    visible = partial(_visible, alone=alone)
     for code, parts in groupby(token.children or (), lambda part: part.type == "code_inline"):
         if code:
             shown.extend(_code_span(part) for part in parts)
         else:
-            shown.append(inert("".join(map(_visible, parts))))
+            shown.append(tidied(inert("".join(map(visible, parts)))))
     return _unwrapped("".join(shown))
 
 
@@ -207,10 +214,14 @@ def _code_span(part: Token) -> str:
     return f"{part.markup}{pad}{part.content}{pad}{part.markup}"
 
 
-def _visible(part: Token) -> str:
+def _visible(part: Token, *, alone: bool) -> str:
     if part.type == "text":
         return part.content
+    if part.type == "image":
+        return "" if alone else spoken_alt(part.content)
     if part.type == "html_inline":
+        if not alone and (image := _IMAGE.match(part.content)):
+            return spoken_alt(image[2])
         return _TAG.sub("", _BREAK.sub(_HARD_BREAK, _HIDDEN.sub("", part.content)))
     return {"softbreak": "\n", "hardbreak": _HARD_BREAK}.get(part.type, "")
 

@@ -24,6 +24,8 @@ def from_payload(payload: Mapping[str, Json], score: float, scores: Mapping[str,
         text=stored["content"],
         sentences=tuple((start, end) for start, end in meta["sentences"]),
         chunk_index=meta["chunk_index"],
+        # A chunk that is a section of its own has none, and neither have those stored before sections were known.
+        section=(meta["section"][0], meta["section"][1]) if meta.get("section") else None,
         source=meta["source"],
         url=meta["url"],
         lang=meta["lang"],

@@ -215,6 +215,6 @@ def test_whatever_is_written_what_is_heard_is_the_answer_and_each_claim_stands(
 def test_it_comes_back_from_yaml() -> None:
     models = ChatModels(OllamaChatGenerator(model="m"), strong=OllamaChatGenerator(model="s"), prices={"m": [1.0, 2.0]})
     whole = Pipeline()
-    whole.add_component("answer", GenerativeAnswerer(models, LocalJudge(), ExtractiveAnswerer(max_sentences=2)))
+    whole.add_component("answer", GenerativeAnswerer(models, LocalJudge(), ExtractiveAnswerer(limit=900)))
     again = Pipeline.loads(whole.dumps(), allowed_modules=["components", "haystack", "haystack_integrations"])
     assert again.to_dict() == whole.to_dict()

@@ -1,0 +1,163 @@
+"""What of a section is shown: the part that answers, whole where that is short, in the order of the text."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from components.answer.section import Part, blocks, flat, steps, trimmed
+from components.answer.units import Unit, indent, is_frame, is_numbered
+from components.judge.coverage import Question
+from components.language.questions import OPEN, Asked
+from components.language.words import stems
+
+_SHORT = 500
+"""Characters of a paragraph or a list that is shown whole although only one fact was asked for."""
+
+_NAMED = 0.1
+"""How much more of the question the caption of a part must cover than all others', so that it alone is meant."""
+
+_FEW_ROWS = 3
+_CLOSE = 0.25
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """The most that is shown: characters, steps at the outermost level."""
+
+    characters: int
+    steps: int
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """Units in the order of the text; `cut` says that the section goes on."""
+
+    units: tuple[Unit, ...]
+    cut: bool = False
+
+
+def choose(
+    section: Sequence[Part], scores: Mapping[Unit, float], question: Question, kind: Asked, limits: Limits
+) -> Chosen:
+    """What of a section answers the question.
+
+    :param scores: how well each unit that may answer does.
+    """
+    answering = [part for part in section if any(unit in scores for unit in part.units)]
+    if not answering:
+        return Chosen(())
+    best = max(answering, key=lambda part: max(scores.get(unit, float("-inf")) for unit in part.units))
+    if kind not in OPEN:
+        return _fact(best, scores)
+    resolving = next((part for part in answering if part.resolves), None)
+    meant = resolving or _meant(answering, question)
+    if meant is not None:
+        return _fitting(_opened(meant.whole, question), scores, kind, limits)
+    everything = tuple(flat(answering))
+    if _size(everything) <= limits.characters and steps(everything) <= limits.steps:
+        return Chosen(trimmed(_opened(everything, question)))
+    # Ways to do the same, one below the other: the first is the one the article recommends.
+    first = next(part for part in answering if part.name or part is answering[-1])
+    covered = {id(part): _covered(_words(part.whole), question) for part in (first, best)}
+    shown = first if covered[id(first)] >= covered[id(best)] - _NAMED else best
+    chosen = _fitting(_opened(shown.whole, question), scores, kind, limits)
+    return Chosen(chosen.units, cut=chosen.cut or len(answering) > 1)
+
+
+def _meant(among: Sequence[Part], question: Question) -> Part | None:
+    """The part whose caption names what was asked for, where no other one does as well."""
+    named = sorted(((_covered(stems(part.name), question), at) for at, part in enumerate(among)), reverse=True)
+    if len(named) < 2 or named[0][0] < named[1][0] + _NAMED:
+        return None
+    return among[named[0][1]]
+
+
+def _fact(part: Part, scores: Mapping[Unit, float]) -> Chosen:
+    """The paragraph, the list or the row of a table that holds what was asked for."""
+    best = max((unit for unit in part.units if unit in scores), key=lambda unit: scores[unit])
+    block = next(block for block in blocks(part.units) if best in block)
+    if best.kind == "row":
+        return Chosen(_rows(block, best, scores))
+    if _size(block) <= _SHORT:
+        return Chosen(trimmed(block))
+    if best.kind == "item":
+        lead = block[:1] if block[0].kind == "lead" else ()
+        return Chosen((*lead, best))
+    at = block.index(best)
+    return Chosen(trimmed(block[max(0, at - 1) : at + 2]))
+
+
+def _rows(table: Sequence[Unit], best: Unit, scores: Mapping[Unit, float]) -> tuple[Unit, ...]:
+    """The best row of a table and those as good, below the row that names the columns."""
+    rows = [unit for unit in table if unit.kind == "row"]
+    body = [unit for unit in rows if not is_frame(unit, rows)]
+    near = [unit for unit in body if scores.get(unit, 0.0) >= scores[best] - _CLOSE]
+    near = near if len(near) <= _FEW_ROWS else [best]
+    head = [rows[0]] if rows[0] not in near else []
+    return (*head, *near)
+
+
+def _opened(chosen: Sequence[Unit], question: Question) -> tuple[Unit, ...]:
+    """The units from where they begin to answer: captions and sentences that only repeat the question are left out."""
+    left = list(chosen)
+    while len(left) > 1 and _repeats(left[0], question):
+        left.pop(0)
+    return tuple(left)
+
+
+def _repeats(unit: Unit, question: Question) -> bool:
+    if unit.kind == "heading":
+        said = set(stems(unit.text))
+        return unit.text.endswith("?") or said <= question.weights.keys() or len(said) == 0
+    return unit.kind == "sentence" and set(stems(unit.text)) <= question.weights.keys()
+
+
+def _fitting(chosen: Sequence[Unit], scores: Mapping[Unit, float], kind: Asked, limits: Limits) -> Chosen:
+    """As much as may be shown, from the first unit on; a long text from the block that answers best."""
+    if _fits(chosen, limits):
+        return Chosen(trimmed(chosen))
+    among = blocks(chosen)
+    best = max(
+        range(len(among)), key=lambda at: max((scores.get(unit, float("-inf")) for unit in among[at]), default=0.0)
+    )
+    start = 0
+    if kind == "steps" and any(map(is_numbered, chosen)):
+        start = next(at for at, block in enumerate(among) if any(map(is_numbered, block)))
+    elif sum(map(_size, among[: best + 1])) > limits.characters:
+        start = best
+    shown: list[Unit] = []
+    for unit in (unit for block in among[start:] for unit in block):
+        if shown and not _fits([*shown, unit], limits):
+            break
+        shown.append(unit)
+    whole = trimmed(_at_a_step(shown, chosen))
+    return Chosen(whole, cut=True)
+
+
+def _at_a_step(shown: list[Unit], among: Sequence[Unit]) -> Sequence[Unit]:
+    """What is shown, ended before a step of which only a part would be."""
+    following = among[among.index(shown[-1]) + 1 :]
+    outer = min((indent(unit) for unit in shown if is_numbered(unit)), default=None)
+    if outer is None or not following or (is_numbered(following[0]) and indent(following[0]) <= outer):
+        return shown
+    if indent(following[0]) == 0 and not is_numbered(following[0]):
+        return shown
+    begun = [at for at, unit in enumerate(shown) if is_numbered(unit) and indent(unit) <= outer]
+    # The first step is shown in part rather than nothing of it.
+    return shown[: begun[-1]] if len(begun) > 1 else shown
+
+
+def _fits(units: Sequence[Unit], limits: Limits) -> bool:
+    return _size(units) <= limits.characters and steps(units) <= limits.steps
+
+
+def _size(units: Sequence[Unit]) -> int:
+    return sum(unit.sentence.end - unit.sentence.start + 1 for unit in units)
+
+
+def _words(units: Sequence[Unit]) -> set[str]:
+    return {stem for unit in units for stem in unit.sentence.places}
+
+
+def _covered(said: Iterable[str], question: Question) -> float:
+    known = set(said)
+    return sum(weight for stem, weight in question.weights.items() if stem in known)

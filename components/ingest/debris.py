@@ -1,0 +1,126 @@
+"""What vendors' editors and exports leave in a text: names of icons that are lost, anchors, macros, glued words.
+
+None of it is said to a customer, and much of it can be put right: a table of AsciiDoc can be read as one, a step whose
+icon is lost can say that there was one.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+
+_ANCHOR = re.compile(r"[ \t]?\{(?:#[\w-]+|:[^{}\n]*|\.[a-z][\w .=-]*)\}")
+_MACRO = re.compile(r"\{%[^%\n]*%\}|\{\{[^{}\n]*\}\}")
+_NUMBERING = re.compile(r"\A(?:\.+\s+)+")
+_PRESSED = (
+    r"(?:на)?жм(?:и|ите|ём|ем|ет|ут)|нажать|нажав|кликн\w+|щелкн\w+|щёлкн\w+|выбер\w+|click|tap|press|select|hover over"
+)
+# Two spaces, or one before a full stop or a comma, where an icon stood.
+_LOST_ICON = re.compile(rf"\b({_PRESSED})((?:[ ]на|[ ]on)?)(?:[ ]{{2,}}(?=[a-zа-яё(])|[ ]+(?=[.,;]))", re.IGNORECASE)
+_NAMED_ICON = re.compile(r"\b(знач\w+|икон\w+|кнопк\w+|пиктограмм\w+|icon|button)[ ]+(?=[.,;:)])", re.IGNORECASE)
+_SPACES = re.compile(r"(?<=\S)[ ]{2,}(?=\S)")
+_EMPTY = re.compile(r"[ ]?(?:\([ ]*\)|\[[ ]*\]|«[ ]*»)(?=[ .,;:]|\Z)")
+_CYRILLIC = re.compile("[а-яё]", re.IGNORECASE)
+
+_ALT = 40
+_FILE = re.compile(r"\.\w{2,4}\Z|[_/]|^(?:image|img|screenshot|picture|скриншот|рисунок|изображение)\b", re.IGNORECASE)
+
+_TABLE = re.compile(r"^(?:\[([^\]\n]*cols[^\]\n]*)\]\n)?\|===\n(.*?)^\|===$", re.MULTILINE | re.DOTALL)
+_COLUMNS = re.compile(r'cols="?([^"\]]*)"?')
+_CELL = re.compile(r"(?:^|(?<=[ ]))(?:(\d{1,3})\+)?[.\w^<>]{0,3}\|", re.MULTILINE)
+_WIDEST = 100
+
+_GLUED = re.compile(r"(?<![\w.@/-])([^\W\d_]+?[a-zа-яё])([A-ZА-ЯЁ][a-zа-яё]+)(?![\w@/]|\.\w)")
+_STOPPED = re.compile(r"(?<=[a-zа-яё)])([.!?:])(?=[A-ZА-ЯЁ][a-zа-яё]+[ A-ZА-ЯЁ])")
+_LOWER_BEFORE = re.compile(r"(?:^|[\s(])[a-zа-яё]+\Z")
+_WORD = re.compile(r"[^\W\d_]+")
+_MANY = 3
+_FENCE = re.compile(r"^[ \t]*(?:```|~~~)", re.MULTILINE)
+
+
+def tidied(text: str) -> str:
+    """A line of prose without anchors, macros and gaps; where an icon is lost, a word says so."""
+    if "{" in text:
+        text = _MACRO.sub("", _ANCHOR.sub("", text))
+    if "  " in text or " ," in text or " ." in text or " ;" in text or " )" in text:
+        text = _NAMED_ICON.sub(r"\1", text)
+        text = _LOST_ICON.sub(_icon, text)
+        text = _SPACES.sub(" ", text)
+    return _EMPTY.sub("", text) if "(" in text or "[" in text or "«" in text else text
+
+
+def _icon(found: re.Match[str]) -> str:
+    word = "[значок]" if _CYRILLIC.search(found[1]) else "[icon]"
+    after = found.string[found.end() : found.end() + 1]
+    return f"{found[1]}{found[2]} {word}{'' if after in '.,;' else ' '}"
+
+
+def heading(text: str) -> str:
+    """A heading without the dots of a numbering that is lost."""
+    return _NUMBERING.sub("", text)
+
+
+def spoken_alt(alt: str) -> str:
+    """The text in place of a picture that stands in a sentence: the name of an icon; empty for a file's name."""
+    alt = " ".join(alt.split())
+    return alt if 0 < len(alt) <= _ALT and not _FILE.search(alt) else ""
+
+
+def with_tables(text: str) -> str:
+    """The tables of AsciiDoc in a Markdown text as tables of Markdown."""
+    return _TABLE.sub(_table, text) if "|===" in text else text
+
+
+def _table(found: re.Match[str]) -> str:
+    declared, content = found[1] or "", found[2]
+    cells = list(_cells(content))
+    width = _width(declared, content)
+    if not cells or not 1 <= width <= _WIDEST:
+        return found.group()
+    rows: list[list[str]] = [[]]
+    for span, cell in cells:
+        if len(rows[-1]) + 1 > width:
+            rows.append([])
+        rows[-1] += [cell, *[""] * (min(span, width - len(rows[-1])) - 1)]
+    lines = [f"| {' | '.join([*row, *[''] * (width - len(row))])} |" for row in rows]
+    return "\n".join(["", lines[0], f"|{' --- |' * width}", *lines[1:], ""])
+
+
+def _cells(content: str) -> Iterator[tuple[int, str]]:
+    starts = list(_CELL.finditer(content))
+    ends = (*(found.start() for found in starts[1:]), len(content))
+    for found, end in zip(starts, ends, strict=False):
+        yield int(found[1] or 1), " ".join(content[found.end() : end].split())
+
+
+def _width(declared: str, content: str) -> int:
+    """The number of columns: as declared, else as many cells as the first line has."""
+    if columns := _COLUMNS.search(declared):
+        named = columns[1].strip()
+        repeated = re.match(r"(\d+)\*", named)
+        return int(repeated[1]) if repeated else named.count(",") + 1
+    first = next((line for line in content.split("\n") if line.strip()), "")
+    return len(_CELL.findall(first))
+
+
+def unglued(text: str) -> str:
+    """The text with a line break where an export has left one out between blocks ("your siteGo to Settings").
+
+    Two words are taken apart only if they occur in the text by themselves as well and their compound once. A text with
+    few such places, or with code, is left as it is: names are written like that.
+    """
+    if _FENCE.search(text):
+        return text
+    known = Counter(_WORD.findall(text))
+    folded = {word.casefold() for word in known}
+
+    def glued(found: re.Match[str]) -> str:
+        one, two = found[1], found[2]
+        apart = one.casefold() in folded and two.casefold() in folded and known[one + two] == 1
+        return f"{one}\n\n{two}" if apart else found.group()
+
+    def stopped(found: re.Match[str]) -> str:
+        before = found.string[max(0, found.start() - 40) : found.start()]
+        return f"{found[1]}\n\n" if _LOWER_BEFORE.search(before) else found.group()
+
+    separated = _STOPPED.sub(stopped, _GLUED.sub(glued, text))
+    return separated if separated.count("\n\n") - text.count("\n\n") >= _MANY else text

@@ -1,0 +1,35 @@
+"""The whole section of a passage, from the index."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from components.retrieve.passages import from_payload
+from components.turn import Passage
+from tenants import documents
+from tenants.index import open_collection
+
+_AROUND = 6
+"""Most chunks on either side of the passage: far more than an answer shows."""
+
+
+def section_of(passage: Passage, known: Mapping[str, Passage]) -> tuple[Passage, ...]:
+    """The chunks of a passage's section in reading order, itself among them. Costs one read of the records and one of
+    the index, where the section is more than the passage and not all of it is known.
+
+    :param known: passages already found, by chunk id; they stand for themselves.
+    """
+    if passage.section is None:
+        return (passage,)
+    first, last = passage.section
+    at = passage.chunk_index
+    record = documents.get(passage.doc_id)
+    ids = record.chunk_ids if record else ()
+    if at >= len(ids) or ids[at] != passage.chunk_id:
+        # The document has been written anew since the search.
+        return (passage,)
+    wanted = ids[max(first, at - _AROUND) : min(last, at + _AROUND) + 1]
+    found = {passage.chunk_id: passage} | {one: known[one] for one in wanted if one in known}
+    for hit in open_collection().fetch([one for one in wanted if one not in found]):
+        neighbour = from_payload(hit.payload, 0.0, {})
+        found[neighbour.chunk_id] = replace(neighbour, status=passage.status)
+    return tuple(found[one] for one in wanted if one in found)
