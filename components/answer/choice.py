@@ -6,14 +6,25 @@ from dataclasses import dataclass
 from components.answer.section import Part, blocks, flat, steps, trimmed
 from components.answer.units import Unit, indent, is_frame, is_numbered
 from components.judge.coverage import Question
+from components.language.captions import is_resolution
+from components.language.question_kind import QuestionKind
 from components.language.questions import OPEN, Asked
 from components.language.words import stems
 
 _SHORT = 500
 """Characters of a paragraph or a list that is shown whole although only one fact was asked for."""
 
+_ENOUGH = 600
+"""Characters of a long section that are shown to who asked for one thing of it."""
+
+_WHOLE: frozenset[QuestionKind] = frozenset({"howto", "what_is", "list", "other"})
+"""Kinds of questions that a whole section answers."""
+
 _NAMED = 0.1
 """How much more of the question the caption of a part must cover than all others', so that it alone is meant."""
+
+_ASKED = 0.6
+"""Share of the question that a line repeats which says nothing else."""
 
 _FEW_ROWS = 3
 _CLOSE = 0.25
@@ -36,7 +47,12 @@ class Chosen:
 
 
 def choose(
-    section: Sequence[Part], scores: Mapping[Unit, float], question: Question, kind: Asked, limits: Limits
+    section: Sequence[Part],
+    scores: Mapping[Unit, float],
+    question: Question,
+    form: Asked,
+    kind: QuestionKind,
+    limits: Limits,
 ) -> Chosen:
     """What of a section answers the question.
 
@@ -46,12 +62,12 @@ def choose(
     if not answering:
         return Chosen(())
     best = max(answering, key=lambda part: max(scores.get(unit, float("-inf")) for unit in part.units))
-    if kind not in OPEN:
+    if form not in OPEN:
         return _fact(best, scores)
     resolving = next((part for part in answering if part.resolves), None)
     meant = resolving or _meant(answering, question)
     if meant is not None:
-        return _fitting(_opened(meant.whole, question), scores, kind, limits)
+        return _shown(_opened(meant.whole, question), scores, kind, limits)
     everything = tuple(flat(answering))
     if _size(everything) <= limits.characters and steps(everything) <= limits.steps:
         return Chosen(trimmed(_opened(everything, question)))
@@ -59,7 +75,7 @@ def choose(
     first = next(part for part in answering if part.name or part is answering[-1])
     covered = {id(part): _covered(_words(part.whole), question) for part in (first, best)}
     shown = first if covered[id(first)] >= covered[id(best)] - _NAMED else best
-    chosen = _fitting(_opened(shown.whole, question), scores, kind, limits)
+    chosen = _shown(_opened(shown.whole, question), scores, kind, limits)
     return Chosen(chosen.units, cut=chosen.cut or len(answering) > 1)
 
 
@@ -105,32 +121,36 @@ def _opened(chosen: Sequence[Unit], question: Question) -> tuple[Unit, ...]:
 
 
 def _repeats(unit: Unit, question: Question) -> bool:
-    if unit.kind == "heading":
-        said = set(stems(unit.text))
-        return unit.text.endswith("?") or said <= question.weights.keys() or len(said) == 0
-    return unit.kind == "sentence" and set(stems(unit.text)) <= question.weights.keys()
+    if unit.kind == "heading" and (unit.text.endswith("?") or is_resolution(unit.text.lstrip("# "))):
+        return True
+    said = set(stems(unit.text))
+    return (
+        unit.kind in ("heading", "sentence") and said <= question.weights.keys() and _covered(said, question) > _ASKED
+    )
 
 
-def _fitting(chosen: Sequence[Unit], scores: Mapping[Unit, float], kind: Asked, limits: Limits) -> Chosen:
-    """As much as may be shown, from the first unit on; a long text from the block that answers best."""
+def _shown(chosen: Sequence[Unit], scores: Mapping[Unit, float], kind: QuestionKind, limits: Limits) -> Chosen:
+    """As much as may be shown: a short text whole, of a long one the procedure, or the block that answers best and what
+    stands below it.
+    """
     if _fits(chosen, limits):
         return Chosen(trimmed(chosen))
     among = blocks(chosen)
-    best = max(
-        range(len(among)), key=lambda at: max((scores.get(unit, float("-inf")) for unit in among[at]), default=0.0)
-    )
-    start = 0
-    if kind == "steps" and any(map(is_numbered, chosen)):
-        start = next(at for at, block in enumerate(among) if any(map(is_numbered, block)))
-    elif sum(map(_size, among[: best + 1])) > limits.characters:
+    best = max(range(len(among)), key=lambda at: max(scores.get(unit, float("-inf")) for unit in among[at]))
+    procedure = next((at for at, block in enumerate(among) if steps(block) > 1), None)
+    if kind in ("howto", "why") and procedure is not None:
+        start = procedure
+    elif kind in _WHOLE and sum(map(_size, among[: best + 1])) <= limits.characters:
+        start = 0
+    else:
         start = best
+        limits = limits if kind in _WHOLE else Limits(max(_ENOUGH, _size(among[best])), limits.steps)
     shown: list[Unit] = []
     for unit in (unit for block in among[start:] for unit in block):
         if shown and not _fits([*shown, unit], limits):
             break
         shown.append(unit)
-    whole = trimmed(_at_a_step(shown, chosen))
-    return Chosen(whole, cut=True)
+    return Chosen(trimmed(_at_a_step(shown, chosen)), cut=True)
 
 
 def _at_a_step(shown: list[Unit], among: Sequence[Unit]) -> Sequence[Unit]:

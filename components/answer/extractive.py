@@ -14,6 +14,7 @@ from components.answer.units import Unit, is_numbered, units
 from components.judge.analysis import analyse
 from components.judge.approaches import proposed
 from components.judge.coverage import Question, prepare, sentence_coverage, word_order
+from components.language.question_kind import kind_of
 from components.language.questions import OPEN, Asked, asked, holds
 from components.language.relatives import relatives
 from components.language.words import words
@@ -82,7 +83,14 @@ class ExtractiveAnswerer(Nested):
             withheld.update(dict.fromkeys(rejected.values()))
             quotable = [unit for unit in section if not (unit in rejected or _other_code(unit, question))]
             scores = {one.unit: one.score for one in _scored(turn, question, kind, quotable)}
-            chosen = choose(parts(quotable), scores, question, kind, Limits(self.limit, self.max_steps))
+            chosen = choose(
+                parts(quotable),
+                scores,
+                question,
+                kind,
+                kind_of(turn.query.search),
+                Limits(self.limit, self.max_steps),
+            )
             if chosen.units:
                 draft = replace(cite(chosen.units), cut=chosen.cut, withheld=tuple(withheld))
                 return {"turn": replace(turn, draft=draft)}

@@ -1,16 +1,19 @@
 """The section that a passage belongs to, as the units that an answer is chosen from."""
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
-from components.answer.units import Unit, indent, is_numbered, units
+from components.answer.units import Unit, indent, is_numbered, plain, units
 from components.language.captions import is_resolution, leads_elsewhere
 from components.language.normalise import fold
 from components.turn import Passage
 
 _MOST_REPEATED = 12
 """Units that one chunk repeats of the one before: overlap is short, and an article may well say a thing twice."""
+
+_WORD = re.compile(r"\w+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,14 +50,21 @@ def in_order(passages: Sequence[Passage]) -> tuple[Unit, ...]:
 
 def _repeated(before: Sequence[Unit], own: Sequence[Unit]) -> int:
     """How many units at the start of a chunk only repeat the end of the one before, or its table's header."""
-    said = [fold(unit.text) for unit in before[-_MOST_REPEATED:]]
-    opening = [fold(unit.text) for unit in own[:_MOST_REPEATED]]
-    for size in range(min(len(said), len(opening)), 0, -1):
-        if said[-size:] == opening[:size]:
-            return size
     if own and own[0].kind == before[-1].kind == "row":
-        return next((at for at in (2, 1) if all(line in said for line in opening[:at])), 0)
+        known = {unit.text for unit in before if unit.kind == "row"}
+        return next((at for at in (2, 1) if all(unit.text in known for unit in own[:at])), 0)
+    # Word by word: what was two lines of a list item is repeated as one.
+    said = [word for unit in before[-2 * _MOST_REPEATED :] for word in _words(unit)]
+    opening = [_words(unit) for unit in own[:_MOST_REPEATED]]
+    for size in range(len(opening), 0, -1):
+        repeated = list(chain.from_iterable(opening[:size]))
+        if repeated and said[-len(repeated) :] == repeated:
+            return size
     return 0
+
+
+def _words(unit: Unit) -> list[str]:
+    return _WORD.findall(fold(plain(unit)))
 
 
 def parts(section: Sequence[Unit]) -> tuple[Part, ...]:

@@ -129,9 +129,15 @@ def _notice(turn: Turn, draft: Draft) -> str | None:
         topics = ", ".join(draft.missing)
         notices.append(text("outcomes.partially_answered.missing", turn.locale, topics=topics))
     if draft.cut:
-        notices.append(text("outcomes.notice.list_cut", turn.locale))
+        notices.append(_goes_on(turn, draft))
     notices.extend(about(draft, turn))
     return " ".join(notices) or None
+
+
+def _goes_on(turn: Turn, draft: Draft) -> str:
+    titles = (one.passage.title for one in draft.citations if one.origin == "primary" and one.passage.title)
+    title = next(titles, "")
+    return text(f"outcomes.notice.{'section_cut_in' if title else 'section_cut'}", turn.locale, title=title)
 
 
 def _fixed_text(turn: Turn, articles: Sequence[Article]) -> str:

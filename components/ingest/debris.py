@@ -5,8 +5,10 @@ icon is lost can say that there was one.
 """
 
 import re
+import textwrap
 from collections import Counter
 from collections.abc import Iterator
+from textwrap import dedent
 
 _ANCHOR = re.compile(r"[ \t]?\{(?:#[\w-]+|:[^{}\n]*|\.[a-z][\w .=-]*)\}")
 _MACRO = re.compile(r"\{%[^%\n]*%\}|\{\{[^{}\n]*\}\}")
@@ -24,7 +26,10 @@ _CYRILLIC = re.compile("[а-яё]", re.IGNORECASE)
 _ALT = 40
 _FILE = re.compile(r"\.\w{2,4}\Z|[_/]|^(?:image|img|screenshot|picture|скриншот|рисунок|изображение)\b", re.IGNORECASE)
 
-_TABLE = re.compile(r"^(?:\[([^\]\n]*cols[^\]\n]*)\]\n)?\|===\n(.*?)^\|===$", re.MULTILINE | re.DOTALL)
+_TABLE = re.compile(
+    r"^([ \t]{0,20})(?:\[([^\]\n]*cols[^\]\n]*)\]\n[ \t]{0,20})?\|===\n(.*?)^[ \t]{0,20}\|===$",
+    re.MULTILINE | re.DOTALL,
+)
 _COLUMNS = re.compile(r'cols="?([^"\]]*)"?')
 _CELL = re.compile(r"(?:^|(?<=[ ]))(?:(\d{1,3})\+)?[.\w^<>]{0,3}\|", re.MULTILINE)
 _WIDEST = 100
@@ -71,7 +76,7 @@ def with_tables(text: str) -> str:
 
 
 def _table(found: re.Match[str]) -> str:
-    declared, content = found[1] or "", found[2]
+    indent, declared, content = found[1], found[2] or "", dedent(found[3])
     cells = list(_cells(content))
     width = _width(declared, content)
     if not cells or not 1 <= width <= _WIDEST:
@@ -82,7 +87,8 @@ def _table(found: re.Match[str]) -> str:
             rows.append([])
         rows[-1] += [cell, *[""] * (min(span, width - len(rows[-1])) - 1)]
     lines = [f"| {' | '.join([*row, *[''] * (width - len(row))])} |" for row in rows]
-    return "\n".join(["", lines[0], f"|{' --- |' * width}", *lines[1:], ""])
+    table = "\n".join([lines[0], f"|{' --- |' * width}", *lines[1:]])
+    return f"\n{textwrap.indent(table, indent)}\n"
 
 
 def _cells(content: str) -> Iterator[tuple[int, str]]:

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import groupby
+from textwrap import dedent
 from typing import Literal
 
 from markdown_it import MarkdownIt
@@ -38,6 +39,7 @@ _PAGE = re.compile(r"<!-- page (\d{1,6}) -->\s*")
 """What the readers of paged formats write where a page begins."""
 _INLINE_MARKUP = re.compile(r"[\\`*_\[<&]| \n")
 """Without any of these a text says what it shows, its line breaks apart, which `_unwrapped` sees to."""
+_FENCED = re.compile(r"```([\w+-]*)\n([^`]*?)\n[ ]*```", re.DOTALL)
 _HARD_BREAK = "\v"
 _LINE_END = re.compile(r"[ \t]*([\n\v])[ \t]*")
 _WRAPPED_FROM = 50
@@ -172,6 +174,9 @@ def indent(text: str, marker: str) -> str:
 
 def _code(token: Token) -> Block:
     content = token.content.strip("\n")
+    if token.type == "code_block" and (fenced := _FENCED.fullmatch(dedent(content).strip())):
+        # A fence that is indented too far for one.
+        return Block("code", f"```{fenced[1]}\n{dedent(fenced[2])}\n```", head=f"```{fenced[1]}")
     fence = "```" if "```" not in content else token.markup or "~~~"
     opening = fence + (token.info.split() or [""])[0]
     return Block("code", f"{opening}\n{content}\n{fence}" if content.strip() else "", head=opening)

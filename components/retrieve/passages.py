@@ -24,8 +24,7 @@ def from_payload(payload: Mapping[str, Json], score: float, scores: Mapping[str,
         text=stored["content"],
         sentences=tuple((start, end) for start, end in meta["sentences"]),
         chunk_index=meta["chunk_index"],
-        # A chunk that is a section of its own has none, and neither have those stored before sections were known.
-        section=(meta["section"][0], meta["section"][1]) if meta.get("section") else None,
+        section=_section(meta),
         source=meta["source"],
         url=meta["url"],
         lang=meta["lang"],
@@ -36,6 +35,12 @@ def from_payload(payload: Mapping[str, Json], score: float, scores: Mapping[str,
         score=score,
         scores=scores,
     )
+
+
+def _section(meta: Mapping[str, Any]) -> tuple[int, int] | None:
+    """None for a chunk that is a section of its own, and for those stored before sections were known."""
+    first, last = meta.get("section_chunks") or (0, 0)
+    return (first, last) if last > first else None
 
 
 def in_force(passage: Passage, superseded: Container[str]) -> Passage:
