@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from components.answer.section import Part, blocks, flat, steps, trimmed
-from components.answer.units import Unit, indent, is_frame, is_numbered
+from components.answer.units import Unit, indent, is_frame, is_numbered, is_rule
 from components.judge.coverage import Question
 from components.language.captions import is_resolution
 from components.language.question_kind import QuestionKind
@@ -27,7 +27,9 @@ _ASKED = 0.6
 """Share of the question that a line repeats which says nothing else."""
 
 _FEW_ROWS = 3
-_CLOSE = 0.25
+
+_OUTDOES = 0.34
+"""How much more of the question a later way of doing the same must cover than the first one, to stand in its place."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +65,7 @@ def choose(
         return Chosen(())
     best = max(answering, key=lambda part: max(scores.get(unit, float("-inf")) for unit in part.units))
     if form not in OPEN:
-        return _fact(best, scores)
+        return _fact(best, scores, question, limits)
     resolving = next((part for part in answering if part.resolves), None)
     meant = resolving or _meant(answering, question)
     if meant is not None:
@@ -74,7 +76,7 @@ def choose(
     # Ways to do the same, one below the other: the first is the one the article recommends.
     first = next(part for part in answering if part.name or part is answering[-1])
     covered = {id(part): _covered(_words(part.whole), question) for part in (first, best)}
-    shown = first if covered[id(first)] >= covered[id(best)] - _NAMED else best
+    shown = first if covered[id(first)] >= covered[id(best)] - _OUTDOES else best
     chosen = _shown(_opened(shown.whole, question), scores, kind, limits)
     return Chosen(chosen.units, cut=chosen.cut or len(answering) > 1)
 
@@ -87,12 +89,12 @@ def _meant(among: Sequence[Part], question: Question) -> Part | None:
     return among[named[0][1]]
 
 
-def _fact(part: Part, scores: Mapping[Unit, float]) -> Chosen:
+def _fact(part: Part, scores: Mapping[Unit, float], question: Question, limits: Limits) -> Chosen:
     """The paragraph, the list or the row of a table that holds what was asked for."""
     best = max((unit for unit in part.units if unit in scores), key=lambda unit: scores[unit])
     block = next(block for block in blocks(part.units) if best in block)
     if best.kind == "row":
-        return Chosen(_rows(block, best, scores))
+        return _rows([unit for unit in block if unit.kind == "row"], question, limits)
     if _size(block) <= _SHORT:
         return Chosen(trimmed(block))
     if best.kind == "item":
@@ -102,14 +104,19 @@ def _fact(part: Part, scores: Mapping[Unit, float]) -> Chosen:
     return Chosen(trimmed(block[max(0, at - 1) : at + 2]))
 
 
-def _rows(table: Sequence[Unit], best: Unit, scores: Mapping[Unit, float]) -> tuple[Unit, ...]:
-    """The best row of a table and those as good, below the row that names the columns."""
-    rows = [unit for unit in table if unit.kind == "row"]
-    body = [unit for unit in rows if not is_frame(unit, rows)]
-    near = [unit for unit in body if scores.get(unit, 0.0) >= scores[best] - _CLOSE]
-    near = near if len(near) <= _FEW_ROWS else [best]
-    head = [rows[0]] if rows[0] not in near else []
-    return (*head, *near)
+def _rows(table: Sequence[Unit], question: Question, limits: Limits) -> Chosen:
+    """The rows of a table that cover most of the question, below the row that names the columns; the whole table where
+    they are many.
+    """
+    body = [unit for unit in table if not is_frame(unit, table)]
+    covered = {unit: _covered(unit.sentence.places, question) for unit in body}
+    most = max(covered.values(), default=0.0)
+    near = [unit for unit in body if covered[unit] >= most]
+    if len(near) <= _FEW_ROWS:
+        return Chosen(tuple(unit for unit in table if unit in near or (unit is table[0] and unit not in body)))
+    whole = [unit for unit in table if not is_rule(unit)]
+    shown = [unit for at, unit in enumerate(whole) if _size(whole[: at + 1]) <= limits.characters]
+    return Chosen(tuple(shown), cut=len(shown) < len(whole))
 
 
 def _opened(chosen: Sequence[Unit], question: Question) -> tuple[Unit, ...]:
