@@ -66,7 +66,7 @@ def choose(
     best = max(answering, key=lambda part: max(scores.get(unit, float("-inf")) for unit in part.units))
     if form not in OPEN:
         return _fact(best, scores, question, limits)
-    resolving = next((part for part in answering if part.resolves), None)
+    resolving = next((part for part in answering if part.resolves and kind != "what_is"), None)
     meant = resolving or _meant(answering, question)
     if meant is not None:
         return _shown(_opened(meant.whole, question), scores, kind, limits)

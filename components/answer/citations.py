@@ -24,7 +24,8 @@ def cite(chosen: Sequence[Unit]) -> Draft:
     claims: list[Claim] = []
     numbered = [(index, unit) for index, run in enumerate(runs, 1) for unit in run]
     outer = min((indent(unit) for unit in shown if indent(unit) >= 0), default=0)
-    alone = sum(unit.kind == "item" for unit in shown) == 1
+    items = [unit for unit in shown if unit.kind == "item"]
+    alone = len(items) == 1 and not bullet(items[0]).startswith("1")
     for at, (index, unit) in enumerate(numbered):
         said = plain(unit)
         claims.append(Claim(said, (index,)))

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from components.judge.analysis import Sentence, analyse
-from components.language.captions import is_contents
+from components.language.captions import is_contents, leads_elsewhere
 from components.language.identifiers import codes
 from components.language.marks import FENCE, HEADING, ITEM, ORDINAL
 from components.turn import Passage
@@ -103,6 +103,8 @@ def _kind(text: str) -> UnitKind:
         return "row"
     if _ITEM.match(text):
         return "item"
+    if leads_elsewhere(text):
+        return "heading"
     if text.endswith(":"):
         return "lead"
     return "heading" if _CAPTION.match(text) else "sentence"

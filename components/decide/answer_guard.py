@@ -176,6 +176,9 @@ class AnswerGuard:
 
     def _evidence(self) -> Iterator[Passage]:
         yield from self._turn.evidence.passages
+        # A section is quoted whole, the parts of it that no search found included.
+        draft = self._turn.best or self._turn.draft
+        yield from (citation.passage for citation in draft.citations) if draft else ()
         yield from (related.passage for related in self._turn.evidence.related)
 
     def _holds(self, rule: str) -> bool:

@@ -1,0 +1,144 @@
+"""A section put together from its chunks, and what of it is shown."""
+
+from dataclasses import replace
+
+import pytest
+
+from components.answer import extractive
+from components.answer.extractive import ExtractiveAnswerer
+from components.answer.section import in_order, parts
+from components.answer.units import units
+from components.turn import Draft, Passage
+from tests.turns import passage, turn
+
+FIRST = replace(
+    passage(
+        "Замок меняют за полчаса.\n\n"
+        "1. Снимите ручку.\n2. Выкрутите винт:\n   - держите корпус;\n   - не теряйте шайбу.",
+        "p0",
+        doc_id="lock",
+        heading="Замена замка",
+    ),
+    section=(0, 1),
+)
+SECOND = replace(
+    passage(
+        "- не теряйте шайбу.\n3. Вставьте новый замок.\n4. Проверьте ключ.",
+        "p1",
+        doc_id="lock",
+        heading="Замена замка",
+    ),
+    chunk_index=1,
+    section=(0, 1),
+)
+
+
+@pytest.fixture
+def index(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(extractive, "section_of", lambda *_: (FIRST, SECOND))
+
+
+def answer(question: str, *passages: Passage, limit: int = 1_500) -> Draft:
+    draft = ExtractiveAnswerer(limit=limit).run(turn(question, *passages))["turn"].draft
+    assert draft is not None
+    return draft
+
+
+@pytest.mark.usefixtures("index")
+@pytest.mark.parametrize("found", [FIRST, SECOND])
+def test_a_procedure_is_shown_from_its_first_step_whichever_chunk_was_found(found: Passage) -> None:
+    draft = answer("как поменять замок", found)
+    assert draft.text == (
+        "Замок меняют за полчаса.\n\n1. Снимите ручку.\n2. Выкрутите винт:\n   - держите корпус;\n"
+        "   - не теряйте шайбу. [1]\n3. Вставьте новый замок.\n4. Проверьте ключ. [2]"
+    )
+    assert [citation.passage.chunk_id for citation in draft.citations] == ["p0", "p1"]
+    assert all(one.passage.text[slice(*one.span)] == one.excerpt for one in draft.citations)
+    assert not draft.cut
+
+
+@pytest.mark.usefixtures("index")
+def test_a_long_one_ends_with_a_whole_step_and_says_so() -> None:
+    draft = answer("как поменять замок", FIRST, limit=60)
+    assert (draft.text, draft.cut) == ("1. Снимите ручку. [1]", True)
+
+
+def test_an_index_that_cannot_be_read_leaves_the_passage(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: object) -> tuple[Passage, ...]:
+        raise OSError
+
+    monkeypatch.setattr(extractive, "section_of", broken)
+    after = ExtractiveAnswerer().run(turn("как поменять замок", FIRST))["turn"]
+    assert after.degraded == ("section",)
+    assert after.draft is not None
+    assert "Снимите ручку." in after.draft.text
+
+
+def test_what_a_chunk_repeats_is_left_out() -> None:
+    assert [unit.text for unit in in_order((FIRST, SECOND))].count("- не теряйте шайбу.") == 1
+    table = passage("| Цвет | Цена |\n| --- | --- |\n| белый | 5 |", "t0", doc_id="t")
+    rest = passage("| Цвет | Цена |\n| --- | --- |\n| синий | 6 |", "t1", doc_id="t")
+    assert [unit.text for unit in in_order((table, rest))][2:] == ["| белый | 5 |", "| синий | 6 |"]
+
+
+TABS = passage(
+    "Имя сети можно поменять.\n\nЛичный кабинет\n\n1. Откройте сеть.\n2. Нажмите «Изменить».\n\n"
+    "Командная строка\n\n1. Откройте консоль.\n2. Выполните команду.\n\nСм. также\n\n- Другие сети.",
+    heading="Имя сети",
+)
+
+
+def test_parts_are_named_and_links_elsewhere_are_none() -> None:
+    assert [part.name for part in parts(units(TABS))] == [
+        "",
+        "Личный кабинет",
+        "Командная строка",
+    ]
+
+
+def test_the_way_that_was_asked_for_is_shown_alone() -> None:
+    assert answer("как поменять имя сети через командную строку", TABS).text == (
+        "Командная строка\n\n1. Откройте консоль.\n2. Выполните команду. [1]"
+    )
+    whole = answer("как поменять имя сети", TABS).text
+    assert whole.index("Откройте сеть.") < whole.index("Откройте консоль.")
+    assert "Другие сети" not in whole
+
+
+@pytest.mark.parametrize("caption", ["Решение", "Ответ", "RESOLVING THE PROBLEM", "Answer"])
+def test_below_a_problem_its_solution_is_shown(caption: str) -> None:
+    told = passage(f"Почему принтер молчит?\n\nПринтер молчит без бумаги.\n\n{caption}\n\nПоложите бумагу в лоток.")
+    assert answer("почему принтер молчит", told).text == "Положите бумагу в лоток. [1]"
+
+
+def test_what_only_repeats_the_question_is_left_out() -> None:
+    told = passage("Как вернуть билет?\n\nВернуть билет.\n\nОткройте заказ и нажмите «Вернуть».", heading="Вопросы")
+    assert answer("Как вернуть билет?", told).text == "Откройте заказ и нажмите «Вернуть». [1]"
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("В этой статье:\n\n- Возврат билета\n- Обмен билета\n\nБилет вернут за час.", "Билет вернут за час. [1]"),
+        ("In this article, learn how to:\n\nReturn a ticket Change a ticket\n\nA ticket is returned in an hour.",
+         "A ticket is returned in an hour. [1]"),
+        ("- %text — возврат билета.\n\nБилет вернут за час.", "Билет вернут за час. [1]"),
+        ("Билет вернут за час. Как вернуть билет:", "Билет вернут за час. [1]"),
+        ("6. Нажмите «Вернуть билет».\n7. Подтвердите.\n\nБилет вернут за час.", "Билет вернут за час. [1]"),
+    ],
+)  # fmt: skip
+def test_debris_is_never_quoted(text: str, shown: str) -> None:
+    question = "return a ticket" if text.startswith("In") else "билет вернуть"
+    assert answer(question, passage(text)).text == shown
+
+
+def test_nothing_but_debris_is_no_answer() -> None:
+    assert answer("возврат билета", passage("В этой статье:\n\n- Возврат билета\n- Обмен билета")) == Draft("", (), ())
+
+
+def test_code_is_quoted_to_the_letter_within_its_step() -> None:
+    told = passage("Как сменить порт:\n\n1. Выполните команду:\n\n   ```sh\n   port set <НОМЕР>\n   ```\n2. Выйдите.")
+    assert answer("как сменить порт", told).text == (
+        "Как сменить порт:\n\n1. Выполните команду: [1]\n\n   ```sh\n   port set <НОМЕР>\n   ```\n   [1]\n"
+        "2. Выйдите. [1]"
+    )

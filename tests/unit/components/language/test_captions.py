@@ -1,0 +1,37 @@
+"""What captions say about the text below them."""
+
+import pytest
+
+from components.language.captions import is_contents, is_resolution, leads_elsewhere
+
+
+@pytest.mark.parametrize("caption", ["Ответ", "Решение", "РЕШЕНИЕ:", "Answer", "RESOLVING THE PROBLEM", "Workaround"])
+def test_a_solution(caption: str) -> None:
+    assert is_resolution(caption)
+
+
+@pytest.mark.parametrize("caption", ["Ответственность", "Решение о возврате", "Answering machines", "Question", ""])
+def test_no_solution(caption: str) -> None:
+    assert not is_resolution(caption)
+
+
+@pytest.mark.parametrize(
+    "caption", ["В этой статье:", "Содержание", "In this article, learn how to:", "On this page", "Contents"]
+)
+def test_contents(caption: str) -> None:
+    assert is_contents(caption)
+
+
+@pytest.mark.parametrize("caption", ["В этой статье описан возврат.", "Содержание животных", "Contents of the box"])
+def test_no_contents(caption: str) -> None:
+    assert not is_contents(caption)
+
+
+@pytest.mark.parametrize("caption", ["См. также", "Смотрите также:", "See also", "Related articles", "Что дальше?"])
+def test_links(caption: str) -> None:
+    assert leads_elsewhere(caption)
+
+
+@pytest.mark.parametrize("caption", ["Что дальше делать с заявкой", "Related costs", "Next steps for refunds"])
+def test_no_links(caption: str) -> None:
+    assert not leads_elsewhere(caption)
