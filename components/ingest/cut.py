@@ -129,7 +129,7 @@ def _identified(doc_id: str, parts: list[Part], flagged: frozenset[str]) -> tupl
         meta: dict[str, Json] = {"content_hash": digest, "flags": sorted(own)}
         if part.page:
             meta["page"] = part.page
-        meta["section_chunks"] = sections[index]
+        meta["section_chunks"] = list(sections[index])
         chunks.append(Chunk(text, heading, index, chunk_id(doc_id, digest, occurrence), allowed, meta))
     return tuple(chunks)
 

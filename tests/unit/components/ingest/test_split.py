@@ -285,7 +285,7 @@ def test_a_chunk_knows_its_section() -> None:
     chunks = split(f"# Слив\n\n{paragraph(40)}\n\n{paragraph(40, 40)}\n\n# Фильтр\n\n{paragraph(12)}")
     spans = [chunk.meta["section_chunks"] for chunk in chunks]
     last = len(chunks) - 1
-    assert spans == [(0, last - 1)] * last + [(last, last)]
+    assert spans == [[0, last - 1]] * last + [[last, last]]
     assert {chunk.heading for chunk in chunks[:last]} == {"Слив"}
 
 
@@ -294,4 +294,4 @@ def test_a_problem_and_its_solution_are_one_section() -> None:
         f"{paragraph(12)}\n\n## Причина\n\n{paragraph(12)}\n\n## Решение\n\n{paragraph(12)}\n\n## Ещё\n\nТекст."
     )
     found = {chunk.heading: chunk.meta["section_chunks"] for chunk in chunks}
-    assert (found[""], found["Причина"], found["Решение"]) == ((0, 2), (1, 2), (2, 2))
+    assert (found[""], found["Причина"], found["Решение"]) == ([0, 2], [1, 2], [2, 2])
