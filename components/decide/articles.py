@@ -48,14 +48,18 @@ def telling(passage: Passage, question: Question, turn: Turn) -> str:
     kin = {stem: relatives(stem, analysis.families) for stem in question.weights}
 
     def nearness(unit: Unit) -> float:
-        exact, derived = sentence_coverage(question, analysis, unit.sentence, kin)
-        return exact + _DERIVED * derived + _ORDERED * word_order(question, unit.sentence) - _EARLY * unit.number
+        # What the heading says stands above the line already.
+        itself = sum(weight for stem, weight in question.weights.items() if stem in unit.sentence.places)
+        _, derived = sentence_coverage(question, analysis, unit.sentence, kin)
+        return itself + _DERIVED * derived + _ORDERED * word_order(question, unit.sentence) - _EARLY * unit.number
 
     return shorten(plain(max(found, key=nearness)), _LONGEST, placeholder="…")
 
 
 def _tells(unit: Unit, turn: Turn) -> bool:
     if unit.kind not in ("sentence", "item", "row") or unit.sentence.length < _SHORTEST_WORDS:
+        return False
+    if unit.text.endswith(":"):
         return False
     return not any(proposed(unit.text, approach) for approach in turn.evidence.rejected)
 
