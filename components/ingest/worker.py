@@ -36,9 +36,9 @@ def serve(answer: Callable[[str, bytes, int], bytes]) -> None:
     while select.select([source], [], [], _IDLE_SECONDS)[0] and (name := _part(source)) is not None:
         data = _part(source) or b""
         _grant(seconds)
-        said = answer(name.decode(), data, memory)
-        sink.write(_SIZE.pack(len(said)))
-        sink.write(said)
+        reply = answer(name.decode(), data, memory)
+        sink.write(_SIZE.pack(len(reply)))
+        sink.write(reply)
         sink.flush()
         if _size() > _GROWN * memory:
             return
@@ -63,8 +63,8 @@ def _grant(seconds: float) -> None:
 
 def _size() -> int:
     """Bytes of address space in use, where the system tells. The highest ever would count our parent's as well."""
-    told = Path("/proc/self/statm")
-    return int(told.read_text(encoding="ascii").split()[0]) * resource.getpagesize() if told.exists() else 0
+    status = Path("/proc/self/statm")
+    return int(status.read_text(encoding="ascii").split()[0]) * resource.getpagesize() if status.exists() else 0
 
 
 def _part(source: BinaryIO) -> bytes | None:
