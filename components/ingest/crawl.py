@@ -48,7 +48,7 @@ _LONGEST_DELAY = 10.0
 
 
 _CLOSED = "User-agent: *\nDisallow: /"
-"""For a site whose server fails, or whose rules nobody can read: it cannot say what it asks."""
+"""For a site whose server fails, or whose rules are too many to read."""
 
 
 class Robots:

@@ -23,7 +23,7 @@ _GROWN = 0.5
 
 
 def serve(answer: Callable[[str, bytes, int], bytes]) -> None:
-    """Serve until the input ends, nobody asks for a minute, or a request has made this process grow.
+    """Serve until the input ends, a minute passes without a request, or a request has made this process grow.
 
     :param answer: to the name and the bytes of a request, given the bytes of memory that this process may take.
     """
@@ -57,7 +57,7 @@ def _confine(memory: int) -> None:
 
 
 def _grant(seconds: float) -> None:
-    """Processor time for one more request. Who started us keeps the real time; this ends us when they are gone."""
+    """Processor time for one more request. The parent limits wall time; this limit holds when the parent is gone."""
     resource.setrlimit(resource.RLIMIT_CPU, (ceil(time.process_time() + seconds) + 1, resource.RLIM_INFINITY))
 
 
