@@ -8,8 +8,8 @@ import sys
 from asyncio import to_thread
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
-from types import FrameType, TracebackType
-from typing import TYPE_CHECKING, Protocol, TypeAlias, runtime_checkable
+from types import FrameType
+from typing import Protocol, runtime_checkable
 
 # Hayhooks reads a `.env` from any folder above at import: a file lying about must not reconfigure the service.
 os.environ["PYTHON_DOTENV_DISABLED"] = "true"
@@ -21,17 +21,11 @@ import components as _components  # noqa: F401
 import uvicorn
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
-from fastapi.routing import APIRoute
 from hayhooks.server.app import create_app as create_host
-from hayhooks.server.pipelines.registry import ImmutablePipelineRegistry, PipelineRegistration
-from hayhooks.server.routers import create_openai_router
-from hayhooks.settings import settings as host_settings
-from loguru import logger as host_log
 from starlette.middleware import Middleware
 from starlette.responses import JSONResponse, Response
-from starlette.routing import Route as HostRoute
 
-from pipelines import api_docs, problems, shutdown
+from pipelines import api_docs, host, problems, shutdown
 from pipelines.ask import (
     feedback_routes,
     mcp_tool,
@@ -54,12 +48,7 @@ from tenants import claims, database, index, policy, quotas
 from tenants.errors import TryAgain, trail
 from tenants.tokens import TokenVerifier
 
-if TYPE_CHECKING:
-    from loguru import Message
-
 log = logging.getLogger("opora.service")
-
-ExceptionInfo: TypeAlias = tuple[type[BaseException], BaseException, TracebackType | None]
 
 GRACE_SECONDS = 20
 """How long requests in work may take to finish once the process is told to stop."""
@@ -124,7 +113,7 @@ def routes(settings: Settings) -> tuple[Route, ...]:
 def create_app(settings: Settings | None = None) -> FastAPI:
     """The service as an ASGI application. Raises when a pipeline cannot be loaded: no service beats half of one."""
     settings = settings or get_settings()
-    _configure_host(settings)
+    host.configure(settings)
     app = create_host()
     asking = app.state.pipeline_registry.get("ask")
     if not isinstance(asking, Asking):
@@ -145,7 +134,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     app.add_exception_handler(RequestValidationError, _unreadable)
     ingest = Ingest()
     library = Library(ingest.rewrite)
-    mcp = _replace_host_routes(app)
+    mcp = host.offer_ask(app)
     app.include_router(stream_routes.router(asking.runner))
     app.include_router(ui_messages.router(asking.runner))
     app.include_router(feedback_routes.router(asking.runner.ask))
@@ -188,25 +177,10 @@ async def _problem(request: Request, error: Exception) -> Response:  # noqa: ARG
     return problems.response(error.error)
 
 
-def _replace_host_routes(app: FastAPI) -> mcp_tool.McpEndpoint:
-    """Of Hayhooks' routes keep the endpoints of pipelines; offer the ask pipeline alone as a model and as a tool.
-
-    Hayhooks 2.1 lists every pipeline as a model, those that cannot chat included.
-    """
-    registry = app.state.pipeline_registry
-    name = openai_chat.MODEL
-    offered = ImmutablePipelineRegistry([PipelineRegistration(name, registry.get(name), registry.get_metadata(name))])
-    app.router.routes[:] = [route for route in app.router.routes if isinstance(route, APIRoute)]
-    app.include_router(create_openai_router(offered))
-    endpoint = mcp_tool.McpEndpoint(offered)
-    app.router.routes.append(HostRoute(mcp_tool.PATH, endpoint, methods=["POST"]))
-    return endpoint
-
-
 def serve(settings: Settings | None = None) -> None:
     """Run the service in this process until it is told to stop (SIGTERM, Ctrl-C), then finish what is in work."""
     settings = settings or get_settings()
-    configure_logging(settings)
+    host.configure_logging(settings)
     # Uvicorn raises the signal again once it has closed everything: by then it asks for a clean exit.
     signal.signal(signal.SIGTERM, _exit_cleanly)
     server = _Server(
@@ -232,56 +206,6 @@ class _Server(uvicorn.Server):
         """End the streams that could outlast the grace."""
         shutdown.request()
         super().handle_exit(sig, frame)
-
-
-def configure_logging(settings: Settings) -> None:
-    """One line a record on standard error: no payloads, no values of variables, no texts of exceptions."""
-    handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(_OneLineFormatter("%(asctime)s %(levelname)s %(name)s %(message)s"))
-    logging.basicConfig(level=settings.log_level, handlers=[handler], force=True)
-    for name in ("haystack", "sqlalchemy", "alembic", "asyncio", "qdrant_client", "httpx", "mcp"):
-        logging.getLogger(name).setLevel(logging.WARNING)
-
-
-class _OneLineFormatter(logging.Formatter):
-    def formatException(self, ei: ExceptionInfo | tuple[None, None, None]) -> str:  # noqa: N802
-        return "" if ei[1] is None else trail(ei[1])
-
-    def format(self, record: logging.LogRecord) -> str:
-        # One record, one line: nobody forges a second one.
-        return super().format(record).replace("\n", " ").replace("\r", " ")
-
-
-def _configure_host(settings: Settings) -> None:
-    """Fix what Hayhooks would take from the environment, and keep payloads out of its log."""
-    host_settings.durable_mode = True
-    host_settings.pipelines_dir = str(settings.pipelines_dir)
-    host_settings.root_path = ""
-    host_settings.additional_python_path = ""
-    host_settings.show_tracebacks = False
-    host_settings.chainlit_enabled = False
-    host_settings.monitoring_enabled = False
-    host_settings.tracing_enabled = False
-    host_settings.tracing_include_haystack_spans = False
-    host_settings.tracing_include_payload_values = False
-    # Hayhooks keeps spans in memory even so, and sorts them on every request.
-    host_settings.tracing_buffer_capacity = 1
-    # No page of another origin has business here yet: preflights are answered, with a no.
-    host_settings.cors_allow_origins = []
-    host_settings.cors_allow_origin_regex = None
-    host_settings.cors_allow_credentials = False
-    # An empty list would mean Hayhooks' default: uvicorn's records, rewritten.
-    host_settings.intercepted_loggers = ["opora.intercepted"]
-    host_log.remove()
-    host_log.add(_log_host, level="WARNING", backtrace=False, diagnose=False)
-
-
-def _log_host(message: "Message") -> None:
-    # The text itself can quote what a caller sent.
-    record = message.record
-    fault = record["exception"]
-    what = trail(fault.value) if fault is not None and fault.value is not None else "no exception"
-    log.warning("%s:%d %s: %s", record["name"], record["line"], record["level"].name, what)
 
 
 def _add_health(app: FastAPI, settings: Settings) -> None:
@@ -312,8 +236,8 @@ def _add_lifespan(
     residents = [*(wrapper for wrapper in wrappers if isinstance(wrapper, Resident)), *others]
 
     @asynccontextmanager
-    async def lifespan(host: FastAPI) -> AsyncIterator[None]:
-        async with inner(host), mcp.application.router.lifespan_context(mcp.application):
+    async def lifespan(started: FastAPI) -> AsyncIterator[None]:
+        async with inner(started), mcp.application.router.lifespan_context(mcp.application):
             await to_thread(database.engine, settings)
             for resident in residents:
                 await to_thread(resident.warm_up)

@@ -1,7 +1,7 @@
 """Who may ingest for a tenant: one run at a time, of all threads and processes of the installation.
 
 Two runs would take each other's chunks for leftovers. Processes on one data folder are kept apart by locks on files,
-which the operating system lets go of when a process ends, however it ends. Where processes share a Qdrant server, a
+which the operating system releases however a process ends. Where processes share a Qdrant server, a
 database and a data folder across machines, Redis keeps them apart (`OPORA_REDIS_URL`, `tenants.claims_redis`).
 
 Why not Hayhooks' durable jobs, which are on Redis too: they hand out work in the order it came, so one tenant's bulk

@@ -14,6 +14,8 @@ LEASE_SECONDS = 30
 _RENEW_SECONDS = 5
 _TIMEOUT_SECONDS = 5
 _PREFIX = "opora:ingest:"
+_PENDING = float("-inf")
+"""In place of the moment until which a claim holds, while Redis is asked for it."""
 
 # One's own key only: after a pause longer than the lease it may be somebody else's.
 _RENEW = "return redis.call('get', KEYS[1]) == ARGV[1] and redis.call('pexpire', KEYS[1], ARGV[2]) or 0"
@@ -42,17 +44,23 @@ class RedisClaims:
 
     def take(self, name: str) -> bool:
         """Claim a name. False when somebody has it. Raises `TryAgain` when Redis cannot be reached."""
+        # The lock is for the table alone: Redis may take seconds, and other tenants' claims must not wait for that.
         with self._lock:
             if name in self._held:
                 return False
-            started = monotonic()
-            try:
-                taken = bool(self._redis.set(_PREFIX + name, self._me, nx=True, px=self._lease))
-            except RedisError as failed:
-                raise TryAgain("claims_unreachable") from failed
-            if taken:
-                self._held[name] = started + self._lease / 1_000
-            return taken
+            self._held[name] = _PENDING
+        started, taken = monotonic(), False
+        try:
+            taken = bool(self._redis.set(_PREFIX + name, self._me, nx=True, px=self._lease))
+        except RedisError as failed:
+            raise TryAgain("claims_unreachable") from failed
+        finally:
+            with self._lock:
+                if taken:
+                    self._held[name] = started + self._lease / 1_000
+                else:
+                    del self._held[name]
+        return taken
 
     def holds(self, name: str) -> bool:
         """Whether the claim is still this process's: renewed in time, and not found in other hands."""
@@ -62,10 +70,10 @@ class RedisClaims:
         """Give a claim back."""
         with self._lock:
             self._held.pop(name, None)
-            try:
-                self._redis.eval(_RELEASE, 1, _PREFIX + name, self._me)
-            except RedisError:
-                log.warning("a claim was not given back; it ends by itself")
+        try:
+            self._redis.eval(_RELEASE, 1, _PREFIX + name, self._me)
+        except RedisError:
+            log.warning("a claim was not given back; it ends by itself")
 
     def close(self) -> None:
         """Give all claims back."""
@@ -81,16 +89,19 @@ class RedisClaims:
                 self._renew(name)
 
     def _renew(self, name: str) -> None:
+        until = self._held.get(name, _PENDING)
+        if until == _PENDING:
+            return
+        started = monotonic()
+        try:
+            renewed = bool(self._redis.eval(_RENEW, 1, _PREFIX + name, self._me, self._lease))
+        except RedisError:
+            # Until the lease is over nobody else can have the claim, and Redis may be back before.
+            log.warning("a claim cannot be renewed now")
+            return
         with self._lock:
-            if name not in self._held:
-                return
-            started = monotonic()
-            try:
-                renewed = bool(self._redis.eval(_RENEW, 1, _PREFIX + name, self._me, self._lease))
-            except RedisError:
-                # Until the lease is over nobody else can have the claim, and Redis may be back before.
-                log.warning("a claim cannot be renewed now")
-                return
+            if self._held.get(name) != until:
+                return  # given back meanwhile
             if renewed:
                 self._held[name] = started + self._lease / 1_000
             else:

@@ -1,4 +1,4 @@
-"""What was said in a conversation, kept for its next question: the last ten turns, for a day after the last one.
+"""The memory of a conversation, for its next question: the last ten turns, for a day after the last one.
 
 A conversation belongs to tenant and subject, so a guessed session id opens nobody else's.
 """

@@ -1,4 +1,4 @@
-"""Questions handed over to a person. A ticket is stored before anybody is told that it exists."""
+"""Questions handed over to a person. A ticket is stored before its number is shown."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass

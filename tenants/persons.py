@@ -8,6 +8,8 @@
 | gaps: questions asked | the audit's turns | counted off; gone when nobody else asked |
 | tickets | subject; session | deleted |
 | conversations, for a day | subject; session | deleted |
+| chats with messages and files, what waits for webhooks | subject; the chat's id as session | deleted |
+| consents | subject | deleted |
 | answers kept for a repeated request | subject; session in the answer | deleted |
 | jobs, for a week: who gave files | subject | the name taken out |
 | traces in Phoenix, for 90 days | digest of tenant and subject; session | deleted |
@@ -27,6 +29,7 @@ from tenants import context, conversations, database, feedback, handoffs, idempo
 from tenants.audit import search, store
 from tenants.audit.recorder import Recorder
 from tenants.audit.store import Whose
+from tenants.chats import store as chats
 from tenants.context import Tenant
 from tenants.errors import Invalid
 from tenants.jobs import Job
@@ -42,6 +45,7 @@ class Erased:
     turns: int
     feedback: int
     conversations: int
+    chats: int
     tickets: int
     answers: int
     jobs: int
@@ -87,6 +91,8 @@ def export(person: Person) -> Mapping[str, list[object]]:
             asdict(one) | {"at": one.at.isoformat()} for one in feedback.of_person(whose.person, whose.session_id)
         ],
         "conversations": [asdict(one) | {"updated_at": one.updated_at.isoformat()} for one in remembered],
+        "chats": chats.export(person.subject, person.session_id),
+        "consents": chats.consents(person.subject, person.session_id),
         "tickets": [asdict(ticket) | {"created_at": ticket.created_at.isoformat()} for ticket in tickets],
         "answers": list(idempotency.of_person(person.subject, person.session_id)),
         "jobs": [{"job_id": job.job_id, "created_at": job.created_at.isoformat()} for job in _jobs(person)],
@@ -109,6 +115,8 @@ def erase(person: Person) -> Erased:
     aside = recorder.spool.clean_aside(lambda entry: entry.tenant_id == tenant_id and whose.covers(entry))
     remembered = conversations.of_person(person.subject, person.session_id)
     conversations.erase(person.subject, person.session_id)
+    chatted = chats.of_person(person.subject, person.session_id)
+    chats.erase(person.subject, person.session_id)
     tickets = handoffs.of_person(person.subject, person.session_id)
     handoffs.erase(person.subject, person.session_id)
     answers = idempotency.of_person(person.subject, person.session_id)
@@ -121,6 +129,7 @@ def erase(person: Person) -> Erased:
         turns=len(turns) + aside,
         feedback=len(thumbs),
         conversations=len(remembered),
+        chats=len(chatted),
         tickets=len(tickets),
         answers=len(answers),
         jobs=len(given),

@@ -76,9 +76,12 @@ def current() -> Policy:
 
 async def load() -> Policy:
     """The policy of the tenant in context, for the event loop: a database that has to be asked is asked in a thread."""
-    if _TRIED.get() is not None or registry.is_in_memory():
-        return current()
-    return await to_thread(current)
+    tried = _TRIED.get()
+    if tried is not None:
+        return tried
+    # One look: between two, the record could expire and be loaded on the loop.
+    known = registry.in_memory()
+    return of(known) if known is not None else await to_thread(current)
 
 
 @contextmanager

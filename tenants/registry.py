@@ -133,9 +133,9 @@ def current(settings: Settings | None = None) -> TenantRecord:
     return Registry(settings).get(context.current().tenant_id)
 
 
-def is_in_memory() -> bool:
-    """Whether `current` answers without asking the database."""
-    return _CACHE.peek((get_settings().database, context.current().tenant_id)) is not None
+def in_memory() -> TenantRecord | None:
+    """The record of the tenant in context, unless the database has to be asked for it."""
+    return _CACHE.peek((get_settings().database, context.current().tenant_id))
 
 
 @contextmanager

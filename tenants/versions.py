@@ -83,7 +83,7 @@ def in_force(doc_ids: Sequence[str]) -> Iterator[DocumentVersion]:
 
 
 def keep(session: Session, new: Sequence[DocumentVersion]) -> None:
-    """Add versions inside the caller's transaction, and let go of those that are too old."""
+    """Add versions inside the caller's transaction, and delete those beyond `MOST_VERSIONS`."""
     tenant_id = context.current().tenant_id
     session.add_all([_row(version) for version in new])
     for version in new:

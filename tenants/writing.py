@@ -19,9 +19,9 @@ _ADDING = Lock()
 
 @contextmanager
 def alone(patience: float | None = None) -> Iterator[None]:
-    """Run the block while nobody else writes for the tenant in context. May be nested.
+    """Run the block as the only writer of the tenant in context. Reentrant.
 
-    :param patience: seconds to wait for the writer before; None waits as long as it takes. Raises `Busy` with the code
+    :param patience: seconds to wait for another writer; None: without limit. Raises `Busy` with the code
         `documents_busy` when they are over.
     """
     with _ADDING:

@@ -64,8 +64,13 @@ def embed_passages(texts: Sequence[str], settings: DenseSettings) -> list[Dense]
     return vectors
 
 
-def embed_question(text: str, settings: DenseSettings) -> Dense:
-    """The vector of a question, kept for the next pass. Raises `EmbeddingFailed`."""
+def embed_question(
+    text: str, settings: DenseSettings, *, failures: int = FAILURES, pause: float = PAUSE_SECONDS
+) -> Dense:
+    """The vector of a question, kept for the next pass. Raises `EmbeddingFailed`.
+
+    :param failures: failures in a row, until the embedder is left alone for `pause` seconds.
+    """
     key = _QUESTIONS.key(text, settings.json_form)
     known = _QUESTIONS.get(key)
     if known is not None:
@@ -75,8 +80,9 @@ def embed_question(text: str, settings: DenseSettings) -> Dense:
         (vector,) = _checked([_embedder(settings.json_form).question(text)], 1, settings)
         return vector
 
+    shared = _upstream(settings.space, failures, pause)
     try:
-        vector = attempt(f"embedder {settings.space}", _upstream(settings.space), embedded)
+        vector = attempt(f"embedder {settings.space}", shared, embedded)
     except ModelFailed as failure:
         raise EmbeddingFailed from failure
     _QUESTIONS.put(key, vector)
@@ -112,5 +118,5 @@ def _embedder(json_form: str) -> Embedder:
     return embedder
 
 
-def _upstream(space: str) -> Upstream:
-    return upstream(("embedder", space), failures=FAILURES, pause=PAUSE_SECONDS, concurrent=CONCURRENT)
+def _upstream(space: str, failures: int = FAILURES, pause: float = PAUSE_SECONDS) -> Upstream:
+    return upstream(("embedder", space), failures=failures, pause=pause, concurrent=CONCURRENT)

@@ -43,10 +43,10 @@ def analysed(texts: Sequence[Text], encoder: str) -> list[Analysed]:
     :param encoder: the settings, as they are stored with an index.
     """
     settings = settings_from(encoder)
-    found = []
+    results = []
     for one in texts:
         words = passage_words(one.title, one.heading, one.text)
         vectors = encode_words(words, settings).items()
         packed = {name: (dimensions.tobytes(), weights.tobytes()) for name, (dimensions, weights) in vectors}
-        found.append(Analysed(packed, *content_terms(words)))
-    return found
+        results.append(Analysed(packed, *content_terms(words)))
+    return results

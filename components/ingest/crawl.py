@@ -48,7 +48,7 @@ _LONGEST_DELAY = 10.0
 
 
 _CLOSED = "User-agent: *\nDisallow: /"
-"""For a site whose server fails, or whose rules nobody can read: it cannot say what it asks."""
+"""For a site whose server fails, or whose rules are too many to read."""
 
 
 class Robots:
@@ -163,50 +163,50 @@ def _further(page: Fetched, folder: str) -> tuple[str, ...]:
     """The canonical addresses that a sitemap lists, or those below `folder` that a page links to, if there is one."""
     if _is_map(page):
         return _canonical(listed(page.data))
-    found = _canonical(linked(page)) if folder else ()
-    return tuple(url for url in found if url.startswith(folder) and not _NO_PAGE.search(urlsplit(url).path))
+    links = _canonical(linked(page)) if folder else ()
+    return tuple(url for url in links if url.startswith(folder) and not _NO_PAGE.search(urlsplit(url).path))
 
 
 def _canonical(urls: Iterable[str]) -> tuple[str, ...]:
     """Each address once, in order; what is none is left out."""
-    found: dict[str, None] = {}
+    addresses: dict[str, None] = {}
     for url in urls:
         with suppress(CallerError):
-            found[canonical(url)] = None
-    return tuple(found)
+            addresses[canonical(url)] = None
+    return tuple(addresses)
 
 
 def linked(page: Fetched) -> list[str]:
     """The addresses that a page's links lead to, in order, as they are written but absolute."""
     text = page.data.decode(errors="replace")
     base = _BASE.search(text)
-    found = []
+    links = []
     for match in _LINK.finditer(text):
         try:
             at = urljoin(page.url, unescape(base[1]) if base else "")
-            found.append(urljoin(at, unescape(next(filter(None, match.groups()), "")).strip()))
+            links.append(urljoin(at, unescape(next(filter(None, match.groups()), "")).strip()))
         except ValueError:
             continue
-    return found
+    return links
 
 
 def listed(data: bytes) -> list[str]:
     """The addresses that a sitemap, or an index of sitemaps, holds. Raises `sitemap_invalid` or `xml_doctype`."""
-    found: list[str] = []
+    locations: list[str] = []
     inside: list[str] = []
     parser = expat.ParserCreate()
 
     def begin(name: str, attributes: dict[str, str]) -> None:  # noqa: ARG001 - expat's signature
         inside.append(name)
         if name == "loc":
-            found.append("")
+            locations.append("")
 
     def end(name: str) -> None:  # noqa: ARG001
         inside.pop()
 
     def add(text: str) -> None:
         if inside and inside[-1] == "loc":
-            found[-1] += text
+            locations[-1] += text
 
     parser.StartElementHandler, parser.EndElementHandler, parser.CharacterDataHandler = begin, end, add
     parser.StartDoctypeDeclHandler = _refuse_doctype
@@ -215,7 +215,7 @@ def listed(data: bytes) -> list[str]:
         parser.Parse(data, True)
     except expat.ExpatError as broken:
         raise Invalid("sitemap_invalid") from broken
-    return [url.strip() for url in found]
+    return [url.strip() for url in locations]
 
 
 def _refuse_doctype(name: str, system: str | None, public: str | None, internal: bool) -> Never:  # noqa: ARG001

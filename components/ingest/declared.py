@@ -58,10 +58,10 @@ def declared_rejected(document: SourceDocument) -> list[Rejected]:
 
 
 def _listed(name: str, value: Json) -> Sequence[Json]:
-    found = value if isinstance(value, list | tuple) else [value]
-    if len(found) > _MOST:
+    items = value if isinstance(value, list | tuple) else [value]
+    if len(items) > _MOST:
         raise Invalid("metadata_invalid", field=name)
-    return found
+    return items
 
 
 def _mappings(value: Json) -> list[Mapping[str, Json]]:

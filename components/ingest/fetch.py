@@ -103,9 +103,9 @@ class Fetcher:
         for _ in range(_MOST_REDIRECTS + 1):
             if site and not same_site(site, at):
                 raise Invalid("redirect_elsewhere", url=at)
-            found, target = self._once(at)
+            reply, target = self._once(at)
             if target is None:
-                return found
+                return reply
             at = canonical(urljoin(at, target))
         raise Invalid("redirects_too_many", url=url)
 
@@ -114,8 +114,8 @@ class Fetcher:
 
         :raises CallerError: as `fetch`.
         """
-        found, _ = self._once(canonical(url), body, headers)
-        return found
+        reply, _ = self._once(canonical(url), body, headers)
+        return reply
 
     def _once(
         self, url: str, body: bytes | None = None, headers: Mapping[str, str] = MappingProxyType({})
@@ -179,12 +179,12 @@ class Fetcher:
     def _address(self, url: str, parts: SplitResult) -> str:
         """An address of the host, after all that it has were found to be permitted."""
         try:
-            found = socket.getaddrinfo(
+            resolved = socket.getaddrinfo(
                 parts.hostname, parts.port or _PORTS[parts.scheme], type=socket.SOCK_STREAM, proto=socket.IPPROTO_TCP
             )
         except (OSError, UnicodeError) as unknown:
             raise Invalid("url_unreachable", url=url) from unknown
-        addresses = [str(entry[4][0]) for entry in found]
+        addresses = [str(entry[4][0]) for entry in resolved]
         if not addresses or not all(self.permitted(address) for address in addresses):
             raise Invalid("url_forbidden", url=url)
         return addresses[0]

@@ -42,15 +42,15 @@ def raw_articles(path: Path) -> Iterator[RawArticle | Refusal]:
     if not path.is_dir():
         yield from _articles(path, path.name)
         return
-    found = False
+    any_file = False
     for file in files_in(path):
-        found = True
+        any_file = True
         source = file.relative_to(path).as_posix()
         try:
             yield from _articles(file, source)
         except CallerError as error:
             yield Refusal(error, source)
-    if not found:
+    if not any_file:
         raise Invalid("folder_empty", path=str(path))
 
 

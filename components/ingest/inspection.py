@@ -53,7 +53,7 @@ def inspect(hits: Iterable[Hit], stems: Mapping[str, int], *, most_terms: int = 
         meta = stored_meta(hit)
         text = str(hit.payload["content"])
         page = meta.get("page")
-        found = sorted(stored_terms(hit).stems, key=lambda stem: (stems.get(stem, 1), stem))
+        rarest = sorted(stored_terms(hit).stems, key=lambda stem: (stems.get(stem, 1), stem))
         yield InspectedChunk(
             chunk_id=hit.id,
             index=int(str(meta["chunk_index"])),
@@ -64,7 +64,7 @@ def inspect(hits: Iterable[Hit], stems: Mapping[str, int], *, most_terms: int = 
             sentences=_spans(meta["sentences"]),
             overlap=_overlap(before, hit) if before is not None else 0,
             flags=_words(meta.get("flags")),
-            terms=tuple(Term(stem, stems.get(stem, 1)) for stem in found[:most_terms]),
+            terms=tuple(Term(stem, stems.get(stem, 1)) for stem in rarest[:most_terms]),
         )
         before = hit
 

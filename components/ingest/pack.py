@@ -123,7 +123,7 @@ def _groups(broken: Sequence[Piece], sizes: Sizes) -> list[list[Piece]]:
 
 def _overlap(own: Sequence[Piece], limit: int) -> list[Piece]:
     """The last whole sentences and list items of a chunk up to `limit` tokens; a single one up to twice that."""
-    found: list[Piece] = []
+    repeated: list[Piece] = []
     size = 0
     for piece in reversed(own):
         if not piece.repeatable:
@@ -131,11 +131,11 @@ def _overlap(own: Sequence[Piece], limit: int) -> list[Piece]:
         for start, end in reversed(sentence_spans(piece.text)):
             sentence = piece.text[start:end]
             tokens = count_tokens(sentence)
-            if size + tokens > (limit if found else 2 * limit):
-                return found[::-1]
-            found.append(Piece(sentence, tokens, piece.before if start == 0 else " ", page=piece.page))
+            if size + tokens > (limit if repeated else 2 * limit):
+                return repeated[::-1]
+            repeated.append(Piece(sentence, tokens, piece.before if start == 0 else " ", page=piece.page))
             size += tokens
-    return found[::-1]
+    return repeated[::-1]
 
 
 def _fill_last(groups: list[_Group], sizes: Sizes) -> None:

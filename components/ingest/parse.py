@@ -108,12 +108,12 @@ def _check_encodable(name: str, value: str) -> None:
 
 def _json_object(text: str) -> Mapping[str, Json]:
     try:
-        found = json.loads(text, parse_constant=_no_constant)
+        parsed_json = json.loads(text, parse_constant=_no_constant)
     except (ValueError, RecursionError) as malformed:
         raise Invalid("json_invalid") from malformed
-    if not isinstance(found, dict):
+    if not isinstance(parsed_json, dict):
         raise Invalid("json_invalid")
-    return found
+    return parsed_json
 
 
 def _no_constant(name: str) -> float:

@@ -50,19 +50,19 @@ def pieces(blocks: Sequence[Block], *, limit: int, whole: int) -> list[Piece]:
     :param limit: paragraphs and list items over this many tokens are cut, at sentences, then at words.
     :param whole: tables, code and code entries stay in one piece up to this many tokens.
     """
-    found: list[Piece] = []
+    whole_pieces: list[Piece] = []
     at = 0
     while at < len(blocks):
         end = _entry_end(blocks, at)
         entry = join(_whole(blocks[near], _before(blocks, near)) for near in range(at, end)) if end > at + 1 else None
         if entry is not None and entry.tokens <= whole:
-            found.append(entry)
+            whole_pieces.append(entry)
             at = end
         else:
             parts = _broken(blocks[at], _before(blocks, at), limit, whole)
-            found.extend(replace(part, page=blocks[at].page) for part in parts)
+            whole_pieces.extend(replace(part, page=blocks[at].page) for part in parts)
             at += 1
-    return found
+    return whole_pieces
 
 
 def join(parts: Iterable[Piece]) -> Piece:

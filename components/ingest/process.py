@@ -110,7 +110,7 @@ class _Worker:
 
     @classmethod
     def started(cls, program: str, seconds: float, memory: int) -> "_Worker":
-        """A new worker. It reads requests as soon as it is up, so nobody waits for that here."""
+        """A new worker. Returns at once: requests wait in its pipe until it is up."""
         command = [sys.executable, "-I", "-B", "-c", program, str(_ROOT), str(seconds), str(memory)]
         try:
             process = subprocess.Popen(  # noqa: S603 - our own interpreter and our own code

@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 from typing import TypeAlias, TypedDict
 
 from components.ingest.document import Revision
-from components.ingest.kept import given_document
 from components.ingest.properties import description
+from components.ingest.stored import source_document
 from components.ingest.terms import stored_meta, stored_terms
 from components.ingest.write import redescribe
 from components.turn import Frozen
@@ -118,10 +118,10 @@ def repair(findings: Findings, rewrite: Rewrite) -> None:
         for start in range(0, len(findings.orphans), _BATCH):
             collection.delete(findings.orphans[start : start + _BATCH])
     known = documents.find(findings.incomplete)
-    kept = {version.doc_id: version for version in versions.in_force(findings.incomplete)}
-    for doc_id, version in kept.items():
-        rewrite([Revision(given_document(version), known[doc_id].content_hash)])
-    documents.put(*(replace(record, content_hash="") for doc_id, record in known.items() if doc_id not in kept))
+    in_force = {version.doc_id: version for version in versions.in_force(findings.incomplete)}
+    for doc_id, version in in_force.items():
+        rewrite([Revision(source_document(version), known[doc_id].content_hash)])
+    documents.put(*(replace(record, content_hash="") for doc_id, record in known.items() if doc_id not in in_force))
     for start in range(0, len(findings.misdescribed), _BATCH):
         redescribe(documents.find(findings.misdescribed[start : start + _BATCH]).values())
     for job_id in findings.uploads:

@@ -37,12 +37,12 @@ _DEFINITION = re.compile(r"^( {0,3}\[[^\]\n]*\]):", re.MULTILINE)
 
 def flags(text: str) -> tuple[Flag, ...]:
     """What an operator should know of a short text as it was given, such as a title or a file's name."""
-    found: list[Flag] = []
+    raised: list[Flag] = []
     if any(map(gives_orders, {text, re.sub(r"[_\-./]+", " ", text)})):
-        found.append("injection")
+        raised.append("injection")
     if hides_characters(text):
-        found.append("hidden_characters")
-    return tuple(found)
+        raised.append("hidden_characters")
+    return tuple(raised)
 
 
 def hides_characters(text: str) -> bool:

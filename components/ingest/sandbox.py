@@ -75,11 +75,11 @@ class _Answer(BaseModel):
 
 def _parsed(answer: bytes) -> Parsed:
     try:
-        said = _Answer.model_validate_json(answer)
+        reply = _Answer.model_validate_json(answer)
     except ValidationError as garbled:
         raise Invalid("file_damaged") from garbled
-    if said.cause:
-        _LOG.warning("a reader failed: %s", said.cause)
-    if said.error is not None:
-        raise said.error.error()
-    return Parsed(said.title, said.text, said.markup, said.meta, said.flags, said.pages)
+    if reply.cause:
+        _LOG.warning("a reader failed: %s", reply.cause)
+    if reply.error is not None:
+        raise reply.error.error()
+    return Parsed(reply.title, reply.text, reply.markup, reply.meta, reply.flags, reply.pages)

@@ -110,16 +110,16 @@ class TextProcesses(Processes):
         if sum(len(document.text) for document in documents) <= _AT_HAND:
             return [*cut_all(documents, sizes)]
         groups = list(_groups(documents))
-        found = self._threads.map(self._cut, groups, [sizes] * len(groups))
-        return [one for some in found for one in some]
+        cuts = self._threads.map(self._cut, groups, [sizes] * len(groups))
+        return [one for some in cuts for one in some]
 
     def analysed(self, texts: Sequence[Text], settings: EncoderSettings) -> Iterator[Analysed]:
         """What each chunk is found by, in order. Some are worked on ahead of what has been taken."""
         if len(texts) <= _CHUNKS_AT_ONCE:
             return iter(analysed(texts, settings.json_form))
         groups = [texts[start : start + _CHUNKS_AT_ONCE] for start in range(0, len(texts), _CHUNKS_AT_ONCE)]
-        found = self._threads.map(self._analysed, groups, [settings.json_form] * len(groups))
-        return (one for some in found for one in some)
+        results = self._threads.map(self._analysed, groups, [settings.json_form] * len(groups))
+        return (one for some in results for one in some)
 
     def _cut(self, documents: Sequence[SourceDocument], sizes: Sizes) -> Sequence[Cut | CallerError]:
         try:

@@ -23,7 +23,7 @@ _GROWN = 0.5
 
 
 def serve(answer: Callable[[str, bytes, int], bytes]) -> None:
-    """Serve until the input ends, nobody asks for a minute, or a request has made this process grow.
+    """Serve until the input ends, a minute passes without a request, or a request has made this process grow.
 
     :param answer: to the name and the bytes of a request, given the bytes of memory that this process may take.
     """
@@ -36,9 +36,9 @@ def serve(answer: Callable[[str, bytes, int], bytes]) -> None:
     while select.select([source], [], [], _IDLE_SECONDS)[0] and (name := _part(source)) is not None:
         data = _part(source) or b""
         _grant(seconds)
-        said = answer(name.decode(), data, memory)
-        sink.write(_SIZE.pack(len(said)))
-        sink.write(said)
+        reply = answer(name.decode(), data, memory)
+        sink.write(_SIZE.pack(len(reply)))
+        sink.write(reply)
         sink.flush()
         if _size() > _GROWN * memory:
             return
@@ -57,14 +57,14 @@ def _confine(memory: int) -> None:
 
 
 def _grant(seconds: float) -> None:
-    """Processor time for one more request. Who started us keeps the real time; this ends us when they are gone."""
+    """Processor time for one more request. The parent limits wall time; this limit holds when the parent is gone."""
     resource.setrlimit(resource.RLIMIT_CPU, (ceil(time.process_time() + seconds) + 1, resource.RLIM_INFINITY))
 
 
 def _size() -> int:
     """Bytes of address space in use, where the system tells. The highest ever would count our parent's as well."""
-    told = Path("/proc/self/statm")
-    return int(told.read_text(encoding="ascii").split()[0]) * resource.getpagesize() if told.exists() else 0
+    status = Path("/proc/self/statm")
+    return int(status.read_text(encoding="ascii").split()[0]) * resource.getpagesize() if status.exists() else 0
 
 
 def _part(source: BinaryIO) -> bytes | None:

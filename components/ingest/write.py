@@ -1,9 +1,9 @@
 """Chunks into the index, the record and the lexicon, in an order that a crash cannot harm.
 
-1. New chunks are stored and kept ones described; the old version is still whole.
+1. New chunks are stored and unchanged ones described; the old version is still whole.
 2. What the document declares of others is noted, then its record is written: from here on the new version is the one
    in force.
-3. Chunks that only the old version had are removed, and the lexicon is told.
+3. Chunks that only the old version had are removed, and the lexicon is updated.
 
 What a crash leaves over is chunks that no record names. The lexicon knows that a run was cut off, and the next run
 begins with `components.ingest.reconcile`.
@@ -20,8 +20,8 @@ from components.ingest.analysis import Analysed, Text
 from components.ingest.declared import declared_edges, declared_rejected
 from components.ingest.document import Chunk, Flagged, Revision
 from components.ingest.encode import embedded, encoded
-from components.ingest.kept import kept_record, kept_version
 from components.ingest.properties import description
+from components.ingest.stored import document_record, document_version
 from components.ingest.terms import stored_meta, stored_terms
 from components.ingest.text_processes import TEXT_PROCESSES
 from components.language.encoder_settings import EncoderSettings, settings_from
@@ -168,7 +168,7 @@ def _settled(revisions: Iterable[Revision], records: Mapping[str, DocumentRecord
         fairness.give_way()
         record = records.get(revision.document.doc_id)
         number = record.version if record else 0
-        version = kept_version(revision.document, revision.title, number + 1)
+        version = document_version(revision.document, revision.title, number + 1)
         same = record is not None and version.content_hash == known.get(record.doc_id)
         overrides = _overrides(revision, records)
         # A document that is only processed anew has not changed today.
@@ -178,7 +178,7 @@ def _settled(revisions: Iterable[Revision], records: Mapping[str, DocumentRecord
         settled.append(
             _Settled(
                 final,
-                kept_record(final, number if same else number + 1, given, overrides),
+                document_record(final, number if same else number + 1, given, overrides),
                 None if same else version,
             )
         )

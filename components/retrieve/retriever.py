@@ -45,6 +45,8 @@ class TenantRetriever:
     :param candidates: hits taken from each vector and query.
     :param top_k: passages a pass adds at most.
     :param kept: searches kept in memory, for questions that are asked again while nothing is written; 0: none.
+    :param failures: failures of the embedder in a row, until it is left alone and keyword search stands in.
+    :param pause: seconds that it is left alone for.
     """
 
     def __init__(
@@ -54,12 +56,16 @@ class TenantRetriever:
         candidates: int = 40,
         top_k: int = 20,
         kept: int = 500,
+        failures: int = 3,
+        pause: float = 30,
     ) -> None:
         self.weights = dict(KEYWORDS if weights is None else weights)
         self.weights_with_vectors = dict(WITH_VECTORS if weights_with_vectors is None else weights_with_vectors)
         self.candidates = candidates
         self.top_k = top_k
         self.kept = kept
+        self.failures = failures
+        self.pause = pause
         self._searches = Searches(kept)
         _check(self.weights, VECTORS)
         _check(self.weights_with_vectors, (*VECTORS, DENSE))
@@ -114,8 +120,8 @@ class TenantRetriever:
         if encoder.dense is None or not text or not self.weights_with_vectors.get(DENSE):
             return by_words
         try:
-            dense = embed_question(text, encoder.dense)
-            meant = embed_question(question, encoder.dense)
+            dense = embed_question(text, encoder.dense, failures=self.failures, pause=self.pause)
+            meant = embed_question(question, encoder.dense, failures=self.failures, pause=self.pause)
         except EmbeddingFailed:
             return replace(by_words, whole=False)
         vectors = _weighted({**sparse, DENSE: dense}, self.weights_with_vectors)

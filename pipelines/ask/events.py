@@ -1,4 +1,4 @@
-"""What a stream tells of a turn, in order: the same facts as the `turn.v1` object, as they become certain.
+"""The events of a streamed turn, in order: the same facts as the `turn.v1` object, as they become certain.
 
 `accepted` · then, once the relevance gate is passed, `stage`s and `sources-early` · `token`s of an answer that is being
 written, each sentence once it is checked · `notice`, which stands above the answer · the `token`s that are left, which
@@ -49,46 +49,47 @@ class Event:
     data: Mapping[str, object]
 
 
-Told: TypeAlias = tuple[EventName, Mapping[str, object]]
+Fact: TypeAlias = tuple[EventName, Mapping[str, object]]
+"""The name of an event and its data."""
 
 
 class Narrator:
-    """Tells a turn's steps while it runs. Called in the turn's thread.
+    """Turns the steps of a running turn into events. Called in the turn's thread.
 
-    Nothing is told before the relevance gate is passed, so that a refusal is known by what it does not say. Only the
-    first answer is told while it is being written: when a later pass writes another one, it replaces the first at once.
+    There are none before the relevance gate is passed, so that a refusal has no more than its result. Only the first
+    answer is streamed while it is being written: when a later pass writes another one, that replaces the first at once.
     """
 
     def __init__(self) -> None:
-        self.sources_told = False
-        self.said = ""
+        self.sources_sent = False
+        self.text = ""
         self._pass = 0
-        self._said_in = 0
-        self._held: list[Told] = []
+        self._text_pass = 0
+        self._held: list[Fact] = []
 
-    def piece(self, said: str, *, provisional: bool) -> Iterator[Told]:
-        """What is to be told of the next piece of an answer."""
-        if not self.sources_told or (self.said and self._said_in != self._pass):
+    def piece(self, text: str, *, provisional: bool) -> Iterator[Fact]:
+        """The events of the next piece of an answer."""
+        if not self.sources_sent or (self.text and self._text_pass != self._pass):
             return
-        self._said_in = self._pass
-        self.said += said
-        yield "token", {"text": said, "provisional": provisional}
+        self._text_pass = self._pass
+        self.text += text
+        yield "token", {"text": text, "provisional": provisional}
 
-    def step(self, name: str, turn: Turn) -> Iterator[Told]:
-        """What is to be told after this step."""
+    def step(self, name: str, turn: Turn) -> Iterator[Fact]:
+        """The events of a finished step."""
         self._pass = turn.passes
-        stage: Told = ("stage", {"node": name, "iteration": turn.passes})
-        if self.sources_told:
+        stage: Fact = ("stage", {"node": name, "iteration": turn.passes})
+        if self.sources_sent:
             yield stage
             return
         self._held.append(stage)
         if any(gate.name == "relevance" and gate.passed for gate in turn.verdict.gates):
-            self.sources_told = True
+            self.sources_sent = True
             yield from self._held
             yield "sources-early", {"citations": _early(turn), "provisional": True}
 
-    def end(self, answer: TurnAnswer) -> Iterator[Told]:
-        """What is to be told once the answer stands, up to `result`."""
+    def end(self, answer: TurnAnswer) -> Iterator[Fact]:
+        """The events of the finished answer, up to `result`."""
         if answer.outcome in SHOWN:
             if answer.answer.notice:
                 yield "notice", {"text": answer.answer.notice}
@@ -99,17 +100,17 @@ class Narrator:
             if answer.suggested_questions:
                 yield "suggestions", {"questions": list(answer.suggested_questions)}
         else:
-            if self.said:
+            if self.text:
                 yield "retract", {"what": "answer", "notice": text("outcomes.notice.retracted", answer.locale)}
-            if self.sources_told:
+            if self.sources_sent:
                 yield "retract", {"what": "sources"}
         yield "result", answer.model_dump(mode="json")
 
-    def _rest(self, answer: TurnAnswer) -> Iterator[Told]:
-        """What brings the reader from what has been said to the answer."""
+    def _rest(self, answer: TurnAnswer) -> Iterator[Fact]:
+        """What brings the reader from the text so far to the answer."""
         final = answer.answer.text
-        if final.startswith(self.said):
-            for piece in _SENTENCE.findall(final[len(self.said) :]):
+        if final.startswith(self.text):
+            for piece in _SENTENCE.findall(final[len(self.text) :]):
                 yield "token", {"text": piece, "provisional": False}
         else:
             yield "revise", {"text": final, "notice": text("outcomes.notice.revised", answer.locale)}

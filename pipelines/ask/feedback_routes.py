@@ -34,7 +34,7 @@ class FeedbackRequest(BaseModel):
 
 
 class FeedbackAnswer(BaseModel):
-    """The verdict as it is kept: the comment is without personal data."""
+    """The verdict as stored: the comment is without personal data."""
 
     turn_id: str
     thumb: Thumb

@@ -76,7 +76,7 @@ class PipelineWrapper(BasePipelineWrapper):
         :param session_id: the conversation it belongs to.
         :param locale: language of the reply, `ru` or `en`.
         :param quality: how many extra passes may be spent: `quick`, `balanced`, `thorough`.
-        :param filters: which passages may be found.
+        :param filters: which passages may be retrieved.
         :param anonymous: keep nothing about the person.
         :returns: the `turn.v1` object, or a problem object.
         """
@@ -104,7 +104,7 @@ class PipelineWrapper(BasePipelineWrapper):
 
     async def run_chat_completion_async(  # type: ignore[override]
         self,
-        model: str,  # noqa: ARG002 - Hayhooks has found this wrapper by it
+        model: str,  # noqa: ARG002 - Hayhooks chose this wrapper by it
         messages: Sequence[Mapping[str, object]],
         body: Mapping[str, object],
         headers: Headers | None = None,

@@ -1,4 +1,4 @@
-"""What is kept of a turn: everything that happened and what asking it again needs, without personal data.
+"""The record of a turn: everything that happened and what asking it again needs, without personal data.
 
 The content is one JSON object, `audit.v1`:
 
@@ -47,8 +47,8 @@ def entry(
     """
     question = mask(request.question)[:QUESTION_LIMIT]
     session_id = "" if request.anonymous else answer.session_id
-    said = redacted(answer, keep_session=not request.anonymous)
-    found = list(dict.fromkeys(passage.doc_id for passage in turn.evidence.passages))
+    redacted_answer = redacted(answer, keep_session=not request.anonymous)
+    retrieved = list(dict.fromkeys(passage.doc_id for passage in turn.evidence.passages))
     about = canonical(
         {
             "schema": SCHEMA,
@@ -62,7 +62,7 @@ def entry(
             },
             "state": {"pipeline": pipeline, "generation": _generation()},
             "history": [[mask(one.question), one.outcome, one.options] for one in turn.history],
-            "found": found,
+            "found": retrieved,
         }
     )
     caller = current()
@@ -74,14 +74,14 @@ def entry(
         reason=answer.refusal_reason,
         person="" if request.anonymous else persons.digest(caller.tenant_id, caller.subject),
         session_id=session_id,
-        misses=tuple(_misses(turn, answer, found[:_NEAREST])) if gaps else (),
-        body=f'{{"answer":{said},{about[1:]}',
+        misses=tuple(_misses(turn, answer, retrieved[:_NEAREST])) if gaps else (),
+        body=f'{{"answer":{redacted_answer},{about[1:]}',
     )
 
 
 def redacted(answer: TurnAnswer, *, keep_session: bool = True) -> str:
     """The answer as JSON without personal data."""
-    if keep_session and all(map(_clean, _passages(answer))) and mask(said := _said(answer)) == said:
+    if keep_session and all(map(_clean, _passages(answer))) and mask(words := _words(answer)) == words:
         return answer.encoded
     given = answer.model_dump(mode="json")
     return canonical(_masked(given if keep_session else given | {"session_id": ""}))
@@ -97,7 +97,7 @@ def _passages(answer: TurnAnswer) -> Iterator[str]:
         yield f"{article.title}\n{article.heading}\n{article.snippet}"
 
 
-def _said(answer: TurnAnswer) -> str:
+def _words(answer: TurnAnswer) -> str:
     """All other words of the answer. What is quoted from a passage is in the passage."""
     words = [answer.answer.text, answer.answer.notice or "", *answer.answer.missing, *answer.suggested_questions]
     words += [answer.meta.query.original, answer.meta.query.search, *(claim.text for claim in answer.claims)]

@@ -58,10 +58,10 @@ def list_turns(
     """The newest recorded turns that fit, newest first; `next` is the `before` of the page after this one."""
     known = persons.digest(context.current().tenant_id, subject) if subject else None
     wanted = Wanted(since, until, outcome, reason, document, cited, text, session_id, known, before)
-    found = search.find(wanted, limit=limit)
+    records = search.find(wanted, limit=limit)
     return {
-        "records": [summary(record) for record in found],
-        "next": found[-1].sequence if len(found) == limit else None,
+        "records": [summary(record) for record in records],
+        "next": records[-1].sequence if len(records) == limit else None,
     }
 
 
@@ -73,18 +73,18 @@ def export(since: _Day = None, until: _Day = None) -> StreamingResponse:
 
 @router.get("/audit/{turn_id}")
 def show_turn(turn_id: str) -> dict[str, object]:
-    """One recorded turn with everything that is kept of it."""
+    """One recorded turn with all its content."""
     return whole(search.get(turn_id))
 
 
 @router.get("/gaps")
 def list_gaps(status: Literal["open", "closed", "all"] = "open") -> dict[str, object]:
     """What the knowledge base could not answer, grouped by meaning, what was asked most first."""
-    found = gaps.grouped(gaps.all(None if status == "all" else status))
+    groups = gaps.grouped(gaps.all(None if status == "all" else status))
     return {
         "groups": [
             {"count": group.count, "doc_ids": group.doc_ids, "gaps": [gap_as_json(gap) for gap in group.gaps]}
-            for group in found
+            for group in groups
         ]
     }
 
@@ -122,8 +122,8 @@ def exported(since: datetime | None, until: datetime | None) -> Iterator[str]:
 def gap_as_json(gap: Gap) -> dict[str, object]:
     """A gap without the stems that it is grouped by."""
     moments = {"first_at": gap.first_at, "last_at": gap.last_at, "closed_at": gap.closed_at}
-    told = {name: at.isoformat() if at else None for name, at in moments.items()}
-    return {name: value for name, value in asdict(gap).items() if name != "stems"} | told
+    times = {name: at.isoformat() if at else None for name, at in moments.items()}
+    return {name: value for name, value in asdict(gap).items() if name != "stems"} | times
 
 
 def _link_as_json(link: Link) -> dict[str, object]:

@@ -1,6 +1,6 @@
 """Streams of events, one for each turn: written by the turn's thread, read by connections that come and go.
 
-A stream outlives its connection for a while, so that a client whose network failed goes on where it was. It is kept in
+A stream outlives its connection for a while, so that a client whose network failed goes on where it was. It is held in
 this process: behind a load balancer a client has to come back to the same replica, or ask again.
 """
 
@@ -141,7 +141,7 @@ class Streams:
     def resume(self, event_id: str) -> tuple[Stream, int]:
         """The caller's stream that an event came from, and the event's number.
 
-        Raises `NotFound` with the code `stream_unknown`: never heard of, somebody else's, or forgotten by now.
+        Raises `NotFound` with the code `stream_unknown`: never begun, somebody else's, or evicted by now.
         """
         turn_id, _, number = event_id.rpartition(":")
         with self._lock:

@@ -59,9 +59,9 @@ def remove_tool(name: str) -> ToolsAnswer:
     return answered(tools.all())
 
 
-def answered(found: Iterable[Tool]) -> ToolsAnswer:
+def answered(listed: Iterable[Tool]) -> ToolsAnswer:
     """Tools as callers see them."""
-    return ToolsAnswer(tools=tuple(map(_part, found)))
+    return ToolsAnswer(tools=tuple(map(_part, listed)))
 
 
 def _part(tool: Tool) -> ToolPart:

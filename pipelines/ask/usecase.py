@@ -170,15 +170,15 @@ def begin(request: AskRequest, turn_id: str | None = None, history: tuple[Exchan
 
 
 def _history(request: AskRequest) -> tuple[Exchange, ...]:
-    """What was said before in the caller's conversation. Without it a question is still a question."""
+    """The caller's conversation so far. When it cannot be read, the question is answered without it."""
     if request.session_id is None or request.anonymous:
         return ()
     try:
-        said = conversations.recall(request.session_id)
+        past = conversations.recall(request.session_id)
     except Exception as error:
         log.error("no conversation: %s", trail(error))
         return ()
-    return tuple(Exchange(one.question, one.outcome, one.options) for one in said)
+    return tuple(Exchange(one.question, one.outcome, one.options) for one in past)
 
 
 def _locale(asked: str | None) -> str:

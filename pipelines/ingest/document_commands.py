@@ -51,11 +51,11 @@ def list_documents(
     with acting_for(tenant):
         from pipelines.ingest.library_contract import documents_answer
 
-        found = documents_answer(_library().page(_selection(where or ()), after=after, limit=limit))
+        page = documents_answer(_library().page(_selection(where or ()), after=after, limit=limit))
     if as_json:
-        print_json(found.model_dump(mode="json"))
+        print_json(page.model_dump(mode="json"))
         return
-    if not found.documents:
+    if not page.documents:
         typer.echo(say("list.none"), err=True)
         return
     from rich.table import Table
@@ -64,13 +64,13 @@ def list_documents(
     for column in ("doc_id", "title", "status", "trust", "updated_at", "chunks"):
         # An id that is cut short cannot be copied into the next command.
         table.add_column(say(f"property.{column}"), overflow="fold" if column == "doc_id" else "ellipsis")
-    for one in found.documents:
+    for one in page.documents:
         title = f"{one.title} ⚠" if one.flags else one.title
         table.add_row(one.doc_id, title, one.status, one.trust, one.updated_at, str(one.chunk_count))
     terminal_console().print(table)
-    typer.echo(say("list.total", shown=len(found.documents), total=found.total), err=True)
-    if found.next is not None:
-        typer.echo(say("list.more", after=found.next), err=True)
+    typer.echo(say("list.total", shown=len(page.documents), total=page.total), err=True)
+    if page.next is not None:
+        typer.echo(say("list.more", after=page.next), err=True)
 
 
 @app.command("show", help=say("help.show"))
@@ -87,15 +87,15 @@ def show(
     with acting_for(tenant):
         from pipelines.ingest.library_contract import DocumentQuery, document_answer
 
-        found = document_answer(_library(), doc, DocumentQuery(include=",".join(parts), version=version))
+        document = document_answer(_library(), doc, DocumentQuery(include=",".join(parts), version=version))
     if as_json:
-        print_json(found.model_dump(mode="json"))
+        print_json(document.model_dump(mode="json"))
         return
-    _print_record(found)
-    for chunk in found.chunks or ():
+    _print_record(document)
+    for chunk in document.chunks or ():
         _print_chunk(chunk)
-    if found.text is not None:
-        typer.echo(f"\n{found.text}")
+    if document.text is not None:
+        typer.echo(f"\n{document.text}")
 
 
 @app.command("set", help=say("help.set"))
@@ -164,14 +164,14 @@ def versions(doc: Doc, tenant: TenantOption = DEFAULT_TENANT, as_json: Json = Fa
     with acting_for(tenant):
         from pipelines.ingest.library_contract import DocumentQuery, document_answer
 
-        found = document_answer(_library(), doc, DocumentQuery(include="versions")).versions or ()
+        versions = document_answer(_library(), doc, DocumentQuery(include="versions")).versions or ()
     if as_json:
-        print_json([one.model_dump(mode="json") for one in found])
+        print_json([one.model_dump(mode="json") for one in versions])
         return
     from rich.table import Table
 
     table = Table(say("property.version"), say("versions.created_at"), say("property.title"), say("versions.in_force"))
-    for one in found:
+    for one in versions:
         written = f"{one.created_at:%Y-%m-%d %H:%M}" if one.created_at else ""
         table.add_row(str(one.version), written, one.title, "•" if one.in_force else "")
     terminal_console().print(table)
@@ -188,11 +188,11 @@ def restore(
     with acting_for(tenant):
         from pipelines.ingest.library_contract import document_part
 
-        found = document_part(_library().restore(doc, version))
+        document = document_part(_library().restore(doc, version))
     if as_json:
-        print_json(found.model_dump(mode="json"))
+        print_json(document.model_dump(mode="json"))
     else:
-        typer.echo(say("done.restored", version=found.version))
+        typer.echo(say("done.restored", version=document.version))
 
 
 def _library() -> "Library":
@@ -248,23 +248,23 @@ def _value(value: object) -> str:
     return "" if value is None else str(value)
 
 
-def _print_record(found: "DocumentAnswer") -> None:
+def _print_record(document: "DocumentAnswer") -> None:
     from rich.markup import escape
 
     console = terminal_console()
-    record = found.model_dump(mode="json")
-    console.print(f"[bold]{escape(found.title)}[/] [dim]{escape(found.doc_id)}[/]", highlight=False)
+    record = document.model_dump(mode="json")
+    console.print(f"[bold]{escape(document.title)}[/] [dim]{escape(document.doc_id)}[/]", highlight=False)
     for name in _SHOWN:
         shown = _value(record[name])
-        if name in found.overrides:
-            shown = say("show.set_over", value=shown, given=_value(found.given[name]))
+        if name in document.overrides:
+            shown = say("show.set_over", value=shown, given=_value(document.given[name]))
         if shown:
             console.print(f"  {say(f'property.{name}')}: {escape(shown)}", highlight=False)
-    figures = {"updated_at": found.updated_at, "version": found.version, "chunks": found.chunk_count}
+    figures = {"updated_at": document.updated_at, "version": document.version, "chunks": document.chunk_count}
     console.print("  " + ", ".join(f"{say(f'property.{name}')} {value}" for name, value in figures.items()))
-    if found.flags:
-        console.print(f"  [yellow]{escape(_flags(found.flags))}[/]", highlight=False)
-    for edge in found.edges or ():
+    if document.flags:
+        console.print(f"  [yellow]{escape(_flags(document.flags))}[/]", highlight=False)
+    for edge in document.edges or ():
         console.print(f"  {escape(edge.from_doc)} {edge.kind} {escape(edge.to_doc)} ({edge.weight:g})", highlight=False)
 
 

@@ -80,11 +80,11 @@ class FolderChange:
         :param whole: it came to its end; otherwise files keep what they held.
         """
         holdings = run.holdings()
-        found: dict[str, WatchedFile] = {}
+        files: dict[str, WatchedFile] = {}
         for path, (size, modified_ns) in self._marks.items():
-            kept = () if whole else self._held.get(path, ())
-            found[path] = WatchedFile(size, modified_ns, tuple(dict.fromkeys([*holdings.get(path, ()), *kept])))
-        return found
+            earlier = () if whole else self._held.get(path, ())
+            files[path] = WatchedFile(size, modified_ns, tuple(dict.fromkeys([*holdings.get(path, ()), *earlier])))
+        return files
 
 
 def _marks(folder: Path) -> dict[str, Mark]:
@@ -94,7 +94,7 @@ def _marks(folder: Path) -> dict[str, Mark]:
 
 def _mark(file: Path) -> Mark | None:
     try:
-        found = file.stat()
+        status = file.stat()
     except OSError:
         return None
-    return found.st_size, found.st_mtime_ns
+    return status.st_size, status.st_mtime_ns

@@ -91,11 +91,11 @@ def show_generations(tenant: TenantOption = DEFAULT_TENANT, as_json: Json = Fals
         from pipelines.ingest.rebuild import generations_json
         from pipelines.ingest.usecase import Ingest
 
-        found = generations_json(Ingest().encoder)
+        answer = generations_json(Ingest().encoder)
     if as_json:
-        print_json(found)
+        print_json(answer)
         return
-    if not found["generations"]:
+    if not answer["generations"]:
         typer.echo(say_index("generations.none"), err=True)
         return
     from rich.table import Table
@@ -103,11 +103,11 @@ def show_generations(tenant: TenantOption = DEFAULT_TENANT, as_json: Json = Fals
     table = Table()
     for column in ("number", "state", "encoder", "created_at"):
         table.add_column(say_index(f"generations.{column}"))
-    for one in found["generations"]:
+    for one in answer["generations"]:
         table.add_row(str(one["number"]), say_index(f"state.{one['state']}"), one["encoder"], one["created_at"])
     terminal_console().print(table)
-    if found["rebuild_due"]:
-        typer.echo(say_index("generations.due", digest=found["encoder"], tenant=tenant), err=True)
+    if answer["rebuild_due"]:
+        typer.echo(say_index("generations.due", digest=answer["encoder"], tenant=tenant), err=True)
 
 
 def _shown_on(progress: "Progress") -> "OnRebuilding":

@@ -8,9 +8,9 @@ from contextlib import AbstractContextManager
 
 from components.ingest.document import Revision
 from components.ingest.inspection import InspectedChunk, inspect
-from components.ingest.kept import given_document
 from components.ingest.properties import changed, in_force
 from components.ingest.reconcile import Findings, Rewrite, compare, repair
+from components.ingest.stored import source_document
 from components.ingest.write import embedded_anew, redescribe, remove_documents
 from pipelines.ingest import session
 from pipelines.ingest.session import Session
@@ -56,10 +56,10 @@ class Library:
 
         Raises `NotFound`: `document_unknown`, `version_unknown`.
         """
-        found = versions.get(doc_id, self.read(doc_id).version if number is None else number)
-        if found is None:
+        stored = versions.get(doc_id, self.read(doc_id).version if number is None else number)
+        if stored is None:
             raise NotFound("version_unknown")
-        return found
+        return stored
 
     def chunks(self, doc_id: str) -> tuple[InspectedChunk, ...]:
         """What was understood of the document, in reading order. Raises `NotFound`."""
@@ -79,7 +79,7 @@ class Library:
             # What is wrong is found before anything is written.
             changed(record.overrides, changes)
             if version is not None and version != record.version:
-                self._rewrite([Revision(given_document(self.version(doc_id, version)), record.content_hash)])
+                self._rewrite([Revision(source_document(self.version(doc_id, version)), record.content_hash)])
             _change([self.read(doc_id)], changes)
             return self.read(doc_id)
 

@@ -224,8 +224,8 @@ class RemovedAnswer(BaseModel):
 
 def document_part(record: DocumentRecord) -> DocumentPart:
     """The record as callers see it."""
-    kept = {name: value for name, value in asdict(record).items() if name in DocumentPart.model_fields}
-    return DocumentPart(**kept, chunk_count=len(record.chunk_ids))
+    fields = {name: value for name, value in asdict(record).items() if name in DocumentPart.model_fields}
+    return DocumentPart(**fields, chunk_count=len(record.chunk_ids))
 
 
 def document_answer(library: Library, doc_id: str, query: DocumentQuery) -> DocumentAnswer:

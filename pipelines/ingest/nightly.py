@@ -71,9 +71,9 @@ class NightlyCheck:
         except Exception as error:
             log.error("nightly check of %r: %s", tenant_id, trail(error))
         else:
-            found = {name: len(ids) for name in _LISTS if (ids := getattr(findings, name))}
+            differences = {name: len(ids) for name in _LISTS if (ids := getattr(findings, name))}
             level = logging.INFO if findings.clean else logging.WARNING
-            log.log(level, "nightly check of %r: %s", tenant_id, found or "clean")
+            log.log(level, "nightly check of %r: %s", tenant_id, differences or "clean")
 
 
 _LISTS = ("orphans", "incomplete", "misdescribed", "uploads")

@@ -38,14 +38,14 @@ def edge_list(
         from pipelines.ingest.relation_contract import edges_answer
         from tenants import edges
 
-        found = edges_answer(edges.all() if doc is None else edges.of(doc))
+        answer = edges_answer(edges.all() if doc is None else edges.of(doc))
     if as_json:
-        print_json(found.model_dump(mode="json"))
+        print_json(answer.model_dump(mode="json"))
         return
     from rich.table import Table
 
     table = Table(say("from_doc"), say("kind"), say("to_doc"), say("weight"), say("declared"))
-    for edge in found.edges:
+    for edge in answer.edges:
         table.add_row(edge.from_doc, edge.kind, edge.to_doc, f"{edge.weight:g}", "•" if edge.declared else "")
     terminal_console().print(table)
 
@@ -84,14 +84,14 @@ def rejected_list(tenant: TenantOption = DEFAULT_TENANT, as_json: Json = False) 
         from pipelines.ingest.relation_contract import rejected_answer
         from tenants import rejected
 
-        found = rejected_answer(rejected.all())
+        answer = rejected_answer(rejected.all())
     if as_json:
-        print_json(found.model_dump(mode="json"))
+        print_json(answer.model_dump(mode="json"))
         return
     from rich.table import Table
 
     table = Table("id", say("text"), say("reason"), say("day"), say("doc_id"))
-    for one in found.rejected:
+    for one in answer.rejected:
         table.add_row(one.rejected_id, one.text, one.reason, one.day, one.doc_id or "")
     terminal_console().print(table)
 
@@ -114,8 +114,8 @@ def rejected_add(
     with acting_for(tenant):
         from tenants import rejected
 
-        kept = rejected.put(wanted.rejected())
-    typer.echo(say("rejected_set", rejected_id=kept.rejected_id))
+        stored = rejected.put(wanted.rejected())
+    typer.echo(say("rejected_set", rejected_id=stored.rejected_id))
 
 
 @rejected_app.command("remove", help=say("help.rejected_remove"))

@@ -94,9 +94,9 @@ def edge_part(edge: Edge) -> EdgePart:
     return EdgePart(**asdict(edge))
 
 
-def edges_answer(found: Iterable[Edge]) -> EdgesAnswer:
+def edges_answer(given: Iterable[Edge]) -> EdgesAnswer:
     """Edges as callers see them."""
-    return EdgesAnswer(edges=tuple(map(edge_part, found)))
+    return EdgesAnswer(edges=tuple(map(edge_part, given)))
 
 
 def rejected_part(approach: Rejected) -> RejectedPart:
@@ -104,6 +104,6 @@ def rejected_part(approach: Rejected) -> RejectedPart:
     return RejectedPart(rejected_id=approach.rejected_id, **asdict(approach))
 
 
-def rejected_answer(found: Iterable[Rejected]) -> RejectedAnswer:
+def rejected_answer(given: Iterable[Rejected]) -> RejectedAnswer:
     """Approaches as callers see them."""
-    return RejectedAnswer(rejected=tuple(map(rejected_part, found)))
+    return RejectedAnswer(rejected=tuple(map(rejected_part, given)))

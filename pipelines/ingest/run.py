@@ -83,14 +83,14 @@ class Run:
     def __init__(
         self,
         line: Line,
-        found: Iterable[Article | Refusal],
+        articles: Iterable[Article | Refusal],
         total: int,
         *,
         prune: bool = False,
         held: Mapping[str, Collection[str]] | None = None,
     ) -> None:
         self._line = line
-        self._found = found
+        self._articles = articles
         self._total = total
         self._prunes = prune
         self._held = held or {}
@@ -114,7 +114,7 @@ class Run:
         Registry().get(context.current().tenant_id)
         with session.run(self._line.rewrite, patience) as now, ThreadPoolExecutor(1, "reading") as reader:
             self._healed = now.healed
-            batches, acting = _batches(self._found), copy_context()
+            batches, acting = _batches(self._articles), copy_context()
             reading = reader.submit(acting.run, self._read, batches)
             while (batch := (yield from self._awaited(reading))) is not None:
                 reading = reader.submit(acting.run, self._read, batches)
@@ -126,11 +126,11 @@ class Run:
 
     def finish(self, progress: OnProgress | None = None, *, patience: float | None = None) -> IngestReport:
         """Take all steps."""
-        told = None
+        reported = None
         for now in self.steps(patience=patience):
-            if progress is not None and now != told:
+            if progress is not None and now != reported:
                 progress(now)
-            told = now
+            reported = now
         return self.report
 
     @property
@@ -146,12 +146,12 @@ class Run:
 
     def holdings(self) -> Mapping[str, Collection[str]]:
         """The documents that each file was found to hold, and those it keeps because something of it was refused."""
-        found: defaultdict[str, dict[str, None]] = defaultdict(dict)
+        holdings: defaultdict[str, dict[str, None]] = defaultdict(dict)
         for doc_id, file in self._seen.doc_ids.items():
-            found[file][doc_id] = None
+            holdings[file][doc_id] = None
         for file in self._doubtful():
-            found[file] |= dict.fromkeys(self._held.get(file, ()))
-        return found
+            holdings[file] |= dict.fromkeys(self._held.get(file, ()))
+        return holdings
 
     def _read(self, batches: Iterator[list[Article | Refusal]]) -> _Batch | None:
         """The next batch, None after the last. It is compared with the records before the batch ahead of it is written:
@@ -217,10 +217,10 @@ class Run:
         self._counts["removed"] += len(doc_ids)
 
 
-def _batches(found: Iterable[Article | Refusal]) -> Iterator[list[Article | Refusal]]:
+def _batches(articles: Iterable[Article | Refusal]) -> Iterator[list[Article | Refusal]]:
     batch: list[Article | Refusal] = []
     size = 0
-    for article in found:
+    for article in articles:
         batch.append(article)
         size += _size(article)
         if len(batch) >= _BATCH_DOCUMENTS or size >= _BATCH_SIZE:

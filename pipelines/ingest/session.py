@@ -1,7 +1,7 @@
 """Writing to what a tenant knows, in a way that leaves nothing half done behind.
 
-The lexicon keeps a mark while somebody writes. Who finds it there at the beginning takes over from somebody who was
-cut off, and puts right what that left behind. An ingest run keeps the mark from its first batch to its last. An
+The lexicon carries a mark while a session writes. A session that starts and finds the mark repairs what an interrupted
+one left behind. An ingest run keeps the mark from its first batch to its last. An
 operator's change does not wait for the run: it goes between two of its batches, under the run's mark.
 """
 
@@ -89,7 +89,7 @@ def change(rewrite: Rewrite, *, patience: float = PATIENCE_SECONDS) -> Iterator[
                 _finish(session)
             raise
         except BaseException:
-            # The mark on the lexicon stays; a run, which would take it off, has to be told.
+            # The mark on the lexicon stays, and the run must not remove it.
             session.harmed = True
             raise
         if own:

@@ -6,7 +6,7 @@ Visitors reach their own chats alone: what belongs to somebody else is missing f
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from secrets import token_hex
 from typing import TYPE_CHECKING, Literal, TypeAlias
@@ -17,7 +17,7 @@ from sqlalchemy.orm import Session
 from tenants import context, database, handoffs
 from tenants.chats import fanout, outbox
 from tenants.chats.fanout import Announcement
-from tenants.chats.tables import ChatMessageRow, ChatRow, ConsentRow, OutboxRow
+from tenants.chats.tables import ChatFileRow, ChatMessageRow, ChatRow, ConsentRow, OutboxRow
 from tenants.chats.transitions import STATES, Event, State, after
 from tenants.errors import Conflict, NotFound
 from tenants.models import TicketRow
@@ -32,6 +32,7 @@ else:
 Author: TypeAlias = Literal["customer", "bot", "operator", "system"]
 Kind: TypeAlias = Literal["text", "note", "event", "file"]
 NOTHING: Body = {}
+_EVERYTHING = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -349,6 +350,33 @@ def of_person(subject: str | None, session_id: str | None) -> tuple[Chat, ...]:
         return tuple(_chat(row) for row in session.scalars(select(ChatRow).where(*_theirs(subject, session_id))))
 
 
+def export(subject: str | None, session_id: str | None) -> list[object]:
+    """The same chats for the person to read: with messages, file names, and what was sent to webhooks about them."""
+    tenant_id = context.current().tenant_id
+    exported: list[object] = []
+    for chat in of_person(subject, session_id):
+        with database.reading() as session:
+            in_chat = (ChatFileRow.tenant_id == tenant_id, ChatFileRow.chat_id == chat.chat_id)
+            files = session.execute(select(ChatFileRow.name, ChatFileRow.media_type, ChatFileRow.size).where(*in_chat))
+            named = [{"name": name, "media_type": media_type, "size": size} for name, media_type, size in files]
+        thread = [_plain(asdict(one)) for one in messages(chat.chat_id, limit=_EVERYTHING, notes=True)]
+        sent = [_plain(asdict(one)) for one in outbox.of_chats([chat.chat_id])]
+        exported.append({**_plain(asdict(chat)), "messages": thread, "files": named, "webhooks": sent})
+    return exported
+
+
+def consents(subject: str | None, session_id: str | None) -> list[object]:
+    """What a person has agreed to. A consent belongs to no chat."""
+    if subject is None or session_id is not None:
+        return []
+    query = select(ConsentRow).where(ConsentRow.tenant_id == context.current().tenant_id, ConsentRow.subject == subject)
+    with database.reading() as session:
+        return [
+            {"site": row.site, "text": row.text, "address": row.address, "at": row.at.isoformat()}
+            for row in session.scalars(query)
+        ]
+
+
 def erase(subject: str | None, session_id: str | None) -> None:
     """Forget the same chats with their messages and files, what waits for webhooks, and the person's consents."""
     tenant_id = context.current().tenant_id
@@ -565,6 +593,11 @@ def _found(row: ChatRow | None, chat_id: str) -> ChatRow:
 
 def _state(stored: str) -> State:
     return next(state for state in STATES if state == stored)
+
+
+def _plain(fields: Mapping[str, object]) -> dict[str, object]:
+    """Fields as JSON has them."""
+    return {name: value.isoformat() if isinstance(value, datetime) else value for name, value in fields.items()}
 
 
 def _shown(row: ChatRow) -> dict[str, object]:

@@ -3,8 +3,8 @@
 The tenant comes from the context and the place from the registry. No caller can name either; which of the tenant's own
 generations is a caller's to say.
 
-What a question searches stays open as long as the question holds it: a generation that leaves force is let go of here,
-and released when the last question has.
+A collection stays open as long as a question refers to it: a generation that is replaced leaves the table here, and is
+released with its last reference.
 """
 
 from collections.abc import Iterator
@@ -29,11 +29,11 @@ takes to hear of the switch."""
 _Key: TypeAlias = tuple[str, str]
 _OPEN: dict[_Key, Collection] = {}
 _IN_USE: WeakValueDictionary[_Key, Collection] = WeakValueDictionary()
-"""All that is open, including what this module has let go of. The embedded engine opens no folder twice."""
+"""Every open collection, replaced ones included: the embedded engine opens no folder twice."""
 _ENGINES: dict[str, Engine] = {}
 _LOCKS: WeakValueDictionary[_Key, "_GenerationLock"] = WeakValueDictionary()
 _TABLES = Lock()
-"""Held for looking something up and no longer: to open a collection takes as long as a disk or a server does."""
+"""Held for looking something up, never while a collection is opened: that waits for a disk or a server."""
 
 
 class _GenerationLock:
@@ -82,10 +82,9 @@ def open_collection(
 
 
 def put_in_force(generation: int) -> None:
-    """Switch the tenant in context to a generation that is complete. From the next call on `open_collection`
-    opens it.
+    """Switch the tenant in context to a complete generation: `open_collection` gives that one from now on.
 
-    Nobody waits and nobody's search is cut off: who has the one before goes on with it.
+    Searches under way finish on the generation before.
     """
     settings = get_settings()
     before = registry.current(settings).placement
@@ -97,7 +96,7 @@ def put_in_force(generation: int) -> None:
 
 
 def remove(generation: int) -> None:
-    """Delete a generation that nobody asks any more, and its record. Raises `InternalFault` for the one in force."""
+    """Delete a generation that is out of use, and its record. Raises `InternalFault` for the one in force."""
     settings = get_settings()
     placement = registry.current(settings).placement
     if generation == placement.generation:

@@ -1,7 +1,9 @@
 """Claims on tenants: the same promises by locks on files and by Redis."""
 
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Event
 
 import pytest
 
@@ -13,6 +15,7 @@ from tenants.context import Tenant, acting_as
 from tenants.errors import Busy, TryAgain
 
 Process = Callable[[], Claims]
+PATIENCE_SECONDS = 30
 
 
 @pytest.fixture(params=["files", "redis"])
@@ -85,6 +88,34 @@ def test_a_claim_that_redis_forgot_is_lost(name: str, redis_url: str) -> None:
     assert theirs.holds(name)
     ours.close()
     theirs.close()
+
+
+def test_redis_that_is_slow_for_one_tenant_holds_up_no_other(
+    name: str, redis_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ours = RedisClaims(redis_url)
+    asked, may_answer = Event(), Event()
+    usual = ours._redis.set
+
+    def set_slowly(key: str, value: str, *, nx: bool, px: int) -> object:
+        if key.endswith("-slow"):
+            asked.set()
+            assert may_answer.wait(PATIENCE_SECONDS)
+        return usual(key, value, nx=nx, px=px)
+
+    monkeypatch.setattr(ours._redis, "set", set_slowly)
+    with ThreadPoolExecutor(2) as pool:
+        slow = pool.submit(ours.take, f"{name}-slow")
+        assert asked.wait(PATIENCE_SECONDS)
+        try:
+            assert pool.submit(ours.take, name).result(PATIENCE_SECONDS)
+            assert not ours.take(f"{name}-slow"), "another thread is about to have it"
+            assert not ours.holds(f"{name}-slow")
+        finally:
+            may_answer.set()
+        assert slow.result(PATIENCE_SECONDS)
+        assert ours.holds(f"{name}-slow")
+    ours.close()
 
 
 def test_redis_that_is_not_there_asks_to_try_again(name: str, nowhere: str) -> None:

@@ -1,4 +1,4 @@
-"""Every way to come with a wrong token ends in 401 with a stable code, in front of every closed door."""
+"""Every way to come with a wrong token ends in 401 with a stable code, in front of every closed route."""
 
 import base64
 import hashlib
@@ -17,7 +17,7 @@ from settings import Settings
 from tenants.keys import signing_key
 from tests.service.serving import RSA_KID, problem
 
-DOORS = ("/ask/run", "/ingest/run")
+ROUTES = ("/ask/run", "/ingest/run")
 
 
 @pytest.fixture
@@ -45,8 +45,8 @@ def sign(installation: Settings) -> Callable[..., str]:
 
 
 def refuse(client: httpx.Client, raw: str, code: str) -> None:
-    for door in DOORS:
-        response = client.post(door, json={"question": "q"}, headers={"Authorization": f"Bearer {raw}"})
+    for route in ROUTES:
+        response = client.post(route, json={"question": "q"}, headers={"Authorization": f"Bearer {raw}"})
         problem(response, 401, code)
         assert response.headers["www-authenticate"].startswith("Bearer")
 
@@ -72,8 +72,8 @@ def test_a_provider_key_is_good_too(acme: httpx.Client, claims: dict[str, object
 
 @pytest.mark.parametrize("headers", [{}, {"Authorization": ""}, {"Authorization": "Basic YTpi"}])
 def test_no_token(anybody: httpx.Client, headers: dict[str, str]) -> None:
-    for door in DOORS:
-        problem(anybody.post(door, json={"question": "q"}, headers=headers), 401, "token_missing")
+    for route in ROUTES:
+        problem(anybody.post(route, json={"question": "q"}, headers=headers), 401, "token_missing")
 
 
 def test_a_wrong_key(anybody: httpx.Client, installation: Settings, claims: dict[str, object]) -> None:
@@ -174,6 +174,6 @@ def test_a_huge_token(anybody: httpx.Client, claims: dict[str, object], sign: Ca
 
 @pytest.mark.parametrize("raw", ["x", "a.b.c", "..", "eyJ.eyJ.", "%00", "a b", "я".encode().decode("latin-1")])
 def test_what_is_no_token_at_all(anybody: httpx.Client, raw: str) -> None:
-    for door in DOORS:
+    for route in ROUTES:
         headers = {b"Authorization": f"Bearer {raw}".encode("latin-1")}
-        problem(anybody.post(door, json={"question": "q"}, headers=headers), 401, "token_invalid")
+        problem(anybody.post(route, json={"question": "q"}, headers=headers), 401, "token_invalid")

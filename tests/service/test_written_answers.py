@@ -14,6 +14,7 @@ from tests.service.serving import ARTICLES
 from tests.service.test_streams import ABSENT, ANSWERABLE, stream
 
 PATIENCE_SECONDS = 30
+TOKENS = ("prompt", "completion")
 
 
 @pytest.fixture(scope="module")
@@ -52,6 +53,23 @@ def test_sentences_are_told_once_they_are_checked_and_joined_are_the_answer(
     assert meta.llm_calls == len(models.calls)
     assert meta.tokens["completion"] == sum(call.completion_tokens for call in models.calls)
     assert "answer.ru@" in meta.prompt_version
+
+
+def test_usage_is_what_the_turn_spent(written: httpx.Client, models: Simulator) -> None:
+    messages = [{"role": "user", "content": ANSWERABLE}]
+    for streamed in (False, True):
+        models.turn_to(Knobs())
+        response = written.post("/v1/chat/completions", json={"model": "ask", "messages": messages, "stream": streamed})
+        lines = response.text.strip().split("\n\n")
+        whole = json.loads(lines[-2].removeprefix("data: ")) if streamed else response.json()
+        assert not streamed or lines[-1] == "data: [DONE]"
+        prompt, completion = (sum(getattr(call, f"{kind}_tokens") for call in models.calls) for kind in TOKENS)
+        assert whole["usage"] == {
+            "prompt_tokens": prompt,
+            "completion_tokens": completion,
+            "total_tokens": prompt + completion,
+        }
+        assert completion > 0
 
 
 @pytest.mark.usefixtures("models")

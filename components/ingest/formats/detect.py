@@ -54,14 +54,14 @@ def format_of(name: str, data: bytes) -> Format:
     `file_damaged` for an archive that cannot be opened.
     """
     promised = _promised(name)
-    found = _by_content(data)
-    if found is None and promised is not None:
+    actual = _by_content(data)
+    if actual is None and promised is not None:
         if promised in {"pdf", "docx", "xlsx"}:
             raise Invalid("file_mislabelled")
         return promised
-    if found is None or found == "other":
+    if actual is None or actual == "other":
         raise UnsupportedMedia("file_unsupported", path=name, formats=", ".join(FORMATS))
-    return found
+    return actual
 
 
 def is_packed(data: bytes) -> bool:

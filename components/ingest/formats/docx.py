@@ -199,10 +199,10 @@ def _is_tiny(run: etree._Element) -> bool:
 
 def _notes(root: etree._Element | None) -> dict[str, str]:
     """The texts of foot- or endnotes by their ids."""
-    found: dict[str, str] = {}
+    notes: dict[str, str] = {}
     for note in root if root is not None else ():
         given = attributes(note)
         if "type" not in given:
             texts = (text.text or "" for text in note.iterdescendants("{*}t"))
-            found[given.get("id", "")] = " ".join("".join(texts).split())
-    return found
+            notes[given.get("id", "")] = " ".join("".join(texts).split())
+    return notes

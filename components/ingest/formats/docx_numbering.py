@@ -83,13 +83,13 @@ class Numbering:
 
 
 def _levels(abstract: etree._Element | None) -> dict[int, _Level]:
-    found: dict[int, _Level] = {}
+    levels: dict[int, _Level] = {}
     for element in abstract if abstract is not None else ():
         depth, start = attributes(element).get("ilvl", ""), value(element, "start")
         if local(element) == "lvl" and depth.isdecimal():
             first = int(start) if start.isdecimal() else 1
-            found[int(depth)] = _Level(value(element, "numFmt") or "decimal", value(element, "lvlText"), first)
-    return found
+            levels[int(depth)] = _Level(value(element, "numFmt") or "decimal", value(element, "lvlText"), first)
+    return levels
 
 
 def _written(number: int, form: str) -> str:

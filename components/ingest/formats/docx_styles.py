@@ -41,12 +41,12 @@ class Styles:
 
     def get(self, style_id: str) -> Style:
         """A style by its id; the plain one for an unknown id."""
-        found = self._known.get(style_id)
-        if found is None:
+        style = self._known.get(style_id)
+        if style is None:
             # Noted before its ancestors are asked: a style may claim to be its own ancestor.
             self._known[style_id] = Style()
-            found = self._known[style_id] = self._resolved(style_id)
-        return found
+            style = self._known[style_id] = self._resolved(style_id)
+        return style
 
     def _resolved(self, style_id: str) -> Style:
         element = self._elements.get(style_id)
@@ -75,8 +75,8 @@ def outline_level(element: etree._Element) -> int:
 
 def numbering_of(element: etree._Element) -> tuple[str, int] | None:
     """The list that a style or paragraph is put in outright. Id 0 takes it out of any."""
-    found = child(element, "pPr", "numPr")
-    if found is None or not (ident := value(found, "numId")):
+    numbering = child(element, "pPr", "numPr")
+    if numbering is None or not (ident := value(numbering, "numId")):
         return None
-    level = value(found, "ilvl")
+    level = value(numbering, "ilvl")
     return ident, int(level) if level.isdecimal() else 0

@@ -80,16 +80,16 @@ def _russian(data: bytes) -> str:
 
 def _russianness(text: str) -> float:
     """Common letters less the others and less what Russian never has, per letter."""
-    found = points = 0
+    pairs = points = 0
     before = ""
     for char in text:
         small = char.lower()
         if small in _LETTERS:
-            found += 1
+            pairs += 1
             points += 1 if small in _COMMON else -1
             if (char != small and before in _LETTERS) or (before.isascii() and before.isalpha()):
                 points -= _NEVER
         elif not char.isascii() and char not in _SIGNS:
             points -= _NEVER
         before = char
-    return points / found if found else float(points >= 0)
+    return points / pairs if pairs else float(points >= 0)

@@ -95,18 +95,18 @@ def read_json(data: bytes) -> Parsed:
     Codes: `file_undecodable`, `json_invalid`, `json_no_faq`.
     """
     try:
-        found = json.loads(decoded(data))
+        entries = json.loads(decoded(data))
     except (ValueError, RecursionError) as malformed:
         raise Invalid("json_invalid") from malformed
     title = ""
-    if isinstance(found, dict):
-        title = found["title"] if isinstance(found.get("title"), str) else ""
-        lists = [value for value in found.values() if isinstance(value, list)]
-        found = lists[0] if len(lists) == 1 else None
-    if not isinstance(found, list) or not found or not all(isinstance(entry, dict) for entry in found):
+    if isinstance(entries, dict):
+        title = entries["title"] if isinstance(entries.get("title"), str) else ""
+        lists = [value for value in entries.values() if isinstance(value, list)]
+        entries = lists[0] if len(lists) == 1 else None
+    if not isinstance(entries, list) or not entries or not all(isinstance(entry, dict) for entry in entries):
         raise Invalid("json_no_faq")
-    names = list(dict.fromkeys(str(name) for entry in found for name in entry))
-    pairs = pairs_of_rows([names, *([_shown(entry.get(name)) for name in names] for entry in found)])
+    names = list(dict.fromkeys(str(name) for entry in entries for name in entry))
+    pairs = pairs_of_rows([names, *([_shown(entry.get(name)) for name in names] for entry in entries)])
     if not pairs:
         raise Invalid("json_no_faq")
     return as_document(pairs, title)

@@ -50,7 +50,7 @@ def read(data: bytes, url: str = "") -> Parsed:
     content = _main(root)
     writer = Writer(base)
     text = writer.document(content)
-    headings = [" ".join(text_of(found).split()) for found in content.iter("h1")]
+    headings = [" ".join(text_of(heading).split()) for heading in content.iter("h1")]
     # The title of the window often names the site as well.
     title = next(filter(None, headings), "") or head.get("og:title") or head.get("title", "")
     _, meta = properties.described("", head.get("author"), *(head.get(name) for name in _CHANGED), _time(content))
@@ -95,7 +95,7 @@ def _tree(text: str) -> etree._Element:
 
 def _named(root: etree._Element) -> dict[str, str]:
     """What the head of the page says of it: title, base, canonical address and named values."""
-    found: dict[str, str] = {}
+    named: dict[str, str] = {}
     for element in root.iter("title", "base", "link", "meta"):
         name, value = "", ""
         if element.tag == "title":
@@ -108,14 +108,17 @@ def _named(root: etree._Element) -> dict[str, str]:
             name = element.get("property") or element.get("name") or element.get("http-equiv") or ""
             value = element.get("content", "")
         if name and value.strip():
-            found.setdefault(name.lower(), " ".join(value.split()))
-    return found
+            named.setdefault(name.lower(), " ".join(value.split()))
+    return named
 
 
 def _main(root: etree._Element) -> etree._Element:
     """The element that holds what the page is about: `main`, the only `article`, else the body."""
-    marked = [*root.iter("main"), *(found for found in root.iter("div", "section") if found.get("role") == "main")]
-    articles = [found for found in root.iter("article") if next(found.iterancestors("article"), None) is None]
+    marked = [
+        *root.iter("main"),
+        *(element for element in root.iter("div", "section") if element.get("role") == "main"),
+    ]
+    articles = [element for element in root.iter("article") if next(element.iterancestors("article"), None) is None]
     for candidates in (marked, articles):
         if len(candidates) == 1 and text_of(candidates[0]).strip():
             return _without_surroundings(candidates[0], inside=True)
@@ -143,4 +146,4 @@ def _empty(element: etree._Element) -> None:
 
 
 def _time(content: etree._Element) -> str:
-    return next((found.get("datetime", "") for found in content.iter("time") if found.get("datetime")), "")
+    return next((element.get("datetime", "") for element in content.iter("time") if element.get("datetime")), "")

@@ -114,7 +114,7 @@ class Writer:
             # A table for layout only: what is in its cells stands on its own.
             yield from (block for row in cells for cell in row for block in self._blocks(cell))
             return
-        caption = next((self._line(found) for found in table.iter("caption")), "")
+        caption = next((self._line(one) for one in table.iter("caption")), "")
         if caption:
             yield caption
         yield writing.table(self._grid(cells))
@@ -167,7 +167,7 @@ class Writer:
             followed = urlsplit(address).scheme in _FOLLOWED
         except ValueError:
             return ""
-        return re.sub(r"[\s<>()\\]", lambda found: f"%{ord(found[0]):02X}", address) if followed else ""
+        return re.sub(r"[\s<>()\\]", lambda match: f"%{ord(match[0]):02X}", address) if followed else ""
 
 
 def _safe(text: str | None) -> str:
@@ -200,8 +200,8 @@ def _code(text: str) -> str:
 
 def _language(pre: etree._Element) -> str:
     names = " ".join(element.get("class", "") for element in (pre, *pre.iter("code")))
-    found = _LANGUAGE.search(names)
-    return found[1] if found else ""
+    match = _LANGUAGE.search(names)
+    return match[1] if match else ""
 
 
 def _span(cell: etree._Element, name: str) -> int:

@@ -80,5 +80,5 @@ def value(element: etree._Element | None, *path: str) -> str:
 
 def is_on(element: etree._Element | None, *path: str) -> bool:
     """Whether a switch such as `b` or `vanish` is there and not off."""
-    found = child(element, *path)
-    return found is not None and attributes(found).get("val", "1").lower() not in {"0", "false", "off", "none"}
+    flag = child(element, *path)
+    return flag is not None and attributes(flag).get("val", "1").lower() not in {"0", "false", "off", "none"}

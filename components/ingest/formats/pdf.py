@@ -35,14 +35,14 @@ def read(data: bytes) -> Parsed:
             contents.append(Content(page.number, page.height, tuple(lines_of(page))))
             scanned += [page.number] if page.scanned else []
             hidden = hidden or page.hidden
-        told = document.get_metadata_dict()
+        declared = document.get_metadata_dict()
     except pdfium.PdfiumError as failed:
         raise Invalid("file_damaged") from failed
     finally:
         document.close()
-    if not any(page.found for page in contents):
+    if not any(page.lines for page in contents):
         raise Invalid("scanned_only" if scanned else "text_missing")
-    title, meta = properties.described(*(told.get(key) for key in ("Title", "Author", "ModDate", "CreationDate")))
+    title, meta = properties.described(*(declared.get(key) for key in ("Title", "Author", "ModDate", "CreationDate")))
     if scanned:
         meta["scanned_pages"] = scanned
     known: dict[FileFlag, bool] = {"scanned_pages": bool(scanned), "hidden_text": hidden}

@@ -35,7 +35,7 @@ class Content(Frozen):
 
     number: int
     height: float
-    found: tuple[Line | TableRows, ...]
+    lines: tuple[Line | TableRows, ...]
 
 
 def written(pages: Sequence[Content]) -> str:
@@ -61,7 +61,7 @@ def _body_size(pages: Sequence[Content]) -> float:
     """The size that most letters have."""
     letters: Counter[float] = Counter()
     for page in pages:
-        for line in page.found:
+        for line in page.lines:
             if isinstance(line, Line):
                 letters[round(line.size * 2) / 2] += len(line.text)
     return letters.most_common(1)[0][0] if letters else inf
@@ -71,7 +71,7 @@ def _without_running(pages: Sequence[Content]) -> list[Content]:
     """Without what stands at the edge of most pages, numbers aside: running headers, footers and page numbers."""
     met: defaultdict[str, set[int]] = defaultdict(set)
     for page in pages:
-        for line in page.found:
+        for line in page.lines:
             if isinstance(line, Line) and _is_at_edge(line, page):
                 met[_unnumbered(line)].add(page.number)
     fewest = max(_FEWEST_REPEATED, len(pages) // 2)
@@ -80,7 +80,7 @@ def _without_running(pages: Sequence[Content]) -> list[Content]:
     def stays(line: Line | TableRows, page: Content) -> bool:
         return isinstance(line, TableRows) or not _is_at_edge(line, page) or _unnumbered(line) not in running
 
-    return [replace(page, found=tuple(line for line in page.found if stays(line, page))) for page in pages]
+    return [replace(page, lines=tuple(line for line in page.lines if stays(line, page))) for page in pages]
 
 
 def _is_at_edge(line: Line, page: Content) -> bool:
@@ -96,7 +96,7 @@ def _levels(pages: Sequence[Content], body: float) -> dict[float, int]:
     sizes = {
         _rounded(line.size)
         for page in pages
-        for line in page.found
+        for line in page.lines
         if isinstance(line, Line) and line.size >= _LARGER * body and any(map(str.isalpha, line.text))
     }
     return {size: min(at, _DEEPEST) for at, size in enumerate(sorted(sizes, reverse=True), start=1)}
@@ -111,20 +111,20 @@ def _joined_tables(pages: Sequence[Content]) -> Iterator[Content]:
     last: TableRows | None = None
     held: Content | None = None
     for page in pages:
-        found = list(page.found)
-        first = found[0] if found else None
+        lines = list(page.lines)
+        first = lines[0] if lines else None
         if last is not None and held is not None and isinstance(first, TableRows) and _continues(first, last):
             rows = first.rows[1:] if first.rows[0] == last.rows[0] else first.rows
             last = replace(last, rows=(*last.rows, *rows))
-            held = replace(held, found=(*held.found[:-1], last))
-            found = found[1:]
-            if not found:
-                yield replace(page, found=())
+            held = replace(held, lines=(*held.lines[:-1], last))
+            lines = lines[1:]
+            if not lines:
+                yield replace(page, lines=())
                 continue
         if held is not None:
             yield held
-        held = replace(page, found=tuple(found))
-        last = found[-1] if found and isinstance(found[-1], TableRows) else None
+        held = replace(page, lines=tuple(lines))
+        last = lines[-1] if lines and isinstance(lines[-1], TableRows) else None
     if held is not None:
         yield held
 
@@ -138,7 +138,7 @@ def _continues(table: TableRows, above: TableRows) -> bool:
 def _blocks(page: Content, body: float, levels: dict[float, int]) -> Iterator[str]:
     group: list[Line] = []
     setting = _setting(page, body)
-    for line in page.found:
+    for line in page.lines:
         if group and (isinstance(line, TableRows) or not _goes_on(group, line, levels, setting)):
             yield _block(group, levels)
             group = []
@@ -159,7 +159,7 @@ class _Setting(Frozen):
 
 
 def _setting(page: Content, body: float) -> _Setting:
-    lines = [line for line in page.found if isinstance(line, Line)]
+    lines = [line for line in page.lines if isinstance(line, Line)]
     steps = Counter(round(above.y0 - line.y0) for above, line in pairwise(lines) if 0 < above.y0 - line.y0 < 3 * body)
     # Of distances that are equally frequent the smaller is that of lines.
     spacing = max(steps, key=lambda step: (steps[step], -step), default=body)

@@ -88,23 +88,23 @@ def drawings(page: pdfium.PdfPage, frame: Frame) -> Drawings:
     down: list[Box] = []
     filled: list[Box] = []
     pictures: list[Box] = []
-    for found in _objects(page):
-        box = _bounds(found, frame)
-        kind = pdfium_c.FPDFPageObj_GetType(found)
+    for drawn in _objects(page):
+        box = _bounds(drawn, frame)
+        kind = pdfium_c.FPDFPageObj_GetType(drawn)
         if box is None:
             continue
         if kind == pdfium_c.FPDF_PAGEOBJ_IMAGE:
             pictures.append(box)
         elif kind == pdfium_c.FPDF_PAGEOBJ_FORM:
-            if _holds_picture(found, _DEEPEST_FORM):
+            if _holds_picture(drawn, _DEEPEST_FORM):
                 pictures.append(box)
         elif kind == pdfium_c.FPDF_PAGEOBJ_SHADING:
             filled.append(box)
         elif kind == pdfium_c.FPDF_PAGEOBJ_PATH:
-            edges = [box] if _is_thin(box) else list(_edges(found, frame))
+            edges = [box] if _is_thin(box) else list(_edges(drawn, frame))
             across += [edge for edge in edges if edge[2] - edge[0] >= max(_SHORTEST_RULE, edge[3] - edge[1])]
             down += [edge for edge in edges if edge[3] - edge[1] >= max(_SHORTEST_RULE, edge[2] - edge[0])]
-            if not _is_thin(box) and _is_coloured(found):
+            if not _is_thin(box) and _is_coloured(drawn):
                 filled.append(box)
     return Drawings(tuple(across), tuple(down), (*filled, *pictures), tuple(pictures))
 
@@ -125,9 +125,9 @@ def _holds_picture(form: object, depth: int) -> bool:
     return False
 
 
-def _bounds(found: object, frame: Frame) -> Box | None:
+def _bounds(drawn: object, frame: Frame) -> Box | None:
     values = [ctypes.c_float() for _ in range(4)]
-    if not pdfium_c.FPDFPageObj_GetBounds(found, *values):
+    if not pdfium_c.FPDFPageObj_GetBounds(drawn, *values):
         return None
     return frame.box(*(value.value for value in values))
 

@@ -54,7 +54,7 @@ def lines_of(page: Page) -> list[Line | TableRows]:
     ruled = [grid for grid in grids(page.drawings) if _is_table(grid, page.words)]
     owner = [next((grid for grid in ruled if grid.holds(word)), None) for word in page.words]
     cells = {id(grid): [word for word, own in zip(page.words, owner, strict=True) if own is grid] for grid in ruled}
-    found: list[Line | TableRows] = []
+    content: list[Line | TableRows] = []
     loose: list[Word] = []
     placed: set[int] = set()
     for word, grid in zip(page.words, owner, strict=True):
@@ -62,11 +62,11 @@ def lines_of(page: Page) -> list[Line | TableRows]:
             loose.append(word)
         elif id(grid) not in placed:
             placed.add(id(grid))
-            found += _unruled(_lines(loose, page.number), page.number)
+            content += _unruled(_lines(loose, page.number), page.number)
             loose = []
-            found.append(TableRows(page.number, _filled(grid, cells[id(grid)], page.number), grid.columns))
-    found += _unruled(_lines(loose, page.number), page.number)
-    return found
+            content.append(TableRows(page.number, _filled(grid, cells[id(grid)], page.number), grid.columns))
+    content += _unruled(_lines(loose, page.number), page.number)
+    return content
 
 
 def _is_table(grid: Grid, words: Sequence[Word]) -> bool:
@@ -94,16 +94,16 @@ def join(lines: Iterable[str]) -> str:
 
 
 def _lines(words: Sequence[Word], number: int) -> list[Line]:
-    found: list[Line] = []
+    lines: list[Line] = []
     group: list[Word] = []
     for word in words:
         if group and not _goes_on(group[-1], word):
-            found.append(_line(group, number))
+            lines.append(_line(group, number))
             group = []
         group.append(word)
     if group:
-        found.append(_line(group, number))
-    return found
+        lines.append(_line(group, number))
+    return lines
 
 
 def _goes_on(last: Word, word: Word) -> bool:

@@ -151,10 +151,10 @@ class _Letters:
         if not piece:
             return _Looks(invisible=False, white=False, bold=False)
         address = ctypes.addressof(piece.contents)
-        found = self._looks.get(address)
-        if found is None:
-            found = self._looks[address] = _looks(piece)
-        return found
+        looks = self._looks.get(address)
+        if looks is None:
+            looks = self._looks[address] = _looks(piece)
+        return looks
 
 
 def _looks(piece: object) -> _Looks:

@@ -47,15 +47,15 @@ def grids(drawn: Drawings) -> list[Grid]:
     """The tables of a page: rules that touch each other, with two rows and two columns between them at least."""
     if not drawn.across or not drawn.down or len(drawn.across) + len(drawn.down) > _MOST_RULES:
         return []
-    found = []
+    tables = []
     for group in _touching([*drawn.across, *drawn.down]):
         across = {box for box in group if box[2] - box[0] >= box[3] - box[1]}
         down = [box for box in group if box not in across]
         tops = _places([(y0 + y1) / 2 for _, y0, _, y1 in across])[::-1]
         lefts = _places([(x0 + x1) / 2 for x0, _, x1, _ in down])
         if len(tops) > 2 and len(lefts) > 2:
-            found.append(Grid(tuple(lefts[:-1]), lefts[-1], tuple(tops[:-1]), tops[-1]))
-    return found
+            tables.append(Grid(tuple(lefts[:-1]), lefts[-1], tuple(tops[:-1]), tops[-1]))
+    return tables
 
 
 def _touching(rules: Sequence[Box]) -> list[list[Box]]:

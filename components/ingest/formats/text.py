@@ -55,12 +55,12 @@ def _front_matter(text: str) -> "tuple[Mapping[str, Json], str]":
         # An alias can make a few lines stand for gigabytes.
         if any(isinstance(token, yaml.AliasToken) for token in yaml.scan(match[1])):
             return {}, text
-        found = yaml.safe_load(match[1])
+        front_matter = yaml.safe_load(match[1])
     except (yaml.YAMLError, ValueError, RecursionError):
         return {}, text
-    if not isinstance(found, dict):
+    if not isinstance(front_matter, dict):
         return {}, text
-    return {str(name): _plain(value) for name, value in found.items()}, text[match.end() :]
+    return {str(name): _plain(value) for name, value in front_matter.items()}, text[match.end() :]
 
 
 def _plain(value: object) -> "Json":

@@ -11,12 +11,14 @@ from settings import Settings
 from tenants import conversations, database, feedback, gaps, handoffs, idempotency, jobs, models, persons
 from tenants.audit import search, store
 from tenants.audit.recorder import Recorder
+from tenants.chats import store as chats
 from tenants.context import Tenant, acting_as
 from tenants.conversations import PastTurn
 from tenants.errors import Invalid
 from tenants.persons import Erased, Person
 from tenants.registry import Registry
 from tests.audits import entry, miss
+from tests.chats import webhook
 
 CANARY = "канарейка-7391"
 ANNA, BOB = Tenant("acme", "anna"), Tenant("acme", "bob")
@@ -70,6 +72,7 @@ def holding(folder: Path, word: str) -> list[str]:
 
 def test_every_table_that_knows_a_person_is_in_the_list() -> None:
     kept = {"audit_contents", "erasures", "feedback", "tickets", "idempotency", "conversations", "jobs"}
+    kept |= {"chats", "consents"}
     knowing = {
         table.name
         for table in models.Base.metadata.tables.values()
@@ -82,15 +85,17 @@ def test_erasing_leaves_no_byte(installation: Settings) -> None:
     leave_traces(installation, ANNA, CANARY, "s1")
     leave_traces(installation, BOB, "сосед", "s2")
     leave_traces(installation, Tenant("globex", "anna"), "чужая", "s1")
+    webhook("chat.message")
+    chats.post(chats.start().chat_id, f"Где {CANARY}?")
     assert {"opora.db-wal", "aside.txt"} <= set(holding(installation.data_dir, CANARY))
 
     exported = persons.export(Person(subject="anna"))
-    assert [len(kept) for kept in exported.values()] == [1, 1, 1, 1, 1, 1, 0]
+    assert [len(kept) for kept in exported.values()] == [1, 1, 1, 1, 0, 1, 1, 1, 0]
     assert json.dumps(exported, ensure_ascii=False).count(CANARY) >= 5
     assert "сосед" not in json.dumps(exported, ensure_ascii=False)
 
     assert persons.erase(Person(subject="anna")) == Erased(
-        turns=3, feedback=1, conversations=1, tickets=1, answers=1, jobs=1, traces=0
+        turns=3, feedback=1, conversations=1, chats=1, tickets=1, answers=1, jobs=1, traces=0
     )
     database.close_all()
     assert holding(installation.data_dir, CANARY) == []
@@ -98,6 +103,8 @@ def test_erasing_leaves_no_byte(installation: Settings) -> None:
         "turns": [],
         "feedback": [],
         "conversations": [],
+        "chats": [],
+        "consents": [],
         "tickets": [],
         "answers": [],
         "jobs": [],
@@ -108,18 +115,18 @@ def test_erasing_leaves_no_byte(installation: Settings) -> None:
     assert {gap.question: gap.count for gap in gaps.all()} == {"Где все?": 2, "Где сосед?": 2}
     assert len(persons.export(Person(subject="bob"))["turns"]) == 2
     with acting_as(Tenant("globex", "anna")):
-        assert [len(kept) for kept in persons.export(Person(subject="anna")).values()] == [2, 1, 1, 1, 1, 1, 0]
+        assert [len(kept) for kept in persons.export(Person(subject="anna")).values()] == [2, 1, 1, 0, 0, 1, 1, 1, 0]
 
 
 def test_one_session_of_a_person_can_go_alone(installation: Settings) -> None:
     leave_traces(installation, ANNA, CANARY, "s1")
     leave_traces(installation, ANNA, "остаётся", "s2")
     assert persons.erase(Person("anna", "s1")) == Erased(
-        turns=3, feedback=1, conversations=1, tickets=1, answers=1, jobs=0, traces=0
+        turns=3, feedback=1, conversations=1, chats=0, tickets=1, answers=1, jobs=0, traces=0
     )
     database.close_all()
     assert holding(installation.data_dir, CANARY) == []
-    assert [len(kept) for kept in persons.export(Person(session_id="s2")).values()] == [2, 1, 1, 1, 1, 0, 0]
+    assert [len(kept) for kept in persons.export(Person(session_id="s2")).values()] == [2, 1, 1, 0, 0, 1, 1, 0, 0]
 
 
 def test_what_a_living_process_has_still_to_store_is_erased_as_it_is_stored(installation: Settings) -> None:

@@ -180,7 +180,7 @@ def dense_shelf(shelf: Shelf, monkeypatch: pytest.MonkeyPatch) -> Shelf:
     """The shelf, with a space of dense vectors; what is asked for them is the question itself."""
     shelf.hits = {**shelf.hits, DENSE: {"d": 0.9, "a": 0.85, "c": 0.8}}
     shelf.encoder = EncoderSettings(dense=DenseSettings(space="tiny", dimensions=2, embedder={})).json_form
-    monkeypatch.setattr(retriever, "embed_question", lambda text, settings: (0.6, 0.8))
+    monkeypatch.setattr(retriever, "embed_question", lambda text, settings, **_: (0.6, 0.8))
     return shelf
 
 
@@ -201,7 +201,9 @@ def test_every_passage_has_its_cosine_with_the_question(dense_shelf: Shelf, monk
     assert cosines == pytest.approx(expected)
     # Of any length, and whatever other wording found the passage.
     monkeypatch.setattr(
-        retriever, "embed_question", lambda text, settings: (3.0, 4.0) if text == asked.query.search else (0.0, 5.0)
+        retriever,
+        "embed_question",
+        lambda text, settings, **_: (3.0, 4.0) if text == asked.query.search else (0.0, 5.0),
     )
     rephrased = replace(asked, query=replace(asked.query, variants=("шланг",)), passes=2)
     cosines = {chunk_id: one.scores["cosine"] for chunk_id, one in found(rephrased).items()}
@@ -223,7 +225,7 @@ def test_the_weights_say_what_is_asked(dense_shelf: Shelf) -> None:
 def test_keyword_search_stands_in_when_the_question_cannot_be_embedded(
     dense_shelf: Shelf, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def failing(text: str, settings: DenseSettings) -> Dense:
+    def failing(text: str, settings: DenseSettings, **_: float) -> Dense:
         raise EmbeddingFailed
 
     asked = turn("фильтр насоса")
@@ -320,7 +322,7 @@ def test_scores_are_shares(shelf: Shelf, hits: dict[str, dict[str, float]]) -> N
 
 def test_round_trip() -> None:
     pipeline = Pipeline()
-    pipeline.add_component("retrieve", TenantRetriever(EVEN, MOSTLY_DENSE, 30, 10, 5))
+    pipeline.add_component("retrieve", TenantRetriever(EVEN, MOSTLY_DENSE, 30, 10, 5, 4, 20))
     again = Pipeline.loads(pipeline.dumps(), allowed_modules=["components"])
     assert again.dumps() == pipeline.dumps()
     assert again.to_dict()["components"]["retrieve"]["init_parameters"] == {
@@ -329,4 +331,6 @@ def test_round_trip() -> None:
         "candidates": 30,
         "top_k": 10,
         "kept": 5,
+        "failures": 4,
+        "pause": 20,
     }

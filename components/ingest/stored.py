@@ -1,4 +1,4 @@
-"""What is kept of a document besides its chunks: its record, and the version it was made from."""
+"""What is stored of a document besides its chunks: its record, and the version it was made from."""
 
 import json
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ from tenants.versions import DocumentVersion
 _MARKUPS: dict[str, Markup] = {name: name for name in get_args(Markup)}
 
 
-def kept_record(
+def document_record(
     revision: Revision, version: int, given: Mapping[str, Json], overrides: Mapping[str, Json]
 ) -> DocumentRecord:
     """The record of a document whose chunks are stored.
@@ -52,13 +52,13 @@ def _words(value: Json) -> tuple[str, ...]:
     return tuple(str(word) for word in value) if isinstance(value, list | tuple) else ()
 
 
-def kept_version(document: SourceDocument, title: str, number: int) -> DocumentVersion:
-    """The document as it is kept.
+def document_version(document: SourceDocument, title: str, number: int) -> DocumentVersion:
+    """A document as one of its versions.
 
     :param title: what it is called where it names no title itself.
     """
     meta = dict(document.meta)
-    said = [title, document.text, document.source, document.url, document.lang, document.markup, meta]
+    content = [title, document.text, document.source, document.url, document.lang, document.markup, meta]
     return DocumentVersion(
         doc_id=document.doc_id,
         version=number,
@@ -68,13 +68,13 @@ def kept_version(document: SourceDocument, title: str, number: int) -> DocumentV
         url=document.url,
         lang=document.lang,
         markup=document.markup,
-        content_hash=sha256(json.dumps(said, sort_keys=True).encode()).hexdigest(),
+        content_hash=sha256(json.dumps(content, sort_keys=True).encode()).hexdigest(),
         meta=meta,
     )
 
 
-def given_document(version: DocumentVersion) -> SourceDocument:
-    """The document that the version was kept of."""
+def source_document(version: DocumentVersion) -> SourceDocument:
+    """The document that was stored as a version."""
     return SourceDocument(
         doc_id=version.doc_id,
         title=version.title,
