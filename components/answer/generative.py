@@ -11,7 +11,6 @@ from components.answer.writing import Writing
 from components.decide.answer_guard import AnswerRules
 from components.judge.protocol import Reviewer
 from components.language.dates import day
-from components.models.calls import current
 from components.models.chat import ChatModels
 from components.models.failures import Interrupted, ModelFailed
 from components.models.prompts import block
@@ -77,8 +76,9 @@ class GenerativeAnswerer(Nested):
                 return {"turn": replace(kept, draft=draft if whole else replace(draft, cut=True))}
             if writing.refused:
                 return self._refused(turn)
-            # One that broke off with nothing to keep is tried again; others have been tried with all models.
-            if not isinstance(failure, Interrupted):
+            # One that broke off with nothing to keep is tried again; others have been tried with all models, and one
+            # that goes round in circles would do so again.
+            if writing.looped or not isinstance(failure, Interrupted):
                 break
         return {"turn": self._quoted(turn).degraded_at(WRITING)}
 
@@ -97,7 +97,6 @@ class GenerativeAnswerer(Nested):
         messages = asked.messages(
             company=policy.current().name,
             today=day(datetime.now(UTC).date().isoformat(), turn.locale),
-            fence=current().fence,
             passages=writing.context.passages,
             related=writing.context.related,
             rejected=writing.context.rejected,

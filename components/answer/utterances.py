@@ -1,4 +1,7 @@
-"""Text with marks [N] as a language model writes it, cut into what stands under one group of marks, as it comes."""
+"""Text with marks [N] as a language model writes it, cut into what stands under one group of marks, as it comes.
+
+A line without a mark is an utterance too: small models copy steps to the letter and leave out the marks.
+"""
 
 import re
 from collections.abc import Iterator
@@ -24,8 +27,8 @@ _ITEM = re.compile(rf"\s*({ITEM})\s+")
 class Utterance:
     """Sentences under one group of marks.
 
-    `marks` are the numbers of all of them, in order. `bullet` stands before them where they are a list's item.
-    `own_line` says that they begin a line.
+    `marks` are the numbers of all of them, in order; none where the model has set none. `bullet` stands before them
+    where they are a list's item. `own_line` says that they begin a line.
     """
 
     sentences: tuple[str, ...]
@@ -70,9 +73,9 @@ class Utterances:
         text = re.sub(r"[^\S\n]+(?=[.,;:!?…])", "", _MARKS.sub("", raw)).strip()
         if not text:
             return
-        if not marks:
-            # What announces a list stands on what the list stands on. Anything else without a mark is nobody's word.
-            self._lead = (text,) if text.endswith(":") else ()
+        if not marks and text.endswith(":"):
+            # What announces a list stands on what the list stands on.
+            self._lead = (text,)
             self._own_line |= own_line
             return
         if self._lead:

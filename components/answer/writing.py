@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from components.answer.debris import loops, without_debris
 from components.answer.packing import Context
 from components.answer.token_sink import emit
 from components.answer.utterances import Utterance, Utterances
@@ -12,7 +13,10 @@ from components.decide.provisional import ProvisionalText
 from components.judge.approaches import proposed
 from components.judge.protocol import Cited, ClaimVerdict, Reviewer
 from components.language.identifiers import codes
-from components.language.marks import FENCE
+from components.language.marks import FENCE, ITEM
+from components.language.normalise import fold
+from components.language.words import all_words
+from components.models.failures import ModelFailed
 from components.turn import Citation, Claim, Draft, Passage, RejectedApproach, Turn
 from tenants import policy
 
@@ -20,6 +24,7 @@ REFUSAL = "NO_ANSWER"
 """What a model says, as its prompt asks it to, when the passages do not answer."""
 
 _CODE = re.compile(FENCE)
+_MARKER = re.compile(rf"\A\s*{ITEM}\s+")
 
 
 @dataclass(slots=True)
@@ -27,7 +32,8 @@ class Writing:
     """The draft that grows out of a model's reply.
 
     A sentence becomes a claim of it when its marks lead to passages, the judge finds that those support it, and what
-    may be said at all allows it. All others are dropped, and nobody ever sees them.
+    may be said at all allows it. One without marks that stands in a passage to the letter cites that passage. All
+    others are dropped, and nobody ever sees them; neither is anything said twice.
     """
 
     turn: Turn
@@ -37,6 +43,7 @@ class Writing:
     rules: AnswerRules = field(default_factory=AnswerRules)
     claims: list[Claim] = field(default_factory=list)
     withheld: list[RejectedApproach] = field(default_factory=list)
+    looped: bool = False
     _reply: str = ""
     _text: str = ""
     _lead: tuple[Claim, Utterance] | None = None
@@ -55,8 +62,14 @@ class Writing:
         return REFUSAL in self._reply
 
     def hear(self, piece: str) -> None:
-        """Take the next piece of the reply."""
+        """Take the next piece of the reply.
+
+        :raises ModelFailed: the reply goes round in circles; this ends the call.
+        """
         self._reply += piece
+        if loops(self._reply):
+            self.looped = True
+            raise ModelFailed("malformed")
         if self.optimistic:
             emit(self._provisional.add(piece), provisional=True)
         self._take(self._utterances.add(piece))
@@ -71,16 +84,19 @@ class Writing:
 
     def _take(self, utterances: Iterable[Utterance]) -> None:
         for utterance in utterances:
-            passages = {n: self.context.numbered[n] for n in utterance.marks if n in self.context.numbered}
-            kept = [claim for sentence in utterance.sentences if (claim := self._claim(sentence, passages))]
+            kept = [claim for sentence in utterance.sentences if (claim := self._claim(sentence, utterance.marks))]
             self._cut |= bool(utterance.bullet) and len(kept) < len(utterance.sentences)
             for place, claim in enumerate(kept):
                 self._add(claim, utterance, opens=place == 0)
 
-    def _claim(self, sentence: str, passages: dict[int, Passage]) -> Claim | None:
-        """The sentence as a claim with the passages that support it; None when it may not be said."""
-        if self._is_off(sentence):
+    def _claim(self, sentence: str, marks: tuple[int, ...]) -> Claim | None:
+        """The sentence as a claim with the passages that support it; None when it may not be said, or has been."""
+        sentence = without_debris(sentence)
+        if self._is_off(sentence) or any(claim.text == sentence for claim in self.claims):
             return None
+        numbered = self.context.numbered
+        cited = marks or [number for number, passage in numbered.items() if _quotes(sentence, passage)][:1]
+        passages = {number: numbered[number] for number in cited if number in numbered}
         said = self._guard.sentence(sentence).strip()
         verdicts = {n: self._verdict(said, n, passage) for n, passage in passages.items()} if said else {}
         supported = {n: verdict for n, verdict in verdicts.items() if verdict.status == "supported"}
@@ -139,6 +155,13 @@ class Writing:
             Citation(number, passages[number], passages[number].text[start:end], (start, end))
             for number, (start, end) in sorted(spans.items())
         )
+
+
+def _quotes(sentence: str, passage: Passage) -> bool:
+    """Whether this is one of the passage's own sentences, whole and word for word."""
+    said = all_words(fold(sentence))
+    texts = (passage.text[start:end] for start, end in passage.sentences)
+    return bool(said) and any(said == all_words(fold(_MARKER.sub("", text))) for text in texts)
 
 
 def _span(passage: Passage, quote: str) -> tuple[int, int]:

@@ -32,6 +32,8 @@ _END = re.compile(r"\[\d+\](?:\s*\[\d+\])*[^\S\n]*\n*|\n+")
 _AROUND = re.compile(r"\A(?:[-*•]|\d+[.)])\s+|(?:\s*\[\d+\])+\s*\Z")
 _BETWEEN_LETTERS = re.compile(r"[\W\d_]+")
 _BETWEEN_LETTERS_OF = {"ru": re.compile("[^а-яёА-ЯЁ]+"), "en": re.compile("[^a-zA-Z]+")}
+_OTHER_SCRIPT = re.compile(r"[^\W\d_\u0000-\u052f\u1e00-\u1fff\u2000-\u2bff]")
+"""A letter that is neither Latin, Greek nor Cyrillic."""
 RULES = ("links", "personal_data", "instructions", "language")
 
 
@@ -185,7 +187,12 @@ class AnswerGuard:
         return rule not in self._applied.allow
 
     def _is_foreign(self, said: str) -> bool:
-        if not self._holds("language") or self._written_in(said) in (None, self._turn.locale):
+        if not self._holds("language"):
+            return False
+        # Some models slip into Chinese in the middle of a sentence.
+        if any(letter not in self._told for letter in _OTHER_SCRIPT.findall(said)):
+            return True
+        if self._written_in(said) in (None, self._turn.locale):
             return False
         if fold(_AROUND.sub("", said)) in fold(self._told):
             return False

@@ -12,7 +12,7 @@ from components.judge.forms import AppraisalForm, ClaimsForm, EvaluationForm, Fa
 from components.judge.protocol import Appraisal, Cited, ClaimVerdict
 from components.language.normalise import fold
 from components.language.words import stems, words
-from components.models.calls import Tier, current
+from components.models.calls import Tier
 from components.models.chat import ChatModels
 from components.models.prompts import block
 from components.models.structured import fill
@@ -51,7 +51,10 @@ class LlmJudge(Nested):
             AppraisalForm,
             self.models,
             self.models.prompt("appraise", turn.locale),
-            values={**_asked(turn), "passages": _numbered(dict(zip(numbers, passages, strict=True)), turn.locale)},
+            values={
+                "question": _question(turn),
+                "passages": _numbered(dict(zip(numbers, passages, strict=True)), turn.locale),
+            },
             step="appraise",
             tier=self.tier or tier_of(turn),
             faults=faults,
@@ -80,7 +83,6 @@ class LlmJudge(Nested):
             self.models,
             self.models.prompt("claims", turn.locale),
             values={
-                "fence": current().fence,
                 "claims": block("claims", "\n".join(f"{n}. {_marked(claim)}" for n, claim in enumerate(asked, 1))),
                 "passages": _numbered(
                     {n: passage for claim in asked for n, passage in claim.passages.items()}, turn.locale
@@ -104,7 +106,7 @@ class LlmJudge(Nested):
             self.models,
             self.models.prompt("evaluate", turn.locale),
             values={
-                **_asked(turn),
+                "question": _question(turn),
                 "answer": block("answer", draft.text),
                 "passages": _numbered({one.index: one.passage for one in draft.citations}, turn.locale),
             },
@@ -118,8 +120,8 @@ class LlmJudge(Nested):
 _UNSUPPORTED = ClaimVerdict("unsupported", 0.0, "")
 
 
-def _asked(turn: Turn) -> dict[str, object]:
-    return {"fence": current().fence, "question": block("question", turn.query.search)}
+def _question(turn: Turn) -> str:
+    return block("question", turn.query.search)
 
 
 def _numbered(passages: Mapping[int, Passage], locale: str) -> str:

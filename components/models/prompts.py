@@ -1,14 +1,17 @@
 """Prompts: files that authors of a pipeline edit, versioned by what they say. What is put into them is data.
 
-A prompt `answer` is `answer.ru.md` and `answer.en.md` in the folder that `ChatModels` names: the system's part, a
-line of three dashes, the user's part; a file without that line is the user's part alone. Places to fill are Jinja
-expressions in its sandbox, so a prompt computes nothing. Text that somebody else has written, a question as well as a
-document, stands in blocks whose fence is drawn by lot for each turn, so that no text can close its block and go on as
-an instruction.
+A prompt `answer` is `answer.ru.md` and `answer.en.md` in the folder that `ChatModels` names: the system message, then
+messages under lines `--- user` and `--- assistant`. The last one is the user's and is filled in; those before it
+are example turns, from which small models learn more than from rules. A file without such a line is the user's message
+alone. Places to fill are Jinja expressions in its sandbox, so a prompt computes nothing.
+
+Text that somebody else has written, a question as well as a document, stands in blocks whose fence is drawn by lot for
+each turn, so that no text can close its block and go on as an instruction. The fence is named in the last message only:
+what stands before it is the same from turn to turn, so that servers which cache prompts read it once.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import sha256
@@ -23,7 +26,12 @@ from settings import get_settings
 
 FOLDER = "ask/prompts"
 LANGUAGES = ("ru", "en")
-_PARTS = re.compile(r"^---$", re.MULTILINE)
+_ROLE = re.compile(r"^--- (user|assistant)$", re.MULTILINE)
+_MESSAGES: Mapping[str, Callable[[str], ChatMessage]] = {
+    "system": ChatMessage.from_system,
+    "user": ChatMessage.from_user,
+    "assistant": ChatMessage.from_assistant,
+}
 _JINJA = ImmutableSandboxedEnvironment(
     undefined=StrictUndefined, autoescape=False, trim_blocks=True, lstrip_blocks=True
 )
@@ -49,14 +57,17 @@ class Prompt:
 
     def messages(self, **values: object) -> list[ChatMessage]:
         """The prompt filled in. A place without a value raises `jinja2.UndefinedError`."""
-        *system, user = (part.render(values) for part in _parts(self.text))
-        return [*map(ChatMessage.from_system, system), ChatMessage.from_user(user)]
+        return [_MESSAGES[role](part.render(values)) for role, part in _parts(self.text)]
 
 
 @lru_cache(maxsize=128)
-def _parts(text: str) -> tuple[Template, ...]:
-    """The parts of a prompt, compiled once: that takes longer than anything else about them."""
-    return tuple(_JINJA.from_string(part.strip()) for part in _PARTS.split(text))
+def _parts(text: str) -> tuple[tuple[str, Template], ...]:
+    """The messages of a prompt, compiled once: that takes longer than anything else about them."""
+    first, *rest = _ROLE.split(text)
+    written = [("system", first), *zip(rest[::2], rest[1::2], strict=True)] if rest else [("user", text)]
+    if written[-1][0] != "user":
+        raise ValueError("a prompt ends with the user's message")
+    return tuple((role, _JINJA.from_string(part.strip())) for role, part in written)
 
 
 def prompt(name: str, locale: str, folder: str = FOLDER) -> Prompt:

@@ -1,8 +1,9 @@
-"""Forms that a model fills in: sent to it as a JSON schema, read strictly, asked for again once, then declared failed.
+"""Forms that a model fills in: sent to it as a JSON schema, mended, checked, asked for again once, then given up.
 
 A missing number is never filled in for the model.
 """
 
+import json
 from collections.abc import Callable, Iterable
 from functools import lru_cache
 from typing import TypeVar
@@ -13,6 +14,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from components.models.calls import Tier
 from components.models.chat import ChatModels
 from components.models.failures import Malformed
+from components.models.mending import mended, read_object
 from components.models.prompts import Prompt
 
 _MOST_FAULTS = 5
@@ -68,9 +70,9 @@ def _schema(form: type[Form]) -> dict[str, object]:
 
 
 def _read(form: type[Filled], text: str, faults: Faults[Filled]) -> tuple[Filled | None, list[str]]:
-    """The filled form, or what is wrong with it. Words around the object, such as a code fence, are passed over."""
+    """The filled form, or what is wrong with it."""
     try:
-        read = form.model_validate_json(text[text.find("{") : text.rfind("}") + 1])
+        read = form.model_validate_json(json.dumps(mended(read_object(text), _schema(form))))
     except ValidationError as error:
         errors = error.errors(include_url=False, include_input=False, include_context=False)
         return None, [f"{'.'.join(map(str, one['loc'])) or 'JSON'}: {one['msg']}" for one in errors[:_MOST_FAULTS]]

@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from components.language.normalise import clean, fold
-from components.models.calls import current
 from components.models.chat import ChatModels
 from components.models.prompts import block
 from components.models.structured import Form, fill
@@ -60,7 +59,6 @@ class LlmToolChooser(Nested):
             self.models,
             self.models.prompt("tool", turn.locale),
             values={
-                "fence": current().fence,
                 "question": block("question", question),
                 "tools": block("tools", [_described(tool) for tool in tools]),
             },

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from components.language.identifiers import codes, numbers
-from components.models.calls import current
 from components.models.chat import ChatModels
 from components.models.prompts import block
 from components.models.structured import Form, fill
@@ -67,7 +66,6 @@ class LlmQueryWriter(Nested):
             self.models,
             self.models.prompt("rewrite", turn.locale),
             values={
-                "fence": current().fence,
                 "most": self.most,
                 "hyde": self.hyde,
                 "question": block("question", question),

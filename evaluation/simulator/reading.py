@@ -96,7 +96,9 @@ def read(messages: Sequence[Mapping[str, object]], schema: Mapping[str, object] 
     texts = [(str(message.get("role", "")), _text(message.get("content"))) for message in messages]
     said = "\n\n".join(text for _, text in texts)
     instructions = "\n\n".join(text for role, text in texts if role == "system")
-    blocks = {name: body for name, _, body in _FENCE.findall(said)}
+    # Example turns hold blocks of the same names: what is asked stands behind them.
+    fenced = next((found for role, text in reversed(texts) if role == "user" and (found := _FENCE.findall(text))), [])
+    blocks = {name: body for name, _, body in fenced}
     asked = next((text for role, text in reversed(texts) if role == "user"), "")
     # Who is not told to answer in JSON is not one who judges.
     if schema is not None and (evaluation := _EVALUATION.search(asked)):

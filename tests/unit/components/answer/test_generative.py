@@ -10,6 +10,7 @@ from haystack_integrations.components.generators.ollama import OllamaChatGenerat
 from hypothesis import given
 from hypothesis import strategies as st
 
+from components.answer.debris import loops
 from components.answer.extractive import ExtractiveAnswerer
 from components.answer.generative import GenerativeAnswerer
 from components.answer.token_sink import token_sink
@@ -153,6 +154,66 @@ def test_when_no_sentence_is_left_the_answer_is_quoted(reply: list[str | Excepti
     assert (socket, sent.degraded, heard) == ("turn", ("answer",), "")
     quoted = ExtractiveAnswerer().run(turn(QUESTION, PASSAGE, OTHER))["turn"].draft
     assert sent.draft == quoted
+
+
+def test_steps_copied_without_marks_cite_where_they_stand() -> None:
+    reply = "Что делать при E20:\n1. Выключите машину и выньте вилку из розетки.\n2. Очистите сливной фильтр."
+    _, sent, heard = answer(said(reply))
+    assert draft(sent).text == heard
+    assert heard == (
+        "Что делать при E20: [1]\n1. Выключите машину и выньте вилку из розетки. [1]\n2. Очистите сливной фильтр. [1]"
+    )
+
+
+@pytest.mark.parametrize("again", [f"{SUPPORTED} [1]\n", "Насос, насос, ", "1. Проверьте насос. [1]\n", "на"])
+def test_a_reply_that_goes_round_in_circles_is_ended(again: str) -> None:
+    model = Model([f"{SUPPORTED} [1]\n", *[again] * 60], ["never asked for"])
+    heard: list[str] = []
+    step = GenerativeAnswerer(ChatModels(model), LocalJudge(), ExtractiveAnswerer())
+    with opened() as calls, heard_by(lambda piece, provisional: heard.append(piece)):
+        sent = step.run(turn(QUESTION, PASSAGE, OTHER))["turn"]
+    assert draft(sent).text == "".join(heard) == f"{SUPPORTED} [1]"
+    assert sent.degraded == ("answer_cut",)
+    assert [call.outcome for call in calls.made] == ["malformed"]
+
+
+def test_a_reply_that_only_goes_round_is_quoted_instead() -> None:
+    _, sent, heard = answer(["Скидка 87 %. [1]\n"] * 60)
+    assert (sent.degraded, heard) == (("answer",), "")
+    assert "87" not in draft(sent).text
+
+
+def test_prices_of_a_table_are_no_circle() -> None:
+    reply = "".join(f"- до {kilograms} кг: {300 + kilograms} ₽ [1]\n" for kilograms in range(5, 60, 5))
+    assert not any(loops(reply[:end]) for end in range(len(reply)))
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        f"### Ответ: {SUPPORTED} [1]",
+        f"**Ответ:** {SUPPORTED} [1]",
+        f"**{SUPPORTED} [1]",
+        f"> {SUPPORTED} [1]",
+        f"Answer: {SUPPORTED} [1]\n**[1]**\n---\n```",
+        f"{SUPPORTED} [1] {SUPPORTED} [1]\n{SUPPORTED} [1]",
+    ],
+)
+def test_leftovers_of_markdown_and_repetitions_are_not_shown(reply: str) -> None:
+    assert draft(answer(said(reply))[1]).text == f"{SUPPORTED} [1]"
+
+
+@pytest.mark.parametrize(
+    "copied",
+    [
+        "Приложите браслет к замку. [1]",
+        "Приложите браслет к замку.",
+        "Абонемент на 8 посещений действует 45 дней с первого визита. [1]",
+        '<question id="0"> как закрыть шкафчик в раздевалке? </question id="0"> [1]',
+    ],
+)
+def test_what_is_copied_from_an_example_turn_is_not_shown(copied: str) -> None:
+    assert draft(answer(said(f"{SUPPORTED} [1]\n{copied}"))[1]).text == f"{SUPPORTED} [1]"
 
 
 def test_an_answer_that_breaks_off_keeps_what_stands() -> None:

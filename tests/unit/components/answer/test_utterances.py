@@ -26,6 +26,7 @@ CUT = [
     (("Что делать:",), (2,), "", True),
     (("Выключите машину.",), (2,), "1.", True),
     (("Откройте панель.",), (2, 4), "2.", True),
+    (("Без номера.",), (), "-", True),
     (("```bash\nqemu-img convert -f raw\n```",), (5,), "", True),
     (("Готово через 1.5 часа",), (6,), "", True),
     (("Затем включите",), (1,), "", False),
@@ -51,14 +52,18 @@ def test_how_the_pieces_are_torn_changes_nothing(places: list[int]) -> None:
 @given(st.text(alphabet="аБ .\n[]12,:-`*", max_size=80))
 def test_any_text_is_cut_without_a_word_of_its_own(text: str) -> None:
     for one in cut(list(text)):
-        assert one.marks
         for sentence in one.sentences:
             assert "".join(sentence.split()) in "".join(text.split()) or "[" in text
 
 
-@pytest.mark.parametrize("text", ["", "Ничего не подтверждено.", "Вот что: \nЕщё строка", "[1]", " [1] [2] "])
-def test_what_has_no_marks_or_no_words_is_nobody_s(text: str) -> None:
+@pytest.mark.parametrize("text", ["", "Вот что:", "[1]", " [1] [2] "])
+def test_what_announces_nothing_or_has_no_words_is_no_utterance(text: str) -> None:
     assert cut([text]) == []
+
+
+@pytest.mark.parametrize("text", ["Ничего не подтверждено.", "Вот что: \nЕщё строка"])
+def test_a_line_without_marks_is_an_utterance_without_marks(text: str) -> None:
+    assert [one.marks for one in cut([text])] == [()] * len(text.splitlines())
 
 
 def test_a_sentence_is_passed_on_as_soon_as_the_next_one_begins() -> None:

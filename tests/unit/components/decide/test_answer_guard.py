@@ -87,6 +87,15 @@ def test_a_source_outside_of_the_allowed_domains_is_cited_without_its_address() 
     assert shown_link(SOURCE.url, Policy()) == SOURCE.url
 
 
+def test_letters_of_a_third_script_are_withheld_unless_the_evidence_has_them() -> None:
+    checked = guard()
+    assert checked.sentence("Вернуть товар можно за 14 天 после покупки.") == ""
+    assert checked.reasons == ("foreign_language",)
+    named = turn("Что значит 天?", replace(SOURCE, text="Знак 天 на чеке: день."))
+    assert guard(asked=named).sentence("Знак 天 на чеке: день.") == "Знак 天 на чеке: день."
+    assert guard().sentence("→ Ω ½ ™ № Ё é") == "→ Ω ½ ™ № Ё é"
+
+
 def test_a_sound_draft_stays_as_it_is() -> None:
     draft = Draft("Что делать: [1]\n1. Сохраните чек. [1]\n2. Звоните. [2]", (), ())
     assert guard().draft(draft) == draft

@@ -5,15 +5,28 @@ from pathlib import Path
 
 import pytest
 from haystack.components.generators.chat.mock import MockChatGenerator
+from haystack.dataclasses import ChatMessage
 from hypothesis import given
 from hypothesis import strategies as st
 from jinja2 import UndefinedError
 from jinja2.exceptions import SecurityError
 
+from components.judge.forms import AppraisalForm, ClaimsForm, EvaluationForm
 from components.models.calls import opened
 from components.models.chat import ChatModels
 from components.models.prompts import Prompt, block, prompt
+from components.models.structured import Form
+from components.retrieve.tool_chooser import ToolForm
+from components.understand.query_writer import QueriesForm
 from settings import get_settings
+
+FORMS: dict[str, type[Form]] = {
+    "appraise": AppraisalForm,
+    "claims": ClaimsForm,
+    "evaluate": EvaluationForm,
+    "rewrite": QueriesForm,
+    "tool": ToolForm,
+}
 
 
 @pytest.fixture
@@ -26,8 +39,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 
 def test_a_prompt_is_read_in_its_language_or_else_in_the_other(folder: Path) -> None:
-    (folder / "greet.ru.md").write_text("Ты {{ name }}.\n---\nПривет")
-    (folder / "greet.en.md").write_text("You are {{ name }}.\n---\nHello")
+    (folder / "greet.ru.md").write_text("Ты {{ name }}.\n--- user\nПривет")
+    (folder / "greet.en.md").write_text("You are {{ name }}.\n--- user\nHello")
     (folder / "only.en.md").write_text("Hello")
     assert [message.text for message in prompt("greet", "ru").messages(name="Опора")] == ["Ты Опора.", "Привет"]
     assert prompt("greet", "en").label.startswith("greet.en@")
@@ -45,6 +58,38 @@ def test_a_pipeline_names_the_folder_of_its_prompts(folder: Path) -> None:
     fast = MockChatGenerator()
     assert ChatModels(fast).prompt("greet", "ru").text == "Привет"
     assert ChatModels(fast, prompts="faq/said").prompt("greet", "ru").text == "Здравствуйте"
+
+
+def test_example_turns_stand_between_the_rules_and_what_is_asked() -> None:
+    text = "Rules.\n--- user\nAsk {{ name }}\n--- assistant\nSay\n---\n--- user\n{{ name }}"
+    said = [(message.role.value, message.text) for message in Prompt("p", "en", text).messages(name="you")]
+    assert said == [("system", "Rules."), ("user", "Ask you"), ("assistant", "Say\n---"), ("user", "you")]
+    with pytest.raises(ValueError, match="ends with the user's message"):
+        Prompt("p", "en", "Rules.\n--- user\nAsk\n--- assistant\nSay").messages()
+
+
+@pytest.mark.parametrize("name", ["answer", *FORMS])
+@pytest.mark.parametrize("language", ["ru", "en"])
+def test_what_stands_before_the_question_is_the_same_in_every_turn(name: str, language: str) -> None:
+    """Servers that cache prompts read it once."""
+    *before, last = _filled(name, language)
+    assert not any("FILLED" in (message.text or "") for message in before)
+    assert "FILLED" in (last.text or "")
+    assert [message.role.value for message in before][-2:] == ["user", "assistant"]
+
+
+@pytest.mark.parametrize("name", FORMS)
+@pytest.mark.parametrize("language", ["ru", "en"])
+def test_example_replies_are_of_the_form_that_is_asked_for(name: str, language: str) -> None:
+    for message in _filled(name, language):
+        if message.role.value == "assistant":
+            FORMS[name].model_validate_json(message.text or "")
+
+
+def _filled(name: str, language: str) -> list[ChatMessage]:
+    blocks = ("passages", "question", "related", "rejected", "claims", "answer", "missing", "tried", "tools")
+    values = dict.fromkeys(blocks, "FILLED")
+    return prompt(name, language).messages(company="Ф", today="today", most=3, hyde=True, **values)
 
 
 def test_an_edited_prompt_is_another_version_at_once(folder: Path) -> None:
