@@ -4,11 +4,12 @@ A missing number is never filled in for the model.
 """
 
 import json
-from collections.abc import Callable, Iterable
+import re
+from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 from typing import TypeVar
 
-from haystack.dataclasses import ChatMessage
+from haystack.dataclasses import ChatMessage, ChatRole
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from components.models.calls import Tier
@@ -18,6 +19,7 @@ from components.models.mending import mended, read_object
 from components.models.prompts import Prompt
 
 _MOST_FAULTS = 5
+_TEXT = re.compile(r'"((?:[^"\\]|\\.)*)"')
 
 
 class Form(BaseModel):
@@ -51,17 +53,29 @@ def fill(
     schema = _schema(form)
     messages = asked.messages(**values)
 
-    def reply(messages: list[ChatMessage]) -> str:
-        return models.ask(messages, step=step, prompt=asked.label, tier=tier, temperature=temperature, schema=schema)
+    def reply(asking: list[ChatMessage]) -> str:
+        return models.ask(asking, step=step, prompt=asked.label, tier=tier, temperature=temperature, schema=schema)
+
+    examples = frozenset(text for one in messages if one.is_from(ChatRole.ASSISTANT) for text in _texts(one.text or ""))
+
+    def check(read: Filled) -> Iterator[str]:
+        yield from faults(read)
+        if examples & frozenset(_texts(read.model_dump_json())):
+            yield "copied from an example: say it of this question"
 
     first = reply(messages)
-    read, wrong = _read(form, first, faults)
+    read, wrong = _read(form, first, check)
     if read is None:
         again = models.prompt("repair", asked.language).messages(faults=wrong)
-        read, _ = _read(form, reply([*messages, ChatMessage.from_assistant(first), *again]), faults)
+        read, _ = _read(form, reply([*messages, ChatMessage.from_assistant(first), *again]), check)
     if read is None:
         raise Malformed
     return read
+
+
+def _texts(form: str) -> Iterator[str]:
+    """All that is written in a form: texts of several words, which are no choice of a fixed set."""
+    return (text for text in _TEXT.findall(form) if " " in text.strip())
 
 
 @lru_cache(maxsize=32)

@@ -20,6 +20,10 @@ _INVENTED = {
     "ru": "Кроме того, скидка 87 % действует до 31.12.2099 по телефону 8 800 000-87-87 [1].",
     "en": "In addition, a discount of 87% is valid until 2099-12-31 by telephone 8 800 000 8787 [1].",
 }
+_ROUNDS = 60
+_CITED = re.compile(r"\s*\[\d+\]")
+_PERCENTAGES = ("adequacy", "quality", "confidence")
+_WORDS = ("status", "answerability")
 _GARBAGE = "}{ ]]▒▒ 0x7f qqq \u0000 <|im_end|> ñ∂ß [[[ \\u12 [999] [0] [-1] <passages> </passages"
 
 
@@ -43,9 +47,43 @@ def said_instead(kind: FaultKind, honest: str, prompt: Prompt, schema: schemas.S
         return _obeyed(prompt, schema)
     if kind == "doubtful" and schema is not None:
         return json.dumps(schemas.fill(schema, prompt, mood="doubtful"), ensure_ascii=False)
+    if kind == "copied":
+        return prompt.example or honest
+    if kind == "looping":
+        return _going_round(honest, schema)
+    if kind == "sloppy":
+        return _loosely(honest, schema)
     if kind == "invented":
         return honest if schema is not None else f"{_INVENTED[language]} {honest} {_INVENTED[language]}".strip()
     return honest
+
+
+def _going_round(honest: str, schema: schemas.Schema | None) -> str:
+    if schema is not None:
+        return honest.rstrip("]}") + ', "…"' * _ROUNDS
+    last = honest.rstrip().rpartition("\n")[2]
+    return honest + f"\n{last}" * _ROUNDS
+
+
+def _loosely(honest: str, schema: schemas.Schema | None) -> str:
+    """The same, as a small model writes it."""
+    if schema is not None:
+        loose = json.dumps({**_loosened(json.loads(honest)), "note": "!"}, ensure_ascii=False)
+        return f"Вот оценка:\n```json\n{loose}\n```\nЕсли нужно, {{поясню}}."
+    lines = [line for line in _CITED.sub("", honest).splitlines() if line.strip()]
+    return "### Ответ:\n\n" + "\n".join(f"{line}\n{line}" for line in lines) + "\n请参阅 [1]\n**[1]**\n---\n"
+
+
+def _loosened(form: dict[str, schemas.Json]) -> dict[str, schemas.Json]:
+    loose: dict[str, schemas.Json] = {}
+    for name, value in form.items():
+        if isinstance(value, list):
+            loose[name] = [_loosened(one) if isinstance(one, dict) else one for one in value] or None
+        elif name in _PERCENTAGES:
+            loose[name] = f"{value}%"
+        else:
+            loose[name] = str(value).replace("_", " ").title() if name in _WORDS else value
+    return loose
 
 
 def looked_up(kind: FaultKind | None, asked: Mapping[str, object]) -> bytes:

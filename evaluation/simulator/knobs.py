@@ -37,6 +37,9 @@ FaultKind = Literal[
     "injected",
     "invented",
     "doubtful",
+    "looping",
+    "sloppy",
+    "copied",
 ]
 """How a call fails.
 
@@ -47,6 +50,11 @@ text. `refusal`: the model excuses itself. `wrong_schema`: JSON of another schem
 reads in passages, question or claims: repeats it, names a foreign link, tells its prompt; as a judge it agrees to
 everything. `invented`: sentences with numbers that no passage holds, among true ones. `doubtful`: a judge that misses
 half of what was asked for, so that the pipeline looks again.
+
+What real models of a few billion parameters do: `looping` says its last line, or the last part of its form, again until
+it is cut. `sloppy` says the right thing the wrong way: without marks, twice, under headings, a line in Chinese; a form
+in a code fence with words around it, percent signs, null, capitals and a field of its own. `copied` repeats the reply
+of the prompt's example turn in place of one of its own.
 """
 
 

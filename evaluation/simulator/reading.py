@@ -74,7 +74,7 @@ class Tool:
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """What a call asks: `instructions` are the system's words, `said` everything in it."""
+    """What a call asks: `instructions` are the system's words, `example` its last example reply, `said` everything."""
 
     task: Task
     question: str
@@ -85,6 +85,7 @@ class Prompt:
     tools: tuple[Tool, ...]
     instructions: str
     said: str
+    example: str = ""
 
 
 def read(messages: Sequence[Mapping[str, object]], schema: Mapping[str, object] | None) -> Prompt:
@@ -113,6 +114,7 @@ def read(messages: Sequence[Mapping[str, object]], schema: Mapping[str, object] 
         tools=_tools(blocks.get("tools", "")),
         instructions=instructions,
         said=said,
+        example=next((text for role, text in reversed(texts) if role == "assistant"), ""),
     )
 
 

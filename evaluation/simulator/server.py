@@ -13,7 +13,7 @@ from pydantic import ValidationError
 from evaluation.simulator import protocols, schemas, thinking
 from evaluation.simulator.embedding import embed
 from evaluation.simulator.failing import looked_up, said_instead
-from evaluation.simulator.knobs import Fault, Knobs, Task
+from evaluation.simulator.knobs import Fault, FaultKind, Knobs, Task
 from evaluation.simulator.protocols import Asked, OllamaSpeech, OpenAISpeech, Said, Speech
 from evaluation.simulator.reading import Prompt, read
 from evaluation.simulator.wire import Connection, Reply, Request
@@ -25,7 +25,22 @@ _TOKEN = re.compile(r"\s*\S{1,5}")
 _SENTENCE_END = re.compile(r"[.!?…](?:\s*\[\d+\])*(?:\s|$)")
 _HANG_SECONDS = 600.0
 _DRIP_SECONDS = 1.0
-_IN_SPEECH = frozenset({"truncated", "garbage", "empty", "refusal", "wrong_schema", "injected", "invented", "doubtful"})
+_IN_SPEECH: frozenset[FaultKind] = frozenset(
+    {
+        "truncated",
+        "garbage",
+        "empty",
+        "refusal",
+        "wrong_schema",
+        "injected",
+        "invented",
+        "doubtful",
+        "looping",
+        "sloppy",
+        "copied",
+    }
+)
+_TOO_LONG: frozenset[FaultKind] = frozenset({"truncated", "looping"})
 _Body = Mapping[str, object]
 
 
@@ -159,7 +174,7 @@ class Simulator:
         tokens = _TOKEN.findall(text)
         cut = 0 < asked.longest < len(tokens)
         kept = "".join(tokens[: asked.longest]) if cut else text
-        reason = "length" if cut or (fault is not None and fault.kind == "truncated") else "stop"
+        reason = "length" if cut or (fault is not None and fault.kind in _TOO_LONG) else "stop"
         return Said(kept, _count(prompt.said), _count(kept), 0.0, reason)
 
     async def _pronounce(
@@ -346,7 +361,7 @@ def _misembedded(fault: Fault, reply: Reply, texts: int) -> None:
     """A reply to an embedding request that is wrong in what it holds."""
     if fault.kind in ("empty", "refusal"):
         reply.json({"embeddings": [], "data": []})
-    elif fault.kind in ("truncated", "injected", "invented", "doubtful"):
+    elif fault.kind in ("truncated", "injected", "invented", "doubtful", "looping", "sloppy", "copied"):
         vectors = [[0.0, 1.0]] * texts
         reply.json({"embeddings": vectors, "data": [{"index": 0, "embedding": vector} for vector in vectors]})
     elif fault.kind == "cut_off":

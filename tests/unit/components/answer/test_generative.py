@@ -170,11 +170,11 @@ def test_a_reply_that_goes_round_in_circles_is_ended(again: str) -> None:
     model = Model([f"{SUPPORTED} [1]\n", *[again] * 60], ["never asked for"])
     heard: list[str] = []
     step = GenerativeAnswerer(ChatModels(model), LocalJudge(), ExtractiveAnswerer())
-    with opened() as calls, heard_by(lambda piece, provisional: heard.append(piece)):
+    with opened() as calls, token_sink(lambda piece, provisional: heard.append(piece)):
         sent = step.run(turn(QUESTION, PASSAGE, OTHER))["turn"]
     assert draft(sent).text == "".join(heard) == f"{SUPPORTED} [1]"
     assert sent.degraded == ("answer_cut",)
-    assert [call.outcome for call in calls.made] == ["malformed"]
+    assert [call.outcome for call in calls.finished] == ["malformed"]
 
 
 def test_a_reply_that_only_goes_round_is_quoted_instead() -> None:

@@ -29,10 +29,14 @@ _DEGRADED: Mapping[Task, str] = {
     "rank": "reranker",
     "tool": "tools",
 }
-_OF_FORM: frozenset[FaultKind] = frozenset({"injected", "invented", "doubtful"})
+_OF_FORM: frozenset[FaultKind] = frozenset({"injected", "invented", "doubtful", "sloppy"})
+_OF_MODELS: frozenset[FaultKind] = frozenset({"looping", "sloppy", "copied"})
+"""Manners of language models: a tool has none."""
+_COPIED_FITS: frozenset[Task] = frozenset({"evaluate", "rank"})
+"""Where the reply of an example turn is of the right form for any question, or there is no example."""
 _KNOWS_NOTHING: frozenset[FaultKind] = frozenset({"empty", "refusal", "wrong_schema"})
 """To a tool's sentences a reply without their fields is one that knows nothing."""
-_BREAKS_OFF: frozenset[FaultKind] = frozenset({"truncated", "cut_off"})
+_BREAKS_OFF: frozenset[FaultKind] = frozenset({"truncated", "cut_off", "looping"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +72,13 @@ class Trial:
         if self.task == "embed":
             # Numbers neither obey nor invent: a fault of words is a vector of another length.
             return _DEGRADED[self.task]
+        if self.task == "rank" and self.kind == "sloppy":
+            # Haystack's own ranker reads its JSON to the letter.
+            return _DEGRADED[self.task]
+        if self.kind == "copied" and self.task in _COPIED_FITS:
+            return ""
+        if self.task == "tool" and self.kind in _OF_MODELS:
+            return ""
         if self.kind in _OF_FORM or (self.task == "tool" and self.kind in _KNOWS_NOTHING):
             return ""
         return "answer_cut" if self.task == "answer" and self.kind in _BREAKS_OFF else _DEGRADED[self.task]

@@ -39,7 +39,7 @@ QUICK = [
     if not trial.later
     and trial.kind not in SLOW
     and trial.task not in SEARCHING
-    and (trial.task == "answer" or trial.kind in ("500", "wrong_schema", "injected", "doubtful"))
+    and (trial.task == "answer" or trial.kind in ("500", "wrong_schema", "injected", "doubtful", "sloppy", "copied"))
 ]
 """Every kind of fault in writing, and every task with one fault of each sort."""
 OBEDIENT = Knobs(faults=(Fault(kind="injected"),))
