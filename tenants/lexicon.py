@@ -31,26 +31,35 @@ _FOLD_WITHIN_RUN = 512
 
 @dataclass(frozen=True, slots=True)
 class ChunkTerms:
-    """What one chunk, title and headings included, adds to the counts: each term once, however often it occurs."""
+    """What one chunk, title and headings included, adds to the counts: each term once, however often it occurs.
+
+    `codes` are the shapes of the codes that it explains, see `components/language/identifiers.py`.
+    """
 
     stems: frozenset[str]
     words: frozenset[str]
+    codes: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
 class Lexicon:
-    """Document frequencies over the tenant's `chunks`. An equal `revision` of one tenant means equal counts."""
+    """Document frequencies over the tenant's `chunks`. An equal `revision` of one tenant means equal counts.
+
+    `codes` counts the chunks that explain codes of each shape.
+    """
 
     chunks: int = 0
     stems: Mapping[str, int] = field(default_factory=dict)
     words: Mapping[str, int] = field(default_factory=dict)
     revision: int = 0
+    codes: Mapping[str, int] = field(default_factory=dict)
 
 
 class _Body(TypedDict):
     chunks: int
     stems: dict[str, int]
     words: dict[str, int]
+    codes: dict[str, int]
 
 
 _CACHE: TenantCache[Lexicon] = TenantCache()
@@ -95,7 +104,7 @@ def apply(added: Iterable[ChunkTerms], removed: Iterable[ChunkTerms] = ()) -> No
     change = _count(added)
     gone = _count(removed)
     change["chunks"] -= gone["chunks"]
-    for kind in ("stems", "words"):
+    for kind in ("stems", "words", "codes"):
         for term, times in gone[kind].items():
             change[kind][term] = change[kind].get(term, 0) - times
     with database.writing() as session:
@@ -113,7 +122,7 @@ def rebuild(terms: Iterable[ChunkTerms], generation: int | None = None) -> None:
     counts = _count(terms)
     with database.writing() as session:
         state = _state(session)
-        counted = Lexicon(counts["chunks"], counts["stems"], counts["words"])
+        counted = Lexicon(counts["chunks"], counts["stems"], counts["words"], codes=counts["codes"])
         _replace(session, state, generation or _generation(), counted)
         state.dirty = False
     _CACHE.expire(_key(generation))
@@ -160,7 +169,7 @@ def _append(session: Session, state: LexiconStateRow, generation: int, body: _Bo
 
 def _replace(session: Session, state: LexiconStateRow, generation: int, lexicon: Lexicon) -> None:
     forget(session, generation)
-    body = _Body(chunks=lexicon.chunks, stems=dict(lexicon.stems), words=dict(lexicon.words))
+    body = _Body(chunks=lexicon.chunks, stems=dict(lexicon.stems), words=dict(lexicon.words), codes=dict(lexicon.codes))
     _append(session, state, generation, body, whole=True)
 
 
@@ -179,15 +188,19 @@ def _read(session: Session, generation: int, known: Lexicon) -> Lexicon:
     ).all()
     if not newer:
         return known
-    chunks, stems, words = known.chunks, dict(known.stems), dict(known.words)
+    chunks, stems, words, codes = known.chunks, dict(known.stems), dict(known.words), dict(known.codes)
     for part in newer:
         body: _Body = json.loads(zlib.decompress(part.body))
         if part.whole:
-            chunks, stems, words = 0, {}, {}
+            chunks, stems, words, codes = 0, {}, {}, {}
         chunks += body["chunks"]
         _add(stems, body["stems"])
         _add(words, body["words"])
-    return Lexicon(chunks, MappingProxyType(stems), MappingProxyType(words), newer[-1].revision)
+        # Counted before codes were; `reconcile` counts them.
+        _add(codes, body.get("codes", {}))
+    return Lexicon(
+        chunks, MappingProxyType(stems), MappingProxyType(words), newer[-1].revision, MappingProxyType(codes)
+    )
 
 
 def _add(counts: dict[str, int], change: Mapping[str, int]) -> None:
@@ -202,9 +215,11 @@ def _add(counts: dict[str, int], change: Mapping[str, int]) -> None:
 def _count(chunks: Iterable[ChunkTerms]) -> _Body:
     stems: Counter[str] = Counter()
     words: Counter[str] = Counter()
+    codes: Counter[str] = Counter()
     number = 0
     for chunk in chunks:
         number += 1
         stems.update(chunk.stems)
         words.update(chunk.words)
-    return _Body(chunks=number, stems=stems, words=words)
+        codes.update(chunk.codes)
+    return _Body(chunks=number, stems=stems, words=words, codes=codes)

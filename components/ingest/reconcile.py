@@ -156,12 +156,14 @@ class _Count:
         self._chunks = 0
         self._stems: Counter[str] = Counter()
         self._words: Counter[str] = Counter()
+        self._codes: Counter[str] = Counter()
 
     def add(self, terms: ChunkTerms) -> None:
         self._chunks += 1
         self._stems.update(terms.stems)
         self._words.update(terms.words)
+        self._codes.update(terms.codes)
 
     def equals(self, known: lexicon.Lexicon) -> bool:
-        counts: tuple[Mapping[str, int], ...] = (self._stems, self._words)
-        return self._chunks == known.chunks and counts == (dict(known.stems), dict(known.words))
+        counts: tuple[Mapping[str, int], ...] = (self._stems, self._words, self._codes)
+        return self._chunks == known.chunks and counts == tuple(map(dict, (known.stems, known.words, known.codes)))

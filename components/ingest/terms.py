@@ -3,14 +3,20 @@
 from collections.abc import Mapping
 
 from components.language.encoder import passage_words
+from components.language.identifiers import shapes
 from components.language.terms import content_terms
 from tenants.index.protocol import Hit, Json
 from tenants.lexicon import ChunkTerms
 
 
 def chunk_terms(title: str, heading: str, text: str) -> ChunkTerms:
-    """The distinct content stems and folded content words of a chunk as it is indexed."""
-    return ChunkTerms(*content_terms(passage_words(title, heading, text)))
+    """The distinct content stems and folded content words of a chunk as it is indexed, and the codes it explains."""
+    return ChunkTerms(*content_terms(passage_words(title, heading, text)), explained_codes(title, heading, text))
+
+
+def explained_codes(title: str, heading: str, text: str) -> frozenset[str]:
+    """The shapes of the codes that a chunk explains, announced by a word or at the start of a line or heading."""
+    return shapes("\n".join((title, *heading.split(" › "), text)))
 
 
 def stored_terms(hit: Hit) -> ChunkTerms:

@@ -22,7 +22,7 @@ from components.ingest.document import Chunk, Flagged, Revision
 from components.ingest.encode import embedded, encoded
 from components.ingest.properties import description
 from components.ingest.stored import document_record, document_version
-from components.ingest.terms import stored_meta, stored_terms
+from components.ingest.terms import explained_codes, stored_meta, stored_terms
 from components.ingest.text_processes import TEXT_PROCESSES
 from components.language.encoder_settings import EncoderSettings, settings_from
 from components.turn import Frozen
@@ -291,7 +291,8 @@ def _store(
         for at in range(start, min(start + _STORED_AT_ONCE, len(chunks))):
             found = ahead.analysed.get(texts[at]) or next(later)
             points.append(encoded(texts[at], _payload(chunks[at]), found, dense))
-            terms.append(ChunkTerms(found.stems, found.words))
+            explained = explained_codes(texts[at].title, texts[at].heading, texts[at].text)
+            terms.append(ChunkTerms(found.stems, found.words, explained))
         collection.upsert(points)
     return terms
 

@@ -1,6 +1,7 @@
 """Codes and numbers: what must match to the letter or not at all."""
 
 import re
+from collections.abc import Container
 
 from components.language.normalise import CYRILLIC_LOOKALIKES
 
@@ -17,6 +18,25 @@ _ANNOUNCED = re.compile(
     rf"(?:([{_LETTERS}]{{1,3}})\s+)?(\d{{1,6}})(?![\d.,%]*[%\d])(?!\w)",
     re.IGNORECASE,
 )
+# Addresses, paths and file names have codes of their own, which say nothing about the matter: "www-01.ibm.com".
+_ADDRESS = re.compile(
+    r"\b(?:[a-z]{2,}://|www[.\d-])\S+|[\w-]*[\\/][\w.-]+[\\/]\S*|\S*[\w-]\.(?:[a-z]{2,4})\b(?![.-]?\w)",
+    re.IGNORECASE | re.ASCII,
+)
+# Of software: "v7", "R2", "FP13" for a fix pack.
+_VERSION = re.compile(r"(?:V|VER|R|REL|REV|RC|SP|FP|CF|HF|IF|IFIX)\d[\d.-]*\Z")
+# A code opens the line that explains it: "E20 — water does not drain", "Error AMQ8075: Authorization failed".
+_DEFINED = re.compile(
+    r"^[\s#>*_|-]{0,8}(?i:(?:ошибка|код|error|code|fault)\s+(?:ошибки\s+|code\s+)?)?"
+    rf"([{_LETTERS}]{{1,8}}[- ]?\d[\d.-]*[{_LETTERS}]{{0,2}})[*_]{{0,2}}\s*(?:[—–:](?:\s|$)|-\s)",
+    re.MULTILINE,
+)
+_ANNOUNCED_CODE = re.compile(
+    rf"\b(?:ошибк\w{{0,3}}|код\w{{0,3}}|error|code|fault|alarm|errno)\s*(?:№|#|:|code|код\w{{0,3}}|ошибк\w{{0,3}})?\s*[\"«']?"
+    rf"([{_LETTERS}]{{1,8}}[- ]?\d[\d.-]*[{_LETTERS}]{{0,2}})(?![{_LETTERS}\d_])",
+    re.IGNORECASE,
+)
+_SHAPE = re.compile(r"([A-Z]*)-?(\d[\d.-]*)([A-Z]*)\Z")
 _LOOKALIKE_ONLY = re.compile(r"[A-Za-zАВЕКМНОРСТУХаеорсухк]+\Z")
 _NUMBER = re.compile(r"(?<![\w.,])\d{1,3}(?:[   ]\d{3})+(?:[.,]\d+)?(?![\d])|\d+(?:[.,:]\d+)*")
 # "2,900": thousands in English, a decimal fraction in Russian.
@@ -29,8 +49,9 @@ def codes(text: str) -> tuple[str, ...]:
     """The identifiers in `text` in canonical form (`E20` for `е20`, `Е-20`, `ошибка E 20`), in order, each once.
 
     An identifier is a run of Latin letters (or Cyrillic ones drawn like them) followed by digits, or a number that a
-    word such as "код" or "error" announces.
+    word such as "код" or "error" announces. Versions are none, and neither is a part of an address or a file name.
     """
+    text = _ADDRESS.sub(" ", text)
     found: dict[str, None] = {}
     for match in _CODE.finditer(text):
         letters, dash, digits, tail = match.groups()
@@ -38,7 +59,9 @@ def codes(text: str) -> tuple[str, ...]:
             continue
         letters = letters.translate(CYRILLIC_LOOKALIKES).upper()
         # A hyphen matters in CVE-2016-2961 and not in E-20: short prefixes are panel codes.
-        found[f"{letters}{dash if len(letters) > 2 else ''}{digits}{tail.upper()}"] = None
+        code = f"{letters}{dash if len(letters) > 2 else ''}{digits}{tail.upper()}"
+        if not _VERSION.match(code):
+            found[code] = None
     for match in _ANNOUNCED.finditer(text):
         letters, digits = match.groups()
         if letters is None:
@@ -46,6 +69,36 @@ def codes(text: str) -> tuple[str, ...]:
         elif _LOOKALIKE_ONLY.match(letters):
             found[letters.translate(CYRILLIC_LOOKALIKES).upper() + digits] = None
     return tuple(found)
+
+
+def shape(code: str) -> str:
+    """How a code is built: its letters, how many digits, its last letters, as in "1.2.0" of E20."""
+    found = _SHAPE.match(code)
+    return ".".join(str(len(part)) for part in found.groups()) if found else ""
+
+
+def shapes(text: str) -> frozenset[str]:
+    """The shapes of the codes that `text` explains or announces: "E20 — water does not drain", "код E20"."""
+    text = _ADDRESS.sub(" ", text)
+    written = (match[1] for pattern in (_DEFINED, _ANNOUNCED_CODE) for match in pattern.finditer(text))
+    # Capitals as written: "eth0: up" explains no code.
+    return frozenset(shape(code) for one in written if one[0].isupper() for code in codes(one))
+
+
+def codes_asked(question: str, known: Container[str]) -> tuple[str, ...]:
+    """The codes that a question asks about: announced as such ("ошибка E401"), or built like a known one.
+
+    A digit more or less makes no difference: where E20 is a code, E401 is taken for one too.
+
+    :param known: the shapes of the knowledge base's codes.
+    """
+    announced = {code for match in _ANNOUNCED_CODE.finditer(_ADDRESS.sub(" ", question)) for code in codes(match[1])}
+    return tuple(code for code in codes(question) if code.isdigit() or code in announced or _is_like(code, known))
+
+
+def _is_like(code: str, known: Container[str]) -> bool:
+    letters, digits, tail = shape(code).split(".")
+    return any(f"{letters}.{int(digits) + more}.{tail}" in known for more in (-1, 0, 1))
 
 
 def numbers(text: str, within: str = "") -> tuple[str, ...]:

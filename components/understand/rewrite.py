@@ -9,7 +9,7 @@ from haystack import component
 
 from components.faults import degraded
 from components.judge.protocol import Judge
-from components.language.identifiers import codes
+from components.language.identifiers import codes_asked
 from components.language.normalise import clean
 from components.language.recovery import Recovered, recover, vocabulary_of
 from components.language.words import stems, words
@@ -123,7 +123,7 @@ class QueryRewriter:
                 stem: rarity(known, stem) * (self.carried_credit if stem in turn.carried else 1.0) for stem in found
             },
             doubtful=_doubtful(meant, said, found),
-            codes=codes(search),
+            codes=codes_asked(search, known.codes),
             tried=(search, *variants),
         )
 

@@ -3,7 +3,7 @@ import re
 import pytest
 from hypothesis import given
 
-from components.language.identifiers import codes, numbers
+from components.language.identifiers import codes, codes_asked, numbers, shapes
 from components.language.normalise import CYRILLIC_LOOKALIKES, LATIN_LOOKALIKES
 from tests.generated import texts
 
@@ -24,10 +24,54 @@ from tests.generated import texts
         ("on 3rd-and-9 they punted", ()),
         ("в 2015 году стоило 20 рублей", ()),
         ("слив воды", ()),
+        ("обновление до версии V7 или v5.2.0.3", ()),
+        ("Windows 2008 R2, fix pack FP13+IF1", ()),
+        ("https://www-01.example.com/doc?uid=swg21993160", ()),
+        (r"см. C:\logs\TM6\a1 и install-IF0003.tar", ()),
+        ("Подробнее на e20.example.com. Ошибка E25", ("E25",)),
     ],
 )
 def test_codes(text: str, found: tuple[str, ...]) -> None:
     assert codes(text) == found
+
+
+@pytest.mark.parametrize(
+    ("text", "built"),
+    [
+        ("## E20 — вода не сливается", {"1.2.0"}),
+        ("- **F7**: нет связи", {"1.1.0"}),
+        ("Error AMQ8075: Authorization failed", {"3.4.0"}),
+        ("ABCD0199E: the stream is closed", {"4.4.1"}),
+        ("На дисплее появился код E30.", {"1.2.0"}),
+        ("eth0: up\nрежим E20 и шкаф B12", set()),
+        ("V7 — новая версия", set()),
+        ("См. https://shop.example/E20 — там всё", set()),
+    ],
+)
+def test_shapes_are_of_codes_that_a_text_explains(text: str, built: set[str]) -> None:
+    assert shapes(text) == built
+
+
+@pytest.mark.parametrize(
+    ("question", "asked"),
+    [
+        ("Что значит E401?", ("E401",)),
+        ("горит F20, вода не сливается", ("F20",)),
+        ("стоит ли брать WM1040", ()),
+        ("ошибка WM1040", ("WM1040",)),
+        ("код ошибки «AB-1234»", ("AB1234",)),
+        ("ошибка 404", ("404",)),
+        ("ошибка в версии V7", ()),
+        ("как слушать MP3 по USB2", ()),
+    ],
+)
+def test_a_code_is_announced_or_built_like_a_known_one(question: str, asked: tuple[str, ...]) -> None:
+    assert codes_asked(question, shapes("## E20 — вода не сливается")) == asked
+
+
+@given(texts)
+def test_codes_asked_about_are_codes(text: str) -> None:
+    assert set(codes_asked(text, shapes(text))) <= set(codes(text))
 
 
 @given(texts)

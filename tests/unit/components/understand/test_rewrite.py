@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from components.judge.local import LocalJudge
-from components.language.identifiers import codes
+from components.language.identifiers import codes, shapes
 from components.language.normalise import fold
 from components.language.words import stems, words
 from components.turn import EXTRA_PASSES, Turn
@@ -42,6 +42,7 @@ KNOWN = Lexicon(
     _counted(stem for text in _TEXTS for stem in set(stems(text))),
     _counted(word for text in _TEXTS for word in {fold(word.text) for word in words(text)}),
     1,
+    _counted(shape for text in _TEXTS for shape in shapes(text)),
 )
 
 
@@ -130,7 +131,6 @@ def test_one_known_code_is_worth_a_search() -> None:
 @pytest.mark.parametrize(
     ("held", "asked"),
     [
-        ("Версия V5.2.0.3", "V5.2.0.3"),
         ("Модель E-20", "E20"),
         ("Режим A-12", "A12"),
         ("CVE-2016-2961", "CVE-2016-2961"),
@@ -139,7 +139,15 @@ def test_one_known_code_is_worth_a_search() -> None:
 def test_a_code_is_looked_for_as_passages_spell_it(monkeypatch: pytest.MonkeyPatch, held: str, asked: str) -> None:
     monkeypatch.setattr(lexicon, "current", lambda: Lexicon(1, _counted(stems(held)), MappingProxyType({})))
     assert codes(asked)
-    assert rewritten(Turn("t", f"что такое {asked}"), QueryRewriter(recovery=False))[0] == "search"
+    assert rewritten(Turn("t", f"что такое код {asked}"), QueryRewriter(recovery=False))[0] == "search"
+
+
+@pytest.mark.parametrize(
+    "question",
+    ["гарантия на модель WM1040", "возврат товара в версии V7", "оплата по www-01.shop.ru/pay1", "доставка MP3"],
+)
+def test_what_is_built_like_no_code_of_the_knowledge_base_is_none(question: str) -> None:
+    assert first(question).query.codes == ()
 
 
 def test_little_that_is_open_is_not_worth_a_pass() -> None:
