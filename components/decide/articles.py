@@ -28,8 +28,8 @@ def nearest(turn: Turn, least: float, most: int = 3) -> tuple[Article, ...]:
     evidence = turn.evidence
     if turn.query.codes and set(turn.query.codes) <= set(evidence.uncovered):
         return ()
-    judged = {one.chunk_id: evidence.judged.get(one.chunk_id, 0.0) for one in evidence.passages}
-    near = [one for one in evidence.passages if judged[one.chunk_id] >= max(least, 1e-9)]
+    judged = {passage.chunk_id: evidence.judged.get(passage.chunk_id, 0.0) for passage in evidence.passages}
+    near = [passage for passage in evidence.passages if judged[passage.chunk_id] >= max(least, 1e-9)]
     near.sort(key=lambda one: (-judged[one.chunk_id], -one.score))
     question = prepare(turn.query)
     return tuple(

@@ -135,7 +135,7 @@ def _notice(turn: Turn, draft: Draft) -> str | None:
 
 
 def _goes_on(turn: Turn, draft: Draft) -> str:
-    titles = (one.passage.title for one in draft.citations if one.origin == "primary" and one.passage.title)
+    titles = (citation.passage.title for citation in draft.citations if citation.origin == "primary" and citation.passage.title)
     title = next(titles, "")
     return text(f"outcomes.notice.{'section_cut_in' if title else 'section_cut'}", turn.locale, title=title)
 

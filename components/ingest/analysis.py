@@ -44,8 +44,8 @@ def analysed(texts: Sequence[Text], encoder: str) -> list[Analysed]:
     """
     settings = settings_from(encoder)
     results = []
-    for one in texts:
-        words = passage_words(one.title, one.heading, one.text)
+    for text in texts:
+        words = passage_words(text.title, text.heading, text.text)
         vectors = encode_words(words, settings).items()
         packed = {name: (dimensions.tobytes(), weights.tobytes()) for name, (dimensions, weights) in vectors}
         results.append(Analysed(packed, *content_terms(words)))

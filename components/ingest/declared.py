@@ -42,9 +42,9 @@ def checked_relations(doc_id: str, meta: Mapping[str, Json]) -> dict[str, Json]:
 def declared_edges(document: SourceDocument) -> list[Edge]:
     """The edges that a checked document declares."""
     return [
-        Edge(document.doc_id, kind, str(one["doc_id"]), float(str(one["weight"])), declared=True)
+        Edge(document.doc_id, kind, str(mapping["doc_id"]), float(str(mapping["weight"])), declared=True)
         for kind in _KINDS
-        for one in _mappings(document.meta.get(kind))
+        for mapping in _mappings(document.meta.get(kind))
     ]
 
 
@@ -52,8 +52,8 @@ def declared_rejected(document: SourceDocument) -> list[Rejected]:
     """The rejected approaches that a checked document declares. Without a day of its own, one has its document's."""
     since = str(document.meta.get("updated_at") or "")
     return [
-        Rejected(str(one["text"]), str(one["reason"]), str(one["date"] or since), document.doc_id, declared=True)
-        for one in _mappings(document.meta.get(REJECTED))
+        Rejected(str(mapping["text"]), str(mapping["reason"]), str(mapping["date"] or since), document.doc_id, declared=True)
+        for mapping in _mappings(document.meta.get(REJECTED))
     ]
 
 

@@ -148,7 +148,7 @@ class TextProcesses(Processes):
             raise Invalid("file_damaged") from garbled
 
     def _analysed_there(self, texts: Sequence[Text], encoder: str) -> list[Analysed]:
-        parts = [(one.chunk_id, one.title, one.heading, one.text) for one in texts]
+        parts = [(text.chunk_id, text.title, text.heading, text.text) for text in texts]
         request = json.dumps({"texts": parts, "encoder": encoder}).encode()
         try:
             answer = _Answer[_AnalysedForm].model_validate_json(self.ask("analyse", request))

@@ -98,7 +98,7 @@ class ChunkWriter:
         collection = open_collection()
         settings = settings_from(collection.encoder or self.settings.json_form)
         records = stored_documents.find([revision.document.doc_id for revision in revisions])
-        chunks = [chunk for one in revisions for chunk in _described_as(one, _overrides(one, records))]
+        chunks = [chunk for revision in revisions for chunk in _described_as(revision, _overrides(revision, records))]
         stored = _stored(collection, chunks)
         missing = [_text(chunk) for chunk in chunks if _differs(chunk, stored.get(chunk.chunk_id))]
         some = missing[:_AHEAD]

@@ -128,7 +128,7 @@ class ModelReranker:
         """What the ranker makes of passages, by chunk and best first; None when it failed."""
         if not passages:
             return {}
-        texts = {one.chunk_id: passage_text(one.title, one.heading, one.text) for one in passages}
+        texts = {passage.chunk_id: passage_text(passage.title, passage.heading, passage.text) for passage in passages}
         key = self._readings.key(question, texts)
         known = self._readings.get(key)
         if known is not None:
