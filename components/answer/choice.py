@@ -8,7 +8,7 @@ from components.answer.units import Unit, indent, is_frame, is_numbered, is_rule
 from components.judge.coverage import Question
 from components.language.captions import is_resolution
 from components.language.question_kind import QuestionKind
-from components.language.questions import OPEN, Asked
+from components.language.questions import OPEN, AnswerType
 from components.language.words import stems
 
 _SHORT = 500
@@ -52,7 +52,7 @@ def choose(
     section: Sequence[Part],
     scores: Mapping[Unit, float],
     question: Question,
-    form: Asked,
+    form: AnswerType,
     kind: QuestionKind,
     limits: Limits,
 ) -> Chosen:

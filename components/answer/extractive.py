@@ -15,7 +15,7 @@ from components.judge.analysis import analyse
 from components.judge.approaches import proposed
 from components.judge.coverage import Question, prepare, sentence_coverage, word_order
 from components.language.question_kind import kind_of
-from components.language.questions import OPEN, Asked, asked, holds
+from components.language.questions import OPEN, AnswerType, answer_type, holds
 from components.language.relatives import relatives
 from components.language.words import words
 from components.nested import Nested
@@ -74,7 +74,7 @@ class ExtractiveAnswerer(Nested):
 
         :returns: `turn` with a draft; without claims when nothing can be quoted. Only a model refuses by itself.
         """
-        question, kind = prepare(turn.query), asked(turn.query.search)
+        question, kind = prepare(turn.query), answer_type(turn.query.search)
         best = self._best(turn, question, kind)
         withheld: dict[RejectedApproach, None] = {}
         for passage in best:
@@ -96,7 +96,7 @@ class ExtractiveAnswerer(Nested):
                 return {"turn": replace(turn, draft=draft)}
         return {"turn": replace(turn, draft=Draft("", (), (), withheld=tuple(withheld)))}
 
-    def _best(self, turn: Turn, question: Question, kind: Asked) -> tuple[Passage, ...]:
+    def _best(self, turn: Turn, question: Question, kind: AnswerType) -> tuple[Passage, ...]:
         """The passages in the order of their best sentences."""
         usable = turn.evidence.usable()[: self.passages]
         rejected = dict(_rejected(chain.from_iterable(map(units, usable)), turn.evidence.rejected))
@@ -114,7 +114,7 @@ def _whole(turn: Turn, passage: Passage) -> tuple[Turn, tuple[Unit, ...]]:
         return turn.degraded_at("section"), units(passage)
 
 
-def _scored(turn: Turn, question: Question, kind: Asked, among: Iterable[Unit]) -> Iterator[_Scored]:
+def _scored(turn: Turn, question: Question, kind: AnswerType, among: Iterable[Unit]) -> Iterator[_Scored]:
     """How well each unit that may answer does; one of a passage that was not graded has the place of the section's."""
     places = turn.evidence.places
     least = min(places.values(), default=0.0)

@@ -135,7 +135,11 @@ def _notice(turn: Turn, draft: Draft) -> str | None:
 
 
 def _goes_on(turn: Turn, draft: Draft) -> str:
-    titles = (citation.passage.title for citation in draft.citations if citation.origin == "primary" and citation.passage.title)
+    titles = (
+        citation.passage.title
+        for citation in draft.citations
+        if citation.origin == "primary" and citation.passage.title
+    )
     title = next(titles, "")
     return text(f"outcomes.notice.{'section_cut_in' if title else 'section_cut'}", turn.locale, title=title)
 

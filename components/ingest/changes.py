@@ -14,7 +14,7 @@ from tenants import documents as stored_documents
 from tenants.errors import Invalid
 
 
-class Seen:
+class SeenDocuments:
     """All documents that a run has met, each with its file. One object for all batches, so copying it is sharing it."""
 
     def __init__(self) -> None:
@@ -25,9 +25,9 @@ class Seen:
 
     def is_new(self, doc_id: str, file: str) -> bool:
         """Note an id and the file that it was met in. False when it was there already."""
-        known = len(self.doc_ids)
+        count = len(self.doc_ids)
         self.doc_ids.setdefault(doc_id, file)
-        return len(self.doc_ids) > known
+        return len(self.doc_ids) > count
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ class ChangeDetector:
 
     @component.output_types(changed=list[Changed], unchanged=int, refusals=list[Refusal])
     def run(
-        self, articles: list[RawArticle | SourceDocument], recipe: str, seen: Seen
+        self, articles: list[RawArticle | SourceDocument], recipe: str, seen: SeenDocuments
     ) -> dict[str, list[Changed] | list[Refusal] | int]:
         """Compare each article with the records. One that stands there twice is refused: `doc_id_duplicate`.
 
@@ -58,12 +58,12 @@ class ChangeDetector:
         :param seen: what the run has met before; unchanged documents are noted there.
         """
         hashes = [content_hash(article, recipe) for article in articles]
-        known = stored_documents.made_from(hashes)
+        doc_ids_by_hash = stored_documents.made_from(hashes)
         changed: list[Changed] = []
         refusals: list[Refusal] = []
         unchanged = 0
         for article, digest in zip(articles, hashes, strict=True):
-            doc_id = known.get(digest)
+            doc_id = doc_ids_by_hash.get(digest)
             if doc_id is None:
                 changed.append(Changed(article, digest))
             elif seen.is_new(doc_id, article.source):
@@ -81,8 +81,8 @@ def duplicate(article: RawArticle | SourceDocument, doc_id: str) -> Refusal:
 def content_hash(article: RawArticle | SourceDocument, recipe: str) -> str:
     """SHA-256 of all that a document's chunks are made from. Where it stands in its file is not part of it."""
     # Whether a document came alone decides what stands in for a missing title.
-    given = [recipe, article.source, article.line > 0]
+    hashed = [recipe, article.source, article.line > 0]
     if isinstance(article, RawArticle):
-        return sha256(json.dumps([*given, article.format]).encode() + b"\n" + article.data).hexdigest()
-    given += [article.doc_id, article.title, article.text, article.url, article.lang, article.markup]
-    return sha256(json.dumps([*given, dict(article.meta)], sort_keys=True, ensure_ascii=False).encode()).hexdigest()
+        return sha256(json.dumps([*hashed, article.format]).encode() + b"\n" + article.data).hexdigest()
+    hashed += [article.doc_id, article.title, article.text, article.url, article.lang, article.markup]
+    return sha256(json.dumps([*hashed, dict(article.meta)], sort_keys=True, ensure_ascii=False).encode()).hexdigest()

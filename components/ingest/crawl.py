@@ -34,13 +34,13 @@ _NO_PAGE = re.compile(
     r"|svg|tar|tgz|ttf|txt|wav|webm|webp|woff2?|xlsx?|xml|zip)\Z",
     re.IGNORECASE,
 )
-_MOST_KNOWN = 100_000
+_MAX_QUEUED = 100_000
 """Addresses that a crawl remembers; further ones are not followed."""
 
 _LONGEST_ROBOTS = 500_000
 """Characters of `robots.txt` that are read; RFC 9309 asks for as many bytes."""
 
-_MOST_RULES = 1_000_000
+_MAX_RULES = 1_000_000
 """Of all agents together. Protego 0.7 stores a group's rules once for each of its agents: half a megabyte of 20,000
 agents and 2,000 rules took it 43 s. One million take one."""
 
@@ -58,7 +58,7 @@ class Robots:
         text = text[:_LONGEST_ROBOTS]
         lines = text.lower().splitlines()
         agents = sum("agent" in line for line in lines)
-        self._rules = Protego.parse(_CLOSED if agents * (len(lines) - agents) > _MOST_RULES else text)
+        self._rules = Protego.parse(_CLOSED if agents * (len(lines) - agents) > _MAX_RULES else text)
         self.delay = min(self._rules.crawl_delay(AGENT) or 0.0, _LONGEST_DELAY)
         """Seconds to wait between two pages."""
 
@@ -104,7 +104,7 @@ class Crawl:
         follows = not _is_map(first)
         folder = first.url.rpartition("/")[0] + "/"
         deadline = time.monotonic() + self.seconds
-        waiting, known = deque([start]), {start}
+        waiting, queued = deque([start]), {start}
         pages = size = 0
         while waiting:
             at = waiting.popleft()
@@ -114,19 +114,21 @@ class Crawl:
             pages += 1
             try:
                 page = first if at == start else self._next(at, first.url, robots)
-                further = _further(page, folder if follows else "")
+                further_urls = _further_urls(page, folder if follows else "")
             except CallerError as error:
                 yield Refusal(error, at)
                 continue
             size += len(page.data)
-            if page.url != at and page.url in known:
+            if page.url != at and page.url in queued:
                 continue
-            known.add(page.url)
+            queued.add(page.url)
             if not _is_map(page):
                 yield RawArticle(page.data, "html", page.url)
-            new = [url for url in further if url not in known and same_site(first.url, url) and robots.allows(url)]
-            new = new[: _MOST_KNOWN - len(known)]
-            known.update(new)
+            new = [
+                url for url in further_urls if url not in queued and same_site(first.url, url) and robots.allows(url)
+            ]
+            new = new[: _MAX_QUEUED - len(queued)]
+            queued.update(new)
             waiting.extend(new)
 
     def _next(self, url: str, site: str, robots: Robots) -> Fetched:
@@ -159,7 +161,7 @@ def _is_map(page: Fetched) -> bool:
     return bool(_MAP.match(page.data[:4_000]))
 
 
-def _further(page: Fetched, folder: str) -> tuple[str, ...]:
+def _further_urls(page: Fetched, folder: str) -> tuple[str, ...]:
     """The canonical addresses that a sitemap lists, or those below `folder` that a page links to, if there is one."""
     if _is_map(page):
         return _canonical(listed(page.data))

@@ -92,41 +92,41 @@ def _demoted(heading: Block) -> Block:
 
 def _title(document: SourceDocument, blocks: tuple[Block, ...]) -> str:
     """The title, or the first heading, or the file's name, or the document's id: the first that gives no orders."""
-    given = inert(clean(document.title).strip())
+    own_title = inert(clean(document.title).strip())
     # The first heading of an FAQ is one question of many.
     headings = (block.text for block in blocks if block.kind == "heading" and document.markup != "faq")
     heading = next(headings, "")
     # Many articles of one file would all get the same name from it.
     file = "" if document.line else document.source.rsplit("/", 1)[-1].rsplit(".", 1)[0]
-    names = [name for name in (given, heading, inert(file), inert(document.doc_id)) if name]
+    names = [name for name in (own_title, heading, inert(file), inert(document.doc_id)) if name]
     return next((name for name in names if "injection" not in flags(name)), NAMELESS)
 
 
 def _flags(document: SourceDocument) -> frozenset[str]:
     """What holds for the document as a whole: what its reader found, what its names and invisible characters say."""
-    told = document.meta.get("flags")
-    found = {str(flag) for flag in told} if isinstance(told, list | tuple) else set[str]()
+    declared = document.meta.get("flags")
+    all_flags = {str(flag) for flag in declared} if isinstance(declared, list | tuple) else set[str]()
     for name in (document.title, document.source, document.doc_id):
-        found.update(flags(name))
+        all_flags.update(flags(name))
     if hides_characters(document.text):
-        found.add("hidden_characters")
-    return frozenset(found)
+        all_flags.add("hidden_characters")
+    return frozenset(all_flags)
 
 
 def _identified(doc_id: str, parts: list[Part], flagged: frozenset[str]) -> tuple[Chunk, ...]:
     """Chunks with ids made of their document and content, so that an unchanged chunk keeps its id wherever it moves."""
-    seen: dict[str, int] = {}
+    occurrences: dict[str, int] = {}
     sections = _sections(parts)
     chunks = []
     for index, part in enumerate(parts):
         fairness.give_way()
         heading, text = HEADING_SEPARATOR.join(part.path), part.text
         digest = chunk_hash(heading, text)
-        occurrence = seen[digest] = seen.get(digest, -1) + 1
+        occurrence = occurrences[digest] = occurrences.get(digest, -1) + 1
         sentences = sentence_spans(text)
         allowed = quotable(text, sentences)
-        own = flagged if len(allowed) == len(sentences) else flagged | {"injection"}
-        meta: dict[str, Json] = {"content_hash": digest, "flags": sorted(own)}
+        chunk_flags = flagged if len(allowed) == len(sentences) else flagged | {"injection"}
+        meta: dict[str, Json] = {"content_hash": digest, "flags": sorted(chunk_flags)}
         if part.page:
             meta["page"] = part.page
         meta["section_chunks"] = list(sections[index])

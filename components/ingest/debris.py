@@ -38,7 +38,7 @@ _GLUED = re.compile(r"(?<![\w.@/-])([^\W\d_]+?[a-zа-яё])([A-ZА-ЯЁ][a-zа-�
 _STOPPED = re.compile(r"(?<=[a-zа-яё)])([.!?:])(?=[A-ZА-ЯЁ][a-zа-яё]+[ A-ZА-ЯЁ])")
 _LOWER_BEFORE = re.compile(r"(?:^|[\s(])[a-zа-яё]+\Z")
 _WORD = re.compile(r"[^\W\d_]+")
-_MANY = 3
+_MIN_BREAKS = 3
 _FENCE = re.compile(r"^[ \t]*(?:```|~~~)", re.MULTILINE)
 
 
@@ -53,10 +53,10 @@ def tidied(text: str) -> str:
     return _EMPTY.sub("", text) if "(" in text or "[" in text or "«" in text else text
 
 
-def _icon(found: re.Match[str]) -> str:
-    word = "[значок]" if _CYRILLIC.search(found[1]) else "[icon]"
-    after = found.string[found.end() : found.end() + 1]
-    return f"{found[1]}{found[2]} {word}{'' if after in '.,;' else ' '}"
+def _icon(match: re.Match[str]) -> str:
+    word = "[значок]" if _CYRILLIC.search(match[1]) else "[icon]"
+    after = match.string[match.end() : match.end() + 1]
+    return f"{match[1]}{match[2]} {word}{'' if after in '.,;' else ' '}"
 
 
 def heading(text: str) -> str:
@@ -75,12 +75,12 @@ def with_tables(text: str) -> str:
     return _TABLE.sub(_table, text) if "|===" in text else text
 
 
-def _table(found: re.Match[str]) -> str:
-    indent, declared, content = found[1], found[2] or "", dedent(found[3])
+def _table(match: re.Match[str]) -> str:
+    indent, declared, content = match[1], match[2] or "", dedent(match[3])
     cells = list(_cells(content))
     width = _width(declared, content)
     if not cells or not 1 <= width <= _WIDEST:
-        return found.group()
+        return match.group()
     rows: list[list[str]] = [[]]
     for span, cell in cells:
         if len(rows[-1]) + 1 > width:
@@ -93,9 +93,9 @@ def _table(found: re.Match[str]) -> str:
 
 def _cells(content: str) -> Iterator[tuple[int, str]]:
     starts = list(_CELL.finditer(content))
-    ends = (*(found.start() for found in starts[1:]), len(content))
-    for found, end in zip(starts, ends, strict=False):
-        yield int(found[1] or 1), " ".join(content[found.end() : end].split())
+    ends = (*(match.start() for match in starts[1:]), len(content))
+    for match, end in zip(starts, ends, strict=False):
+        yield int(match[1] or 1), " ".join(content[match.end() : end].split())
 
 
 def _width(declared: str, content: str) -> int:
@@ -116,17 +116,17 @@ def unglued(text: str) -> str:
     """
     if _FENCE.search(text):
         return text
-    known = Counter(_WORD.findall(text))
-    folded = {word.casefold() for word in known}
+    word_counts = Counter(_WORD.findall(text))
+    folded = {word.casefold() for word in word_counts}
 
-    def glued(found: re.Match[str]) -> str:
-        one, two = found[1], found[2]
-        apart = one.casefold() in folded and two.casefold() in folded and known[one + two] == 1
-        return f"{one}\n\n{two}" if apart else found.group()
+    def glued(match: re.Match[str]) -> str:
+        first, second = match[1], match[2]
+        apart = first.casefold() in folded and second.casefold() in folded and word_counts[first + second] == 1
+        return f"{first}\n\n{second}" if apart else match.group()
 
-    def stopped(found: re.Match[str]) -> str:
-        before = found.string[max(0, found.start() - 40) : found.start()]
-        return f"{found[1]}\n\n" if _LOWER_BEFORE.search(before) else found.group()
+    def stopped(match: re.Match[str]) -> str:
+        before = match.string[max(0, match.start() - 40) : match.start()]
+        return f"{match[1]}\n\n" if _LOWER_BEFORE.search(before) else match.group()
 
     separated = _STOPPED.sub(stopped, _GLUED.sub(glued, text))
-    return separated if separated.count("\n\n") - text.count("\n\n") >= _MANY else text
+    return separated if separated.count("\n\n") - text.count("\n\n") >= _MIN_BREAKS else text

@@ -22,7 +22,7 @@ from tenants.rejected import LONGEST_REASON, LONGEST_TEXT, Rejected
 
 REJECTED = "rejected"
 _KINDS = get_args(EdgeKind)
-_MOST = 100
+_MAX_DECLARED = 100
 
 
 def checked_relations(doc_id: str, meta: Mapping[str, Json]) -> dict[str, Json]:
@@ -33,9 +33,9 @@ def checked_relations(doc_id: str, meta: Mapping[str, Json]) -> dict[str, Json]:
     checked = dict(meta)
     for kind in _KINDS:
         if kind in checked:
-            checked[kind] = [_tie(kind, one, doc_id) for one in _listed(kind, checked[kind])]
+            checked[kind] = [_edge(kind, item, doc_id) for item in _listed(kind, checked[kind])]
     if REJECTED in checked:
-        checked[REJECTED] = [_approach(one) for one in _listed(REJECTED, checked[REJECTED])]
+        checked[REJECTED] = [_approach(item) for item in _listed(REJECTED, checked[REJECTED])]
     return checked
 
 
@@ -52,35 +52,37 @@ def declared_rejected(document: SourceDocument) -> list[Rejected]:
     """The rejected approaches that a checked document declares. Without a day of its own, one has its document's."""
     since = str(document.meta.get("updated_at") or "")
     return [
-        Rejected(str(mapping["text"]), str(mapping["reason"]), str(mapping["date"] or since), document.doc_id, declared=True)
+        Rejected(
+            str(mapping["text"]), str(mapping["reason"]), str(mapping["date"] or since), document.doc_id, declared=True
+        )
         for mapping in _mappings(document.meta.get(REJECTED))
     ]
 
 
 def _listed(name: str, value: Json) -> Sequence[Json]:
     items = value if isinstance(value, list | tuple) else [value]
-    if len(items) > _MOST:
+    if len(items) > _MAX_DECLARED:
         raise Invalid("metadata_invalid", field=name)
     return items
 
 
 def _mappings(value: Json) -> list[Mapping[str, Json]]:
-    return [one for one in value if isinstance(one, Mapping)] if isinstance(value, list | tuple) else []
+    return [item for item in value if isinstance(item, Mapping)] if isinstance(value, list | tuple) else []
 
 
-def _tie(kind: str, given: Json, doc_id: str) -> dict[str, Json]:
-    tie = given if isinstance(given, Mapping) else {"doc_id": given}
-    other, weight = tie.get("doc_id"), tie.get("weight", 1.0)
-    fits = isinstance(other, str) and 0 < len(other) <= LONGEST_ID and other.isprintable() and other != doc_id
-    if not fits or tie.keys() - {"doc_id", "weight"}:
+def _edge(kind: str, item: Json, doc_id: str) -> dict[str, Json]:
+    edge = item if isinstance(item, Mapping) else {"doc_id": item}
+    other, weight = edge.get("doc_id"), edge.get("weight", 1.0)
+    is_valid_id = isinstance(other, str) and 0 < len(other) <= LONGEST_ID and other.isprintable() and other != doc_id
+    if not is_valid_id or edge.keys() - {"doc_id", "weight"}:
         raise Invalid("metadata_invalid", field=kind)
     if isinstance(weight, bool) or not isinstance(weight, int | float) or not 0 <= weight <= 1:
         raise Invalid("metadata_invalid", field=kind)
     return {"doc_id": other, "weight": float(weight)}
 
 
-def _approach(given: Json) -> dict[str, Json]:
-    approach = given if isinstance(given, Mapping) else {"text": given}
+def _approach(item: Json) -> dict[str, Json]:
+    approach = item if isinstance(item, Mapping) else {"text": item}
     text, reason, since = approach.get("text"), approach.get("reason") or "", approach.get("date")
     if approach.keys() - {"text", "reason", "date"} or not isinstance(text, str) or not isinstance(reason, str):
         raise Invalid("metadata_invalid", field=REJECTED)

@@ -23,11 +23,11 @@ def embedded(
     if settings.dense is None:
         return {}
     missing = [text for text in texts if text not in known]
-    vectors = embed_passages([passage_text(one.title, one.heading, one.text) for one in missing], settings.dense)
+    vectors = embed_passages([passage_text(text.title, text.heading, text.text) for text in missing], settings.dense)
     return {**known, **dict(zip(missing, vectors, strict=True))}
 
 
-def encoded(text: Text, payload: Mapping[str, Json], found: Analysed, dense: Mapping[Text, Dense]) -> Point:
+def encoded(text: Text, payload: Mapping[str, Json], analysis: Analysed, dense: Mapping[Text, Dense]) -> Point:
     """A chunk ready to be stored.
 
     :param found: what it is found by.
@@ -36,7 +36,7 @@ def encoded(text: Text, payload: Mapping[str, Json], found: Analysed, dense: Map
     fairness.give_way()
     vectors: dict[str, Vector | Sparse] = {
         name: Sparse(np.frombuffer(dimensions, np.uint32), np.frombuffer(weights, np.float64))
-        for name, (dimensions, weights) in found.packed.items()
+        for name, (dimensions, weights) in analysis.packed.items()
     }
     if text in dense:
         vectors[DENSE] = dense[text]

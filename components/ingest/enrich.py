@@ -48,7 +48,7 @@ class ChunkEnricher:
         self.evidence_tier = evidence_tier
         self.project_key = project_key
         self.tags = tags
-        given: dict[str, Json] = {
+        defaults: dict[str, Json] = {
             "trust": trust,
             "status": status,
             "priority": priority,
@@ -58,8 +58,11 @@ class ChunkEnricher:
             "tags": tags or [],
         }
         # An empty word is no word: it stays as it is and matches no filter.
-        empty = {name: value for name, value in given.items() if value == ""}
-        self._defaults = {**empty, **checked_metadata({name: given[name] for name in given.keys() - empty.keys()})}
+        empty = {name: value for name, value in defaults.items() if value == ""}
+        self._defaults = {
+            **empty,
+            **checked_metadata({name: defaults[name] for name in defaults.keys() - empty.keys()}),
+        }
 
     @component.output_types(revisions=list[Revision])
     def run(self, revisions: list[Revision]) -> dict[str, list[Revision]]:
@@ -86,13 +89,13 @@ class ChunkEnricher:
 
 
 def _described(chunk: Chunk, shared: Mapping[str, Json]) -> Chunk:
-    own: dict[str, Json] = {
+    chunk_meta: dict[str, Json] = {
         "chunk_id": chunk.chunk_id,
         "chunk_index": chunk.index,
         "heading": chunk.heading,
         "sentences": [[start, end] for start, end in chunk.sentences],
     }
-    return replace(chunk, meta={**shared, **chunk.meta, **own})
+    return replace(chunk, meta={**shared, **chunk.meta, **chunk_meta})
 
 
 def language(text: str) -> str:

@@ -23,7 +23,7 @@ from tenants.errors import Invalid, TooLarge
 
 AGENT = "Opora"
 _LONGEST_URL = 2_000
-_MOST_REDIRECTS = 5
+_MAX_REDIRECTS = 5
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _CONNECT_SECONDS = 10.0
 _READ_AT_ONCE = 65_536
@@ -64,14 +64,14 @@ def canonical(url: str) -> str:
     parts = _split(url)
     host = _host(parts)
     port = "" if parts.port in (None, _PORTS[parts.scheme]) else f":{parts.port}"
-    shown = f"[{host}]" if ":" in host else host
+    netloc_host = f"[{host}]" if ":" in host else host
     path = quote(parts.path or "/", safe="/%:@!$&'()*+,;=~-._")
-    return urlunsplit((parts.scheme, shown + port, path, quote(parts.query, safe="/%:@!$&'()*+,;=~-._?"), ""))
+    return urlunsplit((parts.scheme, netloc_host + port, path, quote(parts.query, safe="/%:@!$&'()*+,;=~-._?"), ""))
 
 
-def same_site(one: str, two: str) -> bool:
+def same_site(url: str, other_url: str) -> bool:
     """Whether two canonical addresses are of one host; `www.` and a step up to https make no difference."""
-    first, second = urlsplit(one), urlsplit(two)
+    first, second = urlsplit(url), urlsplit(other_url)
     if (first.hostname or "").removeprefix("www.") != (second.hostname or "").removeprefix("www."):
         return False
     return first.port == second.port
@@ -100,7 +100,7 @@ class Fetcher:
             `redirect_elsewhere`, `page_too_large`, `page_too_slow`.
         """
         at = canonical(url)
-        for _ in range(_MOST_REDIRECTS + 1):
+        for _ in range(_MAX_REDIRECTS + 1):
             if site and not same_site(site, at):
                 raise Invalid("redirect_elsewhere", url=at)
             reply, target = self._once(at)
@@ -124,8 +124,8 @@ class Fetcher:
         with self._connected(url, parts) as connection:
             try:
                 address = urlunsplit(("", "", parts.path, parts.query, ""))
-                sent = {"User-Agent": AGENT, "Accept-Encoding": "identity", **headers}
-                connection.request("GET" if body is None else "POST", address, body, sent)
+                request_headers = {"User-Agent": AGENT, "Accept-Encoding": "identity", **headers}
+                connection.request("GET" if body is None else "POST", address, body, request_headers)
                 with connection.getresponse() as answer:
                     return self._read(answer, url)
             except (OSError, http.client.HTTPException, ValueError) as broken:
@@ -161,16 +161,16 @@ class Fetcher:
     @contextmanager
     def _connected(self, url: str, parts: SplitResult) -> Iterator[http.client.HTTPConnection]:
         connection = _Pinned(parts, self._address(url, parts))
-        late = Timer(self.seconds, connection.cut)
-        late.daemon = True
-        late.start()
+        timer = Timer(self.seconds, connection.cut)
+        timer.daemon = True
+        timer.start()
         try:
             yield connection
         except Invalid:
             if not connection.was_cut:
                 raise
         finally:
-            late.cancel()
+            timer.cancel()
             connection.close()
         # A page that was cut off may look like a whole one.
         if connection.was_cut:

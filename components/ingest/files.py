@@ -106,12 +106,12 @@ def _articles(file: Path, source: str) -> Iterator[RawArticle | Refusal]:
             if form == "json_lines":
                 yield from _lines_of(stream, source)
             else:
-                yield _whole(stream, form, source)
+                yield _read_file(stream, form, source)
     except OSError as unreadable:
         raise Invalid("file_unreadable", path=source) from unreadable
 
 
-def _whole(stream: BinaryIO, form: Format, source: str) -> RawArticle:
+def _read_file(stream: BinaryIO, form: Format, source: str) -> RawArticle:
     data = stream.read(LARGEST_ARTICLE + 1)
     if len(data) > LARGEST_ARTICLE:
         raise TooLarge("file_too_large", path=source, limit=LARGEST_ARTICLE)

@@ -41,13 +41,13 @@ class InspectedChunk(Frozen):
     terms: tuple[Term, ...]
 
 
-def inspect(hits: Iterable[Hit], stems: Mapping[str, int], *, most_terms: int = 20) -> Iterator[InspectedChunk]:
+def inspect(hits: Iterable[Hit], stems: Mapping[str, int], *, max_terms: int = 20) -> Iterator[InspectedChunk]:
     """The chunks of one document.
 
     :param hits: as they are stored, in reading order.
     :param stems: how many chunks of the knowledge base hold each stem.
     """
-    before: Hit | None = None
+    previous: Hit | None = None
     for hit in hits:
         fairness.give_way()
         meta = stored_meta(hit)
@@ -62,20 +62,20 @@ def inspect(hits: Iterable[Hit], stems: Mapping[str, int], *, most_terms: int = 
             text=text,
             tokens=count_tokens(text),
             sentences=_spans(meta["sentences"]),
-            overlap=_overlap(before, hit) if before is not None else 0,
+            overlap=_overlap(previous, hit) if previous is not None else 0,
             flags=_words(meta.get("flags")),
-            terms=tuple(Term(stem, stems.get(stem, 1)) for stem in rarest[:most_terms]),
+            terms=tuple(Term(stem, stems.get(stem, 1)) for stem in rarest[:max_terms]),
         )
-        before = hit
+        previous = hit
 
 
-def _overlap(before: Hit, hit: Hit) -> int:
+def _overlap(previous: Hit, hit: Hit) -> int:
     """The end of the longest run of sentences that both end the chunk before and begin this one."""
-    if stored_meta(before)["heading"] != stored_meta(hit)["heading"]:
+    if stored_meta(previous)["heading"] != stored_meta(hit)["heading"]:
         return 0
-    earlier, text = str(before.payload["content"]), str(hit.payload["content"])
+    earlier, text = str(previous.payload["content"]), str(hit.payload["content"])
     ends = [end for _, end in _spans(stored_meta(hit)["sentences"])]
-    last = [earlier[start:end] for start, end in _spans(stored_meta(before)["sentences"])]
+    last = [earlier[start:end] for start, end in _spans(stored_meta(previous)["sentences"])]
     first = [text[start:end] for start, end in _spans(stored_meta(hit)["sentences"])]
     for length in range(min(len(last), len(first)), 0, -1):
         if last[-length:] == first[:length]:

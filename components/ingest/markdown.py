@@ -77,9 +77,9 @@ def _read_inline(state: StateCore) -> None:
             crowded = len(_MARK.findall(token.content)) > _CROWDED
             for piece in (_CLOSELY if crowded else _LOOSELY).findall(token.content):
                 # Into a list of its own: what is done at a piece's end is done to the whole list.
-                found: list[Token] = []
-                state.md.inline.parse(piece, state.md, state.env, found)
-                token.children += found
+                piece_tokens: list[Token] = []
+                state.md.inline.parse(piece, state.md, state.env, piece_tokens)
+                token.children += piece_tokens
 
 
 _PARSER = MarkdownIt("commonmark").enable("table")
@@ -104,7 +104,7 @@ def plain_blocks(text: str) -> tuple[Block, ...]:
 
 
 def _blocks(tokens: Sequence[Token]) -> tuple[Block, ...]:
-    found: list[Block] = []
+    all_blocks: list[Block] = []
     at = page = 0
     while at < len(tokens):
         token = tokens[at]
@@ -112,9 +112,9 @@ def _blocks(tokens: Sequence[Token]) -> tuple[Block, ...]:
         if token.type == "html_block" and (mark := _PAGE.fullmatch(token.content)):
             page = int(mark[1])
         blocks = (block for block in _block(token, tokens[at + 1 : end]) if block.text)
-        found.extend((replace(block, page=page) for block in blocks) if page else blocks)
+        all_blocks.extend((replace(block, page=page) for block in blocks) if page else blocks)
         at = end + 1
-    return tuple(found)
+    return tuple(all_blocks)
 
 
 def _block(token: Token, inner: Sequence[Token]) -> Sequence[Block]:
@@ -167,9 +167,9 @@ def _item(marker: str, children: tuple[Block, ...]) -> Block:
 
 def indent(text: str, marker: str) -> str:
     """`text` as the body of a list item: the marker before its first line, spaces of that width before the others."""
-    first, *others = text.split("\n")
+    first, *following = text.split("\n")
     pad = " " * len(marker)
-    return "\n".join([marker + first, *(pad + line if line else line for line in others)])
+    return "\n".join([marker + first, *(pad + line if line else line for line in following)])
 
 
 def _code(token: Token) -> Block:
@@ -202,16 +202,16 @@ def _table(tokens: Sequence[Token]) -> Block:
 def _inline(token: Token) -> str:
     if token.children and len(token.children) == 1 and token.children[0].type == "text":
         return tidied(_unwrapped(inert(token.children[0].content)))
-    shown: list[str] = []
+    visible_parts: list[str] = []
     # A picture that stands alone is a screenshot, one in a sentence an icon.
     alone = not any(part.type in ("text", "code_inline") and part.content.strip() for part in token.children or ())
     visible = partial(_visible, alone=alone)
     for code, parts in groupby(token.children or (), lambda part: part.type == "code_inline"):
         if code:
-            shown.extend(_code_span(part) for part in parts)
+            visible_parts.extend(_code_span(part) for part in parts)
         else:
-            shown.append(tidied(inert("".join(map(visible, parts)))))
-    return _unwrapped("".join(shown))
+            visible_parts.append(tidied(inert("".join(map(visible, parts)))))
+    return _unwrapped("".join(visible_parts))
 
 
 def _code_span(part: Token) -> str:

@@ -16,7 +16,7 @@ _CLOSED = {"trust": get_args(Trust), "status": get_args(DocumentStatus)}
 _WORDS = ("project_key", "source_type", "evidence_tier")
 _LONGEST_WORD = 200
 _LONGEST_VALUE = 1_000
-_MOST_TAGS = 50
+_MAX_TAGS = 50
 
 
 def checked_metadata(meta: Mapping[str, Json]) -> dict[str, Json]:
@@ -75,10 +75,10 @@ def _priority(value: Json) -> int:
 
 
 def _labels(name: str, value: Json) -> list[Json]:
-    given = [value] if isinstance(value, str) else value
-    if not isinstance(given, list | tuple) or len(given) > _MOST_TAGS:
+    labels = [value] if isinstance(value, str) else value
+    if not isinstance(labels, list | tuple) or len(labels) > _MAX_TAGS:
         raise Invalid("metadata_invalid", field=name)
-    return list(dict.fromkeys(_word(name, label) for label in given))
+    return list(dict.fromkeys(_word(name, label) for label in labels))
 
 
 def day(name: str, value: Json) -> str:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from haystack import component
 
 from components.ingest import formats
-from components.ingest.changes import Changed, Seen, duplicate
+from components.ingest.changes import Changed, SeenDocuments, duplicate
 from components.ingest.declared import checked_relations
 from components.ingest.document import Refusal, Revision, SourceDocument
 from components.ingest.files import RawArticle
@@ -41,22 +41,22 @@ class ArticleParser:
         self._sandbox = Sandbox()
 
     @component.output_types(revisions=list[Revision], refusals=list[Refusal], pages=int)
-    def run(self, changed: list[Changed], seen: Seen) -> dict[str, list[Revision] | list[Refusal] | int]:
+    def run(self, changed: list[Changed], seen: SeenDocuments) -> dict[str, list[Revision] | list[Refusal] | int]:
         """Read what is raw, check everything. What cannot be taken is refused with its place; the others go on.
 
         :param seen: what the run has met before. A second document of the same id is refused: `doc_id_duplicate`.
         """
         revisions: list[Revision] = []
         refusals: list[Refusal] = []
-        for one in changed:
+        for article_change in changed:
             fairness.give_way()
-            parsed = self.parse(one.article)
+            parsed = self.parse(article_change.article)
             if isinstance(parsed, Refusal):
                 refusals.append(parsed)
-            elif seen.is_new(parsed.doc_id, one.article.source):
-                revisions.append(Revision(parsed, one.content_hash))
+            elif seen.is_new(parsed.doc_id, article_change.article.source):
+                revisions.append(Revision(parsed, article_change.content_hash))
             else:
-                refusals.append(duplicate(one.article, parsed.doc_id))
+                refusals.append(duplicate(article_change.article, parsed.doc_id))
         pages = sum(revision.document.pages for revision in revisions)
         return {"revisions": revisions, "refusals": refusals, "pages": pages}
 

@@ -54,7 +54,9 @@ def pieces(blocks: Sequence[Block], *, limit: int, whole: int) -> list[Piece]:
     at = 0
     while at < len(blocks):
         end = _entry_end(blocks, at)
-        entry = join(_whole(blocks[near], _before(blocks, near)) for near in range(at, end)) if end > at + 1 else None
+        entry = (
+            join(_unbroken(blocks[place], _before(blocks, place)) for place in range(at, end)) if end > at + 1 else None
+        )
         if entry is not None and entry.tokens <= whole:
             whole_pieces.append(entry)
             at = end
@@ -94,13 +96,13 @@ def _before(blocks: Sequence[Block], at: int) -> str:
     return "\n" if at and blocks[at].kind == blocks[at - 1].kind == "item" else _PARAGRAPH
 
 
-def _whole(block: Block, before: str) -> Piece:
+def _unbroken(block: Block, before: str) -> Piece:
     repeatable = block.kind not in {"table", "code"}
     return Piece(block.text, count_tokens(block.text), before, repeatable, block.page)
 
 
 def _broken(block: Block, before: str, limit: int, whole: int) -> Iterator[Piece]:
-    piece = _whole(block, before)
+    piece = _unbroken(block, before)
     entry = is_code_entry(_body(block))
     if piece.tokens <= (limit if piece.repeatable and not entry else whole):
         yield piece

@@ -69,7 +69,7 @@ class Processes:
 
     def _answer(self, request: Sequence[bytes]) -> bytes:
         while True:
-            worker = self._taken()
+            worker = self._take()
             try:
                 answer = worker.ask(request, self.seconds)
             except _Retired:
@@ -81,11 +81,11 @@ class Processes:
             self._put_back(worker)
             return answer
 
-    def _taken(self) -> "_Worker":
+    def _take(self) -> "_Worker":
         with self._lock:
             if self._idle:
                 return self._idle.pop()
-        return _Worker.started(self.program, self.seconds, self.memory)
+        return _Worker.start(self.program, self.seconds, self.memory)
 
     def _put_back(self, worker: "_Worker") -> None:
         if worker.served >= self.requests:
@@ -109,7 +109,7 @@ class _Worker:
     served: int = 0
 
     @classmethod
-    def started(cls, program: str, seconds: float, memory: int) -> "_Worker":
+    def start(cls, program: str, seconds: float, memory: int) -> "_Worker":
         """A new worker. Returns at once: requests wait in its pipe until it is up."""
         command = [sys.executable, "-I", "-B", "-c", program, str(_ROOT), str(seconds), str(memory)]
         try:

@@ -42,18 +42,18 @@ def description(record: DocumentRecord) -> dict[str, Json]:
 
 def in_force(record: DocumentRecord, overrides: Mapping[str, Json]) -> DocumentRecord:
     """The record under these overrides."""
-    chosen = {**record.given, **overrides}
-    tags = chosen["tags"]
+    values = {**record.given, **overrides}
+    tags = values["tags"]
     return replace(
         record,
-        title=str(chosen["title"]),
-        status=str(chosen["status"]),
-        trust=str(chosen["trust"]),
-        priority=int(str(chosen["priority"])),
+        title=str(values["title"]),
+        status=str(values["status"]),
+        trust=str(values["trust"]),
+        priority=int(str(values["priority"])),
         tags=tuple(map(str, tags)) if isinstance(tags, list | tuple) else (),
-        project_key=str(chosen["project_key"]),
-        evidence_tier=str(chosen["evidence_tier"]),
-        source_type=str(chosen["source_type"]),
+        project_key=str(values["project_key"]),
+        evidence_tier=str(values["evidence_tier"]),
+        source_type=str(values["source_type"]),
         overrides=overrides,
     )
 

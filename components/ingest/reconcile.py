@@ -117,11 +117,11 @@ def repair(findings: Findings, rewrite: Rewrite) -> None:
         collection = open_collection(create=True)
         for start in range(0, len(findings.orphans), _BATCH):
             collection.delete(findings.orphans[start : start + _BATCH])
-    known = documents.find(findings.incomplete)
+    records = documents.find(findings.incomplete)
     in_force = {version.doc_id: version for version in versions.in_force(findings.incomplete)}
     for doc_id, version in in_force.items():
-        rewrite([Revision(source_document(version), known[doc_id].content_hash)])
-    documents.put(*(replace(record, content_hash="") for doc_id, record in known.items() if doc_id not in in_force))
+        rewrite([Revision(source_document(version), records[doc_id].content_hash)])
+    documents.put(*(replace(record, content_hash="") for doc_id, record in records.items() if doc_id not in in_force))
     for start in range(0, len(findings.misdescribed), _BATCH):
         redescribe(documents.find(findings.misdescribed[start : start + _BATCH]).values())
     for job_id in findings.uploads:

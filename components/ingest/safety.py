@@ -21,7 +21,7 @@ _SUSPECT = re.compile(_UNSEEN[:-1] + "\U000e0020-\U000e007f\U000e0100-\U000e01ef
 """One of the characters that all of these are about."""
 _LONG_UNSEEN = re.compile(f"{_UNSEEN}{{8}}")
 _SPLIT_WORD = re.compile(rf"[^\W\d_]{_UNSEEN}+[^\W\d_]")
-_MOST_SPLIT_WORDS = 5
+_MAX_SPLIT_WORDS = 5
 
 _ACTIVE = (
     "a applet audio base body button details embed form frame frameset head html iframe img input link math meta "
@@ -54,7 +54,7 @@ def hides_characters(text: str) -> bool:
         return False
     if _SMUGGLED.search(text) or _LONG_UNSEEN.search(text):
         return True
-    return len(_SPLIT_WORD.findall(text)) > _MOST_SPLIT_WORDS
+    return len(_SPLIT_WORD.findall(text)) > _MAX_SPLIT_WORDS
 
 
 def quotable(text: str, sentences: Sequence[Span]) -> tuple[Span, ...]:

@@ -53,7 +53,7 @@ class DocumentSplitter:
 
         A document whose text takes too long is refused: `file_too_slow`.
         """
-        done: list[Revision] = []
+        split: list[Revision] = []
         refusals: list[Refusal] = []
         results = TEXT_PROCESSES.cut([revision.document for revision in revisions], self._sizes)
         for revision, result in zip(revisions, results, strict=True):
@@ -61,5 +61,5 @@ class DocumentSplitter:
                 document = revision.document
                 refusals.append(Refusal(result, document.source, document.line, document.doc_id))
             else:
-                done.append(replace(revision, title=result.title, chunks=result.chunks))
-        return Split(revisions=done, refusals=refusals)
+                split.append(replace(revision, title=result.title, chunks=result.chunks))
+        return Split(revisions=split, refusals=refusals)

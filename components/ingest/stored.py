@@ -16,7 +16,7 @@ _MARKUPS: dict[str, Markup] = {name: name for name in get_args(Markup)}
 
 
 def document_record(
-    revision: Revision, version: int, given: Mapping[str, Json], overrides: Mapping[str, Json]
+    revision: Revision, version: int, source_meta: Mapping[str, Json], overrides: Mapping[str, Json]
 ) -> DocumentRecord:
     """The record of a document whose chunks are stored.
 
@@ -43,7 +43,7 @@ def document_record(
         source_type=str(meta["source_type"]),
         flags=tuple(sorted({flag for chunk in revision.chunks for flag in _words(chunk.meta.get("flags"))})),
         version=version,
-        given=properties(given),
+        given=properties(source_meta),
         overrides=overrides,
     )
 

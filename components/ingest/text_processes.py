@@ -61,15 +61,15 @@ class _CutForm(_Form):
         """The document cut. Raises `ValueError` when it is not what was cut here."""
         occurrences: Counter[str] = Counter()
         chunks = []
-        for at, one in enumerate(self.chunks):
-            digest = chunk_hash(one.heading, one.text)
+        for at, chunk in enumerate(self.chunks):
+            digest = chunk_hash(chunk.heading, chunk.text)
             expected = (at, chunk_id(document.doc_id, digest, occurrences[digest]), digest)
-            if (one.index, one.chunk_id, one.meta.get("content_hash")) != expected:
+            if (chunk.index, chunk.chunk_id, chunk.meta.get("content_hash")) != expected:
                 raise ValueError("chunk of another document")
-            if any(not 0 <= start <= end <= len(one.text) for start, end in one.sentences):
+            if any(not 0 <= start <= end <= len(chunk.text) for start, end in chunk.sentences):
                 raise ValueError("sentence out of bounds")
             occurrences[digest] += 1
-            chunks.append(Chunk(one.text, one.heading, at, one.chunk_id, one.sentences, one.meta))
+            chunks.append(Chunk(chunk.text, chunk.heading, at, chunk.chunk_id, chunk.sentences, chunk.meta))
         return Cut(self.title, tuple(chunks))
 
 
@@ -111,7 +111,7 @@ class TextProcesses(Processes):
             return [*cut_all(documents, sizes)]
         groups = list(_groups(documents))
         cuts = self._threads.map(self._cut, groups, [sizes] * len(groups))
-        return [one for some in cuts for one in some]
+        return [cut for group_cuts in cuts for cut in group_cuts]
 
     def analysed(self, texts: Sequence[Text], settings: EncoderSettings) -> Iterator[Analysed]:
         """What each chunk is found by, in order. Some are worked on ahead of what has been taken."""
@@ -119,7 +119,7 @@ class TextProcesses(Processes):
             return iter(analysed(texts, settings.json_form))
         groups = [texts[start : start + _CHUNKS_AT_ONCE] for start in range(0, len(texts), _CHUNKS_AT_ONCE)]
         results = self._threads.map(self._analysed, groups, [settings.json_form] * len(groups))
-        return (one for some in results for one in some)
+        return (analysis for group_results in results for analysis in group_results)
 
     def _cut(self, documents: Sequence[SourceDocument], sizes: Sizes) -> Sequence[Cut | CallerError]:
         try:
@@ -129,7 +129,7 @@ class TextProcesses(Processes):
         except CallerError as failed:
             if len(documents) == 1:
                 return [failed]
-            return [one for document in documents for one in self._cut([document], sizes)]
+            return [cut for document in documents for cut in self._cut([document], sizes)]
 
     def _analysed(self, texts: Sequence[Text], settings: str) -> Sequence[Analysed]:
         try:
@@ -143,7 +143,7 @@ class TextProcesses(Processes):
         try:
             answer = _Answer[_CutForm].model_validate_json(self.ask("cut", json.dumps(request).encode()))
             self._check(answer.error)
-            return [one.of(document) for one, document in zip(answer.result, documents, strict=True)]
+            return [form.of(document) for form, document in zip(answer.result, documents, strict=True)]
         except ValueError as garbled:
             raise Invalid("file_damaged") from garbled
 
@@ -153,7 +153,7 @@ class TextProcesses(Processes):
         try:
             answer = _Answer[_AnalysedForm].model_validate_json(self.ask("analyse", request))
             self._check(answer.error)
-            return [one.checked() for one, _ in zip(answer.result, texts, strict=True)]
+            return [form.checked() for form, _ in zip(answer.result, texts, strict=True)]
         except ValueError as garbled:
             raise Invalid("file_damaged") from garbled
 

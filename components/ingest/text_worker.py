@@ -29,8 +29,8 @@ def main() -> None:
 
 def _answer(work: str, request: bytes, _memory: int) -> bytes:
     try:
-        given = json.loads(request)
-        result = _cut(**given) if work == "cut" else _analysed(**given)
+        arguments = json.loads(request)
+        result = _cut(**arguments) if work == "cut" else _analysed(**arguments)
         return json.dumps({"result": result}, ensure_ascii=False).encode()
     except MemoryError:
         code = "file_too_demanding"
@@ -40,15 +40,15 @@ def _answer(work: str, request: bytes, _memory: int) -> bytes:
 
 
 def _cut(documents: list[dict[str, Any]], sizes: dict[str, int]) -> list[dict[str, object]]:
-    return [asdict(one) for one in cut_all([SourceDocument(**fields) for fields in documents], Sizes(**sizes))]
+    return [asdict(cut) for cut in cut_all([SourceDocument(**fields) for fields in documents], Sizes(**sizes))]
 
 
 def _analysed(texts: list[list[str]], encoder: str) -> list[dict[str, object]]:
     return [
         {
-            "packed": {name: [b64encode(part).decode() for part in parts] for name, parts in one.packed.items()},
-            "stems": list(one.stems),
-            "words": list(one.words),
+            "packed": {name: [b64encode(part).decode() for part in parts] for name, parts in analysis.packed.items()},
+            "stems": list(analysis.stems),
+            "words": list(analysis.words),
         }
-        for one in analysed([Text(*parts) for parts in texts], encoder)
+        for analysis in analysed([Text(*parts) for parts in texts], encoder)
     ]

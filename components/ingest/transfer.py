@@ -38,14 +38,14 @@ def align(source: Collection, target: Collection, changed: frozenset[str]) -> in
     named = {chunk_id for record in records for chunk_id in record.chunk_ids}
     present = {hit.id for hit in target.scan()}
     target.delete(list(present - named))
-    wanted = [
+    outdated = [
         chunk_id
         for record in records
         for chunk_id in record.chunk_ids
         if chunk_id not in present or record.doc_id in changed
     ]
-    for start in range(0, len(wanted), BATCH):
-        _store(source.fetch(wanted[start : start + BATCH], dense=_shared(source, target)), target)
+    for start in range(0, len(outdated), BATCH):
+        _store(source.fetch(outdated[start : start + BATCH], dense=_shared(source, target)), target)
     return len(named)
 
 
@@ -55,15 +55,15 @@ def _store(hits: Sequence[Hit], target: Collection) -> int:
     texts = [_text(hit) for hit in hits]
     analysed = TEXT_PROCESSES.analysed(texts, settings)
     target.upsert(
-        [encoded(text, hit.payload, found, dense) for text, hit, found in zip(texts, hits, analysed, strict=True)]
+        [encoded(text, hit.payload, analysis, dense) for text, hit, analysis in zip(texts, hits, analysed, strict=True)]
     )
     return len(hits)
 
 
 def _shared(source: Collection, target: Collection) -> bool:
     """Whether both have the same space of dense vectors."""
-    one, other = settings_from(source.encoder).dense, settings_from(target.encoder).dense
-    return one is not None and other is not None and one.space == other.space
+    space, other_space = settings_from(source.encoder).dense, settings_from(target.encoder).dense
+    return space is not None and other_space is not None and space.space == other_space.space
 
 
 def _dense(hits: Sequence[Hit], settings: EncoderSettings) -> Mapping[Text, Dense]:

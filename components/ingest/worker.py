@@ -46,14 +46,14 @@ def serve(answer: Callable[[str, bytes, int], bytes]) -> None:
 
 def _confine(memory: int) -> None:
     """Whatever a request may bring this process to do: no more memory, no file written, no process, no core dump."""
-    for kind, most in (
+    for kind, limit in (
         (resource.RLIMIT_AS, memory),
         (resource.RLIMIT_FSIZE, 0),
         (resource.RLIMIT_NPROC, 0),
         (resource.RLIMIT_CORE, 0),
         (resource.RLIMIT_NOFILE, 32),
     ):
-        resource.setrlimit(kind, (most, most))
+        resource.setrlimit(kind, (limit, limit))
 
 
 def _grant(seconds: float) -> None:

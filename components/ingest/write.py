@@ -53,13 +53,13 @@ _NOTHING = Ahead()
 
 
 @dataclass(frozen=True, slots=True)
-class Written(Frozen):
+class WriteCounts(Frozen):
     """What one batch changed. `chunks_written` were encoded; `chunks_kept` were not."""
 
     added: int = 0
     updated: int = 0
     chunks_written: int = 0
-    chunks_kept: int = 0
+    chunks_unchanged: int = 0
     chunks_removed: int = 0
     flagged: tuple[Flagged, ...] = ()
 
@@ -79,14 +79,14 @@ class ChunkWriter:
         dense = settings_of(embedder) if embedder and embedder.available else None
         self.settings = EncoderSettings.model_validate({**(encoder or {}), "dense": dense})
 
-    @component.output_types(written=Written)
-    def run(self, revisions: list[Revision], ahead: Ahead | None = None) -> dict[str, Written]:
+    @component.output_types(written=WriteCounts)
+    def run(self, revisions: list[Revision], ahead: Ahead | None = None) -> dict[str, WriteCounts]:
         """Write revisions for the tenant in context. Everything is durable when it returns.
 
         :param ahead: what `prepare` gave for them, when somebody asked it.
         """
         if not revisions:
-            return {"written": Written()}
+            return {"written": WriteCounts()}
         prepared = ahead or self.prepare(revisions)
         with writing.alone():
             return {"written": _write(revisions, self.settings, prepared)}
@@ -101,9 +101,9 @@ class ChunkWriter:
         chunks = [chunk for revision in revisions for chunk in _described_as(revision, _overrides(revision, records))]
         stored = _stored(collection, chunks)
         missing = [_text(chunk) for chunk in chunks if _differs(chunk, stored.get(chunk.chunk_id))]
-        some = missing[:_AHEAD]
-        found = TEXT_PROCESSES.analysed(some, settings)
-        return Ahead(embedded(missing, settings), dict(zip(some, found, strict=True)))
+        analysed_ahead = missing[:_AHEAD]
+        analyses = TEXT_PROCESSES.analysed(analysed_ahead, settings)
+        return Ahead(embedded(missing, settings), dict(zip(analysed_ahead, analyses, strict=True)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +119,7 @@ class _Settled:
     version: DocumentVersion | None
 
 
-def _opened(first: EncoderSettings) -> Collection:
+def _open(first: EncoderSettings) -> Collection:
     return open_collection(create=True, encoder=first.json_form, dimensions=first.dimensions)
 
 
@@ -127,12 +127,12 @@ def _stored(collection: Collection, chunks: Iterable[Chunk]) -> dict[str, Hit]:
     return {hit.id: hit for hit in collection.fetch([chunk.chunk_id for chunk in chunks])}
 
 
-def _write(revisions: Sequence[Revision], first: EncoderSettings, ahead: Ahead) -> Written:
-    collection = _opened(first)
+def _write(revisions: Sequence[Revision], first: EncoderSettings, ahead: Ahead) -> WriteCounts:
+    collection = _open(first)
     settings = settings_from(collection.encoder)
     records = stored_documents.find([revision.document.doc_id for revision in revisions])
     settled = _settled(revisions, records)
-    chunks = [chunk for one in settled for chunk in one.revision.chunks]
+    chunks = [chunk for entry in settled for chunk in entry.revision.chunks]
     stored = _stored(collection, chunks)
     missing = [chunk for chunk in chunks if _differs(chunk, stored.get(chunk.chunk_id))]
     anew = {chunk.chunk_id for chunk in missing}
@@ -140,45 +140,47 @@ def _write(revisions: Sequence[Revision], first: EncoderSettings, ahead: Ahead) 
     collection.describe(_redescribed(chunks, stored, anew))
     # Before the records: a run cut off here finds the documents changed, and declares it all again.
     relations.declare(
-        [one.record.doc_id for one in settled],
-        [edge for one in settled for edge in declared_edges(one.revision.document)],
-        [approach for one in settled for approach in declared_rejected(one.revision.document)],
+        [entry.record.doc_id for entry in settled],
+        [edge for entry in settled for edge in declared_edges(entry.revision.document)],
+        [approach for entry in settled for approach in declared_rejected(entry.revision.document)],
     )
-    stored_documents.put(*(one.record for one in settled), new_versions=[one.version for one in settled if one.version])
+    stored_documents.put(
+        *(entry.record for entry in settled), new_versions=[entry.version for entry in settled if entry.version]
+    )
     named = {chunk.chunk_id for chunk in chunks}
     stale = [old for record in records.values() for old in record.chunk_ids if old not in named]
-    gone = collection.fetch(stale)
+    removed = collection.fetch(stale)
     collection.delete(stale)
     replaced = [stored[chunk.chunk_id] for chunk in missing if chunk.chunk_id in stored]
-    lexicon.apply(terms, map(stored_terms, [*gone, *replaced]))
-    return Written(
+    lexicon.apply(terms, map(stored_terms, [*removed, *replaced]))
+    return WriteCounts(
         added=len(revisions) - len(records),
         updated=len(records),
         chunks_written=len(missing),
-        chunks_kept=len(chunks) - len(missing),
-        chunks_removed=len(gone),
-        flagged=tuple(Flagged(one.record.doc_id, one.record.flags) for one in settled if one.record.flags),
+        chunks_unchanged=len(chunks) - len(missing),
+        chunks_removed=len(removed),
+        flagged=tuple(Flagged(entry.record.doc_id, entry.record.flags) for entry in settled if entry.record.flags),
     )
 
 
 def _settled(revisions: Iterable[Revision], records: Mapping[str, DocumentRecord]) -> list[_Settled]:
-    known = versions.hashes(list(records))
+    hashes = versions.hashes(list(records))
     settled = []
     for revision in revisions:
         fairness.give_way()
         record = records.get(revision.document.doc_id)
         number = record.version if record else 0
         version = document_version(revision.document, revision.title, number + 1)
-        same = record is not None and version.content_hash == known.get(record.doc_id)
+        same = record is not None and version.content_hash == hashes.get(record.doc_id)
         overrides = _overrides(revision, records)
         # A document that is only processed anew has not changed today.
         day = {"updated_at": record.updated_at} if record and same else {}
         final = replace(revision, chunks=_described_as(revision, {**overrides, **day}))
-        given = revision.chunks[0].meta
+        source_meta = revision.chunks[0].meta
         settled.append(
             _Settled(
                 final,
-                document_record(final, number if same else number + 1, given, overrides),
+                document_record(final, number if same else number + 1, source_meta, overrides),
                 None if same else version,
             )
         )
@@ -191,11 +193,11 @@ def _overrides(revision: Revision, records: Mapping[str, DocumentRecord]) -> Map
     return record.overrides if record else {}
 
 
-def _described_as(revision: Revision, own: Mapping[str, Json]) -> tuple[Chunk, ...]:
+def _described_as(revision: Revision, overrides: Mapping[str, Json]) -> tuple[Chunk, ...]:
     """Its chunks, with `own` in place of what the source says of them."""
-    if not own:
+    if not overrides:
         return revision.chunks
-    return tuple(replace(chunk, meta={**chunk.meta, **own}) for chunk in revision.chunks)
+    return tuple(replace(chunk, meta={**chunk.meta, **overrides}) for chunk in revision.chunks)
 
 
 def redescribe(records: Iterable[DocumentRecord], ahead: Ahead = _NOTHING) -> int:
@@ -207,15 +209,15 @@ def redescribe(records: Iterable[DocumentRecord], ahead: Ahead = _NOTHING) -> in
     with writing.alone():
         collection = open_collection(create=True)
         settings = settings_from(collection.encoder)
-        wanted = _described(collection, records)
-        retitled = _retitled(wanted)
+        described = _described(collection, records)
+        retitled = _retitled(described)
         chunks = [_stored_chunk(hit, meta) for hit, meta in retitled]
         anew = {hit.id for hit, _ in retitled}
         terms = _store(collection, chunks, settings, ahead)
         collection.describe(
             {
                 hit.id: {**hit.payload, "meta": meta}
-                for hit, meta in wanted
+                for hit, meta in described
                 if hit.id not in anew and meta != stored_meta(hit)
             }
         )
@@ -258,10 +260,10 @@ def remove_documents(doc_ids: Iterable[str]) -> int:
         collection = open_collection(create=True)
         stored_documents.remove(*records)
         stale = [chunk_id for record in records.values() for chunk_id in record.chunk_ids]
-        gone = collection.fetch(stale)
+        removed = collection.fetch(stale)
         collection.delete(stale)
-        lexicon.apply((), map(stored_terms, gone))
-        return len(gone)
+        lexicon.apply((), map(stored_terms, removed))
+        return len(removed)
 
 
 def _differs(chunk: Chunk, hit: Hit | None) -> bool:
@@ -289,10 +291,10 @@ def _store(
     for start in range(0, len(chunks), _STORED_AT_ONCE):
         points = []
         for at in range(start, min(start + _STORED_AT_ONCE, len(chunks))):
-            found = ahead.analysed.get(texts[at]) or next(later)
-            points.append(encoded(texts[at], _payload(chunks[at]), found, dense))
+            analysis = ahead.analysed.get(texts[at]) or next(later)
+            points.append(encoded(texts[at], _payload(chunks[at]), analysis, dense))
             explained = explained_codes(texts[at].title, texts[at].heading, texts[at].text)
-            terms.append(ChunkTerms(found.stems, found.words, explained))
+            terms.append(ChunkTerms(analysis.stems, analysis.words, explained))
         collection.upsert(points)
     return terms
 

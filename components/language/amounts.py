@@ -87,20 +87,20 @@ class Figures:
 @lru_cache(maxsize=4_000)
 def figures(sentence: str) -> Figures:
     """The figures of one sentence."""
-    rest = fold(sentence)
+    remaining = fold(sentence)
     days: set[tuple[int, int, int]] = set()
     units: set[str] = set()
     for pattern in _DAYS:
-        for match in pattern.finditer(rest):
+        for match in pattern.finditer(remaining):
             days.add((_month(match["month"]), int(match["day"]), int(match["year"] or 0)))
             units.update((analyse(match["month"])[0], *_YEAR))
-        rest = pattern.sub(" ", rest)
-    moments = frozenset(f"{int(hour)}:{minute}" for hour, minute in _MOMENT.findall(rest))
-    rest = _MOMENT.sub(" ", rest)
-    telephones = frozenset(re.sub(r"\D", "", found)[-10:] for found in _TELEPHONE.findall(rest))
-    rest = _TELEPHONE.sub(" ", rest)
+        remaining = pattern.sub(" ", remaining)
+    moments = frozenset(f"{int(hour)}:{minute}" for hour, minute in _MOMENT.findall(remaining))
+    remaining = _MOMENT.sub(" ", remaining)
+    telephones = frozenset(re.sub(r"\D", "", number)[-10:] for number in _TELEPHONE.findall(remaining))
+    remaining = _TELEPHONE.sub(" ", remaining)
     amounts: dict[str, tuple[Span, ...]] = {}
-    for match in _AMOUNT.finditer(rest):
+    for match in _AMOUNT.finditer(remaining):
         unit, stem = _unit(match["unit"] or "", match["currency"] or "")
         low = _value(match["low"], sentence)
         high = _value(match["high"], sentence) if match["high"] else low
@@ -119,9 +119,9 @@ def _month(word: str) -> int:
 
 
 def _value(number: str, sentence: str) -> float | None:
-    found = numbers(number, sentence)
+    values = numbers(number, sentence)
     try:
-        return float(found[0])
+        return float(values[0])
     except (ValueError, IndexError):
         return None  # a version such as 1.2.3 is no amount
 

@@ -43,9 +43,9 @@ def encode_words(
     grams = _grams(settings.gram_sizes)
     vectors: dict[str, tuple[_Dimensions, _Weights]] = {}
     for name, vector in settings.vectors.items():
-        chosen = [word for field in vector.fields for word in words[field]]
-        found = _dimensions(grams if name == "grams" else _stem, chosen)
-        vectors[name] = _saturated(found, vector.average_length, settings)
+        vector_words = [word for field in vector.fields for word in words[field]]
+        dimensions = _dimensions(grams if name == "grams" else _stem, vector_words)
+        vectors[name] = _saturated(dimensions, vector.average_length, settings)
     return vectors
 
 
@@ -56,16 +56,18 @@ def encode_query(text: str, settings: EncoderSettings) -> dict[str, dict[int, fl
     return {"text-sparse": stems, "grams": _once(_dimensions(_grams(settings.gram_sizes), words)), "headings": stems}
 
 
-def _once(found: _Dimensions) -> dict[int, float]:
-    return dict.fromkeys(found.tolist(), 1.0)
+def _once(dimensions: _Dimensions) -> dict[int, float]:
+    return dict.fromkeys(dimensions.tolist(), 1.0)
 
 
-def _saturated(found: _Dimensions, average_length: float, settings: EncoderSettings) -> tuple[_Dimensions, _Weights]:
-    ordered = np.sort(found)
+def _saturated(
+    dimensions: _Dimensions, average_length: float, settings: EncoderSettings
+) -> tuple[_Dimensions, _Weights]:
+    ordered = np.sort(dimensions)
     # Where each run of equal numbers begins: `numpy.unique` takes half as long again.
     begins = np.flatnonzero(np.concatenate(([True], ordered[1:] != ordered[:-1]))) if len(ordered) else np.arange(0)
     counts = np.diff(np.append(begins, len(ordered)))
-    length_norm = settings.k1 * (1 - settings.b + settings.b * len(found) / average_length)
+    length_norm = settings.k1 * (1 - settings.b + settings.b * len(dimensions) / average_length)
     return ordered[begins], np.round(counts * (settings.k1 + 1) / (counts + length_norm), 5)
 
 

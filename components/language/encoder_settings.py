@@ -81,11 +81,11 @@ class EncoderSettings(BaseModel):
 
     @field_validator("vectors")
     @classmethod
-    def _each_once(cls, given: Mapping[VectorName, VectorSettings]) -> Mapping[VectorName, VectorSettings]:
+    def _each_once(cls, vectors: Mapping[VectorName, VectorSettings]) -> Mapping[VectorName, VectorSettings]:
         """All vectors, in one order, so that equal settings have one JSON form."""
-        if given.keys() != set(VECTORS):
+        if vectors.keys() != set(VECTORS):
             raise ValueError(f"exactly the vectors {', '.join(VECTORS)} are needed")
-        return {name: given[name] for name in VECTORS}
+        return {name: vectors[name] for name in VECTORS}
 
     @property
     def dimensions(self) -> int:

@@ -49,12 +49,12 @@ def orders(text: str, spans: Sequence[tuple[int, int]]) -> frozenset[int]:
     if not _triggered(plain(text)):
         return frozenset()
     parts = [plain(text[start:end]) for start, end in spans]
-    found = {place for place, part in enumerate(parts) if _is_order(part)}
+    places = {place for place, part in enumerate(parts) if _is_order(part)}
     for place in range(len(parts) - 1):
         pair = {place, place + 1}
-        if not pair & found and _is_order(" ".join(parts[place : place + 2])):
-            found |= pair
-    return frozenset(found)
+        if not pair & places and _is_order(" ".join(parts[place : place + 2])):
+            places |= pair
+    return frozenset(places)
 
 
 @lru_cache(maxsize=4_096)
@@ -98,12 +98,12 @@ def any_of(words: Iterable[str]) -> re.Pattern[str]:
 def _alternatives(tree: _Tree) -> str:
     if "" in tree:
         return ""
-    return "(?:" + "|".join(re.escape(letter) + _alternatives(rest) for letter, rest in tree.items()) + ")"
+    return "(?:" + "|".join(re.escape(letter) + _alternatives(branch) for letter, branch in tree.items()) + ")"
 
 
-def _compiled(given: Mapping[str, Sequence[str]], words: Mapping[str, str]) -> Mapping[str, re.Pattern[str]]:
+def _compiled(patterns: Mapping[str, Sequence[str]], words: Mapping[str, str]) -> Mapping[str, re.Pattern[str]]:
     compiled = {}
-    for category, forms in given.items():
+    for category, forms in patterns.items():
         joined = "|".join(f"(?:{form})" for form in forms)
         for name, choice in words.items():
             joined = joined.replace("{" + name + "}", choice)

@@ -23,7 +23,7 @@ _CLOSING = ",.;:'\"]}>)?!&/@^$»…"
 _MARKS = str.maketrans("&/@^$", '?.":;')
 
 # Nats. Set on the development questions of the benchmark sets, clean and mistyped by program.
-_KNOWN = 10.0
+_KNOWN_WORD_BONUS = 10.0
 _MARK = 6.0  # a mark beside a word in the wrong layout: its key is a letter in the right one
 _ABBREVIATION = 4.0
 _PLAUSIBLE = 3.3  # mean cost per letter pair of what looks like a word already
@@ -87,16 +87,18 @@ def _readings(
     doubtful = len(typed) > 2 and typed_letters > _PLAUSIBLE * (len(typed) + 1)
     for start in range(bare_start + 1):
         for end in range(bare_end, len(token) + 1):
-            left, read, right = token[:start], token[start:end].translate(table), token[end:]
+            before, read, after = token[:start], token[start:end].translate(table), token[end:]
             word = read.lstrip(_OPENING).rstrip(_CLOSING)
-            marks = len(read) - len(word) + sum(char in _LATIN_KEYS for char in left + right)
+            marks = len(read) - len(word) + sum(char in _LATIN_KEYS for char in before + after)
             cost = _letter_cost(word, russian=to_russian) - _familiarity(word, vocabulary)
             gain = typed_cost - cost - _MARK * marks
-            whole = left.translate(_MARKS) + read + right.translate(_MARKS) if to_russian else left + read + right
+            token_read = (
+                before.translate(_MARKS) + read + after.translate(_MARKS) if to_russian else before + read + after
+            )
             gain = gain if doubtful else min(gain, _ALONE)
             if _is_code(typed) and not _is_code(word.translate(CYRILLIC_LOOKALIKES)):
-                gain = -_KNOWN
-            yield _Reading(match.start(), match.end(), whole, gain, 0.0 if name else gain)
+                gain = -_KNOWN_WORD_BONUS
+            yield _Reading(match.start(), match.end(), token_read, gain, 0.0 if name else gain)
 
 
 def _is_code(word: str) -> bool:
@@ -106,7 +108,7 @@ def _is_code(word: str) -> bool:
 
 def _familiarity(word: str, vocabulary: Vocabulary) -> float:
     """How much likelier `word` is for being known. A short word says little by that."""
-    return _KNOWN * min(1.0, len(word) / 3) if word and vocabulary.knows(word) else 0.0
+    return _KNOWN_WORD_BONUS * min(1.0, len(word) / 3) if word and vocabulary.knows(word) else 0.0
 
 
 def _letter_cost(word: str, *, russian: bool) -> float:

@@ -81,9 +81,9 @@ def is_shouted(text: str) -> bool:
 def count(text: str, language: Language, *, frequent: int = 4000) -> dict[str, list[str] | str]:
     """The table of a language from a text in it, as `letters.json` holds it."""
     alphabet = ALPHABETS[language]
-    found = Counter(re.findall(f"[{alphabet}]+", fold(text)))
+    runs = Counter(re.findall(f"[{alphabet}]+", fold(text)))
     pairs: defaultdict[str, float] = defaultdict(float)
-    for word, times in found.items():
+    for word, times in runs.items():
         padded = f" {word} "
         for i in range(len(padded) - 1):
             # Damped, so that the pairs of a few very frequent words do not drown the rest.
@@ -95,7 +95,7 @@ def count(text: str, language: Language, *, frequent: int = 4000) -> dict[str, l
         rows.append("".join(chr(ord("A") + min(25, round(-math.log(p) / _STEP))) for p in probabilities))
     return {
         "pairs": rows,
-        "frequent": " ".join(sorted(word for word, _ in found.most_common(frequent) if len(word) > 1)),
+        "frequent": " ".join(sorted(word for word, _ in runs.most_common(frequent) if len(word) > 1)),
     }
 
 

@@ -51,7 +51,7 @@ def leads_to(address: str, domains: frozenset[str]) -> bool:
     return any(".".join(labels[start:]) in domains for start in range(len(labels)))
 
 
-def without_links(text: str, welcome: Callable[[str], bool], known: Callable[[str], bool], instead: str) -> str:
+def without_links(text: str, is_welcome: Callable[[str], bool], is_known: Callable[[str], bool], instead: str) -> str:
     """The text without the links that are not welcome. Idempotent; a text that has none comes back as it is.
 
     Of a Markdown link its label stays, of a picture nothing; an address makes place for `instead`.
@@ -62,19 +62,19 @@ def without_links(text: str, welcome: Callable[[str], bool], known: Callable[[st
     if _HINT.search(text) is None:
         return text
 
-    def labelled(found: re.Match[str]) -> str:
-        if welcome(found[2]):
-            return found.group()
-        return "" if found.group().startswith("!") else found[1]
+    def labelled(match: re.Match[str]) -> str:
+        if is_welcome(match[2]):
+            return match.group()
+        return "" if match.group().startswith("!") else match[1]
 
-    def addressed(found: re.Match[str]) -> str:
-        address = found.group().rstrip(_TRAILING)
-        clickable = found["address"] and (found["scheme"] or "http:").lower() in _CLICKABLE
-        comment = address.startswith("//") and not found["dotted"]
-        own = comment or host_of(address) in _OWN_MACHINE
-        if own or welcome(address) or (not clickable and known(address)):
-            return found.group()
-        return instead + found.group()[len(address) :]
+    def addressed(match: re.Match[str]) -> str:
+        address = match.group().rstrip(_TRAILING)
+        clickable = match["address"] and (match["scheme"] or "http:").lower() in _CLICKABLE
+        comment = address.startswith("//") and not match["dotted"]
+        is_code = comment or host_of(address) in _OWN_MACHINE
+        if is_code or is_welcome(address) or (not clickable and is_known(address)):
+            return match.group()
+        return instead + match.group()[len(address) :]
 
     before = None
     while before != text:  # a picture can be the label of a link

@@ -55,7 +55,7 @@ def mask(text: str) -> str:
         return text
     text = _replace(_CARD, text, "[card]", _is_card)
     text = _replace(_SNILS, text, "[snils]", _is_snils)
-    text = _ABROAD.sub(lambda found: found.group() if _toll_free(_only_digits(found.group())) else "[phone]", text)
+    text = _ABROAD.sub(lambda match: match.group() if _toll_free(_only_digits(match.group())) else "[phone]", text)
     text = _replace(_PHONE, text, "[phone]", _is_phone)
     text = _PASSPORT_PARTS.sub(r"\1[passport]\2[passport]", text)
     text = _replace(_PASSPORT, text, "[passport]", _named(_PASSPORT_WORD))
@@ -63,7 +63,7 @@ def mask(text: str) -> str:
     return _replace(_INN, text, "[inn]", _is_inn)
 
 
-def mask_news(text: str, known: Callable[[], str]) -> str:
+def mask_news(text: str, known_text: Callable[[], str]) -> str:
     """The text without personal data, but for those that stand, however they are written, in another one.
 
     :param known: gives the other text; asked only where there is something to mask.
@@ -72,23 +72,23 @@ def mask_news(text: str, known: Callable[[], str]) -> str:
     if masked == text:
         return text
     between, names = _MASK.split(masked), _MASK.findall(masked)
-    found = re.fullmatch("(.+?)".join(map(re.escape, between)), text, re.DOTALL)
-    if found is None:
+    match = re.fullmatch("(.+?)".join(map(re.escape, between)), text, re.DOTALL)
+    if match is None:
         return masked
-    told = known().casefold()
-    numbers = _WITHIN_NUMBER.sub("", told)
-    shown = (
-        item if _stands_in(item, name, told, numbers) else name
-        for item, name in zip(found.groups(), names, strict=True)
+    known = known_text().casefold()
+    numbers = _WITHIN_NUMBER.sub("", known)
+    unmasked = (
+        item if _stands_in(item, name, known, numbers) else name
+        for item, name in zip(match.groups(), names, strict=True)
     )
-    return between[0] + "".join(item + text for item, text in zip(shown, between[1:], strict=True))
+    return between[0] + "".join(item + text for item, text in zip(unmasked, between[1:], strict=True))
 
 
-def _stands_in(item: str, name: str, told: str, numbers: str) -> bool:
+def _stands_in(item: str, name: str, known: str, numbers: str) -> bool:
     if item == name:
         return True
     if name == "[email]":
-        return item.casefold() in told
+        return item.casefold() in known
     digits = _only_digits(item)
     return (digits[-_SUBSCRIBER:] if name == "[phone]" else digits) in numbers
 
@@ -98,12 +98,12 @@ def without_masks(text: str) -> str:
     return _MASK.sub("", text)
 
 
-def _replace(pattern: re.Pattern[str], text: str, name: str, fits: Callable[[str, str], bool]) -> str:
+def _replace(pattern: re.Pattern[str], text: str, name: str, is_match: Callable[[str, str], bool]) -> str:
     """Put `name` in the place of what the pattern finds and `fits` (its digits, the words before it) confirms."""
 
-    def replaced(found: re.Match[str]) -> str:
-        before = text[max(0, found.start() - _WORDS_BEFORE) : found.start()]
-        return name if fits(_only_digits(found.group()), before) else found.group()
+    def replaced(match: re.Match[str]) -> str:
+        before = text[max(0, match.start() - _WORDS_BEFORE) : match.start()]
+        return name if is_match(_only_digits(match.group()), before) else match.group()
 
     return pattern.sub(replaced, text)
 
@@ -112,8 +112,8 @@ def _named(word: re.Pattern[str]) -> Callable[[str, str], bool]:
     return lambda _digits, before: bool(word.search(before))
 
 
-def _only_digits(written: str) -> str:
-    return re.sub(r"\D", "", written)
+def _only_digits(text: str) -> str:
+    return re.sub(r"\D", "", text)
 
 
 def _is_card(digits: str, before: str) -> bool:

@@ -100,6 +100,6 @@ _ASKING = re.compile(
 def kind_of(question: str) -> QuestionKind:
     """The kind of `question`, by its words. Russian and English."""
     folded = fold(question).strip(' \t\n"«»—-¿')
-    found: QuestionKind = next((kind for kind, pattern in _RULES if pattern.search(folded)), "other")
+    kind: QuestionKind = next((name for name, pattern in _RULES if pattern.search(folded)), "other")
     # A sentence that ends in a question mark and has no word that asks wants a yes or a no.
-    return "yesno" if found == "other" and folded.endswith("?") and not _ASKING.search(folded) else found
+    return "yesno" if kind == "other" and folded.endswith("?") and not _ASKING.search(folded) else kind

@@ -6,11 +6,11 @@ from typing import Literal
 from components.language.identifiers import codes
 from components.language.normalise import fold
 
-Asked = Literal["date", "number", "name", "steps", "other"]
-OPEN: frozenset[Asked] = frozenset({"steps", "other"})
+AnswerType = Literal["date", "number", "name", "steps", "other"]
+OPEN: frozenset[AnswerType] = frozenset({"steps", "other"})
 """Kinds whose answers have no outward form to look for."""
 
-_KINDS: tuple[tuple[Asked, re.Pattern[str]], ...] = (
+_KINDS: tuple[tuple[AnswerType, re.Pattern[str]], ...] = (
     (
         "date",
         re.compile(
@@ -35,7 +35,7 @@ _KINDS: tuple[tuple[Asked, re.Pattern[str]], ...] = (
         ),
     ),
 )
-_HOLDS: dict[Asked, re.Pattern[str]] = {
+_HOLDS: dict[AnswerType, re.Pattern[str]] = {
     "date": re.compile(
         r"\b(?:1\d{3}|20\d\d)\b|\d{1,2}[:.]\d\d|\b(?:век|столети|год|январ|феврал|март|апрел|ма[йя]|июн|июл|август|"
         r"сентябр|октябр|ноябр|декабр|centur|january|february|march|april|may|june|july|august|september|october|"
@@ -50,15 +50,15 @@ _HOLDS: dict[Asked, re.Pattern[str]] = {
 _NAME = re.compile(r"(?<!^)\b[A-ZА-ЯЁ][\w-]+")
 
 
-def asked(question: str) -> Asked:
+def answer_type(question: str) -> AnswerType:
     """The kind of answer that `question` asks for; the more specific kind first."""
     folded = fold(question)
-    found: Asked = next((kind for kind, pattern in _KINDS if pattern.search(folded)), "other")
+    found: AnswerType = next((kind for kind, pattern in _KINDS if pattern.search(folded)), "other")
     # Whoever types a bare error code wants it gone.
     return "steps" if found == "other" and codes(question) else found
 
 
-def holds(kind: Asked, text: str) -> bool:
+def holds(kind: AnswerType, text: str) -> bool:
     """Whether `text` holds something of that kind; always true of `OPEN` kinds."""
     if kind in OPEN:
         return True

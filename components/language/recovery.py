@@ -66,12 +66,12 @@ def vocabulary_of(words: Mapping[str, int], stems: Collection[str] | None = None
     :param words: folded word to the number of passages that hold it, unchanged while it is in use.
     :param stems: the stems of those words; found when not given.
     """
-    for known in tuple(_recent):  # other threads append meanwhile
-        if known.words is words and (stems is None or known.stems is stems):
-            return known
-    made = Vocabulary(words, stems)
-    _recent.append(made)
-    return made
+    for recent in tuple(_recent):  # other threads append meanwhile
+        if recent.words is words and (stems is None or recent.stems is stems):
+            return recent
+    vocabulary = Vocabulary(words, stems)
+    _recent.append(vocabulary)
+    return vocabulary
 
 
 # The vocabularies of the tenants asked lately. A list of their own mappings: nothing of one tenant can reach another.

@@ -12,11 +12,11 @@ Families: TypeAlias = Mapping[str, tuple[str, ...]]
 
 def families(stems: Iterable[str]) -> Families:
     """`stems` by their first five letters, shorter ones left out: they have no relatives."""
-    found: dict[str, list[str]] = {}
+    stems_by_prefix: dict[str, list[str]] = {}
     for stem in stems:
         if len(stem) >= _PREFIX:
-            found.setdefault(stem[:_PREFIX], []).append(stem)
-    return {prefix: tuple(members) for prefix, members in found.items()}
+            stems_by_prefix.setdefault(stem[:_PREFIX], []).append(stem)
+    return {prefix: tuple(members) for prefix, members in stems_by_prefix.items()}
 
 
 def relatives(stem: str, among: Families) -> frozenset[str]:
@@ -26,8 +26,8 @@ def relatives(stem: str, among: Families) -> frozenset[str]:
 
 def _alike(stem: str, other: str) -> bool:
     common = 0
-    for one, two in zip(stem, other, strict=False):
-        if one != two:
+    for letter, other_letter in zip(stem, other, strict=False):
+        if letter != other_letter:
             break
         common += 1
     return common / max(len(stem), len(other)) >= _SIMILAR

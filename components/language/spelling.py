@@ -42,13 +42,13 @@ def spelling(text: str, vocabulary: Vocabulary) -> str | None:
     corrected = text
     shouted = is_shouted(text)
     for word in reversed(words(text)):
-        meant = None if word.text.isupper() and not shouted else _meant(fold(word.text), vocabulary)
-        if meant is not None:
-            corrected = corrected[: word.start] + _like(word.text, meant) + corrected[word.end :]
+        intended = None if word.text.isupper() and not shouted else _intended(fold(word.text), vocabulary)
+        if intended is not None:
+            corrected = corrected[: word.start] + _like(word.text, intended) + corrected[word.end :]
     return corrected if corrected != text else None
 
 
-def _meant(word: str, vocabulary: Vocabulary) -> str | None:
+def _intended(word: str, vocabulary: Vocabulary) -> str | None:
     """The word that the folded `word` was meant to be, or None when it is right or too far from any.
 
     A noisy channel: the likeliest known word with its errors against the likelihood that `word` is a right one, which
@@ -58,15 +58,15 @@ def _meant(word: str, vocabulary: Vocabulary) -> str | None:
         return None
     errors = 1 if len(word) < _TWO_ERRORS_FROM else 2
     prices = {
-        near: math.log(vocabulary.mass / vocabulary.frequency(near))
+        candidate: math.log(vocabulary.mass / vocabulary.frequency(candidate))
         + _ERROR * distance
-        + (_FIRST_LETTER if near[0] != word[0] else 0.0)
-        for near, distance in vocabulary.near(word, errors)
-        if not _turned_round(word, near)
+        + (_FIRST_LETTER if candidate[0] != word[0] else 0.0)
+        for candidate, distance in vocabulary.near(word, errors)
+        if not _turned_round(word, candidate)
     }
     if not prices:
         return None
-    best = min(prices, key=lambda near: (prices[near], near))
+    best = min(prices, key=lambda candidate: (prices[candidate], candidate))
     right_as_it_is = letters("en" if word.isascii() else "ru").cost(word) + _UNSEEN
     return best if prices[best] < right_as_it_is else None
 

@@ -13,7 +13,7 @@ def content_terms(words: Mapping[PassageField, Sequence[str]]) -> tuple[frozense
 
     :param words: as written, by the field that they stand in.
     """
-    distinct = {word for found in words.values() for word in found}
+    distinct = {word for field_words in words.values() for word in field_words}
     terms = {terms for terms in map(_terms, distinct) if terms is not None}
     return frozenset(stem for stem, _ in terms), frozenset(word for _, word in terms)
 

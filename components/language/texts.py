@@ -17,9 +17,9 @@ def text(key: str, locale: str, **params: str | int | float) -> str:
     :raises KeyError: no locale has the key, or a placeholder has no value.
     """
     for candidate in dict.fromkeys((locale, *LOCALES)):
-        found = _texts(candidate).get(key)
-        if found is not None:
-            return found.format(**params) if params else found
+        value = _texts(candidate).get(key)
+        if value is not None:
+            return value.format(**params) if params else value
     raise KeyError(key)
 
 

@@ -82,7 +82,7 @@ _TOKEN = re.compile(r"(?<![\w@/.:\\])[46]?[A-Za-z](?:[A-Za-z'`]*[A-Za-z'`])?(?![
 _SHOUT = re.compile(r"[A-Z]{2,}")
 
 # Nats. Set on the development questions of the benchmark sets, clean and transliterated by program.
-_KNOWN = 10.0
+_KNOWN_WORD_BONUS = 10.0
 _ALONE = 3.0  # the most that a short word, or a reading that nobody knows, gains: nothing without its neighbours
 
 
@@ -104,13 +104,14 @@ def transliterations(text: str, vocabulary: Vocabulary = EMPTY, *, limit: int = 
     readings = [_reading(match, vocabulary, shouted=is_shouted(text)) for match in _TOKEN.finditer(text)]
     switches = switched([r.gain for r in readings], [r.vote for r in readings])
     chosen = [reading for reading, switch in zip(readings, switches, strict=True) if switch and reading.texts]
-    found: dict[str, None] = {}
+    variants: dict[str, None] = {}
     for rank in range(limit if chosen else 0):
-        whole = text
+        replaced = text
         for reading in reversed(chosen):
-            whole = whole[: reading.start] + reading.texts[min(rank, len(reading.texts) - 1)] + whole[reading.end :]
-        found[whole] = None
-    return tuple(found)
+            variant = reading.texts[min(rank, len(reading.texts) - 1)]
+            replaced = replaced[: reading.start] + variant + replaced[reading.end :]
+        variants[replaced] = None
+    return tuple(variants)
 
 
 def _reading(match: re.Match[str], vocabulary: Vocabulary, *, shouted: bool) -> _Reading:
@@ -119,14 +120,15 @@ def _reading(match: re.Match[str], vocabulary: Vocabulary, *, shouted: bool) -> 
     if not ranked:
         return _Reading(match.start(), match.end(), (), 0.0, 0.0)
     best_cost, best = ranked[0]
-    known = vocabulary.knows(typed) or vocabulary.knows(typed.partition("'")[0])
+    is_known = vocabulary.knows(typed) or vocabulary.knows(typed.partition("'")[0])
     abbreviation = bool(_SHOUT.fullmatch(typed)) and not shouted
-    name = abbreviation or (known and not is_frequent(typed))  # written so in either alphabet: says nothing of the rest
-    gain = letters("en").cost(fold(typed).strip("'`46")) - best_cost - (_KNOWN if known else 0.0)
+    # A name is written so in either alphabet, which tells nothing about the other words.
+    name = abbreviation or (is_known and not is_frequent(typed))
+    gain = letters("en").cost(fold(typed).strip("'`46")) - best_cost - (_KNOWN_WORD_BONUS if is_known else 0.0)
     if len(typed) < 3 or not vocabulary.knows(best):
         gain = min(gain, _ALONE)
     if abbreviation:
-        gain -= _KNOWN
+        gain -= _KNOWN_WORD_BONUS
     likely = [word for _, word in ranked if not vocabulary.knows(best) or vocabulary.knows(word)]
     texts = tuple(_like(typed, word) for word in likely[:3])
     return _Reading(match.start(), match.end(), texts, gain, 0.0 if name else gain)
@@ -135,11 +137,11 @@ def _reading(match: re.Match[str], vocabulary: Vocabulary, *, shouted: bool) -> 
 def _bonus(word: str, vocabulary: Vocabulary) -> float:
     """What being known is worth to a reading: more in this very form than by its stem, more for a frequent word."""
     if is_frequent(word):
-        worth = _KNOWN + 3.0
+        worth = _KNOWN_WORD_BONUS + 3.0
     elif frequency := vocabulary.frequency(word):
-        worth = _KNOWN + min(2.5, 0.5 + math.log10(frequency))
+        worth = _KNOWN_WORD_BONUS + min(2.5, 0.5 + math.log10(frequency))
     else:
-        worth = _KNOWN if vocabulary.holds(word) else 0.0
+        worth = _KNOWN_WORD_BONUS if vocabulary.holds(word) else 0.0
     return worth * min(1.0, len(word) / 3)
 
 

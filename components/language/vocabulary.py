@@ -70,7 +70,7 @@ class Vocabulary:
         Words of about the same length are compared by their letter sets all at once; each error takes at most one
         letter away and brings at most one. The distance is measured for the few that are left.
         """
-        known, sets, starts = self._index
+        words, sets, starts = self._index
         low, high = (
             starts[min(max(length, 0), len(starts) - 1)] for length in (len(word) - errors, len(word) + errors + 1)
         )
@@ -78,7 +78,7 @@ class Vocabulary:
         lost = np.bitwise_count(window & ~typed) <= errors
         brought = np.bitwise_count(typed & ~window) <= errors
         for position in np.flatnonzero(lost & brought).tolist():
-            candidate = known[low + position]
+            candidate = words[low + position]
             distance = OSA.distance(word, candidate, score_cutoff=errors)
             if distance <= errors:
                 yield candidate, distance
@@ -86,18 +86,18 @@ class Vocabulary:
     @cached_property
     def _index(self) -> tuple[list[str], npt.NDArray[np.uint64], list[int]]:
         """Words in the order of their length, their letter sets, and where each length starts."""
-        known = sorted(filter(str.isalpha, self.words), key=len)
-        sets = np.fromiter(map(_letter_set, known), dtype=np.uint64, count=len(known))
-        lengths = np.fromiter(map(len, known), dtype=np.int64, count=len(known))
-        longest = len(known[-1]) if known else 0
-        return known, sets, np.searchsorted(lengths, np.arange(longest + 2)).tolist()
+        words = sorted(filter(str.isalpha, self.words), key=len)
+        sets = np.fromiter(map(_letter_set, words), dtype=np.uint64, count=len(words))
+        lengths = np.fromiter(map(len, words), dtype=np.int64, count=len(words))
+        longest = len(words[-1]) if words else 0
+        return words, sets, np.searchsorted(lengths, np.arange(longest + 2)).tolist()
 
 
 def _letter_set(word: str) -> int:
-    found = 0
+    letters = 0
     for letter in word:
-        found |= _BIT.get(letter, _OTHER_BIT)
-    return found
+        letters |= _BIT.get(letter, _OTHER_BIT)
+    return letters
 
 
 def is_frequent(word: str) -> bool:

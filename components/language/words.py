@@ -75,11 +75,11 @@ def one_script(word: str) -> str:
 
 def words(text: str) -> list[Word]:
     """Every word of `text` in order. Parts of a hyphenated word are words; `10.5` is one."""
-    found = []
+    result = []
     for match in _WORD.finditer(text):
         stem, stop = analyse(match.group())
-        found.append(Word(match.group(), match.start(), match.end(), stem, stop))
-    return found
+        result.append(Word(match.group(), match.start(), match.end(), stem, stop))
+    return result
 
 
 def all_words(text: str) -> list[str]:
@@ -89,8 +89,8 @@ def all_words(text: str) -> list[str]:
 
 def stems(text: str) -> list[str]:
     """The content stems of `text` in order, function words left out."""
-    found = (analyse(word) for word in _WORD.findall(text))
-    return [stem for stem, stop in found if not stop]
+    analysed = (analyse(word) for word in _WORD.findall(text))
+    return [stem for stem, stop in analysed if not stop]
 
 
 def content_words(text: str) -> list[str]:

@@ -89,6 +89,8 @@ def _read(form: type[Filled], text: str, faults: Faults[Filled]) -> tuple[Filled
         read = form.model_validate_json(json.dumps(mended(read_object(text), _schema(form))))
     except ValidationError as error:
         errors = error.errors(include_url=False, include_input=False, include_context=False)
-        return None, [f"{'.'.join(map(str, error['loc'])) or 'JSON'}: {error['msg']}" for error in errors[:_MOST_FAULTS]]
+        return None, [
+            f"{'.'.join(map(str, error['loc'])) or 'JSON'}: {error['msg']}" for error in errors[:_MOST_FAULTS]
+        ]
     wrong = list(faults(read))[:_MOST_FAULTS]
     return (None if wrong else read), wrong

@@ -12,7 +12,7 @@ from haystack import component
 
 from components.language.identifiers import codes
 from components.language.normalise import clean, fold
-from components.language.questions import asked
+from components.language.questions import answer_type
 from components.language.words import Word, stems, words
 from components.turn import Exchange, Turn
 from components.understand.intent import meant as read
@@ -103,7 +103,7 @@ class FollowUpResolver:
         own = set(stems(question))
         replaced = {fold(code) for code in codes(before)} if codes(question) else set()
         # A question that only names something else ("а геля?") asks what the last one asked.
-        whole = asked(question) == "other" and not codes(question)
+        whole = answer_type(question) == "other" and not codes(question)
         kept = [
             word.text
             for word in words(before)

@@ -15,7 +15,7 @@ from typing import TypeAlias
 
 from haystack import Pipeline
 
-from components.ingest.changes import Seen
+from components.ingest.changes import SeenDocuments
 from components.ingest.document import Flagged, Refusal, Revision, SourceDocument
 from components.ingest.files import RawArticle
 from components.ingest.formats import HARMLESS
@@ -95,7 +95,7 @@ class Run:
         self._prunes = prune
         self._held = held or {}
         self._started = perf_counter()
-        self._seen = Seen()
+        self._seen = SeenDocuments()
         self._met = 0
         self._pages = 0
         self._refusals: list[Refusal] = []

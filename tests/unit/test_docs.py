@@ -70,8 +70,8 @@ def test_the_limits_of_files_are_true() -> None:
     parser = yaml.safe_load((ROOT / "pipelines/ingest/ingest.yaml").read_text(encoding="utf-8"))["components"]["parser"]
     megabytes = (LARGEST_ARTICLE // 1_000_000, MEMORY // 1_000_000)
     others = (
-        limits.MOST_PAGES,
-        limits.MOST_CELLS,
+        limits.MAX_PAGES,
+        limits.MAX_CELLS,
         limits.DEEPEST,
         parser["init_parameters"]["max_characters"],
         SECONDS,

@@ -14,7 +14,7 @@ from pathlib import PurePosixPath
 from typing import Never
 from xml.parsers import expat
 
-from components.ingest.formats.limits import HIGHEST_RATIO, LARGEST_UNPACKED, MOST_PARTS
+from components.ingest.formats.limits import HIGHEST_RATIO, LARGEST_UNPACKED, MAX_PARTS
 from tenants.errors import Invalid, TooLarge
 
 _PACKED = b"PK\x03\x04"
@@ -25,7 +25,7 @@ _RATIO_FROM = 1_000_000
 """Bytes unpacked. Smaller parts may compress as well as they like."""
 _ARCHIVES = frozenset({".zip", ".7z", ".rar", ".gz", ".tgz", ".tar", ".bz2", ".xz", ".jar"})
 _XML = frozenset({".xml", ".rels", ".vml"})
-_OTHERS = frozenset({".svg", ".htm", ".html", ".mht"})
+_HTML_NAMES = frozenset({".svg", ".htm", ".html", ".mht"})
 """Pictures and pages of the web may have a DOCTYPE, and nobody reads them."""
 _MARKS = (b"<", b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff", b"\x00<", b"\x00\x00\x00<")
 _READ_AT_ONCE = 65_536
@@ -51,8 +51,8 @@ def check_archive(data: bytes) -> None:
 
 
 def _check_declared(parts: Sequence[zipfile.ZipInfo], packed: int) -> None:
-    if len(parts) > MOST_PARTS:
-        raise TooLarge("archive_parts_too_many", limit=MOST_PARTS)
+    if len(parts) > MAX_PARTS:
+        raise TooLarge("archive_parts_too_many", limit=MAX_PARTS)
     for part in parts:
         _check_name(part.orig_filename)
         if part.flag_bits & _ENCRYPTED:
@@ -76,7 +76,7 @@ def _check_name(name: str) -> None:
 def _check_xml(archive: zipfile.ZipFile, part: zipfile.ZipInfo) -> None:
     """Read a part up to its root element; a DOCTYPE can stand nowhere else."""
     suffix = PurePosixPath(part.filename).suffix.lower()
-    if suffix in _OTHERS:
+    if suffix in _HTML_NAMES:
         return
     parser = expat.ParserCreate()
     parser.StartDoctypeDeclHandler = _refuse_doctype

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from components.ingest.formats.encoding import decoded
-from components.ingest.formats.limits import MOST_CELLS
+from components.ingest.formats.limits import MAX_CELLS
 from components.ingest.formats.parsed import Parsed
 from components.ingest.formats.tables import Sheet, tables_as_document
 from tenants.errors import Invalid, TooLarge
@@ -20,16 +20,16 @@ def read(data: bytes) -> Parsed:
     """One table as one document. Codes: `file_undecodable`, `table_invalid`, `cells_too_many`."""
     text = decoded(data)
     delimiter = ""
-    first, _, rest = text.partition("\n")
+    first, _, body = text.partition("\n")
     if first.lower().startswith("sep=") and len(first.strip()) == len("sep=") + 1:
         # Excel's own way to name the delimiter.
-        delimiter, text = first.strip()[-1], rest
+        delimiter, text = first.strip()[-1], body
     rows: list[list[str]] = []
     cells = 0
     for row in _rows(text, delimiter or _delimiter(text)):
         cells += max(1, len(row))
-        if cells > MOST_CELLS:
-            raise TooLarge("cells_too_many", limit=MOST_CELLS)
+        if cells > MAX_CELLS:
+            raise TooLarge("cells_too_many", limit=MAX_CELLS)
         rows.append(row)
     return tables_as_document([Sheet("", rows)])
 

@@ -105,9 +105,9 @@ class _Reader:
     def _paragraph(self, element: etree._Element) -> _Paragraph:
         style = self._styles.get(value(element, "pPr", "pStyle"))
         runs = list(self._runs(element, style))
-        shown = "".join(text for text, _ in runs)
-        lines = tuple(" ".join(line.split()) for line in shown.split(_LINE))
-        bold = all(strong for text, strong in runs if text.strip()) and bool(shown.strip())
+        text = "".join(text for text, _ in runs)
+        lines = tuple(" ".join(line.split()) for line in text.split(_LINE))
+        bold = all(strong for text, strong in runs if text.strip()) and bool(text.strip())
         numbering = numbering_of(element) or style.numbering
         return _Paragraph(tuple(filter(None, lines)), style, outline_level(element) or style.level, numbering, bold)
 
@@ -116,13 +116,13 @@ class _Reader:
         for element in parent:
             name = local(element)
             if name == "r":
-                own = self._styles.get(value(element, "rPr", "rStyle"))
+                run_style = self._styles.get(value(element, "rPr", "rStyle"))
                 text = "".join(self._characters(element))
-                if is_on(element, "rPr", "vanish") or own.hidden or style.hidden or _is_tiny(element):
+                if is_on(element, "rPr", "vanish") or run_style.hidden or style.hidden or _is_tiny(element):
                     self.hidden = self.hidden or bool(text.strip())
                     continue
                 strong = child(element, "rPr", "b")
-                yield text, is_on(element, "rPr", "b") if strong is not None else own.bold or style.bold
+                yield text, is_on(element, "rPr", "b") if strong is not None else run_style.bold or style.bold
             elif name == "hyperlink":
                 yield self._link(element, style), False
             elif name in _TRANSPARENT:
@@ -145,15 +145,15 @@ class _Reader:
         return f"[{words.strip()}]({target})" if words.strip() and _ADDRESS.fullmatch(target) else words
 
     def _table(self, table: etree._Element) -> Iterator[str]:
-        rows = [list(_inside(row, "tc")) for row in _inside(table, "tr")]
-        if max(map(len, rows), default=0) < 2:
+        elements = [list(_inside(row, "tc")) for row in _inside(table, "tr")]
+        if max(map(len, elements), default=0) < 2:
             # A frame around text, not a table.
-            for cell in (cell for row in rows for cell in row):
+            for cell in (cell for row in elements for cell in row):
                 yield from self.blocks(cell, bold_is_heading=False)
             return
-        written: list[list[str]] = []
-        for row in rows:
-            above = written[-1] if written else []
+        rows: list[list[str]] = []
+        for row in elements:
+            above = rows[-1] if rows else []
             cells: list[str] = []
             for cell in row:
                 merged = child(cell, "tcPr", "vMerge")
@@ -162,8 +162,8 @@ class _Reader:
                 text = above[len(cells)] if goes_on and len(cells) < len(above) else self._cell(cell)
                 span = value(cell, "tcPr", "gridSpan")
                 cells += [text, *[""] * (min(int(span), 100) - 1 if span.isdecimal() else 0)]
-            written.append(cells)
-        yield writing.table(written)
+            rows.append(cells)
+        yield writing.table(rows)
 
     def _cell(self, cell: etree._Element) -> str:
         parts: list[str] = []
@@ -201,8 +201,8 @@ def _notes(root: etree._Element | None) -> dict[str, str]:
     """The texts of foot- or endnotes by their ids."""
     notes: dict[str, str] = {}
     for note in root if root is not None else ():
-        given = attributes(note)
-        if "type" not in given:
+        values = attributes(note)
+        if "type" not in values:
             texts = (text.text or "" for text in note.iterdescendants("{*}t"))
-            notes[given.get("id", "")] = " ".join("".join(texts).split())
+            notes[values.get("id", "")] = " ".join("".join(texts).split())
     return notes

@@ -19,7 +19,7 @@ _LETTERS = {
     "russianUpper": "АБВГДЕЖЗИКЛМНОПРСТУФХЦЧШЩЭЮЯ",
 }
 _ROMAN = ((50, "L"), (40, "XL"), (10, "X"), (9, "IX"), (5, "V"), (4, "IV"), (1, "I"))
-_MOST_ROMAN = 90
+_MAX_ROMAN = 90
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,12 +74,12 @@ class Numbering:
         if level.form == "none":
             return Mark("", depth, is_item=False)
 
-        def shown(place: re.Match[str]) -> str:
+        def formatted(place: re.Match[str]) -> str:
             at = int(place[1]) - 1
             of = levels.get(at, level)
-            return _written(counts[at] or of.start, of.form)
+            return _formatted_number(counts[at] or of.start, of.form)
 
-        return Mark(_PLACE.sub(shown, level.text), depth, is_item=bool(_SIMPLE.fullmatch(level.text)))
+        return Mark(_PLACE.sub(formatted, level.text), depth, is_item=bool(_SIMPLE.fullmatch(level.text)))
 
 
 def _levels(abstract: etree._Element | None) -> dict[int, _Level]:
@@ -92,13 +92,13 @@ def _levels(abstract: etree._Element | None) -> dict[int, _Level]:
     return levels
 
 
-def _written(number: int, form: str) -> str:
+def _formatted_number(number: int, form: str) -> str:
     letters = _LETTERS.get(form, "")
     if 0 < number <= len(letters):
         return letters[number - 1]
-    if form in {"lowerRoman", "upperRoman"} and 0 < number < _MOST_ROMAN:
-        roman, rest = "", number
+    if form in {"lowerRoman", "upperRoman"} and 0 < number < _MAX_ROMAN:
+        roman, remainder = "", number
         for size, sign in _ROMAN:
-            roman, rest = roman + sign * (rest // size), rest % size
+            roman, remainder = roman + sign * (remainder // size), remainder % size
         return roman if form == "upperRoman" else roman.lower()
     return str(number)

@@ -37,15 +37,15 @@ class Styles:
             for element in (root if root is not None else ())
             if local(element) == "style"
         }
-        self._known: dict[str, Style] = {"": Style()}
+        self._resolved_styles: dict[str, Style] = {"": Style()}
 
     def get(self, style_id: str) -> Style:
         """A style by its id; the plain one for an unknown id."""
-        style = self._known.get(style_id)
+        style = self._resolved_styles.get(style_id)
         if style is None:
             # Noted before its ancestors are asked: a style may claim to be its own ancestor.
-            self._known[style_id] = Style()
-            style = self._known[style_id] = self._resolved(style_id)
+            self._resolved_styles[style_id] = Style()
+            style = self._resolved_styles[style_id] = self._resolved(style_id)
         return style
 
     def _resolved(self, style_id: str) -> Style:
@@ -69,8 +69,8 @@ class Styles:
 
 def outline_level(element: etree._Element) -> int:
     """The heading level that a style or paragraph is given outright, 0 for none."""
-    given = value(element, "pPr", "outlineLvl")
-    return int(given) + 1 if given.isdecimal() and int(given) < _DEEPEST else 0
+    level = value(element, "pPr", "outlineLvl")
+    return int(level) + 1 if level.isdecimal() and int(level) < _DEEPEST else 0
 
 
 def numbering_of(element: etree._Element) -> tuple[str, int] | None:

@@ -18,7 +18,7 @@ _COMMON = frozenset("оеаинтсрвлкмдп")
 _LETTERS = frozenset("абвгдеёжзийклмнопрстуфхцчшщъыьэюя")
 _NEVER = 3
 """What a capital inside of a word or a letter right after a Latin one counts against a reading."""
-_LEAST_RUSSIAN = -0.1
+_MIN_RUSSIANNESS = -0.1
 """Common letters less the others, per letter: 0.6 in Russian as it is written, 0 in a sentence of rare letters, under
 -0.5 in other languages, whose bytes become signs that Russian has no use for."""
 _SIGNS = frozenset("«»„“”‘’—–…№•·§©®°±€₽\u00a0\u00ad")
@@ -73,7 +73,7 @@ def _russian(data: bytes) -> str:
         raise Invalid("file_undecodable")
     readings = [data.decode(encoding, errors="replace") for encoding in _RUSSIAN]
     share, text = max(((_russianness(reading[:_SAMPLE]), reading) for reading in readings), key=lambda pair: pair[0])
-    if share < _LEAST_RUSSIAN or "\ufffd" in text:
+    if share < _MIN_RUSSIANNESS or "\ufffd" in text:
         raise Invalid("file_undecodable")
     return text
 

@@ -22,10 +22,10 @@ CATEGORY = frozenset({"category", "section", "topic", "категория", "р�
 """What columns and keys may be called, letter case aside."""
 
 _MARK = r"[ \t]*(?:[-*+][ \t]+)?(?:#{1,6}[ \t]+)?(?:\*\*|__)?[ \t]*"
-_ASKED = rf"{_MARK}(?:question|вопрос|q|в)[ \t]*(?:№?[ \t]*\d+)?[ \t]*[:.][ \t]*(?:\*\*|__)?[ \t]*(?=\S)"
-_ANSWERED = rf"{_MARK}(?:answer|ответ|a|о)[ \t]*(?:№?[ \t]*\d+)?[ \t]*[:.][ \t]*(?:\*\*|__)?[ \t]*"
-_QUESTION_LINE = re.compile(_ASKED, re.IGNORECASE)
-_ANSWER_LINE = re.compile(_ANSWERED, re.IGNORECASE)
+_QUESTION_LABEL = rf"{_MARK}(?:question|вопрос|q|в)[ \t]*(?:№?[ \t]*\d+)?[ \t]*[:.][ \t]*(?:\*\*|__)?[ \t]*(?=\S)"
+_ANSWER_LABEL = rf"{_MARK}(?:answer|ответ|a|о)[ \t]*(?:№?[ \t]*\d+)?[ \t]*[:.][ \t]*(?:\*\*|__)?[ \t]*"
+_QUESTION_LINE = re.compile(_QUESTION_LABEL, re.IGNORECASE)
+_ANSWER_LINE = re.compile(_ANSWER_LABEL, re.IGNORECASE)
 _HEADING = re.compile(r"(#{1,6})[ \t]+(.*?)[ \t#]*$")
 _FEWEST = 2
 """One "Q:" may be a manner of speaking; two, each with an answer, are an FAQ."""
@@ -48,14 +48,14 @@ def as_document(
     pairs: Sequence[Pair], title: str = "", meta: "Mapping[str, Json] | None" = None, pages: int = 0
 ) -> Parsed:
     """Pairs as a document. One without a question or an answer is left out, and a flag says so: `faq_incomplete`."""
-    whole = [pair for pair in pairs if pair.question.strip() and pair.answer.strip()]
+    complete = [pair for pair in pairs if pair.question.strip() and pair.answer.strip()]
     blocks: list[str] = []
-    for category, group in groupby(whole, key=lambda pair: pair.category.strip()):
+    for category, group in groupby(complete, key=lambda pair: pair.category.strip()):
         blocks.append(writing.heading(category, 2))
         for pair in group:
             blocks.append(writing.heading(pair.question, 3 if category else 2))
             blocks.append(_without_headings(pair.answer))
-    flags: tuple[FileFlag, ...] = ("faq_incomplete",) if len(whole) < len(pairs) else ()
+    flags: tuple[FileFlag, ...] = ("faq_incomplete",) if len(complete) < len(pairs) else ()
     return Parsed(title, "\n\n".join(filter(None, blocks)), "faq", meta or {}, flags, pages)
 
 
@@ -72,21 +72,21 @@ def pairs_of_rows(rows: Sequence[Sequence[str]]) -> list[Pair]:
     if len(rows) < 2:
         return []
     names = [" ".join(name.split()).casefold() for name in rows[0]]
-    question, answer, category = (_column(names, known) for known in (QUESTION, ANSWER, CATEGORY))
+    question, answer, category = (_column(names, accepted) for accepted in (QUESTION, ANSWER, CATEGORY))
     if question is None or answer is None:
         return []
-    others = [at for at in range(len(names)) if at not in {question, answer, category}]
+    other_columns = [at for at in range(len(names)) if at not in {question, answer, category}]
     pairs = []
     for row in rows[1:]:
-        given = [*row, *[""] * (len(names) - len(row))]
-        more = [f"{rows[0][at].strip()}: {given[at].strip()}" for at in others if given[at].strip()]
-        text = "\n\n".join(part for part in (given[answer].strip(), *more) if part) if given[answer].strip() else ""
-        pairs.append(Pair(given[question], writing.lines(text), given[category] if category is not None else ""))
+        cells = [*row, *[""] * (len(names) - len(row))]
+        more = [f"{rows[0][at].strip()}: {cells[at].strip()}" for at in other_columns if cells[at].strip()]
+        text = "\n\n".join(part for part in (cells[answer].strip(), *more) if part) if cells[answer].strip() else ""
+        pairs.append(Pair(cells[question], writing.lines(text), cells[category] if category is not None else ""))
     return pairs
 
 
-def _column(names: Sequence[str], known: frozenset[str]) -> int | None:
-    return next((at for at, name in enumerate(names) if name in known), None)
+def _column(names: Sequence[str], accepted: frozenset[str]) -> int | None:
+    return next((at for at, name in enumerate(names) if name in accepted), None)
 
 
 def read_json(data: bytes) -> Parsed:
@@ -106,17 +106,17 @@ def read_json(data: bytes) -> Parsed:
     if not isinstance(entries, list) or not entries or not all(isinstance(entry, dict) for entry in entries):
         raise Invalid("json_no_faq")
     names = list(dict.fromkeys(str(name) for entry in entries for name in entry))
-    pairs = pairs_of_rows([names, *([_shown(entry.get(name)) for name in names] for entry in entries)])
+    pairs = pairs_of_rows([names, *([_as_text(entry.get(name)) for name in names] for entry in entries)])
     if not pairs:
         raise Invalid("json_no_faq")
     return as_document(pairs, title)
 
 
-def _shown(value: object) -> str:
+def _as_text(value: object) -> str:
     if value is None:
         return ""
     if isinstance(value, list):
-        return ", ".join(map(_shown, value))
+        return ", ".join(map(_as_text, value))
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 

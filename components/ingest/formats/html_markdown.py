@@ -114,32 +114,32 @@ class Writer:
             # A table for layout only: what is in its cells stands on its own.
             yield from (block for row in cells for cell in row for block in self._blocks(cell))
             return
-        caption = next((self._line(one) for one in table.iter("caption")), "")
+        caption = next((self._line(element) for element in table.iter("caption")), "")
         if caption:
             yield caption
         yield writing.table(self._grid(cells))
 
-    def _grid(self, cells: list[list[etree._Element]]) -> list[list[str]]:
+    def _grid(self, rows: list[list[etree._Element]]) -> list[list[str]]:
         """Rows of cells. One that spans several rows stands in each of them, so that every row says all it means."""
         grid: list[list[str]] = []
-        below: dict[int, tuple[int, str]] = {}
-        for row in cells:
-            written: list[str] = []
+        spanned: dict[int, tuple[int, str]] = {}
+        for row in rows:
+            cells: list[str] = []
             waiting = iter(row)
             while True:
-                left, text = below.get(len(written), (0, ""))
-                if left:
-                    below[len(written)] = (left - 1, text)
-                    written.append(text)
+                rows_left, text = spanned.get(len(cells), (0, ""))
+                if rows_left:
+                    spanned[len(cells)] = (rows_left - 1, text)
+                    cells.append(text)
                     continue
                 cell = next(waiting, None)
                 if cell is None:
                     break
                 text = " ".join(part for block in self._blocks(cell) for part in block.split("\n"))
                 if (down := _span(cell, "rowspan")) > 1:
-                    below[len(written)] = (down - 1, text)
-                written += [text, *[""] * (_span(cell, "colspan") - 1)]
-            grid.append(written)
+                    spanned[len(cells)] = (down - 1, text)
+                cells += [text, *[""] * (_span(cell, "colspan") - 1)]
+            grid.append(cells)
         return grid
 
     def _line(self, element: etree._Element) -> str:
@@ -205,5 +205,5 @@ def _language(pre: etree._Element) -> str:
 
 
 def _span(cell: etree._Element, name: str) -> int:
-    given = cell.get(name, "1").strip()
-    return min(int(given), _WIDEST_SPAN) if given.isdecimal() and len(given) < 6 else 1
+    number = cell.get(name, "1").strip()
+    return min(int(number), _WIDEST_SPAN) if number.isdecimal() and len(number) < 6 else 1

@@ -1,15 +1,15 @@
 """How much one file may hold. Readers stop at these; time and memory have limits of their own in the sandbox."""
 
-MOST_PARTS = 10_000
+MAX_PARTS = 10_000
 """Files inside of a packed document (DOCX, XLSX)."""
 LARGEST_UNPACKED = 200_000_000
 """Bytes of all of them together once unpacked."""
 HIGHEST_RATIO = 200
 """Unpacked to packed size of one of them; text compresses tenfold, a hundredfold when it is all alike."""
-MOST_CELLS = 300_000
+MAX_CELLS = 300_000
 """Cells of a spreadsheet over all of its sheets, the empty ones between filled ones included: what can be read in half
 of the time that a file has."""
-MOST_PAGES = 10_000
+MAX_PAGES = 10_000
 """Pages of a PDF."""
 DEEPEST = 200
 """Elements inside of each other in HTML."""

@@ -70,7 +70,7 @@ def attributes(element: etree._Element | None) -> Mapping[str, str]:
     """An element's attributes by their names without namespace; none for no element."""
     if element is None:
         return {}
-    return {str(name).rpartition("}")[2]: str(given) for name, given in element.attrib.items()}
+    return {str(name).rpartition("}")[2]: str(value) for name, value in element.attrib.items()}
 
 
 def value(element: etree._Element | None, *path: str) -> str:

@@ -6,9 +6,9 @@ import pypdfium2 as pdfium
 import pypdfium2.raw as pdfium_c
 
 from components.ingest.formats import properties
-from components.ingest.formats.limits import MOST_PAGES
+from components.ingest.formats.limits import MAX_PAGES
 from components.ingest.formats.parsed import FileFlag, Parsed
-from components.ingest.formats.pdf_blocks import Content, written
+from components.ingest.formats.pdf_blocks import Content, document_text
 from components.ingest.formats.pdf_lines import lines_of
 from components.ingest.formats.pdf_page import read_page
 from tenants.errors import Invalid, TooLarge
@@ -25,8 +25,8 @@ def read(data: bytes) -> Parsed:
         encrypted = failed.err_code in {pdfium_c.FPDF_ERR_PASSWORD, pdfium_c.FPDF_ERR_SECURITY}
         raise Invalid("file_encrypted" if encrypted else "file_damaged") from failed
     try:
-        if len(document) > MOST_PAGES:
-            raise TooLarge("pages_too_many", limit=MOST_PAGES)
+        if len(document) > MAX_PAGES:
+            raise TooLarge("pages_too_many", limit=MAX_PAGES)
         scanned, hidden = [], False
         contents: list[Content] = []
         for at in range(len(document)):
@@ -45,6 +45,6 @@ def read(data: bytes) -> Parsed:
     title, meta = properties.described(*(declared.get(key) for key in ("Title", "Author", "ModDate", "CreationDate")))
     if scanned:
         meta["scanned_pages"] = scanned
-    known: dict[FileFlag, bool] = {"scanned_pages": bool(scanned), "hidden_text": hidden}
-    flags = tuple(flag for flag, holds in known.items() if holds)
-    return Parsed(title, written(contents), meta=meta, flags=flags, pages=len(contents))
+    raised: dict[FileFlag, bool] = {"scanned_pages": bool(scanned), "hidden_text": hidden}
+    flags = tuple(flag for flag, holds in raised.items() if holds)
+    return Parsed(title, document_text(contents), meta=meta, flags=flags, pages=len(contents))

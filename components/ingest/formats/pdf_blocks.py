@@ -38,7 +38,7 @@ class Content(Frozen):
     lines: tuple[Line | TableRows, ...]
 
 
-def written(pages: Sequence[Content]) -> str:
+def document_text(pages: Sequence[Content]) -> str:
     """The pages as one Markdown text, a mark before what begins on each."""
     body = _body_size(pages)
     pages = _without_running(pages)
@@ -109,29 +109,29 @@ def _rounded(size: float) -> float:
 def _joined_tables(pages: Sequence[Content]) -> Iterator[Content]:
     """A table that goes on at the top of the next page is one table, its repeated header left out."""
     last: TableRows | None = None
-    held: Content | None = None
+    pending: Content | None = None
     for page in pages:
         lines = list(page.lines)
         first = lines[0] if lines else None
-        if last is not None and held is not None and isinstance(first, TableRows) and _continues(first, last):
+        if last is not None and pending is not None and isinstance(first, TableRows) and _continues(first, last):
             rows = first.rows[1:] if first.rows[0] == last.rows[0] else first.rows
             last = replace(last, rows=(*last.rows, *rows))
-            held = replace(held, lines=(*held.lines[:-1], last))
+            pending = replace(pending, lines=(*pending.lines[:-1], last))
             lines = lines[1:]
             if not lines:
                 yield replace(page, lines=())
                 continue
-        if held is not None:
-            yield held
-        held = replace(page, lines=tuple(lines))
+        if pending is not None:
+            yield pending
+        pending = replace(page, lines=tuple(lines))
         last = lines[-1] if lines and isinstance(lines[-1], TableRows) else None
-    if held is not None:
-        yield held
+    if pending is not None:
+        yield pending
 
 
 def _continues(table: TableRows, above: TableRows) -> bool:
     return len(table.columns) == len(above.columns) and all(
-        abs(one - other) <= 4 for one, other in zip(table.columns, above.columns, strict=True)
+        abs(column - other_column) <= 4 for column, other_column in zip(table.columns, above.columns, strict=True)
     )
 
 

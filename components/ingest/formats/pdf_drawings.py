@@ -12,8 +12,8 @@ from components.turn import Frozen
 
 Box: TypeAlias = tuple[float, float, float, float]
 """Left, bottom, right, top in points."""
-_MOST_OBJECTS = 20_000
-_MOST_SEGMENTS = 2_000
+_MAX_OBJECTS = 20_000
+_MAX_SEGMENTS = 2_000
 """Maps and charts have more; tables do not."""
 _THIN = 3.0
 _SHORTEST_RULE = 5.0
@@ -110,12 +110,12 @@ def drawings(page: pdfium.PdfPage, frame: Frame) -> Drawings:
 
 
 def _objects(page: pdfium.PdfPage) -> Iterator[object]:
-    for at in range(min(pdfium_c.FPDFPage_CountObjects(page.raw), _MOST_OBJECTS)):
+    for at in range(min(pdfium_c.FPDFPage_CountObjects(page.raw), _MAX_OBJECTS)):
         yield pdfium_c.FPDFPage_GetObject(page.raw, at)
 
 
 def _holds_picture(form: object, depth: int) -> bool:
-    for at in range(min(max(pdfium_c.FPDFFormObj_CountObjects(form), 0), _MOST_OBJECTS)):
+    for at in range(min(max(pdfium_c.FPDFFormObj_CountObjects(form), 0), _MAX_OBJECTS)):
         inner = pdfium_c.FPDFFormObj_GetObject(form, at)
         kind = pdfium_c.FPDFPageObj_GetType(inner)
         if kind == pdfium_c.FPDF_PAGEOBJ_IMAGE:
@@ -149,7 +149,7 @@ def _is_coloured(path: object) -> bool:
 def _edges(path: object, frame: Frame) -> Iterator[Box]:
     """The straight pieces of a path that run along the page."""
     count = pdfium_c.FPDFPath_CountSegments(path)
-    if count > _MOST_SEGMENTS:
+    if count > _MAX_SEGMENTS:
         return
     x, y = ctypes.c_float(), ctypes.c_float()
     start = last = (0.0, 0.0)

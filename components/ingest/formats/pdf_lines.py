@@ -53,7 +53,10 @@ def lines_of(page: Page) -> list[Line | TableRows]:
     """The lines of a page in the order of the file, tables in the place of their first word."""
     ruled = [grid for grid in grids(page.drawings) if _is_table(grid, page.words)]
     owner = [next((grid for grid in ruled if grid.holds(word)), None) for word in page.words]
-    cells = {id(grid): [word for word, own in zip(page.words, owner, strict=True) if own is grid] for grid in ruled}
+    cells = {
+        id(grid): [word for word, owning_grid in zip(page.words, owner, strict=True) if owning_grid is grid]
+        for grid in ruled
+    }
     content: list[Line | TableRows] = []
     loose: list[Word] = []
     placed: set[int] = set()

@@ -83,8 +83,8 @@ def read_page(document: pdfium.PdfDocument, at: int) -> Page:
             words = tuple(letters.words())
         finally:
             text.close()
-        written = sum(len(word.text) for word in words)
-        scanned = written < _LETTERS_OF_TEXT and drawn.is_picture(frame.width * frame.height)
+        characters = sum(len(word.text) for word in words)
+        scanned = characters < _LETTERS_OF_TEXT and drawn.is_picture(frame.width * frame.height)
         return Page(at + 1, frame.height, () if scanned else words, drawn, scanned, letters.hidden)
     finally:
         page.close()

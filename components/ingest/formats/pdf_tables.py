@@ -8,9 +8,9 @@ from components.ingest.formats.pdf_drawings import Box, Drawings
 from components.ingest.formats.pdf_page import Word
 from components.turn import Frozen
 
-_NEAR = 3.0
+_TOLERANCE = 3.0
 """Points between rules that are meant to touch, or to be one."""
-_MOST_RULES = 2_000
+_MAX_RULES = 2_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ class Grid(Frozen):
 
 def grids(drawn: Drawings) -> list[Grid]:
     """The tables of a page: rules that touch each other, with two rows and two columns between them at least."""
-    if not drawn.across or not drawn.down or len(drawn.across) + len(drawn.down) > _MOST_RULES:
+    if not drawn.across or not drawn.down or len(drawn.across) + len(drawn.down) > _MAX_RULES:
         return []
     tables = []
     for group in _touching([*drawn.across, *drawn.down]):
@@ -68,12 +68,12 @@ def _touching(rules: Sequence[Box]) -> list[list[Box]]:
     return groups
 
 
-def _meet(one: Box, other: Box) -> bool:
+def _meet(box: Box, other: Box) -> bool:
     return (
-        one[0] <= other[2] + _NEAR
-        and other[0] <= one[2] + _NEAR
-        and one[1] <= other[3] + _NEAR
-        and other[1] <= one[3] + _NEAR
+        box[0] <= other[2] + _TOLERANCE
+        and other[0] <= box[2] + _TOLERANCE
+        and box[1] <= other[3] + _TOLERANCE
+        and other[1] <= box[3] + _TOLERANCE
     )
 
 
@@ -81,6 +81,6 @@ def _places(values: Sequence[float]) -> list[float]:
     """Values in order, those that are near each other as one."""
     places: list[float] = []
     for value in sorted(values):
-        if not places or value - places[-1] > _NEAR:
+        if not places or value - places[-1] > _TOLERANCE:
             places.append(value)
     return places

@@ -27,15 +27,15 @@ _STAND_IN = re.compile("|".join(_STAND_INS), re.IGNORECASE)
 """What programs write where nobody has given a title."""
 
 
-def believable_title(given: object) -> str:
+def believable_title(value: object) -> str:
     """A title that somebody wrote; empty for the name of a program or file and for what stands in for a title."""
-    words = " ".join(given.split()) if isinstance(given, str) else ""
+    words = " ".join(value.split()) if isinstance(value, str) else ""
     return "" if _STAND_IN.fullmatch(words) or len(words) > _LONGEST else words
 
 
-def believable_day(given: object) -> str:
+def believable_day(value: object) -> str:
     """The ISO 8601 day of a moment, as PDF, HTML and office files write them; empty when it cannot be one."""
-    words = given.strip() if isinstance(given, str) else ""
+    words = value.strip() if isinstance(value, str) else ""
     try:
         match = _PDF_DATE.match(words)
         numbers = (int(match[1]), int(match[2] or 1), int(match[3] or 1)) if match else None

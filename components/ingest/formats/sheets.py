@@ -9,7 +9,7 @@ from openpyxl import load_workbook
 from openpyxl.worksheet._read_only import ReadOnlyWorksheet
 
 from components.ingest.formats import properties
-from components.ingest.formats.limits import MOST_CELLS
+from components.ingest.formats.limits import MAX_CELLS
 from components.ingest.formats.parsed import FileFlag, Parsed
 from components.ingest.formats.tables import Sheet, tables_as_document
 from tenants.errors import TooLarge
@@ -29,7 +29,7 @@ def read(data: bytes) -> Parsed:
         book = load_workbook(BytesIO(data), read_only=True, data_only=True, keep_links=False)
         sheets: list[Sheet] = []
         hidden = False
-        budget = MOST_CELLS
+        budget = MAX_CELLS
         inside: Sequence[object] = book.worksheets
         for sheet in inside:
             if not isinstance(sheet, ReadOnlyWorksheet):
@@ -43,9 +43,9 @@ def read(data: bytes) -> Parsed:
             for cells in sheet.rows:
                 budget -= max(1, len(cells))
                 if budget < 0:
-                    raise TooLarge("cells_too_many", limit=MOST_CELLS)
+                    raise TooLarge("cells_too_many", limit=MAX_CELLS)
                 if any(cell.value is not None for cell in cells):
-                    rows.append([_shown(cell.value, cell.number_format) for cell in cells])
+                    rows.append([_as_text(cell.value, cell.number_format) for cell in cells])
             sheets.append(Sheet(sheet.title, rows))
         title, meta = properties.of_office(data)
         book.close()
@@ -54,7 +54,7 @@ def read(data: bytes) -> Parsed:
     return Parsed(parsed.title, parsed.text, parsed.markup, parsed.meta, flags, parsed.pages)
 
 
-def _shown(value: object, number_format: str | None) -> str:
+def _as_text(value: object, number_format: str | None) -> str:
     """A value as the sheet shows it, as far as that does not depend on anybody's locale."""
     if value is None or (isinstance(value, str) and value in _FAILED):
         return ""

@@ -33,7 +33,7 @@ def tables_as_document(sheets: Sequence[Sheet], title: str = "", meta: "Mapping[
     filled = [(name, rows) for name, rows in filled if rows]
     pairs = [faq.pairs_of_rows(rows) for _, rows in filled]
     if pairs and all(pairs):
-        merged = [pair for one in pairs for pair in one]
+        merged = [pair for sheet_pairs in pairs for pair in sheet_pairs]
         return faq.as_document(merged, title, meta or {}, pages=len(filled))
     blocks: list[str] = []
     for name, rows in filled:

@@ -36,8 +36,8 @@ def opening(line: str) -> str:
     """A line of Markdown that starts a block, made to start a paragraph or a list item."""
     item = _ITEM.match(line)
     marker = item[1] if item else ""
-    rest = line[len(marker) :]
-    return marker + _NUMBERED.sub(r"\1\\\2", f"\\{rest}" if _LEADING.match(rest) else rest, count=1)
+    text = line[len(marker) :]
+    return marker + _NUMBERED.sub(r"\1\\\2", f"\\{text}" if _LEADING.match(text) else text, count=1)
 
 
 def lines(text: str) -> str:
@@ -57,8 +57,8 @@ def titled(line: str, level: int) -> str:
 
 def indented(block: str, pad: str, marker: str = "") -> str:
     """A block inside of a list item; the item's marker, if any, stands before its first line."""
-    first, *others = block.split("\n")
-    return "\n".join([(marker or pad) + first, *(pad + line if line else "" for line in others)])
+    first, *following = block.split("\n")
+    return "\n".join([(marker or pad) + first, *(pad + line if line else "" for line in following)])
 
 
 def fenced(code: str, language: str = "") -> str:
@@ -76,8 +76,8 @@ def table(rows: Sequence[Sequence[str]]) -> str:
     if not any(cell.strip() for row in rows for cell in row):
         return ""
     width = max(map(len, rows))
-    written = [_row([*row, *[""] * (width - len(row))]) for row in rows]
-    return "\n".join([written[0], "|" + " --- |" * width, *written[1:]])
+    lines = [_row([*row, *[""] * (width - len(row))]) for row in rows]
+    return "\n".join([lines[0], "|" + " --- |" * width, *lines[1:]])
 
 
 def _row(cells: Iterable[str]) -> str:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from components.ingest.formats.archive import check_archive
-from components.ingest.formats.limits import MOST_PARTS
+from components.ingest.formats.limits import MAX_PARTS
 from components.ingest.sandbox import Sandbox
 from evaluation.bench.bombs import bombs, docx, external, laughs, lying, overlapping, package, pdf_pages
 from evaluation.datasets.rows import DATA
@@ -76,7 +76,7 @@ def test_every_public_parser_breaker_ends_in_text_or_a_typed_error(sandbox: Sand
     ("archive", "code"),
     [
         (docx(b"<w:p>" + b" " * 250_000_000 + b"</w:p>"), "archive_too_large"),
-        (package({f"{number}": b"" for number in range(MOST_PARTS + 1)}), "archive_parts_too_many"),
+        (package({f"{number}": b"" for number in range(MAX_PARTS + 1)}), "archive_parts_too_many"),
         (overlapping(docx(b"a" * 300_000), 50), "file_damaged"),
         (package({"word/document.xml": b"<a/>", "word/media/inner.7z": b"7z"}), "archive_nested"),
         (package({"word/../../../etc/passwd": b"x"}), "archive_name_unsafe"),

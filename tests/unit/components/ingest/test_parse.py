@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from components.ingest import files
-from components.ingest.changes import Changed, Seen
+from components.ingest.changes import Changed, SeenDocuments
 from components.ingest.document import Refusal, Revision, SourceDocument
 from components.ingest.files import RawArticle, count_articles, raw_articles
 from components.ingest.formats.detect import FORMATS, Format
@@ -153,7 +153,7 @@ def test_run_keeps_good_and_refused_apart() -> None:
         Changed(RawArticle(b"{", "json_lines", "f", 3), "3"),
         Changed(good, "4"),
     ]
-    parsed = ArticleParser().run(changed, Seen())
+    parsed = ArticleParser().run(changed, SeenDocuments())
     assert parsed["revisions"] == [Revision(good, "2")]
     refusals = parsed["refusals"]
     assert isinstance(refusals, list)

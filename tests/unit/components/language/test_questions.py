@@ -1,7 +1,7 @@
 import pytest
 from hypothesis import given
 
-from components.language.questions import Asked, asked, holds
+from components.language.questions import AnswerType, answer_type, holds
 from tests.generated import texts
 
 
@@ -24,9 +24,9 @@ from tests.generated import texts
         ("Is delivery free?", "other"),
     ],
 )
-def test_what_is_asked_for(question: str, kind: Asked) -> None:
-    assert asked(question) == kind
-    assert asked(question.upper()) == kind
+def test_what_is_asked_for(question: str, kind: AnswerType) -> None:
+    assert answer_type(question) == kind
+    assert answer_type(question.upper()) == kind
 
 
 @pytest.mark.parametrize(
@@ -37,7 +37,7 @@ def test_what_is_asked_for(question: str, kind: Asked) -> None:
         ("name", "Звоните в отдел Петровой.", "звоните в отдел"),
     ],
 )
-def test_whether_a_sentence_holds_it(kind: Asked, with_it: str, without_it: str) -> None:
+def test_whether_a_sentence_holds_it(kind: AnswerType, with_it: str, without_it: str) -> None:
     assert holds(kind, with_it)
     assert not holds(kind, without_it)
 
