@@ -251,7 +251,7 @@ def test_a_file_without_anything_is_refused() -> None:
 def test_too_many_pages(monkeypatch: pytest.MonkeyPatch) -> None:
     from components.ingest.formats import pdf as reader
 
-    monkeypatch.setattr(reader, "MOST_PAGES", 2)
+    monkeypatch.setattr(reader, "MAX_PAGES", 2)
     with pytest.raises(TooLarge, match="pages_too_many"):
         read(*[lines("x y")] * 3)
     assert limits.MAX_PAGES > 2
