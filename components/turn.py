@@ -120,15 +120,11 @@ class Passage(Frozen):
 
 @dataclass(frozen=True, slots=True)
 class Exchange(Frozen):
-    """An earlier turn of the conversation: the question said in full, how it ended, and the choices it offered.
-
-    `reply` is what a person answered in the assistant's place.
-    """
+    """An earlier turn of the conversation: the question said in full, how it ended, and the choices it offered."""
 
     question: str
     outcome: str
     options: tuple[str, ...] = ()
-    reply: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,6 @@ from dataclasses import replace
 from components.judge.protocol import Cited, ClaimVerdict
 from components.language.identifiers import codes
 from components.language.sentences import sentence_spans
-from components.language.vocabulary import Vocabulary
 from components.language.words import stems
 from components.turn import Draft, Evidence, Passage, Query, SelfEvaluation, Turn
 
@@ -61,9 +60,6 @@ class FixedJudge:
     def relevance(self, query: Query, passages: Sequence[Passage]) -> Mapping[str, float]:
         self.asked.extend(passage.chunk_id for passage in passages)
         return {passage.chunk_id: self.relevances.get(passage.chunk_id, 0.0) for passage in passages}
-
-    def ceiling(self, query: Query, vocabulary: Vocabulary) -> float:
-        return 1.0
 
     def uncovered(self, query: Query, passages: Sequence[Passage]) -> tuple[str, ...]:
         return ()

@@ -16,7 +16,8 @@ class RetryRouter:
     on is the best of all passes, not the last.
 
     :param quality_threshold: least quality, 1..100.
-    :param relevance_threshold: least relevance of the evidence, 0..1, measured apart from quality.
+    :param relevance_threshold: least relevance of the evidence, 0..1, measured apart from quality, where no gate before
+        the answer has said what is enough.
     :param factuality_threshold: least percentage of drafted claims that were supported.
     :param agreement_threshold: least agreement with a second draft, 0..1, where one was written.
     """
@@ -37,7 +38,7 @@ class RetryRouter:
     def run(self, turn: Turn) -> dict[str, Turn]:
         """:returns: the turn under exactly one of `done`, `retry`."""
         draft = turn.best or turn.draft or Draft("", (), ())
-        gates = self._gates(draft)
+        gates = self._gates(draft, self._relevant(turn))
         failed = tuple(gate.name for gate in gates if not gate.passed)
         judged = replace(turn, draft=draft, best=draft)
         if not failed:
@@ -47,7 +48,12 @@ class RetryRouter:
         spent = ("budget_exhausted",) if turn.passes >= turn.max_passes else ()
         return {"done": replace(judged, verdict=Verdict("human", (*failed, *spent), gates))}
 
-    def _gates(self, draft: Draft) -> tuple[Gate, ...]:
+    def _relevant(self, turn: Turn) -> float:
+        """Who measured the evidence, a model or the local judge, has a threshold of its own."""
+        measured = (gate.threshold for gate in turn.verdict.gates if gate.name == "relevance")
+        return next(measured, self.relevance_threshold)
+
+    def _gates(self, draft: Draft, relevant: float) -> tuple[Gate, ...]:
         checked = draft.factuality_status == "checked" and bool(draft.claims)
         cited = checked and all(claim.status == "supported" and claim.citations for claim in draft.claims)
         facts = draft.factuality if cited else 0.0
@@ -55,6 +61,6 @@ class RetryRouter:
         return (
             Gate("factuality", facts >= self.factuality_threshold, facts, self.factuality_threshold),
             Gate("quality", draft.quality >= self.quality_threshold, draft.quality, self.quality_threshold),
-            Gate("relevance", draft.relevance >= self.relevance_threshold, draft.relevance, self.relevance_threshold),
+            Gate("relevance", draft.relevance >= relevant, draft.relevance, relevant),
             *([] if agreed is None else [Gate("agreement", agreed >= least, agreed, least)]),
         )

@@ -54,7 +54,7 @@ _NOTHING = Ahead()
 
 @dataclass(frozen=True, slots=True)
 class WriteCounts(Frozen):
-    """What one batch changed. `chunks_written` were encoded; `chunks_kept` were not."""
+    """What one batch changed. `chunks_written` were encoded; `chunks_unchanged` were not."""
 
     added: int = 0
     updated: int = 0

@@ -1,4 +1,4 @@
-"""What makes a judge's score a probability: a line over its log-odds (Platt 1999), fitted per engine and language.
+"""What makes a model's score a probability: a line over its log-odds (Platt 1999), fitted per model and language.
 
 The lines are data, `calibration.json`, written by `python -m evaluation.calibrate` from labelled turns together with
 the error that is left on turns which no fit saw.
@@ -49,10 +49,6 @@ class Calibrations:
     def of(self, language: str) -> Calibration:
         """The calibration of a language (ISO 639-1)."""
         return self._by_language.get(language, self._else)
-
-    def highest(self, log_odds: float) -> float:
-        """The relevance of the language in which these log-odds mean most."""
-        return max(found.relevance.probability(log_odds) for found in self._by_language.values())
 
 
 @lru_cache(maxsize=8)

@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from components.language.vocabulary import Vocabulary
 from components.turn import ClaimStatus, Draft, Passage, Query, SelfEvaluation, Turn
 
 
@@ -59,9 +58,6 @@ class Judge(Reviewer, Protocol):
 
     def relevance(self, query: Query, passages: Sequence[Passage]) -> Mapping[str, float]:
         """The probability, by chunk id, that each passage answers the question."""
-
-    def ceiling(self, query: Query, vocabulary: Vocabulary) -> float:
-        """The most relevance that any passage of a knowledge base with these words can have; 1 when nobody can tell."""
 
     def uncovered(self, query: Query, passages: Sequence[Passage]) -> tuple[str, ...]:
         """The stems of the question that none of the passages holds, weightiest first."""

@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 
 from components.judge.local import LocalJudge
-from components.language.vocabulary import Vocabulary
 from components.turn import Passage, Query
 
 SCORE = "reranker"
@@ -27,7 +26,3 @@ class RankedJudge(LocalJudge):
             else passage.scores.get(SCORE, local[passage.chunk_id])
             for passage in passages
         }
-
-    def ceiling(self, query: Query, vocabulary: Vocabulary) -> float:  # noqa: ARG002 - no bound by words alone
-        """1: a model may find the answer in other words."""
-        return 1.0

@@ -1,9 +1,11 @@
-"""The final order of passages by one transparent formula."""
+"""The final order of passages: how probably each answers, and the trust its document has earned."""
 
 from dataclasses import replace
 
 from haystack import component
 
+from components.judge.ranked import SCORE as MODEL_SCORE
+from components.judge.relevance import SCORE, Judged, relevance_model
 from components.turn import Passage, Turn
 
 _STATUS_PENALTY = {"active": 0.0, "superseded": 0.40, "deprecated": 0.40, "archived": 0.60}
@@ -13,11 +15,12 @@ _PRIORITY_STEP = 0.001
 
 @component
 class FeatureReranker:
-    """Orders the evidence by search score and the trust its documents have earned.
+    """Orders the evidence by the probability that a passage answers and the trust its document has earned.
 
-    Trust: a superseded or deprecated document loses 0.40, an archived one 0.60; each of 100 priority points adds
-    0.001; accepted documents gain and raw ones lose 0.02. All of it times `trust_weight`, small beside the search score
-    of 1 at best, so that trust settles near ties and never drowns relevance.
+    The probability is that of `components.judge.relevance`, among all passages of the turn; the evidence for it stands
+    in `Passage.scores`. Trust: a superseded or deprecated document loses 0.40, an archived one 0.60; each of 100
+    priority points adds 0.001; accepted documents gain and raw ones lose 0.02. All of it times `trust_weight`, small
+    beside the probability, so that trust settles near ties and never drowns relevance.
 
     :param trust_weight: factor on the trust part; 0 ignores trust.
     """
@@ -28,14 +31,21 @@ class FeatureReranker:
     @component.output_types(turn=Turn)
     def run(self, turn: Turn) -> dict[str, Turn]:
         """:returns: the turn with its passages in final order, `scores` naming each part of `score`."""
-        passages = sorted(map(self._scored, turn.evidence.passages), key=lambda passage: -passage.score)
+        searched = sorted(turn.evidence.passages, key=lambda passage: -_search_score(passage))
+        judged = relevance_model().judge(turn.query, searched)
+        passages = [self._scored(passage, one) for passage, one in zip(searched, judged, strict=True)]
+        passages.sort(key=lambda passage: -passage.score)
         return {"turn": replace(turn, evidence=replace(turn.evidence, passages=tuple(passages)))}
 
-    def _scored(self, passage: Passage) -> Passage:
-        if "search" in passage.scores:
-            return passage
+    def _scored(self, passage: Passage, judged: Judged) -> Passage:
         trust = self.trust_weight * (
             _TRUST_BONUS[passage.trust] - _STATUS_PENALTY[passage.status] + _PRIORITY_STEP * passage.priority
         )
-        scores = {**passage.scores, "search": passage.score, "trust": trust}
-        return replace(passage, score=passage.score + trust, scores=scores)
+        parts = {SCORE: judged.probability, "search": _search_score(passage), "trust": trust}
+        scores = {**passage.scores, **judged.evidence, **parts}
+        # What a model has read in an earlier pass stands.
+        return replace(passage, score=scores.get(MODEL_SCORE, judged.probability) + trust, scores=scores)
+
+
+def _search_score(passage: Passage) -> float:
+    return passage.scores.get("search", passage.score)

@@ -119,7 +119,7 @@ class ToolSearch(Nested):
                 turn = turn.degraded_at(STEP)
                 continue
             if passage is not None:
-                turn = replace(turn, evidence=self._with(turn, passage, judge))
+                turn = replace(turn, evidence=self._with(turn, passage, judge, lookup.fit))
         return turn
 
     def _lookup(self, tool: Tool, turn: Turn) -> Lookup | None:
@@ -140,12 +140,16 @@ class ToolSearch(Nested):
         text = attempt(f"tool {tool.name}", shared, partial(_text_of, lookup), tool.timeout_seconds)
         return _as_passage(lookup, text) if text else None
 
-    def _with(self, turn: Turn, passage: Passage, judge: Judge) -> Evidence:
+    def _with(self, turn: Turn, passage: Passage, judge: Judge, fit: float) -> Evidence:
         evidence = turn.evidence
-        judged = {**evidence.judged, **judge.relevance(turn.query, (passage,))}
-        relevance = judged[passage.chunk_id]
+        relevance = judge.relevance(turn.query, (passage,))[passage.chunk_id]
+        is_evidence = relevance >= self.least
+        if is_evidence:
+            # What a tool says of the very thing asked about answers as far as the tool fits the question.
+            relevance = max(relevance, fit)
+        judged = {**evidence.judged, passage.chunk_id: relevance}
         known = replace(evidence, passages=(passage, *evidence.passages), judged=judged)
-        if relevance < self.least:
+        if not is_evidence:
             return known
         return replace(
             known,

@@ -8,13 +8,12 @@ from math import log
 from haystack import component
 
 from components.faults import degraded
-from components.judge.protocol import Judge
 from components.language.identifiers import codes_asked
 from components.language.normalise import clean
 from components.language.recovery import Recovered, recover, vocabulary_of
 from components.language.words import stems, words
 from components.retrieve.tools import ToolSearch
-from components.turn import EXTRA_PASSES, Gate, Quality, Query, Turn, Verdict
+from components.turn import EXTRA_PASSES, Quality, Query, Turn, Verdict
 from components.understand.query_writer import QueryWriter, Written
 from components.understand.synonyms import in_known_words
 from tenants import lexicon, policy
@@ -36,8 +35,6 @@ class QueryRewriter:
     :param carried_credit: share of its weight that a word from the conversation keeps.
     :param recovery: whether to repair questions.
     :param max_queries: most new queries a pass.
-    :param judge: who tells at once when no passage can be relevant enough; without one every question is searched.
-    :param least_relevance: least relevance that must be within reach for a search to be worth its time.
     :param least_open: share of the question's weight that must still be open for another pass to be worth its time.
     :param writer: a model that thinks of the queries of a retry. What is known to be missing and the open words of the
         question come after them.
@@ -48,9 +45,7 @@ class QueryRewriter:
 
     def __init__(
         self,
-        judge: Judge | None = None,
         recovery: bool = True,
-        least_relevance: float = 0.3,
         carried_credit: float = 0.4,
         max_queries: int = 3,
         least_open: float = 0.25,
@@ -58,9 +53,7 @@ class QueryRewriter:
         tools: ToolSearch | None = None,
         extra_passes: Mapping[Quality, int] | None = None,
     ) -> None:
-        self.judge = judge
         self.recovery = recovery
-        self.least_relevance = least_relevance
         self.carried_credit = carried_credit
         self.max_queries = max_queries
         self.least_open = least_open
@@ -74,17 +67,17 @@ class QueryRewriter:
     def run(self, turn: Turn) -> dict[str, Turn]:
         """:returns: `search` with queries to search, or `exhausted` when every query has been tried.
 
-        A question that no passage can answer, or all of whose codes are strange to the knowledge base, is exhausted
-        before the first search.
+        A question all of whose codes are strange to the knowledge base is exhausted before the first search.
         """
         if turn.passes == 0:
             turn = replace(turn, extra_passes=self.extra_passes[turn.quality])
             query: Query | None = self._first(turn)
         else:
             turn, query = self._next(turn)
-        verdict = self._hopeless(query) if query is not None and turn.passes == 0 else None
-        if query is not None and verdict is not None and not self._can_look_up(replace(turn, query=query)):
-            evidence = replace(turn.evidence, uncovered=_absent_codes(query))
+        absent = _absent_codes(query) if query is not None and turn.passes == 0 else ()
+        if query is not None and absent and not self._can_look_up(replace(turn, query=query)):
+            evidence = replace(turn.evidence, uncovered=absent)
+            verdict = Verdict("human", ("code_not_found",))
             return {"exhausted": replace(turn, query=query, evidence=evidence, verdict=verdict)}
         if query is None:
             reasons = (*turn.verdict.reasons, "no_new_query")
@@ -93,18 +86,6 @@ class QueryRewriter:
 
     def _can_look_up(self, turn: Turn) -> bool:
         return self.tools is not None and self.tools.may_know(turn)
-
-    def _hopeless(self, query: Query) -> Verdict | None:
-        if _absent_codes(query):
-            return Verdict("human", ("code_not_found",))
-        if self.judge is None:
-            return None
-        known = lexicon.current()
-        best = self.judge.ceiling(query, vocabulary_of(known.words, known.stems))
-        if best >= self.least_relevance:
-            return None
-        gate = Gate("relevance", passed=False, score=best, threshold=self.least_relevance)
-        return Verdict("human", ("no_evidence",), gates=(gate,))
 
     def _first(self, turn: Turn) -> Query:
         known = lexicon.current()

@@ -58,13 +58,15 @@ def wilson(share: float, n: int) -> tuple[float, float]:
     return max(0.0, centre - half), min(1.0, centre + half)
 
 
-def logistic(features: Numbers, labels: Booleans, ridge: float = 1e-6) -> Numbers:
+def logistic(features: Numbers, labels: Booleans, ridge: float = 1e-6, shares: Numbers | None = None) -> Numbers:
     """Weights and, last, the bias of a logistic regression by Newton's method.
 
     :param features: cases by features.
     :param labels: what is to be told; smoothed a little, as Platt (1999) does, so that clean data has a finite answer.
     :param ridge: strength of the pull of the weights, not of the bias, towards 0.
+    :param shares: how much each case counts; 1 when None.
     """
+    counts = np.ones(len(features)) if shares is None else shares
     design = np.column_stack([features, np.ones(len(features))])
     penalty = np.diag([ridge] * features.shape[1] + [0.0])
     good = labels.sum()
@@ -72,8 +74,10 @@ def logistic(features: Numbers, labels: Booleans, ridge: float = 1e-6) -> Number
     weights = np.zeros(design.shape[1])
     for _ in range(_STEPS):
         told = sigmoid(design @ weights)
-        slope = design.T @ (told - targets) + penalty @ weights
-        curvature = (design * (told * (1 - told))[:, None]).T @ design + penalty + _SMALLEST * np.eye(len(weights))
+        slope = design.T @ (counts * (told - targets)) + penalty @ weights
+        curvature = (
+            (design * (counts * told * (1 - told))[:, None]).T @ design + penalty + _SMALLEST * np.eye(len(weights))
+        )
         step = np.linalg.solve(curvature, slope)
         weights -= step
         if np.abs(step).max() < _SMALLEST:

@@ -63,8 +63,7 @@ class _Kept(_Part):
     """What of a recorded turn is asked again."""
 
     request: AskRequest
-    # Turns recorded before people could answer in a chat have no replies.
-    history: tuple[tuple[str, str, tuple[str, ...], str] | tuple[str, str, tuple[str, ...]], ...]
+    history: tuple[tuple[str, str, tuple[str, ...]], ...]
     answer: dict[str, object]
 
     def turn(self) -> Turn:

@@ -185,8 +185,9 @@ class Run:
         written = self._line.writer.run(revisions=batch.revisions, ahead=batch.ahead)["written"]
         self._flagged.extend(written.flagged)
         self._counts["unchanged"] += batch.unchanged
-        for name in ("added", "updated", "chunks_written", "chunks_kept", "chunks_removed"):
+        for name in ("added", "updated", "chunks_written", "chunks_removed"):
             self._counts[name] += getattr(written, name)
+        self._counts["chunks_kept"] += written.chunks_unchanged
         self._met += batch.met
         self._pages += batch.pages
         return self._progress

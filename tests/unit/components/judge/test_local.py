@@ -7,10 +7,9 @@ from haystack import Pipeline
 from hypothesis import given
 from hypothesis import strategies as st
 
-from components.ingest.terms import chunk_terms
 from components.judge.grader import DocGrader
-from components.judge.local import WEIGHTS, LocalJudge
-from components.language.vocabulary import Vocabulary
+from components.judge.local import LocalJudge
+from components.judge.relevance import SCORE
 from components.turn import Citation, Claim, Draft, Evidence, Passage, Query, SelfEvaluation, Turn
 from tests.generated import lines, texts
 from tests.turns import passage, query
@@ -45,34 +44,17 @@ def test_another_code_is_another_thing(other: str) -> None:
     assert set(asked.codes) <= set(JUDGE.uncovered(asked, [E20]))
 
 
-@given(texts, lines, texts, st.floats(0, 1))
-def test_relevance_is_a_probability(question: str, text: str, heading: str, lexical: float) -> None:
+@given(texts, lines, texts)
+def test_relevance_is_a_probability(question: str, text: str, heading: str) -> None:
     one = passage(text, heading=heading)
     found = JUDGE.relevance(query(question), [one])
     assert list(found) == ["c1"]
     assert 0.0 <= found["c1"] <= 1.0
 
 
-@given(texts, lines, lines, texts)
-def test_no_passage_is_more_relevant_than_its_words_allow(question: str, text: str, other: str, heading: str) -> None:
-    found = [passage(text, heading=heading), passage(other, "c2", title=heading)]
-    terms = [chunk_terms(one.title, one.heading, one.text) for one in found]
-    stems = frozenset().union(*(one.stems for one in terms))
-    asked = query(question)
-    held = sum(stem in stems for stem in asked.weights) / len(asked.weights) if asked.weights else 0.0
-    found = [replace(one, scores={"lexical": held}) for one in found]
-    most = JUDGE.ceiling(asked, Vocabulary({}, stems))
-    assert all(relevance <= most + 1e-9 for relevance in JUDGE.relevance(asked, found).values())
-
-
-def test_a_question_read_in_several_ways_has_no_ceiling() -> None:
-    asked = replace(query("ремонт"), variants=("htvjyn",))
-    assert JUDGE.ceiling(asked, Vocabulary({}, frozenset())) == 1.0
-
-
-def test_a_feature_cannot_count_against_its_meaning() -> None:
-    with pytest.raises(ValueError, match="order"):
-        LocalJudge({"order": -1.0})
+def test_what_the_reranker_found_among_all_candidates_stands() -> None:
+    ranked = replace(passage("Оплата картой.", "pay"), scores={SCORE: 0.7})
+    assert JUDGE.relevance(query("вода не сливается"), [ranked])["pay"] == 0.7
 
 
 def test_uncovered_names_lost_codes_first_then_the_rarest_words() -> None:
@@ -104,10 +86,9 @@ def test_an_answer_to_all_is_full_and_one_to_nothing_is_none() -> None:
     assert evaluated(asked, draft("Оплата картой.", of=apart), 0.9).answerability == "cannot"
 
 
-def test_quality_rises_with_relevance_facts_and_coverage() -> None:
+def test_quality_rises_with_facts_and_coverage() -> None:
     asked = query("вода сливается")
     best = evaluated(asked, draft("Вода не сливается."), 0.9)
-    assert evaluated(asked, draft("Вода не сливается."), 0.5).quality < best.quality
     assert evaluated(asked, draft("Вода не сливается.", factuality=50), 0.9).quality < best.quality
     assert evaluated(asked, draft("Оплата.", of=passage("Оплата.")), 0.9).quality < best.quality
 
@@ -134,17 +115,17 @@ def test_scores_stay_in_bounds(relevance: float, factuality: float, question: st
     assert 0.0 <= found.confidence <= 1.0
 
 
-def test_an_unknown_weight_is_refused_and_a_known_one_kept() -> None:
-    with pytest.raises(ValueError, match="no such features"):
-        LocalJudge({"lenght": 1.0})
-    assert LocalJudge({"order": 0.5}).weights == {**WEIGHTS, "order": 0.5}
+def test_confidence_is_the_relevance_of_what_is_supported() -> None:
+    asked = query("вода сливается")
+    assert evaluated(asked, draft("Вода не сливается."), 0.6).confidence == 0.6
+    assert evaluated(asked, draft("Вода не сливается.", factuality=50), 0.6).confidence == 0.3
 
 
 def test_round_trip_as_a_nested_parameter() -> None:
     pipeline = Pipeline()
-    pipeline.add_component("grade", DocGrader(LocalJudge({"order": 0.5}, fully=0.6, partly=0.2), depth=5))
+    pipeline.add_component("grade", DocGrader(LocalJudge(fully=0.6, partly=0.2), depth=5))
     text = pipeline.dumps()
     again = Pipeline.loads(text, allowed_modules=["components"])
     assert again.dumps() == text
     kept = again.to_dict()["components"]["grade"]["init_parameters"]["judge"]["init_parameters"]
-    assert kept == {"weights": {**WEIGHTS, "order": 0.5}, "fully": 0.6, "partly": 0.2}
+    assert kept == {"fully": 0.6, "partly": 0.2}

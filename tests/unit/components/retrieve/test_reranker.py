@@ -1,5 +1,6 @@
 """Trust settles near ties and never drowns relevance."""
 
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import get_args
 
@@ -8,9 +9,25 @@ from haystack import Pipeline
 from hypothesis import given
 from hypothesis import strategies as st
 
+from components.judge.relevance import Judged
+from components.retrieve import reranker
 from components.retrieve.reranker import FeatureReranker
-from components.turn import DocumentStatus, Passage, Trust
+from components.turn import DocumentStatus, Passage, Query, Trust
 from tests.turns import passage, searched
+
+
+class BySearch:
+    """Takes the search score for the probability that a passage answers."""
+
+    def judge(self, query: Query, passages: Sequence[Passage]) -> list[Judged]:
+        return [Judged(one.scores.get("search", one.score), {"words": 0.5}) for one in passages]
+
+
+@pytest.fixture(autouse=True, scope="module")
+def by_search() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(reranker, "relevance_model", BySearch)
+        yield
 
 
 def ranked(*passages: Passage, trust_weight: float = 1.0) -> tuple[Passage, ...]:
@@ -85,6 +102,12 @@ def test_an_outdated_document_is_not_drowned_by_what_hardly_matches(
     weight = FeatureReranker().trust_weight
     found = ranked(made("poor", poor), made("old", score, status=status), trust_weight=weight)
     assert found[0].chunk_id == "old"
+
+
+def test_the_evidence_stands_in_the_scores() -> None:
+    (one,) = ranked(made("a", 0.5))
+    assert one.scores["words"] == 0.5
+    assert one.scores["relevance"] == 0.5
 
 
 def test_without_weight_trust_is_ignored() -> None:

@@ -20,6 +20,7 @@ from components.judge.local import LocalJudge
 from components.models.calls import opened
 from components.retrieve.tools import STEP, ToolSearch
 from components.turn import Passage, Turn
+from components.understand import rewrite
 from components.understand.rewrite import QueryRewriter
 from settings import get_settings
 from tenants import database, tools
@@ -108,10 +109,10 @@ def test_what_a_tool_says_is_evidence(far: Line) -> None:
 
 
 def test_the_evaluator_asks_when_the_evidence_is_weak_and_lets_the_turn_on(far: Line) -> None:
-    evaluator = RetrievalEvaluator(LocalJudge(), threshold=0.57, tools=ToolSearch())
+    evaluator = RetrievalEvaluator(LocalJudge(), threshold=0.45, tools=ToolSearch())
     ((way, after),) = evaluator.run(ASKED).items()
     assert (way, len(far.sent)) == ("enough", 1)
-    assert after.evidence.adequacy >= 0.57
+    assert after.evidence.adequacy >= 0.45
     strong = turn(ASKED.question, passage("Где мой заказ 123456: едет."), relevance=0.95)
     assert list(evaluator.run(strong)) == ["enough"]
     assert len(far.sent) == 1
@@ -308,9 +309,12 @@ def test_round_trip() -> None:
     assert again.dumps() == pipeline.dumps()
 
 
-def test_a_question_that_a_tool_fits_is_searched_though_no_passage_knows_its_words() -> None:
-    fresh = replace(ASKED, passes=0)
-    assert list(QueryRewriter(LocalJudge()).run(fresh)) == ["exhausted"]
-    assert list(QueryRewriter(LocalJudge(), tools=ToolSearch()).run(fresh)) == ["search"]
+def test_a_question_that_a_tool_fits_is_searched_though_no_passage_holds_its_code(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(rewrite, "_absent_codes", lambda query: ("AB-123456",))
+    fresh = replace(turn("Где мой заказ 123456?"), passes=0)
+    assert list(QueryRewriter().run(fresh)) == ["exhausted"]
+    assert list(QueryRewriter(tools=ToolSearch()).run(fresh)) == ["search"]
     other = replace(turn("Почему небо синее?"), passes=0)
-    assert list(QueryRewriter(LocalJudge(), tools=ToolSearch()).run(other)) == ["exhausted"]
+    assert list(QueryRewriter(tools=ToolSearch()).run(other)) == ["exhausted"]

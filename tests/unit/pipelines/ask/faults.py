@@ -15,7 +15,7 @@ from evaluation.simulator.knobs import Fault, FaultKind, Knobs, Task
 TASKS: tuple[Task, ...] = ("answer", "appraise", "review", "evaluate", "rewrite", "embed", "rank", "tool")
 SEARCHING: frozenset[Task] = frozenset({"embed", "rank", "tool"})
 """The tasks of what finds evidence. No other model does them."""
-QUESTION = "Стиральная машина показывает ошибку E20, что делать?"
+QUESTION = "Ошибка E20, что делать?"
 DOUBT = Fault(kind="doubtful", task="evaluate", times=1)
 """What sends a turn into a second pass: its first answer is found wanting."""
 

@@ -161,7 +161,7 @@ def ids(turn: Turn) -> frozenset[str]:
 def judged_by(judge: Judge) -> dict[str, Component]:
     """Every judging step of the pipeline with this judge in it."""
     return {
-        "rewrite": QueryRewriter(judge),
+        "rewrite": QueryRewriter(),
         "grade": DocGrader(judge),
         "evaluate_retrieval": RetrievalEvaluator(judge, threshold=THRESHOLD, worth_retrying=WORTH_RETRYING),
         "verify": FactVerifier(judge),

@@ -19,17 +19,17 @@ from tenants.registry import Registry
 from tenants.rejected import Rejected
 
 CANARY = "КАНАРЕЙКА"
-QUESTION = "В течение какого срока можно вернуть посуду?"
+QUESTION = "Как вернуть посуду?"
 
 
 def document(doc_id: str, title: str, text: str, **meta: Json) -> SourceDocument:
     return SourceDocument(doc_id, title, text, meta={"updated_at": "2024-01-10", **meta})
 
 
-OLD = document("old.md", "Возврат посуды", "Посуду можно вернуть в течение 14 дней. Сохраните чек.")
+OLD = document("old.md", "Вернуть посуду", "Посуду можно вернуть в течение 14 дней. Сохраните чек.")
 NEW = document(
     "new.md",
-    "Возврат посуды, новые правила",
+    "Вернуть посуду по новым правилам",
     "Вернуть можно в течение 30 дней любую посуду, если она без сколов. Чек не нужен.",
     updated_at="2026-02-01",
 )

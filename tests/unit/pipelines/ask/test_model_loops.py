@@ -232,7 +232,7 @@ def test_the_budget_is_spent_while_it_brings_something(quality: Quality) -> None
     weak = Minds(Script(ONE_EACH, SURE), endless=True, moods=[Mood(percent=60, topics=("срок",))])
     final, _ = weak.play(quality)
     assert final.passes == final.max_passes
-    poor = Minds(Script(ONE_EACH, SURE), endless=True, moods=[Mood(percent=79)])
+    poor = Minds(Script(ONE_EACH, SURE), endless=True, moods=[Mood(percent=74)])
     final, _ = poor.play(quality)
     assert final.passes == final.max_passes
     assert len(poor.drafts) == final.max_passes

@@ -53,7 +53,7 @@ def test_a_file_in_the_folder_is_a_profile_and_nothing_else_is(tmp_path: Path, m
     policy.change(profile="strict")
     evaluator = AskEngine(profiles.path_of(profiles.chosen())).pipeline.get_component("evaluate_retrieval")
     assert isinstance(evaluator, RetrievalEvaluator)
-    assert (evaluator.threshold, evaluator.worth_retrying) == (0.9, 0.3)
+    assert (evaluator.threshold, evaluator.worth_retrying) == (0.9, 0.25)
     asking = {name for name in get_settings().profiles if profiles.asks_models(name)}
     assert asking == {"ollama", "openai"}
     assert not profiles.asks_models("gone")

@@ -133,7 +133,7 @@ def test_an_answer_in_other_words_is_found_and_judged(shop: Tenant, engine: AskE
 
 def test_without_the_models_word_it_is_searched_and_not_trusted(shop: Tenant, plain: AskEngine) -> None:
     turn = asked(plain, "Помпа: когда помпа?")
-    assert turn.outcome == "refused"
+    assert turn.outcome in {"refused", "cannot_answer"}
 
 
 def test_a_question_in_the_articles_words_is_answered_as_before(shop: Tenant, engine: AskEngine) -> None:

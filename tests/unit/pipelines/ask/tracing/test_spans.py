@@ -8,10 +8,12 @@ from itertools import pairwise
 from uuid import uuid4
 
 import pytest
+import yaml
 
 from components.models.calls import Call
 from pipelines.ask.answering import answer_of
 from pipelines.ask.contract import AskRequest
+from pipelines.ask.engine import YAML, AskEngine
 from pipelines.ask.steps import Steps
 from pipelines.ask.tracing.span import Span
 from pipelines.ask.tracing.spans import resource, spans
@@ -20,13 +22,18 @@ from pipelines.ask.usecase import Ask, begin
 from tenants import persons, policy, traces
 from tenants.context import Tenant
 
-RETRIED = "Как как часто мыть лоток и сколько стоит какие звуки нормальны, если заказ оплачен картой?"
+RETRIED = "Ошибка E20, что делать, и сколько стоит доставка?"
 PRIVATE = "Ошибка E20, мой телефон +7 903 123-45-67, почта anna@example.ru"
 
 
 @pytest.fixture(scope="module")
-def ask(shop: Tenant) -> Iterator[Ask]:
-    made = Ask()
+def ask(shop: Tenant, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ask]:
+    """By a pipeline that finds every answer wanting."""
+    content = yaml.safe_load(YAML.read_text(encoding="utf-8"))
+    content["components"]["retry_router"]["init_parameters"]["quality_threshold"] = 101
+    path = tmp_path_factory.mktemp("wanting") / "ask.yaml"
+    path.write_text(yaml.safe_dump(content), encoding="utf-8")
+    made = Ask(AskEngine(path))
     made.engine.warm_up()
     yield made
     made.engine.close()

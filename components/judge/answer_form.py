@@ -1,0 +1,56 @@
+"""What a passage must look like to answer a kind of question: steps, an amount, a place, a cause, a definition."""
+
+import re
+from collections.abc import Mapping
+
+from components.language.normalise import fold
+from components.language.question_kind import QuestionKind
+
+NEUTRAL = 0.5
+"""Of kinds whose answers have no outward form."""
+
+_NUMBERED = re.compile(r"(?m)^\s*\d+[.)]\s+\S")
+_ITEM = re.compile(r"(?m)^\s*(?:\d+[.)]|[-*•])\s+\S")
+_AMOUNT = re.compile(r"\d+(?:[.,]\d+)?\s*(?:[%₽$€]|[а-яa-z]{2,})|\d:\d\d|\b(?:один|два|три|неограничен\w*|unlimited)\b")
+_DEFINITION = re.compile(
+    r"^[^.\n]{2,80}\s[—–-]\s|\bэто\b|\bпредставляет собой\b|\bназыва\w+|\bявляется\b|\bпозволяет\b|\bпредназначен\w*|"
+    r"\bis an?\b|\brefers to\b"
+)
+_DEFINED_WITHIN = 220
+_SIGNS: Mapping[QuestionKind, re.Pattern[str]] = {
+    "howto": re.compile(
+        r"\b(?:нажмите|выберите|перейдите|откройте|введите|укажите|выполните|создайте|установите|запустите|убедитесь|"
+        r"добавьте|удалите|включите|отключите|задайте|настройте|скопируйте|подключите|обратитесь|"
+        r"click|select|choose|open|enter|go to|run|tap|press|create|install)\b"
+    ),
+    "where": re.compile(
+        r"\s[>→➔/]\s|\bраздел\w*|\bменю\b|\bвкладк\w*|\bна странице\b|\bпо (?:ссылке|адресу)\b|https?://|"
+        r"\b(?:menu|section|tab|page)\b"
+    ),
+    "why": re.compile(
+        r"\bпотому что\b|\bтак как\b|\bпоскольку\b|\bпричин\w+|\bиз-за\b|\bесли\b|\bошибк\w+|\bпроверьте\b|"
+        r"\bубедитесь\b|\bрешени\w+|\bсвязано\b|\bbecause\b|\bdue to\b|\bcause[sd]?\b|\bresolution\b|"
+        r"\b(?:workaround|error|check|ensure)\b"
+    ),
+    "yesno": re.compile(
+        r"\b(?:можно|можете|нельзя|невозможно|может|могут|нужно|необходимо|требуется|обязательн\w+|поддерживает\w*|"
+        r"доступн\w+|недоступн\w+|разрешен\w*|запрещен\w*|должен|должны|только|"
+        r"can|cannot|can't|may|must|should|not|supports?|supported|available|required)\b"
+    ),
+}
+
+
+def form_share(kind: QuestionKind, text: str) -> float:
+    """How far `text` has the form of an answer to that kind of question, 0..1."""
+    if kind == "list":
+        return float(len(_ITEM.findall(text)) > 1)
+    folded = fold(text)
+    if kind == "quantity":
+        return float(_AMOUNT.search(folded) is not None)
+    if kind == "what_is":
+        return float(_DEFINITION.search(folded[:_DEFINED_WITHIN]) is not None)
+    signs = _SIGNS.get(kind)
+    if signs is None:
+        return NEUTRAL
+    share = min(1.0, len(signs.findall(folded)) / 2)
+    return (share + (len(_NUMBERED.findall(text)) > 1)) / 2 if kind == "howto" else share

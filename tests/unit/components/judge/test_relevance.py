@@ -1,0 +1,79 @@
+"""The model of relevance: what speaks for a passage raises its probability, and every part of it is shown."""
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+
+from components.judge.evidence import COSINE, EVIDENCE
+from components.judge.relevance import Judged, relevance_model
+from components.turn import Passage
+from tests.generated import lines, texts
+from tests.turns import passage, query
+
+HOWTO = passage(
+    "1. Откройте вкладку **Диски**. 2. Нажмите **Увеличить**. 3. Укажите размер.", "howto", title="Увеличить диск"
+)
+ABOUT = passage("Диск виртуальной машины хранит данные.", "about", title="Диски")
+OTHER = passage("Счета приходят в начале месяца.", "other", title="Оплата")
+
+
+def near(one: Passage, cosine: float) -> Passage:
+    return replace(one, scores={COSINE: cosine})
+
+
+def judged(question: str, *passages: Passage) -> dict[str, Judged]:
+    found = relevance_model().judge(query(question), passages)
+    return {one.chunk_id: judgement for one, judgement in zip(passages, found, strict=True)}
+
+
+@pytest.mark.parametrize("cosines", [(), (0.9, 0.88, 0.8)])
+def test_steps_under_the_title_of_the_action_come_first(cosines: tuple[float, ...]) -> None:
+    passages = (HOWTO, ABOUT, OTHER)
+    shown = tuple(map(near, passages, cosines)) if cosines else passages
+    found = judged("Как увеличить диск?", *shown)
+    assert found["howto"].probability > found["about"].probability > found["other"].probability
+    assert found["howto"].evidence["action"] == 1.0
+    assert found["howto"].evidence["about"] > found["other"].evidence["about"] == 0.0
+    assert tuple(found["other"].evidence) == (EVIDENCE if cosines else EVIDENCE[1:])
+
+
+def test_a_nearer_passage_is_the_more_probable() -> None:
+    one, two = near(replace(ABOUT, chunk_id="one"), 0.91), near(replace(ABOUT, chunk_id="two"), 0.85)
+    found = judged("Что хранит диск?", one, two)
+    assert found["one"].probability > found["two"].probability
+
+
+def test_without_the_encoder_less_is_claimed() -> None:
+    sure = judged("Как увеличить диск?", near(HOWTO, 0.93), near(ABOUT, 0.85), near(OTHER, 0.8))
+    assert sure["howto"].probability > judged("Как увеличить диск?", HOWTO, ABOUT, OTHER)["howto"].probability
+
+
+def test_one_passage_without_a_cosine_leaves_all_to_their_words() -> None:
+    mixed = judged("Как увеличить диск?", near(HOWTO, 0.93), ABOUT, OTHER)
+    plain = judged("Как увеличить диск?", HOWTO, ABOUT, OTHER)
+    assert {name: one.probability for name, one in mixed.items()} == {
+        name: one.probability for name, one in plain.items()
+    }
+
+
+def test_the_name_of_a_file_is_no_title() -> None:
+    named = replace(HOWTO, title="disk-01")
+    assert judged("Как увеличить диск?", named)["howto"].evidence["about"] == 0.3
+
+
+def test_none_without_the_code_answers() -> None:
+    e20, e25 = passage("Код E20: нет слива.", "e20"), passage("Код E25: насос.", "e25")
+    found = judged("Что означает E20?", e20, e25)
+    assert found["e20"].probability > found["e25"].probability == 0.0
+
+
+def test_nothing_found_is_nothing_judged() -> None:
+    assert judged("Как увеличить диск?") == {}
+
+
+@given(texts, lines, texts)
+def test_every_part_is_a_share(question: str, text: str, heading: str) -> None:
+    one = judged(question, near(passage(text, heading=heading), 0.8))["c1"]
+    assert 0.0 <= one.probability <= 1.0
+    assert all(0.0 <= value <= 1.0 + 1e-9 for value in one.evidence.values())
