@@ -120,11 +120,15 @@ class Passage(Frozen):
 
 @dataclass(frozen=True, slots=True)
 class Exchange(Frozen):
-    """An earlier turn of the conversation: the question said in full, how it ended, and the choices it offered."""
+    """An earlier turn of the conversation: the question said in full, how it ended, and the choices it offered.
+
+    `reply` is what a person answered in the assistant's place.
+    """
 
     question: str
     outcome: str
     options: tuple[str, ...] = ()
+    reply: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,7 +37,7 @@ def open_ticket(turn_id: str, reason: str, question: str, *, session_id: str = "
     row = new_ticket(turn_id, reason, question, session_id=session_id, draft=draft)
     with database.writing() as session:
         session.add(row)
-    return _ticket(row)
+    return ticket_of(row)
 
 
 def new_ticket(
@@ -68,21 +68,22 @@ def get(ticket_id: str) -> Ticket | None:
     """The tenant's ticket; None when it has no such one."""
     with database.reading() as session:
         row = session.get(TicketRow, (context.current().tenant_id, ticket_id))
-        return _ticket(row) if row else None
+        return ticket_of(row) if row else None
 
 
 def latest(*, limit: int = 100) -> tuple[Ticket, ...]:
     """The tenant's newest tickets, newest first."""
     query = select(TicketRow).where(TicketRow.tenant_id == context.current().tenant_id)
+    newest = query.order_by(TicketRow.created_at.desc()).limit(limit)
     with database.reading() as session:
-        return tuple(_ticket(row) for row in session.scalars(query.order_by(TicketRow.created_at.desc()).limit(limit)))
+        return tuple(ticket_of(row) for row in session.scalars(newest))
 
 
 def of_person(subject: str | None, session_id: str | None) -> tuple[Ticket, ...]:
     """The tenant's tickets of a person, of a session, or, of both, those that fit both."""
     with database.reading() as session:
         rows = session.scalars(select(TicketRow).where(*_theirs(subject, session_id)))
-        return tuple(_ticket(row) for row in rows)
+        return tuple(ticket_of(row) for row in rows)
 
 
 def erase(subject: str | None, session_id: str | None) -> None:
@@ -99,7 +100,8 @@ def _theirs(subject: str | None, session_id: str | None) -> Iterator[ColumnEleme
         yield TicketRow.session_id == session_id
 
 
-def _ticket(row: TicketRow) -> Ticket:
+def ticket_of(row: TicketRow) -> Ticket:
+    """A stored ticket, or one that is about to be."""
     return Ticket(
         ticket_id=row.ticket_id,
         turn_id=row.turn_id,

@@ -49,6 +49,9 @@ class Policy(BaseModel):
     low_confidence_to_human: bool = Field(
         False, description="Hand a weakly supported answer over to a person instead of showing it under a notice."
     )
+    failures_to_person: Annotated[int, Field(ge=0, le=100)] = Field(
+        2, description="Questions in a row that a chat may leave unanswered before a person is called; 0: any number."
+    )
     synonyms: tuple[Synonyms, ...] = Field(
         (), max_length=100, description="Groups of words that mean the same; those that the articles lack are replaced."
     )

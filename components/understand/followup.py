@@ -95,7 +95,7 @@ class FollowUpResolver:
             return _joined(option, [word.text for word in words(before.question) if not word.stop], question=option)
         if not leans(typed):
             return None
-        kept = self._topic(typed, before.question)
+        kept = list(dict.fromkeys([*self._topic(typed, before.question), *self._topic(typed, before.reply)]))
         return _joined(typed, kept, question=typed) if kept else None
 
     def _topic(self, question: str, before: str) -> list[str]:

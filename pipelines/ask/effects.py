@@ -1,5 +1,7 @@
 """What follows a finished turn, in order: a ticket, memory, the record with its gaps, a trace.
 
+A turn that belongs to a chat opens no ticket and is not remembered: the chat stores its answer, or hands over.
+
 One check decides whether that still applies, because nobody may be waiting for the turn any more.
 """
 
@@ -26,11 +28,15 @@ from tenants.audit.recorder import Recorder
 from tenants.context import Tenant, acting_as, current
 from tenants.conversations import PastTurn
 from tenants.errors import trail
+from tenants.handoffs import Ticket
 
 log = logging.getLogger("opora.ask")
 
 HANDED_OVER = frozenset({"high_stakes", "human_followup"})
 """Outcomes that open a ticket at once. Others only show a way to ask for one."""
+
+OFFERED = Handoff(status="offered")
+"""What a turn that failed leads to: a person can be asked for."""
 
 ANONYMOUS = "anonymous"
 ROLE_CHANNEL: str = policy.Policy.model_fields["handoff_channel"].default
@@ -108,6 +114,9 @@ class EndedTurn:
 
 Effect: TypeAlias = Callable[[EndedTurn], EndedTurn]
 
+Settle: TypeAlias = Callable[[EndedTurn], EndedTurn | None]
+"""Stores what a chat makes of a turn. None: the chat has moved on, so nothing is to come of the turn."""
+
 
 class Effects:
     """Applies the effects of turns.
@@ -119,15 +128,27 @@ class Effects:
         self.recorder = recorder
         self.sender = sender
 
-    def apply(self, ended: EndedTurn, standing: Standing) -> TurnAnswer:
-        """The answer to a turn, once all that still applies has followed from it. A failing effect costs no answer."""
-        for effect in self._applicable(standing):
+    def apply(self, ended: EndedTurn, standing: Standing, settle: Settle | None = None) -> TurnAnswer:
+        """The answer to a turn, once all that still applies has followed from it. A failing effect costs no answer.
+
+        :param settle: in place of a ticket and a memory of the turn's own. Where it fails there is no answer: one that
+            is not stored in its chat must not be shown.
+        """
+        if settle is not None and standing == "awaited":
+            try:
+                settled = settle(ended)
+            except Exception:
+                self.record(ended)
+                raise
+            ended, standing = (settled, standing) if settled is not None else (ended, "abandoned")
+        for effect in self._applicable(standing, in_chat=settle is not None):
             ended = effect(ended)
         return ended.answer
 
-    def _applicable(self, standing: Standing) -> tuple[Effect, ...]:
+    def _applicable(self, standing: Standing, *, in_chat: bool) -> tuple[Effect, ...]:
         if standing == "awaited":
-            return (_open_ticket, _remember, self._record_with_gaps, self._trace)
+            own: tuple[Effect, ...] = () if in_chat else (_open_ticket, _remember)
+            return (*own, self._record_with_gaps, self._trace)
         # Nobody has read the answer, so nothing is to come of it. Whoever gave the turn up has recorded that.
         return (self.record,) if standing == "abandoned" else ()
 
@@ -184,28 +205,30 @@ def _author(request: AskRequest) -> Tenant:
 
 def _hand_over(turn: Turn) -> tuple[Turn, Handoff | None]:
     if turn.outcome == "failed":
-        return turn, Handoff(status="offered")
+        return turn, OFFERED
     if turn.outcome not in HANDED_OVER:
         return turn, None
-    terms = turn.reply.handoff or {}
-    offer = terms.get("offer") or None
-    if offer:
-        turn = _add(turn, "offer", offer=offer)
-    draft = turn.best or turn.draft
     try:
         ticket = handoffs.open_ticket(
             turn_id=turn.turn_id,
             reason=turn.reason or str(turn.outcome),
             question=turn.question,
             session_id="" if current().subject == ANONYMOUS else turn.session_id,
-            draft=draft.text if draft else "",
+            draft=unverified(turn),
         )
     except Exception as error:
         log.error("turn %s: no ticket: %s", turn.turn_id, trail(error))
-        channel = terms.get("channel") or None
+        turn, offer = _with_offer(turn)
+        channel = (turn.reply.handoff or {}).get("channel") or None
         address = channel if channel != ROLE_CHANNEL else None
         key = "failed" if address else "failed_plain"
         return _add(turn, key, channel=address or ""), Handoff(status="failed", channel=channel, offer=offer)
+    return with_ticket(turn, ticket)
+
+
+def with_ticket(turn: Turn, ticket: Ticket) -> tuple[Turn, Handoff]:
+    """The turn with its reply naming the ticket, which must be stored before that is shown."""
+    turn, offer = _with_offer(turn)
     address = ticket.channel if ticket.channel != ROLE_CHANNEL else ""
     key = "created" if address else "created_plain"
     return _add(turn, key, ticket_id=ticket.ticket_id, channel=address), Handoff(
@@ -215,6 +238,17 @@ def _hand_over(turn: Turn) -> tuple[Turn, Handoff | None]:
         created_at=ticket.created_at.isoformat(),
         offer=offer,
     )
+
+
+def unverified(turn: Turn) -> str:
+    """The answer that was not good enough to be shown, for operators; empty when there was none."""
+    draft = turn.best or turn.draft
+    return draft.text if draft else ""
+
+
+def _with_offer(turn: Turn) -> tuple[Turn, str | None]:
+    offer = (turn.reply.handoff or {}).get("offer") or None
+    return (_add(turn, "offer", offer=offer) if offer else turn), offer
 
 
 def _add(turn: Turn, key: str, **params: str) -> Turn:

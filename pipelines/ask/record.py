@@ -61,7 +61,7 @@ def entry(
                 "anonymous": request.anonymous,
             },
             "state": {"pipeline": pipeline, "generation": _generation()},
-            "history": [[mask(one.question), one.outcome, one.options] for one in turn.history],
+            "history": [[mask(one.question), one.outcome, one.options, mask(one.reply)] for one in turn.history],
             "found": retrieved,
         }
     )

@@ -63,7 +63,8 @@ class _Kept(_Part):
     """What of a recorded turn is asked again."""
 
     request: AskRequest
-    history: tuple[tuple[str, str, tuple[str, ...]], ...]
+    # Turns recorded before people could answer in a chat have no replies.
+    history: tuple[tuple[str, str, tuple[str, ...], str] | tuple[str, str, tuple[str, ...]], ...]
     answer: dict[str, object]
 
     def turn(self) -> Turn:

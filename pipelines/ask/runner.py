@@ -15,7 +15,7 @@ from components.answer.token_sink import TokenSink, token_sink
 from components.models.calls import opened
 from components.turn import Exchange, Turn
 from pipelines.ask.contract import AskRequest, TurnAnswer
-from pipelines.ask.effects import Attempt
+from pipelines.ask.effects import Attempt, Settle
 from pipelines.ask.events import Narrator
 from pipelines.ask.profiles import asks_models
 from pipelines.ask.steps import Watch
@@ -81,12 +81,15 @@ class Runner:
         request: AskRequest,
         key: str | None = None,
         history: tuple[Exchange, ...] | None = None,
-        grace: float = 0.0,
+        grace: float | None = 0.0,
+        settle: Settle | None = None,
     ) -> Stream:
         """Begin a turn whose events can be read while it runs.
 
         :param history: the conversation before, when the client keeps it; ours when None.
-        :param grace: seconds that the turn may go on without a reader, where clients know how to come back.
+        :param grace: seconds that the turn may go on without a reader, where clients know how to come back; None: it
+            goes on to its end.
+        :param settle: what comes of the turn in place of a ticket and a memory of its own.
         :raises OporaError: the caller's mistake, or a reason to try again; nothing has begun then.
         """
         with ExitStack() as stack:
@@ -103,7 +106,7 @@ class Runner:
                 for event, data in narrator.piece(piece, provisional=provisional):
                     stream.publish(event, data)
 
-            work = self._submit(_Question(request, stream.turn_id, key, history, watch, on_token), pool)
+            work = self._submit(_Question(request, stream.turn_id, key, history, watch, on_token, settle), pool)
             stream.when_abandoned(work.abandon)
             narration = asyncio.get_running_loop().create_task(self._narrate(stream, narrator, work, stack.pop_all()))
         self._narrations.add(narration)
@@ -162,7 +165,10 @@ class Runner:
 
     def _give_up(self, work: "_Work") -> bytes:
         question, spent = work.question, (perf_counter() - work.submitted) * 1_000
-        return _encode(self.ask.give_up(question.request, "timeout", turn_id=question.turn_id, latency_ms=spent))
+        answer = self.ask.give_up(
+            question.request, "timeout", turn_id=question.turn_id, latency_ms=spent, settle=question.settle
+        )
+        return _encode(answer)
 
     def _work(self, question: "_Question", attempt: Attempt, deadline: float) -> bytes:
         with opened(deadline, attempt.stop), token_sink(question.on_token):
@@ -195,6 +201,7 @@ class Runner:
             watch=question.watch,
             history=question.history,
             attempt=attempt,
+            settle=question.settle,
         )
 
 
@@ -213,6 +220,7 @@ class _Question:
     history: tuple[Exchange, ...] | None
     watch: Watch | None = None
     on_token: TokenSink | None = None
+    settle: Settle | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,7 +28,7 @@ class Stream:
     """The events of one turn.
 
     :param owner: a key of tenant and subject: nobody else can read it.
-    :param grace: seconds that the turn may go on without a reader.
+    :param grace: seconds that the turn may go on without a reader; None: it goes on to its end.
     :param on_end: called once the last event is there.
     """
 
@@ -36,7 +36,7 @@ class Stream:
         self,
         turn_id: str,
         owner: str,
-        grace: float = GRACE_SECONDS,
+        grace: float | None = GRACE_SECONDS,
         on_end: Callable[["Stream"], object] = lambda _: None,
     ) -> None:
         self.turn_id = turn_id
@@ -92,12 +92,16 @@ class Stream:
             with self._lock:
                 self._readers.discard(reader)
                 self._departures += 1
-                if not self._readers and self.finished_at is None:
+                if not self._readers and self.finished_at is None and self._grace is not None:
                     reader.loop.call_later(self._grace, self._end_grace, self._departures)
 
     def when_abandoned(self, callback: Callable[[], object]) -> None:
-        """What to do once the turn has had no reader for the time of grace."""
+        """What to do once the turn has had no reader for the time of grace, or is stopped."""
         self._on_abandoned = callback
+
+    def stop(self) -> None:
+        """Abandon the turn now: nobody wants its answer any more."""
+        self._on_abandoned()
 
     def _end_grace(self, departure: int) -> None:
         with self._lock:
@@ -130,7 +134,7 @@ class Streams:
         self._finished: deque[Stream] = deque()
         self._lock = Lock()
 
-    def begin(self, turn_id: str, grace: float = GRACE_SECONDS) -> Stream:
+    def begin(self, turn_id: str, grace: float | None = GRACE_SECONDS) -> Stream:
         """A new stream of the caller's."""
         stream = Stream(turn_id, context.current().key("stream"), grace, self._on_end)
         with self._lock:

@@ -10,8 +10,8 @@ from uuid import uuid4
 from components.language.personal import mask
 from components.language.texts import LOCALES, text
 from components.turn import Exchange, Filters, Reason, Reply, Turn, Verdict
-from pipelines.ask.contract import AskRequest, Handoff, TurnAnswer
-from pipelines.ask.effects import Attempt, Effects, EndedTurn
+from pipelines.ask.contract import AskRequest, TurnAnswer
+from pipelines.ask.effects import OFFERED, Attempt, Effects, EndedTurn, Settle
 from pipelines.ask.profiles import ProfileEngines
 from pipelines.ask.steps import Steps, Watch, noting
 from pipelines.ask.tracing.sender import Sender
@@ -80,6 +80,7 @@ class Ask:
         watch: Watch | None = None,
         history: tuple[Exchange, ...] | None = None,
         attempt: Attempt | None = None,
+        settle: Settle | None = None,
     ) -> TurnAnswer:
         """Answer for the current tenant. A fault on our side is an outcome (`failed`), not an exception.
 
@@ -87,6 +88,7 @@ class Ask:
         :param watch: called after each step of the pipeline.
         :param history: the conversation before, when the client keeps it; ours when None.
         :param attempt: decides what may follow the turn, where somebody may stop waiting for it.
+        :param settle: what comes of the turn in place of a ticket and a memory of its own.
         :raises OporaError: the caller's mistake, or a reason to try again: no answer could be begun.
         """
         started, asked = perf_counter(), datetime.now(UTC)
@@ -96,11 +98,13 @@ class Ask:
         ended = EndedTurn(
             request, begun, turn, steps, asked, started, self.engine.digest, trace_id=self._trace_id(turn)
         )
-        answer = self.effects.apply(ended, standing)
+        answer = self.effects.apply(ended, standing, settle)
         log.info("turn %s %s %s %.1fms", turn.turn_id, turn.outcome, turn.reason, answer.meta.latency_ms)
         return answer
 
-    def give_up(self, request: AskRequest, reason: Reason, *, turn_id: str, latency_ms: float) -> TurnAnswer:
+    def give_up(
+        self, request: AskRequest, reason: Reason, *, turn_id: str, latency_ms: float, settle: Settle | None = None
+    ) -> TurnAnswer:
         """The recorded answer to a turn that somebody else stopped, such as a clock."""
         begun = begin(request, turn_id, history=())
         turn = _fail(begun, reason)
@@ -114,8 +118,9 @@ class Ask:
             perf_counter() - latency_ms / 1_000,
             self.engine.digest,
             trace_id=self._trace_id(turn),
-            handoff=Handoff(status="offered"),
+            handoff=OFFERED,
         )
+        ended = (settle(ended) if settle is not None else None) or ended
         return self.effects.record(ended).answer
 
     def judge(self, turn_id: str, thumb: Thumb, reason: feedback.Reason | None = None, comment: str = "") -> Feedback:

@@ -1,7 +1,7 @@
 """Events of chats on their way to the tenant's webhooks.
 
 An event is written in the transaction that it tells of: either both are stored or neither. Delivering is somebody
-else's work (`pipelines.chats.delivery`): here is what is due, and what became of it.
+else's work (`pipelines.ask.chats.delivery`): here is what is due, and what became of it.
 """
 
 import json

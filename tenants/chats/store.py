@@ -20,6 +20,7 @@ from tenants.chats.fanout import Announcement
 from tenants.chats.tables import ChatFileRow, ChatMessageRow, ChatRow, ConsentRow, OutboxRow
 from tenants.chats.transitions import STATES, Event, State, after
 from tenants.errors import Conflict, NotFound
+from tenants.handoffs import Ticket
 from tenants.models import TicketRow
 
 if TYPE_CHECKING:
@@ -90,6 +91,14 @@ class Posted:
 
 
 @dataclass(frozen=True, slots=True)
+class Said:
+    """What the assistant says in a chat, with the whole turn in `body`."""
+
+    text: str
+    body: Body
+
+
+@dataclass(frozen=True, slots=True)
 class HandoffRequest:
     """Why a chat goes to a person. `draft` is the unverified answer, for operators' eyes only."""
 
@@ -150,6 +159,33 @@ def messages(chat_id: str, *, after: int = 0, limit: int = 500, notes: bool = Fa
         query = query.where(ChatMessageRow.kind != "note")
     with database.reading() as session:
         return tuple(_message(row) for row in session.scalars(query.order_by(ChatMessageRow.seq).limit(limit)))
+
+
+def recent(chat_id: str, *, limit: int = 200) -> tuple[Message, ...]:
+    """The newest messages, in order, without notes: what a turn of the assistant may look back at."""
+    query = select(ChatMessageRow).where(
+        ChatMessageRow.tenant_id == context.current().tenant_id,
+        ChatMessageRow.chat_id == chat_id,
+        ChatMessageRow.kind != "note",
+    )
+    with database.reading() as session:
+        newest = session.scalars(query.order_by(ChatMessageRow.seq.desc()).limit(limit)).all()
+    return tuple(_message(row) for row in reversed(newest))
+
+
+def assignee_name(chat: Chat) -> str:
+    """How customers know the operator who has the chat; empty when nobody has it."""
+    if chat.assignee is None:
+        return ""
+    query = select(ChatMessageRow.name).where(
+        ChatMessageRow.tenant_id == context.current().tenant_id,
+        ChatMessageRow.chat_id == chat.chat_id,
+        ChatMessageRow.author.in_(("operator", "system")),
+        ChatMessageRow.kind != "note",
+        ChatMessageRow.name != "",
+    )
+    with database.reading() as session:
+        return session.scalar(query.order_by(ChatMessageRow.seq.desc()).limit(1)) or ""
 
 
 # What customers do
@@ -219,46 +255,95 @@ def mark_seen(chat_id: str, seq: int, *, by_operator: bool) -> None:
 
 
 def answer(
-    chat_id: str, version: int, text: str, *, turn_id: str, body: Body, failed: bool, confidence: float | None = None
+    chat_id: str,
+    version: int,
+    text: str,
+    *,
+    turn_id: str,
+    body: Body,
+    failed: bool,
+    confidence: float | None = None,
+    client_id: str | None = None,
 ) -> Posted | None:
     """The assistant's answer, if the chat is still its own: `version` is the one that it began to answer at.
 
     :param failed: the turn gave no answer; two in a row are a reason to hand over, see `Chat.failures`.
-    :returns: None when somebody has taken the chat over meanwhile. Nothing is stored then.
+    :param client_id: names what it answers, see `answer_id`.
+    :returns: None when somebody has taken the chat over meanwhile, or this was answered or stopped before. Nothing is
+        stored then.
+    """
+    with _changing(chat_id) as change:
+        row = change.row
+        if row.state != "bot" or row.version != version or change.known(client_id) is not None:
+            return None
+        row.failures = row.failures + 1 if failed else 0
+        row.confidence = confidence
+        message = change.add("bot", "text", text, turn_id=turn_id, body=body, client_id=client_id)
+        return Posted(_chat(row), message)
+
+
+def answer_id(request_id: str) -> str:
+    """The `client_id` of the answer to a message, or of the line that says there will be none: there is one of them."""
+    return f"answer:{request_id}"
+
+
+def stop(chat_id: str, request_id: str, turn_id: str = "") -> Message | None:
+    """Have no answer to a message: the customer does not want it any more. None when it was answered before."""
+    with _changing(chat_id) as change:
+        if change.known(client_id := answer_id(request_id)) is not None:
+            return None
+        return change.add("system", "event", "", client_id=client_id, body={"event": "stopped", "turn_id": turn_id})
+
+
+def ask_again(chat_id: str, version: int, message_id: str, replaced: str) -> Message:
+    """Have a customer's message answered once more, in place of the bot's message `replaced`.
+
+    Raises `Conflict`, `chat_changed`, when the chat is not the assistant's any more.
     """
     with _changing(chat_id) as change:
         row = change.row
         if row.state != "bot" or row.version != version:
-            return None
-        row.failures = row.failures + 1 if failed else 0
-        row.confidence = confidence
-        message = change.add("bot", "text", text, turn_id=turn_id, body=body)
-        return Posted(_chat(row), message)
+            raise Conflict("chat_changed", state=row.state, version=row.version)
+        client_id = f"again:{replaced}"
+        if (before := change.known(client_id)) is not None:
+            return before
+        event: Body = {"event": "asked_again", "message_id": message_id, "replaces": replaced}
+        return change.add("system", "event", "", client_id=client_id, body=event)
 
 
 def hand_over(
-    chat_id: str, request: HandoffRequest, *, version: int | None = None, text: str = "", body: Body = NOTHING
+    chat_id: str,
+    request: HandoffRequest,
+    *,
+    version: int | None = None,
+    say: Callable[[Ticket], Said] | None = None,
+    client_id: str | None = None,
 ) -> Posted | None:
     """Ask for a person: ticket, state, notice and outbox entry in one transaction. There is one open ticket per chat.
 
     :param version: of the chat as the assistant began to answer it; None when the customer asks, at any moment.
-    :param text: what the assistant tells the customer about it, with the whole turn in `body`.
-    :returns: None when somebody has taken the chat over meanwhile.
+    :param say: what the assistant tells the customer about the ticket.
+    :param client_id: names what that answers, see `answer_id`.
+    :returns: None when somebody has taken the chat over meanwhile, or this was answered or stopped before.
     """
     with _changing(chat_id) as change:
         row = change.row
         if version is not None and (row.state != "bot" or row.version != version):
             return None
+        if change.known(client_id) is not None:
+            return None
         waiting = row.state == "queued"
         change.become("person_requested")
         row.failures, row.reason, row.confidence = 0, request.reason, request.confidence
         ticket = change.open_ticket(request)
-        if text or body:
-            change.add("bot", "text", text, turn_id=request.turn_id, body={**body, "ticket_id": ticket})
-        event: Body = {"event": "queued", "ticket_id": ticket, "reason": request.reason}
+        if say is not None:
+            said = say(ticket)
+            change.add("bot", "text", said.text, turn_id=request.turn_id, body=said.body, client_id=client_id)
+        event: Body = {"event": "queued", "ticket_id": ticket.ticket_id, "reason": request.reason}
         message = change.add("system", "event", "", turn_id=request.turn_id, body=event)
         if not waiting:
-            change.tell("chat.handoff", {"ticket_id": ticket, "reason": request.reason, "question": request.question})
+            about = {"ticket_id": ticket.ticket_id, "reason": request.reason, "question": request.question}
+            change.tell("chat.handoff", about)
         return Posted(_chat(row), message)
 
 
@@ -502,11 +587,12 @@ class _Change:
             self.add("system", "event", "", body={"event": "left", "operator": before})
         self.add("system", "event", "", name=name, body={"event": "joined", "operator": operator, "name": name})
 
-    def open_ticket(self, request: HandoffRequest) -> str:
-        """The number of the chat's open ticket, opened now when it has none."""
+    def open_ticket(self, request: HandoffRequest) -> Ticket:
+        """The chat's open ticket, opened now when it has none."""
         row = self.row
-        if row.ticket_id is None:
-            ticket = handoffs.new_ticket(
+        stored = self.session.get(TicketRow, (row.tenant_id, row.ticket_id)) if row.ticket_id else None
+        if stored is None:
+            stored = handoffs.new_ticket(
                 turn_id=request.turn_id,
                 reason=request.reason,
                 question=request.question,
@@ -515,9 +601,9 @@ class _Change:
                 chat_id=row.chat_id,
                 subject=row.subject,
             )
-            self.session.add(ticket)
-            row.ticket_id = ticket.ticket_id
-        return row.ticket_id
+            self.session.add(stored)
+            row.ticket_id = stored.ticket_id
+        return handoffs.ticket_of(stored)
 
     def close_ticket(self) -> None:
         """The chat's ticket is done with."""

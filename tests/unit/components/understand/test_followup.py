@@ -111,3 +111,10 @@ def test_round_trip() -> None:
     pipeline.add_component("followup", FollowUpResolver(turns=2, carried=3))
     again = Pipeline.loads(pipeline.dumps(), allowed_modules=["components"])
     assert again.to_dict()["components"]["followup"]["init_parameters"] == {"turns": 2, "carried": 3}
+
+
+def test_what_a_person_answered_is_what_the_next_question_leans_on() -> None:
+    before = [Exchange("Какие есть миксеры?", "answered", reply="Возьмите модель Вихрь, гарантия на неё два года.")]
+    found = RESOLVER.standalone("А сколько она стоит?", before)
+    assert found is not None
+    assert "Вихрь" in found.text

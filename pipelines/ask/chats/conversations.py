@@ -1,0 +1,237 @@
+"""Chats as customers use them: what they write is stored, and answered by the assistant while the chat is its own.
+
+The turns of a chat run one after the other, in the process that the message came to; what they come to is stored
+wherever that is. One use case for the widget, the API and other channels.
+"""
+
+import asyncio
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TypeAlias
+
+from pipelines.ask.chats import settling, thread
+from pipelines.ask.chats.thread import Waiting
+from pipelines.ask.contract import AskRequest
+from pipelines.ask.effects import EndedTurn
+from pipelines.ask.runner import Runner
+from pipelines.ask.streams import Stream
+from tenants import context
+from tenants.chats import store
+from tenants.chats.store import NOTHING, Body, Chat, HandoffRequest, Kind, Posted
+from tenants.errors import Conflict, NotFound, OporaError, trail
+
+log = logging.getLogger("opora.chats")
+
+USER_REQUEST = "user_request"
+"""Why a chat goes to a person when its customer asks for one by a button."""
+
+Key: TypeAlias = tuple[str, str]
+
+
+@dataclass(slots=True)
+class LiveTurn:
+    """A turn of the assistant in a chat, while it runs and for those who read it.
+
+    `stored` says that its answer is in the chat: until then it may still come to nothing.
+    """
+
+    chat: Chat
+    waiting: Waiting
+    stream: Stream | None = None
+    stored: bool = False
+
+    def settle(self, ended: EndedTurn) -> EndedTurn | None:
+        """Called in the turn's thread."""
+        settled = settling.settle(self.chat, self.waiting, ended)
+        self.stored = settled is not None
+        return settled
+
+
+@dataclass(slots=True)
+class _Channel:
+    """What goes on in one chat in this process."""
+
+    task: "asyncio.Task[None] | None" = None
+    again: bool = False
+    live: LiveTurn | None = None
+    followers: "set[asyncio.Queue[LiveTurn]]" = field(default_factory=set)
+
+
+class Conversations:
+    """The chats of this process. Belongs to the event loop; what is stored is read and written in threads."""
+
+    def __init__(self, runner: Runner) -> None:
+        self.runner = runner
+        self._channels: dict[Key, _Channel] = {}
+
+    async def post(
+        self, chat_id: str, text: str, *, client_id: str | None = None, kind: Kind = "text", body: Body = NOTHING
+    ) -> Posted:
+        """Store a message of the caller in a chat of theirs; the assistant answers it if the chat is its own."""
+
+        def store_message() -> Posted:
+            store.own(chat_id)
+            return store.post(chat_id, text, client_id=client_id, kind=kind, body=body)
+
+        posted = await asyncio.to_thread(store_message)
+        if posted.chat.state == "bot":
+            self._answer_soon(chat_id)
+        return posted
+
+    async def edit(self, chat_id: str, message_id: str, text: str, client_id: str | None = None) -> Posted:
+        """Put other words in place of the customer's last message.
+
+        :raises Conflict: `chat_changed`, when that is not the last one any more, or a person has the chat.
+        """
+        chat, messages = await asyncio.to_thread(_own_thread, chat_id)
+        repeated = client_id is not None and any(one.client_id == client_id for one in messages)
+        last = next((one for one in reversed(messages) if one.author == "customer"), None)
+        if not repeated and (chat.state != "bot" or last is None or last.message_id != message_id):
+            raise Conflict("chat_changed", state=chat.state, version=chat.version)
+        await self._stop(chat)
+        return await self.post(chat_id, text, client_id=client_id, body={"replaces": message_id})
+
+    async def regenerate(self, chat_id: str, turn_id: str) -> Chat:
+        """Have the last answer written anew.
+
+        :raises Conflict: `chat_changed`, when it is not the last one any more, or a person has the chat.
+        """
+
+        def ask_again() -> Chat:
+            chat, messages = _own_thread(chat_id)
+            said = [one for one in messages if one.author in ("customer", "bot", "operator")]
+            if len(said) < 2 or said[-1].author != "bot" or said[-1].turn_id != turn_id:
+                raise Conflict("chat_changed", state=chat.state, version=chat.version)
+            asked = next((one for one in reversed(said) if one.author == "customer"), None)
+            if asked is None:
+                raise Conflict("chat_changed", state=chat.state, version=chat.version)
+            store.ask_again(chat_id, chat.version, asked.message_id, said[-1].message_id)
+            return store.get(chat_id)
+
+        chat = await asyncio.to_thread(ask_again)
+        self._answer_soon(chat_id)
+        return chat
+
+    async def stop(self, chat_id: str) -> Chat:
+        """End the answer that is being written, if there is one."""
+        await self._stop(await asyncio.to_thread(store.own, chat_id))
+        return await asyncio.to_thread(store.get, chat_id)
+
+    async def ask_for_person(self, chat_id: str) -> Chat:
+        """Hand a chat of the caller over, at whatever moment. An answer that is being written comes to nothing."""
+
+        def hand_over() -> Chat:
+            _, messages = _own_thread(chat_id)
+            last = next((one.text for one in reversed(messages) if one.author == "customer" and one.text), "")
+            handed = store.hand_over(chat_id, HandoffRequest(USER_REQUEST, question=last))
+            return handed.chat if handed is not None else store.get(chat_id)
+
+        chat = await asyncio.to_thread(hand_over)
+        self.drop(chat_id)
+        return chat
+
+    def drop(self, chat_id: str) -> None:
+        """Spend nothing more on an answer that can come to nothing: a person has the chat."""
+        live = self._channel(chat_id).live
+        if live is not None and live.stream is not None:
+            live.stream.stop()
+
+    def resume(self, chat_id: str) -> None:
+        """Answer what waits for an answer, such as a message whose answer was cut off by the end of the service."""
+        self._answer_soon(chat_id)
+
+    @contextmanager
+    def following(self, chat_id: str) -> Iterator["asyncio.Queue[LiveTurn]"]:
+        """The turns of a chat as they begin, the one that is running first."""
+        channel = self._channel(chat_id)
+        turns: asyncio.Queue[LiveTurn] = asyncio.Queue()
+        if channel.live is not None:
+            turns.put_nowait(channel.live)
+        channel.followers.add(turns)
+        try:
+            yield turns
+        finally:
+            channel.followers.discard(turns)
+            self._forget(chat_id)
+
+    async def idle(self) -> None:
+        """Wait until no chat is being answered."""
+        while tasks := [channel.task for channel in self._channels.values() if channel.task is not None]:
+            await asyncio.gather(*tasks)
+
+    async def _stop(self, chat: Chat) -> None:
+        def stop_waiting() -> None:
+            for one in thread.waiting(store.recent(chat.chat_id)):
+                store.stop(chat.chat_id, one.request_id)
+
+        if chat.state == "bot":
+            await asyncio.to_thread(stop_waiting)
+            self.drop(chat.chat_id)
+
+    def _channel(self, chat_id: str) -> _Channel:
+        return self._channels.setdefault((context.current().tenant_id, chat_id), _Channel())
+
+    def _forget(self, chat_id: str) -> None:
+        key = (context.current().tenant_id, chat_id)
+        channel = self._channels.get(key)
+        if channel is not None and channel.task is None and not channel.followers:
+            del self._channels[key]
+
+    def _answer_soon(self, chat_id: str) -> None:
+        channel = self._channel(chat_id)
+        channel.again = True
+        if channel.task is None:
+            channel.task = asyncio.get_running_loop().create_task(self._answer_all(chat_id, channel))
+
+    async def _answer_all(self, chat_id: str, channel: _Channel) -> None:
+        """Answer what waits, one after the other; what could not be answered waits for its sender to try again."""
+        tried: set[str] = set()
+        try:
+            while channel.again:
+                channel.again = False
+                chat, waiting = await asyncio.to_thread(_next, chat_id, tried)
+                if waiting is not None:
+                    tried.add(waiting.request_id)
+                    channel.again = True
+                    await self._answer(channel, LiveTurn(chat, waiting))
+        except NotFound:
+            log.info("a chat is gone while it was answered")
+        except Exception as error:
+            log.error("chat %s: %s", chat_id, trail(error))
+        finally:
+            channel.task = None
+            self._forget(chat_id)
+
+    async def _answer(self, channel: _Channel, live: LiveTurn) -> None:
+        chat, question = live.chat, live.waiting.question
+        request = AskRequest(question=question.text, session_id=chat.chat_id, locale=chat.locale)
+        try:
+            live.stream = await self.runner.stream(
+                request, history=live.waiting.history, grace=None, settle=partial(LiveTurn.settle, live)
+            )
+        except OporaError as error:
+            log.warning("chat %s is not answered: %s", chat.chat_id, error.code)
+            return
+        channel.live = live
+        for follower in channel.followers:
+            follower.put_nowait(live)
+        try:
+            async for _ in live.stream.read():
+                pass
+        finally:
+            channel.live = None
+
+
+def _next(chat_id: str, tried: set[str]) -> tuple[Chat, Waiting | None]:
+    # The chat first: whoever changes it after this makes the turn come to nothing.
+    chat = store.get(chat_id)
+    if chat.state != "bot":
+        return chat, None
+    return chat, next((one for one in thread.waiting(store.recent(chat_id)) if one.request_id not in tried), None)
+
+
+def _own_thread(chat_id: str) -> tuple[Chat, tuple[store.Message, ...]]:
+    return store.own(chat_id), store.recent(chat_id)

@@ -1,0 +1,87 @@
+"""What the messages of a chat come to: which of them wait for an answer, and the conversation before each.
+
+Read from the stored messages alone, so that a service that was killed in the middle of an answer goes on with it.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from components.turn import Exchange
+from tenants.chats.store import Message, answer_id
+
+MOST_EXCHANGES = 10
+
+_PERSONS = frozenset({"queued", "joined", "handed_back", "resolved", "queue_timed_out", "woken", "snoozed", "reopened"})
+"""Events after which nobody waits for the assistant's answer to what was written before."""
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """A message that the assistant has to answer. `request_id` names the answer: there is one to each."""
+
+    request_id: str
+    question: Message
+    history: tuple[Exchange, ...]
+
+
+def waiting(messages: Sequence[Message]) -> tuple[Waiting, ...]:
+    """The customer's messages without an answer, oldest first."""
+    replaced = _replaced(messages)
+    asked = {one.message_id: one for one in messages if one.author == "customer" and one.text}
+    unanswered: dict[str, Message] = {}
+    for one in messages:
+        event = one.body.get("event")
+        if one.author == "customer" and one.message_id in asked and one.message_id not in replaced:
+            unanswered[one.message_id] = one
+        elif event == "asked_again":
+            question = asked.get(str(one.body["message_id"]))
+            if question is not None and question.message_id not in replaced:
+                unanswered[one.message_id] = question
+        elif one.author == "operator" or event in _PERSONS:
+            unanswered.clear()
+        for request_id in [request_id for request_id in unanswered if one.client_id == answer_id(request_id)]:
+            del unanswered[request_id]
+    return tuple(
+        Waiting(request_id, question, history(messages, before=question.seq))
+        for request_id, question in unanswered.items()
+    )
+
+
+def history(messages: Sequence[Message], *, before: int) -> tuple[Exchange, ...]:
+    """The conversation before a message: what was asked, how it ended, and what a person answered."""
+    exchanges: dict[str, Exchange] = {}
+    replaced = _replaced(messages)
+    asked: Message | None = None
+    for one in messages:
+        if one.seq >= before:
+            break
+        if one.author == "customer" and one.message_id not in replaced:
+            asked = one
+        elif one.author == "bot" and asked is not None:
+            # An answer that was asked for again takes the place of the first.
+            exchanges[asked.message_id] = _answered(asked, one)
+        elif one.author == "operator" and one.kind == "text":
+            about = asked.message_id if asked is not None else ""
+            earlier = exchanges.get(about)
+            question = earlier.question if earlier is not None else asked.text if asked is not None else ""
+            said = f"{earlier.reply}\n{one.text}" if earlier is not None and earlier.reply else one.text
+            exchanges[about] = Exchange(question, "answered", reply=said)
+    return tuple(exchanges.values())[-MOST_EXCHANGES:]
+
+
+def _replaced(messages: Sequence[Message]) -> frozenset[str]:
+    """The customer's messages that were edited since."""
+    edits = (one for one in messages if one.author == "customer" and "replaces" in one.body)
+    return frozenset(str(one.body["replaces"]) for one in edits)
+
+
+def _answered(asked: Message, answer: Message) -> Exchange:
+    meant, turn = answer.body.get("meant"), answer.body.get("turn")
+    outcome = turn.get("outcome") if isinstance(turn, Mapping) else None
+    clarification = turn.get("clarification") if isinstance(turn, Mapping) else None
+    return Exchange(str(meant or asked.text), str(outcome or "answered"), tuple(_options(clarification)))
+
+
+def _options(clarification: object) -> Iterator[str]:
+    options = clarification.get("options") if isinstance(clarification, Mapping) else None
+    yield from (str(one) for one in options or ())

@@ -1,0 +1,267 @@
+"""A customer talks: the assistant answers while the chat is its own, a person takes over, and gives it back."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from threading import Event
+
+import pytest
+
+from components.turn import Reply, Turn
+from pipelines.ask.chats.conversations import Conversations
+from pipelines.ask.runner import Runner
+from pipelines.ask.usecase import Ask
+from settings import Settings
+from tenants import conversations, gaps, handoffs
+from tenants.audit import search
+from tenants.audit.search import Wanted
+from tenants.chats import store
+from tenants.chats.store import Chat
+from tenants.context import Tenant, acting_as
+from tenants.errors import Conflict, NotFound
+from tenants.registry import Registry
+from tests.unit.pipelines.ask.test_ask_usecase import FakeEngine, answered
+
+VISITOR = Tenant("acme", "v:1", frozenset({"visit"}))
+ANNA = Tenant("acme", "anna", frozenset({"operate"}))
+SECONDS = 20.0
+
+
+@pytest.fixture(autouse=True)
+def _acme(installation: Settings) -> Iterator[None]:
+    with acting_as(VISITOR):
+        Registry().add("acme")
+        yield
+
+
+@asynccontextmanager
+async def talking(finish: Callable[[Turn], Turn], budget: float = SECONDS) -> AsyncIterator[Conversations]:
+    """Chats that an engine answers in this way."""
+    runner = Runner(Ask(FakeEngine(finish)), 2, budget)
+    made = Conversations(runner)
+    try:
+        yield made
+        await made.idle()
+    finally:
+        await asyncio.to_thread(runner.close)
+
+
+def refused(turn: Turn) -> Turn:
+    return replace(turn, outcome="refused", reason="no_relevant_context", reply=Reply(text="Не нашлось."))
+
+
+def handed_over(turn: Turn) -> Turn:
+    return replace(turn, outcome="high_stakes", reason="user_request", reply=Reply(text="Передаю."))
+
+
+def lines(chat: Chat) -> list[str]:
+    """The thread as one reads it."""
+    return [
+        f"{one.author}: {one.text}" if one.kind == "text" else f"({one.body['event']})"
+        for one in store.messages(chat.chat_id)
+    ]
+
+
+async def test_a_message_is_answered_once_however_often_it_is_sent() -> None:
+    chat = store.start()
+    async with talking(answered) as chats:
+        for _ in range(2):
+            await chats.post(chat.chat_id, "Где мой заказ?", client_id="c1")
+        await chats.idle()
+        await chats.post(chat.chat_id, "Где мой заказ?", client_id="c1")
+    assert lines(chat) == ["customer: Где мой заказ?", "bot: Ответ."]
+    (_, answer) = store.messages(chat.chat_id)
+    turn = answer.body["turn"]
+    assert isinstance(turn, dict)
+    assert (turn["outcome"], turn["turn_id"], turn["session_id"]) == ("answered", answer.turn_id, chat.chat_id)
+    assert conversations.recall(chat.chat_id) == ()
+
+
+async def test_somebody_elses_chat_is_a_missing_one() -> None:
+    chat = store.start()
+    async with talking(answered) as chats:
+        with acting_as(Tenant("acme", "v:2")):
+            for act in (chats.post(chat.chat_id, "?"), chats.stop(chat.chat_id), chats.ask_for_person(chat.chat_id)):
+                with pytest.raises(NotFound):
+                    await act
+    assert lines(chat) == []
+
+
+async def test_an_outcome_for_a_person_opens_one_ticket_and_names_it() -> None:
+    chat = store.start()
+    async with talking(handed_over) as chats:
+        await chats.post(chat.chat_id, "Позовите человека")
+    (ticket,) = handoffs.latest()
+    assert (ticket.session_id, ticket.subject) == (chat.chat_id, VISITOR.subject)
+    _, notice, event = store.messages(chat.chat_id)
+    assert ticket.ticket_id in notice.text
+    assert (event.body["event"], event.body["ticket_id"]) == ("queued", ticket.ticket_id)
+    turn = notice.body["turn"]
+    assert isinstance(turn, dict)
+    assert turn["handoff"]["ticket_id"] == ticket.ticket_id
+    assert store.get(chat.chat_id).state == "queued"
+
+
+async def test_two_questions_without_an_answer_call_a_person() -> None:
+    chat = store.start()
+    async with talking(refused) as chats:
+        await chats.post(chat.chat_id, "Первый вопрос?")
+        await chats.idle()
+        assert store.get(chat.chat_id).state == "bot"
+        await chats.post(chat.chat_id, "Второй вопрос?")
+    handed = store.get(chat.chat_id)
+    (ticket,) = handoffs.latest()
+    assert (handed.state, handed.reason, handed.ticket_id) == ("queued", "repeated_failures", ticket.ticket_id)
+    assert [line.partition(":")[0] for line in lines(chat)] == ["customer", "bot", "customer", "bot", "(queued)"]
+
+
+async def test_nothing_of_the_assistant_appears_once_a_person_has_the_chat() -> None:
+    chat, begun, taken = store.start(), Event(), Event()
+
+    def slowly(turn: Turn) -> Turn:
+        begun.set()
+        assert taken.wait(SECONDS)
+        return refused(turn)
+
+    async with talking(slowly) as chats:
+        await chats.post(chat.chat_id, "Где мой заказ?")
+        assert await asyncio.to_thread(begun.wait, SECONDS)
+        with acting_as(ANNA):
+            store.reply(chat.chat_id, "Здравствуйте!", seen=1, name="Анна")
+        taken.set()
+        await chats.idle()
+        chats.runner.ask.recorder.close()
+    assert lines(chat) == ["customer: Где мой заказ?", "(joined)", "operator: Здравствуйте!"]
+    assert len(list(search.find(Wanted(), limit=10))) == 1
+    assert gaps.all(None) == ()
+
+
+async def test_the_assistant_knows_what_the_person_said_once_it_has_the_chat_again() -> None:
+    seen: list[Turn] = []
+
+    def note(turn: Turn) -> Turn:
+        seen.append(turn)
+        return answered(turn)
+
+    chat = store.start()
+    async with talking(note) as chats:
+        await chats.ask_for_person(chat.chat_id)
+        await chats.post(chat.chat_id, "Какая гарантия на миксер?")
+        with acting_as(ANNA):
+            for said in ("На миксер два года.", "Чек сохраните."):
+                store.reply(chat.chat_id, said, seen=100, name="Анна")
+            store.hand_back(chat.chat_id)
+        await chats.post(chat.chat_id, "А на чайник?")
+    (turn,) = seen
+    (exchange,) = turn.history
+    assert exchange.question == "Какая гарантия на миксер?"
+    assert exchange.reply == "На миксер два года.\nЧек сохраните."
+    assert lines(chat)[-2:] == ["customer: А на чайник?", "bot: Ответ."]
+
+
+async def test_what_was_not_answered_when_the_service_ended_is_answered_when_it_is_back() -> None:
+    chat = store.start()
+    store.post(chat.chat_id, "Где мой заказ?")
+    async with talking(answered) as chats:
+        chats.resume(chat.chat_id)
+        await chats.idle()
+        chats.resume(chat.chat_id)
+    assert lines(chat) == ["customer: Где мой заказ?", "bot: Ответ."]
+
+
+async def test_messages_in_a_row_are_answered_one_after_the_other() -> None:
+    chat = store.start()
+    async with talking(lambda turn: replace(answered(turn), reply=Reply(text=turn.question))) as chats:
+        for question in ("Раз?", "Два?", "Три?"):
+            await chats.post(chat.chat_id, question)
+    assert [line for line in lines(chat) if line.startswith("bot")] == ["bot: Раз?", "bot: Два?", "bot: Три?"]
+
+
+async def test_an_answer_that_is_stopped_does_not_come_later() -> None:
+    chat, begun, stopped = store.start(), Event(), Event()
+
+    def slowly(turn: Turn) -> Turn:
+        begun.set()
+        assert stopped.wait(SECONDS)
+        return answered(turn)
+
+    async with talking(slowly) as chats:
+        await chats.post(chat.chat_id, "Где мой заказ?")
+        assert await asyncio.to_thread(begun.wait, SECONDS)
+        await chats.stop(chat.chat_id)
+        stopped.set()
+        await chats.idle()
+        await chats.stop(chat.chat_id)
+        chats.resume(chat.chat_id)
+    assert lines(chat) == ["customer: Где мой заказ?", "(stopped)"]
+
+
+async def test_an_answer_is_written_anew_and_a_question_put_in_other_words() -> None:
+    replies = iter(["Первый.", "Второй.", "Третий."])
+    histories: list[int] = []
+
+    def next_reply(turn: Turn) -> Turn:
+        histories.append(len(turn.history))
+        return replace(turn, outcome="answered", reply=Reply(text=next(replies)))
+
+    chat = store.start()
+    async with talking(next_reply) as chats:
+        asked = await chats.post(chat.chat_id, "Где заказ?")
+        await chats.idle()
+        first = store.messages(chat.chat_id)[-1]
+        await chats.regenerate(chat.chat_id, first.turn_id)
+        await chats.idle()
+        with pytest.raises(Conflict):
+            await chats.regenerate(chat.chat_id, first.turn_id)
+        for _ in range(2):
+            edited = await chats.edit(chat.chat_id, asked.message.message_id, "Где мой заказ 1042?", "e1")
+        await chats.idle()
+        with pytest.raises(Conflict):
+            await chats.edit(chat.chat_id, asked.message.message_id, "Ещё раз", "e2")
+    assert lines(chat) == [
+        "customer: Где заказ?",
+        "bot: Первый.",
+        "(asked_again)",
+        "bot: Второй.",
+        "customer: Где мой заказ 1042?",
+        "bot: Третий.",
+    ]
+    assert edited.message.body == {"replaces": asked.message.message_id}
+    assert histories == [0, 0, 0]
+
+
+async def test_an_answer_out_of_time_is_stored_as_a_failure() -> None:
+    chat, release = store.start(), Event()
+
+    def stall(turn: Turn) -> Turn:
+        assert release.wait(SECONDS)
+        return answered(turn)
+
+    async with talking(stall, budget=0.2) as chats:
+        await chats.post(chat.chat_id, "Где мой заказ?")
+        await chats.idle()
+        release.set()
+    message = store.messages(chat.chat_id)[-1]
+    turn = message.body["turn"]
+    assert isinstance(turn, dict)
+    assert (turn["outcome"], turn["refusal_reason"]) == ("failed", "timeout")
+    assert store.get(chat.chat_id).failures == 1
+
+
+async def test_a_person_is_asked_for_in_the_middle_of_an_answer() -> None:
+    chat, begun, asked = store.start(), Event(), Event()
+
+    def slowly(turn: Turn) -> Turn:
+        begun.set()
+        assert asked.wait(SECONDS)
+        return answered(turn)
+
+    async with talking(slowly) as chats:
+        await chats.post(chat.chat_id, "Где мой заказ?")
+        assert await asyncio.to_thread(begun.wait, SECONDS)
+        waiting = await chats.ask_for_person(chat.chat_id)
+        asked.set()
+    (ticket,) = handoffs.latest()
+    assert (waiting.state, waiting.ticket_id, ticket.question) == ("queued", ticket.ticket_id, "Где мой заказ?")
+    assert lines(chat) == ["customer: Где мой заказ?", "(queued)"]
