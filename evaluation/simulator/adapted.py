@@ -26,9 +26,10 @@ _RANKING = {
 }
 
 
-def adapt(folder: Path, url: str, profile: str = "ollama", **bounds: float) -> Path:
-    """Copy the pipelines to `folder`, and let the models of a profile be those of the simulator at `url`.
+def adapt(folder: Path, url: str, profile: str = "ollama", models: Mapping[str, str] = _TIERS, **bounds: float) -> Path:
+    """Copy the pipelines to `folder`, and let the models of a profile be those of the server at `url`.
 
+    :param models: their names, by tier; the simulator's own.
     :param bounds: arguments of `ChatModels`, such as `timeout` or `concurrent`.
     :returns: `folder`, for `OPORA_PIPELINES_DIR`.
     """
@@ -36,11 +37,11 @@ def adapt(folder: Path, url: str, profile: str = "ollama", **bounds: float) -> P
     # The encoder stays the default one; `equip` lets the simulator embed.
     shutil.rmtree(folder / "ingest" / "profiles")
     with _edited(folder / "ask" / "profiles" / f"{profile}.yaml") as whole:
-        for models in _found(whole, "ChatModels"):
-            models.update(bounds)
-            for tier, model in _TIERS.items():
+        for configured in _found(whole, "ChatModels"):
+            configured.update(bounds)
+            for tier, model in models.items():
                 for kind, address in _ADDRESSES.items():
-                    for generator in _found(models.get(tier), kind):
+                    for generator in _found(configured.get(tier), kind):
                         generator["model"] = model
                         generator[address] = f"{url}/v1" if address == "api_base_url" else url
     return folder
