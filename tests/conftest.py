@@ -67,6 +67,12 @@ def nowhere() -> Iterator[str]:
         yield f"127.0.0.1:{taken.getsockname()[1]}"
 
 
+@pytest.fixture(scope="session")
+def openai_url() -> str:
+    """A language model's server; the test is skipped where there is none."""
+    return servers.openai()
+
+
 @pytest.fixture
 def installation(tmp_path: Path) -> Iterator[Settings]:
     """An installation of the test's own."""

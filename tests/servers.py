@@ -62,6 +62,13 @@ def redis() -> Iterator[str]:
             yield url
 
 
+def openai() -> str:
+    """The URL of a language model's server, `OPORA_TEST_OPENAI_URL`: OpenAI's protocol below `/v1`."""
+    if given := os.environ.get("OPORA_TEST_OPENAI_URL"):
+        return given.rstrip("/").removesuffix("/v1")
+    pytest.skip(f"{MISSING}a language model (set OPORA_TEST_OPENAI_URL to a server of OpenAI's protocol)")
+
+
 def _binary(name: str, *folders: Path) -> str | None:
     return shutil.which(name, path=os.pathsep.join([*map(str, folders), os.environ.get("PATH", os.defpath)]))
 

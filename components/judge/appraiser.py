@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 from components.judge.protocol import Appraisal, Appraiser, Judge
+from components.models.failures import Malformed
 from components.nested import Nested
 from components.turn import Query, Turn
 
@@ -38,6 +39,7 @@ class EvidenceAppraiser(Nested):
     def appraised(self, turn: Turn, local: Judge) -> Turn:
         """The turn with the evidence that the judge let through.
 
+        :raises Malformed: its judgement is contrary to the codes in the passages.
         :raises Exception: whatever the judge raises.
         """
         found = self.judge.appraise(turn, turn.evidence.usable()[: self.depth])
@@ -45,7 +47,11 @@ class EvidenceAppraiser(Nested):
         kept = _kept(turn, found)
         places = {one: evidence.places[one] for one in kept}
         chosen = replace(evidence, kept=kept, places=places, missing=found.missing)
-        uncovered = local.uncovered(turn.query, chosen.usable())
+        # Passages that the judge has put aside are still there: their codes are not unknown to the knowledge base.
+        uncovered = local.uncovered(turn.query, chosen.usable()) if kept else evidence.uncovered
+        if kept and lost(turn.query, uncovered) and not lost(turn.query, evidence.uncovered):
+            # It chose passages about other codes and put those with the question's own aside: it has not read them.
+            raise Malformed
         adequacy = 0.0 if not kept or lost(turn.query, uncovered) else found.adequacy
         return replace(turn, evidence=replace(chosen, adequacy=adequacy, uncovered=uncovered))
 

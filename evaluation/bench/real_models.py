@@ -50,7 +50,6 @@ from pipelines.ask.usecase import Ask, begin
 from settings import get_settings
 from tenants.context import acting_as
 
-KEY_QUESTIONS = 40
 _TIERS = ("fast", "strong", "fallback")
 _PROFILE = "openai"
 _PATIENCE = 1_000
@@ -84,7 +83,8 @@ class Asked:
 
 def main(
     url: Annotated[str, typer.Option(help="Of the server, without /v1; the simulator when empty.")] = "",
-    limit: Annotated[int, typer.Option(help="Most questions of each set; 0: all.")] = 0,
+    questions: Annotated[int, typer.Option(help="Questions of the key, spread over all of it; 0: all.")] = 40,
+    limit: Annotated[int, typer.Option(help="Most questions of each set, the first of them; 0: all.")] = 0,
     seconds: Annotated[float, typer.Option(help="Time budget of a turn.")] = 600.0,
     reply_tokens: Annotated[int, typer.Option(help="Longest reply of the model.")] = 700,
     rules_judge: Annotated[bool, typer.Option(help="The model writes; rules judge.")] = False,
@@ -92,11 +92,9 @@ def main(
 ) -> None:
     """Ask, count and print."""
     allow_deserialization_module("evaluation.bench.overheard")
-    os.environ.setdefault(
-        "OPENAI_API_KEY", "none"
-    )  # the client refuses to work without one, which local servers ignore
+    os.environ.setdefault("OPENAI_API_KEY", "none")  # the client demands one, local servers do not
     workspace.enter(get_settings().data_dir.resolve() / "evaluation")
-    sets = [*([fixture()] if with_shop else []), _key()]
+    sets = [*([fixture()] if with_shop else []), _key(questions)]
     with ExitStack() as stack:
         server = url.rstrip("/") or stack.enter_context(simulated())[1]
         folder = Path(stack.enter_context(TemporaryDirectory()))
@@ -112,11 +110,11 @@ def main(
     sys.exit(int(any(turn.unsupported for turn in asked)))
 
 
-def _key() -> QuestionSet:
+def _key(most: int) -> QuestionSet:
     """Questions spread evenly over the key."""
     (whole,) = vkcloud_answers(DATA)
-    step = max(1, len(whole.cases) // KEY_QUESTIONS)
-    return QuestionSet(whole.name, whole.corpus, whole.cases[::step][:KEY_QUESTIONS])
+    step = max(1, len(whole.cases) // most) if most else 1
+    return QuestionSet(whole.name, whole.corpus, whole.cases[::step][: most or None])
 
 
 def _adapted(folder: Path, url: str, seconds: float, reply_tokens: int, *, rules_judge: bool) -> Path:
@@ -133,7 +131,7 @@ def _adapted(folder: Path, url: str, seconds: float, reply_tokens: int, *, rules
         elif kind.endswith(".OpenAIChatGenerator"):
             parameters = node["init_parameters"]
             if isinstance(parameters, dict):
-                parameters |= {"timeout": seconds, "generation_kwargs": {"max_tokens": reply_tokens}}
+                parameters["generation_kwargs"] = {"max_tokens": reply_tokens}
     if rules_judge:
         del whole["components"]["evaluate_retrieval"]["init_parameters"]["appraiser"], whole["components"]["verify"]
     path.write_text(yaml.safe_dump(whole, allow_unicode=True), encoding="utf-8")

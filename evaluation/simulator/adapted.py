@@ -43,6 +43,7 @@ def adapt(folder: Path, url: str, profile: str = "ollama", models: Mapping[str, 
                 for kind, address in _ADDRESSES.items():
                     for generator in _found(configured.get(tier), kind):
                         generator["model"] = model
+                        generator["timeout"] = max(bounds.get("timeout", 0), _seconds(generator.get("timeout")))
                         generator[address] = f"{url}/v1" if address == "api_base_url" else url
     return folder
 
@@ -100,6 +101,10 @@ def _edited(path: Path) -> Iterator[Any]:
     whole = yaml.safe_load(path.read_text(encoding="utf-8"))
     yield whole
     path.write_text(yaml.safe_dump(whole, allow_unicode=True, sort_keys=False), encoding="utf-8")
+
+
+def _seconds(given: object) -> float:
+    return float(given) if isinstance(given, int | float) else 0.0
 
 
 def _nested(kind: str, **parameters: object) -> _Block:

@@ -71,9 +71,20 @@ def test_what_the_model_was_not_shown_is_not_answered_from() -> None:
 
 
 def test_a_code_stays_exact_whatever_the_model_says() -> None:
-    about = turn("что значит E20", E25, E20)
+    about = turn("что значит E401", E25, E20)
     socket, after = sent(form(100, True, False), about)
     assert (socket, after.verdict.reasons, after.evidence.adequacy) == ("refuse", ("code_not_found",), 0.0)
+
+
+def test_a_judge_that_chooses_passages_about_other_codes_has_not_read_them() -> None:
+    """What a model of 1.5 billion parameters did; the question was refused as one about an unknown code."""
+    asked = turn("что значит код E20", E25, E20)
+    _, after = sent(form(50, True, False), asked)
+    assert after.degraded == ("appraiser",)
+    assert after.evidence.kept == asked.evidence.kept
+    assert "code_not_found" not in after.verdict.reasons
+    _, none = sent(form(0, False, False), asked)
+    assert (none.degraded, "code_not_found" in none.verdict.reasons) == ((), False)
 
 
 @pytest.mark.parametrize(("relevance", "socket"), [(0.57, "enough"), (0.5, "retry"), (0.29, "refuse")])
