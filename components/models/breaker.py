@@ -8,6 +8,7 @@ from time import monotonic
 
 from components.models.calls import NOT_MADE, CallOutcome
 from components.models.failures import ModelFailed, outcome_of
+from components.models.pace import Pace
 
 
 @dataclass(slots=True)
@@ -108,10 +109,11 @@ class Permit:
 
 
 class Upstream:
-    """A provider as all its callers in this process share it: one breaker, and seats for `concurrent` calls."""
+    """A provider as all its callers in this process share it: one breaker, one pace, seats for `concurrent` calls."""
 
     def __init__(self, failures: int, pause: float, concurrent: int) -> None:
         self.breaker = Breaker(failures, pause)
+        self.pace = Pace()
         self._seats = BoundedSemaphore(concurrent)
 
     def acquire(self, patience: float) -> bool:

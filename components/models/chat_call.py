@@ -10,6 +10,7 @@ from typing import TypeAlias
 
 from haystack.dataclasses import ChatMessage, StreamingChunk
 
+from components.ingest.tokens import count_tokens
 from components.models.attempts import Background
 from components.models.breaker import Permit, Upstream
 from components.models.calls import Call, CallOutcome, Calls, Tier
@@ -66,6 +67,7 @@ class ChatCall:
         self._calls = calls
         self._started = monotonic()
         self._used = (0, 0)
+        self._read = sum(count_tokens(message.text or "") for message in request.messages)
 
     def run(self) -> str:
         """The reply; recorded among the turn's calls however it ends. Raises `ModelFailed`."""
@@ -87,12 +89,16 @@ class ChatCall:
             raise ModelFailed("stopped")
         if self._budget() <= 0:
             raise ModelFailed("timeout")
+        if self._model.upstream.pace.seconds(self._read) > self._budget():
+            # Better the time for who stands in.
+            raise ModelFailed("timeout")
         if self._model.is_capped and _is_spent():
             raise ModelFailed("too_dear")
 
     def _reply(self, permit: Permit) -> str:
         if not self._model.upstream.acquire(self._budget()):
             raise ModelFailed("busy")
+        seated, pace = monotonic(), self._model.upstream.pace
         listener = _Listener(self._request.on_text, self._calls.stop)
         call = Background("model", self._model.upstream, partial(self._generate, listener))
         outcome, text = self._wait(call, listener), ""
@@ -101,7 +107,10 @@ class ChatCall:
             self._used, text = tokens(reply), reply.text or ""
             outcome = "malformed" if not is_whole(reply) else "ok" if text.strip() else "empty"
         if outcome == "ok":
+            pace.note(self._read, count_tokens(text), monotonic() - seated)
             return text
+        if outcome == "timeout":
+            pace.note_timeout(self._read, monotonic() - seated)
         if self._calls.remaining() <= 0:
             # The turn ran out of time, which says nothing about the model.
             permit.release_trial()
