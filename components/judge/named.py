@@ -1,8 +1,9 @@
 """Is what a question names what the text is about? A guide for Kubernetes is none for Terraform.
 
-Names are taken from Latin words in a short Russian question: products, protocols, options. Of 183 graded passages that
-answer a question with such names, 179 hold every rare one; of 2,809 that do not answer, 803 lack one (Yandex Cloud,
-Microsoft). English questions say names in no such way, and long ones name much in passing, so neither is held to this.
+Names are taken from Latin words in a short Russian question: products, protocols, options. Of 124 graded passages that
+answer a question with such names 97% hold every one, of 1,965 that do not 61% (Yandex Cloud, Microsoft). A rare name in
+a title that the question lacks tells nothing. English questions say names in no such way, and long ones name much in
+passing, so neither is held to this.
 """
 
 import re
