@@ -65,7 +65,7 @@ class ChatCall:
         self._model = model
         self._request = request
         self._calls = calls
-        self._started = monotonic()
+        self._started_at = monotonic()
         self._used = (0, 0)
         self._read = sum(count_tokens(message.text or "") for message in request.messages)
 
@@ -132,7 +132,7 @@ class ChatCall:
         return called.run(messages, streaming_callback=callback, generation_kwargs=arguments)["replies"][0]
 
     def _budget(self) -> float:
-        return min(self._started + self._model.timeout - monotonic(), self._calls.remaining())
+        return min(self._started_at + self._model.timeout - monotonic(), self._calls.remaining())
 
     def _wait(self, call: Background[ChatMessage], listener: "_Listener") -> CallOutcome:
         """How the call ended, or why it was given up."""
@@ -152,7 +152,7 @@ class ChatCall:
         generator, request, price = self._model.generator, self._request, self._model.price
         cost = None
         if price is not None and any(self._used):
-            cost = sum(count * each for count, each in zip(self._used, price, strict=True)) / 1_000_000
+            cost = sum(count * token_price for count, token_price in zip(self._used, price, strict=True)) / 1_000_000
             _spend(cost)
         self._calls.add(
             Call(
@@ -161,8 +161,8 @@ class ChatCall:
                 model=generator.model,
                 prompt=request.prompt,
                 tier=request.tier,
-                started=self._started,
-                milliseconds=(monotonic() - self._started) * 1_000,
+                started=self._started_at,
+                milliseconds=(monotonic() - self._started_at) * 1_000,
                 outcome=outcome,
                 prompt_tokens=self._used[0],
                 completion_tokens=self._used[1],

@@ -107,7 +107,7 @@ class ToolSearch(Nested):
         choose = not lookups and not enough and turn.passes <= 1
         if choose and self.chooser is not None and (known := tools.all()):
             try:
-                lookups = self.chooser.chosen(turn, known)
+                lookups = self.chooser.choose(turn, known)
             except ModelFailed:
                 turn = turn.degraded_at(STEP)
         for lookup in lookups:

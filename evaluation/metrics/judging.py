@@ -27,7 +27,7 @@ from components.embed.protocol import Embedder
 from components.language.yaml_files import read_yaml
 from components.models.calls import CallOutcome
 from components.models.failures import outcome_of
-from components.nested import made
+from components.nested import from_description
 from evaluation.cases import Record
 from evaluation.metrics.answers import without_citations
 from tenants.errors import Invalid
@@ -194,7 +194,7 @@ def _component(part: _Part | None, role: _Role) -> Any:  # noqa: ANN401 - what i
     """What the file describes. Raises whatever its constructor does, and `TypeError` where it cannot play the role."""
     if part is None:
         return None
-    model = made(part.model_dump(), role)
+    model = from_description(part.model_dump(), role)
     methods = ((getattr(model, name, None), argument) for name, argument in _ASKED[role])
     if not any(method and argument in signature(method).parameters for method, argument in methods):
         raise TypeError(f"{part.type} is no {role}")

@@ -64,7 +64,7 @@ def equip(folder: Path, url: str, profile: str = "ollama") -> Path:
     )
     with _edited(folder / "ask" / "profiles" / f"{profile}.yaml") as whole:
         reranker = "components.retrieve.model_reranker.ModelReranker"
-        whole["components"]["rerank"] = _nested(reranker, ranker=ranker, scale="order", kept=0)
+        whole["components"]["rerank"] = _nested(reranker, ranker=ranker, scale="order", cache_size=0)
     texts, documents = (
         f"{_MODELS}.embedders.ollama.{kind}_embedder.Ollama{kind.title()}Embedder" for kind in ("text", "document")
     )
