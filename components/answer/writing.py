@@ -77,7 +77,7 @@ class Writing:
     def finish(self) -> Draft:
         """The draft, once the reply has ended."""
         if self.optimistic:
-            emit(self._provisional.rest(), provisional=True)
+            emit(self._provisional.flush(), provisional=True)
         self._take(self._utterances.finish())
         withheld = tuple(dict.fromkeys(self.withheld))
         return Draft(self._text, tuple(self.claims), self._citations(), cut=self._cut, withheld=withheld)
