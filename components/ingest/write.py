@@ -59,7 +59,7 @@ class WriteCounts(Frozen):
     added: int = 0
     updated: int = 0
     chunks_written: int = 0
-    chunks_kept: int = 0
+    chunks_unchanged: int = 0
     chunks_removed: int = 0
     flagged: tuple[Flagged, ...] = ()
 
@@ -157,7 +157,7 @@ def _write(revisions: Sequence[Revision], first: EncoderSettings, ahead: Ahead) 
         added=len(revisions) - len(records),
         updated=len(records),
         chunks_written=len(missing),
-        chunks_kept=len(chunks) - len(missing),
+        chunks_unchanged=len(chunks) - len(missing),
         chunks_removed=len(removed),
         flagged=tuple(Flagged(entry.record.doc_id, entry.record.flags) for entry in settled if entry.record.flags),
     )

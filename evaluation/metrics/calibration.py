@@ -76,7 +76,9 @@ def logistic(features: Numbers, labels: Booleans, ridge: float = 1e-6, shares: N
         predicted = sigmoid(design @ weights)
         slope = design.T @ (counts * (predicted - targets)) + penalty @ weights
         curvature = (
-            (design * (counts * predicted * (1 - predicted))[:, None]).T @ design + penalty + _SMALLEST * np.eye(len(weights))
+            (design * (counts * predicted * (1 - predicted))[:, None]).T @ design
+            + penalty
+            + _SMALLEST * np.eye(len(weights))
         )
         step = np.linalg.solve(curvature, slope)
         weights -= step
