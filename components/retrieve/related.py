@@ -25,7 +25,7 @@ def related(turn: Turn, relations: Relations, max_edges: int) -> tuple[Related, 
     an archived document is related to nothing. Costs one search, narrowed to these documents, and at most one query of
     the records.
 
-    :param most_edges: edges followed, weightiest first.
+    :param max_edges: edges followed, heaviest first.
     """
     ties = _strongest_edges(turn, relations, max_edges)
     passages = _best(turn, tuple(ties)) if ties else {}

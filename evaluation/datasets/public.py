@@ -86,14 +86,16 @@ def xquad(data: Path, language: str) -> list[QuestionSet]:
             if row["doc_id"] not in without:
                 yield _document(row, title="", text=string(row, "text"), lang=language)
 
-    cases = tuple(
+    withheld_cases = tuple(
         case if case.category == "kept" else replace(case, answerable=False, gold_docs=(), gold_spans=())
         for case in cases
     )
     name = f"xquad-{language}"
     return [
         QuestionSet(name, Corpus(name, language, partial(documents, frozenset())), cases),
-        QuestionSet(f"{name}-withheld", Corpus(f"{name}-withheld", language, partial(documents, withheld)), cases),
+        QuestionSet(
+            f"{name}-withheld", Corpus(f"{name}-withheld", language, partial(documents, withheld)), withheld_cases
+        ),
     ]
 
 

@@ -77,7 +77,7 @@ def test_a_model_that_fails_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tools, "all", lambda: (ORDERS,))
     with pytest.raises(ModelFailed):
         chosen(DOWN)
-    after = ToolSearch(LlmToolChooser(ScriptedModels(tools=DOWN)), fits=0.9).consulted(ASKED, LocalJudge())
+    after = ToolSearch(LlmToolChooser(ScriptedModels(tools=DOWN)), min_fit=0.9).consulted(ASKED, LocalJudge())
     assert (after.degraded, after.evidence) == ((STEP,), ASKED.evidence)
 
 
