@@ -176,7 +176,7 @@ def _credit(stem: str, passage: Passage, stems_: frozenset[str]) -> float:
 def _with_steps(passage: Passage, places: Sequence[int]) -> list[int]:
     """The chosen places, and behind a sentence that introduces a list the list."""
     shown = dict.fromkeys(places)
-    for at in shown:
+    for at in places:
         if passage.sentences[at].text.rstrip().endswith(":"):
             following = range(at + 1, min(at + 1 + _STEPS, len(passage.sentences)))
             for step in following:
