@@ -7,7 +7,7 @@ raises `ModelFailed` where no model gave a form: who calls it has another judge 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import accumulate
 
-from components.answer.packing import written
+from components.answer.packing import formatted
 from components.ingest.tokens import count_tokens
 from components.judge.claims import RANK
 from components.judge.forms import AppraisalForm, ClaimsForm, EvaluationForm, Fact
@@ -127,7 +127,7 @@ class LlmJudge(Nested):
 
 def _fitting(passages: Sequence[Passage], locale: str, room: int) -> Sequence[Passage]:
     """The first passages that have room in a prompt, one at least."""
-    costs = accumulate(count_tokens(written(number, one, locale)) for number, one in enumerate(passages, 1))
+    costs = accumulate(count_tokens(formatted(number, one, locale)) for number, one in enumerate(passages, 1))
     return passages[: max(1, sum(cost <= room for cost in costs))]
 
 
@@ -139,7 +139,7 @@ def _question(turn: Turn) -> str:
 
 
 def _numbered(passages: Mapping[int, Passage], locale: str) -> str:
-    return block("passages", [written(number, passage, locale) for number, passage in passages.items()])
+    return block("passages", [formatted(number, passage, locale) for number, passage in passages.items()])
 
 
 def _marked(claim: Cited) -> str:
