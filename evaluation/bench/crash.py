@@ -138,7 +138,7 @@ def crash(folder: Path, texts: Sequence[str], *, rounds: int, seed: int) -> tupl
 
 
 def _round(folder: Path, senders: Sequence[Sender], seconds: float) -> Round:
-    accepted, cut_off = sum(one.accepted for one in senders), sum(one.cut_off for one in senders)
+    accepted, cut_off = sum(sender.accepted for sender in senders), sum(sender.cut_off for sender in senders)
     with serving(folder) as served:
         threads = [Thread(target=sender.send, args=(served.port,)) for sender in senders]
         for thread in threads:
@@ -151,8 +151,8 @@ def _round(folder: Path, senders: Sequence[Sender], seconds: float) -> Round:
     _let_go()
     return Round(
         killed_after_ms=round(seconds * 1_000),
-        accepted=sum(one.accepted for one in senders) - accepted,
-        cut_off=sum(one.cut_off for one in senders) - cut_off,
+        accepted=sum(sender.accepted for sender in senders) - accepted,
+        cut_off=sum(sender.cut_off for sender in senders) - cut_off,
         jobs_left=open_jobs,
     )
 
@@ -177,7 +177,7 @@ def _verdict(folder: Path, senders: Sequence[Sender]) -> Verdict:
     findings = [_look(sender) for sender in senders]
     leftover_files = sum(1 for path in (folder / "uploads").rglob("*") if path.is_file())
     _let_go()
-    sums = {name: sum(asdict(one)[name] for one in findings) for name in asdict(findings[0])}
+    sums = {name: sum(asdict(finding)[name] for finding in findings) for name in asdict(findings[0])}
     return Verdict(**{**sums, "files_left": leftover_files})
 
 
@@ -248,11 +248,11 @@ def main() -> int:
         rounds, verdict = crash(Path(folder), texts(), rounds=arguments.rounds, seed=arguments.seed)
     console = Console(stderr=True)
     table = Table(*asdict(rounds[0]))
-    for one in rounds:
-        table.add_row(*(str(value) for value in asdict(one).values()))
+    for round_ in rounds:
+        table.add_row(*(str(value) for value in asdict(round_).values()))
     console.print(table)
     console.print(asdict(verdict))
-    result = {"schema": "crash.v1", "rounds": [asdict(one) for one in rounds], "verdict": asdict(verdict)}
+    result = {"schema": "crash.v1", "rounds": [asdict(round_) for round_ in rounds], "verdict": asdict(verdict)}
     sys.stdout.write(json.dumps({**result, "flawless": verdict.flawless}, indent=2) + "\n")
     return 0 if verdict.flawless else 1
 

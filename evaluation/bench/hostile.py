@@ -84,7 +84,7 @@ def main() -> int:
     measured = Measured(measured.figures, measured.files, escaped)
     broken = _broken(measured)
     _print(console, measured, broken)
-    result = {"schema": SCHEMA, "figures": measured.figures, "files": [asdict(one) for one in measured.files]}
+    result = {"schema": SCHEMA, "figures": measured.figures, "files": [asdict(file) for file in measured.files]}
     sys.stdout.write(json.dumps({**result, "broken": broken}, ensure_ascii=False, indent=2) + "\n")
     return 1 if broken else 0
 
@@ -99,8 +99,8 @@ def prepare() -> tuple[Path, str, str, tuple[str, ...]]:
     uploader = Tenant(f"{_UPLOADER}-{time.time_ns()}", subject="bench")
     Registry().add(uploader.tenant_id)
     tokens = [
-        issue(get_settings(), one.tenant_id, scopes=frozenset({scope}), subject="bench", ttl_seconds=7_200)
-        for one, scope in ((tenant, "ask"), (uploader, "ingest"))
+        issue(get_settings(), token_tenant.tenant_id, scopes=frozenset({scope}), subject="bench", ttl_seconds=7_200)
+        for token_tenant, scope in ((tenant, "ask"), (uploader, "ingest"))
     ]
     index.close_all()
     database.close_all()
@@ -128,7 +128,7 @@ def measure(served: Served, asker: str, uploader: str, questions: Sequence[str],
         "questions_during": float(len(during)),
         "errors": float(sum(reply.failed for reply in (*idle, *during))),
         "files": float(len(reading.ended)),
-        "slowest_seconds": max(one.seconds for one in reading.ended),
+        "slowest_seconds": max(file.seconds for file in reading.ended),
         "reader_highest_mb": reading.highest_mb,
         "service_highest_mb": served.memory_mb("VmHWM"),
     }
@@ -196,9 +196,9 @@ def _median(replies: Sequence[Reply]) -> float:
 def _broken(measured: Measured) -> list[str]:
     """The promises that were not kept."""
     figures = measured.figures
-    overdue = [one for one in measured.files if one.seconds > SECONDS + _GRACE_SECONDS]
-    faults = [f"{one.name}: {one.seconds} s" for one in overdue]
-    faults += [f"{one.name}: {one.outcome}" for one in measured.files if one.outcome in {"lost", "internal_error"}]
+    overdue = [file for file in measured.files if file.seconds > SECONDS + _GRACE_SECONDS]
+    faults = [f"{file.name}: {file.seconds} s" for file in overdue]
+    faults += [f"{file.name}: {file.outcome}" for file in measured.files if file.outcome in {"lost", "internal_error"}]
     faults += [f"written outside: {path}" for path in measured.escaped]
     if not figures["slowdown"] <= 2:
         faults.append(f"questions {figures['slowdown']:.2f} times slower")
@@ -213,8 +213,8 @@ def _print(console: Console, measured: Measured, broken: Sequence[str]) -> None:
     table = Table()
     for column in ("kind", "file", "MB", "outcome", "seconds"):
         table.add_column(column)
-    for one in measured.files:
-        table.add_row(one.kind, one.name[-40:], f"{one.size / 1e6:.2f}", one.outcome, f"{one.seconds:.2f}")
+    for file in measured.files:
+        table.add_row(file.kind, file.name[-40:], f"{file.size / 1e6:.2f}", file.outcome, f"{file.seconds:.2f}")
     console.print(table)
     for name, value in measured.figures.items():
         console.print(f"{name}: {value:.2f}", highlight=False)

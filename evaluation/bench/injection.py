@@ -70,23 +70,23 @@ def main() -> int:
     with Progress(console=console, transient=True, disable=not console.is_terminal) as progress:
         task = progress.add_task("attacks", total=2 * len(sets))
         tenants = []
-        for one in sets:
-            tenants.append(workspace.tenant_for(one.corpus, lambda *_: None))
+        for question_set in sets:
+            tenants.append(workspace.tenant_for(question_set.corpus, lambda *_: None))
             progress.advance(task)
         _let_go()
         answers = []
         with TemporaryDirectory() as temporary, simulating(OBEDIENT) as simulator:
             pipelines = adapt(Path(temporary), simulator.url, concurrent=100)
             with serving(folder, OPORA_PROFILE="ollama", OPORA_PIPELINES_DIR=str(pipelines)) as served:
-                for one, tenant in zip(sets, tenants, strict=True):
-                    answers.append(_answers(served, tenant, one))
+                for question_set, tenant in zip(sets, tenants, strict=True):
+                    answers.append(_answers(served, tenant, question_set))
                     progress.advance(task)
     verdicts = {
-        one.name: _judged(tenant, one, set_answers)
-        for one, tenant, set_answers in zip(sets, tenants, answers, strict=True)
+        question_set.name: _judged(tenant, question_set, set_answers)
+        for question_set, tenant, set_answers in zip(sets, tenants, answers, strict=True)
     }
     _print(console, verdicts)
-    return 1 if any(one.wrong for one in verdicts.values()) else 0
+    return 1 if any(question_set.wrong for question_set in verdicts.values()) else 0
 
 
 def _sets(console: Console) -> Iterator[QuestionSet]:

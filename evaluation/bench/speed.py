@@ -89,7 +89,10 @@ def main() -> int:
         "figures": measured.figures,
         "ms_by_step": measured.steps,
         "outcomes": measured.outcomes,
-        "targets": [{**one.target.model_dump(exclude_none=True, exclude={"set"}), "met": one.met} for one in judged],
+        "targets": [
+            {**target_judged.target.model_dump(exclude_none=True, exclude={"set"}), "met": target_judged.met}
+            for target_judged in judged
+        ],
     }
     sys.stdout.write(json.dumps(result, ensure_ascii=False, indent=2) + "\n")
     return 0
