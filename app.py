@@ -35,8 +35,11 @@ from pipelines.ask import (
     tool_routes,
     ui_messages,
 )
+from pipelines.ask.chats import desk_routes, session_routes, visitor_routes
+from pipelines.ask.chats.conversations import Conversations
 from pipelines.ask.contract import AskRequest
 from pipelines.ask.runner import Runner
+from pipelines.cors import SiteCors
 from pipelines.gate import Gate, Route
 from pipelines.ingest import index_routes, job_routes, library_routes, relation_routes
 from pipelines.ingest.contract import IngestRequest
@@ -45,6 +48,8 @@ from pipelines.ingest.nightly import NightlyCheck
 from pipelines.ingest.usecase import Ingest
 from settings import Settings, get_settings
 from tenants import claims, database, index, policy, quotas
+from tenants.chats import fanout
+from tenants.chats.visitors import Visitors
 from tenants.errors import TryAgain, trail
 from tenants.tokens import TokenVerifier
 
@@ -107,6 +112,9 @@ def routes(settings: Settings) -> tuple[Route, ...]:
         *index_routes.ROUTES,
         *relation_routes.ROUTES,
         *tool_routes.ROUTES,
+        *session_routes.ROUTES,
+        *visitor_routes.ROUTES,
+        *desk_routes.ROUTES,
     )
 
 
@@ -119,6 +127,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     if not isinstance(asking, Asking):
         raise TypeError("the ask pipeline does not answer requests")
     limiter = asking.runner.limiter = quotas.RateLimiter(settings)
+    visitors, conversations = Visitors(settings), Conversations(asking.runner)
     # Appended, so the gate stands inside CORS (which answers preflights, and must mark refusals too) and request ids,
     # and outside everything that does any work.
     app.user_middleware.append(
@@ -126,10 +135,13 @@ def create_app(settings: Settings | None = None) -> FastAPI:
             Gate,
             routes=(*routes(settings), *_declared_routes(app)),
             verify=TokenVerifier(settings).verify,
+            visitors=visitors,
             tenant_locale=_tenant_locale,
             locale=settings.default_locale,
         )
     )
+    # Outside of all: Hayhooks refuses every other origin.
+    app.user_middleware.insert(0, Middleware(SiteCors))
     app.add_exception_handler(problems.ProblemException, _problem)
     app.add_exception_handler(RequestValidationError, _unreadable)
     ingest = Ingest()
@@ -144,6 +156,9 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     app.include_router(records_routes.router)
     app.include_router(relation_routes.router)
     app.include_router(tool_routes.router)
+    app.include_router(session_routes.router(asking.runner, visitors))
+    app.include_router(visitor_routes.router(conversations))
+    app.include_router(desk_routes.router(conversations))
     _add_health(app, settings)
     if settings.api_docs:
         app.include_router(api_docs.ApiDocs(app, routes(settings)).router())
@@ -252,6 +267,7 @@ def _add_lifespan(
                 for resident in residents:
                     await to_thread(resident.close)
                 await limiter.close()
+                await to_thread(fanout.close_all)
                 await to_thread(claims.close_all)
                 await to_thread(index.close_all)
                 await to_thread(database.close_all)

@@ -44,10 +44,22 @@ class Settings(BaseSettings):
     default_locale: str = Field("ru", pattern="^(ru|en)$", description="Locale when nobody names one.")
     rate_limit_per_minute: int = Field(60, ge=0, le=1_000_000, description="Questions a minute per person; 0: off.")
     rate_limit_per_day: int = Field(5_000, ge=0, le=100_000_000, description="Questions a day per person; 0: off.")
+    visitor_sessions_per_minute: int = Field(
+        60, ge=0, le=1_000_000, description="Visitor tokens a minute per address; 0: off."
+    )
+    site_sessions_per_minute: int = Field(
+        3_000, ge=0, le=100_000_000, description="Visitor tokens a minute per site; 0: off."
+    )
+    chat_messages_per_minute: int = Field(
+        30, ge=0, le=1_000_000, description="Messages a minute of a customer in one chat; 0: off."
+    )
     max_body_bytes: int = Field(1_000_000, ge=1_000, le=100_000_000, description="Largest body of a question.")
     max_upload_bytes: int = Field(50_000_000, ge=1_000, le=1_000_000_000, description="Largest body of an upload.")
     max_files_bytes: int = Field(
         500_000_000, ge=1_000, le=100_000_000_000, description="Largest upload of files, all of one request together."
+    )
+    max_chat_file_bytes: int = Field(
+        10_000_000, ge=1_000, le=100_000_000, description="Largest file that a customer may send in a chat."
     )
     queued_jobs: int = Field(100, ge=1, le=100_000, description="Jobs of one tenant that may wait to be worked off.")
     queued_bytes: int = Field(

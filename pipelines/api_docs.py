@@ -23,6 +23,9 @@ from pipelines.ingest.contract import IngestRequest
 ROUTES = (Route("GET", "/openapi.json"), Route("GET", "/docs"))
 """What the gate lets through, without a token: a browser has none, and nothing of any tenant is here."""
 
+_LIMITED = {"/widget/sessions", *(f"/chats/{{chat_id}}/{act}" for act in ("messages", "edit", "regenerate"))}
+"""Routes that somebody may use only so often, besides questions."""
+
 _REFS = "#/components/schemas/{model}"
 _SECURITY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 _DESCRIPTION = "Answers from a company's knowledge base, cited and checked."
@@ -109,6 +112,10 @@ def _completed(operation: Json, route: Route) -> Json:
         statuses += ["400", "413", "415"]
     if route.scope == "ask":
         statuses += ["429", "504"]
+    if route.path in _LIMITED:
+        statuses.append("429")
+    if route.path.startswith(("/chats/", "/desk/")) and route.method == "POST":
+        statuses.append("409")
     problem = {"application/problem+json": {"schema": {"$ref": _REFS.format(model=Problem.__name__)}}}
     responses = {status: answer for status, answer in operation["responses"].items() if status < "400"}
     responses |= {status: {"description": "Problem", "content": problem} for status in sorted(statuses)}

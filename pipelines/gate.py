@@ -11,12 +11,16 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from time import perf_counter
 
+import jwt
 from pydantic import BaseModel, ValidationError
 from starlette.datastructures import Headers
 from starlette.routing import compile_path
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from pipelines import problems
+from tenants.chats import sites
+from tenants.chats.visitors import KID, Visitors, check_origin
+from tenants.chats.visitors import SCOPE as VISIT
 from tenants.context import Tenant, acting_as
 from tenants.errors import (
     Forbidden,
@@ -31,6 +35,7 @@ from tenants.errors import (
     UnsupportedMedia,
     trail,
 )
+from tenants.tokens import MAX_TOKEN_BYTES
 
 log = logging.getLogger("opora.gate")
 
@@ -49,6 +54,8 @@ _BY_STATUS: Mapping[int, type[OporaError]] = {
 class Route:
     """One open route. `scope` None: no token needed. `limit` is the largest body in bytes.
 
+    `visitors` opens it to the tokens of visitors, too, whatever its scope.
+
     `path` may hold templates, written as the host application writes them: `{name}` is one segment, `{name:path}`
     all the rest, neither ever empty.
     """
@@ -56,6 +63,7 @@ class Route:
     method: str
     path: str
     scope: str | None = None
+    visitors: bool = False
     body: type[BaseModel] | None = None
     limit: int = 0
 
@@ -92,6 +100,7 @@ class Gate:
 
     :param routes: everything that may be reached; all else is `not_found`.
     :param verify: turns a raw token into a tenant or raises `Unauthenticated`.
+    :param visitors: does the same for tokens of visitors.
     :param tenant_locale: called inside the tenant's context; raises when the tenant is not registered.
     :param locale: the locale of callers about whom nothing is known.
     """
@@ -102,12 +111,14 @@ class Gate:
         *,
         routes: Sequence[Route],
         verify: Callable[[str], Tenant],
+        visitors: Visitors,
         tenant_locale: Callable[[], Awaitable[str]],
         locale: str,
     ) -> None:
         self.app = app
         self.routes = _RouteTable(routes)
         self.verify = verify
+        self.visitors = visitors
         self.tenant_locale = tenant_locale
         self.locale = locale
 
@@ -164,22 +175,35 @@ class _GatedRequest:
         if self.route is None:
             raise NotFound
         if self.route.scope is None:
-            await self.gate.app(self.scope, self.receive, self._send_response)
+            await self._pass_on(self.route)
             return
-        tenant = self.gate.verify(_bearer(self.headers))
+        tenant = await self._caller()
         self.tenant_id = tenant.tenant_id
-        if self.route.scope not in tenant.scopes:
+        if self.route.scope not in tenant.scopes and not (self.route.visitors and VISIT in tenant.scopes):
             raise Forbidden(scope=self.route.scope)
         with acting_as(tenant):
             self._set_caller(await self.gate.tenant_locale())
-            receive = self.receive
-            if self.route.body is not None:
-                body = await self._read(self.route.limit)
-                _check(self.route.body, body)
-                receive = _replay(body, self.receive)
-            elif self.route.limit:
-                receive = self._bounded(self.route.limit)
-            await self.gate.app(self.scope, receive, self._send_response)
+            await self._pass_on(self.route)
+
+    async def _caller(self) -> Tenant:
+        token = _bearer(self.headers)
+        if not _names_a_site(token):
+            return self.gate.verify(token)
+        visitor = await self.gate.visitors.verify(token)
+        if origin := self.headers.get("origin", ""):
+            check_origin(await sites.load(visitor.site), origin, self.headers.get("host", ""))
+        return visitor
+
+    async def _pass_on(self, route: Route) -> None:
+        """Give the request to the application, its body checked or bounded."""
+        receive = self.receive
+        if route.body is not None:
+            body = await self._read(route.limit)
+            _check(route.body, body)
+            receive = _replay(body, self.receive)
+        elif route.limit:
+            receive = self._bounded(route.limit)
+        await self.gate.app(self.scope, receive, self._send_response)
 
     def _set_caller(self, locale: str) -> None:
         """Answer this caller in `locale`, unless the request asks for another one."""
@@ -248,6 +272,16 @@ def _bearer(headers: Headers) -> str:
     if scheme.lower() != "bearer" or not token.strip():
         raise Unauthenticated("token_missing")
     return token.strip()
+
+
+def _names_a_site(token: str) -> bool:
+    """Whether a token says that it is a visitor's. It proves nothing yet."""
+    if len(token) > MAX_TOKEN_BYTES:
+        return False
+    try:
+        return str(jwt.get_unverified_header(token).get("kid")).startswith(KID)
+    except (jwt.PyJWTError, ValueError, RecursionError):
+        return False
 
 
 def _check_media(headers: Headers) -> None:

@@ -13,18 +13,22 @@ from typing import Literal, TypeAlias, get_args
 
 from tenants.errors import Forbidden, NoTenant
 
-Scope: TypeAlias = Literal["ask", "ingest", "operate", "admin"]
+Scope: TypeAlias = Literal["ask", "ingest", "operate", "admin", "visit"]
 SCOPES: frozenset[str] = frozenset(get_args(Scope))
 """Every scope a token can carry. There is no implication between them: `admin` alone cannot ask."""
 
 
 @dataclass(frozen=True, slots=True)
 class Tenant:
-    """The tenant of this call, the person or system inside it (`subject`), and what they may do."""
+    """The tenant of this call, the person or system inside it (`subject`), and what they may do.
+
+    `site` is the key of the website whose visitor this is; empty for everybody else.
+    """
 
     tenant_id: str
     subject: str
     scopes: frozenset[str] = frozenset()
+    site: str = ""
 
     def require(self, scope: Scope) -> None:
         """Raise `Forbidden` unless the token carries `scope`."""

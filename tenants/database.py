@@ -81,6 +81,11 @@ def writing(settings: Settings | None = None) -> Iterator[Session]:
             yield session
 
 
+def is_shared(settings: Settings | None = None) -> bool:
+    """Whether several processes may be at work on the records."""
+    return engine(settings).dialect.name == "postgresql"
+
+
 def check(settings: Settings | None = None) -> None:
     """Raise when the records cannot be read now."""
     with reading(settings) as session:

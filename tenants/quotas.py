@@ -3,8 +3,8 @@
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from math import ceil
 from time import monotonic, time
 
@@ -58,6 +58,14 @@ class RateLimiter:
         wait = await self._wait(caller, per_minute, per_day)
         if wait is not None:
             raise RateLimited(max(1, ceil(wait)))
+
+    async def admit_each(self, per_minute: Mapping[str, int]) -> None:
+        """Count one call under each of these names, of the tenant in context, within its limit; 0: no limit."""
+        caller = context.current()
+        for name, limit in per_minute.items():
+            wait = await self._wait(replace(caller, subject=f"\0{name}"), limit, 0) if limit else None
+            if wait is not None:
+                raise RateLimited(max(1, ceil(wait)))
 
     async def close(self) -> None:
         """Close the connections to Redis."""

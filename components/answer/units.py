@@ -56,21 +56,19 @@ class Unit:
 def units(passage: Passage) -> tuple[Unit, ...]:
     """All units of a passage in order."""
     entry = _section(passage)
-    passage_units: list[Unit] = []
+    found: list[Unit] = []
     contents = False
     for number, sentence in enumerate(analyse(passage).sentences):
         text = passage.text[sentence.start : sentence.end]
         kind = _kind(text)
-        contents = _opens_contents(kind, text) or (
-            contents and _is_listed(kind, text, passage_units[-1].text if passage_units else "")
-        )
+        contents = _opens_contents(kind, text) or (contents and _is_listed(kind, text, found[-1].text if found else ""))
         if contents or _PLACEHOLDER.match(text):
             kind = "debris"
         opening = sentence.codes if kind in ("heading", "lead") else _opening(text)
         if kind in ("heading", "lead", "sentence"):
             entry = opening or entry
-        passage_units.append(Unit(passage, sentence, number, kind, opening or sentence.codes or entry))
-    return tuple(passage_units)
+        found.append(Unit(passage, sentence, number, kind, opening or sentence.codes or entry))
+    return tuple(found)
 
 
 def _opens_contents(kind: UnitKind, text: str) -> bool:
@@ -92,8 +90,8 @@ def _section(passage: Passage) -> frozenset[str]:
 
 
 def _opening(text: str) -> frozenset[str]:
-    match = _ENTRY.match(text)
-    return frozenset(codes(match.group())) if match else frozenset()
+    opened = _ENTRY.match(text)
+    return frozenset(codes(opened.group())) if opened else frozenset()
 
 
 def _kind(text: str) -> UnitKind:

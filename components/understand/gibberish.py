@@ -23,10 +23,10 @@ def is_gibberish(text: str) -> bool:
     """Whether nothing in `text` can be a word, a code or a number, in any layout or alphabet."""
     if any(char.isdigit() for char in text):
         return False
-    words = _WORD.findall(text)
-    if not words:
+    found = _WORD.findall(text)
+    if not found:
         return True
-    if any(_is_word(word) for word in words):
+    if any(_is_word(word) for word in found):
         return False
     return not any(_is_word(word) for reading in _readings(text) for word in _WORD.findall(reading))
 

@@ -46,9 +46,9 @@ class Guard:
 
     def offence(self, text: str) -> str | None:
         """The category that `text` falls under, or None."""
-        folded = plain(text[:LONGEST])
+        seen = plain(text[:LONGEST])
         for category, pattern in self._compiled().items():
-            if category not in self.allow and pattern.search(folded):
+            if category not in self.allow and pattern.search(seen):
                 return category
         return None
 

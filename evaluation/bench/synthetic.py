@@ -44,12 +44,12 @@ def fill(tenant: Tenant, size: int, sentences: Sequence[str], progress: Callable
             return
         lexicon.rebuild(())
         chunks = _chunks(size, [_analysed(sentence) for sentence in sentences])
-        count = 0
+        done = 0
         while batch := list(islice(chunks, _BATCH)):
             collection.upsert([point for point, _ in batch])
             lexicon.apply(terms for _, terms in batch)
-            count += len(batch)
-            progress(count, size)
+            done += len(batch)
+            progress(done, size)
 
 
 def _analysed(sentence: str) -> _Sentence:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from components.language.texts import text
 from evaluation.metrics.results import SetReport
 from evaluation.metrics.targets import headlines
-from evaluation.report.tables import figure_name, formatted
+from evaluation.report.tables import figure_name, shown
 
 _COLUMNS = ("set", "figure", "value", "interval", "n", "reference")
 
@@ -23,15 +23,15 @@ def as_markdown(reports: Sequence[SetReport], locale: str) -> str:
         figure = report.figures.get(line.figure) if report else None
         if report is None or figure is None:
             continue
-        reference_figure = report.reference.get(line.figure)
+        theirs = report.reference.get(line.figure)
         rows.append(
             [
                 line.set,
                 figure_name(line.figure, locale),
-                formatted(line.figure, figure.value),
-                f"{formatted(line.figure, figure.low)} – {formatted(line.figure, figure.high)}",
+                shown(line.figure, figure.value),
+                f"{shown(line.figure, figure.low)} – {shown(line.figure, figure.high)}",
                 str(figure.n),
-                formatted(line.figure, reference_figure.value) if reference_figure else "",
+                shown(line.figure, theirs.value) if theirs else "",
             ]
         )
     return "\n".join(f"| {' | '.join(row)} |" for row in rows)

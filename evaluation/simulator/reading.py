@@ -84,7 +84,7 @@ class Prompt:
     missing: tuple[str, ...]
     tools: tuple[Tool, ...]
     instructions: str
-    full_text: str
+    said: str
     example: str = ""
 
 
@@ -95,34 +95,32 @@ def read(messages: Sequence[Mapping[str, object]], schema: Mapping[str, object] 
     :param schema: the JSON schema that the reply has to keep to.
     """
     texts = [(str(message.get("role", "")), _text(message.get("content"))) for message in messages]
-    all_text = "\n\n".join(text for _, text in texts)
+    said = "\n\n".join(text for _, text in texts)
     instructions = "\n\n".join(text for role, text in texts if role == "system")
     # Example turns hold blocks of the same names: what is asked stands behind them.
-    fenced = next(
-        (blocks_ for role, text in reversed(texts) if role == "user" and (blocks_ := _FENCE.findall(text))), []
-    )
+    fenced = next((found for role, text in reversed(texts) if role == "user" and (found := _FENCE.findall(text))), [])
     blocks = {name: body for name, _, body in fenced}
-    last_user_text = next((text for role, text in reversed(texts) if role == "user"), "")
+    asked = next((text for role, text in reversed(texts) if role == "user"), "")
     # Who is not told to answer in JSON is not one who judges.
-    if schema is not None and (evaluation := _EVALUATION.search(last_user_text)):
-        return _evaluation(evaluation, instructions, all_text)
+    if schema is not None and (evaluation := _EVALUATION.search(asked)):
+        return _evaluation(evaluation, instructions, said)
     return Prompt(
         task=_task(schema),
-        question=(blocks.get("question") or last_user_text.rsplit("\n\n", 1)[-1]).strip(),
-        passages=_passages(blocks["passages"]) if "passages" in blocks else _passages(all_text, _DOCUMENT),
+        question=(blocks.get("question") or asked.rsplit("\n\n", 1)[-1]).strip(),
+        passages=_passages(blocks["passages"]) if "passages" in blocks else _passages(said, _DOCUMENT),
         claims=_claims(blocks.get("claims", "")),
         answer=blocks.get("answer", ""),
         missing=tuple(line.removeprefix("- ") for line in blocks.get("missing", "").splitlines()),
         tools=_tools(blocks.get("tools", "")),
         instructions=instructions,
-        full_text=all_text,
+        said=said,
         example=next((text for role, text in reversed(texts) if role == "assistant"), ""),
     )
 
 
-def _evaluation(match: re.Match[str], instructions: str, all_text: str) -> Prompt:
+def _evaluation(found: re.Match[str], instructions: str, said: str) -> Prompt:
     """What one of Haystack's evaluators asks: claims are the sentences of the answer, and may stand on any context."""
-    question, contexts, answer = match.groups()
+    question, contexts, answer = found.groups()
     passages = tuple(_passage(number, "", text) for number, text in enumerate(literal_eval(contexts), 1))
     anywhere = tuple(passage.number for passage in passages)
     sentences = ((answer or "")[start:end] for start, end in sentence_spans(answer or ""))
@@ -135,7 +133,7 @@ def _evaluation(match: re.Match[str], instructions: str, all_text: str) -> Promp
         missing=(),
         tools=(),
         instructions=instructions,
-        full_text=all_text,
+        said=said,
     )
 
 
@@ -161,12 +159,11 @@ def _text(content: object) -> str:
 
 
 @lru_cache(maxsize=500)
-def _passages(block: str, pattern: re.Pattern[str] = _PASSAGE) -> tuple[Passage, ...]:
-    matches = list(pattern.finditer(block))
-    ends = (*(match.start() for match in matches[1:]), len(block))
+def _passages(block: str, each: re.Pattern[str] = _PASSAGE) -> tuple[Passage, ...]:
+    found = list(each.finditer(block))
+    ends = (*(match.start() for match in found[1:]), len(block))
     return tuple(
-        _passage(int(match[1]), match[2], block[match.end() : ends[place]].strip())
-        for place, match in enumerate(matches)
+        _passage(int(match[1]), match[2], block[match.end() : ends[place]].strip()) for place, match in enumerate(found)
     )
 
 
@@ -174,16 +171,15 @@ def _passages(block: str, pattern: re.Pattern[str] = _PASSAGE) -> tuple[Passage,
 def _passage(number: int, source: str, text: str) -> Passage:
     sentences = tuple(sentence(text[start:end]) for start, end in sentence_spans(text))
     head = frozenset(stems(source))
-    all_stems = head.union(*(sentence_.stems for sentence_ in sentences))
-    facts = frozenset[str]().union(*(sentence_.facts for sentence_ in sentences))
-    return Passage(number, head, sentences, all_stems, facts, families(all_stems))
+    held = head.union(*(one.stems for one in sentences))
+    facts = frozenset[str]().union(*(one.facts for one in sentences))
+    return Passage(number, head, sentences, held, facts, families(held))
 
 
 def _tools(block: str) -> tuple[Tool, ...]:
-    descriptions = (part.partition(":") for part in block.split("\n\n") if part)
+    found = (part.partition(":") for part in block.split("\n\n") if part)
     return tuple(
-        Tool(name, frozenset(stems(text.partition("\n")[0])), tuple(_ARGUMENT.findall(text)))
-        for name, _, text in descriptions
+        Tool(name, frozenset(stems(text.partition("\n")[0])), tuple(_ARGUMENT.findall(text))) for name, _, text in found
     )
 
 

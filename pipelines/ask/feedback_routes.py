@@ -45,7 +45,7 @@ class FeedbackAnswer(BaseModel):
 
 def routes(settings: Settings) -> tuple[Route, ...]:
     """What the gate lets through."""
-    return (Route("POST", _PATH, scope="ask", body=FeedbackRequest, limit=settings.max_body_bytes),)
+    return (Route("POST", _PATH, scope="ask", visitors=True, body=FeedbackRequest, limit=settings.max_body_bytes),)
 
 
 def router(ask: Ask) -> APIRouter:

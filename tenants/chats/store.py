@@ -240,6 +240,22 @@ def rate(chat_id: str, csat: int, comment: str = "") -> Chat:
         return _chat(change.row)
 
 
+def consent(text: str, *, site: str, address: str) -> None:
+    """Keep what the caller has agreed to, as it was shown."""
+    caller = context.current()
+    row = ConsentRow(
+        tenant_id=caller.tenant_id,
+        consent_id=token_hex(12),
+        subject=caller.subject,
+        site=site,
+        text=text,
+        address=address,
+        at=datetime.now(UTC),
+    )
+    with database.writing() as session:
+        session.add(row)
+
+
 def mark_seen(chat_id: str, seq: int, *, by_operator: bool) -> None:
     """Note how far somebody has read."""
     with _changing(chat_id) as change:

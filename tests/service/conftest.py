@@ -16,7 +16,17 @@ from tenants import database
 from tenants.audit import store
 from tenants.registry import Registry
 from tenants.tokens import issue
-from tests.service.serving import ARTICLES, RSA_KID, TENANTS, Server, environment, finished_job, kept_tool, recorded
+from tests.service.serving import (
+    ARTICLES,
+    RSA_KID,
+    TENANTS,
+    Server,
+    environment,
+    finished_job,
+    kept_tool,
+    recorded,
+    stored_chat,
+)
 
 POLICIES: dict[str, dict[str, object]] = {
     "hurried": {"rate_limit_per_minute": 3},
@@ -53,6 +63,8 @@ def installation(
         rate_limit_per_minute=0,
         rate_limit_per_day=0,
         default_locale="ru",
+        chat_messages_per_minute=0,
+        visitor_sessions_per_minute=0,
     )
     registry = Registry(settings)
     for tenant_id, locale in TENANTS.items():
@@ -64,6 +76,7 @@ def installation(
         with database.writing(settings) as session:
             session.add(finished_job(tenant_id))
             session.add(kept_tool(tenant_id))
+            session.add(stored_chat(tenant_id))
     return settings
 
 

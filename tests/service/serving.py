@@ -13,6 +13,7 @@ import httpx
 
 from settings import Settings
 from tenants.audit.entry import Entry
+from tenants.chats.tables import ChatRow
 from tenants.context import SCOPES
 from tenants.gaps import Miss
 from tenants.models import JobRow, ToolRow
@@ -102,6 +103,30 @@ def kept_tool(tenant_id: str) -> ToolRow:
     tool = parsed(tool_of(tenant_id))
     definition = tool.model_dump(mode="json", exclude={"name", "headers"})
     return ToolRow(tenant_id=tenant_id, name=tool.name, definition=definition, headers=dict(tool.secrets))
+
+
+def stored_chat(tenant_id: str) -> ChatRow:
+    """A chat of the tenant's that nobody has written to."""
+    moment = datetime.now(UTC)
+    return ChatRow(
+        tenant_id=tenant_id,
+        chat_id=f"chat-of-{tenant_id}",
+        subject="anna",
+        site="",
+        channel="api",
+        locale="ru",
+        state="bot",
+        version=0,
+        last_seq=0,
+        reason="",
+        failures=0,
+        reopened=0,
+        csat_comment="",
+        customer_seen=0,
+        operator_seen=0,
+        created_at=moment,
+        updated_at=moment,
+    )
 
 
 class Server:

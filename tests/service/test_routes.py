@@ -12,6 +12,7 @@ from jsonschema import Draft202012Validator
 from starlette.routing import BaseRoute, Mount, Route
 
 import app
+from pipelines.ask.chats.events import EVENT_NAMES
 from pipelines.ask.events import EventName
 from settings import Settings
 from tenants.rejected import Rejected
@@ -31,11 +32,25 @@ class Case:
     """A code that shows the route open as well as a success does."""
 
 
+def chat_case(scope: str, body: dict[str, object] | None = None, *, may_answer: str = "") -> Case:
+    """The case of a route to one chat."""
+    own, foreign = {"chat_id": "chat-of-acme"}, {"chat_id": "chat-of-globex"}
+    return Case(scope, body, own=own, foreign=foreign, may_answer=may_answer)
+
+
 SPARE_ID = {"doc_id": "spare/door.md"}
 FOREIGN_ID = {"doc_id": "globex/door.md"}
 REJECTED = Rejected("Снять дверцу силой", doc_id="spare/door.md")
 FOREIGN_REJECTED = Rejected("Take the door off", doc_id="globex/door.md")
-OPEN = {("GET", "/healthz"), ("GET", "/readyz"), ("GET", "/openapi.json"), ("GET", "/docs")}
+OPEN = {
+    ("GET", "/healthz"),
+    ("GET", "/readyz"),
+    ("GET", "/openapi.json"),
+    ("GET", "/docs"),
+    ("POST", "/widget/sessions"),
+}
+SAID: dict[str, object] = {"text": "Что значит код E20?", "client_id": "c1"}
+CHANGED = "chat_changed"
 SCOPED: dict[tuple[str, str], Case] = {
     ("POST", "/ask/run"): Case("ask", {"question": "Что значит код E20?"}),
     ("POST", "/ask/stream"): Case("ask", {"question": "Что значит код E20?"}),
@@ -98,8 +113,44 @@ SCOPED: dict[tuple[str, str], Case] = {
         own={"gap_id": recorded("acme").misses[0].gap_id},
         foreign={"gap_id": recorded("globex").misses[0].gap_id},
     ),
+    ("GET", "/chats"): Case("visit"),
+    ("POST", "/chats"): Case("visit", {"locale": "ru"}),
+    ("GET", "/chats/{chat_id}"): chat_case("visit"),
+    ("GET", "/chats/{chat_id}/events"): chat_case("visit"),
+    ("GET", "/chats/{chat_id}/transcript"): chat_case("visit"),
+    ("POST", "/chats/{chat_id}/messages"): chat_case("visit", SAID),
+    ("POST", "/chats/{chat_id}/edit"): chat_case("visit", {**SAID, "message_id": "m1"}, may_answer=CHANGED),
+    ("POST", "/chats/{chat_id}/regenerate"): chat_case("visit", {"turn_id": "t1"}, may_answer=CHANGED),
+    ("POST", "/chats/{chat_id}/stop"): chat_case("visit"),
+    ("POST", "/chats/{chat_id}/person"): chat_case("visit"),
+    ("POST", "/chats/{chat_id}/seen"): chat_case("visit", {"seq": 1}),
+    ("POST", "/chats/{chat_id}/typing"): chat_case("visit", {"active": True}),
+    ("POST", "/chats/{chat_id}/rating"): chat_case("visit", {"csat": 5}),
+    ("POST", "/chats/{chat_id}/consent"): chat_case("visit", {"text": "Согласен"}),
+    ("GET", "/desk/chats"): Case("operate"),
+    ("GET", "/desk/events"): Case("operate"),
+    ("GET", "/desk/chats/{chat_id}"): chat_case("operate"),
+    ("POST", "/desk/chats/{chat_id}/reply"): chat_case("operate", {"text": "Здравствуйте!", "seen": 1}),
+    ("POST", "/desk/chats/{chat_id}/note"): chat_case("operate", {"text": "Постоянный клиент"}),
+    ("POST", "/desk/chats/{chat_id}/take"): chat_case("operate", {"name": "Анна"}),
+    ("POST", "/desk/chats/{chat_id}/transfer"): chat_case("operate", {"operator": "boris"}),
+    **{
+        ("POST", f"/desk/chats/{{chat_id}}/{act}"): chat_case("operate", {}, may_answer="chat_state")
+        for act in ("hand_back", "resolve", "reopen")
+    },
+    ("POST", "/desk/chats/{chat_id}/snooze"): chat_case(
+        "operate", {"until": "2027-01-01T00:00:00Z"}, may_answer="chat_state"
+    ),
+    ("POST", "/desk/chats/{chat_id}/typing"): chat_case("operate", {"active": True}),
+    ("POST", "/desk/chats/{chat_id}/seen"): chat_case("operate", {"seq": 1}),
 }
 """Every route that needs a token."""
+
+ENDLESS = {("GET", "/chats/{chat_id}/events"), ("GET", "/desk/events")}
+"""Streams that go on until their reader leaves."""
+
+VISITORS = {("POST", "/feedback")}
+"""Routes that the tokens of visitors open besides their own scope's."""
 
 PROTOCOLS = {("POST", "/ask/ui-messages"), ("POST", "/v1/chat/completions"), ("POST", "/mcp")}
 """Routes whose bodies are others' to define: what Opora does not know there is passed over, and changes nothing."""
@@ -180,6 +231,12 @@ def _send(client: httpx.Client, route: tuple[str, str], ids: dict[str, str], tok
     method, path = route
     headers = {"Authorization": f"Bearer {token}"}
     case = SCOPED[route]
+    if route in ENDLESS:
+        with client.stream(method, _named(path, ids), headers=headers) as response:
+            if response.is_success:
+                return httpx.Response(response.status_code, text=next(response.iter_text()))
+            response.read()
+            return response
     return client.request(method, _named(path, ids), json=case.body, params=case.query, headers=headers)
 
 
@@ -218,7 +275,12 @@ def test_the_description_is_valid_and_names_the_events(anybody: httpx.Client) ->
     assert references == set(document["components"]["schemas"])
     for schema in document["components"]["schemas"].values():
         Draft202012Validator.check_schema(schema)
-    for path, events in {"/ask/stream": get_args(EventName), "/jobs/{job_id}/events": ("progress", "done")}.items():
+    streams = {
+        "/ask/stream": get_args(EventName),
+        "/jobs/{job_id}/events": ("progress", "done"),
+        "/chats/{chat_id}/events": EVENT_NAMES,
+    }
+    for path, events in streams.items():
         (operation,) = document["paths"][path].values()
         item = operation["responses"]["200"]["content"]["text/event-stream"]["itemSchema"]
         assert item["properties"]["event"]["enum"] == list(events)
@@ -273,7 +335,7 @@ def test_a_scope_opens_its_own_routes_only(
     case = SCOPED[route]
     assert ingest("acme", SPARE).status_code == 200
     response = _send(acme, route, case.own, token("acme", scope))
-    if scope == case.scope:
+    if scope == case.scope or (scope == "visit" and route in VISITORS):
         assert response.is_success or response.json()["code"] == case.may_answer, response.text
     else:
         assert case.scope in str(problem(response, 403, "scope_missing")["detail"])

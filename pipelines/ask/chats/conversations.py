@@ -6,9 +6,10 @@ wherever that is. One use case for the widget, the API and other channels.
 
 import asyncio
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import TypeAlias
 
@@ -18,7 +19,7 @@ from pipelines.ask.contract import AskRequest
 from pipelines.ask.effects import EndedTurn
 from pipelines.ask.runner import Runner
 from pipelines.ask.streams import Stream
-from tenants import context
+from tenants import context, database
 from tenants.chats import store
 from tenants.chats.store import NOTHING, Body, Chat, HandoffRequest, Kind, Posted
 from tenants.errors import Conflict, NotFound, OporaError, trail
@@ -52,10 +53,11 @@ class LiveTurn:
 
 @dataclass(slots=True)
 class _Channel:
-    """What goes on in one chat in this process."""
+    """What goes on in one chat in this process. `requested` names the answers that were asked for here."""
 
     task: "asyncio.Task[None] | None" = None
     again: bool = False
+    requested: set[str] = field(default_factory=set)
     live: LiveTurn | None = None
     followers: "set[asyncio.Queue[LiveTurn]]" = field(default_factory=set)
 
@@ -78,7 +80,7 @@ class Conversations:
 
         posted = await asyncio.to_thread(store_message)
         if posted.chat.state == "bot":
-            self._answer_soon(chat_id)
+            self._answer_soon(chat_id, posted.message.message_id)
         return posted
 
     async def edit(self, chat_id: str, message_id: str, text: str, client_id: str | None = None) -> Posted:
@@ -100,7 +102,7 @@ class Conversations:
         :raises Conflict: `chat_changed`, when it is not the last one any more, or a person has the chat.
         """
 
-        def ask_again() -> Chat:
+        def ask_again() -> tuple[Chat, str]:
             chat, messages = _own_thread(chat_id)
             said = [one for one in messages if one.author in ("customer", "bot", "operator")]
             if len(said) < 2 or said[-1].author != "bot" or said[-1].turn_id != turn_id:
@@ -108,11 +110,11 @@ class Conversations:
             asked = next((one for one in reversed(said) if one.author == "customer"), None)
             if asked is None:
                 raise Conflict("chat_changed", state=chat.state, version=chat.version)
-            store.ask_again(chat_id, chat.version, asked.message_id, said[-1].message_id)
-            return store.get(chat_id)
+            request = store.ask_again(chat_id, chat.version, asked.message_id, said[-1].message_id)
+            return store.get(chat_id), request.message_id
 
-        chat = await asyncio.to_thread(ask_again)
-        self._answer_soon(chat_id)
+        chat, request_id = await asyncio.to_thread(ask_again)
+        self._answer_soon(chat_id, request_id)
         return chat
 
     async def stop(self, chat_id: str) -> Chat:
@@ -140,7 +142,10 @@ class Conversations:
             live.stream.stop()
 
     def resume(self, chat_id: str) -> None:
-        """Answer what waits for an answer, such as a message whose answer was cut off by the end of the service."""
+        """Answer what waits for an answer, such as a message whose answer was cut off by the end of the service.
+
+        Where there are other processes, one of them may be at it: that is waited for.
+        """
         self._answer_soon(chat_id)
 
     @contextmanager
@@ -180,9 +185,11 @@ class Conversations:
         if channel is not None and channel.task is None and not channel.followers:
             del self._channels[key]
 
-    def _answer_soon(self, chat_id: str) -> None:
+    def _answer_soon(self, chat_id: str, request_id: str = "") -> None:
         channel = self._channel(chat_id)
         channel.again = True
+        if request_id:
+            channel.requested.add(request_id)
         if channel.task is None:
             channel.task = asyncio.get_running_loop().create_task(self._answer_all(chat_id, channel))
 
@@ -192,7 +199,7 @@ class Conversations:
         try:
             while channel.again:
                 channel.again = False
-                chat, waiting = await asyncio.to_thread(_next, chat_id, tried)
+                chat, waiting = await asyncio.to_thread(self._next, chat_id, channel.requested, tried)
                 if waiting is not None:
                     tried.add(waiting.request_id)
                     channel.again = True
@@ -203,7 +210,20 @@ class Conversations:
             log.error("chat %s: %s", chat_id, trail(error))
         finally:
             channel.task = None
+            channel.requested.clear()
             self._forget(chat_id)
+
+    def _next(self, chat_id: str, requested: Set[str], tried: Set[str]) -> tuple[Chat, Waiting | None]:
+        # The chat first: whoever changes it after this makes the turn come to nothing.
+        chat = store.get(chat_id)
+        if chat.state != "bot":
+            return chat, None
+        cut_off = datetime.now(UTC) - timedelta(seconds=self.runner.budget if database.is_shared() else 0)
+        for one in thread.waiting(store.recent(chat_id)):
+            ours = one.request_id in requested or one.question.created_at <= cut_off
+            if ours and one.request_id not in tried:
+                return chat, one
+        return chat, None
 
     async def _answer(self, channel: _Channel, live: LiveTurn) -> None:
         chat, question = live.chat, live.waiting.question
@@ -223,14 +243,6 @@ class Conversations:
                 pass
         finally:
             channel.live = None
-
-
-def _next(chat_id: str, tried: set[str]) -> tuple[Chat, Waiting | None]:
-    # The chat first: whoever changes it after this makes the turn come to nothing.
-    chat = store.get(chat_id)
-    if chat.state != "bot":
-        return chat, None
-    return chat, next((one for one in thread.waiting(store.recent(chat_id)) if one.request_id not in tried), None)
 
 
 def _own_thread(chat_id: str) -> tuple[Chat, tuple[store.Message, ...]]:

@@ -12,6 +12,8 @@ from starlette.responses import JSONResponse, PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from pipelines.gate import Gate, Route
+from settings import get_settings
+from tenants.chats.visitors import Visitors
 from tenants.context import Tenant, current
 from tenants.errors import NotFound, Unauthenticated
 
@@ -72,7 +74,9 @@ async def tenant_locale() -> str:
 
 @pytest.fixture
 async def client() -> AsyncIterator[httpx.AsyncClient]:
-    gate = Gate(inner, routes=ROUTES, verify=verify, tenant_locale=tenant_locale, locale="ru")
+    gate = Gate(
+        inner, routes=ROUTES, verify=verify, visitors=Visitors(get_settings()), tenant_locale=tenant_locale, locale="ru"
+    )
     async with httpx.AsyncClient(transport=httpx.ASGITransport(gate), base_url="http://opora") as client:
         yield client
 
@@ -288,7 +292,9 @@ async def test_websockets_are_closed() -> None:
     async def send(message: Message) -> None:
         sent.append(message)
 
-    gate = Gate(inner, routes=ROUTES, verify=verify, tenant_locale=tenant_locale, locale="ru")
+    gate = Gate(
+        inner, routes=ROUTES, verify=verify, visitors=Visitors(get_settings()), tenant_locale=tenant_locale, locale="ru"
+    )
     await gate({"type": "websocket", "path": "/open", "headers": []}, receive, send)
     assert sent == [{"type": "websocket.close", "code": 1008}]
 
@@ -306,7 +312,9 @@ async def test_a_client_that_leaves_reaches_nothing() -> None:
     async def send(message: Message) -> None:
         sent.append(message)
 
-    gate = Gate(inner, routes=ROUTES, verify=verify, tenant_locale=tenant_locale, locale="ru")
+    gate = Gate(
+        inner, routes=ROUTES, verify=verify, visitors=Visitors(get_settings()), tenant_locale=tenant_locale, locale="ru"
+    )
     headers = [(b"authorization", b"Bearer acme:ask"), (b"content-type", b"application/json")]
     await gate({"type": "http", "method": "POST", "path": "/ask/run", "headers": headers}, receive, send)
     assert sent == []

@@ -1,0 +1,180 @@
+"""`opora chat`: what operators do, from the terminal."""
+
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from components.language.terminal import terminal_locale
+from components.language.texts import text
+from pipelines.terminal import DEFAULT_TENANT, Group, Json, TenantOption, acting_for, print_json, terminal_console
+from tenants.errors import Invalid
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+
+    from tenants.chats.store import Chat
+
+
+def say(key: str, **params: str | float) -> str:
+    """A text of these commands in the terminal's language."""
+    return text(f"chats.{key}", terminal_locale(), **params)
+
+
+chat_app = typer.Typer(cls=Group, help=say("help.chat"), no_args_is_help=True)
+ChatId = Annotated[str, typer.Argument(help=say("help.chat_id"))]
+Text = Annotated[str, typer.Argument(help=say("help.text"))]
+Name = Annotated[str, typer.Option("--name", help=say("help.name"))]
+
+
+@chat_app.command("list", help=say("help.list"))
+def chat_list(
+    state: Annotated[str, typer.Option(help=say("help.state"))] = "",
+    limit: Annotated[int, typer.Option(min=1, max=500)] = 50,
+    tenant: TenantOption = DEFAULT_TENANT,
+    as_json: Json = False,
+) -> None:
+    """Show chats, the last used first."""
+    from tenants.chats import store
+    from tenants.chats.transitions import STATES
+
+    wanted = next((one for one in STATES if one == state), None)
+    if state and wanted is None:
+        raise Invalid("state_unknown", state=state, states=", ".join(STATES))
+    with acting_for(tenant):
+        found = store.latest(state=wanted, limit=limit)
+        if as_json:
+            from pipelines.ask.chats.contract import desk_chat_part
+
+            print_json([desk_chat_part(one).model_dump(mode="json") for one in found])
+            return
+    from rich.table import Table
+
+    table = Table(say("column.chat"), say("column.state"), say("column.assignee"), say("column.reason"))
+    for one in found:
+        table.add_row(one.chat_id, say(f"state.{one.state}"), one.assignee or "", one.reason)
+    terminal_console().print(table)
+
+
+@chat_app.command("show", help=say("help.show"))
+def chat_show(chat_id: ChatId, tenant: TenantOption = DEFAULT_TENANT, as_json: Json = False) -> None:
+    """Show a chat with its messages and notes."""
+    with acting_for(tenant):
+        from pipelines.ask.chats import transcript
+        from pipelines.ask.chats.desk_routes import thread
+        from tenants.chats import store
+
+        chat = store.get(chat_id)
+        if as_json:
+            print_json(thread(chat).model_dump(mode="json"))
+            return
+        typer.echo(transcript.written(chat, notes=True), nl=False)
+    _print_state(chat)
+
+
+@chat_app.command("reply", help=say("help.reply"))
+def chat_reply(
+    chat_id: ChatId, words: Text, name: Name = "", tenant: TenantOption = DEFAULT_TENANT, as_json: Json = False
+) -> None:
+    """Write to the customer and take the chat."""
+    with acting_for(tenant):
+        from pipelines.ask.chats.desk_routes import posted_part
+        from tenants.chats import store
+
+        posted = store.reply(chat_id, words, seen=store.get(chat_id).last_seq, name=name)
+        _print(posted_part(posted), posted.chat, as_json=as_json)
+
+
+@chat_app.command("note", help=say("help.note"))
+def chat_note(
+    chat_id: ChatId, words: Text, name: Name = "", tenant: TenantOption = DEFAULT_TENANT, as_json: Json = False
+) -> None:
+    """Write a note for operators."""
+    with acting_for(tenant):
+        from pipelines.ask.chats.desk_routes import posted_part
+        from tenants.chats import store
+
+        posted = store.note(chat_id, words, name=name)
+        _print(posted_part(posted), posted.chat, as_json=as_json)
+
+
+@chat_app.command("take", help=say("help.take"))
+def chat_take(chat_id: ChatId, name: Name = "", tenant: TenantOption = DEFAULT_TENANT, as_json: Json = False) -> None:
+    """Have a chat from here on."""
+    with acting_for(tenant):
+        from tenants.chats import store
+
+        _print_chat(store.take(chat_id, name=name), as_json=as_json)
+
+
+@chat_app.command("transfer", help=say("help.transfer"))
+def chat_transfer(
+    chat_id: ChatId,
+    operator: Annotated[str, typer.Argument(help=say("help.operator"))],
+    name: Name = "",
+    tenant: TenantOption = DEFAULT_TENANT,
+    as_json: Json = False,
+) -> None:
+    """Give a chat to another operator."""
+    with acting_for(tenant):
+        from tenants.chats import store
+
+        _print_chat(store.transfer(chat_id, operator, name=name), as_json=as_json)
+
+
+@chat_app.command("hand-back", help=say("help.hand_back"))
+def chat_hand_back(chat_id: ChatId, tenant: TenantOption = DEFAULT_TENANT, as_json: Json = False) -> None:
+    """Give a chat back to the assistant."""
+    with acting_for(tenant):
+        from tenants.chats import store
+
+        _print_chat(store.hand_back(chat_id), as_json=as_json)
+
+
+@chat_app.command("snooze", help=say("help.snooze"))
+def chat_snooze(
+    chat_id: ChatId,
+    hours: Annotated[float, typer.Option(min=0.01, max=24 * 366, help=say("help.hours"))] = 24,
+    tenant: TenantOption = DEFAULT_TENANT,
+    as_json: Json = False,
+) -> None:
+    """Put a chat off."""
+    with acting_for(tenant):
+        from tenants.chats import store
+
+        _print_chat(store.snooze(chat_id, datetime.now(UTC) + timedelta(hours=hours)), as_json=as_json)
+
+
+@chat_app.command("resolve", help=say("help.resolve"))
+def chat_resolve(chat_id: ChatId, tenant: TenantOption = DEFAULT_TENANT, as_json: Json = False) -> None:
+    """End a chat."""
+    with acting_for(tenant):
+        from tenants.chats import store
+
+        _print_chat(store.resolve(chat_id), as_json=as_json)
+
+
+@chat_app.command("reopen", help=say("help.reopen"))
+def chat_reopen(chat_id: ChatId, name: Name = "", tenant: TenantOption = DEFAULT_TENANT, as_json: Json = False) -> None:
+    """Go on with an ended chat."""
+    with acting_for(tenant):
+        from tenants.chats import store
+
+        _print_chat(store.reopen(chat_id, name=name), as_json=as_json)
+
+
+def _print_chat(chat: "Chat", *, as_json: bool) -> None:
+    from pipelines.ask.chats.contract import desk_chat_part
+
+    _print(desk_chat_part(chat), chat, as_json=as_json)
+
+
+def _print(part: "BaseModel", chat: "Chat", *, as_json: bool) -> None:
+    if as_json:
+        print_json(part.model_dump(mode="json"))
+    else:
+        _print_state(chat)
+
+
+def _print_state(chat: "Chat") -> None:
+    typer.echo(say("now", chat_id=chat.chat_id, state=say(f"state.{chat.state}")))

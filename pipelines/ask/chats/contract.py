@@ -1,0 +1,130 @@
+"""Chats and their messages as callers see them: customers less of them than operators."""
+
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Any, Literal, TypeAlias
+
+from pydantic import BaseModel
+
+from tenants.chats import store
+from tenants.chats.store import Author, Chat, Kind, Message, Posted
+from tenants.chats.transitions import State
+
+Owner: TypeAlias = Literal["bot", "human", "nobody"]
+
+_FOR_OPERATORS = frozenset({"operator", "meant"})
+"""What customers do not see of a message: operators' names for themselves, and how a question was understood."""
+
+
+class ChatPart(BaseModel):
+    """A chat as its customer sees it. `owner` says who answers next; nobody: the chat waits, or is over."""
+
+    chat_id: str
+    state: State
+    owner: Owner
+    assignee_name: str | None
+    version: int
+    last_seq: int
+    ticket_id: str | None
+    csat: int | None
+    customer_seen: int
+    operator_seen: int
+    locale: str
+    created_at: datetime
+    updated_at: datetime
+
+
+class DeskChatPart(ChatPart):
+    """A chat as operators see it."""
+
+    subject: str
+    site: str
+    channel: str
+    assignee: str | None
+    reason: str
+    confidence: float | None
+    failures: int
+    reopened: int
+    csat_comment: str
+    waiting_since: datetime | None
+    snoozed_until: datetime | None
+    resolved_at: datetime | None
+
+
+class MessagePart(BaseModel):
+    """A message. `body` holds the whole turn of a `bot` (`turn`), a `file`, or what has happened (`event`)."""
+
+    message_id: str
+    seq: int
+    author: Author
+    kind: Kind
+    text: str
+    name: str
+    client_id: str | None
+    turn_id: str
+    body: dict[str, Any]
+    created_at: datetime
+
+
+class ThreadAnswer(BaseModel):
+    """A chat and its messages behind a number."""
+
+    chat: ChatPart
+    messages: tuple[MessagePart, ...]
+
+
+class PostedAnswer(BaseModel):
+    """A stored message, and the chat after it."""
+
+    chat: ChatPart
+    message: MessagePart
+
+
+def chat_part(chat: Chat) -> ChatPart:
+    """A chat for its customer. Reads the name of whoever has it."""
+    return ChatPart(**_chat_fields(chat))
+
+
+def desk_chat_part(chat: Chat) -> DeskChatPart:
+    """A chat for operators."""
+    own = {name: getattr(chat, name) for name in DeskChatPart.model_fields.keys() - ChatPart.model_fields.keys()}
+    return DeskChatPart(**_chat_fields(chat), **own)
+
+
+def message_part(message: Message) -> MessagePart:
+    """A message for a customer."""
+    part = desk_message_part(message)
+    part.body = {name: value for name, value in part.body.items() if name not in _FOR_OPERATORS}
+    return part
+
+
+def desk_message_part(message: Message) -> MessagePart:
+    """A message for operators."""
+    fields = {name: getattr(message, name) for name in MessagePart.model_fields}
+    return MessagePart(**fields | {"body": dict(message.body)})
+
+
+def thread_answer(chat: Chat, messages: Iterable[Message]) -> ThreadAnswer:
+    """A chat and messages of it for its customer."""
+    return ThreadAnswer(chat=chat_part(chat), messages=tuple(map(message_part, messages)))
+
+
+def posted_answer(posted: Posted) -> PostedAnswer:
+    """A message that was just stored, for its customer."""
+    return PostedAnswer(chat=chat_part(posted.chat), message=message_part(posted.message))
+
+
+def owner(chat: Chat) -> Owner:
+    """Who answers next."""
+    if chat.state == "bot":
+        return "bot"
+    return "human" if chat.assignee is not None and chat.state != "resolved" else "nobody"
+
+
+def _chat_fields(chat: Chat) -> dict[str, Any]:
+    names = ChatPart.model_fields.keys() - {"owner", "assignee_name"}
+    return {
+        **{name: getattr(chat, name) for name in names},
+        "owner": owner(chat),
+        "assignee_name": store.assignee_name(chat) or None,
+    }

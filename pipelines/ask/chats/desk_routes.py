@@ -1,0 +1,240 @@
+"""`/desk` over HTTP, for operators: the chats of their tenant, and everything that a person can do in one."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from typing import Annotated, TypeAlias
+
+from fastapi import APIRouter, Query, Response
+from fastapi.sse import EventSourceResponse, ServerSentEvent
+from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, StringConstraints
+
+from pipelines import shutdown
+from pipelines.ask.chats.contract import DeskChatPart, MessagePart, desk_chat_part, desk_message_part
+from pipelines.ask.chats.conversations import Conversations
+from pipelines.ask.chats.events import EVENT_HEADERS, SILENCE_SECONDS, signal
+from pipelines.ask.chats.visitor_routes import ClientId, SeenUpTo, TypingNow
+from pipelines.gate import Route
+from tenants.chats import fanout, store
+from tenants.chats.store import Chat
+from tenants.chats.transitions import State
+from tenants.errors import NotFound
+
+SCOPE = "operate"
+REPLY_LIMIT = 10_000
+_CHATS = "/desk/chats"
+_ONE = "/desk/chats/{chat_id}"
+_BODY_BYTES = 100_000
+
+_Text: TypeAlias = Annotated[
+    str, StringConstraints(strip_whitespace=True, min_length=1, max_length=REPLY_LIMIT, pattern=r"^[^\x00]*$")
+]
+_Name: TypeAlias = Annotated[str, StringConstraints(strip_whitespace=True, max_length=100, pattern=r"^[^\x00-\x1f]*$")]
+_Subject: TypeAlias = Annotated[str, StringConstraints(min_length=1, max_length=255, pattern=r"^[^\x00-\x1f]*$")]
+
+
+class _Body(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+
+class Change(_Body):
+    """A change by an operator. `version` is the chat's as they saw it; without it, whatever it has become."""
+
+    version: Annotated[int, Field(ge=0)] | None = None
+    name: _Name = ""
+
+
+class Transfer(Change):
+    """Give a chat to another operator, by their subject; `name` is how customers know them."""
+
+    operator: _Subject
+
+
+class Snooze(Change):
+    """Put a chat off."""
+
+    until: AwareDatetime
+
+
+class Reply(_Body):
+    """A public reply. `seen` is the last message that the operator has read, `name` how customers know them."""
+
+    text: _Text
+    seen: Annotated[int, Field(ge=0)]
+    client_id: ClientId | None = None
+    name: _Name = ""
+
+
+class Note(_Body):
+    """A note for other operators."""
+
+    text: _Text
+    name: _Name = ""
+
+
+class TypingAs(TypingNow):
+    """Whether an operator types, and how customers know them."""
+
+    name: _Name = ""
+
+
+class DeskThreadAnswer(BaseModel):
+    """A chat and its messages, notes included."""
+
+    chat: DeskChatPart
+    messages: tuple[MessagePart, ...]
+
+
+class DeskPostedAnswer(BaseModel):
+    """A stored message, and the chat after it."""
+
+    chat: DeskChatPart
+    message: MessagePart
+
+
+ROUTES = (
+    Route("GET", _CHATS, scope=SCOPE),
+    Route("GET", "/desk/events", scope=SCOPE),
+    Route("GET", _ONE, scope=SCOPE),
+    Route("POST", f"{_ONE}/reply", scope=SCOPE, body=Reply, limit=_BODY_BYTES),
+    Route("POST", f"{_ONE}/note", scope=SCOPE, body=Note, limit=_BODY_BYTES),
+    Route("POST", f"{_ONE}/take", scope=SCOPE, body=Change, limit=_BODY_BYTES),
+    Route("POST", f"{_ONE}/transfer", scope=SCOPE, body=Transfer, limit=_BODY_BYTES),
+    Route("POST", f"{_ONE}/hand_back", scope=SCOPE, body=Change, limit=_BODY_BYTES),
+    Route("POST", f"{_ONE}/snooze", scope=SCOPE, body=Snooze, limit=_BODY_BYTES),
+    Route("POST", f"{_ONE}/resolve", scope=SCOPE, body=Change, limit=_BODY_BYTES),
+    Route("POST", f"{_ONE}/reopen", scope=SCOPE, body=Change, limit=_BODY_BYTES),
+    Route("POST", f"{_ONE}/typing", scope=SCOPE, body=TypingAs, limit=_BODY_BYTES),
+    Route("POST", f"{_ONE}/seen", scope=SCOPE, body=SeenUpTo, limit=_BODY_BYTES),
+)
+
+
+def router(conversations: Conversations) -> APIRouter:
+    """The endpoints."""
+    endpoints = APIRouter(tags=["desk"])
+    _add_changes(endpoints)
+
+    @endpoints.get(_CHATS)
+    def list_desk_chats(
+        state: State | None = None,
+        assignee: Annotated[str | None, Query(max_length=255)] = None,
+        limit: Annotated[int, Query(ge=1, le=500)] = 100,
+    ) -> list[DeskChatPart]:
+        """The tenant's chats, the last used first."""
+        return [desk_chat_part(chat) for chat in store.latest(state=state, assignee=assignee, limit=limit)]
+
+    @endpoints.get(_ONE)
+    def show_desk_chat(chat_id: str, after: Annotated[int, Query(ge=0)] = 0) -> DeskThreadAnswer:
+        """A chat, its messages and notes behind number `after`."""
+        return thread(store.get(chat_id), after)
+
+    @endpoints.post(f"{_ONE}/reply")
+    async def reply(chat_id: str, body: Reply) -> DeskPostedAnswer:
+        """Write to the customer, and have the chat from here on. 409 when another operator has answered since."""
+
+        def store_reply() -> DeskPostedAnswer:
+            posted = store.reply(chat_id, body.text, seen=body.seen, name=body.name, client_id=body.client_id)
+            return posted_part(posted)
+
+        answer = await asyncio.to_thread(store_reply)
+        conversations.drop(chat_id)
+        return answer
+
+    @endpoints.post(f"{_ONE}/take")
+    async def take(chat_id: str, body: Change) -> DeskChatPart:
+        """Have the chat from here on."""
+        chat = await asyncio.to_thread(store.take, chat_id, version=body.version, name=body.name)
+        conversations.drop(chat_id)
+        return await asyncio.to_thread(desk_chat_part, chat)
+
+    @endpoints.post(f"{_ONE}/typing", status_code=204)
+    async def operator_types(chat_id: str, body: TypingAs) -> None:
+        """Let the customer see that a person types."""
+        await asyncio.to_thread(store.get, chat_id)
+        await signal(chat_id, "typing", "operator", body.name, active=body.active)
+
+    @endpoints.get("/desk/events", response_class=EventSourceResponse)
+    async def follow_desk(response: Response) -> AsyncIterator[ServerSentEvent]:
+        """All chats of the tenant as events: `ready`, then a chat's `state` when anything in it is new, `typing`."""
+        response.headers.update(EVENT_HEADERS)
+        async for event in desk_events():
+            yield event
+
+    return endpoints
+
+
+def _add_changes(endpoints: APIRouter) -> None:
+    @endpoints.post(f"{_ONE}/note")
+    def note(chat_id: str, body: Note) -> DeskPostedAnswer:
+        """Write a note that the customer does not see."""
+        return posted_part(store.note(chat_id, body.text, name=body.name))
+
+    @endpoints.post(f"{_ONE}/transfer")
+    def transfer(chat_id: str, body: Transfer) -> DeskChatPart:
+        """Give the chat to another operator."""
+        return desk_chat_part(store.transfer(chat_id, body.operator, version=body.version, name=body.name))
+
+    @endpoints.post(f"{_ONE}/hand_back")
+    def hand_back(chat_id: str, body: Change) -> DeskChatPart:
+        """Give the chat back to the assistant."""
+        return desk_chat_part(store.hand_back(chat_id, version=body.version))
+
+    @endpoints.post(f"{_ONE}/snooze")
+    def snooze(chat_id: str, body: Snooze) -> DeskChatPart:
+        """Put the chat off until a time, or until the customer writes."""
+        return desk_chat_part(store.snooze(chat_id, body.until, version=body.version))
+
+    @endpoints.post(f"{_ONE}/resolve")
+    def resolve(chat_id: str, body: Change) -> DeskChatPart:
+        """End the chat. The customer's next message goes to the assistant."""
+        return desk_chat_part(store.resolve(chat_id, version=body.version))
+
+    @endpoints.post(f"{_ONE}/reopen")
+    def reopen(chat_id: str, body: Change) -> DeskChatPart:
+        """Go on with an ended chat."""
+        return desk_chat_part(store.reopen(chat_id, version=body.version, name=body.name))
+
+    @endpoints.post(f"{_ONE}/seen", status_code=204)
+    def operator_has_seen(chat_id: str, body: SeenUpTo) -> None:
+        """Note how far operators have read."""
+        store.mark_seen(chat_id, body.seq, by_operator=True)
+
+
+async def desk_events() -> AsyncIterator[ServerSentEvent]:
+    """What happens in all chats of the tenant."""
+    with fanout.watching() as watcher:
+        yield _event("ready", {})
+        while not shutdown.requested():
+            changed, signals = await watcher.wait(SILENCE_SECONDS)
+            for one in signals:
+                data = {"chat_id": one.chat_id, "who": one.who, "name": one.name, "active": one.active}
+                yield _event(one.kind, data)
+            if "" in changed:
+                # Announcements may have been missed: whoever lists the chats by this event sees them all.
+                yield _event("ready", {})
+            for chat_id in changed - {""}:
+                chat = await asyncio.to_thread(_shown, chat_id)
+                if chat is not None:
+                    yield _event("state", chat.model_dump(mode="json"))
+
+
+def thread(chat: Chat, after: int = 0) -> DeskThreadAnswer:
+    """A chat as operators read it."""
+    messages = store.messages(chat.chat_id, after=after, notes=True)
+    return DeskThreadAnswer(chat=desk_chat_part(chat), messages=tuple(map(desk_message_part, messages)))
+
+
+def posted_part(posted: store.Posted) -> DeskPostedAnswer:
+    """A message that was just stored."""
+    return DeskPostedAnswer(chat=desk_chat_part(posted.chat), message=desk_message_part(posted.message))
+
+
+def _shown(chat_id: str) -> DeskChatPart | None:
+    try:
+        return desk_chat_part(store.get(chat_id))
+    except NotFound:
+        return None
+
+
+def _event(name: str, data: object) -> ServerSentEvent:
+    return ServerSentEvent(raw_data=json.dumps(data, ensure_ascii=False), event=name)

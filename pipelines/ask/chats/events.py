@@ -1,0 +1,186 @@
+"""The events of a chat as they come, for whoever watches it: what is stored, who is typing, and the turn that runs.
+
+`snapshot` comes first: the chat and the messages that the reader has not seen. A turn's answer is shown as it is
+written; its `result` comes once it is stored, and the stored `message` after it. An answer that comes to nothing,
+because a person has taken the chat over or the customer has stopped it, is taken back by `retract`.
+"""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Literal, TypeAlias, get_args
+
+from fastapi.sse import ServerSentEvent
+
+from pipelines import shutdown
+from pipelines.ask.chats.contract import ChatPart, MessagePart, chat_part, message_part
+from pipelines.ask.chats.conversations import Conversations, LiveTurn
+from pipelines.ask.events import LAST, Event, EventName
+from tenants import context
+from tenants.chats import fanout, store
+from tenants.chats.fanout import Announcement
+from tenants.chats.store import Chat, Message
+
+ChatEventName: TypeAlias = Literal["snapshot", "message", "state", "typing", "presence"]
+EVENT_NAMES: tuple[str, ...] = (*get_args(ChatEventName), *(one for one in get_args(EventName) if one != "done"))
+
+SILENCE_SECONDS = 5.0
+"""How often a reader to whom nothing happens looks whether the service is shutting down."""
+LOOK_EVERY = 3
+"""After so many silences it looks whether something was stored that nobody announced: by a command of the terminal."""
+
+EVENT_HEADERS: Mapping[str, str] = {"Cache-Control": "no-cache, no-transform"}
+
+News: TypeAlias = tuple[frozenset[str], tuple[Announcement, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class _TurnEvent:
+    live: LiveTurn
+    event: Event
+
+
+class ChatEvents:
+    """One reader of one chat of the caller.
+
+    :param after: the number of the last message that the reader has.
+    """
+
+    def __init__(self, conversations: Conversations, chat_id: str, after: int) -> None:
+        self._conversations = conversations
+        self._chat_id = chat_id
+        self._seq = after
+        self._chat: Chat | None = None
+        self._live: LiveTurn | None = None
+        self._shown = False
+        self._silences = 0
+
+    async def read(self) -> AsyncIterator[ServerSentEvent]:
+        """The events, until the reader leaves or the service shuts down."""
+        inbox: asyncio.Queue[News | _TurnEvent] = asyncio.Queue()
+        with fanout.watching(self._chat_id) as watcher, self._conversations.following(self._chat_id) as turns:
+            pumps = [
+                asyncio.create_task(_pump_news(watcher, inbox)),
+                asyncio.create_task(_pump_turns(turns, inbox)),
+            ]
+            try:
+                chat, messages = await asyncio.to_thread(self._load)
+                yield self._snapshot(chat, messages, await asyncio.to_thread(_chat, chat))
+                self._conversations.resume(self._chat_id)
+                while not shutdown.requested():
+                    item = await inbox.get()
+                    events = self._of_turn(item) if isinstance(item, _TurnEvent) else self._of_news(item)
+                    async for event in events:
+                        yield event
+            finally:
+                for pump in pumps:
+                    pump.cancel()
+
+    def _load(self) -> tuple[Chat, tuple[Message, ...]]:
+        # The chat first: what it has become by then is in the messages.
+        return store.get(self._chat_id), store.messages(self._chat_id, after=self._seq)
+
+    def _snapshot(self, chat: Chat, messages: tuple[Message, ...], chat_data: Mapping[str, object]) -> ServerSentEvent:
+        self._chat = chat
+        if messages:
+            self._seq = messages[-1].seq
+        return _event("snapshot", {"chat": chat_data, "messages": [_message(one) for one in messages]}, self._seq)
+
+    async def _of_news(self, news: News) -> AsyncIterator[ServerSentEvent]:
+        changed, signals = news
+        for signal in signals:
+            if signal.who != "customer":
+                data = {"who": signal.who, "name": signal.name, "active": signal.active}
+                yield _event("typing" if signal.kind == "typing" else "presence", data)
+        self._silences = 0 if changed or signals else self._silences + 1
+        if changed or self._silences >= LOOK_EVERY:
+            self._silences = 0
+            async for event in self._look():
+                yield event
+
+    async def _look(self) -> AsyncIterator[ServerSentEvent]:
+        """What was stored since the last look; of the turn that is being shown nothing before its own end."""
+        chat, messages = await asyncio.to_thread(self._load)
+        for one in messages:
+            if self._live is not None and self._live.stream is not None and one.turn_id == self._live.stream.turn_id:
+                return
+            if one.body.get("event") == "stopped":
+                for event in self._take_back():
+                    yield event
+            self._seq = one.seq
+            yield _event("message", _message(one), one.seq)
+        if chat.state != "bot":
+            for event in self._take_back():
+                yield event
+            self._conversations.drop(self._chat_id)
+        if self._chat is None or _differ(self._chat, chat):
+            self._chat = chat
+            yield _event("state", await asyncio.to_thread(_chat, chat))
+
+    async def _of_turn(self, item: _TurnEvent) -> AsyncIterator[ServerSentEvent]:
+        live, event = item.live, item.event
+        if event.number == 1 and self._chat is not None and self._chat.version <= live.chat.version:
+            self._live, self._shown = live, False
+        if self._live is live:
+            if event.name == "result" and not live.stored:
+                for taken_back in self._take_back():
+                    yield taken_back
+            elif event.name != "done":
+                self._shown = self._shown or event.name in ("token", "sources-early")
+                yield _event(event.name, {"turn_id": _turn_id(live), **event.data})
+        if event.name in LAST:
+            self._live = None
+            async for stored in self._look():
+                yield stored
+
+    def _take_back(self) -> Iterator[ServerSentEvent]:
+        """The answer that is being shown comes to nothing."""
+        if self._live is not None and self._shown:
+            for what in ("answer", "sources"):
+                yield _event("retract", {"turn_id": _turn_id(self._live), "what": what})
+        self._live, self._shown = None, False
+
+
+async def _pump_news(watcher: fanout.Watcher, inbox: "asyncio.Queue[News | _TurnEvent]") -> None:
+    while True:
+        inbox.put_nowait(await watcher.wait(SILENCE_SECONDS))
+
+
+async def _pump_turns(turns: "asyncio.Queue[LiveTurn]", inbox: "asyncio.Queue[News | _TurnEvent]") -> None:
+    while True:
+        live = await turns.get()
+        if live.stream is not None:
+            async for event in live.stream.read():
+                if event is not None:
+                    inbox.put_nowait(_TurnEvent(live, event))
+
+
+async def signal(chat_id: str, kind: fanout.Kind, who: str, name: str = "", *, active: bool = True) -> None:
+    """Let whoever watches a chat see that somebody types in it, or looks at it."""
+    announcement = Announcement(context.current().tenant_id, chat_id, kind, who, name, active)
+    await asyncio.to_thread(fanout.announce, announcement)
+
+
+def _turn_id(live: LiveTurn) -> str:
+    return live.stream.turn_id if live.stream is not None else ""
+
+
+def _differ(before: Chat, after: Chat) -> bool:
+    """Whether a chat has changed in what its last message does not say."""
+    return replace(before, last_seq=after.last_seq, updated_at=after.updated_at) != after
+
+
+def _chat(chat: Chat) -> dict[str, object]:
+    part: ChatPart = chat_part(chat)
+    return part.model_dump(mode="json")
+
+
+def _message(message: Message) -> dict[str, object]:
+    part: MessagePart = message_part(message)
+    return part.model_dump(mode="json")
+
+
+def _event(name: str, data: Mapping[str, object], seq: int | None = None) -> ServerSentEvent:
+    text = json.dumps(data, ensure_ascii=False)
+    return ServerSentEvent(raw_data=text, event=name, id=str(seq) if seq is not None else None)

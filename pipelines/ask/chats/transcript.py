@@ -1,0 +1,39 @@
+"""A chat written down, for its customer to keep."""
+
+from collections.abc import Iterator
+
+from components.language.texts import text
+from tenants.chats import store
+from tenants.chats.store import Chat, Message
+
+_MOST = 10_000
+
+
+def written(chat: Chat, *, notes: bool = False) -> str:
+    """The whole chat, a line for who speaks and when, and another for what they say.
+
+    :param notes: operators' notes too; never for a customer.
+    """
+    title = text("chats.transcript.title", chat.locale, day=f"{chat.created_at:%Y-%m-%d}", chat_id=chat.chat_id)
+    return "\n".join([title, *_lines(chat, notes=notes)]) + "\n"
+
+
+def _lines(chat: Chat, *, notes: bool) -> Iterator[str]:
+    for one in store.messages(chat.chat_id, limit=_MOST, notes=notes):
+        words = _event(one, chat.locale) if one.kind == "event" else one.text
+        if words:
+            yield f"\n[{one.created_at:%Y-%m-%d %H:%M} UTC] {_author(one, chat.locale)}\n{words}"
+
+
+def _author(message: Message, locale: str) -> str:
+    return message.name or text(f"chats.author.{message.author}", locale)
+
+
+def _event(message: Message, locale: str) -> str:
+    event = str(message.body["event"])
+    ticket = str(message.body.get("ticket_id") or "")
+    try:
+        return text(f"chats.event.{event}", locale, name=message.name, ticket_id=ticket)
+    except KeyError:
+        # What only the widget cares about, such as that an answer was asked for again.
+        return ""

@@ -1,0 +1,257 @@
+"""`/chats` over HTTP, for customers: the widget, and whatever else speaks for one. The gate has set who it is."""
+
+from asyncio import to_thread
+from collections.abc import AsyncIterator
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Header, Query, Request, Response
+from fastapi.sse import EventSourceResponse, ServerSentEvent
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, field_validator
+from starlette.responses import PlainTextResponse
+
+from components.language.texts import LOCALES
+from pipelines.ask.chats import transcript
+from pipelines.ask.chats.contract import (
+    ChatPart,
+    PostedAnswer,
+    ThreadAnswer,
+    chat_part,
+    posted_answer,
+    thread_answer,
+)
+from pipelines.ask.chats.conversations import Conversations
+from pipelines.ask.chats.events import EVENT_HEADERS, EVENT_NAMES, ChatEvents, signal
+from pipelines.ask.contract import QUESTION_LIMIT
+from pipelines.gate import Route
+from settings import get_settings
+from tenants import context, policy
+from tenants.chats import sites, store
+
+SCOPE = "visit"
+_CHATS = "/chats"
+_ONE = "/chats/{chat_id}"
+_BODY_BYTES = 50_000
+COMMENT_LIMIT = 1_000
+
+ClientId = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9._~-]{1,100}$")]
+_EVENTS: dict[int | str, dict[str, object]] = {
+    200: {
+        "description": "The chat as it goes on.",
+        "content": {"text/event-stream": {"itemSchema": {"properties": {"event": {"enum": [*EVENT_NAMES]}}}}},
+    }
+}
+
+
+class _Body(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+
+class NewChat(_Body):
+    """A chat to begin."""
+
+    locale: Annotated[str, StringConstraints(max_length=20)] | None = None
+
+
+class NewMessage(_Body):
+    """A message. The same `client_id` again is the same message."""
+
+    text: str
+    client_id: ClientId
+
+    @field_validator("text")
+    @classmethod
+    def _trim(cls, given: str) -> str:
+        # NUL is legal in JSON and in no database text column.
+        text = given.replace("\x00", " ").strip()
+        if not text:
+            raise ValueError("question_empty")
+        if len(text) > QUESTION_LIMIT:
+            raise ValueError("question_too_long")
+        return text
+
+
+class EditedMessage(NewMessage):
+    """Other words for the last message."""
+
+    message_id: Annotated[str, StringConstraints(max_length=32)]
+
+
+class Regenerated(_Body):
+    """An answer to write anew, by its turn."""
+
+    turn_id: Annotated[str, StringConstraints(max_length=128)]
+
+
+class SeenUpTo(_Body):
+    """The number of the last message that was read."""
+
+    seq: Annotated[int, Field(ge=0, le=1_000_000_000)]
+
+
+class TypingNow(_Body):
+    """Whether somebody types."""
+
+    active: bool
+
+
+class Rated(_Body):
+    """What a customer thinks of a chat, from 1 to 5."""
+
+    csat: Annotated[int, Field(ge=1, le=5)]
+    comment: Annotated[str, Field(max_length=COMMENT_LIMIT)] = ""
+
+    @field_validator("comment")
+    @classmethod
+    def _trim(cls, given: str) -> str:
+        return given.replace("\x00", " ").strip()
+
+
+class Consented(_Body):
+    """The text that the customer has agreed to, as it was shown."""
+
+    text: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=2_000)]
+
+
+ROUTES = (
+    Route("GET", _CHATS, scope=SCOPE),
+    Route("POST", _CHATS, scope=SCOPE, body=NewChat, limit=_BODY_BYTES),
+    Route("GET", _ONE, scope=SCOPE),
+    Route("GET", f"{_ONE}/events", scope=SCOPE),
+    Route("GET", f"{_ONE}/transcript", scope=SCOPE),
+    Route("POST", f"{_ONE}/messages", scope=SCOPE, body=NewMessage, limit=_BODY_BYTES),
+    Route("POST", f"{_ONE}/edit", scope=SCOPE, body=EditedMessage, limit=_BODY_BYTES),
+    Route("POST", f"{_ONE}/regenerate", scope=SCOPE, body=Regenerated, limit=_BODY_BYTES),
+    Route("POST", f"{_ONE}/stop", scope=SCOPE, limit=_BODY_BYTES),
+    Route("POST", f"{_ONE}/person", scope=SCOPE, limit=_BODY_BYTES),
+    Route("POST", f"{_ONE}/seen", scope=SCOPE, body=SeenUpTo, limit=_BODY_BYTES),
+    Route("POST", f"{_ONE}/typing", scope=SCOPE, body=TypingNow, limit=_BODY_BYTES),
+    Route("POST", f"{_ONE}/rating", scope=SCOPE, body=Rated, limit=_BODY_BYTES),
+    Route("POST", f"{_ONE}/consent", scope=SCOPE, body=Consented, limit=_BODY_BYTES),
+)
+
+
+def router(conversations: Conversations) -> APIRouter:
+    """The endpoints."""
+    endpoints = APIRouter(tags=["chats"])
+    _add_stored(endpoints)
+
+    @endpoints.post(f"{_ONE}/messages", status_code=202)
+    async def post_message(chat_id: str, body: NewMessage) -> PostedAnswer:
+        """Write to a chat. The assistant answers while it has the chat; its answer comes by the chat's events."""
+        await _admit(conversations, chat_id)
+        posted = await conversations.post(chat_id, body.text, client_id=body.client_id)
+        return await to_thread(posted_answer, posted)
+
+    @endpoints.post(f"{_ONE}/edit", status_code=202)
+    async def edit_message(chat_id: str, body: EditedMessage) -> PostedAnswer:
+        """Put other words in place of the last message, while the assistant has the chat."""
+        await _admit(conversations, chat_id)
+        posted = await conversations.edit(chat_id, body.message_id, body.text, body.client_id)
+        return await to_thread(posted_answer, posted)
+
+    @endpoints.post(f"{_ONE}/regenerate", status_code=202)
+    async def regenerate(chat_id: str, body: Regenerated) -> ChatPart:
+        """Have the last answer written anew."""
+        await _admit(conversations, chat_id)
+        return await to_thread(chat_part, await conversations.regenerate(chat_id, body.turn_id))
+
+    @endpoints.post(f"{_ONE}/stop")
+    async def stop(chat_id: str) -> ChatPart:
+        """End the answer that is being written."""
+        return await to_thread(chat_part, await conversations.stop(chat_id))
+
+    @endpoints.post(f"{_ONE}/person")
+    async def ask_for_person(chat_id: str) -> ChatPart:
+        """Ask for a person. The chat has a ticket then, and waits in the operators' queue."""
+        return await to_thread(chat_part, await conversations.ask_for_person(chat_id))
+
+    @endpoints.post(f"{_ONE}/typing", status_code=204)
+    async def typing(chat_id: str, body: TypingNow) -> None:
+        """Let operators see that the customer types."""
+        await _own(chat_id)
+        await signal(chat_id, "typing", "customer", active=body.active)
+
+    async def reader(
+        chat_id: str,
+        response: Response,
+        after: Annotated[int, Query(ge=0)] = 0,
+        last_event_id: Annotated[str, Header(description="The number of the last message, to go on after it.")] = "",
+    ) -> ChatEvents:
+        # A dependency, because an error must be answered before the response begins.
+        await _own(chat_id)
+        response.headers.update(EVENT_HEADERS)
+        seen = int(last_event_id) if last_event_id.isdecimal() else 0
+        return ChatEvents(conversations, chat_id, max(after, seen))
+
+    @endpoints.get(f"{_ONE}/events", response_class=EventSourceResponse, responses=_EVENTS)
+    async def follow(events: Annotated[ChatEvents, Depends(reader)]) -> AsyncIterator[ServerSentEvent]:
+        """The chat as a stream of events: first a `snapshot` behind `after`, then all that happens."""
+        async for event in events.read():
+            yield event
+
+    return endpoints
+
+
+def _add_stored(endpoints: APIRouter) -> None:
+    """The endpoints that read and write what is stored, and nothing else."""
+
+    @endpoints.get(_CHATS)
+    def list_chats() -> list[ChatPart]:
+        """The caller's chats, the last used first."""
+        return [chat_part(chat) for chat in store.of_caller()]
+
+    @endpoints.post(_CHATS, status_code=201)
+    def start_chat(body: NewChat) -> ChatPart:
+        """Begin a chat with the assistant."""
+        site = context.current().site
+        channel = "widget" if site else "api"
+        return chat_part(store.start(site=site, channel=channel, locale=_locale(body.locale, site)))
+
+    @endpoints.get(_ONE)
+    def show_chat(chat_id: str, after: Annotated[int, Query(ge=0)] = 0) -> ThreadAnswer:
+        """A chat and its messages behind number `after`."""
+        chat = store.own(chat_id)
+        return thread_answer(chat, store.messages(chat_id, after=after))
+
+    @endpoints.get(f"{_ONE}/transcript", response_class=PlainTextResponse)
+    def show_transcript(chat_id: str) -> PlainTextResponse:
+        """The whole chat as text."""
+        chat = store.own(chat_id)
+        name = f'attachment; filename="chat-{chat.chat_id}.txt"'
+        return PlainTextResponse(transcript.written(chat), headers={"Content-Disposition": name})
+
+    @endpoints.post(f"{_ONE}/seen", status_code=204)
+    def mark_seen(chat_id: str, body: SeenUpTo) -> None:
+        """Note how far the customer has read."""
+        store.own(chat_id)
+        store.mark_seen(chat_id, body.seq, by_operator=False)
+
+    @endpoints.post(f"{_ONE}/rating")
+    def rate(chat_id: str, body: Rated) -> ChatPart:
+        """Rate the whole chat."""
+        store.own(chat_id)
+        return chat_part(store.rate(chat_id, body.csat, body.comment))
+
+    @endpoints.post(f"{_ONE}/consent", status_code=204)
+    def consent(chat_id: str, body: Consented, request: Request) -> None:
+        """Keep what the customer has agreed to, with time and address."""
+        chat = store.own(chat_id)
+        store.consent(body.text, site=chat.site, address=request.client.host if request.client else "")
+
+
+async def _own(chat_id: str) -> store.Chat:
+    return await to_thread(store.own, chat_id)
+
+
+async def _admit(conversations: Conversations, chat_id: str) -> None:
+    limiter = conversations.runner.limiter
+    if limiter is not None:
+        await limiter.admit_each({f"messages of chat {chat_id}": get_settings().chat_messages_per_minute})
+
+
+def _locale(wanted: str | None, site: str) -> str:
+    """The first that we speak of: the request's, the site's, the tenant's."""
+    language = (wanted or "")[:2].lower()
+    if language in LOCALES:
+        return language
+    return sites.find(site).config.locale if site else policy.current().locale

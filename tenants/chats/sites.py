@@ -1,0 +1,266 @@
+"""Websites that show a tenant's widget: their public keys, the origins they are at, and the secrets of their visitors.
+
+The key stands in the page, so it proves nothing: it names the site, and a browser says by `Origin` where it is used.
+"""
+
+import re
+from asyncio import to_thread
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from secrets import token_hex, token_urlsafe
+from typing import Annotated, Literal, TypeAlias
+from urllib.parse import urlsplit
+
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
+from sqlalchemy import select
+
+from settings import get_settings
+from tenants import context, database
+from tenants.cache import TenantCache
+from tenants.chats.tables import SiteRow
+from tenants.errors import Invalid, NotFound
+
+ANY_ORIGIN = "*"
+SECRET_AGE = timedelta(days=30)
+"""How long a secret signs visitor tokens. The one before it recognises visitors who come back that much later."""
+
+MAX_SECRETS = 3
+
+_ORIGIN = re.compile(r"https?://(\[[0-9a-f:]+\]|[a-z0-9._-]+)(:\d{1,5})?")
+_Line: TypeAlias = Annotated[str, StringConstraints(strip_whitespace=True, max_length=500)]
+_Name: TypeAlias = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z_-]{0,31}$")]
+_Value: TypeAlias = Annotated[str, StringConstraints(pattern=r"^[#A-Za-z0-9 .,%()_-]{1,64}$")]
+
+
+class Consent(BaseModel):
+    """What visitors agree to before they write: the text beside an unticked box, and where to read more."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    text: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=2_000)]
+    url: Annotated[str, StringConstraints(pattern=r"^https?://[^\s\"'<>\\]+$", max_length=2_000)] | None = None
+
+
+class SiteConfig(BaseModel):
+    """What a site may choose for its widget."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    locale: Literal["ru", "en"] = "ru"
+    theme: dict[_Name, _Value] = Field(default_factory=dict, max_length=20)
+    welcome: _Line = ""
+    suggested: Annotated[tuple[_Line, ...], Field(max_length=6)] = ()
+    consent: Consent | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """A site. `secrets` sign visitor tokens, newest first; `identity_secret` verifies who the tenant's site says it is
+    that visits, None where it says nothing."""
+
+    key: str
+    tenant_id: str
+    name: str
+    origins: tuple[str, ...]
+    config: SiteConfig
+    secrets: tuple[str, ...]
+    identity_secret: str | None
+    identity_required: bool
+    created_at: datetime
+    renewed_at: datetime
+
+    def shown_at(self, origin: str) -> bool:
+        """Whether pages of this origin may show the site's widget."""
+        return origin in self.origins or ANY_ORIGIN in self.origins
+
+
+_SITES: TenantCache[Mapping[str, Site]] = TenantCache()
+
+
+def find(key: str) -> Site:
+    """The site of a public key, of whichever tenant. Raises `NotFound` with the code `site_unknown`."""
+    site = _all().get(key)
+    if site is None:
+        # It may be younger than what is in memory.
+        with database.reading() as session:
+            row = session.get(SiteRow, key)
+        if row is None:
+            raise NotFound("site_unknown")
+        site = _site(row)
+    return site
+
+
+async def load(key: str) -> Site:
+    """The same for the event loop: a database that has to be asked is asked in a thread."""
+    known = _SITES.peek(_cache_key())
+    return known[key] if known is not None and key in known else await to_thread(find, key)
+
+
+async def is_shown_at(origin: str) -> bool:
+    """Whether any site at all is at this origin, so that a browser may be let through to be told more."""
+    known = _SITES.peek(_cache_key())
+    sites = known if known is not None else await to_thread(_all)
+    return any(site.shown_at(origin) for site in sites.values())
+
+
+def own() -> tuple[Site, ...]:
+    """The sites of the tenant in context, by name."""
+    tenant_id = context.current().tenant_id
+    return tuple(sorted((one for one in _all().values() if one.tenant_id == tenant_id), key=lambda one: one.name))
+
+
+def get(key: str) -> Site:
+    """A site of the tenant in context. Raises `NotFound` with the code `site_unknown`."""
+    site = find(key)
+    if site.tenant_id != context.current().tenant_id:
+        raise NotFound("site_unknown")
+    return site
+
+
+def add(
+    name: str,
+    origins: Sequence[str],
+    config: SiteConfig | None = None,
+    *,
+    identified: bool = False,
+    identity_required: bool = False,
+    key: str = "",
+) -> Site:
+    """Add a site of the tenant in context.
+
+    :param origins: such as `https://shop.example`; `*` for all, browsers or not.
+    :param identified: the tenant's own site says who its visitors are.
+    :param identity_required: and nobody else may write.
+    :param key: a public key of one's own; drawn when empty.
+    :raises Invalid: `origin_invalid` with the origin, `site_key_invalid`.
+    """
+    if key and not re.fullmatch(r"[A-Za-z0-9_-]{4,64}", key):
+        raise Invalid("site_key_invalid")
+    row = SiteRow(
+        key=key or f"site_{token_hex(12)}",
+        tenant_id=context.current().tenant_id,
+        name=name,
+        origins=[checked_origin(one) for one in origins],
+        config=(config or SiteConfig()).model_dump(mode="json"),
+        secrets=[_secret()],
+        identity_secret=_drawn() if identified or identity_required else None,
+        identity_required=identity_required,
+        created_at=datetime.now(UTC),
+    )
+    with database.writing() as session:
+        if session.get(SiteRow, row.key) is not None:
+            raise Invalid("site_key_invalid")
+        session.add(row)
+    return _expired(row)
+
+
+def remove(key: str) -> None:
+    """Take a site of the tenant in context away, and with it the tokens of its visitors. Its chats stay."""
+    with database.writing() as session:
+        session.delete(_row(session.get(SiteRow, key)))
+    _SITES.expire(_cache_key())
+
+
+def rotate(key: str, *, revoke: bool = False, identity: bool = False) -> Site:
+    """Sign visitor tokens with a new secret from now on.
+
+    :param revoke: tokens signed before are refused at once: a secret has leaked.
+    :param identity: the identity secret is replaced, too.
+    """
+    with database.writing() as session:
+        row = _row(session.get(SiteRow, key, with_for_update=True))
+        row.secrets = [_secret(), *(() if revoke else row.secrets)][:MAX_SECRETS]
+        if identity:
+            row.identity_secret = _drawn()
+    return _expired(row)
+
+
+def renew(site: Site, now: datetime | None = None) -> Site:
+    """The site with a secret young enough to sign; replaced by a new one where it is not."""
+    now = now or datetime.now(UTC)
+    if now - site.renewed_at < SECRET_AGE:
+        return site
+    with database.writing() as session:
+        row = session.get(SiteRow, site.key, with_for_update=True)
+        if row is None:
+            raise NotFound("site_unknown")
+        # Another replica may have been quicker.
+        if now - _renewed_at(row) >= SECRET_AGE:
+            row.secrets = [_secret(), *row.secrets][:MAX_SECRETS]
+    return _expired(row)
+
+
+def checked_origin(origin: str) -> str:
+    """An origin as browsers write it. Raises `Invalid` with the code `origin_invalid`."""
+    if origin == ANY_ORIGIN:
+        return origin
+    written = origin.strip().lower().rstrip("/")
+    if not _ORIGIN.fullmatch(written):
+        raise Invalid("origin_invalid", origin=origin[:200])
+    parts = urlsplit(written)
+    default = {"http": ":80", "https": ":443"}[parts.scheme]
+    return written.removesuffix(default)
+
+
+def parsed(given: Mapping[str, object]) -> SiteConfig:
+    """A configuration from what somebody wrote. Raises `Invalid` with the code `site_invalid` and the field."""
+    try:
+        return SiteConfig.model_validate(given)
+    except ValidationError as refused:
+        raise Invalid("site_invalid", field=".".join(map(str, refused.errors()[0]["loc"]))) from refused
+
+
+async def renewed(site: Site) -> Site:
+    """The same for the event loop."""
+    return site if datetime.now(UTC) - site.renewed_at < SECRET_AGE else await to_thread(renew, site)
+
+
+def _all() -> Mapping[str, Site]:
+    def read(_known: Mapping[str, Site] | None) -> Mapping[str, Site]:
+        with database.reading() as session:
+            return {row.key: _site(row) for row in session.scalars(select(SiteRow))}
+
+    return _SITES.get(_cache_key(), read)
+
+
+def _cache_key() -> tuple[str, str]:
+    return get_settings().database, ""
+
+
+def _row(row: SiteRow | None) -> SiteRow:
+    if row is None or row.tenant_id != context.current().tenant_id:
+        raise NotFound("site_unknown")
+    return row
+
+
+def _expired(row: SiteRow) -> Site:
+    _SITES.expire(_cache_key())
+    return _site(row)
+
+
+def _secret() -> dict[str, str]:
+    return {"secret": _drawn(), "created_at": datetime.now(UTC).isoformat()}
+
+
+def _drawn() -> str:
+    return token_urlsafe(48)
+
+
+def _renewed_at(row: SiteRow) -> datetime:
+    return datetime.fromisoformat(row.secrets[0]["created_at"])
+
+
+def _site(row: SiteRow) -> Site:
+    return Site(
+        key=row.key,
+        tenant_id=row.tenant_id,
+        name=row.name,
+        origins=tuple(row.origins),
+        config=SiteConfig.model_validate(row.config),
+        secrets=tuple(one["secret"] for one in row.secrets),
+        identity_secret=row.identity_secret,
+        identity_required=row.identity_required,
+        created_at=row.created_at,
+        renewed_at=_renewed_at(row),
+    )

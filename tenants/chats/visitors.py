@@ -1,0 +1,170 @@
+"""Visitors of a site: who they are, proven by a token of fifteen minutes.
+
+Threats and answers: a page that uses another site's key (its `Origin` is not on the site's list); a token that names
+its own algorithm or another tenant's key (the algorithm is fixed, the key is the site's own, and the tenant is the
+site's, whatever the token says); a visitor who says to be somebody else (an identity is signed by the tenant's own
+server, for an hour at most); a stolen token (it ends soon, and reaches one visitor's chats alone).
+"""
+
+from dataclasses import dataclass
+from datetime import timedelta
+from secrets import token_hex
+from time import time
+from urllib.parse import urlsplit
+
+import jwt
+
+from settings import Settings
+from tenants.chats import sites
+from tenants.chats.sites import ANY_ORIGIN, Site
+from tenants.context import Tenant
+from tenants.errors import Forbidden, NotFound, Unauthenticated
+from tenants.names import check_subject
+
+TOKEN_SECONDS = 900
+RETURN_SECONDS = round(timedelta(days=30).total_seconds())
+"""How long after its end a token still says that the same visitor has come back."""
+IDENTITY_SECONDS = 3_600
+MAX_IDENTITY_BYTES = 4_096
+SCOPE = "visit"
+KID = "site:"
+"""What the `kid` of a visitor token begins with; the key of its site follows."""
+
+ANONYMOUS, IDENTIFIED = "v:", "u:"
+_ALGORITHM = "HS256"
+_AUDIENCE = "opora-visit"
+_REQUIRED = ["exp", "iat", "sub", "aud", "iss", "tenant"]
+
+
+@dataclass(frozen=True, slots=True)
+class VisitorToken:
+    """A token, and whom it names."""
+
+    token: str
+    subject: str
+
+
+class Visitors:
+    """Gives out and checks visitor tokens.
+
+    :param settings: issuer of tokens and the clock skew allowed.
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+
+    def begin(self, site: Site, *, identity: str | None, visitor: str | None) -> VisitorToken:
+        """A token for whoever visits a site.
+
+        :param identity: a JWT of the tenant's own server.
+        :param visitor: a token from before: whoever has it is the same visitor still.
+        :raises Unauthenticated: `identity_required`, `identity_invalid`.
+        """
+        if identity:
+            subject = IDENTIFIED + self._identified(site, identity)
+        elif site.identity_required:
+            raise Unauthenticated("identity_required")
+        else:
+            subject = self._returning(site, visitor) or ANONYMOUS + token_hex(16)
+        now = int(time())
+        claims = {
+            "iss": self._settings.token_issuer,
+            "aud": _AUDIENCE,
+            "sub": subject,
+            "tenant": site.tenant_id,
+            "scope": SCOPE,
+            "iat": now,
+            "exp": now + TOKEN_SECONDS,
+        }
+        signed = jwt.encode(claims, site.secrets[0], algorithm=_ALGORITHM, headers={"kid": KID + site.key})
+        return VisitorToken(signed, subject)
+
+    async def verify(self, raw: str) -> Tenant:
+        """Whom a visitor token speaks for, from whichever page. Raises `Unauthenticated`."""
+        try:
+            kid = str(jwt.get_unverified_header(raw).get("kid"))
+            site = await sites.load(kid.removeprefix(KID))
+        except (jwt.PyJWTError, NotFound, ValueError) as refused:
+            raise Unauthenticated("token_invalid") from refused
+        subject = self._subject(site, raw, self._settings.token_skew_seconds)
+        if site.identity_required and not subject.startswith(IDENTIFIED):
+            raise Unauthenticated("identity_required")
+        return Tenant(site.tenant_id, subject, frozenset({SCOPE}), site=site.key)
+
+    def _returning(self, site: Site, raw: str | None) -> str:
+        """The anonymous visitor of an earlier token; empty when it is none."""
+        if not raw or len(raw) > MAX_IDENTITY_BYTES:
+            return ""
+        try:
+            subject = self._subject(site, raw, RETURN_SECONDS)
+        except Unauthenticated:
+            return ""
+        return subject if subject.startswith(ANONYMOUS) else ""
+
+    def _subject(self, site: Site, raw: str, leeway: int) -> str:
+        claims = self._claims(site, raw, leeway)
+        subject, tenant_id = claims["sub"], claims["tenant"]
+        if tenant_id != site.tenant_id or not isinstance(subject, str):
+            raise Unauthenticated("token_invalid")
+        return subject
+
+    def _claims(self, site: Site, raw: str, leeway: int) -> dict[str, object]:
+        expired = False
+        for secret in site.secrets:
+            try:
+                claims: dict[str, object] = jwt.decode(
+                    raw,
+                    secret,
+                    algorithms=[_ALGORITHM],
+                    audience=_AUDIENCE,
+                    issuer=self._settings.token_issuer,
+                    leeway=leeway,
+                    options={"require": _REQUIRED},
+                )
+                return claims
+            except jwt.ExpiredSignatureError:
+                expired = True
+            except (jwt.PyJWTError, ValueError, TypeError, OverflowError, RecursionError):
+                continue
+        raise Unauthenticated("token_expired" if expired else "token_invalid")
+
+    def _identified(self, site: Site, raw: str) -> str:
+        """The `sub` of an identity token."""
+        if site.identity_secret is None or len(raw) > MAX_IDENTITY_BYTES:
+            raise Unauthenticated("identity_invalid")
+        skew = self._settings.token_skew_seconds
+        try:
+            claims: dict[str, object] = jwt.decode(
+                raw,
+                site.identity_secret,
+                algorithms=[_ALGORITHM],
+                audience=self._settings.token_audience,
+                leeway=skew,
+                options={"require": ["exp", "sub", "aud"]},
+            )
+            subject, ends = claims["sub"], claims["exp"]
+        except (jwt.PyJWTError, ValueError, TypeError, OverflowError, RecursionError) as refused:
+            raise Unauthenticated("identity_invalid") from refused
+        if not isinstance(subject, str) or not isinstance(ends, int | float):
+            raise Unauthenticated("identity_invalid")
+        if not subject or len(subject) > 200 or ends > time() + IDENTITY_SECONDS + skew:
+            raise Unauthenticated("identity_invalid")
+        return check_subject(subject)
+
+
+def check_origin(site: Site, origin: str, host: str) -> None:
+    """Whether a page may show the site's widget.
+
+    :param origin: as the browser says it; empty when there is no browser, or for a page of the service itself.
+    :param host: what the service is called by.
+    :raises Forbidden: `origin_forbidden`.
+    """
+    if not origin and ANY_ORIGIN not in site.origins:
+        raise Forbidden("origin_forbidden", origin="-")
+    if origin and not site.shown_at(origin) and not is_own(origin, host):
+        raise Forbidden("origin_forbidden", origin=origin[:200])
+
+
+def is_own(origin: str, host: str) -> bool:
+    """Whether a page is one of the service's own, such as the full page of a site."""
+    return bool(host) and urlsplit(origin).netloc == host.lower()

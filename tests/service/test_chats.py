@@ -1,0 +1,296 @@
+"""Chats over HTTP: visitors of sites, who may see what, and a conversation with the assistant and a person."""
+
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from time import time
+from uuid import uuid4
+
+import httpx
+import jwt
+import pytest
+
+from settings import Settings, get_settings
+from tenants.chats import sites
+from tenants.chats.sites import Site, SiteConfig
+from tenants.context import Tenant, acting_as
+from tests.service.serving import Server, environment, problem
+
+SHOP, GLOBEX = "https://shop.example", "https://globex.example"
+SHOWN = "access-control-allow-origin"
+WAIT = 60
+
+
+@dataclass(frozen=True)
+class Visitor:
+    """Somebody on a page of a site."""
+
+    client: httpx.Client
+    token: str
+    subject: str
+    origin: str = SHOP
+
+    def send(self, method: str, path: str, **more: object) -> httpx.Response:
+        headers = {"Authorization": f"Bearer {self.token}", "Origin": self.origin}
+        return self.client.request(method, path, headers=headers, json=more or None)
+
+    def say(self, chat_id: str, text: str) -> httpx.Response:
+        return self.send("POST", f"/chats/{chat_id}/messages", text=text, client_id=uuid4().hex)
+
+
+@pytest.fixture(scope="module")
+def shops(installation: Settings, anybody: httpx.Client) -> dict[str, Site]:
+    """Sites of two tenants, and one that takes nobody whom it does not know."""
+    theme = {"accent": "#0a7d4b"}
+    config = SiteConfig(welcome="Здравствуйте!", suggested=("Что значит код E20?",), theme=theme)
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in environment(installation).items():
+            patch.setenv(name, value)
+        get_settings.cache_clear()
+        with acting_as(Tenant("acme", "admin")):
+            added = {
+                "acme": sites.add("Магазин", [SHOP], config),
+                "known": sites.add("Кабинет", [SHOP], identity_required=True),
+            }
+        with acting_as(Tenant("globex", "admin")):
+            added["globex"] = sites.add("Shop", [GLOBEX], config)
+    get_settings.cache_clear()
+    # Another process sees a change within seconds.
+    while not all(SHOWN in preflight(anybody, "/chats", origin).headers for origin in (SHOP, GLOBEX)):
+        continue
+    return added
+
+
+def preflight(client: httpx.Client, path: str, origin: str) -> httpx.Response:
+    return client.options(path, headers={"Origin": origin, "Access-Control-Request-Method": "POST"})
+
+
+def opened(client: httpx.Client, site: Site, origin: str | None = SHOP, **more: object) -> httpx.Response:
+    headers = {"Origin": origin} if origin else {}
+    return client.post("/widget/sessions", json={"site": site.key, **more}, headers=headers)
+
+
+def visitor(client: httpx.Client, site: Site, origin: str = SHOP) -> Visitor:
+    session = opened(client, site, origin).json()
+    return Visitor(client, session["token"], session["subject"], origin)
+
+
+@pytest.fixture
+def ivan(acme: httpx.Client, anybody: httpx.Client, shops: dict[str, Site]) -> Visitor:
+    return visitor(anybody, shops["acme"])
+
+
+@pytest.fixture
+def operator(server: Server, token: Callable[..., str]) -> Iterator[httpx.Client]:
+    headers = {"Authorization": f"Bearer {token('acme', 'operate', subject='olga')}"}
+    with httpx.Client(base_url=server.url, timeout=WAIT, headers=headers) as client:
+        yield client
+
+
+def begun(who: Visitor) -> str:
+    return str(who.send("POST", "/chats", locale="ru").json()["chat_id"])
+
+
+def events(who: Visitor, chat_id: str, until: str, after: int = 0) -> list[tuple[str, dict[str, object]]]:
+    """The events of a chat up to the first one that is called so; for messages also by author: `message:bot`."""
+    read: list[tuple[str, dict[str, object]]] = []
+    headers = {"Authorization": f"Bearer {who.token}"}
+    with who.client.stream("GET", f"/chats/{chat_id}/events", params={"after": after}, headers=headers) as response:
+        assert response.headers["x-accel-buffering"] == "no"
+        assert "no-transform" in response.headers["cache-control"]
+        name = ""
+        for line in response.iter_lines():
+            if line.startswith("event: "):
+                name = line.removeprefix("event: ")
+            elif line.startswith("data: "):
+                data = json.loads(line.removeprefix("data: "))
+                read.append((name, data))
+                if until in (name, f"{name}:{data.get('author')}", f"{name}:{data.get('state')}"):
+                    return read
+    raise AssertionError(f"no {until} among {read}")
+
+
+def test_a_session_says_who_visits_and_how_the_site_looks(
+    anybody: httpx.Client, acme: httpx.Client, shops: dict[str, Site]
+) -> None:
+    first = opened(anybody, shops["acme"])
+    assert first.status_code == 200
+    assert first.headers[SHOWN] == SHOP
+    session = first.json()
+    assert (session["expires_in"], session["subject"][:2]) == (900, "v:")
+    assert session["site"]["welcome"] == "Здравствуйте!"
+    assert session["site"]["theme"] == {"accent": "#0a7d4b"}
+    assert "secret" not in first.text
+    again = opened(anybody, shops["acme"], visitor=session["token"]).json()
+    assert again["subject"] == session["subject"]
+    assert opened(anybody, shops["acme"], visitor="x.y.z").json()["subject"] != session["subject"]
+
+
+@pytest.mark.parametrize("origin", ["https://evil.example", "http://shop.example", f"{SHOP}:8443", "null", None])
+def test_a_page_elsewhere_gets_no_session_and_cannot_read_why(
+    anybody: httpx.Client, shops: dict[str, Site], origin: str | None
+) -> None:
+    refused = opened(anybody, shops["acme"], origin)
+    problem(refused, 403, "origin_forbidden")
+    assert SHOWN not in refused.headers
+    assert SHOWN not in preflight(anybody, "/chats", origin or "x").headers
+
+
+def test_browsers_on_a_site_may_ask(anybody: httpx.Client, shops: dict[str, Site]) -> None:
+    asked = preflight(anybody, "/chats/x/messages", SHOP)
+    assert (asked.status_code, asked.headers[SHOWN]) == (204, SHOP)
+    assert "authorization" in asked.headers["access-control-allow-headers"].lower()
+    assert SHOWN not in preflight(anybody, "/ask/run", SHOP).headers
+
+
+def test_a_site_that_nobody_knows(anybody: httpx.Client, shops: dict[str, Site]) -> None:
+    response = anybody.post("/widget/sessions", json={"site": "site_none"}, headers={"Origin": SHOP})
+    problem(response, 404, "site_unknown")
+
+
+def claims(**changes: object) -> dict[str, object]:
+    now = int(time())
+    whole = {"iss": "opora", "aud": "opora-visit", "sub": "v:1", "tenant": "acme", "iat": now, "exp": now + 900}
+    return {**whole, **changes}
+
+
+@pytest.mark.parametrize(
+    ("changes", "key", "algorithm", "code"),
+    [
+        ({"exp": int(time()) - 3_600, "iat": int(time()) - 7_200}, "own", "HS256", "token_expired"),
+        ({}, "", "none", "token_invalid"),
+        ({}, "own", "HS512", "token_invalid"),
+        ({}, "foreign", "HS256", "token_invalid"),
+        ({"tenant": "globex"}, "own", "HS256", "token_invalid"),
+        ({"aud": "opora"}, "own", "HS256", "token_invalid"),
+        ({"iss": "else"}, "own", "HS256", "token_invalid"),
+        ({"sub": 7}, "own", "HS256", "token_invalid"),
+    ],
+)
+def test_tokens_that_are_none(
+    anybody: httpx.Client,
+    shops: dict[str, Site],
+    changes: dict[str, object],
+    key: str,
+    algorithm: str,
+    code: str,
+) -> None:
+    secret = {"own": shops["acme"].secrets[0], "foreign": shops["globex"].secrets[0], "": ""}[key]
+    forged = jwt.encode(claims(**changes), secret, algorithm, headers={"kid": f"site:{shops['acme'].key}"})
+    response = anybody.get("/chats", headers={"Authorization": f"Bearer {forged}"})
+    problem(response, 401, code)
+
+
+def test_a_visitor_token_opens_nothing_else_and_works_on_its_own_pages_only(
+    anybody: httpx.Client, acme: httpx.Client, ivan: Visitor, shops: dict[str, Site]
+) -> None:
+    problem(ivan.send("POST", "/ask/run", question="Что значит код E20?"), 403, "scope_missing")
+    problem(ivan.send("GET", "/desk/chats"), 403, "scope_missing")
+    elsewhere = Visitor(anybody, ivan.token, ivan.subject, GLOBEX)
+    problem(elsewhere.send("GET", "/chats"), 403, "origin_forbidden")
+    assert ivan.send("GET", "/chats").status_code == 200
+
+
+def identity(site: Site, **changes: object) -> str:
+    whole = {"aud": "opora", "sub": "client-7", "exp": int(time()) + 600}
+    assert site.identity_secret
+    return jwt.encode({**whole, **changes}, site.identity_secret, "HS256")
+
+
+def test_who_has_signed_in_is_known_and_others_stay_out_where_the_site_says_so(
+    anybody: httpx.Client, acme: httpx.Client, shops: dict[str, Site]
+) -> None:
+    known = shops["known"]
+    problem(opened(anybody, known), 401, "identity_required")
+    session = opened(anybody, known, identity=identity(known)).json()
+    assert session["subject"] == "u:client-7"
+    member = Visitor(anybody, session["token"], session["subject"])
+    assert member.say(begun(member), "Привет").status_code == 202
+    for wrong in (
+        identity(known, exp=int(time()) + 7_200),
+        identity(known, aud="else"),
+        jwt.encode({"aud": "opora", "sub": "x", "exp": int(time()) + 60}, "guess" * 8, "HS256"),
+    ):
+        problem(opened(anybody, known, identity=wrong), 401, "identity_invalid")
+    token = jwt.encode(claims(), known.secrets[0], "HS256", headers={"kid": f"site:{known.key}"})
+    response = anybody.get("/chats", headers={"Authorization": f"Bearer {token}"})
+    problem(response, 401, "identity_required")
+
+
+def test_no_visitor_reaches_another_ones_chat(anybody: httpx.Client, ivan: Visitor, shops: dict[str, Site]) -> None:
+    chat_id = begun(ivan)
+    maria = visitor(anybody, shops["acme"])
+    stranger = visitor(anybody, shops["globex"], GLOBEX)
+    for other in (maria, stranger):
+        assert other.send("GET", "/chats").json() == []
+        for path in ("", "/events", "/transcript"):
+            problem(other.send("GET", f"/chats/{chat_id}{path}"), 404, "chat_unknown")
+        problem(other.say(chat_id, "Привет"), 404, "chat_unknown")
+        problem(other.send("POST", f"/chats/{chat_id}/person"), 404, "chat_unknown")
+        problem(other.send("POST", f"/chats/{chat_id}/rating", csat=1), 404, "chat_unknown")
+    assert ivan.send("GET", f"/chats/{chat_id}").json()["messages"] == []
+
+
+def test_a_question_is_answered_as_a_stream_and_then_stored(ivan: Visitor) -> None:
+    chat_id = begun(ivan)
+    posted = ivan.say(chat_id, "Что значит код E20?")
+    assert (posted.status_code, posted.json()["message"]["seq"]) == (202, 1)
+    read = events(ivan, chat_id, "message:bot")
+    names = [name for name, _ in read]
+    assert names[0] == "snapshot"
+    stored = read[-1][1]
+    assert isinstance(stored["body"], dict)
+    turn = stored["body"]["turn"]
+    assert (turn["outcome"], turn["turn_id"], stored["seq"]) == ("answered", stored["turn_id"], 2)
+    assert "meant" not in stored["body"]
+    # Whoever was there in time has read it as it came, and what comes last is what is stored.
+    if "accepted" in names:
+        told = "".join(str(data["text"]) for name, data in read if name == "token")
+        assert told == stored["text"]
+        assert names.index("result") < len(names) - 1
+    again = events(ivan, chat_id, "snapshot", after=1)
+    assert again[0][1]["messages"] == [stored]
+    rated = ivan.send("POST", "/feedback", turn_id=stored["turn_id"], thumb="up")
+    assert rated.status_code in (200, 404)
+
+
+def test_a_person_takes_over_answers_and_gives_back(ivan: Visitor, operator: httpx.Client) -> None:
+    chat_id = begun(ivan)
+    waiting = ivan.send("POST", f"/chats/{chat_id}/person").json()
+    assert (waiting["state"], waiting["owner"], bool(waiting["ticket_id"])) == ("queued", "nobody", True)
+    assert operator.get("/desk/chats", params={"state": "queued"}).json()[0]["chat_id"] == chat_id
+    desk = f"/desk/chats/{chat_id}"
+    replied = operator.post(f"{desk}/reply", json={"text": "Здравствуйте!", "seen": 1, "name": "Ольга"})
+    assert replied.json()["chat"]["assignee"] == "olga"
+    assert operator.post(f"{desk}/note", json={"text": "постоянный клиент"}).is_success
+    thread = ivan.send("GET", f"/chats/{chat_id}").json()
+    assert (thread["chat"]["owner"], thread["chat"]["assignee_name"]) == ("human", "Ольга")
+    assert [one["text"] or one["body"]["event"] for one in thread["messages"]] == ["queued", "joined", "Здравствуйте!"]
+    assert "olga" not in json.dumps(thread)
+    assert "постоянный" in operator.get(desk).text
+    assert ivan.say(chat_id, "Спасибо!").json()["chat"]["state"] == "human"
+    back = operator.post(f"{desk}/hand_back", json={"version": replied.json()["chat"]["version"]})
+    assert back.json()["state"] == "bot"
+    problem(operator.post(f"{desk}/take", json={"version": 0}), 409, "chat_changed")
+    written = ivan.send("GET", f"/chats/{chat_id}/transcript")
+    assert "Ольга\nЗдравствуйте!" in written.text
+    assert "постоянный" not in written.text
+
+
+def test_an_operators_reply_and_typing_reach_the_open_stream(ivan: Visitor, operator: httpx.Client) -> None:
+    chat_id = begun(ivan)
+    headers = {"Authorization": f"Bearer {ivan.token}"}
+    with ivan.client.stream("GET", f"/chats/{chat_id}/events", headers=headers) as response:
+        lines = response.iter_lines()
+        assert "event: snapshot" in next(lines)
+        operator.post(f"/desk/chats/{chat_id}/typing", json={"active": True, "name": "Ольга"})
+        operator.post(f"/desk/chats/{chat_id}/reply", json={"text": "Чем помочь?", "seen": 0, "name": "Ольга"})
+        read: list[str] = []
+        for line in lines:
+            read.append(line)
+            if line == "event: state":
+                break
+    text = "\n".join(read)
+    assert 'event: typing\ndata: {"who": "operator", "name": "Ольга", "active": true}' in text
+    assert "Чем помочь?" in text
+    assert text.index("joined") < text.index("Чем помочь?")
