@@ -25,10 +25,10 @@ class Nested:
         return default_from_dict(cls, data)
 
 
-def made(described: Mapping[str, Any], name: str) -> Any:  # noqa: ANN401 - what it is, the description says
+def from_description(description: Mapping[str, Any], name: str) -> Any:  # noqa: ANN401 - what it is, the description says
     """What `type` and `init_parameters` describe, one of ours or of Haystack's. Raises whatever its constructor does.
 
     :param name: what the caller knows it by, for Haystack's errors.
     """
     allow_deserialization_module("components")
-    return component_from_dict(import_class_by_name(described["type"]), dict(described), name)
+    return component_from_dict(import_class_by_name(description["type"]), dict(description), name)

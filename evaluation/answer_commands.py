@@ -63,11 +63,11 @@ def answers(
             measured = _measure(key, corpus, tenant, plan, shown_by(progress))
     except Absent as absent:
         raise Invalid("key_absent", path=str(absent.path)) from absent
-    done = finished(measured.name, [measured], plan)
-    runs.save(done)
+    run = finished(measured.name, [measured], plan)
+    runs.save(run)
     if jsonl:
         write_answers(jsonl, measured.records)
-    show_run(done, html, None, checked_locale(locale) or terminal_locale(), as_json)
+    show_run(run, html, None, checked_locale(locale) or terminal_locale(), as_json)
 
 
 def _measure(key: Path | None, corpus: Path | None, tenant: str, plan: "Plan", progress: "Progress") -> "SetRun":
@@ -106,27 +106,27 @@ def calibrate(
     from evaluation.report import tables
 
     run = load_run(which) if which else None
-    known = [*_of_run(run), *_of_file(graded)] if run or graded else _of_thumbs(tenant)
-    found = choose(known, right)
-    table = [choice(known, stop) for stop in tables.CONFIDENCE_STOPS]
+    graded_answers = [*_of_run(run), *_of_file(graded)] if run or graded else _of_thumbs(tenant)
+    chosen = choose(graded_answers, right)
+    table = [choice(graded_answers, stop) for stop in tables.CONFIDENCE_STOPS]
     advice = {one.name: advise(one.records) for one in run.sets} if run else {}
     if as_json:
         print_json(
             {
-                "graded": len(known),
-                "chosen": asdict(found) if found else None,
+                "graded": len(graded_answers),
+                "chosen": asdict(chosen) if chosen else None,
                 "thresholds": [asdict(one) for one in table],
                 "advice": {name: [asdict(line) for line in lines] for name, lines in advice.items()},
             }
         )
         return
     console, locale = terminal_console(), terminal_locale()
-    if known:
-        tables.print_choices(console, table, len(known), locale)
-    if found:
-        tables.print_choice(console, found, right, tenant, locale)
+    if graded_answers:
+        tables.print_choices(console, table, len(graded_answers), locale)
+    if chosen:
+        tables.print_choice(console, chosen, right, tenant, locale)
     else:
-        console.print(say("no_threshold", n=len(known), right=f"{right:.0%}"), highlight=False)
+        console.print(say("no_threshold", n=len(graded_answers), right=f"{right:.0%}"), highlight=False)
     if run:
         tables.print_advice(console, run, {name: lines for name, lines in advice.items() if lines}, locale)
 
@@ -141,15 +141,15 @@ def _of_file(path: Path | None) -> "list[Graded]":
     """Answers that somebody has read: lines with `confidence` and `right`, as `--jsonl` writes them."""
     from evaluation.metrics.claims import Graded
 
-    found = []
+    claims = []
     for number, line in enumerate(path.read_text(encoding="utf-8").splitlines() if path else (), 1):
         try:
             row = json.loads(line)
             if row.get("claimed", True) and isinstance(row["right"], bool):
-                found.append(Graded(float(row["confidence"]), row["right"]))
+                claims.append(Graded(float(row["confidence"]), row["right"]))
         except (ValueError, KeyError, TypeError, AttributeError) as unfit:
             raise Invalid("graded_unreadable", path=str(path), line=number) from unfit
-    return found
+    return claims
 
 
 def _of_thumbs(tenant: str) -> "list[Graded]":

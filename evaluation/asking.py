@@ -26,7 +26,7 @@ from tenants import traces
 
 REJECTED = "rejected"
 """What evaluation calls the end of a question that the contract does not admit, such as an empty one: HTTP 422."""
-PASSAGES_KEPT = 10
+MAX_PASSAGES = 10
 
 
 def ask_all(ask: Ask, cases: Sequence[Case], concurrency: int, progress: Callable[[int, int], None]) -> list[Record]:
@@ -35,15 +35,15 @@ def ask_all(ask: Ask, cases: Sequence[Case], concurrency: int, progress: Callabl
     :param concurrency: cases in work at once. Times are true of single questions only at 1.
     :param progress: told how many are done, and of how many.
     """
-    done = 0
+    finished = 0
     counting = Lock()
 
     def work(case: Case) -> Record:
-        nonlocal done
-        record = asked(ask, case)
+        nonlocal finished
+        record = ask_case(ask, case)
         with counting:
-            done += 1
-            progress(done, len(cases))
+            finished += 1
+            progress(finished, len(cases))
         return record
 
     if concurrency == 1:
@@ -53,27 +53,30 @@ def ask_all(ask: Ask, cases: Sequence[Case], concurrency: int, progress: Callabl
         return [future.result() for future in futures]
 
 
-def asked(ask: Ask, case: Case) -> Record:
+def ask_case(ask: Ask, case: Case) -> Record:
     """One case, after what was said before it in the same conversation. Nothing of it is kept in the records."""
     history: tuple[Exchange, ...] = ()
     try:
         for question in case.history:
-            said, _ = ask.finish(begin(_request(question, case.locale), history=history))
-            meant, options = said.meant or said.question, said.reply.clarification or ()
-            history = (*history, Exchange(meant, said.outcome or "failed", options))
+            previous_turn, _ = ask.finish(begin(_request(question, case.locale), history=history))
+            full_question, options = (
+                previous_turn.meant or previous_turn.question,
+                previous_turn.reply.clarification or (),
+            )
+            history = (*history, Exchange(full_question, previous_turn.outcome or "failed", options))
         request = _request(case.question, case.locale)
     except ValidationError:
         return Record(case, REJECTED)
-    started, at = perf_counter(), datetime.now(UTC)
+    started_at, asked_at = perf_counter(), datetime.now(UTC)
     begun = begin(request, history=history)
     turn, steps = ask.finish(begun)
-    spent = (perf_counter() - started) * 1_000
+    spent = (perf_counter() - started_at) * 1_000
     record = replace(recorded(case, turn), milliseconds=spent, steps=steps.milliseconds)
     if ask.sender is None:
         return record
     trace_id = traces.trace_id(turn.turn_id)
     answer = answer_of(turn, trace_id=trace_id, steps=steps.milliseconds, latency_ms=spent, calls=steps.calls)
-    ask.sender.take(Trace.of(request, begun, steps, answer, asked=at, pipeline=ask.engine.digest))
+    ask.sender.take(Trace.of(request, begun, steps, answer, asked=asked_at, pipeline=ask.engine.digest))
     return replace(record, trace_id=trace_id)
 
 
@@ -117,7 +120,9 @@ def _with_evidence(record: Record, turn: Turn) -> Record:
     record = replace(record, offered=tuple(map(_offer, turn.reply.articles)))
     if draft is None:
         return record
-    cited = (one for one in draft.citations if one.origin == "primary" and f"[{one.index}]" in draft.text)
+    cited = (
+        citation for citation in draft.citations if citation.origin == "primary" and f"[{citation.index}]" in draft.text
+    )
     pages = tuple(_page(citation.passage) for citation in cited)
     return replace(record, draft=draft.text, confidence=draft.confidence, cited=pages)
 
@@ -144,7 +149,7 @@ def _ranked_passages(turn: Turn) -> tuple[RankedPassage, ...]:
             round(passage.score, 4),
             round(judged.get(passage.chunk_id, 0.0), 4),
         )
-        for passage in turn.evidence.passages[:PASSAGES_KEPT]
+        for passage in turn.evidence.passages[:MAX_PASSAGES]
     )
 
 
@@ -167,7 +172,7 @@ def _quote(citation: Citation) -> Quote:
 
 def verifier_of(pipeline: Pipeline) -> FactVerifier | None:
     """The step that checks claims; None where the pipeline shows answers unchecked."""
-    return next((found for _, found in pipeline.walk() if isinstance(found, FactVerifier)), None)
+    return next((step for _, step in pipeline.walk() if isinstance(step, FactVerifier)), None)
 
 
 def verify_pairs(
@@ -178,9 +183,9 @@ def verify_pairs(
     :param verifier: None lets everything through, as a pipeline without that step does.
     """
     records = []
-    for done, pair in enumerate(pairs.pairs, 1):
+    for count, pair in enumerate(pairs.pairs, 1):
         records.append(_verified(pair, pairs.locale, verifier))
-        progress(done, len(pairs.pairs))
+        progress(count, len(pairs.pairs))
     return records
 
 

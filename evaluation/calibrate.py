@@ -80,20 +80,24 @@ def main() -> int:
     parser.add_argument("pipeline", type=Path, help="its step `rerank` is a ModelReranker")
     parser.add_argument("name", help="of the calibration")
     parser.add_argument("--data", type=Path, default=DATA)
-    given = parser.parse_args()
+    arguments = parser.parse_args()
     workspace.enter(get_settings().data_dir / "evaluation")
     console = Console(stderr=True)
     with Progress(console=console, transient=True, disable=not console.is_terminal) as progress:
         turns = {
-            language: labelled(given.data, language, progress, Ask(AskEngine(given.pipeline))) for language in LANGUAGES
+            language: labelled(arguments.data, language, progress, Ask(AskEngine(arguments.pipeline)))
+            for language in LANGUAGES
         }
     engine = fitted(turns)
-    kept = json.loads(FILE.read_text(encoding="utf-8"))["engines"]
-    lines = {language: {name: one.as_json() for name, one in found.items()} for language, found in engine.items()}
+    engines = json.loads(FILE.read_text(encoding="utf-8"))["engines"]
+    lines = {
+        language: {name: fitted_line.as_json() for name, fitted_line in by_name.items()}
+        for language, by_name in engine.items()
+    }
     stored = {
         "fitted_on": "XQuAD development questions, Russian and English, with the listed articles withheld",
         "error": "expected calibration error over ten bins, cross-fitted by article, with its 95% bootstrap interval",
-        "engines": {**kept, given.name: lines},
+        "engines": {**engines, arguments.name: lines},
     }
     FILE.write_text(json.dumps(stored, indent=2) + "\n", encoding="utf-8")
     json.dump(stored, sys.stdout, indent=2)
@@ -111,18 +115,18 @@ def labelled(data: Path, language: str, progress: Progress, ask: Ask) -> list[La
     tenant = workspace.tenant_for(withheld.corpus, partial(_counted, progress, task))
     progress.reset(task, total=len(withheld.cases))
     ask.warm_up()
-    found = []
+    turns_ = []
     with acting_as(tenant):
         for case in withheld.cases:
             turn = ask.turn(AskRequest(question=case.question, locale=language))
-            found.append(_labelled(case, turn, articles[case.case_id], _log_odds(turn)))
+            turns_.append(_labelled(case, turn, articles[case.case_id], _log_odds(turn)))
             progress.advance(task)
     ask.close()
-    return found
+    return turns_
 
 
-def _counted(progress: Progress, task: TaskID, done: int, total: int) -> None:
-    progress.update(task, completed=done, total=total)
+def _counted(progress: Progress, task: TaskID, count: int, total: int) -> None:
+    progress.update(task, completed=count, total=total)
 
 
 def _labelled(case: Case, turn: Turn, article: int, odds: float | None) -> Labelled:
@@ -134,41 +138,43 @@ def _labelled(case: Case, turn: Turn, article: int, odds: float | None) -> Label
 
 def _log_odds(turn: Turn) -> float | None:
     """What the reranker said of the passage that it thinks most of."""
-    found = [one.scores[f"{SCORE}-log-odds"] for one in turn.evidence.passages if SCORE in one.scores]
-    return max(found) if found else None
+    odds = [passage.scores[f"{SCORE}-log-odds"] for passage in turn.evidence.passages if SCORE in passage.scores]
+    return max(odds) if odds else None
 
 
 def fitted(turns: Mapping[str, Sequence[Labelled]]) -> dict[str, dict[str, Fitted]]:
     """The lines of every language, with their errors on turns that no fit saw."""
-    found: dict[str, dict[str, Fitted]] = {}
-    for language, known in turns.items():
-        articles = np.array([turn.article for turn in known])
-        answerable = np.array([turn.answerable for turn in known])
-        judged = np.array([turn.odds is not None for turn in known])
-        own = np.array([turn.odds or 0.0 for turn in known])
-        line = _line(logistic(own[judged, None], answerable[judged]))
+    lines: dict[str, dict[str, Fitted]] = {}
+    for language, language_turns in turns.items():
+        articles = np.array([turn.article for turn in language_turns])
+        answerable = np.array([turn.answerable for turn in language_turns])
+        judged = np.array([turn.odds is not None for turn in language_turns])
+        odds = np.array([turn.odds or 0.0 for turn in language_turns])
+        line = _line(logistic(odds[judged, None], answerable[judged]))
         # A question that no passage was judged for is told to have no answer.
-        told = np.zeros(len(known))
-        told[judged] = cross_fitted(own[judged, None], answerable[judged], articles[judged], logistic)
-        relevance = Fitted(line, _error(told, answerable))
-        found[language] = {
+        predicted = np.zeros(len(language_turns))
+        predicted[judged] = cross_fitted(odds[judged, None], answerable[judged], articles[judged], logistic)
+        relevance = Fitted(line, _error(predicted, answerable))
+        lines[language] = {
             "relevance": relevance,
-            "confidence": _confidence(known, line.slope * own + line.intercept, logit(told), articles),
+            "confidence": _confidence(language_turns, line.slope * odds + line.intercept, logit(predicted), articles),
         }
-    return found
+    return lines
 
 
-def _confidence(known: Sequence[Labelled], own: Numbers, held_out: Numbers, articles: npt.NDArray[np.int64]) -> Fitted:
-    shown = np.array([turn.supported is not None for turn in known])
-    right = np.array([turn.right for turn in known])[shown]
-    supported = np.array([turn.supported or 0.0 for turn in known])[shown]
-    line = _line(logistic(own[shown, None], right))
-    told = supported * cross_fitted(held_out[shown, None], right, articles[shown], logistic)
-    return Fitted(line, _error(told, right))
+def _confidence(
+    language_turns: Sequence[Labelled], odds: Numbers, held_out: Numbers, articles: npt.NDArray[np.int64]
+) -> Fitted:
+    is_shown = np.array([turn.supported is not None for turn in language_turns])
+    right = np.array([turn.right for turn in language_turns])[is_shown]
+    supported = np.array([turn.supported or 0.0 for turn in language_turns])[is_shown]
+    line = _line(logistic(odds[is_shown, None], right))
+    predicted = supported * cross_fitted(held_out[is_shown, None], right, articles[is_shown], logistic)
+    return Fitted(line, _error(predicted, right))
 
 
-def _error(told: Numbers, labels: Booleans) -> Figure:
-    return bootstrapped(lambda drawn: expected_error(told[drawn], labels[drawn]), len(told))
+def _error(predicted: Numbers, labels: Booleans) -> Figure:
+    return bootstrapped(lambda drawn: expected_error(predicted[drawn], labels[drawn]), len(predicted))
 
 
 def _line(weights: Numbers) -> Line:

@@ -96,7 +96,7 @@ def run(
     from evaluation.runs import Runs
     from settings import get_settings
 
-    kept = Runs(get_settings().data_dir.resolve())
+    runs_ = Runs(get_settings().data_dir.resolve())
     data_folder = {"data": data} if data else {}
     plan = Plan(**data_folder, **checked_pipeline(pipeline), concurrency=concurrency, judge=_judge(judge))
     with progress_bar("") as progress:
@@ -104,9 +104,9 @@ def run(
             measured = _measure_sets(names, plan, shown_by(progress))
         else:
             measured = _measure_files(names, tenant, tag, sealed, plan, shown_by(progress))
-    done = finished(" ".join(names), measured, plan)
-    kept.save(done)
-    show_run(done, html, junit, checked_locale(locale) or terminal_locale(), as_json)
+    finished_run = finished(" ".join(names), measured, plan)
+    runs_.save(finished_run)
+    show_run(finished_run, html, junit, checked_locale(locale) or terminal_locale(), as_json)
 
 
 def _judge(path: Path | None) -> "Judge | None":
@@ -192,13 +192,13 @@ def runs(as_json: Json = False) -> None:
     from evaluation.runs import Runs
     from settings import get_settings
 
-    found = Runs(get_settings().data_dir).ids()
+    run_ids = Runs(get_settings().data_dir).ids()
     if as_json:
-        print_json(found)
+        print_json(run_ids)
         return
-    for run_id in found:
+    for run_id in run_ids:
         typer.echo(run_id)
-    if not found:
+    if not run_ids:
         typer.echo(say("no_runs"), err=True)
 
 
@@ -212,9 +212,9 @@ def phoenix(which: RunArgument = "latest", as_json: Json = False) -> None:
 
     if not get_settings().phoenix_url:
         raise Invalid("phoenix_unset")
-    done = load_run(which)
+    run_ = load_run(which)
     with progress_bar("") as progress:
-        published = publish(done, shown_by(progress))
+        published = publish(run_, shown_by(progress))
     if as_json:
         print_json([asdict(one) for one in published])
         return

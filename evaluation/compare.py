@@ -87,12 +87,12 @@ def compare(before: Run, after: Run) -> Comparison:
     """The sets that both runs have, over the cases that both have."""
     old, new = before.by_name(), after.by_name()
     shared = [name for name in old if name in new]
-    found = [one for name in shared for one in _differences(old[name], new[name], old, new)]
+    differences = [one for name in shared for one in _differences(old[name], new[name], old, new)]
     broken = {name: tuple(_broken(old[name], new[name])) for name in shared}
     return Comparison(
         before.run_id,
         after.run_id,
-        tuple(_judged(found)),
+        tuple(_judged(differences)),
         tuple(_changed_parameters(before, after)),
         {name: cases for name, cases in broken.items() if cases},
         {name: count for name in shared if (count := _unpaired(old[name], new[name]))},
@@ -107,19 +107,19 @@ def _differences(
     shared = [case for case in before if case in after]
     repeats = not any(record.calls for record in (*old.records, *new.records))
     if shared:
-        for found in compared(new.name, [before[case] for case in shared], [after[case] for case in shared]):
-            yield replace(found, promised=repeats and found.figure in _PROMISED)
+        for difference in compared(new.name, [before[case] for case in shared], [after[case] for case in shared]):
+            yield replace(difference, promised=repeats and difference.figure in _PROMISED)
 
 
 def compared(name: str, before: Sequence[Marks], after: Sequence[Marks]) -> Iterator[Difference]:
     """The figures of one set, from the marks of the same cases in the same order; verdicts are still open."""
     figures = list(dict.fromkeys(figure for case in (*before, *after) for figure in case))
     (old_sums, old_weights), (new_sums, new_weights) = columns(before, figures), columns(after, figures)
-    told = (old_weights.sum(axis=0) > 0) & (new_weights.sum(axis=0) > 0)
+    decided = (old_weights.sum(axis=0) > 0) & (new_weights.sum(axis=0) > 0)
     old_sums, old_weights, new_sums, new_weights = (
-        table[:, told] for table in (old_sums, old_weights, new_sums, new_weights)
+        table[:, decided] for table in (old_sums, old_weights, new_sums, new_weights)
     )
-    figures = [figure for figure, kept in zip(figures, told, strict=True) if kept]
+    figures = [figure for figure, is_decided in zip(figures, decided, strict=True) if is_decided]
     differ = (old_sums != new_sums) | (old_weights != new_weights)
     old_values = old_sums.sum(axis=0) / old_weights.sum(axis=0)
     new_values = new_sums.sum(axis=0) / new_weights.sum(axis=0)
@@ -157,8 +157,8 @@ def _chances(old_sums: Numbers, old_weights: Numbers, new_sums: Numbers, new_wei
         # Swapping two equal results changes nothing, and most are equal.
         differing = (sums != 0) | (weights != 0)
         if differing.any():
-            both = float((new_sums + old_sums)[:, figure].sum()), float((new_weights + old_weights)[:, figure].sum())
-            chances[figure] = _chance(sums[differing], weights[differing], *both)
+            totals = float((new_sums + old_sums)[:, figure].sum()), float((new_weights + old_weights)[:, figure].sum())
+            chances[figure] = _chance(sums[differing], weights[differing], *totals)
     return chances
 
 
@@ -169,24 +169,24 @@ def _chance(sums: Numbers, weights: Numbers, all_sums: float, all_weights: float
     def change(moved: Numbers, spread: Numbers) -> Numbers:
         return quotients(all_sums + moved, all_weights + spread) - quotients(all_sums - moved, all_weights - spread)
 
-    seen = float(change(sums.sum(keepdims=True), weights.sum(keepdims=True))[0])
-    as_much = done = 0
+    observed = float(change(sums.sum(keepdims=True), weights.sum(keepdims=True))[0])
+    as_much = drawn = 0
     # What noise brings often needs no finer count.
-    while done < _SWAPS and as_much < _OFTEN:
+    while drawn < _SWAPS and as_much < _OFTEN:
         # Bits, because a random byte is eight coins.
         octets = rng.integers(0, 256, size=(_BLOCK, -(-len(sums) // 8)), dtype=np.uint8)
         coins = np.unpackbits(octets, axis=1, count=len(sums))
-        kept = coins.astype(np.float64)
-        changes = change(2 * (kept @ sums) - sums.sum(), 2 * (kept @ weights) - weights.sum())
-        as_much += int((changes * np.sign(seen) >= abs(seen) - 1e-12).sum())
-        done += _BLOCK
-    return (as_much + 1) / (done + 1)
+        factors = coins.astype(np.float64)
+        changes = change(2 * (factors @ sums) - sums.sum(), 2 * (factors @ weights) - weights.sum())
+        as_much += int((changes * np.sign(observed) >= abs(observed) - 1e-12).sum())
+        drawn += _BLOCK
+    return (as_much + 1) / (drawn + 1)
 
 
-def _judged(found: Sequence[Difference]) -> Iterator[Difference]:
-    level = _level([one for one in found if one.gated and not one.promised])
-    for one in found:
-        yield replace(one, verdict=_verdict(one, level))
+def _judged(differences: Sequence[Difference]) -> Iterator[Difference]:
+    level = _level([difference for difference in differences if difference.gated and not difference.promised])
+    for difference in differences:
+        yield replace(difference, verdict=_verdict(difference, level))
 
 
 def _level(gated: Sequence[Difference]) -> float:
@@ -195,22 +195,22 @@ def _level(gated: Sequence[Difference]) -> float:
     A figure in which few cases differ can never reach a small one, so it takes no share.
     """
     for share in range(1, len(gated) + 1):
-        if sum(0.5**one.differing <= LEVEL / share for one in gated) <= share:
+        if sum(0.5**difference.differing <= LEVEL / share for difference in gated) <= share:
             return LEVEL / share
     return LEVEL
 
 
-def _verdict(one: Difference, level: float) -> Verdict:
-    if not one.differing:
+def _verdict(difference: Difference, level: float) -> Verdict:
+    if not difference.differing:
         return "same"
-    if not one.change or (one.chance > level and not one.promised):
+    if not difference.change or (difference.chance > level and not difference.promised):
         return "noise"
-    side = better(one.figure)
-    if side == "neither" or not one.gated:
+    side = better(difference.figure)
+    if side == "neither" or not difference.gated:
         return "moved"
-    if abs(one.change) < DROP - 1e-9:
+    if abs(difference.change) < DROP - 1e-9:
         return "small"
-    return "better" if (one.change > 0) == (side == "higher") else "worse"
+    return "better" if (difference.change > 0) == (side == "higher") else "worse"
 
 
 def _broken(old: SetRun, new: SetRun) -> Iterator[str]:
@@ -222,9 +222,9 @@ def _unpaired(old: SetRun, new: SetRun) -> int:
     return len(set(marks_ids(old)) ^ set(marks_ids(new)))
 
 
-def marks_ids(one: SetRun) -> list[str]:
+def marks_ids(set_run: SetRun) -> list[str]:
     """The ids of a set's cases."""
-    return [record.case.case_id for record in one.records] + [record.pair.pair_id for record in one.pairs]
+    return [record.case.case_id for record in set_run.records] + [record.pair.pair_id for record in set_run.pairs]
 
 
 def _changed_parameters(before: Run, after: Run) -> Iterator[tuple[str, str, str, str]]:
@@ -234,6 +234,6 @@ def _changed_parameters(before: Run, after: Run) -> Iterator[tuple[str, str, str
             yield node, "", str(node in old), str(node in new)
             continue
         for name in dict.fromkeys((*old[node], *new[node])):
-            one, two = old[node].get(name), new[node].get(name)
-            if one != two:
-                yield node, name, str(one), str(two)
+            old_value, new_value = old[node].get(name), new[node].get(name)
+            if old_value != new_value:
+                yield node, name, str(old_value), str(new_value)

@@ -51,8 +51,8 @@ def main() -> None:
 def _bound_to(host: str, make: Callable[..., _Listener]) -> Callable[..., _Listener]:
     """The same maker of servers, whose servers listen at one address where they would at any."""
 
-    def listening_at_host(*given: object, **options: object) -> _Listener:
-        server = make(*given, **options)
+    def listening_at_host(*arguments: object, **options: object) -> _Listener:
+        server = make(*arguments, **options)
         opens = server.add_insecure_port
         server.add_insecure_port = lambda address: opens(address.replace(_ANY_ADDRESS, f"{host}:"))
         return server

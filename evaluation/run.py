@@ -47,14 +47,14 @@ def measure(names: Sequence[str], plan: Plan, progress: Progress) -> Iterator[Se
     """Measure the named data sets in order; what is absent comes as `Skipped`. Call `workspace.enter` before."""
     with closing(Evaluation(plan, progress)) as evaluation:
         for name in names:
-            for chosen in chosen_sets(name, plan.data):
-                yield chosen if isinstance(chosen, Skipped) else evaluation.run(chosen)
+            for question_set in chosen_sets(name, plan.data):
+                yield question_set if isinstance(question_set, Skipped) else evaluation.run(question_set)
 
 
-def measure_set(chosen: QuestionSet, plan: Plan, progress: Progress) -> SetRun:
+def measure_set(question_set: QuestionSet, plan: Plan, progress: Progress) -> SetRun:
     """Put the questions of a set to a knowledge base of its own. Call `workspace.enter` before."""
     with closing(Evaluation(plan, progress)) as evaluation:
-        return evaluation.run(chosen)
+        return evaluation.run(question_set)
 
 
 def measure_tenant(name: str, cases: tuple[Case, ...], tenant: str, plan: Plan, progress: Progress) -> SetRun:
@@ -72,16 +72,16 @@ def finished(names: str, measured: Sequence[SetRun | Skipped], plan: Plan) -> Ru
         run_id=runs.new_id(names, moment),
         created_at=moment,
         state=runs.state(get_settings(), plan.pipeline, plan.judge.names if plan.judge else {}),
-        sets=tuple(sorted((one for one in measured if isinstance(one, SetRun)), key=_importance)),
-        skipped=tuple(one.name for one in measured if isinstance(one, Skipped)),
+        sets=tuple(sorted((set_run for set_run in measured if isinstance(set_run, SetRun)), key=_importance)),
+        skipped=tuple(set_run.name for set_run in measured if isinstance(set_run, Skipped)),
         concurrency=plan.concurrency,
     )
 
 
-def _importance(one: SetRun) -> int:
+def _importance(set_run: SetRun) -> int:
     """Its place in a report: what the headlines begin with comes first, the rest as measured."""
     names = [line.set for line in headlines()]
-    name = one.name if one.name in names else one.name.partition("+")[0]
+    name = set_run.name if set_run.name in names else set_run.name.partition("+")[0]
     return names.index(name) if name in names else len(names)
 
 
@@ -102,50 +102,52 @@ class Evaluation:
         if self._plan.judge:
             self._plan.judge.close()
 
-    def run(self, chosen: QuestionSet | PairSet) -> SetRun:
+    def run(self, question_set: QuestionSet | PairSet) -> SetRun:
         """Measure one set."""
-        if isinstance(chosen, QuestionSet):
-            with acting_as(self._tenant(chosen)):
-                return self.ask(chosen.name, chosen.corpus.locale, chosen.cases)
-        started = perf_counter()
+        if isinstance(question_set, QuestionSet):
+            with acting_as(self._tenant(question_set)):
+                return self.ask(question_set.name, question_set.corpus.locale, question_set.cases)
+        started_at = perf_counter()
         self._ask.warm_up()
         verifier = verifier_of(self._engine.pipeline)
-        pairs = verify_pairs(chosen, verifier, partial(self._progress, chosen.name))
-        return SetRun(chosen.name, chosen.locale, perf_counter() - started, pairs=tuple(pairs))
+        pairs = verify_pairs(question_set, verifier, partial(self._progress, question_set.name))
+        return SetRun(question_set.name, question_set.locale, perf_counter() - started_at, pairs=tuple(pairs))
 
     def ask(self, name: str, locale: str, cases: tuple[Case, ...]) -> SetRun:
         """Put cases to the tenant in context."""
-        started = perf_counter()
+        started_at = perf_counter()
         reference = self._answered_by_reference(cases)
         self._ask.warm_up()
         records = ask_all(self._ask, cases, self._plan.concurrency, partial(self._progress, name))
-        asked = SetRun(name, locale, perf_counter() - started, index_state(), tuple(records), reference)
+        set_run = SetRun(name, locale, perf_counter() - started_at, index_state(), tuple(records), reference)
         judge = self._plan.judge
         if judge is None:
-            return asked
-        told = partial(self._progress, f"{name} · {', '.join(judge.names.values())}")
-        return replace(asked, records=judge.judged(records, self._plan.concurrency, told))
+            return set_run
+        judge_progress = partial(self._progress, f"{name} · {', '.join(judge.names.values())}")
+        return replace(set_run, records=judge.judged(records, self._plan.concurrency, judge_progress))
 
-    def _tenant(self, chosen: QuestionSet) -> Tenant:
-        name = chosen.corpus.name
+    def _tenant(self, question_set: QuestionSet) -> Tenant:
+        name = question_set.corpus.name
         if name not in self._tenants:
-            self._tenants[name] = workspace.tenant_for(chosen.corpus, partial(self._progress, name))
+            self._tenants[name] = workspace.tenant_for(question_set.corpus, partial(self._progress, name))
         return self._tenants[name]
 
     def _answered_by_reference(self, cases: tuple[Case, ...]) -> tuple[Record, ...]:
         """The yardstick's answers. They owe nothing to the product, so an unchanged knowledge base keeps them."""
         path = get_settings().data_dir / "evaluation-reference" / f"{_digest(cases)}.json"
         if path.is_file():
-            kept = json.loads(path.read_text(encoding="utf-8"))
+            stored = json.loads(path.read_text(encoding="utf-8"))
             return tuple(
-                Record(case, one["outcome"], ranked=tuple(one["ranked"]), text=one["text"], score=one["score"])
-                for case, one in zip(cases, kept, strict=True)
+                Record(
+                    case, answer["outcome"], ranked=tuple(answer["ranked"]), text=answer["text"], score=answer["score"]
+                )
+                for case, answer in zip(cases, stored, strict=True)
             )
         reference = self._reference(current().tenant_id)
         records = tuple(_by_reference(case, reference) for case in cases)
         path.parent.mkdir(parents=True, exist_ok=True)
-        kept = [{"outcome": r.outcome, "ranked": r.ranked, "text": r.text, "score": r.score} for r in records]
-        path.write_text(json.dumps(kept, ensure_ascii=False), encoding="utf-8")
+        stored = [{"outcome": r.outcome, "ranked": r.ranked, "text": r.text, "score": r.score} for r in records]
+        path.write_text(json.dumps(stored, ensure_ascii=False), encoding="utf-8")
         return records
 
     def _reference(self, name: str) -> Reference:
@@ -177,8 +179,8 @@ def _by_reference(case: Case, reference: Reference) -> Record:
     return Record(case, "answered" if sentence else "refused", ranked=ranked, text=sentence, score=share)
 
 
-def timeless(one: SetRun) -> SetRun:
+def timeless(set_run: SetRun) -> SetRun:
     """The set without its clock: what two runs of the same state have in common, to the letter."""
-    records = tuple(replace(record, milliseconds=0.0, steps={}) for record in one.records)
-    pairs = tuple(replace(record, milliseconds=0.0) for record in one.pairs)
-    return replace(one, seconds=0.0, records=records, pairs=pairs)
+    records = tuple(replace(record, milliseconds=0.0, steps={}) for record in set_run.records)
+    pairs = tuple(replace(record, milliseconds=0.0) for record in set_run.pairs)
+    return replace(set_run, seconds=0.0, records=records, pairs=pairs)

@@ -86,7 +86,7 @@ class Run:
 
     def by_name(self) -> dict[str, SetRun]:
         """Its sets by their names."""
-        return {one.name: one for one in self.sets}
+        return {set_run.name: set_run for set_run in self.sets}
 
 
 _RUN = TypeAdapter(Run)
@@ -167,9 +167,9 @@ class Runs:
             if back.isdigit() and int(back) < len(ids):
                 return ids[-1 - int(back)]
             raise NotFound("run_unknown", run=name)
-        found = [run_id for run_id in ids if run_id.startswith(name)]
-        if not found:
+        matching = [run_id for run_id in ids if run_id.startswith(name)]
+        if not matching:
             raise NotFound("run_unknown", run=name)
-        if len(found) > 1 and name not in found:
-            raise Invalid("run_ambiguous", run=name, runs=", ".join(found[-5:]))
-        return name if name in found else found[0]
+        if len(matching) > 1 and name not in matching:
+            raise Invalid("run_ambiguous", run=name, runs=", ".join(matching[-5:]))
+        return name if name in matching else matching[0]

@@ -46,23 +46,23 @@ def load_run(which: str) -> "Run":
     return Runs(get_settings().data_dir).load(which)
 
 
-def show_run(done: "Run", html: Path | None, junit: Path | None, locale: str, as_json: bool) -> None:
+def show_run(run: "Run", html: Path | None, junit: Path | None, locale: str, as_json: bool) -> None:
     """Print a run as tables or JSON, and write its pages."""
     from evaluation.metrics.results import reported
     from evaluation.report import data, tables
     from evaluation.report.junit import as_junit
     from evaluation.report.page import as_page
 
-    reports = reported(done)
+    reports = reported(run)
     if html:
-        html.write_text(as_page(done, reports, locale), encoding="utf-8")
+        html.write_text(as_page(run, reports, locale), encoding="utf-8")
     if junit:
-        junit.write_text(as_junit(done, reports), encoding="utf-8")
+        junit.write_text(as_junit(run, reports), encoding="utf-8")
     if as_json:
-        print_json(data.as_json(done, reports))
+        print_json(data.as_json(run, reports))
         return
     console = terminal_console()
-    for one in reports:
-        tables.print_set(console, one, locale)
-    tables.print_targets(console, [judged for one in reports for judged in one.targets()], locale)
-    typer.echo(say("kept", run=done.run_id), err=True)
+    for report in reports:
+        tables.print_set(console, report, locale)
+    tables.print_targets(console, [judged for report in reports for judged in report.targets()], locale)
+    typer.echo(say("kept", run=run.run_id), err=True)

@@ -29,7 +29,7 @@ _MAKES_CHUNKS = (
     "tenants/index",
     "evaluation/bench/synthetic.py",
 )
-_KEPT_SECONDS = 86_400
+_MAX_AGE_SECONDS = 86_400
 SUBJECT = "evaluation"
 """In whose name evaluation asks."""
 
@@ -45,7 +45,7 @@ def enter(shelf: Path) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     os.utime(folder)
     for other in folder.parent.iterdir():
-        if other != folder and other.stat().st_mtime < time.time() - _KEPT_SECONDS:
+        if other != folder and other.stat().st_mtime < time.time() - _MAX_AGE_SECONDS:
             shutil.rmtree(other, ignore_errors=True)
     os.environ |= {
         "OPORA_DATA_DIR": str(folder),
@@ -81,7 +81,7 @@ def tenant_for(corpus: Corpus, progress: Callable[[int, int], None]) -> Tenant:
     if not registry.exists(tenant.tenant_id):
         registry.add(tenant.tenant_id, name=corpus.name, locale=corpus.locale)
     with acting_as(tenant):
-        Ingest().run(articles, progress=lambda now: progress(now.documents, now.total))
+        Ingest().run(articles, progress=lambda status: progress(status.documents, status.total))
     return tenant
 
 

@@ -6,15 +6,15 @@ from components.answer.units import Unit, bullet, indent, is_rule, plain
 from components.turn import Citation, Claim, Draft
 
 
-def cite(chosen: Sequence[Unit]) -> Draft:
+def cite(units: Sequence[Unit]) -> Draft:
     """A draft that quotes the units in order, laid out as they are in their source.
 
     Units that stand side by side in their passage share one citation. Its mark stands at the end of each paragraph,
     list, table and block of code.
     """
-    shown = [unit for unit in chosen if not is_rule(unit)]
+    visible = [unit for unit in units if not is_rule(unit)]
     runs: list[list[Unit]] = []
-    for unit in shown:
+    for unit in visible:
         if runs and _follows(runs[-1][-1], unit):
             runs[-1].append(unit)
         else:
@@ -23,16 +23,16 @@ def cite(chosen: Sequence[Unit]) -> Draft:
     text = ""
     claims: list[Claim] = []
     numbered = [(index, unit) for index, run in enumerate(runs, 1) for unit in run]
-    outer = min((indent(unit) for unit in shown if indent(unit) >= 0), default=0)
-    items = [unit for unit in shown if unit.kind == "item"]
+    outer = min((indent(unit) for unit in visible if indent(unit) >= 0), default=0)
+    items = [unit for unit in visible if unit.kind == "item"]
     alone = len(items) == 1 and not bullet(items[0]).startswith("1")
     for at, (index, unit) in enumerate(numbered):
-        said = plain(unit)
-        claims.append(Claim(said, (index,)))
+        quote = plain(unit)
+        claims.append(Claim(quote, (index,)))
         before = numbered[at - 1][1] if at else None
         gap = "" if before is None else _gap(before, unit, outer)
         listed = unit.kind == "item" and not alone
-        text += f"{gap}{bullet(unit) if listed else ''}{said}"
+        text += f"{gap}{bullet(unit) if listed else ''}{quote}"
         following = numbered[at + 1] if at + 1 < len(numbered) else None
         if following is None or following[0] != index or _ends_block(unit, following[1]):
             # A mark behind the closing fence would keep the block open.
@@ -40,22 +40,22 @@ def cite(chosen: Sequence[Unit]) -> Draft:
     return Draft(text, tuple(claims), citations)
 
 
-def _follows(one: Unit, two: Unit) -> bool:
+def _follows(unit: Unit, following: Unit) -> bool:
     """Whether `two` is next in the text: a sentence between them that may not be quoted keeps them apart."""
-    if one.passage is not two.passage:
+    if unit.passage is not following.passage:
         return False
-    between = one.passage.text[one.sentence.end : two.sentence.start].strip()
+    between = unit.passage.text[unit.sentence.end : following.sentence.start].strip()
     return not between.strip("|:-= \n")
 
 
-def _gap(one: Unit, two: Unit, outer: int) -> str:
+def _gap(unit: Unit, following: Unit, outer: int) -> str:
     """The white space between two units that are shown one after the other."""
-    inside = indent(two)
-    if one.passage is two.passage and two.number == one.number + 1:
-        between = one.passage.text[one.sentence.end : two.sentence.start]
+    inside = indent(following)
+    if unit.passage is following.passage and following.number == unit.number + 1:
+        between = unit.passage.text[unit.sentence.end : following.sentence.start]
         lines = 2 if "\n\n" in between else between.count("\n")
     else:
-        lines = 1 if two.kind in ("item", "row") and one.kind in ("item", "row", "lead") else 2
+        lines = 1 if following.kind in ("item", "row") and unit.kind in ("item", "row", "lead") else 2
         inside = max(inside, outer)
     if lines == 0:
         return " "

@@ -78,12 +78,12 @@ class ExtractiveAnswerer(Nested):
         best = self._best(turn, question, kind)
         withheld: dict[RejectedApproach, None] = {}
         for passage in best:
-            turn, section = _whole(turn, passage)
+            turn, section = _section(turn, passage)
             rejected = dict(_rejected(section, turn.evidence.rejected))
             withheld.update(dict.fromkeys(rejected.values()))
             quotable = [unit for unit in section if not (unit in rejected or _other_code(unit, question))]
-            scores = {one.unit: one.score for one in _scored(turn, question, kind, quotable)}
-            chosen = choose(
+            scores = {scored_.unit: scored_.score for scored_ in _scored(turn, question, kind, quotable)}
+            choice = choose(
                 parts(quotable),
                 scores,
                 question,
@@ -91,8 +91,8 @@ class ExtractiveAnswerer(Nested):
                 kind_of(turn.query.search),
                 Limits(self.limit, self.max_steps),
             )
-            if chosen.units:
-                draft = replace(cite(chosen.units), cut=chosen.cut, withheld=tuple(withheld))
+            if choice.units:
+                draft = replace(cite(choice.units), cut=choice.cut, withheld=tuple(withheld))
                 return {"turn": replace(turn, draft=draft)}
         return {"turn": replace(turn, draft=Draft("", (), (), withheld=tuple(withheld)))}
 
@@ -100,16 +100,16 @@ class ExtractiveAnswerer(Nested):
         """The passages in the order of their best sentences."""
         usable = turn.evidence.usable()[: self.passages]
         rejected = dict(_rejected(chain.from_iterable(map(units, usable)), turn.evidence.rejected))
-        scored = [one for passage in usable for one in _scored(turn, question, kind, units(passage))]
-        scored.sort(key=lambda one: (one.unit in rejected, -one.score))
-        return tuple({one.unit.passage.chunk_id: one.unit.passage for one in scored}.values())
+        scored = [candidate for passage in usable for candidate in _scored(turn, question, kind, units(passage))]
+        scored.sort(key=lambda candidate: (candidate.unit in rejected, -candidate.score))
+        return tuple({candidate.unit.passage.chunk_id: candidate.unit.passage for candidate in scored}.values())
 
 
-def _whole(turn: Turn, passage: Passage) -> tuple[Turn, tuple[Unit, ...]]:
+def _section(turn: Turn, passage: Passage) -> tuple[Turn, tuple[Unit, ...]]:
     """The section of a passage."""
-    known = {one.chunk_id: one for one in turn.evidence.passages}
+    passages_by_id = {other.chunk_id: other for other in turn.evidence.passages}
     try:
-        return turn, in_order(section_of(passage, known))
+        return turn, in_order(section_of(passage, passages_by_id))
     except Exception:
         return turn.degraded_at("section"), units(passage)
 
@@ -117,7 +117,7 @@ def _whole(turn: Turn, passage: Passage) -> tuple[Turn, tuple[Unit, ...]]:
 def _scored(turn: Turn, question: Question, kind: AnswerType, among: Iterable[Unit]) -> Iterator[_Scored]:
     """How well each unit that may answer does; one of a passage that was not graded has the place of the section's."""
     places = turn.evidence.places
-    least = min(places.values(), default=0.0)
+    lowest = min(places.values(), default=0.0)
     for unit in among:
         if unit.kind in _UNQUOTED or not unit.sentence.places or _other_code(unit, question):
             continue
@@ -126,10 +126,10 @@ def _scored(turn: Turn, question: Question, kind: AnswerType, among: Iterable[Un
         headed = sum(weight for stem, weight in question.weights.items() if stem in analysis.head)
         exact, derived = sentence_coverage(question, analysis, unit.sentence, kin)
         itself = sum(weight for stem, weight in question.weights.items() if stem in unit.sentence.places)
-        score = _PLACE * places.get(unit.passage.chunk_id, least)
+        score = _PLACE * places.get(unit.passage.chunk_id, lowest)
         score += _COVERED * exact + _COVERED_ITSELF * itself + _DERIVED * derived
         score += _EARLY * headed * exp(-unit.number / _EARLY_SENTENCES)
-        score += _HOLDS_KIND * (kind in OPEN or holds(kind, _news(unit, question)))
+        score += _HOLDS_KIND * (kind in OPEN or holds(kind, _new_words(unit, question)))
         score += _ORDERED * word_order(question, unit.sentence)
         score += _LENGTH * min(1.0, unit.sentence.length / _LONG)
         yield _Scored(unit, score + _STEP * (kind == "steps" and is_numbered(unit)))
@@ -139,12 +139,12 @@ def _rejected(among: Iterable[Unit], approaches: Sequence[RejectedApproach]) -> 
     """The units that propose a rejected approach, and which one."""
     if approaches:
         for unit in among:
-            found = next((approach for approach in approaches if proposed(unit.text, approach)), None)
-            if found is not None:
-                yield unit, found
+            rejected_approach = next((approach for approach in approaches if proposed(unit.text, approach)), None)
+            if rejected_approach is not None:
+                yield unit, rejected_approach
 
 
-def _news(unit: Unit, question: Question) -> str:
+def _new_words(unit: Unit, question: Question) -> str:
     """What the sentence says beyond the words of the question."""
     return " ".join(word.text for word in words(unit.text) if word.stem not in question.weights)
 

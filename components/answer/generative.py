@@ -24,6 +24,10 @@ WRITING = "answer"
 
 _CUT = "answer_cut"
 _ATTEMPTS = 2
+_SHARE = 0.6
+"""Of the turn's time left, for writing: what is written is checked afterwards."""
+_LEAST = 300
+"""Tokens of context, about one passage, that even a slow model is given; if that is too much, the answer is quoted."""
 
 
 @component
@@ -38,7 +42,7 @@ class GenerativeAnswerer(Nested):
     :param models: who writes.
     :param judge: who checks each sentence, so quickly that the reply does not wait for it.
     :param quoting: who answers when no model does.
-    :param budget: tokens of context in the prompt.
+    :param budget: tokens of context in the prompt; fewer where the model is slow and the turn has little time left.
     :param temperature: of the reply.
     :param guard: what is held against each sentence; None: all of it.
     """
@@ -63,7 +67,8 @@ class GenerativeAnswerer(Nested):
     def run(self, turn: Turn) -> dict[str, Turn]:
         """:returns: `turn` with a draft, or `refused`."""
         rules = policy.current()
-        context = packed(turn, rules.top_k, self.budget)
+        room = self.models.room(self.models.prompt(WRITING, turn.locale), tier_of(turn), _SHARE)
+        context = packed(turn, rules.top_k, max(_LEAST, min(self.budget, room)))
         if not context.numbered:
             return {"turn": self._quoted(turn)}
         for _ in range(_ATTEMPTS):

@@ -1,4 +1,4 @@
-"""What a language model gets to read: numbered passages, what stands beside them, and no more than fits.
+"""The context that a language model reads: numbered passages, what stands beside them, as far as the budget allows.
 
 Only sentences that may be quoted are passed on; orders in a document, which ingest has found, are not among them.
 """
@@ -29,25 +29,27 @@ class Context(Frozen):
     rejected: str
 
 
-def packed(turn: Turn, most: int, budget: int = BUDGET) -> Context:
+def packed(turn: Turn, max_passages: int, budget: int = BUDGET) -> Context:
     """The evidence of a turn as blocks of a prompt.
 
     What was rejected and what is related may take a quarter of the budget; the passages that the grader kept take what
     is left, the last ones dropped first. The best passage is cut where it alone is too long.
 
-    :param most: most passages.
+    :param max_passages: passages at most.
     :param budget: tokens of all blocks together.
     """
-    rejected, left = _fitting(map(_rejected, turn.evidence.rejected), budget // _BESIDE)
-    related, _ = _fitting((_related(one) for one in turn.evidence.related), left)
+    rejected, budget_left = _fitting(map(_rejected, turn.evidence.rejected), budget // _BESIDE)
+    related, _ = _fitting((_related(item) for item in turn.evidence.related), budget_left)
     spent = sum(map(count_tokens, (*rejected, *related)))
-    usable = turn.evidence.usable()[:most]
-    kept, _ = _fitting((written(number, one, turn.locale) for number, one in enumerate(usable, 1)), budget - spent)
-    if usable and not kept:
-        kept = [_cut(written(1, usable[0], turn.locale), budget - spent)]
+    usable = turn.evidence.usable()[:max_passages]
+    fitting, _ = _fitting(
+        (formatted(number, item, turn.locale) for number, item in enumerate(usable, 1)), budget - spent
+    )
+    if usable and not fitting:
+        fitting = [_cut(formatted(1, usable[0], turn.locale), budget - spent)]
     return Context(
-        numbered=dict(enumerate(usable[: len(kept)], 1)),
-        passages=block("passages", kept),
+        numbered=dict(enumerate(usable[: len(fitting)], 1)),
+        passages=block("passages", fitting),
         related=block("related", related),
         rejected=block("rejected", rejected),
     )
@@ -55,10 +57,10 @@ def packed(turn: Turn, most: int, budget: int = BUDGET) -> Context:
 
 def numbered(passages: Sequence[Passage], locale: str) -> str:
     """All of these passages as the block of a prompt, `[1]` being the first."""
-    return block("passages", [written(number, one, locale) for number, one in enumerate(passages, 1)])
+    return block("passages", [formatted(number, passage, locale) for number, passage in enumerate(passages, 1)])
 
 
-def written(number: int, passage: Passage, locale: str) -> str:
+def formatted(number: int, passage: Passage, locale: str) -> str:
     """A passage with its number and source: `[1] source: title › heading (05.03.2024)`, and its text below."""
     head = " › ".join(filter(None, (_line(passage.title) or _line(passage.source), _line(passage.heading))))
     dated = f" ({day(passage.updated_at, locale)})" if passage.updated_at else ""
@@ -68,32 +70,32 @@ def written(number: int, passage: Passage, locale: str) -> str:
 def quotable(passage: Passage) -> str:
     """The passage's text without the sentences that may not be quoted."""
     parts: list[str] = []
-    done = 0
+    quoted_end = 0
     for start, end in passage.sentences:
-        between = passage.text[done:start]
+        between = passage.text[quoted_end:start]
         parts.append(between if not between.strip() else "\n")
         parts.append(passage.text[start:end])
-        done = end
+        quoted_end = end
     return "".join(parts).strip()
 
 
 def _fitting(lines: Iterable[str], budget: int) -> tuple[list[str], int]:
     """The first lines that fit together, and what is left of the budget."""
-    kept: list[str] = []
+    fitting: list[str] = []
     for line in lines:
         cost = count_tokens(line)
         if cost > budget:
             break
-        kept.append(line)
+        fitting.append(line)
         budget -= cost
-    return kept, budget
+    return fitting, budget
 
 
 def _cut(text: str, budget: int) -> str:
     """The first lines of a text that fit, its first one in any case."""
-    first, *rest = text.split("\n")
-    kept, _ = _fitting(rest, budget - count_tokens(first))
-    return "\n".join([first, *kept])
+    first, *lines = text.split("\n")
+    fitting, _ = _fitting(lines, budget - count_tokens(first))
+    return "\n".join([first, *fitting])
 
 
 def _rejected(approach: RejectedApproach) -> str:

@@ -10,7 +10,7 @@ from components.language.captions import is_resolution, leads_elsewhere
 from components.language.normalise import fold
 from components.turn import Passage
 
-_MOST_REPEATED = 12
+_MAX_REPEATED = 12
 """Units that one chunk repeats of the one before: overlap is short, and an article may well say a thing twice."""
 
 _WORD = re.compile(r"\w+")
@@ -28,7 +28,7 @@ class Part:
     units: tuple[Unit, ...]
 
     @property
-    def whole(self) -> tuple[Unit, ...]:
+    def with_caption(self) -> tuple[Unit, ...]:
         """The caption and what stands below it."""
         return (self.caption, *self.units) if self.caption else self.units
 
@@ -40,25 +40,25 @@ class Part:
 
 def in_order(passages: Sequence[Passage]) -> tuple[Unit, ...]:
     """The units of consecutive chunks, what one repeats of the chunk before left out."""
-    found: list[Unit] = []
+    merged: list[Unit] = []
     for passage in passages:
-        own = units(passage)
-        same_section = bool(found) and found[-1].passage.heading == passage.heading
-        found.extend(own[_repeated(found, own) if same_section else 0 :])
-    return tuple(found)
+        passage_units = units(passage)
+        same_section = bool(merged) and merged[-1].passage.heading == passage.heading
+        merged.extend(passage_units[_repeated(merged, passage_units) if same_section else 0 :])
+    return tuple(merged)
 
 
-def _repeated(before: Sequence[Unit], own: Sequence[Unit]) -> int:
+def _repeated(before: Sequence[Unit], following: Sequence[Unit]) -> int:
     """How many units at the start of a chunk only repeat the end of the one before, or its table's header."""
-    if own and own[0].kind == before[-1].kind == "row":
-        known = {unit.text for unit in before if unit.kind == "row"}
-        return next((at for at in (2, 1) if all(unit.text in known for unit in own[:at])), 0)
+    if following and following[0].kind == before[-1].kind == "row":
+        row_texts = {unit.text for unit in before if unit.kind == "row"}
+        return next((at for at in (2, 1) if all(unit.text in row_texts for unit in following[:at])), 0)
     # Word by word: what was two lines of a list item is repeated as one.
-    said = [word for unit in before[-2 * _MOST_REPEATED :] for word in _words(unit)]
-    opening = [_words(unit) for unit in own[:_MOST_REPEATED]]
+    last_words = [word for unit in before[-2 * _MAX_REPEATED :] for word in _words(unit)]
+    opening = [_words(unit) for unit in following[:_MAX_REPEATED]]
     for size in range(len(opening), 0, -1):
         repeated = list(chain.from_iterable(opening[:size]))
-        if repeated and said[-len(repeated) :] == repeated:
+        if repeated and last_words[-len(repeated) :] == repeated:
             return size
     return 0
 
@@ -69,15 +69,15 @@ def _words(unit: Unit) -> list[str]:
 
 def parts(section: Sequence[Unit]) -> tuple[Part, ...]:
     """The parts of a section. One that leads elsewhere ("See also") is none."""
-    found: list[Part] = []
+    section_parts: list[Part] = []
     caption: Unit | None = None
     name, heading = "", section[0].passage.heading if section else ""
-    held: list[Unit] = []
+    part_units: list[Unit] = []
 
     def close() -> None:
-        if (held or caption) and not leads_elsewhere(name):
-            found.append(Part(caption, name, tuple(held)))
-        held.clear()
+        if (part_units or caption) and not leads_elsewhere(name):
+            section_parts.append(Part(caption, name, tuple(part_units)))
+        part_units.clear()
 
     for unit in section:
         if unit.passage.heading != heading:
@@ -88,51 +88,54 @@ def parts(section: Sequence[Unit]) -> tuple[Part, ...]:
             close()
             caption, name = unit, unit.text.lstrip("# ")
         elif unit.kind != "debris":
-            held.append(unit)
+            part_units.append(unit)
     close()
-    return tuple(found)
+    return tuple(section_parts)
 
 
 def blocks(among: Sequence[Unit]) -> list[tuple[Unit, ...]]:
     """Units grouped as they are read: a paragraph, a list with its lead and all that is indented under its items, a
     table, code with its lead.
     """
-    found: list[list[Unit]] = []
+    grouped: list[list[Unit]] = []
     for unit in among:
-        if found and _goes_on(found[-1], unit):
-            found[-1].append(unit)
+        if grouped and _goes_on(grouped[-1], unit):
+            grouped[-1].append(unit)
         else:
-            found.append([unit])
-    return [tuple(block) for block in found]
+            grouped.append([unit])
+    return [tuple(block) for block in grouped]
 
 
 def _goes_on(block: Sequence[Unit], unit: Unit) -> bool:
     last = block[-1]
     if last.kind == "lead":
         return unit.kind != "heading"
-    if any(one.kind == "item" for one in block):
+    if any(other.kind == "item" for other in block):
         return unit.kind == "item" or indent(unit) != 0
     if unit.kind in ("row", "code"):
         return last.kind == unit.kind
     return unit.kind in ("sentence", "lead") and last.kind == "sentence" and _same_paragraph(last, unit)
 
 
-def _same_paragraph(one: Unit, two: Unit) -> bool:
-    return one.passage is two.passage and "\n\n" not in one.passage.text[one.sentence.end : two.sentence.start]
+def _same_paragraph(unit: Unit, following: Unit) -> bool:
+    return (
+        unit.passage is following.passage
+        and "\n\n" not in unit.passage.text[unit.sentence.end : following.sentence.start]
+    )
 
 
-def trimmed(chosen: Sequence[Unit]) -> tuple[Unit, ...]:
+def trimmed(units: Sequence[Unit]) -> tuple[Unit, ...]:
     """The units without what cannot open an answer, a step whose first ones are missing, and what cannot close one,
     a line that announces something or a caption over nothing.
     """
-    left = list(chosen)
-    while left and _is_orphan(left[0]):
-        left.pop(0)
-        while left and not is_numbered(left[0]) and (left[0].kind == "item" or indent(left[0]) > 0):
-            left.pop(0)
-    while left and left[-1].kind in ("lead", "heading"):
-        left.pop()
-    return tuple(left)
+    remaining = list(units)
+    while remaining and _is_orphan(remaining[0]):
+        remaining.pop(0)
+        while remaining and not is_numbered(remaining[0]) and (remaining[0].kind == "item" or indent(remaining[0]) > 0):
+            remaining.pop(0)
+    while remaining and remaining[-1].kind in ("lead", "heading"):
+        remaining.pop()
+    return tuple(remaining)
 
 
 def _is_orphan(unit: Unit) -> bool:
@@ -145,6 +148,6 @@ def steps(among: Sequence[Unit]) -> int:
     return numbered.count(min(numbered)) if numbered else 0
 
 
-def flat(found: Sequence[Part]) -> Iterator[Unit]:
+def flat(section_parts: Sequence[Part]) -> Iterator[Unit]:
     """The units of parts one after the other, captions included."""
-    return chain.from_iterable(part.whole for part in found)
+    return chain.from_iterable(part.with_caption for part in section_parts)

@@ -56,19 +56,21 @@ class Unit:
 def units(passage: Passage) -> tuple[Unit, ...]:
     """All units of a passage in order."""
     entry = _section(passage)
-    found: list[Unit] = []
+    passage_units: list[Unit] = []
     contents = False
     for number, sentence in enumerate(analyse(passage).sentences):
         text = passage.text[sentence.start : sentence.end]
         kind = _kind(text)
-        contents = _opens_contents(kind, text) or (contents and _is_listed(kind, text, found[-1].text if found else ""))
+        contents = _opens_contents(kind, text) or (
+            contents and _is_listed(kind, text, passage_units[-1].text if passage_units else "")
+        )
         if contents or _PLACEHOLDER.match(text):
             kind = "debris"
         opening = sentence.codes if kind in ("heading", "lead") else _opening(text)
         if kind in ("heading", "lead", "sentence"):
             entry = opening or entry
-        found.append(Unit(passage, sentence, number, kind, opening or sentence.codes or entry))
-    return tuple(found)
+        passage_units.append(Unit(passage, sentence, number, kind, opening or sentence.codes or entry))
+    return tuple(passage_units)
 
 
 def _opens_contents(kind: UnitKind, text: str) -> bool:
@@ -90,8 +92,8 @@ def _section(passage: Passage) -> frozenset[str]:
 
 
 def _opening(text: str) -> frozenset[str]:
-    opened = _ENTRY.match(text)
-    return frozenset(codes(opened.group())) if opened else frozenset()
+    match = _ENTRY.match(text)
+    return frozenset(codes(match.group())) if match else frozenset()
 
 
 def _kind(text: str) -> UnitKind:

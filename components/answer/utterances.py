@@ -19,7 +19,7 @@ _END = re.compile(
     r"|\s*\n\s*(?=[^\s\[])"
 )
 _FENCED = re.compile(rf"\s*({FENCE}).*?\n\s*\1[^\n]*(?:\s*{_MARK})*\s*(?=[^\s\[])", re.DOTALL)
-_OPENED = re.compile(rf"\s*{FENCE}")
+_OPEN_FENCE = re.compile(rf"\s*{FENCE}")
 _ITEM = re.compile(rf"\s*({ITEM})\s+")
 
 
@@ -60,11 +60,11 @@ class Utterances:
     def _end(self) -> int | None:
         if "[" not in self._waiting and "\n" not in self._waiting:
             return None
-        if _OPENED.match(self._waiting):
-            found = _FENCED.match(self._waiting)
+        if _OPEN_FENCE.match(self._waiting):
+            match = _FENCED.match(self._waiting)
         else:
-            found = _END.search(self._waiting, len(self._waiting) - len(self._waiting.lstrip()))
-        return found.end() if found else None
+            match = _END.search(self._waiting, len(self._waiting) - len(self._waiting.lstrip()))
+        return match.end() if match else None
 
     def _read(self, raw: str) -> Iterator[Utterance]:
         own_line = self._own_line or "\n" in raw[: len(raw) - len(raw.lstrip())]
@@ -81,15 +81,15 @@ class Utterances:
         if self._lead:
             yield Utterance(self._lead, marks, own_line=own_line)
             own_line, self._lead = True, ()
-        bullet, sentences = _taken_apart(text)
+        bullet, sentences = _parsed(text)
         yield Utterance(sentences, marks, bullet, own_line or bool(bullet))
 
 
-def _taken_apart(text: str) -> tuple[str, tuple[str, ...]]:
+def _parsed(text: str) -> tuple[str, tuple[str, ...]]:
     """The bullet of a list's item, and the sentences behind it; code stays in one piece."""
-    if _OPENED.match(text):
+    if _OPEN_FENCE.match(text):
         return "", (text,)
-    found = _ITEM.match(text)
-    body = text[found.end() :] if found else text
+    match = _ITEM.match(text)
+    body = text[match.end() :] if match else text
     spans = sentence_spans(body)
-    return (found[1] if found else ""), tuple(" ".join(body[start:end].split()) for start, end in spans)
+    return (match[1] if match else ""), tuple(" ".join(body[start:end].split()) for start, end in spans)

@@ -77,16 +77,16 @@ class Writing:
     def finish(self) -> Draft:
         """The draft, once the reply has ended."""
         if self.optimistic:
-            emit(self._provisional.rest(), provisional=True)
+            emit(self._provisional.flush(), provisional=True)
         self._take(self._utterances.finish())
         withheld = tuple(dict.fromkeys(self.withheld))
         return Draft(self._text, tuple(self.claims), self._citations(), cut=self._cut, withheld=withheld)
 
     def _take(self, utterances: Iterable[Utterance]) -> None:
         for utterance in utterances:
-            kept = [claim for sentence in utterance.sentences if (claim := self._claim(sentence, utterance.marks))]
-            self._cut |= bool(utterance.bullet) and len(kept) < len(utterance.sentences)
-            for place, claim in enumerate(kept):
+            accepted = [claim for sentence in utterance.sentences if (claim := self._claim(sentence, utterance.marks))]
+            self._cut |= bool(utterance.bullet) and len(accepted) < len(utterance.sentences)
+            for place, claim in enumerate(accepted):
                 self._add(claim, utterance, opens=place == 0)
 
     def _claim(self, sentence: str, marks: tuple[int, ...]) -> Claim | None:
@@ -97,23 +97,25 @@ class Writing:
         numbered = self.context.numbered
         cited = marks or [number for number, passage in numbered.items() if _quotes(sentence, passage)][:1]
         passages = {number: numbered[number] for number in cited if number in numbered}
-        said = self._guard.sentence(sentence).strip()
-        verdicts = {n: self._verdict(said, n, passage) for n, passage in passages.items()} if said else {}
+        sentence_text = self._guard.sentence(sentence).strip()
+        verdicts = (
+            {n: self._verdict(sentence_text, n, passage) for n, passage in passages.items()} if sentence_text else {}
+        )
         supported = {n: verdict for n, verdict in verdicts.items() if verdict.status == "supported"}
         if not supported:
             return None
         best = max(supported.values(), key=lambda verdict: verdict.score)
-        return Claim(said, tuple(supported), "supported", best.quote)
+        return Claim(sentence_text, tuple(supported), "supported", best.quote)
 
-    def _verdict(self, said: str, number: int, passage: Passage) -> ClaimVerdict:
-        return self.judge.check_all(self.turn, [Cited(said, {number: passage})])[0]
+    def _verdict(self, claim_text: str, number: int, passage: Passage) -> ClaimVerdict:
+        return self.judge.check_all(self.turn, [Cited(claim_text, {number: passage})])[0]
 
     def _is_off(self, sentence: str) -> bool:
         """Whether it asks back, speaks of other codes than the question, or proposes what the tenant has rejected."""
         if sentence.endswith("?"):
             return True
-        asked, named = set(self.turn.query.codes), set(codes(sentence))
-        if asked and named and not asked & named:
+        question_codes, named = set(self.turn.query.codes), set(codes(sentence))
+        if question_codes and named and not question_codes & named:
             return True
         off = [approach for approach in self.turn.evidence.rejected if proposed(sentence, approach)]
         self.withheld.extend(off)
@@ -148,8 +150,8 @@ class Writing:
         for claim in self.claims:
             for number in claim.citations:
                 start, end = _span(self.context.numbered[number], claim.quote)
-                known = spans.get(number, (start, end))
-                spans[number] = min(start, known[0]), max(end, known[1])
+                span = spans.get(number, (start, end))
+                spans[number] = min(start, span[0]), max(end, span[1])
         passages = self.context.numbered
         return tuple(
             Citation(number, passages[number], passages[number].text[start:end], (start, end))

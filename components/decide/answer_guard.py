@@ -75,28 +75,28 @@ class AnswerGuard:
         """What has been changed so far, in stable ASCII words for traces and operators."""
         return tuple(self._noted)
 
-    def text(self, said: str) -> str:
+    def text(self, text: str) -> str:
         """The text without links that lead elsewhere and without personal data that nobody named."""
         instead = said_in("outcomes.guard.link_removed", self._turn.locale)
-        linked, shown = said, said
+        linked, masked = text, text
         if self._holds("links"):
-            linked = shown = without_links(said, self._is_welcome, self._is_known, instead)
+            linked = masked = without_links(text, self._is_welcome, self._is_known, instead)
         if self._holds("personal_data"):
-            shown = mask_news(linked, lambda: self._told)
-        self._note("link_removed", when=linked != said)
-        self._note("personal_data_masked", when=shown != linked)
-        return shown
+            masked = mask_news(linked, lambda: self._known_text)
+        self._note("link_removed", when=linked != text)
+        self._note("personal_data_masked", when=masked != linked)
+        return masked
 
-    def sentence(self, said: str) -> str:
+    def sentence(self, sentence: str) -> str:
         """A sentence of an answer as it may be shown; empty when it may not."""
-        repeated, foreign = self.repeats_instructions(said), self._is_foreign(said)
+        repeated, foreign = self.repeats_instructions(sentence), self._is_foreign(sentence)
         self._note("instructions_withheld", when=repeated)
         self._note("foreign_language", when=foreign)
-        return "" if repeated or foreign else self.text(said)
+        return "" if repeated or foreign else self.text(sentence)
 
-    def repeats_instructions(self, said: str) -> bool:
+    def repeats_instructions(self, text: str) -> bool:
         """Whether a text says what only a prompt would."""
-        return self._holds("instructions") and repeats_instructions(said, self._applied.prompts)
+        return self._holds("instructions") and repeats_instructions(text, self._applied.prompts)
 
     def draft(self, draft: Draft) -> Draft:
         """The draft as it may be shown; without claims when nothing of it may."""
@@ -110,8 +110,8 @@ class AnswerGuard:
     def reply(self, reply: Reply) -> Reply:
         """What is said beside or instead of an answer."""
         reply = replace(reply, articles=tuple(map(self._article, reply.articles)))
-        whole = "\n".join((reply.text, reply.notice or "", *(reply.clarification or ()), *reply.suggestions))
-        if self.text(whole) == whole:
+        full_text = "\n".join((reply.text, reply.notice or "", *(reply.clarification or ()), *reply.suggestions))
+        if self.text(full_text) == full_text:
             return reply
         return replace(
             reply,
@@ -128,15 +128,15 @@ class AnswerGuard:
     def _is_sound(self, draft: Draft) -> bool:
         """Whether no rule is broken anywhere: looked for in one text, which takes a tenth of the time."""
         parts = (part for claim in draft.claims for part in (claim.text, claim.quote) if part not in draft.text)
-        whole = "\n".join((draft.text, *parts))
-        if self.repeats_instructions(whole) or any(map(self._is_foreign, _sentences(draft.text))):
+        full_text = "\n".join((draft.text, *parts))
+        if self.repeats_instructions(full_text) or any(map(self._is_foreign, _sentences(draft.text))):
             return False
-        return self.text(whole) == whole
+        return self.text(full_text) == full_text
 
     def _claims(self, draft: Draft) -> Iterator[Claim]:
         for claim in draft.claims:
-            if said := self.sentence(claim.text):
-                yield replace(claim, text=said, quote=self.text(claim.quote))
+            if allowed := self.sentence(claim.text):
+                yield replace(claim, text=allowed, quote=self.text(claim.quote))
 
     def _citation(self, citation: Citation) -> Citation:
         return replace(citation, passage=self._linked(citation.passage))
@@ -156,7 +156,7 @@ class AnswerGuard:
         return leads_to(address, self._domains)
 
     def _is_known(self, name: str) -> bool:
-        return name.casefold() in self._told.casefold()
+        return name.casefold() in self._known_text.casefold()
 
     @cached_property
     def _domains(self) -> frozenset[str]:
@@ -166,10 +166,10 @@ class AnswerGuard:
         return frozenset(filter(None, hosts))
 
     @cached_property
-    def _told(self) -> str:
+    def _known_text(self) -> str:
         """The conversation and what may be quoted of the evidence. An order in a passage is not of it."""
         turn = self._turn
-        parts = [turn.question, turn.meant, *(one.question for one in turn.history)]
+        parts = [turn.question, turn.meant, *(exchange.question for exchange in turn.history)]
         for passage in self._evidence():
             parts += [passage.title, passage.heading, *(passage.text[start:end] for start, end in passage.sentences)]
         for approach in turn.evidence.rejected:
@@ -186,18 +186,18 @@ class AnswerGuard:
     def _holds(self, rule: str) -> bool:
         return rule not in self._applied.allow
 
-    def _is_foreign(self, said: str) -> bool:
+    def _is_foreign(self, sentence: str) -> bool:
         if not self._holds("language"):
             return False
         # Some models slip into Chinese in the middle of a sentence.
-        if any(letter not in self._told for letter in _OTHER_SCRIPT.findall(said)):
+        if any(letter not in self._known_text for letter in _OTHER_SCRIPT.findall(sentence)):
             return True
-        if self._written_in(said) in (None, self._turn.locale):
+        if self._written_in(sentence) in (None, self._turn.locale):
             return False
-        if fold(_AROUND.sub("", said)) in fold(self._told):
+        if fold(_AROUND.sub("", sentence)) in fold(self._known_text):
             return False
         texts = (self._turn.question, *(passage.text for passage in self._turn.evidence.usable()))
-        return self._written_in(said) not in {self._written_in(text) for text in texts}
+        return self._written_in(sentence) not in {self._written_in(text) for text in texts}
 
     def _written_in(self, text: str) -> str | None:
         """The locale whose letters most of a text is written in, `other` for other letters; None for too few."""
@@ -213,9 +213,9 @@ class AnswerGuard:
 def _sentences(text: str) -> Iterator[str]:
     """The text in pieces that end with marks or lines."""
     start = 0
-    for found in _END.finditer(text):
-        yield text[start : found.end()]
-        start = found.end()
+    for match in _END.finditer(text):
+        yield text[start : match.end()]
+        start = match.end()
     if start < len(text):
         yield text[start:]
 

@@ -18,7 +18,7 @@ _ORDERED = 0.2
 _EARLY = 0.01
 
 
-def nearest(turn: Turn, least: float, most: int = 3) -> tuple[Article, ...]:
+def nearest(turn: Turn, min_probability: float, max_articles: int = 3) -> tuple[Article, ...]:
     """The sections nearest to the question, surest first, of as many documents as there are.
 
     None where the question names codes that the evidence lacks: what is near E20 is not near E21.
@@ -29,20 +29,20 @@ def nearest(turn: Turn, least: float, most: int = 3) -> tuple[Article, ...]:
     if turn.query.codes and set(turn.query.codes) <= set(evidence.uncovered):
         return ()
     judged = {passage.chunk_id: evidence.judged.get(passage.chunk_id, 0.0) for passage in evidence.passages}
-    near = [passage for passage in evidence.passages if judged[passage.chunk_id] >= max(least, 1e-9)]
-    near.sort(key=lambda one: (-judged[one.chunk_id], -one.score))
+    candidates = [passage for passage in evidence.passages if judged[passage.chunk_id] >= max(min_probability, 1e-9)]
+    candidates.sort(key=lambda passage: (-judged[passage.chunk_id], -passage.score))
     question = prepare(turn.query)
     return tuple(
         Article(passage, telling(passage, question, turn), judged[passage.chunk_id])
-        for passage in _distinct(near, most)
+        for passage in _distinct(candidates, max_articles)
     )
 
 
 def telling(passage: Passage, question: Question, turn: Turn) -> str:
     """The one sentence of a passage that is nearest to the question, on one line; empty when none may be quoted."""
     among = units(passage)
-    found = [unit for unit in among if _tells(unit, turn) and not is_frame(unit, among)]
-    if not found:
+    candidates = [unit for unit in among if _is_telling(unit, turn) and not is_frame(unit, among)]
+    if not candidates:
         return ""
     analysis = analyse(passage)
     kin = {stem: relatives(stem, analysis.families) for stem in question.weights}
@@ -53,10 +53,10 @@ def telling(passage: Passage, question: Question, turn: Turn) -> str:
         _, derived = sentence_coverage(question, analysis, unit.sentence, kin)
         return itself + _DERIVED * derived + _ORDERED * word_order(question, unit.sentence) - _EARLY * unit.number
 
-    return shorten(plain(max(found, key=nearness)), _LONGEST, placeholder="…")
+    return shorten(plain(max(candidates, key=nearness)), _LONGEST, placeholder="…")
 
 
-def _tells(unit: Unit, turn: Turn) -> bool:
+def _is_telling(unit: Unit, turn: Turn) -> bool:
     if unit.kind not in ("sentence", "item", "row") or unit.sentence.length < _SHORTEST_WORDS:
         return False
     if unit.text.endswith(":"):
@@ -64,14 +64,14 @@ def _tells(unit: Unit, turn: Turn) -> bool:
     return not any(proposed(unit.text, approach) for approach in turn.evidence.rejected)
 
 
-def _distinct(passages: list[Passage], most: int) -> Iterator[Passage]:
+def _distinct(passages: list[Passage], max_articles: int) -> Iterator[Passage]:
     """The best passage of each document, then of each further section."""
     documents: dict[str, Passage] = {}
     sections: dict[tuple[str, str], Passage] = {}
     for passage in passages:
         documents.setdefault(passage.doc_id, passage)
         sections.setdefault((passage.doc_id, passage.heading), passage)
-    firsts = list(documents.values())[:most]
-    further = [passage for passage in sections.values() if passage not in firsts]
+    firsts = list(documents.values())[:max_articles]
+    remaining = [passage for passage in sections.values() if passage not in firsts]
     # Surest first among all that are shown.
-    yield from sorted([*firsts, *further[: most - len(firsts)]], key=passages.index)
+    yield from sorted([*firsts, *remaining[: max_articles - len(firsts)]], key=passages.index)

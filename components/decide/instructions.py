@@ -15,17 +15,17 @@ _RUN = 8
 _PLACEHOLDER = re.compile(r"\{[{%#].*?[}%#]\}", re.DOTALL)
 
 
-def repeats_instructions(said: str, folder: str = FOLDER) -> bool:
+def repeats_instructions(text: str, folder: str = FOLDER) -> bool:
     """Whether a text holds some words of a prompt in a row, or what fences off the blocks of this turn's prompts."""
-    if calls.current().fence in said:
+    if calls.current().fence in text:
         return True
     vocabulary, runs = _prompts(get_settings().pipelines_dir / folder)
-    words = all_words(fold(said))
+    text_words = all_words(fold(text))
     streak = 0
-    for end, word in enumerate(words, 1):
+    for end, word in enumerate(text_words, 1):
         streak = streak + 1 if word in vocabulary else 0
         # Most words are of no prompt, so that hardly any run has to be put together.
-        if streak >= _RUN and tuple(words[end - _RUN : end]) in runs:
+        if streak >= _RUN and tuple(text_words[end - _RUN : end]) in runs:
             return True
     return False
 

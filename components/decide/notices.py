@@ -10,8 +10,8 @@ from components.language.texts import text
 from components.turn import Citation, Conflict, Draft, Origin, Passage, RejectedApproach, Statement, Turn
 
 _LONGEST_QUOTE = 200
-_MOST_CONFLICTS = 2
-_MOST_RELATED = 3
+_MAX_CONFLICTS = 2
+_MAX_RELATED = 3
 
 
 def with_neighbours(draft: Draft, turn: Turn) -> Draft:
@@ -23,10 +23,10 @@ def with_neighbours(draft: Draft, turn: Turn) -> Draft:
     passages = {passage.chunk_id: passage for passage in turn.evidence.passages}
     for conflict in turn.evidence.conflicts:
         other = _against(conflict, draft)
-        if other is not None and _count(draft, "conflicting") < _MOST_CONFLICTS:
+        if other is not None and _count(draft, "conflicting") < _MAX_CONFLICTS:
             draft = _added(draft, passages[other.chunk_id], other.span, "conflicting")
     for related in turn.evidence.related:
-        if related.passage.sentences and _count(draft, "related") < _MOST_RELATED:
+        if related.passage.sentences and _count(draft, "related") < _MAX_RELATED:
             draft = _added(draft, related.passage, related.passage.sentences[0], "related")
     return draft
 
@@ -45,8 +45,8 @@ def about(draft: Draft, turn: Turn) -> Iterator[str]:
 
 def rejections(draft: Draft, turn: Turn) -> Iterator[str]:
     """That an approach was rejected and why: one that the draft leaves out, or that the question asks about."""
-    asked = (one for one in turn.evidence.rejected if proposed(turn.question, one))
-    for approach in dict.fromkeys((*draft.withheld, *asked)):
+    asked_about = (approach_ for approach_ in turn.evidence.rejected if proposed(turn.question, approach_))
+    for approach in dict.fromkeys((*draft.withheld, *asked_about)):
         yield _rejected(approach, turn.locale)
 
 
@@ -79,22 +79,22 @@ def _added(draft: Draft, passage: Passage, span: tuple[int, int], origin: Origin
 
 
 def _outdated(passage: Passage, turn: Turn) -> str:
-    known = {"title": _title(passage), "date": day(passage.updated_at, turn.locale)}
+    passage_values = {"title": _title(passage), "date": day(passage.updated_at, turn.locale)}
     for related in turn.evidence.related:
         if related.kind == "supersedes" and related.to_doc == passage.doc_id:
             new = related.passage
             since = day(new.updated_at, turn.locale)
-            return text("notices.replaced", turn.locale, **known, new_title=_title(new), new_date=since)
-    return text(f"notices.{passage.status}", turn.locale, **known)
+            return text("notices.replaced", turn.locale, **passage_values, new_title=_title(new), new_date=since)
+    return text(f"notices.{passage.status}", turn.locale, **passage_values)
 
 
-def _contradicted(shown: Passage, other: Citation, locale: str) -> str:
+def _contradicted(passage: Passage, other: Citation, locale: str) -> str:
     key = "contradicted" if other.passage.status == "active" else "contradicted_by_outdated"
     return text(
         f"notices.{key}",
         locale,
-        title=_title(shown),
-        date=day(shown.updated_at, locale),
+        title=_title(passage),
+        date=day(passage.updated_at, locale),
         other_title=_title(other.passage),
         other_date=day(other.passage.updated_at, locale),
         said=shorten(other.excerpt, _LONGEST_QUOTE, placeholder="…"),

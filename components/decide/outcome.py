@@ -75,7 +75,7 @@ class OutcomeComposer:
             # Nobody looked at what was found, so nobody may say that the knowledge base has no answer.
             return "failed", "pipeline_error"
         if draft is None:
-            if self._near(turn):
+            if self._may_ask_back(turn):
                 return "clarify", None
             if articles and articles[0].score >= self.weak_from:
                 return self._weak(rules)
@@ -95,14 +95,14 @@ class OutcomeComposer:
     def _weak(rules: Policy) -> tuple[Outcome, Reason | None]:
         return ("human_followup", "low_confidence") if rules.low_confidence_to_human else ("low_confidence", None)
 
-    def _near(self, turn: Turn) -> bool:
+    def _may_ask_back(self, turn: Turn) -> bool:
         topics = self._topics(turn)
         return (
             turn.evidence.adequacy >= self.clarify_from
             and len(turn.query.weights) <= self.clarify_words
             and len(topics) > 1
             # Asked back once, a visitor has had the choice; the second time it would be a dead end.
-            and all(one.outcome != "clarify" for one in turn.history)
+            and all(exchange.outcome != "clarify" for exchange in turn.history)
         )
 
     def _topics(self, turn: Turn) -> tuple[str, ...]:
@@ -115,8 +115,8 @@ class OutcomeComposer:
             return replace(turn.reply, text=draft.text, notice=_notice(turn, draft))
         if turn.outcome == "clarify":
             options = self._topics(turn)
-            said = text("outcomes.clarify.options", turn.locale)
-            return Reply(said, clarification=options, articles=articles)
+            question_back = text("outcomes.clarify.options", turn.locale)
+            return Reply(question_back, clarification=options, articles=articles)
         notice = " ".join(rejections(draft, turn)) if turn.outcome == "cannot_answer" and draft else ""
         return Reply(
             _fixed_text(turn, articles), notice=notice or None, handoff=_handoff(turn, rules), articles=articles
@@ -149,8 +149,8 @@ def _fixed_text(turn: Turn, articles: Sequence[Article]) -> str:
     if articles:
         # Who is given something to read need not be told to ask elsewhere.
         reason = None if turn.reason in _ABSENT else turn.reason
-        said = text(f"outcomes.{turn.outcome}.{reason or 'default'}", turn.locale)
-        return f"{said} {text('outcomes.articles.' + ('one' if len(articles) == 1 else 'some'), turn.locale)}"
+        outcome_text = text(f"outcomes.{turn.outcome}.{reason or 'default'}", turn.locale)
+        return f"{outcome_text} {text('outcomes.articles.' + ('one' if len(articles) == 1 else 'some'), turn.locale)}"
     lost = [code for code in turn.query.codes if code in turn.evidence.uncovered]
     if turn.outcome == "refused" and lost:
         return text("outcomes.refused.unknown_code", turn.locale, code=", ".join(lost))

@@ -6,7 +6,7 @@ from components.decide.answer_guard import AnswerGuard
 
 # Links, telephone numbers and Markdown end before a plain word; up to there a text can be judged.
 _SETTLED = re.compile(r"(?:.*\s)?[^\W\d]+[,.!?;:]?\s+", re.DOTALL)
-_MOST_HELD = 400
+_MAX_BUFFERED = 400
 _LOOKED_BACK = 200
 
 
@@ -19,23 +19,23 @@ class ProvisionalText:
 
     def __init__(self, guard: AnswerGuard) -> None:
         self._guard = guard
-        self._held = ""
-        self._told = ""
+        self._buffer = ""
+        self._emitted = ""
         self._silent = False
 
     def add(self, piece: str) -> str:
         """What may be told now that this piece has come."""
-        self._held += piece
-        settled = _SETTLED.match(self._held)
-        end = settled.end() if settled else len(self._held) if len(self._held) > _MOST_HELD else 0
-        return self._let_go(end)
+        self._buffer += piece
+        settled = _SETTLED.match(self._buffer)
+        end = settled.end() if settled else len(self._buffer) if len(self._buffer) > _MAX_BUFFERED else 0
+        return self._release(end)
 
-    def rest(self) -> str:
+    def flush(self) -> str:
         """What may be told at the end."""
-        return self._let_go(len(self._held))
+        return self._release(len(self._buffer))
 
-    def _let_go(self, end: int) -> str:
-        ready, self._held = self._held[:end], self._held[end:]
-        self._told = (self._told + ready)[-_LOOKED_BACK:]
-        self._silent = self._silent or self._guard.repeats_instructions(self._told)
+    def _release(self, end: int) -> str:
+        ready, self._buffer = self._buffer[:end], self._buffer[end:]
+        self._emitted = (self._emitted + ready)[-_LOOKED_BACK:]
+        self._silent = self._silent or self._guard.repeats_instructions(self._emitted)
         return "" if self._silent else self._guard.text(ready)

@@ -1,9 +1,13 @@
 """After checking: show it, try again, or give it to a person."""
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 from haystack import component
 
+from components.judge.answer_kind import answers_kind
+from components.judge.named import held, names
+from components.language.question_kind import kind_of
 from components.turn import Draft, Gate, Turn, Verdict
 
 
@@ -11,7 +15,8 @@ from components.turn import Draft, Gate, Turn, Verdict
 class RetryRouter:
     """Decides by facts first, then by the two gates, then by what is left of the budget.
 
-    `auto` needs every shown claim supported, `quality` and `relevance` at their thresholds. Otherwise another pass,
+    `auto` needs every shown claim supported, `quality` and `relevance` at their thresholds, what the kind of the
+    question demands (`kind`) and the rare names that it asks about (`object`). Otherwise another pass,
     when the budget allows one and the last pass found something new; else `human` with the reasons. The draft that goes
     on is the best of all passes, not the last.
 
@@ -38,7 +43,7 @@ class RetryRouter:
     def run(self, turn: Turn) -> dict[str, Turn]:
         """:returns: the turn under exactly one of `done`, `retry`."""
         draft = turn.best or turn.draft or Draft("", (), ())
-        gates = self._gates(draft, self._relevant(turn))
+        gates = (*self._gates(draft, self._relevant(turn)), *_answering(turn, draft))
         failed = tuple(gate.name for gate in gates if not gate.passed)
         judged = replace(turn, draft=draft, best=draft)
         if not failed:
@@ -64,3 +69,21 @@ class RetryRouter:
             Gate("relevance", draft.relevance >= relevant, draft.relevance, relevant),
             *([] if agreed is None else [Gate("agreement", agreed >= least, agreed, least)]),
         )
+
+
+def _answering(turn: Turn, draft: Draft) -> Iterator[Gate]:
+    """Whether the draft holds what a question of its kind demands, and the rare names that it asks about.
+
+    Unknown of a question that leans on the conversation: what is searched for is no question then.
+    """
+    if not draft.claims or turn.meant:
+        return
+    query, cited = turn.query, [one.passage for one in draft.citations if one.origin == "primary"]
+    kind = kind_of(query.search)
+    if kind != "other" and query.weights:
+        head = "\n".join(f"{passage.title}\n{passage.heading}" for passage in cited)
+        answers = answers_kind(kind, query.search, draft.text, head, query.weights)
+        yield Gate("kind", answers, float(answers), 1.0)
+    if wanted := names(query):
+        share = len(held(wanted, cited, draft.text)) / len(wanted)
+        yield Gate("object", share >= 1, share, 1.0)

@@ -11,8 +11,8 @@ from components.language.encoder_settings import DenseSettings
 from components.models.attempts import attempt
 from components.models.breaker import Upstream, upstream
 from components.models.failures import ModelFailed
-from components.nested import made
-from components.retrieve.kept import Kept
+from components.nested import from_description
+from components.retrieve.cache import TenantLruCache
 from tenants import fairness
 from tenants.errors import TryAgain
 from tenants.index import Dense
@@ -27,7 +27,7 @@ CONCURRENT = 32
 """Questions embedded at once by one embedder; calls that were given up count until they end."""
 
 _AT_ONCE = 512
-_QUESTIONS: Kept[Dense] = Kept(512)
+_QUESTIONS: TenantLruCache[Dense] = TenantLruCache(512)
 
 
 class EmbeddingFailed(TryAgain):
@@ -56,8 +56,8 @@ def embed_passages(texts: Sequence[str], settings: DenseSettings) -> list[Dense]
         embedder = _embedder(settings.json_form)
         for start in range(0, len(texts), _AT_ONCE):
             fairness.give_way()
-            some = texts[start : start + _AT_ONCE]
-            vectors.extend(_checked(embedder.passages(some), len(some), settings))
+            batch = texts[start : start + _AT_ONCE]
+            vectors.extend(_checked(embedder.passages(batch), len(batch), settings))
     except Exception as fault:
         log.error("passages cannot be embedded by %s: %s", settings.space, type(fault).__name__)
         raise EmbeddingFailed from fault
@@ -72,9 +72,9 @@ def embed_question(
     :param failures: failures in a row, until the embedder is left alone for `pause` seconds.
     """
     key = _QUESTIONS.key(text, settings.json_form)
-    known = _QUESTIONS.get(key)
-    if known is not None:
-        return known
+    cached = _QUESTIONS.get(key)
+    if cached is not None:
+        return cached
 
     def embedded() -> Dense:
         (vector,) = _checked([_embedder(settings.json_form).question(text)], 1, settings)
@@ -111,7 +111,7 @@ def _checked(vectors: Sequence[Dense], count: int, settings: DenseSettings) -> S
 @lru_cache(maxsize=16)
 def _embedder(json_form: str) -> Embedder:
     settings = json.loads(json_form)
-    embedder: Embedder = made(settings["embedder"], "embedder")
+    embedder: Embedder = from_description(settings["embedder"], "embedder")
     if embedder.space != settings["space"]:
         log.error("an index was embedded by %s, and here is %s: rebuild it", settings["space"], embedder.space)
         raise ValueError("another space")

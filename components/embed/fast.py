@@ -67,9 +67,9 @@ class FastEmbedder(Nested):
     @property
     def space(self) -> str:
         """The model, and all that changes what it computes: which revision of the file lies in the folder, for one."""
-        own = f" {self.file} {self.pooling} {self._revision()}" if self.file else ""
+        file_part = f" {self.file} {self.pooling} {self._revision()}" if self.file else ""
         cut = f" {self.passage_length}" if self.passage_length else ""
-        return f"{self.model}{own} {self.question_prefix!r} {self.passage_prefix!r}{cut}"
+        return f"{self.model}{file_part} {self.question_prefix!r} {self.passage_prefix!r}{cut}"
 
     @property
     def available(self) -> bool:

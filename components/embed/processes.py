@@ -47,10 +47,12 @@ class EmbeddingProcesses(Processes):
         order = sorted(range(len(texts)), key=lambda number: len(texts[number]))
         groups = [order[start : start + _AT_ONCE] for start in range(0, len(order), _AT_ONCE)]
         # One worker to a core.
-        asked = [pickle.dumps((replace(files, threads=1), [texts[one] for one in group], batch)) for group in groups]
+        requests = [
+            pickle.dumps((replace(files, threads=1), [texts[number] for number in group], batch)) for group in groups
+        ]
         vectors = np.zeros((len(texts), files.dimensions), np.float32)
         try:
-            for group, answer in zip(groups, self._threads.map(self._ask, asked), strict=True):
+            for group, answer in zip(groups, self._threads.map(self._ask, requests), strict=True):
                 vectors[group] = np.frombuffer(answer, np.float32).reshape(len(group), files.dimensions)
         except (TryAgain, CallerError, ValueError) as failure:
             log.warning("%d passages cannot be embedded by workers: %s", len(texts), type(failure).__name__)

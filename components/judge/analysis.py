@@ -51,14 +51,14 @@ def _analyse(title: str, heading: str, text: str, spans: tuple[tuple[int, int], 
     head = frozenset(word.stem for word in words(f"{title}\n{heading}") if not word.stop)
     stems = head.union(*(sentence.places for sentence in sentences))
     titled = codes(title)
-    found = frozenset(codes(f"{heading}\n{text}")).union(titled if len(titled) == 1 else ())
-    return Analysis(sentences, head, stems, families(stems), found)
+    named_codes = frozenset(codes(f"{heading}\n{text}")).union(titled if len(titled) == 1 else ())
+    return Analysis(sentences, head, stems, families(stems), named_codes)
 
 
 def _sentence(text: str, start: int, end: int) -> Sentence:
-    found = words(text[start:end])
+    sentence_words = words(text[start:end])
     places: dict[str, int] = {}
-    for place, word in enumerate(found):
+    for place, word in enumerate(sentence_words):
         if not word.stop:
             places.setdefault(word.stem, place)
-    return Sentence(start, end, places, len(found), frozenset(codes(text[start:end])))
+    return Sentence(start, end, places, len(sentence_words), frozenset(codes(text[start:end])))

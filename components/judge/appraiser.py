@@ -19,7 +19,7 @@ class EvidenceAppraiser(Nested):
     :param promising: least adequacy by the local judge to ask; below it a question is hopeless.
     :param depth: passages appraised, best first.
     :param threshold: least adequacy to answer: the relevance gate.
-    :param least: least adequacy to answer, under a notice, when no other pass is to be had.
+    :param min_adequacy: to answer under a notice, when no pass is left.
     """
 
     def __init__(
@@ -28,13 +28,13 @@ class EvidenceAppraiser(Nested):
         promising: float = 0.2,
         depth: int = 8,
         threshold: float = 0.75,
-        least: float = 0.4,
+        min_adequacy: float = 0.4,
     ) -> None:
         self.judge = judge
         self.promising = promising
         self.depth = depth
         self.threshold = threshold
-        self.least = least
+        self.min_adequacy = min_adequacy
 
     def appraised(self, turn: Turn, local: Judge) -> Turn:
         """The turn with the evidence that the judge let through.
@@ -42,25 +42,25 @@ class EvidenceAppraiser(Nested):
         :raises Malformed: its judgement is contrary to the codes in the passages.
         :raises Exception: whatever the judge raises.
         """
-        found = self.judge.appraise(turn, turn.evidence.usable()[: self.depth])
+        appraisal = self.judge.appraise(turn, turn.evidence.usable()[: self.depth])
         evidence = turn.evidence
-        kept = _kept(turn, found)
-        places = {one: evidence.places[one] for one in kept}
-        chosen = replace(evidence, kept=kept, places=places, missing=found.missing)
+        answering = _answering(turn, appraisal)
+        places = {chunk_id: evidence.places[chunk_id] for chunk_id in answering}
+        graded = replace(evidence, kept=answering, places=places, missing=appraisal.missing)
         # Passages that the judge has put aside are still there: their codes are not unknown to the knowledge base.
-        uncovered = local.uncovered(turn.query, chosen.usable()) if kept else evidence.uncovered
-        if kept and lost(turn.query, uncovered) and not lost(turn.query, evidence.uncovered):
+        uncovered = local.uncovered(turn.query, graded.usable()) if answering else evidence.uncovered
+        if answering and lost(turn.query, uncovered) and not lost(turn.query, evidence.uncovered):
             # It chose passages about other codes and put those with the question's own aside: it has not read them.
             raise Malformed
-        adequacy = 0.0 if not kept or lost(turn.query, uncovered) else found.adequacy
-        return replace(turn, evidence=replace(chosen, adequacy=adequacy, uncovered=uncovered))
+        adequacy = 0.0 if not answering or lost(turn.query, uncovered) else appraisal.adequacy
+        return replace(turn, evidence=replace(graded, adequacy=adequacy, uncovered=uncovered))
 
 
-def _kept(turn: Turn, found: Appraisal) -> tuple[str, ...]:
+def _answering(turn: Turn, appraisal: Appraisal) -> tuple[str, ...]:
     evidence = turn.evidence
-    kept = tuple(one for one in evidence.kept if one in found.answering)
+    answering = tuple(chunk_id for chunk_id in evidence.kept if chunk_id in appraisal.answering)
     best = evidence.passages[0].chunk_id if evidence.passages else ""
-    return (*kept, best) if kept and best not in kept and best in evidence.kept else kept
+    return (*answering, best) if answering and best not in answering and best in evidence.kept else answering
 
 
 def lost(query: Query, uncovered: tuple[str, ...]) -> bool:

@@ -14,10 +14,10 @@ _PROPOSED = 0.75
 
 def coverage(question: Question, text: str) -> float:
     """The share of the question's weight that an approach covers, 0..1; a derived word counts for 60%."""
-    known, kin = _read(text)
+    text_stems, kin = _read(text)
     exact = derived = 0.0
     for stem, weight in question.weights.items():
-        if stem in known:
+        if stem in text_stems:
             exact += weight
         elif relatives(stem, kin):
             derived += weight
@@ -29,15 +29,15 @@ def proposed(sentence: str, approach: RejectedApproach) -> bool:
 
     A sentence that is negated where the approach is not advises against it.
     """
-    wanted, _ = _read(approach.text)
-    if not wanted or (negated(sentence) and not negated(approach.text)):
+    approach_stems, _ = _read(approach.text)
+    if not approach_stems or (negated(sentence) and not negated(approach.text)):
         return False
-    said, kin = _read(sentence)
-    held = sum(1 for stem in wanted if stem in said or relatives(stem, kin))
-    return held >= _PROPOSED * len(wanted)
+    sentence_stems, kin = _read(sentence)
+    matched = sum(1 for stem in approach_stems if stem in sentence_stems or relatives(stem, kin))
+    return matched >= _PROPOSED * len(approach_stems)
 
 
 @lru_cache(maxsize=2_000)
 def _read(text: str) -> tuple[frozenset[str], Families]:
-    found = frozenset(stems(text))
-    return found, families(found)
+    text_stems = frozenset(stems(text))
+    return text_stems, families(text_stems)

@@ -26,13 +26,17 @@ NEGATIONS = frozenset("не нет ни без нельзя невозможно
 _CUT_BEFORE = re.compile(r"(?:\w|\d[.,: ])\Z")
 _CUT_AFTER = re.compile(r"\w|[.,: ]\d")
 _ITEM = re.compile(rf"{ITEM}\s+")
-_SPOKEN = re.compile(r"[\w']+")
+_WORD = re.compile(r"[\w']+")
 
 
 def check_cited(claim: str, passages: Iterable[Passage]) -> ClaimVerdict:
     """The verdict of the passage that supports the claim best; a claim that cites none is unsupported."""
     verdicts = (check(claim, passage) for passage in passages)
-    return max(verdicts, key=lambda one: (RANK[one.status], one.score), default=ClaimVerdict("unsupported", 0.0, ""))
+    return max(
+        verdicts,
+        key=lambda verdict: (RANK[verdict.status], verdict.score),
+        default=ClaimVerdict("unsupported", 0.0, ""),
+    )
 
 
 def check(claim: str, passage: Passage) -> ClaimVerdict:
@@ -42,42 +46,42 @@ def check(claim: str, passage: Passage) -> ClaimVerdict:
     """
     if _quoted(claim, passage):
         return ClaimVerdict("supported", 1.0, claim)
-    found = words(claim)
-    content = {word.stem for word in found if not word.stop and fold(word.text) not in NEGATIONS}
+    claim_words = words(claim)
+    content = {word.stem for word in claim_words if not word.stop and fold(word.text) not in NEGATIONS}
     if not content:
         return ClaimVerdict("unsupported", 0.0, "")
     score, quote = _best_window(content, passage)
-    if not _facts_agree(claim, found, passage) or negated(claim) != negated(quote):
+    if not _facts_agree(claim, claim_words, passage) or negated(claim) != negated(quote):
         return ClaimVerdict("unsupported", min(score, _PARTIAL), quote)
     return ClaimVerdict(_status(score), score, quote)
 
 
 def _quoted(claim: str, passage: Passage) -> bool:
     """Whether one sentence holds the claim's very words: "E2" is no quotation from "E20", nor 1 from 1,5 or 1 200."""
-    said = _flat(claim)
-    if not said:
+    flat_claim = _flat(claim)
+    if not flat_claim:
         return False
     for sentence in analyse(passage).sentences:
         text = passage.text[sentence.start : sentence.end]
-        if len(text) < len(said) or not _holds_whole(_flat(text), said):
+        if len(text) < len(flat_claim) or not _holds_whole(_flat(text), flat_claim):
             continue
         if negated(text) == negated(claim):
             return True
         # A list item is one unit of several sentences: the negation of one says nothing about another.
         item = _ITEM.sub("", text, count=1)
         parts = (item[start:end] for start, end in sentence_spans(item))
-        if any(_holds_whole(_flat(part), said) and negated(part) == negated(claim) for part in parts):
+        if any(_holds_whole(_flat(part), flat_claim) and negated(part) == negated(claim) for part in parts):
             return True
     return False
 
 
-def _holds_whole(text: str, said: str) -> bool:
+def _holds_whole(text: str, phrase: str) -> bool:
     """Whether `said` stands in `text` without cutting a word or a number."""
-    at = text.find(said)
+    at = text.find(phrase)
     while at >= 0:
-        if not (_CUT_BEFORE.search(text[:at]) or _CUT_AFTER.match(text, at + len(said))):
+        if not (_CUT_BEFORE.search(text[:at]) or _CUT_AFTER.match(text, at + len(phrase))):
             return True
-        at = text.find(said, at + 1)
+        at = text.find(phrase, at + 1)
     return False
 
 
@@ -103,14 +107,14 @@ def _best_window(content: set[str], passage: Passage) -> tuple[float, str]:
     return best, quote
 
 
-def _facts_agree(claim: str, found: list[Word], passage: Passage) -> bool:
+def _facts_agree(claim: str, claim_words: list[Word], passage: Passage) -> bool:
     head = f"{passage.title}\n{passage.heading}\n"
-    whole = head + passage.text
-    if not set(codes(claim)) <= analyse(passage).codes or not set(numbers(claim, whole)) <= _numbers(whole):
+    full_text = head + passage.text
+    if not set(codes(claim)) <= analyse(passage).codes or not set(numbers(claim, full_text)) <= _numbers(full_text):
         return False
-    known = analyse(passage).stems
-    names = {word.stem for word in found if word.start > 0 and word.text[0].isupper() and not word.stop}
-    return all(stem in known or relatives(stem, analyse(passage).families) for stem in names)
+    passage_stems = analyse(passage).stems
+    names = {word.stem for word in claim_words if word.start > 0 and word.text[0].isupper() and not word.stop}
+    return all(stem in passage_stems or relatives(stem, analyse(passage).families) for stem in names)
 
 
 @lru_cache(maxsize=2_000)
@@ -120,8 +124,8 @@ def _numbers(text: str) -> frozenset[str]:
 
 def negated(text: str) -> bool:
     """Whether `text` holds a word that turns it round."""
-    spoken = _SPOKEN.findall(fold(text).replace("’", "'"))
-    return any(word in NEGATIONS or word.endswith("n't") for word in spoken)
+    text_words = _WORD.findall(fold(text).replace("’", "'"))
+    return any(word in NEGATIONS or word.endswith("n't") for word in text_words)
 
 
 def _flat(text: str) -> str:

@@ -6,7 +6,7 @@ from itertools import combinations, product
 from typing import get_args
 
 from components.judge.analysis import Sentence, analyse
-from components.judge.contradictions import CARRIERS, Said, contradiction, same_subject
+from components.judge.contradictions import CARRIERS, AnswerSentence, contradiction, same_subject
 from components.judge.coverage import Question, prepare
 from components.language.normalise import fold
 from components.language.relatives import relatives
@@ -25,7 +25,7 @@ _AHEAD = 1e-6
 _ASKS_FOR_CODE = frozenset("код кода кодом промокод промокода артикул номер номера code number promo sku".split())
 
 
-def conflicts(turn: Turn, depth: int, least_relevance: float) -> Iterator[Conflict]:
+def conflicts(turn: Turn, depth: int, min_relevance: float) -> Iterator[Conflict]:
     """The conflicts among the best kept passages, at most one between two passages, the better match first.
 
     The sentences compared are those that answer the question; `components/judge/contradictions.py` says when two of
@@ -33,14 +33,16 @@ def conflicts(turn: Turn, depth: int, least_relevance: float) -> Iterator[Confli
     where all are equal, the better match.
 
     :param depth: kept passages compared.
-    :param least_relevance: of a passage, so that it is compared.
+    :param min_relevance: of a passage that is compared.
     """
     judged = turn.evidence.judged
-    passages = [one for one in turn.evidence.usable()[:depth] if judged.get(one.chunk_id, 0.0) >= least_relevance]
+    passages = [
+        passage for passage in turn.evidence.usable()[:depth] if judged.get(passage.chunk_id, 0.0) >= min_relevance
+    ]
     pairs = [
-        (one, two)
-        for one, two in combinations(passages, 2)
-        if one.doc_id != two.doc_id and one.lang == two.lang and same_subject(one, two)
+        (passage, other)
+        for passage, other in combinations(passages, 2)
+        if passage.doc_id != other.doc_id and passage.lang == other.lang and same_subject(passage, other)
     ]
     if not pairs:
         return
@@ -48,8 +50,8 @@ def conflicts(turn: Turn, depth: int, least_relevance: float) -> Iterator[Confli
     asks_for_code = not question.codes and any(fold(word.text) in _ASKS_FOR_CODE for word in words(turn.query.search))
     concerned = {passage.chunk_id: passage for pair in pairs for passage in pair}
     answers = {chunk_id: _answers(question, passage) for chunk_id, passage in concerned.items()}
-    for one, two in pairs:
-        for left, right in product(answers[one.chunk_id], answers[two.chunk_id]):
+    for first, second in pairs:
+        for left, right in product(answers[first.chunk_id], answers[second.chunk_id]):
             kind = contradiction(left, right, asks_for_code=asks_for_code)
             if kind is not None:
                 trusted, other = sorted((left, right), key=_trust, reverse=True)
@@ -57,52 +59,52 @@ def conflicts(turn: Turn, depth: int, least_relevance: float) -> Iterator[Confli
                 break
 
 
-def heeding(evidence: Evidence, found: tuple[Conflict, ...]) -> Evidence:
+def with_conflicts(evidence: Evidence, conflicts: tuple[Conflict, ...]) -> Evidence:
     """The evidence with its conflicts, the trusted passage of each in the better place of the two.
 
     So the answer is quoted from it.
     """
     places = dict(evidence.places)
-    for conflict in found:
+    for conflict in conflicts:
         trusted, other = conflict.trusted.chunk_id, conflict.other.chunk_id
         worse, better = sorted((places[trusted], places[other]))
         places[trusted], places[other] = better + _AHEAD, worse
-    kept = tuple(sorted(evidence.kept, key=lambda chunk_id: -places[chunk_id]))
-    return replace(evidence, places=places, kept=kept, conflicts=found)
+    reordered = tuple(sorted(evidence.kept, key=lambda chunk_id: -places[chunk_id]))
+    return replace(evidence, places=places, kept=reordered, conflicts=conflicts)
 
 
-def _answers(question: Question, passage: Passage) -> list[Said]:
+def _answers(question: Question, passage: Passage) -> list[AnswerSentence]:
     """The passage's sentences that answer the question best."""
     analysis = analyse(passage)
     telling = {stem: weight for stem, weight in question.weights.items() if stem not in CARRIERS}
     total = sum(telling.values()) or 1.0
     weights = {stem: weight / total for stem, weight in telling.items()}
     kin = {stem: relatives(stem, analysis.families) for stem in weights if stem not in analysis.stems}
-    found: list[tuple[float, Sentence, frozenset[str], float]] = []
+    candidates: list[tuple[float, Sentence, frozenset[str], float]] = []
     for sentence in analysis.sentences:
-        held = [stem for stem in weights if stem in sentence.places or kin.get(stem, _NONE) & sentence.places.keys()]
-        itself = sum(weights[stem] for stem in held)
+        matched = [stem for stem in weights if stem in sentence.places or kin.get(stem, _NONE) & sentence.places.keys()]
+        itself = sum(weights[stem] for stem in matched)
         if itself < _ANSWERS_ITSELF:
             continue
-        asked = frozenset(held).union(
+        question_stems = frozenset(matched).union(
             stem for stem in weights if stem in analysis.head or kin.get(stem, _NONE) & analysis.head
         )
-        share = sum(weights[stem] for stem in asked)
+        share = sum(weights[stem] for stem in question_stems)
         if share >= _ANSWERS:
-            found.append((share, sentence, asked, itself))
-    found.sort(key=lambda one: -one[0])
-    said = []
-    for _, sentence, asked, itself in found[:_CANDIDATES]:
+            candidates.append((share, sentence, question_stems, itself))
+    candidates.sort(key=lambda candidate: -candidate[0])
+    statements = []
+    for _, sentence, question_stems, itself in candidates[:_CANDIDATES]:
         text = passage.text[sentence.start : sentence.end]
         if not text.startswith(_NOT_PROSE) and not text.endswith(("?", ":")):
-            said.append(Said(passage, sentence, asked, itself))
-    return said
+            statements.append(AnswerSentence(passage, sentence, question_stems, itself))
+    return statements
 
 
-def _trust(said: Said) -> tuple[bool, int, str]:
-    passage = said.passage
+def _trust(sentence: AnswerSentence) -> tuple[bool, int, str]:
+    passage = sentence.passage
     return passage.status == "active", _TRUST[passage.trust], passage.updated_at
 
 
-def _statement(said: Said) -> Statement:
-    return Statement(said.passage.chunk_id, (said.sentence.start, said.sentence.end))
+def _statement(sentence: AnswerSentence) -> Statement:
+    return Statement(sentence.passage.chunk_id, (sentence.sentence.start, sentence.sentence.end))

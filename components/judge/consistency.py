@@ -14,21 +14,21 @@ class Writer(Protocol):
         """The turn with a draft."""
 
 
-def agreement(one: Draft, two: Draft) -> float:
+def agreement(draft: Draft, other_draft: Draft) -> float:
     """The share of the shorter draft's words that the longer one says too, 0..1.
 
     0 where one names numbers or codes and the other names others, or says nothing.
     """
-    said, again = _said(one), _said(two)
-    facts, facts_again = _facts(said), _facts(again)
+    text, other_text = _plain_text(draft), _plain_text(other_draft)
+    facts, facts_again = _facts(text), _facts(other_text)
     if not (facts <= facts_again or facts_again <= facts):
         return 0.0
-    words, words_again = set(stems(said)), set(stems(again))
+    words, words_again = set(stems(text)), set(stems(other_text))
     fewest = min(len(words), len(words_again))
     return len(words & words_again) / fewest if fewest else 0.0
 
 
-def _said(draft: Draft) -> str:
+def _plain_text(draft: Draft) -> str:
     """Without the marks [N], which are numbers of the prompt."""
     return "\n".join(claim.text for claim in draft.claims)
 

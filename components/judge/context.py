@@ -5,7 +5,7 @@ from dataclasses import replace
 from haystack import component
 
 from components.faults import degraded
-from components.judge.conflicts import conflicts, heeding
+from components.judge.conflicts import conflicts, with_conflicts
 from components.retrieve.related import rejected, related
 from components.turn import Turn
 from tenants import relations
@@ -19,43 +19,43 @@ class EvidenceContext:
     Where two kept passages contradict each other, the trusted one takes the better place, so that the answer is quoted
     from it. A tenant without edges and rejected approaches costs a look-up in memory and no query.
 
-    :param most_edges: edges followed from the documents of the kept passages, weightiest first.
-    :param least_coverage: share of the question that a rejected approach must cover.
-    :param most_rejected: rejected approaches kept, best first.
+    :param max_edges: edges followed from the documents of the kept passages, weightiest first.
+    :param min_coverage: share of the question that a rejected approach must cover.
+    :param max_rejected: rejected approaches kept, best first.
     :param conflict_depth: kept passages compared with one another, best first.
     :param conflict_relevance: least relevance of a passage, so that it is compared.
     """
 
     def __init__(
         self,
-        most_edges: int = 20,
-        least_coverage: float = 0.4,
-        most_rejected: int = 3,
+        max_edges: int = 20,
+        min_coverage: float = 0.4,
+        max_rejected: int = 3,
         conflict_depth: int = 6,
         conflict_relevance: float = 0.5,
     ) -> None:
-        self.most_edges = most_edges
-        self.least_coverage = least_coverage
-        self.most_rejected = most_rejected
+        self.max_edges = max_edges
+        self.min_coverage = min_coverage
+        self.max_rejected = max_rejected
         self.conflict_depth = conflict_depth
         self.conflict_relevance = conflict_relevance
 
     @component.output_types(turn=Turn)
     def run(self, turn: Turn) -> dict[str, Turn]:
         """:returns: the turn with the context of its evidence; without related passages and degraded if they fail."""
-        known = relations.current()
-        if known is not relations.NONE:
-            turn = self._with_relations(turn, known)
-        found = tuple(conflicts(turn, self.conflict_depth, self.conflict_relevance))
-        if found or turn.evidence.conflicts:
-            turn = replace(turn, evidence=heeding(turn.evidence, found))
+        tenant_relations = relations.current()
+        if tenant_relations is not relations.NONE:
+            turn = self._with_relations(turn, tenant_relations)
+        turn_conflicts = tuple(conflicts(turn, self.conflict_depth, self.conflict_relevance))
+        if turn_conflicts or turn.evidence.conflicts:
+            turn = replace(turn, evidence=with_conflicts(turn.evidence, turn_conflicts))
         return {"turn": turn}
 
-    def _with_relations(self, turn: Turn, known: Relations) -> Turn:
-        near = rejected(turn, known, self.least_coverage, self.most_rejected)
-        evidence = replace(turn.evidence, rejected=near, related=())
+    def _with_relations(self, turn: Turn, tenant_relations: Relations) -> Turn:
+        rejected_approaches = rejected(turn, tenant_relations, self.min_coverage, self.max_rejected)
+        evidence = replace(turn.evidence, rejected=rejected_approaches, related=())
         try:
-            evidence = replace(evidence, related=related(turn, known, self.most_edges))
+            evidence = replace(evidence, related=related(turn, tenant_relations, self.max_edges))
         except Exception as error:
             turn = degraded(turn, "related", error)
         return replace(turn, evidence=evidence)

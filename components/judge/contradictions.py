@@ -1,4 +1,4 @@
-"""Do two sentences of two documents contradict each other? Precise before complete.
+"""Do two sentences of two documents contradict each other? Prefers precision over recall.
 
 They do when they are about the same by nearly all of their words and differ in one thing that they state: an amount of
 the same unit, a date, a time, a telephone number, a code, or that one of them is negated. Anything that only one of
@@ -49,16 +49,16 @@ _CONDITIONAL = frozenset("если когда кроме иначе if when unle
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class AnswerSentence:
     """A sentence that answers a question.
 
-    `asked` are the question's stems in it or in its heading, `itself` the weight share of those in the sentence alone,
-    `CARRIERS` left out of both.
+    `question_stems` are those of the question in it or its heading, `itself` the weight share of those in the sentence
+    alone; both without `CARRIERS`.
     """
 
     passage: Passage
     sentence: Sentence
-    asked: frozenset[str]
+    question_stems: frozenset[str]
     itself: float
 
     @property
@@ -89,38 +89,39 @@ class _Subject:
     names: frozenset[str]
 
 
-def same_subject(one: Passage, two: Passage) -> bool:
+def same_subject(passage: Passage, other: Passage) -> bool:
     """Whether the titles and headings of two passages allow them to speak of the same thing.
 
     Two subjects are two when each names something that the other never mentions, or when one names a name.
     """
-    ones, twos = _subject(one.title, one.heading), _subject(two.title, two.heading)
-    ours = ones.topic - analyse(two).stems
-    theirs = twos.topic - analyse(one).stems
-    return not (ours and theirs) and not (ours & ones.names or theirs & twos.names)
+    ones, twos = _subject(passage.title, passage.heading), _subject(other.title, other.heading)
+    topic_left = ones.topic - analyse(other).stems
+    other_topic_left = twos.topic - analyse(passage).stems
+    return not (topic_left and other_topic_left) and not (topic_left & ones.names or other_topic_left & twos.names)
 
 
-def contradiction(one: Said, two: Said, *, asks_for_code: bool) -> ConflictKind | None:
+def contradiction(sentence: AnswerSentence, other: AnswerSentence, *, asks_for_code: bool) -> ConflictKind | None:
     """How two sentences contradict each other; None when they do not, or may be about two things."""
-    left, right = _read(one.text), _read(two.text)
-    if one.asked != two.asked or left.conditional != right.conditional:
+    reading, other_reading = _read(sentence.text), _read(other.text)
+    if sentence.question_stems != other.question_stems or reading.conditional != other_reading.conditional:
         return None
-    ours, theirs = _extra(left.topic, right.topic), _extra(right.topic, left.topic)
-    if (ours and theirs) or ours & left.names or theirs & right.names:
+    extra, other_extra = _extra(reading.topic, other_reading.topic), _extra(other_reading.topic, reading.topic)
+    if (extra and other_extra) or extra & reading.names or other_extra & other_reading.names:
         return None
-    everything = len(left.topic | right.topic)
-    common = everything - len(ours) - len(theirs)
+    everything = len(reading.topic | other_reading.topic)
+    common = everything - len(extra) - len(other_extra)
     alike = common / everything if everything else 0.0
-    if alike < _ALIKE or (common < _COMMON and min(one.itself, two.itself) < _ITSELF):
+    if alike < _ALIKE or (common < _COMMON and min(sentence.itself, other.itself) < _ITSELF):
         return None
-    if left.negations != right.negations:
-        turned = len(left.negations ^ right.negations) == 1
-        plain = not (left.conditional or _differing(left.figures, right.figures))
+    if reading.negations != other_reading.negations:
+        turned = len(reading.negations ^ other_reading.negations) == 1
+        plain = not (reading.conditional or _differing(reading.figures, other_reading.figures))
         return "negation" if turned and plain and alike >= _ALIKE_NEGATED else None
-    if one.sentence.codes != two.sentence.codes:
-        other = one.sentence.codes and two.sentence.codes and not one.sentence.codes & two.sentence.codes
-        return "code" if other and asks_for_code else None
-    differing = _differing(left.figures, right.figures)
+    if sentence.sentence.codes != other.sentence.codes:
+        both_coded = sentence.sentence.codes and other.sentence.codes
+        disjoint = both_coded and not sentence.sentence.codes & other.sentence.codes
+        return "code" if disjoint and asks_for_code else None
+    differing = _differing(reading.figures, other_reading.figures)
     return differing[0] if len(differing) == 1 else None
 
 
@@ -141,12 +142,12 @@ def _read(text: str) -> _Read:
 
 def _names(text: str) -> frozenset[str]:
     """The stems of capitalised words that do not begin the text, and of Latin words in a Russian one."""
-    found = [word for word in words(text) if not word.stop]
-    russian = any(not word.text.isascii() for word in found)
-    capitals = [word for word in found if word.start > 0 and word.text[0].isupper()]
-    if not russian and 2 * len(capitals) > len(found):
+    content_words = [word for word in words(text) if not word.stop]
+    russian = any(not word.text.isascii() for word in content_words)
+    capitals = [word for word in content_words if word.start > 0 and word.text[0].isupper()]
+    if not russian and 2 * len(capitals) > len(content_words):
         capitals = []  # an English title: every word of it has a capital
-    latin = [word for word in found if russian and word.text.isascii() and word.text.isalpha()]
+    latin = [word for word in content_words if russian and word.text.isascii() and word.text.isalpha()]
     return frozenset(word.stem for word in (*capitals, *latin))
 
 
@@ -160,39 +161,41 @@ def _subject(title: str, heading: str) -> _Subject:
     return _Subject(frozenset(topic), frozenset(names))
 
 
-def _extra(ours: frozenset[str], theirs: frozenset[str]) -> frozenset[str]:
+def _extra(topic: frozenset[str], other_topic: frozenset[str]) -> frozenset[str]:
     """Stems that only we have, those aside that are derived from one of theirs."""
-    extra = ours - theirs
+    extra = topic - other_topic
     if not extra:
         return extra
-    kin = families(theirs)
+    kin = families(other_topic)
     return frozenset(stem for stem in extra if not relatives(stem, kin))
 
 
-def _differing(one: Figures, two: Figures) -> list[ConflictKind]:
+def _differing(stated: Figures, other: Figures) -> list[ConflictKind]:
     """What both state and state differently. More than one difference says that they speak of two things."""
     differing: list[ConflictKind] = [
-        "number" for unit in one.amounts.keys() & two.amounts.keys() if _disagree(one.amounts[unit], two.amounts[unit])
+        "number"
+        for unit in stated.amounts.keys() & other.amounts.keys()
+        if _disagree(stated.amounts[unit], other.amounts[unit])
     ]
-    if one.days and two.days and not any(_same_day(day, other) for day in one.days for other in two.days):
+    if stated.days and other.days and not any(_same_day(*days) for days in product(stated.days, other.days)):
         differing.append("date")
-    if one.moments and two.moments and not one.moments & two.moments:
+    if stated.moments and other.moments and not stated.moments & other.moments:
         differing.append("date")
-    if one.telephones and two.telephones and not one.telephones & two.telephones:
+    if stated.telephones and other.telephones and not stated.telephones & other.telephones:
         differing.append("code")
     return differing
 
 
-def _disagree(ours: Sequence[Span], theirs: Sequence[Span]) -> bool:
+def _disagree(spans: Sequence[Span], other_spans: Sequence[Span]) -> bool:
     """Whether amounts of one unit differ: one of equally many in its place, or else all of them."""
-    if len(ours) == len(theirs) > 1:
-        return sum(not _overlap(one, two) for one, two in zip(ours, theirs, strict=True)) == 1
-    return not any(_overlap(one, two) for one, two in product(ours, theirs))
+    if len(spans) == len(other_spans) > 1:
+        return sum(not _overlap(span, other) for span, other in zip(spans, other_spans, strict=True)) == 1
+    return not any(_overlap(span, other) for span, other in product(spans, other_spans))
 
 
-def _overlap(one: Span, two: Span) -> bool:
-    return one[0] <= two[1] and two[0] <= one[1]
+def _overlap(span: Span, other: Span) -> bool:
+    return span[0] <= other[1] and other[0] <= span[1]
 
 
-def _same_day(one: tuple[int, int, int], two: tuple[int, int, int]) -> bool:
-    return one[:2] == two[:2] and (one[2] == two[2] or not (one[2] and two[2]))
+def _same_day(date: tuple[int, int, int], other: tuple[int, int, int]) -> bool:
+    return date[:2] == other[:2] and (date[2] == other[2] or not (date[2] and other[2]))

@@ -29,25 +29,25 @@ class Question:
 
 def prepare(query: Query) -> Question:
     """The question's side of every comparison, computed once a pass."""
-    found = words(query.search)
-    content = [word for word in found if not word.stop]
+    query_words = words(query.search)
+    content = [word for word in query_words if not word.stop]
     heavy = raised(query)
     total = sum(heavy.values()) or 1.0
     weights = {
         stem: weight / total * (_DOUBT_CREDIT if stem in query.doubtful else 1.0) for stem, weight in heavy.items()
     }
-    pairs = tuple((one.stem, two.stem) for one, two in pairwise(content))
+    pairs = tuple((first.stem, second.stem) for first, second in pairwise(content))
     return Question(weights, pairs, frozenset(query.codes))
 
 
 def raised(query: Query) -> Mapping[str, float]:
     """The question's weights with 60% of the sum or more on its codes: "E20" matters more than "on the display"."""
     named = {code.lower() for code in query.codes} & query.weights.keys()
-    others = sum(weight for stem, weight in query.weights.items() if stem not in named)
+    other_weight = sum(weight for stem, weight in query.weights.items() if stem not in named)
     share = sum(query.weights[stem] for stem in named)
-    if not share or share >= _CODES_SHARE * (share + others):
+    if not share or share >= _CODES_SHARE * (share + other_weight):
         return query.weights
-    factor = others * _CODES_SHARE / (1 - _CODES_SHARE) / share
+    factor = other_weight * _CODES_SHARE / (1 - _CODES_SHARE) / share
     return {stem: weight * factor if stem in named else weight for stem, weight in query.weights.items()}
 
 
@@ -59,7 +59,7 @@ def sentence_coverage(
     for stem, weight in question.weights.items():
         if stem in sentence.places or stem in passage.head:
             exact += weight
-        elif (others := kin.get(stem)) and any(other in sentence.places or other in passage.head for other in others):
+        elif (related := kin.get(stem)) and any(other in sentence.places or other in passage.head for other in related):
             derived += weight
     return exact, derived
 
@@ -68,8 +68,10 @@ def word_order(question: Question, sentence: Sentence) -> float:
     """The share of the question's neighbouring word pairs that stay near each other in the sentence, 0..1."""
     if not question.pairs:
         return 0.0
-    near = 0
-    for one, two in question.pairs:
-        first, second = sentence.places.get(one), sentence.places.get(two)
-        near += first is not None and second is not None and abs(first - second) <= _NEAR_WORDS
-    return near / len(question.pairs)
+    near_pairs = 0
+    for left, right in question.pairs:
+        left_place, right_place = sentence.places.get(left), sentence.places.get(right)
+        near_pairs += (
+            left_place is not None and right_place is not None and abs(left_place - right_place) <= _NEAR_WORDS
+        )
+    return near_pairs / len(question.pairs)

@@ -50,8 +50,8 @@ class RetrievalEvaluator:
         """:returns: the turn under exactly one of `enough`, `retry`, `refuse`."""
         judged = self._judged(turn)
         if self.tools is not None:
-            told = self._told(judged, self.tools)
-            judged = self._judged(told) if told.evidence is not judged.evidence else told
+            with_tools = self._with_tools(judged, self.tools)
+            judged = self._judged(with_tools) if with_tools.evidence is not judged.evidence else with_tools
         if self.appraiser is not None and judged.evidence.adequacy >= self.appraiser.promising:
             return self._appraised(judged, self.appraiser)
         return self._routed(judged)
@@ -68,7 +68,7 @@ class RetrievalEvaluator:
         # What is missing is the last thing that the rewriter would search for, so it always has a query for this.
         unsearched = not set(appraised.evidence.missing) <= set(turn.query.tried)
         again = unsearched and not lost(turn.query, appraised.evidence.uncovered)
-        return routed(appraised, appraiser.threshold, again=again, least=appraiser.least)
+        return routed(appraised, appraiser.threshold, again=again, min_adequacy=appraiser.min_adequacy)
 
     def _judged(self, turn: Turn) -> Turn:
         evidence = turn.evidence
@@ -79,19 +79,19 @@ class RetrievalEvaluator:
         adequacy = 0.0 if lost(turn.query, uncovered) or not evidence.kept else evidence.relevance
         return replace(turn, evidence=replace(evidence, adequacy=adequacy, uncovered=uncovered))
 
-    def _told(self, turn: Turn, tools: ToolSearch) -> Turn:
+    def _with_tools(self, turn: Turn, tools: ToolSearch) -> Turn:
         try:
             return tools.consulted(turn, self.judge)
         except Exception as error:
             return degraded(turn, STEP, error)
 
 
-def routed(turn: Turn, threshold: float, *, again: bool, least: float | None = None) -> dict[str, Turn]:
+def routed(turn: Turn, threshold: float, *, again: bool, min_adequacy: float | None = None) -> dict[str, Turn]:
     """The turn under `enough`, `retry` or `refuse`, by the adequacy of its evidence; the gate stands in its verdict.
 
     :param threshold: least adequacy that is enough.
     :param again: whether another pass may bring more, if the budget allows one and the last pass did.
-    :param least: least adequacy to go on with when no other pass is to be had; `threshold` when None.
+    :param min_adequacy: to go on when no pass is left; `threshold` when None.
     """
     adequacy = turn.evidence.adequacy
     gate = Gate("relevance", adequacy >= threshold, adequacy, threshold)
@@ -100,7 +100,7 @@ def routed(turn: Turn, threshold: float, *, again: bool, least: float | None = N
         return {"enough": judged}
     if again and turn.evidence.grew and turn.passes < turn.max_passes:
         return {"retry": replace(judged, verdict=replace(judged.verdict, route="retry", reasons=("weak_evidence",)))}
-    if least is not None and adequacy >= least:
+    if min_adequacy is not None and adequacy >= min_adequacy:
         return {"enough": judged}
     absent = "code_not_found" if lost(turn.query, turn.evidence.uncovered) else "no_evidence"
     return {"refuse": replace(judged, verdict=replace(judged.verdict, route="human", reasons=(absent,)))}

@@ -127,19 +127,19 @@ def _read_question(query: Query, function_words: Mapping[str, float]) -> _Questi
             weights[stem] = scale * function_words.get(stem, rarest) if stop else content.get(stem, 1.0)
         if not stop and _INFINITIVE.fullmatch(word.lower()):
             actions.append(stem)
-    others = sum(weights.values())
+    words_weight = sum(weights.values())
     for code in map(str.lower, query.codes):
         # However it is typed, an identifier weighs more than the words around it.
-        weights.setdefault(code, others * _CODES_TO_WORDS / len(query.codes))
+        weights.setdefault(code, words_weight * _CODES_TO_WORDS / len(query.codes))
     if not actions:
-        found = (analyse(match) for match in _ENGLISH_ACTION.findall(query.search.lower()))
-        actions = [stem for stem, stop in found if not stop]
+        matches = (analyse(match) for match in _ENGLISH_ACTION.findall(query.search.lower()))
+        actions = [stem for stem, stop in matches if not stop]
     return _Question(weights, families(weights), tuple(dict.fromkeys(actions)))
 
 
 @lru_cache(maxsize=2_000)
 def _read(above: str, text: str) -> _Reading:
     counts = Counter(analyse(word)[0] for word in all_words(f"{above}\n{text}") if len(word) > 1)
-    found = (analyse(word) for word in all_words(above))
-    head = frozenset(stem for stem, stop in found if not stop)
+    analysed = (analyse(word) for word in all_words(above))
+    head = frozenset(stem for stem, stop in analysed if not stop)
     return _Reading(counts, counts.total(), head, families(head))

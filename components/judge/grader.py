@@ -49,16 +49,18 @@ class DocGrader:
             judged = {**evidence.judged, **self.judge.relevance(turn.query, new)}
         except Exception as error:
             ungraded = evidence.passages[: self.depth]
-            kept, places = tuple(passage.chunk_id for passage in ungraded), self._places(ungraded, evidence.judged)
-            ungraded_turn = replace(turn, evidence=replace(evidence, kept=kept, places=places))
+            passing, places = tuple(passage.chunk_id for passage in ungraded), self._places(ungraded, evidence.judged)
+            ungraded_turn = replace(turn, evidence=replace(evidence, kept=passing, places=places))
             return {"turn": degraded(ungraded_turn, "grader", error)}
         yes = [passage for passage in evidence.passages if judged.get(passage.chunk_id, 0.0) >= self.threshold]
         if yes and evidence.passages[0] not in yes:
             yes.append(evidence.passages[0])
         places = self._places(yes, judged)
-        kept = tuple(sorted(places, key=lambda chunk_id: -places[chunk_id]))
-        relevance = max((judged.get(chunk_id, 0.0) for chunk_id in kept), default=0.0)
-        graded = replace(turn, evidence=replace(evidence, judged=judged, kept=kept, places=places, relevance=relevance))
+        passing = tuple(sorted(places, key=lambda chunk_id: -places[chunk_id]))
+        relevance = max((judged.get(chunk_id, 0.0) for chunk_id in passing), default=0.0)
+        graded = replace(
+            turn, evidence=replace(evidence, judged=judged, kept=passing, places=places, relevance=relevance)
+        )
         if self.promising is not None:
             gate = Gate("relevance", relevance >= self.promising, relevance, self.promising)
             graded = replace(graded, verdict=Verdict(gates=(gate,)))

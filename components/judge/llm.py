@@ -5,8 +5,10 @@ raises `ModelFailed` where no model gave a form: who calls it has another judge 
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import accumulate
 
-from components.answer.packing import written
+from components.answer.packing import formatted
+from components.ingest.tokens import count_tokens
 from components.judge.claims import RANK
 from components.judge.forms import AppraisalForm, ClaimsForm, EvaluationForm, Fact
 from components.judge.protocol import Appraisal, Cited, ClaimVerdict
@@ -23,6 +25,8 @@ from components.turn import ClaimStatus, Draft, Passage, SelfEvaluation, Turn
 _SCORES: Mapping[ClaimStatus, float] = {"supported": 1.0, "partially_supported": 0.5, "unsupported": 0.0}
 _MOST_MISSING = 3
 _LONGEST_TOPIC = 120
+_SHARE = 0.4
+"""Of the turn's time left, for an appraisal: an answer and its check are to come."""
 
 
 class LlmJudge(Nested):
@@ -39,8 +43,12 @@ class LlmJudge(Nested):
     def appraise(self, turn: Turn, passages: Sequence[Passage]) -> Appraisal:
         """Every passage graded YES or NO, how far all of them together answer, and what they leave open.
 
+        A slow model is shown the first of them only, so that there is time left for an answer.
+
         :raises ModelFailed: no model told.
         """
+        asked, tier = self.models.prompt("appraise", turn.locale), self.tier or tier_of(turn)
+        passages = _fitting(passages, turn.locale, self.models.room(asked, tier, _SHARE))
         numbers = list(range(1, len(passages) + 1))
 
         def faults(form: AppraisalForm) -> Iterator[str]:
@@ -50,13 +58,13 @@ class LlmJudge(Nested):
         found = fill(
             AppraisalForm,
             self.models,
-            self.models.prompt("appraise", turn.locale),
+            asked,
             values={
                 "question": _question(turn),
                 "passages": _numbered(dict(zip(numbers, passages, strict=True)), turn.locale),
             },
             step="appraise",
-            tier=self.tier or tier_of(turn),
+            tier=tier,
             faults=faults,
         )
         answering = frozenset(passages[grade.number - 1].chunk_id for grade in found.passages if grade.answers)
@@ -117,6 +125,12 @@ class LlmJudge(Nested):
         return SelfEvaluation(found.quality, found.answerability, found.confidence / 100, missing)
 
 
+def _fitting(passages: Sequence[Passage], locale: str, room: int) -> Sequence[Passage]:
+    """The first passages that have room in a prompt, one at least."""
+    costs = accumulate(count_tokens(formatted(number, one, locale)) for number, one in enumerate(passages, 1))
+    return passages[: max(1, sum(cost <= room for cost in costs))]
+
+
 _UNSUPPORTED = ClaimVerdict("unsupported", 0.0, "")
 
 
@@ -125,7 +139,7 @@ def _question(turn: Turn) -> str:
 
 
 def _numbered(passages: Mapping[int, Passage], locale: str) -> str:
-    return block("passages", [written(number, passage, locale) for number, passage in passages.items()])
+    return block("passages", [formatted(number, passage, locale) for number, passage in passages.items()])
 
 
 def _marked(claim: Cited) -> str:

@@ -37,10 +37,10 @@ class LocalJudge(Nested):
 
         What the reranker found among all candidates stands; other passages are compared with one another.
         """
-        others = [passage for passage in passages if SCORE not in passage.scores]
-        found = {passage.chunk_id: passage.scores[SCORE] for passage in passages if SCORE in passage.scores}
-        judged = zip(others, relevance_model().judge(query, others), strict=True)
-        return found | {passage.chunk_id: one.probability for passage, one in judged}
+        unscored = [passage for passage in passages if SCORE not in passage.scores]
+        scored = {passage.chunk_id: passage.scores[SCORE] for passage in passages if SCORE in passage.scores}
+        judged = zip(unscored, relevance_model().judge(query, unscored), strict=True)
+        return scored | {passage.chunk_id: judgement.probability for passage, judgement in judged}
 
     def uncovered(self, query: Query, passages: Sequence[Passage]) -> tuple[str, ...]:
         """Codes, then stems of the question that none of the passages holds, weightiest first.
@@ -48,8 +48,8 @@ class LocalJudge(Nested):
         More than three codes are a pasted log, of which no document holds every one; they are left out.
         """
         analyses = [analyse(passage) for passage in passages]
-        asked = query.codes if len(query.codes) <= _STRICT_CODES else ()
-        lost = [code for code in asked if not any(code in analysis.codes for analysis in analyses)]
+        codes_ = query.codes if len(query.codes) <= _STRICT_CODES else ()
+        lost = [code for code in codes_ if not any(code in analysis.codes for analysis in analyses)]
         absent = [
             stem
             for stem in query.weights

@@ -72,8 +72,8 @@ class RelevanceModel:
         line = weights.titled if any(map(titles, passages)) else weights.bare
         odds = log_odds(weights, values).tolist()
         return [
-            Judged(_probability(query, passage, one, line), _shown(passage, row))
-            for passage, one, row in zip(passages, odds, values.tolist(), strict=True)
+            Judged(_probability(query, passage, passage_odds, line), _shown(passage, row))
+            for passage, passage_odds, row in zip(passages, odds, values.tolist(), strict=True)
         ]
 
     def _knows_cosines(self, passages: Sequence[Passage]) -> bool:
@@ -116,10 +116,10 @@ def _probability(query: Query, passage: Passage, odds: float, line: Line) -> flo
 
 
 def _shown(passage: Passage, row: Sequence[float]) -> Mapping[str, float]:
-    found = dict(zip(EVIDENCE, row, strict=True))
+    shown_evidence = dict(zip(EVIDENCE, row, strict=True))
     if COSINE not in passage.scores:
-        del found[COSINE]
-    return found
+        del shown_evidence[COSINE]
+    return shown_evidence
 
 
 @lru_cache(maxsize=1)

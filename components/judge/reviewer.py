@@ -47,7 +47,7 @@ class DraftReviewer(Nested):
             evaluating: Future[SelfEvaluation] | None = None
             if turn.quality != "quick":
                 evaluating = pool.submit(copy_context().run, self.judge.evaluate, turn, draft)
-            writing = pool.submit(copy_context().run, _written, self.second, turn) if self.second else None
+            writing = pool.submit(copy_context().run, _second_draft, self.second, turn) if self.second else None
             try:
                 verdicts = self.judge.check_all(turn, claims)
             except Exception as error:
@@ -61,7 +61,7 @@ class DraftReviewer(Nested):
         return Review(verdicts, evaluation, agreed, tuple(failed))
 
 
-def _written(second: Writer, turn: Turn) -> Draft | None:
+def _second_draft(second: Writer, turn: Turn) -> Draft | None:
     """Another draft for the same evidence, an empty one for a refusal; None when no model wrote: nothing to compare."""
     with token_sink(None):
         after = next(iter(second.run(turn).values()))

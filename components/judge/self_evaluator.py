@@ -36,49 +36,51 @@ class SelfEvaluator:
         if turn.draft is None:
             return {"turn": turn}
         try:
-            found = self.judge.evaluate(turn, turn.draft)
+            evaluation = self.judge.evaluate(turn, turn.draft)
         except Exception as error:
             return {"turn": scored(degraded(turn, "self_evaluator", error), turn.draft, NOT_EVALUATED)}
         if turn.draft.evaluation is not None:
-            found = bounded(turn.draft.evaluation, found, whole=turn.draft.factuality == _NOTHING_DROPPED)
-        return {"turn": scored(turn, turn.draft, found)}
+            evaluation = bounded(
+                turn.draft.evaluation, evaluation, is_complete=turn.draft.factuality == _NOTHING_DROPPED
+            )
+        return {"turn": scored(turn, turn.draft, evaluation)}
 
 
-def bounded(model: SelfEvaluation, local: SelfEvaluation, *, whole: bool) -> SelfEvaluation:
+def bounded(model: SelfEvaluation, local: SelfEvaluation, *, is_complete: bool) -> SelfEvaluation:
     """The model's evaluation; codes that the draft does not name are missing whatever it says.
 
-    :param whole: whether the draft it saw is the one that is left.
+    :param is_complete: whether the draft it saw is the one that is left.
     """
-    found = replace(model, missing=tuple(dict.fromkeys((*local.missing, *model.missing))))
-    if whole:
-        return found
+    capped = replace(model, missing=tuple(dict.fromkeys((*local.missing, *model.missing))))
+    if is_complete:
+        return capped
     return replace(
-        found,
+        capped,
         quality=min(model.quality, local.quality),
         confidence=min(model.confidence, local.confidence),
         answerability=max(model.answerability, local.answerability, key=_ANSWERS.index),
     )
 
 
-def scored(turn: Turn, draft: Draft, found: SelfEvaluation) -> Turn:
+def scored(turn: Turn, draft: Draft, evaluation: SelfEvaluation) -> Turn:
     """The turn with this draft, evaluated, and the best of all passes."""
     draft = replace(
         draft,
         evaluation=None,
         relevance=turn.evidence.adequacy,
-        quality=found.quality,
-        confidence=found.confidence,
-        answerability=found.answerability,
-        missing=found.missing,
+        quality=evaluation.quality,
+        confidence=evaluation.confidence,
+        answerability=evaluation.answerability,
+        missing=evaluation.missing,
     )
     return replace(turn, draft=draft, best=better(turn.best, draft))
 
 
-def better(one: Draft | None, two: Draft) -> Draft:
+def better(best: Draft | None, draft: Draft) -> Draft:
     """The better of two drafts: facts, agreement, quality, relevance count in this order; the earlier one on a tie."""
-    if one is None:
-        return two
-    return two if _worth(two) > _worth(one) else one
+    if best is None:
+        return draft
+    return draft if _worth(draft) > _worth(best) else best
 
 
 def _worth(draft: Draft) -> tuple[float, float, int, float]:

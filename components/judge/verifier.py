@@ -47,20 +47,21 @@ class FactVerifier:
             verdicts = self.judge.check_all(turn, claims)
         except Exception as error:
             return {"turn": replace(degraded(turn, "verifier", error), draft=unchecked(draft))}
-        left = repaired(draft, verdicts)
-        if self.reviewer is None or not left.claims:
-            return {"turn": replace(turn, draft=left)}
+        repaired_draft = repaired(draft, verdicts)
+        if self.reviewer is None or not repaired_draft.claims:
+            return {"turn": replace(turn, draft=repaired_draft)}
         review = self.reviewer.review(turn, draft, claims)
         if review.verdicts is not None:
-            left = repaired(draft, [stricter(*both) for both in zip(verdicts, review.verdicts, strict=True)])
+            repaired_draft = repaired(draft, [stricter(*pair) for pair in zip(verdicts, review.verdicts, strict=True)])
         for step, fault in review.failed:
             turn = degraded(turn, step, fault)
-        return {"turn": replace(turn, draft=replace(left, agreement=review.agreement, evaluation=review.evaluation))}
+        reviewed = replace(repaired_draft, agreement=review.agreement, evaluation=review.evaluation)
+        return {"turn": replace(turn, draft=reviewed)}
 
 
 def stricter(local: ClaimVerdict, model: ClaimVerdict) -> ClaimVerdict:
     """The stricter verdict, with the words that the model found where it found any."""
-    status = min(local.status, model.status, key=lambda one: RANK[one])
+    status = min(local.status, model.status, key=lambda verdict: RANK[verdict])
     return ClaimVerdict(status, min(local.score, model.score), model.quote or local.quote)
 
 
@@ -90,12 +91,12 @@ def repaired(draft: Draft, verdicts: Sequence[ClaimVerdict]) -> Draft:
         for claim, verdict in zip(draft.claims, verdicts, strict=False)
     ]
     supported = tuple(claim for claim in checked if claim.status == "supported")
-    kept = {place for place, claim in enumerate(checked) if claim.status == "supported"}
-    dropped = set(range(len(draft.claims))) - kept
+    supported_places = {place for place, claim in enumerate(checked) if claim.status == "supported"}
+    unsupported = set(range(len(draft.claims))) - supported_places
     used = {index for claim in supported for index in claim.citations}
     return replace(
         draft,
-        text=without(dropped, draft) if dropped else draft.text,
+        text=without(unsupported, draft) if unsupported else draft.text,
         claims=supported,
         citations=tuple(citation for citation in draft.citations if citation.index in used),
         factuality=round(100 * len(supported) / len(draft.claims), 1),
@@ -103,16 +104,16 @@ def repaired(draft: Draft, verdicts: Sequence[ClaimVerdict]) -> Draft:
     )
 
 
-def without(dropped: Container[int], draft: Draft) -> str:
+def without(claims_to_drop: Container[int], draft: Draft) -> str:
     """The draft's text less its claims at these places and the marks [N] and list bullets that belong to them.
 
     Claims are looked up in their order, each behind the one before: a dropped claim may read like a part of another.
     """
-    text, kept, done = draft.text, "", 0
+    text, text_left, position = draft.text, "", 0
     for place, claim in enumerate(draft.claims):
         marked = rf"{re.escape(claim.text)}(?:\s?\[\d+\])*"
-        found = re.compile(rf"^(?:{ITEM} )?{marked}[ \n]?|{marked} ?", re.MULTILINE).search(text, done)
-        if found:
-            kept += text[done : found.start() if place in dropped else found.end()]
-            done = found.end()
-    return re.sub(" +$", "", kept + text[done:], flags=re.MULTILINE).strip()
+        match = re.compile(rf"^(?:{ITEM} )?{marked}[ \n]?|{marked} ?", re.MULTILINE).search(text, position)
+        if match:
+            text_left += text[position : match.start() if place in claims_to_drop else match.end()]
+            position = match.end()
+    return re.sub(" +$", "", text_left + text[position:], flags=re.MULTILINE).strip()

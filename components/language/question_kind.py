@@ -31,6 +31,7 @@ _PATTERNS: tuple[tuple[QuestionKind, str], ...] = (
     ),
     ("why", r"^(?:не (?:работает|удается|получается|открывается|приходит|могу|запускается|включается)|ошибка)\b"),
     ("why", r"\bwhy\b|\bwhat (?:causes|caused|is wrong)\b|\bhow (?:do i|can i|to) (?:fix|resolve|solve)\b"),
+    ("which", r"^как (?:\w+ )?(?:называ|зовут|звали)\w*"),
     (
         "howto",
         rf"^как (?!буд|част|долг|быстро (?:я|мо)){_STEPS_VERB}(?:[^?.]+ )??{_INFINITIVE}|"
@@ -91,9 +92,12 @@ _PATTERNS: tuple[tuple[QuestionKind, str], ...] = (
     ("howto", r"\bhow (?:do|can|to|should|would|could|does one)\b|\bsteps?\b|\binstructions?\b|\bguide\b"),
 )
 _RULES: tuple[tuple[QuestionKind, re.Pattern[str]], ...] = tuple((kind, re.compile(rule)) for kind, rule in _PATTERNS)
+_SENTENCE = 4
+"""Words from which on a question without a word that asks is more than a topic."""
+
 _ASKING = re.compile(
     r"\b(?:как|какой|что|чем|чего|кто|кого|кому|кем|чей|когда|зачем|насколько|куда|где|"
-    r"откуда|каким|от чего|how|what|when|who|whom|whose)\b"
+    r"откуда|каким|от чего|назовите|перечислите|опишите|укажите|name|list|how|what|when|who|whom|whose)\b"
 )
 
 
@@ -101,5 +105,6 @@ def kind_of(question: str) -> QuestionKind:
     """The kind of `question`, by its words. Russian and English."""
     folded = fold(question).strip(' \t\n"«»—-¿')
     kind: QuestionKind = next((name for name, pattern in _RULES if pattern.search(folded)), "other")
-    # A sentence that ends in a question mark and has no word that asks wants a yes or a no.
-    return "yesno" if kind == "other" and folded.endswith("?") and not _ASKING.search(folded) else kind
+    # A sentence that ends in a question mark and has no word that asks wants a yes or a no; "Гарантия?" is none.
+    unmarked = kind == "other" and folded.endswith("?") and not _ASKING.search(folded)
+    return "yesno" if unmarked and len(folded.split()) >= _SENTENCE else kind

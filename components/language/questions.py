@@ -1,4 +1,4 @@
-"""What kind of answer a question asks for, told by its words. Russian and English."""
+"""What kind of answer a question asks for, by its words. Russian and English."""
 
 import re
 from typing import Literal
@@ -8,7 +8,7 @@ from components.language.normalise import fold
 
 AnswerType = Literal["date", "number", "name", "steps", "other"]
 OPEN: frozenset[AnswerType] = frozenset({"steps", "other"})
-"""Kinds whose answers have no outward form to look for."""
+"""Kinds whose answers have no recognisable form."""
 
 _KINDS: tuple[tuple[AnswerType, re.Pattern[str]], ...] = (
     (
@@ -51,10 +51,10 @@ _NAME = re.compile(r"(?<!^)\b[A-ZА-ЯЁ][\w-]+")
 
 
 def answer_type(question: str) -> AnswerType:
-    """The kind of answer that `question` asks for; the more specific kind first."""
+    """The kind of answer that `question` asks for; the most specific kind wins."""
     folded = fold(question)
     found: AnswerType = next((kind for kind, pattern in _KINDS if pattern.search(folded)), "other")
-    # Whoever types a bare error code wants it gone.
+    # A bare error code asks for its remedy.
     return "steps" if found == "other" and codes(question) else found
 
 

@@ -64,7 +64,7 @@ def attempt(name: str, upstream: Upstream, work: Callable[[], T], seconds: float
     :param seconds: most of them, whatever the turn has left.
     :raises ModelFailed: it failed or took too long, all seats were taken, or the breaker is open.
     """
-    started = monotonic()
+    started_at = monotonic()
     granted = min(seconds, current().remaining() * SHARE, _LONGEST_WAIT)
     if granted <= 0:
         raise ModelFailed("timeout")
@@ -72,11 +72,11 @@ def attempt(name: str, upstream: Upstream, work: Callable[[], T], seconds: float
         if not upstream.acquire(granted):
             raise ModelFailed("busy")
         call = Background(name, upstream, work)
-        left = started + granted - monotonic()
-        if not call.ended.wait(max(0.0, left)):
-            if left < min(seconds / 2, FAIR_SECONDS):
+        remaining = started_at + granted - monotonic()
+        if not call.ended.wait(max(0.0, remaining)):
+            if remaining < min(seconds / 2, FAIR_SECONDS):
                 permit.release_trial()
-            log.warning("%s failed: no answer in %.1f s", name, left)
+            log.warning("%s failed: no answer in %.1f s", name, remaining)
             raise ModelFailed("timeout")
         if call.outcome != "ok":
             log.warning("%s failed: %s", name, call.fault)

@@ -6,8 +6,9 @@ from dataclasses import dataclass, field
 from threading import BoundedSemaphore, Lock
 from time import monotonic
 
-from components.models.calls import NOT_MADE, CallOutcome
+from components.models.calls import NOT_ATTEMPTED, CallOutcome
 from components.models.failures import ModelFailed, outcome_of
+from components.models.pace import Pace
 
 
 @dataclass(slots=True)
@@ -22,14 +23,14 @@ class Breaker:
     pause: float
     clock: Callable[[], float] = monotonic
     _failed: int = 0
-    _opened: float | None = None
+    _opened_at: float | None = None
     _trial: "Permit | None" = None
     _lock: Lock = field(default_factory=Lock)
 
     @property
     def is_open(self) -> bool:
         """Whether calls are being turned away, all but a trial."""
-        return self._opened is not None
+        return self._opened_at is not None
 
     @contextmanager
     def call(self) -> Iterator["Permit"]:
@@ -53,9 +54,9 @@ class Breaker:
     def _admit(self) -> "Permit | None":
         with self._lock:
             permit = Permit(self)
-            if self._opened is None:
+            if self._opened_at is None:
                 return permit
-            if self._trial is not None or self.clock() - self._opened < self.pause:
+            if self._trial is not None or self.clock() - self._opened_at < self.pause:
                 return None
             self._trial = permit
             return permit
@@ -66,16 +67,16 @@ class Breaker:
             if permit.settled:
                 return
             permit.settled = True
-            if self._opened is not None:
+            if self._opened_at is not None:
                 if permit is not self._trial:
                     return
                 self._trial = None
             if success:
-                self._failed, self._opened = 0, None
+                self._failed, self._opened_at = 0, None
             elif success is False:
                 self._failed += 1
-                if self._opened is not None or self._failed >= self.failures:
-                    self._opened = self.clock()
+                if self._opened_at is not None or self._failed >= self.failures:
+                    self._opened_at = self.clock()
 
 
 class Permit:
@@ -89,7 +90,7 @@ class Permit:
         """Settle by what a call came to."""
         if outcome == "ok":
             self.record_success()
-        elif outcome in NOT_MADE:
+        elif outcome in NOT_ATTEMPTED:
             self.release_trial()
         else:
             self.record_failure()
@@ -108,10 +109,11 @@ class Permit:
 
 
 class Upstream:
-    """A provider as all its callers in this process share it: one breaker, and seats for `concurrent` calls."""
+    """A provider as all its callers in this process share it: one breaker, one pace, seats for `concurrent` calls."""
 
     def __init__(self, failures: int, pause: float, concurrent: int) -> None:
         self.breaker = Breaker(failures, pause)
+        self.pace = Pace()
         self._seats = BoundedSemaphore(concurrent)
 
     def acquire(self, patience: float) -> bool:

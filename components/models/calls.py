@@ -25,7 +25,7 @@ CallOutcome: TypeAlias = Literal[
     "busy",
 ]
 
-NOT_MADE: frozenset[CallOutcome] = frozenset({"stopped", "too_dear", "open_circuit", "busy"})
+NOT_ATTEMPTED: frozenset[CallOutcome] = frozenset({"stopped", "too_dear", "open_circuit", "busy"})
 """Outcomes of calls that never reached a provider, or that nobody waited for: they say nothing about it."""
 
 

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from haystack.dataclasses import ChatMessage
 
+from components.ingest.tokens import count_tokens
 from components.models.breaker import Upstream, upstream
 from components.models.calls import Tier, current
 from components.models.chat_call import ChatCall, Model, OnText, Request
@@ -11,6 +12,8 @@ from components.models.failures import Interrupted, ModelFailed
 from components.models.prompts import FOLDER, Prompt, prompt
 from components.models.providers import Generator, address, close, provider
 from components.nested import Nested
+
+_MUCH = 1_000_000
 
 
 class ChatModels(Nested):
@@ -96,6 +99,15 @@ class ChatModels(Nested):
             if failed.outcome in ("stopped", "too_dear") or calls.remaining() <= 0:
                 break
         raise failed
+
+    def room(self, asked: Prompt, tier: Tier, share: float) -> int:
+        """Tokens that may be filled into a prompt, so that its call takes at most this share of the turn's time left.
+
+        Many where nothing is known of the model's pace.
+        """
+        seconds = min(self.timeout, current().remaining() * share)
+        room = self.upstream(next(self._chain(tier))).pace.room(seconds) - count_tokens(asked.text)
+        return int(max(0.0, min(room, _MUCH)))
 
     def close(self) -> None:
         """Close the connections to the models. The next call opens others."""

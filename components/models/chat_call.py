@@ -10,6 +10,7 @@ from typing import TypeAlias
 
 from haystack.dataclasses import ChatMessage, StreamingChunk
 
+from components.ingest.tokens import count_tokens
 from components.models.attempts import Background
 from components.models.breaker import Permit, Upstream
 from components.models.calls import Call, CallOutcome, Calls, Tier
@@ -64,8 +65,9 @@ class ChatCall:
         self._model = model
         self._request = request
         self._calls = calls
-        self._started = monotonic()
+        self._started_at = monotonic()
         self._used = (0, 0)
+        self._read = sum(count_tokens(message.text or "") for message in request.messages)
 
     def run(self) -> str:
         """The reply; recorded among the turn's calls however it ends. Raises `ModelFailed`."""
@@ -87,12 +89,16 @@ class ChatCall:
             raise ModelFailed("stopped")
         if self._budget() <= 0:
             raise ModelFailed("timeout")
+        if self._model.upstream.pace.seconds(self._read) > self._budget():
+            # Better the time for who stands in.
+            raise ModelFailed("timeout")
         if self._model.is_capped and _is_spent():
             raise ModelFailed("too_dear")
 
     def _reply(self, permit: Permit) -> str:
         if not self._model.upstream.acquire(self._budget()):
             raise ModelFailed("busy")
+        seated, pace = monotonic(), self._model.upstream.pace
         listener = _Listener(self._request.on_text, self._calls.stop)
         call = Background("model", self._model.upstream, partial(self._generate, listener))
         outcome, text = self._wait(call, listener), ""
@@ -101,7 +107,10 @@ class ChatCall:
             self._used, text = tokens(reply), reply.text or ""
             outcome = "malformed" if not is_whole(reply) else "ok" if text.strip() else "empty"
         if outcome == "ok":
+            pace.note(self._read, count_tokens(text), monotonic() - seated)
             return text
+        if outcome == "timeout":
+            pace.note_timeout(self._read, monotonic() - seated)
         if self._calls.remaining() <= 0:
             # The turn ran out of time, which says nothing about the model.
             permit.release_trial()
@@ -123,7 +132,7 @@ class ChatCall:
         return called.run(messages, streaming_callback=callback, generation_kwargs=arguments)["replies"][0]
 
     def _budget(self) -> float:
-        return min(self._started + self._model.timeout - monotonic(), self._calls.remaining())
+        return min(self._started_at + self._model.timeout - monotonic(), self._calls.remaining())
 
     def _wait(self, call: Background[ChatMessage], listener: "_Listener") -> CallOutcome:
         """How the call ended, or why it was given up."""
@@ -143,7 +152,7 @@ class ChatCall:
         generator, request, price = self._model.generator, self._request, self._model.price
         cost = None
         if price is not None and any(self._used):
-            cost = sum(count * each for count, each in zip(self._used, price, strict=True)) / 1_000_000
+            cost = sum(count * token_price for count, token_price in zip(self._used, price, strict=True)) / 1_000_000
             _spend(cost)
         self._calls.add(
             Call(
@@ -152,8 +161,8 @@ class ChatCall:
                 model=generator.model,
                 prompt=request.prompt,
                 tier=request.tier,
-                started=self._started,
-                milliseconds=(monotonic() - self._started) * 1_000,
+                started=self._started_at,
+                milliseconds=(monotonic() - self._started_at) * 1_000,
                 outcome=outcome,
                 prompt_tokens=self._used[0],
                 completion_tokens=self._used[1],

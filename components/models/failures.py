@@ -28,18 +28,18 @@ class Malformed(ModelFailed):
 
 def outcome_of(error: BaseException) -> CallOutcome:
     """What an exception from a chat generator means. Providers' clients wrap each other's, so causes are looked at."""
-    seen: BaseException | None = error
-    while seen is not None:
-        if isinstance(seen, ModelFailed):
-            return seen.outcome
-        if isinstance(seen, TimeoutError | httpx.TimeoutException) or "Timeout" in type(seen).__name__:
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, ModelFailed):
+            return cause.outcome
+        if isinstance(cause, TimeoutError | httpx.TimeoutException) or "Timeout" in type(cause).__name__:
             return "timeout"
-        status = getattr(seen, "status_code", None)
+        status = getattr(cause, "status_code", None)
         if isinstance(status, int) and status >= 400:
             return "rate_limited" if status == 429 else "server_error" if status >= 500 else "refused"
-        if isinstance(seen, json.JSONDecodeError):
+        if isinstance(cause, json.JSONDecodeError):
             return "malformed"
-        seen = seen.__cause__
+        cause = cause.__cause__
     if isinstance(error, ConnectionError | httpx.ConnectError) or "Connection" in type(error).__name__:
         return "refused"
     if isinstance(error, ValueError | KeyError | TypeError | AttributeError | IndexError):

@@ -93,8 +93,8 @@ def prepared(
         else:
             described = {"name": "reply", "strict": True, "schema": dict(schema)}
             arguments["response_format"] = {"type": "json_schema", "json_schema": described}
-    own = getattr(generator, "generation_kwargs", None) or {}
-    return called, {name: value for name, value in arguments.items() if name not in own}
+    configured = getattr(generator, "generation_kwargs", None) or {}
+    return called, {name: value for name, value in arguments.items() if name not in configured}
 
 
 def _filled(value: object, schema: Mapping[str, object]) -> object:

@@ -59,7 +59,7 @@ class FastCrossEncoder:
     def _loaded(self) -> "TextCrossEncoder":
         folder = models_folder(self.cache_dir)
         with loading(self.model, folder):
-            name = _known(self.model, self.file) if self.file else self.model
+            name = _registered(self.model, self.file) if self.file else self.model
             return _load(name, folder, self.offline, self.threads)
 
 
@@ -71,7 +71,7 @@ def _load(name: str, folder: str, offline: bool, threads: int | None) -> "TextCr
 
 
 @lru_cache(maxsize=64)
-def _known(model: str, file: str) -> str:
+def _registered(model: str, file: str) -> str:
     """Make a model known to fastembed, under a name that stands for the file too."""
     from fastembed.common.model_description import ModelSource
     from fastembed.rerank.cross_encoder import TextCrossEncoder

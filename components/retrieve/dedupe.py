@@ -35,25 +35,28 @@ class NearDuplicateFilter:
     def run(self, turn: Turn) -> dict[str, Turn]:
         """:returns: the turn with distinct passages, best first."""
         settled = turn.evidence.settled
-        kept: list[tuple[Passage, int]] = []
+        distinct: list[tuple[Passage, int]] = []
         per_document: dict[str, int] = {}
         for passage in sorted(turn.evidence.passages, key=lambda passage: passage.status != "active"):
             mark = fingerprint(passage.text)
             if passage.chunk_id not in settled:
                 if per_document.get(passage.doc_id, 0) >= self.max_per_document:
                     continue
-                if any((mark ^ other).bit_count() <= self.distance and _same(passage, one) for one, other in kept):
+                if any(
+                    (mark ^ other).bit_count() <= self.distance and _same(passage, earlier)
+                    for earlier, other in distinct
+                ):
                     continue
-            kept.append((passage, mark))
+            distinct.append((passage, mark))
             per_document[passage.doc_id] = per_document.get(passage.doc_id, 0) + 1
-        ids = frozenset(passage.chunk_id for passage, _ in kept)
+        ids = frozenset(passage.chunk_id for passage, _ in distinct)
         passages = tuple(passage for passage in turn.evidence.passages if passage.chunk_id in ids)
         evidence = replace(turn.evidence, passages=passages, settled=ids, grew=ids > settled)
         return {"turn": replace(turn, evidence=evidence)}
 
 
-def _same(one: Passage, two: Passage) -> bool:
-    return _numbers(one.text) == _numbers(two.text)
+def _same(passage: Passage, other: Passage) -> bool:
+    return _numbers(passage.text) == _numbers(other.text)
 
 
 @lru_cache(maxsize=8_192)

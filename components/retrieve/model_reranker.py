@@ -14,7 +14,7 @@ from components.judge.ranked import SCORE
 from components.models.attempts import attempt
 from components.models.breaker import Upstream
 from components.models.failures import ModelFailed
-from components.retrieve.kept import Kept
+from components.retrieve.cache import TenantLruCache
 from components.retrieve.reranker import FeatureReranker
 from components.turn import Passage, Turn
 
@@ -25,7 +25,7 @@ CONCURRENT = 32
 
 Scale: TypeAlias = Literal["log-odds", "probability", "order"]
 
-_AS_IT_IS = Line(1.0, 0.0)
+_IDENTITY = Line(1.0, 0.0)
 
 
 class Ranker(Protocol):
@@ -50,7 +50,7 @@ class ModelReranker:
         scores as they are.
     :param depth: passages read in a pass, best first by search.
     :param trust_weight: factor on the trust part, as for `FeatureReranker`.
-    :param kept: readings kept in memory, for when the same passages are found for the same question; 0: none.
+    :param cache_size: readings cached by question and passages; 0 disables the cache.
     :param failures: failures in a row, until the ranker is left alone and the order by features stands in.
     :param pause: seconds that it is left alone for.
     """
@@ -62,7 +62,7 @@ class ModelReranker:
         calibration: str = "",
         depth: int = 20,
         trust_weight: float = 0.5,
-        kept: int = 500,
+        cache_size: int = 500,
         failures: int = 3,
         pause: float = 30,
     ) -> None:
@@ -71,13 +71,13 @@ class ModelReranker:
         self.calibration = calibration
         self.depth = depth
         self.trust_weight = trust_weight
-        self.kept = kept
+        self.cache_size = cache_size
         self._features = FeatureReranker(trust_weight)
         self._calibrations = calibrations(calibration) if calibration else None
         self.failures = failures
         self.pause = pause
         self._upstream = Upstream(failures, pause, CONCURRENT)
-        self._readings: Kept[Mapping[str, float]] = Kept(kept)
+        self._readings: TenantLruCache[Mapping[str, float]] = TenantLruCache(cache_size)
 
     def to_dict(self) -> dict[str, Any]:
         """For Haystack: the constructor's arguments. Not every stock ranker has a form of its own."""
@@ -88,7 +88,7 @@ class ModelReranker:
             calibration=self.calibration,
             depth=self.depth,
             trust_weight=self.trust_weight,
-            kept=self.kept,
+            cache_size=self.cache_size,
             failures=self.failures,
             pause=self.pause,
         )
@@ -110,7 +110,9 @@ class ModelReranker:
         if read is None:
             return None
         scored = [self._scored(passage, read.get(passage.chunk_id)) for passage in turn.evidence.passages]
-        return sorted(scored, key=lambda one: (SCORE not in one.scores, -one.score, -one.scores["search"]))
+        return sorted(
+            scored, key=lambda passage: (SCORE not in passage.scores, -passage.score, -passage.scores["search"])
+        )
 
     def _by_order(self, turn: Turn) -> list[Passage] | None:
         head, tail = turn.evidence.passages[: self.depth], turn.evidence.passages[self.depth :]
@@ -118,9 +120,9 @@ class ModelReranker:
         if read is None:
             return None
         places = {chunk_id: place for place, chunk_id in enumerate(read)}
-        found = sorted(head, key=lambda passage: places.get(passage.chunk_id, len(places)))
+        reordered = sorted(head, key=lambda passage: places.get(passage.chunk_id, len(places)))
         scores = [passage.score for passage in head]
-        return [*(replace(one, score=score) for one, score in zip(found, scores, strict=True)), *tail]
+        return [*(replace(passage, score=score) for passage, score in zip(reordered, scores, strict=True)), *tail]
 
     def _read(
         self, question: str, passages: Sequence[Passage], score: Callable[[float | None], float]
@@ -130,14 +132,14 @@ class ModelReranker:
             return {}
         texts = {passage.chunk_id: passage_text(passage.title, passage.heading, passage.text) for passage in passages}
         key = self._readings.key(question, texts)
-        known = self._readings.get(key)
-        if known is not None:
-            return known
+        cached = self._readings.get(key)
+        if cached is not None:
+            return cached
 
         def ranked() -> Mapping[str, float]:
             documents = [Document(id=chunk_id, content=text) for chunk_id, text in texts.items()]
-            found: list[Document] = self.ranker.run(query=question, documents=documents)["documents"]
-            return {document.id: score(document.score) for document in found}
+            ranked_documents: list[Document] = self.ranker.run(query=question, documents=documents)["documents"]
+            return {document.id: score(document.score) for document in ranked_documents}
 
         try:
             read = attempt("ranker", self._upstream, ranked)
@@ -151,13 +153,13 @@ class ModelReranker:
             raise ValueError("a document without a score")
         return score if self.scale == "log-odds" else log_odds(score)
 
-    def _scored(self, passage: Passage, found: float | None) -> Passage:
+    def _scored(self, passage: Passage, model_score: float | None) -> Passage:
         trust = passage.scores["trust"]
-        if found is not None:
-            relevance = self._line(passage.lang).probability(found)
-            scores = {**passage.scores, SCORE: relevance, f"{SCORE}-log-odds": found}
+        if model_score is not None:
+            relevance = self._line(passage.lang).probability(model_score)
+            scores = {**passage.scores, SCORE: relevance, f"{SCORE}-log-odds": model_score}
             return replace(passage, score=relevance + trust, scores=scores)
         return replace(passage, score=passage.scores.get(SCORE, 0.0) + trust)
 
     def _line(self, language: str) -> Line:
-        return self._calibrations.of(language).relevance if self._calibrations else _AS_IT_IS
+        return self._calibrations.of(language).relevance if self._calibrations else _IDENTITY

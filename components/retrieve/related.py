@@ -18,16 +18,16 @@ _KINDS: Mapping[str, EdgeKind] = {kind: kind for kind in get_args(EdgeKind)}
 _PASSAGES_EACH = 3
 
 
-def related(turn: Turn, known: Relations, most_edges: int) -> tuple[Related, ...]:
+def related(turn: Turn, relations: Relations, max_edges: int) -> tuple[Related, ...]:
     """The best passage of each document one edge away from the kept ones, in either direction, weightiest edge first.
 
     Best for the question, or the document's first where none shares a word with it. The turn's filters hold here too;
     an archived document is related to nothing. Costs one search, narrowed to these documents, and at most one query of
     the records.
 
-    :param most_edges: edges followed, weightiest first.
+    :param max_edges: edges followed, heaviest first.
     """
-    ties = _ties(turn, known, most_edges)
+    ties = _strongest_edges(turn, relations, max_edges)
     passages = _best(turn, tuple(ties)) if ties else {}
     return tuple(
         Related(passages[doc_id], _KINDS[edge.kind], edge.weight, edge.from_doc, edge.to_doc)
@@ -36,35 +36,39 @@ def related(turn: Turn, known: Relations, most_edges: int) -> tuple[Related, ...
     )
 
 
-def rejected(turn: Turn, known: Relations, least_coverage: float, most: int) -> tuple[RejectedApproach, ...]:
+def rejected(
+    turn: Turn, relations: Relations, min_coverage: float, max_approaches: int
+) -> tuple[RejectedApproach, ...]:
     """The rejected approaches that cover at least this share of the question, best first."""
     question = prepare(turn.query)
-    found = [
-        RejectedApproach(one.rejected_id, one.text, one.reason, one.day, one.doc_id, coverage(question, one.text))
-        for one in known.rejected
+    approaches = [
+        RejectedApproach(
+            entry.rejected_id, entry.text, entry.reason, entry.day, entry.doc_id, coverage(question, entry.text)
+        )
+        for entry in relations.rejected
     ]
-    near = [one for one in found if one.coverage >= least_coverage]
-    return tuple(sorted(near, key=lambda one: -one.coverage)[:most])
+    relevant = [entry for entry in approaches if entry.coverage >= min_coverage]
+    return tuple(sorted(relevant, key=lambda entry: -entry.coverage)[:max_approaches])
 
 
-def _ties(turn: Turn, known: Relations, most_edges: int) -> dict[str, Edge]:
+def _strongest_edges(turn: Turn, relations: Relations, max_edges: int) -> dict[str, Edge]:
     """The weightiest edge to each related document, weightiest first; the better passage's on a tie.
 
     A document that was kept itself needs no mention, but one that supersedes another kept one does.
     """
-    kept = dict.fromkeys(passage.doc_id for passage in turn.evidence.usable())
-    wanted = turn.filters.doc_ids
-    found: dict[str, Edge] = {}
-    for doc_id in kept:
-        for edge in known.edges.get(doc_id, ()):
+    doc_ids = dict.fromkeys(passage.doc_id for passage in turn.evidence.usable())
+    allowed = turn.filters.doc_ids
+    strongest: dict[str, Edge] = {}
+    for doc_id in doc_ids:
+        for edge in relations.edges.get(doc_id, ()):
             other = edge.to_doc if edge.from_doc == doc_id else edge.from_doc
             successor = edge.kind == SUPERSEDES and other == edge.from_doc
-            if (other in kept and not successor) or (wanted is not None and other not in wanted):
+            if (other in doc_ids and not successor) or (allowed is not None and other not in allowed):
                 continue
-            if other not in found or edge.weight > found[other].weight:
-                found[other] = edge
-    weightiest = sorted(found, key=lambda other: -found[other].weight)[:most_edges]
-    return {other: found[other] for other in weightiest}
+            if other not in strongest or edge.weight > strongest[other].weight:
+                strongest[other] = edge
+    weightiest = sorted(strongest, key=lambda other: -strongest[other].weight)[:max_edges]
+    return {other: strongest[other] for other in weightiest}
 
 
 def _best(turn: Turn, doc_ids: tuple[str, ...]) -> dict[str, Passage]:

@@ -33,7 +33,7 @@ class FeatureReranker:
         """:returns: the turn with its passages in final order, `scores` naming each part of `score`."""
         searched = sorted(turn.evidence.passages, key=lambda passage: -_search_score(passage))
         judged = relevance_model().judge(turn.query, searched)
-        passages = [self._scored(passage, one) for passage, one in zip(searched, judged, strict=True)]
+        passages = [self._scored(passage, judgement) for passage, judgement in zip(searched, judged, strict=True)]
         passages.sort(key=lambda passage: -passage.score)
         return {"turn": replace(turn, evidence=replace(turn.evidence, passages=tuple(passages)))}
 

@@ -11,8 +11,8 @@ from haystack import component
 from components.embed.dense import EmbeddingFailed, embed_question
 from components.language.encoder import encode_query
 from components.language.encoder_settings import VECTORS, EncoderSettings, settings_from
+from components.retrieve.cache import SearchCache, SearchResult
 from components.retrieve.passages import from_payload, in_force
-from components.retrieve.searches import Found, Searches
 from components.turn import Evidence, Filters, Passage, Turn
 from tenants import relations
 from tenants.index import DENSE, open_collection
@@ -44,7 +44,7 @@ class TenantRetriever:
         leaves them alone.
     :param candidates: hits taken from each vector and query.
     :param top_k: passages a pass adds at most.
-    :param kept: searches kept in memory, for questions that are asked again while nothing is written; 0: none.
+    :param cache_size: searches cached until the index changes; 0 disables the cache.
     :param failures: failures of the embedder in a row, until it is left alone and keyword search stands in.
     :param pause: seconds that it is left alone for.
     """
@@ -55,7 +55,7 @@ class TenantRetriever:
         weights_with_vectors: dict[str, float] | None = None,
         candidates: int = 40,
         top_k: int = 20,
-        kept: int = 500,
+        cache_size: int = 500,
         failures: int = 3,
         pause: float = 30,
     ) -> None:
@@ -63,10 +63,10 @@ class TenantRetriever:
         self.weights_with_vectors = dict(WITH_VECTORS if weights_with_vectors is None else weights_with_vectors)
         self.candidates = candidates
         self.top_k = top_k
-        self.kept = kept
+        self.cache_size = cache_size
         self.failures = failures
         self.pause = pause
-        self._searches = Searches(kept)
+        self._searches = SearchCache(cache_size)
         _check(self.weights, VECTORS)
         _check(self.weights_with_vectors, (*VECTORS, DENSE))
 
@@ -75,23 +75,23 @@ class TenantRetriever:
         """:returns: the turn with its evidence grown."""
         conditions = to_conditions(turn.filters)
         collection = open_collection()
-        found: dict[str, Passage] = {}
+        best_by_chunk: dict[str, Passage] = {}
         cached = turn.passes <= 1 or turn.evidence.cached
         searches = (turn.query.search, *turn.query.variants) if turn.passes <= 1 else turn.query.variants
         for text in searches:
             credit = 1.0 if text == turn.query.search else _VARIANT_CREDIT
-            asked = text, turn.query.search, sorted(turn.query.weights.items()), turn.filters, credit
-            search = self._searches.found(
-                collection, asked, partial(self._search, collection, turn, text, conditions, credit)
+            cache_key = text, turn.query.search, sorted(turn.query.weights.items()), turn.filters, credit
+            search = self._searches.get_or_search(
+                collection, cache_key, partial(self._search, collection, turn, text, conditions, credit)
             )
-            cached &= search.known
-            if not search.whole:
+            cached &= search.cached
+            if not search.complete:
                 turn = turn.degraded_at("embedder")
             for passage in search.passages:
-                known = found.get(passage.chunk_id)
-                if known is None or passage.score > known.score:
-                    found[passage.chunk_id] = passage
-        ranked = sorted(found.values(), key=lambda passage: -passage.score)[: self.top_k]
+                earlier = best_by_chunk.get(passage.chunk_id)
+                if earlier is None or passage.score > earlier.score:
+                    best_by_chunk[passage.chunk_id] = passage
+        ranked = sorted(best_by_chunk.values(), key=lambda passage: -passage.score)[: self.top_k]
         successors = relations.current().successors
         if successors:
             ranked = [in_force(passage, successors) for passage in ranked]
@@ -99,54 +99,54 @@ class TenantRetriever:
 
     def _search(
         self, collection: Collection, turn: Turn, text: str, conditions: Conditions | None, credit: float
-    ) -> Found:
+    ) -> SearchResult:
         encoder = settings_from(collection.encoder)
-        asked = self._asked(text, turn.query.search or text, encoder)
-        if not asked.vectors:
-            return Found((), asked.whole)
-        hits = collection.search(asked.vectors, limit=self.candidates, conditions=conditions, payloads=False)
-        parts, fused = _fused(hits, asked.weights, credit)
+        request = self._request(text, turn.query.search or text, encoder)
+        if not request.vectors:
+            return SearchResult((), request.complete)
+        hits = collection.search(request.vectors, limit=self.candidates, conditions=conditions, payloads=False)
+        parts, fused = _fused(hits, request.weights, credit)
         _add_lexical(parts, hits, turn.query.weights, encoder.k1)
         best = sorted(fused, key=lambda point: -fused[point])[: self.top_k]
-        hits_in_full = collection.fetch(best, dense=asked.question is not None)
-        if asked.question is not None:
-            _add_cosines(parts, hits_in_full, asked.question)
+        hits_in_full = collection.fetch(best, dense=request.question is not None)
+        if request.question is not None:
+            _add_cosines(parts, hits_in_full, request.question)
         passages = tuple(from_payload(hit.payload, fused[hit.id], parts[hit.id]) for hit in hits_in_full)
-        return Found(passages, asked.whole)
+        return SearchResult(passages, request.complete)
 
-    def _asked(self, text: str, question: str, encoder: EncoderSettings) -> "_Asked":
+    def _request(self, text: str, question: str, encoder: EncoderSettings) -> "_SearchRequest":
         sparse = encode_query(text, encoder)
-        by_words = _Asked(self.weights, _weighted(sparse, self.weights))
+        by_words = _SearchRequest(self.weights, _weighted(sparse, self.weights))
         if encoder.dense is None or not text or not self.weights_with_vectors.get(DENSE):
             return by_words
         try:
             dense = embed_question(text, encoder.dense, failures=self.failures, pause=self.pause)
-            meant = embed_question(question, encoder.dense, failures=self.failures, pause=self.pause)
+            vector = embed_question(question, encoder.dense, failures=self.failures, pause=self.pause)
         except EmbeddingFailed:
-            return replace(by_words, whole=False)
+            return replace(by_words, complete=False)
         vectors = _weighted({**sparse, DENSE: dense}, self.weights_with_vectors)
-        return _Asked(self.weights_with_vectors, vectors, meant)
+        return _SearchRequest(self.weights_with_vectors, vectors, vector)
 
 
 @dataclass(frozen=True, slots=True)
-class _Asked:
+class _SearchRequest:
     """How a text is searched.
 
     :param weights: shares of the vectors in the fused score.
     :param vectors: what to search by.
     :param question: the dense vector of the turn's own question; None in a search by words.
-    :param whole: these are all the vectors that the index has.
+    :param complete: whether these are all the vectors of the index.
     """
 
     weights: Mapping[str, float]
     vectors: Mapping[str, Vector]
     question: Dense | None = None
-    whole: bool = True
+    complete: bool = True
 
 
-def _check(weights: Mapping[str, float], known: Sequence[str]) -> None:
-    if unknown := set(weights) - set(known):
-        raise ValueError(f"no such vectors: {sorted(unknown)}; there are {', '.join(known)}")
+def _check(weights: Mapping[str, float], allowed: Sequence[str]) -> None:
+    if unknown := set(weights) - set(allowed):
+        raise ValueError(f"no such vectors: {sorted(unknown)}; there are {', '.join(allowed)}")
 
 
 def _weighted(encoded: Mapping[str, Vector], weights: Mapping[str, float]) -> dict[str, Vector]:
@@ -162,13 +162,13 @@ def _fused(
     """
     parts: dict[str, dict[str, float]] = {}
     fused: dict[str, float] = {}
-    for name, found in hits.items():
-        top = found[0].score if found else 0.0
-        floor = found[-1].score if name == DENSE and len(found) > 1 else 0.0
+    for name, vector_hits in hits.items():
+        top = vector_hits[0].score if vector_hits else 0.0
+        floor = vector_hits[-1].score if name == DENSE and len(vector_hits) > 1 else 0.0
         if top <= 0:
             continue
         share = credit * weights[name]
-        for hit in found:
+        for hit in vector_hits:
             scaled = (hit.score - floor) / (top - floor) if top > floor else 1.0
             parts.setdefault(hit.id, {})[name] = scaled
             fused[hit.id] = fused.get(hit.id, 0.0) + share * scaled
@@ -182,9 +182,9 @@ def _add_lexical(
 
     Unlike the scaled scores it does not depend on the other hits, so it can tell a good best hit from a poor one.
     """
-    most = (k1 + 1) * sum(weights.values())
+    best_possible = (k1 + 1) * sum(weights.values())
     for hit in hits.get("text-sparse", ()):
-        parts.setdefault(hit.id, {})["lexical"] = min(1.0, hit.score / most) if most else 0.0
+        parts.setdefault(hit.id, {})["lexical"] = min(1.0, hit.score / best_possible) if best_possible else 0.0
 
 
 def _add_cosines(parts: Mapping[str, dict[str, float]], hits: Sequence[Hit], question: Dense) -> None:
@@ -193,24 +193,24 @@ def _add_cosines(parts: Mapping[str, dict[str, float]], hits: Sequence[Hit], que
     if not stored:
         return
     passages = np.asarray([dense for _, dense in stored])
-    asked = np.asarray(question)
-    lengths = np.linalg.norm(passages, axis=1) * np.linalg.norm(asked)
-    for (point, _), cosine in zip(stored, passages @ asked / np.maximum(lengths, 1e-12), strict=True):
+    vector = np.asarray(question)
+    lengths = np.linalg.norm(passages, axis=1) * np.linalg.norm(vector)
+    for (point, _), cosine in zip(stored, passages @ vector / np.maximum(lengths, 1e-12), strict=True):
         parts[point]["cosine"] = float(cosine)
 
 
-def grown(turn: Turn, found: list[Passage]) -> Evidence:
+def grown(turn: Turn, passages: list[Passage]) -> Evidence:
     """The turn's evidence with new passages behind the known ones, nothing lost, best score kept."""
-    known = {passage.chunk_id: passage for passage in turn.evidence.passages}
-    new = [passage for passage in found if passage.chunk_id not in known]
+    earlier = {passage.chunk_id: passage for passage in turn.evidence.passages}
+    new = [passage for passage in passages if passage.chunk_id not in earlier]
     better = {
         passage.chunk_id: passage
-        for passage in found
-        if passage.chunk_id in known and passage.score > _search_score(known[passage.chunk_id])
+        for passage in passages
+        if passage.chunk_id in earlier and passage.score > _search_score(earlier[passage.chunk_id])
     }
-    passages = [better.get(chunk_id, passage) for chunk_id, passage in known.items()] + new
-    passages.sort(key=lambda passage: -_search_score(passage))
-    return replace(turn.evidence, passages=tuple(passages), grew=bool(new))
+    merged = [better.get(chunk_id, passage) for chunk_id, passage in earlier.items()] + new
+    merged.sort(key=lambda passage: -_search_score(passage))
+    return replace(turn.evidence, passages=tuple(merged), grew=bool(new))
 
 
 def _search_score(passage: Passage) -> float:

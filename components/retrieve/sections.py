@@ -12,7 +12,7 @@ _AROUND = 6
 """Most chunks on either side of the passage: far more than an answer shows."""
 
 
-def section_of(passage: Passage, known: Mapping[str, Passage]) -> tuple[Passage, ...]:
+def section_of(passage: Passage, available: Mapping[str, Passage]) -> tuple[Passage, ...]:
     """The chunks of a passage's section in reading order, itself among them. Costs one read of the records and one of
     the index, where the section is more than the passage and not all of it is known.
 
@@ -27,9 +27,11 @@ def section_of(passage: Passage, known: Mapping[str, Passage]) -> tuple[Passage,
     if at >= len(ids) or ids[at] != passage.chunk_id:
         # The document has been written anew since the search.
         return (passage,)
-    wanted = ids[max(first, at - _AROUND) : min(last, at + _AROUND) + 1]
-    found = {passage.chunk_id: passage} | {one: known[one] for one in wanted if one in known}
-    for hit in open_collection().fetch([one for one in wanted if one not in found]):
+    section_ids = ids[max(first, at - _AROUND) : min(last, at + _AROUND) + 1]
+    by_id = {passage.chunk_id: passage} | {
+        chunk_id: available[chunk_id] for chunk_id in section_ids if chunk_id in available
+    }
+    for hit in open_collection().fetch([chunk_id for chunk_id in section_ids if chunk_id not in by_id]):
         neighbour = from_payload(hit.payload, 0.0, {})
-        found[neighbour.chunk_id] = replace(neighbour, status=passage.status)
-    return tuple(found[one] for one in wanted if one in found)
+        by_id[neighbour.chunk_id] = replace(neighbour, status=passage.status)
+    return tuple(by_id[chunk_id] for chunk_id in section_ids if chunk_id in by_id)

@@ -38,22 +38,22 @@ def arguments_in(tool: Tool, question: str) -> Mapping[str, Json] | None:
 def _argument(schema: Property, question: str) -> str | int | float | None:
     if schema.enum is not None:
         words = set(stems(question))
-        return next((one for one in schema.enum if (named := stems(one)) and words.issuperset(named)), None)
+        return next((option for option in schema.enum if (named := stems(option)) and words.issuperset(named)), None)
     if schema.pattern is not None:
         match = re.search(schema.pattern, question, re.IGNORECASE)
         return typed(schema, match.group()) if match else None
     if schema.type == "string":
         return question
-    written = _NUMBER.findall(question)
-    return typed(schema, written[0]) if len(written) == 1 else None
+    numbers = _NUMBER.findall(question)
+    return typed(schema, numbers[0]) if len(numbers) == 1 else None
 
 
-def typed(schema: Property, written: str) -> str | int | float | None:
+def typed(schema: Property, text: str) -> str | int | float | None:
     """A value as its type wants it; None when it is none of that type."""
     if schema.type == "string":
-        return written
+        return text
     try:
-        number = float(written.replace(",", "."))
+        number = float(text.replace(",", "."))
     except ValueError:
         return None
     if schema.type == "number":

@@ -18,7 +18,7 @@ from tenants.tools import Property, Tool
 class ToolChooser(Protocol):
     """Who chooses. A pipeline author names the implementation in YAML as a nested component."""
 
-    def chosen(self, turn: Turn, tools: Sequence[Tool]) -> Sequence[Lookup]:
+    def choose(self, turn: Turn, tools: Sequence[Tool]) -> Sequence[Lookup]:
         """What to look up for the question; nothing when no tool fits. Raises `ModelFailed`."""
 
 
@@ -48,7 +48,7 @@ class LlmToolChooser(Nested):
     def __init__(self, models: ChatModels) -> None:
         self.models = models
 
-    def chosen(self, turn: Turn, tools: Sequence[Tool]) -> Sequence[Lookup]:
+    def choose(self, turn: Turn, tools: Sequence[Tool]) -> Sequence[Lookup]:
         """What to look up for the question; nothing when no tool fits.
 
         :raises ModelFailed: no model answered.
@@ -65,28 +65,28 @@ class LlmToolChooser(Nested):
             step="tools",
             tier="fast",
         )
-        tool = next((one for one in tools if one.name == form.tool), None)
+        tool = next((candidate for candidate in tools if candidate.name == form.tool), None)
         if tool is None:
             return ()
         arguments: dict[str, Json] = {}
-        for given in form.arguments:
-            schema = tool.parameters.properties.get(given.name)
-            value = _held(schema, given.value, question) if schema else None
+        for argument in form.arguments:
+            schema = tool.parameters.properties.get(argument.name)
+            value = _checked_value(schema, argument.value, question) if schema else None
             if value is None:
                 return ()
-            arguments[given.name] = value
+            arguments[argument.name] = value
         return (Lookup(tool, arguments, 1.0),) if set(tool.parameters.required) <= arguments.keys() else ()
 
 
-def _held(schema: Property, written: str, question: str) -> str | int | float | None:
+def _checked_value(schema: Property, text: str, question: str) -> str | int | float | None:
     """The value when it fits the schema and stands in the question."""
     if schema.enum is not None:
-        return written if written in schema.enum else None
-    if fold(written.strip()) not in fold(question) or not written.strip():
+        return text if text in schema.enum else None
+    if fold(text.strip()) not in fold(question) or not text.strip():
         return None
-    if schema.pattern is not None and not re.fullmatch(schema.pattern, written.strip(), re.IGNORECASE):
+    if schema.pattern is not None and not re.fullmatch(schema.pattern, text.strip(), re.IGNORECASE):
         return None
-    return typed(schema, written.strip())
+    return typed(schema, text.strip())
 
 
 def _described(tool: Tool) -> str:

@@ -44,7 +44,7 @@ STEP = "tools"
 
 _LARGEST = 100_000
 _LONGEST = 4_000
-_MOST_LINES = 50
+_MAX_LINES = 50
 _FIELD = re.compile(r"\{([\w.]+)\}")
 
 
@@ -52,10 +52,10 @@ class ToolSearch(Nested):
     """Adds what the tenant's tools know to a turn's evidence.
 
     :param chooser: a model that chooses where no description covers enough; None for none.
-    :param below: adequacy from which on evidence is enough.
-    :param fits: least share of the question, arguments left out, that a tool's description covers.
-    :param least: least relevance of what a tool says to be evidence.
-    :param most: tools asked for one question, best fit first.
+    :param adequacy_threshold: adequacy from which on evidence is sufficient.
+    :param min_fit: share of the question, arguments left out, that a tool's description must cover.
+    :param min_relevance: from which on a tool's answer is evidence.
+    :param max_tools: tools called for one question, best fit first.
     :param failures: failures in a row, until a tool is left alone.
     :param pause: seconds that it is left alone for.
     :param concurrent: calls of one tool at once.
@@ -64,27 +64,27 @@ class ToolSearch(Nested):
     def __init__(
         self,
         chooser: ToolChooser | None = None,
-        below: float = 0.57,
-        fits: float = 0.5,
-        least: float = 0.2,
-        most: int = 2,
+        adequacy_threshold: float = 0.57,
+        min_fit: float = 0.5,
+        min_relevance: float = 0.2,
+        max_tools: int = 2,
         failures: int = 5,
         pause: float = 30,
         concurrent: int = 4,
     ) -> None:
         self.chooser = chooser
-        self.below = below
-        self.fits = fits
-        self.least = least
-        self.most = most
+        self.adequacy_threshold = adequacy_threshold
+        self.min_fit = min_fit
+        self.min_relevance = min_relevance
+        self.max_tools = max_tools
         self.failures = failures
         self.pause = pause
         self.concurrent = concurrent
 
     def fitting(self, turn: Turn) -> Sequence[Lookup]:
         """The tools that the question asks for, best first. Reads a few records at most every other second."""
-        fitting = (lookup for tool in tools.all() if (lookup := self._lookup(tool, turn)))
-        return sorted(fitting, key=lambda one: -one.fit)[: self.most]
+        lookups = (lookup for tool in tools.all() if (lookup := self._lookup(tool, turn)))
+        return sorted(lookups, key=lambda lookup_: -lookup_.fit)[: self.max_tools]
 
     def may_know(self, turn: Turn) -> bool:
         """Whether a tool may answer though no passage does."""
@@ -100,18 +100,18 @@ class ToolSearch(Nested):
         """
         if STEP in turn.degraded:
             return turn
-        enough = turn.evidence.adequacy >= self.below
-        asked = {passage.doc_id for passage in turn.evidence.passages}
+        is_enough = turn.evidence.adequacy >= self.adequacy_threshold
+        consulted_ids = {passage.doc_id for passage in turn.evidence.passages}
         lookups = self.fitting(turn)
         # Asked once: new queries of a retry are no other question.
-        choose = not lookups and not enough and turn.passes <= 1
-        if choose and self.chooser is not None and (known := tools.all()):
+        choose = not lookups and not is_enough and turn.passes <= 1
+        if choose and self.chooser is not None and (all_tools := tools.all()):
             try:
-                lookups = self.chooser.chosen(turn, known)
+                lookups = self.chooser.choose(turn, all_tools)
             except ModelFailed:
                 turn = turn.degraded_at(STEP)
         for lookup in lookups:
-            if ORIGIN + lookup.tool.name in asked or (enough and not _names_more(lookup, turn.evidence)):
+            if ORIGIN + lookup.tool.name in consulted_ids or (is_enough and not _names_more(lookup, turn.evidence)):
                 continue
             try:
                 passage = self._passage(lookup)
@@ -119,17 +119,19 @@ class ToolSearch(Nested):
                 turn = turn.degraded_at(STEP)
                 continue
             if passage is not None:
-                turn = replace(turn, evidence=self._with(turn, passage, judge, lookup.fit))
+                turn = replace(turn, evidence=self._with_passage(turn, passage, judge, lookup.fit))
         return turn
 
     def _lookup(self, tool: Tool, turn: Turn) -> Lookup | None:
         arguments = arguments_in(tool, clean(turn.meant or turn.question))
         if arguments is None:
             return None
-        given = {stem for name, value in arguments.items() if is_part(tool, name) for stem in stems(str(value))}
-        topic = {stem: weight for stem, weight in turn.query.weights.items() if stem not in given}
+        argument_stems = {
+            stem for name, value in arguments.items() if is_part(tool, name) for stem in stems(str(value))
+        }
+        topic = {stem: weight for stem, weight in turn.query.weights.items() if stem not in argument_stems}
         fit = coverage(prepare(replace(turn.query, weights=topic, codes=())), f"{tool.title}\n{tool.description}")
-        return Lookup(tool, arguments, fit) if topic and fit >= self.fits else None
+        return Lookup(tool, arguments, fit) if topic and fit >= self.min_fit else None
 
     def _passage(self, lookup: Lookup) -> Passage | None:
         """The tool's answer; None when it has none. Raises `ModelFailed` when the tool does not work."""
@@ -140,19 +142,19 @@ class ToolSearch(Nested):
         text = attempt(f"tool {tool.name}", shared, partial(_text_of, lookup), tool.timeout_seconds)
         return _as_passage(lookup, text) if text else None
 
-    def _with(self, turn: Turn, passage: Passage, judge: Judge, fit: float) -> Evidence:
+    def _with_passage(self, turn: Turn, passage: Passage, judge: Judge, fit: float) -> Evidence:
         evidence = turn.evidence
         relevance = judge.relevance(turn.query, (passage,))[passage.chunk_id]
-        is_evidence = relevance >= self.least
+        is_evidence = relevance >= self.min_relevance
         if is_evidence:
             # What a tool says of the very thing asked about answers as far as the tool fits the question.
             relevance = max(relevance, fit)
         judged = {**evidence.judged, passage.chunk_id: relevance}
-        known = replace(evidence, passages=(passage, *evidence.passages), judged=judged)
+        grown = replace(evidence, passages=(passage, *evidence.passages), judged=judged)
         if not is_evidence:
-            return known
+            return grown
         return replace(
-            known,
+            grown,
             kept=(passage.chunk_id, *evidence.kept),
             # What was looked up for this very question stands before what a search returned.
             places={passage.chunk_id: 1.0, **evidence.places},
@@ -188,13 +190,13 @@ def _in_words(tool: Tool, answer: Json, arguments: Mapping[str, Json]) -> str:
     """A JSON answer in words: by the tool's own sentences, else a line for each field."""
     if not answer:
         return ""
-    fields = dict(list(_fields(answer))[:_MOST_LINES])
+    fields = dict(list(_fields(answer))[:_MAX_LINES])
     if not tool.answer:
         return "\n".join(f"{name}: {value}" if name else value for name, value in fields.items())
-    known = {**{name: str(value) for name, value in arguments.items()}, **fields}
+    values = {**{name: str(value) for name, value in arguments.items()}, **fields}
     # A line that lacks a field says nothing.
-    lines = [line for line in tool.answer.splitlines() if set(_FIELD.findall(line)) <= known.keys()]
-    return _FIELD.sub(lambda match: known[match[1]], "\n".join(lines))
+    lines = [line for line in tool.answer.splitlines() if set(_FIELD.findall(line)) <= values.keys()]
+    return _FIELD.sub(lambda match: values[match[1]], "\n".join(lines))
 
 
 def _fields(value: Json, name: str = "") -> Iterator[tuple[str, str]]:
@@ -210,14 +212,14 @@ def _fields(value: Json, name: str = "") -> Iterator[tuple[str, str]]:
 
 def _as_passage(lookup: Lookup, text: str) -> Passage:
     tool = lookup.tool
-    given = ", ".join(str(value) for name, value in lookup.arguments.items() if is_part(tool, name))
+    argument_list = ", ".join(str(value) for name, value in lookup.arguments.items() if is_part(tool, name))
     spans = sentence_spans(text)
     ordering = orders(text, spans)
     return Passage(
         chunk_id=f"{ORIGIN}{tool.name}:{sha256(text.encode()).hexdigest()[:16]}",
         doc_id=ORIGIN + tool.name,
         title=tool.title,
-        heading=f"{tool.description} ({given})" if given else tool.description,
+        heading=f"{tool.description} ({argument_list})" if argument_list else tool.description,
         text=text,
         sentences=tuple(span for place, span in enumerate(spans) if place not in ordering),
         source=tool.name,

@@ -1,7 +1,7 @@
-"""Questions that lean on the conversation ("а если E10?", "how long does it take?"), said so that they stand alone.
+"""Makes follow-up questions ("а если E10?", "how long does it take?") stand alone.
 
-No model: a question leans when it opens like a continuation, points back with a pronoun, or hardly names anything. It
-is then completed with the telling words of the question before, which count less than its own (`Turn.carried`).
+No model: a question is a follow-up when it opens like a continuation, points back with a pronoun, or hardly names
+anything. It is completed with the content words of the previous question, which weigh less (`Turn.carried`).
 """
 
 import re
@@ -15,7 +15,7 @@ from components.language.normalise import clean, fold
 from components.language.questions import answer_type
 from components.language.words import Word, stems, words
 from components.turn import Exchange, Turn
-from components.understand.intent import meant as read
+from components.understand.intent import as_intended
 
 _OPENING = re.compile(
     r"\W*(?:а|и|но|или|тогда|ну а|and|but|or|then|so|what about|how about|what if)(?![\w-])", re.IGNORECASE
@@ -27,7 +27,7 @@ _POINTING = frozenset(
     it its they them their that this those these there then now too also one ones instead
     """.split()
 )
-# Words that ask without naming what about.
+# Words that ask without naming a topic.
 _GENERIC = frozenset(
     stems(
         """
@@ -51,16 +51,16 @@ _ORDINALS: tuple[frozenset[str], ...] = tuple(
 _TOPICAL: frozenset[str] = frozenset(
     {"answered", "partially_answered", "low_confidence", "clarify", "refused", "cannot_answer", "human_followup"}
 )
-"""Outcomes of questions that were about something. Small talk and blocked messages are no topic to return to."""
+"""Outcomes of questions that had a topic; small talk and blocked messages have none to return to."""
 
-_THIN = 1
-_OPENED = 3
-_POINTED = 4
+_MAX_TELLING_ALONE = 1
+_MAX_TELLING_AFTER_OPENING = 3
+_MAX_TELLING_WITH_PRONOUN = 4
 
 
 @dataclass(frozen=True, slots=True)
 class Standalone:
-    """`text` is the question said in full, `carried` the stems that came from the conversation."""
+    """`text` is the completed question, `carried` the stems taken from the conversation."""
 
     text: str
     carried: frozenset[str]
@@ -68,88 +68,90 @@ class Standalone:
 
 @component
 class FollowUpResolver:
-    """Completes a question that leans on the conversation; any other one passes as it is.
+    """Completes follow-up questions; passes any other question on unchanged.
 
-    The answer to an offered choice (a number, an ordinal, words of one option) becomes that option.
+    A reply to offered choices (a number, an ordinal, words of one option) becomes that option.
 
-    :param turns: questions looked back at, newest first, until one is about something.
-    :param carried: most words taken over.
+    :param turns: how many earlier questions to search for one with a topic, newest first.
+    :param max_carried_words: words taken from the earlier question at most.
     """
 
-    def __init__(self, turns: int = 4, carried: int = 6) -> None:
+    def __init__(self, turns: int = 4, max_carried_words: int = 6) -> None:
         self.turns = turns
-        self.carried = carried
+        self.max_carried_words = max_carried_words
 
     @component.output_types(turn=Turn)
     def run(self, turn: Turn) -> dict[str, Turn]:
         """:returns: the turn with `meant` and `carried` when the question does not stand alone."""
-        found = self.standalone(turn.question, turn.history)
-        return {"turn": replace(turn, meant=found.text, carried=found.carried) if found else turn}
+        standalone = self.standalone(turn.question, turn.history)
+        return {"turn": replace(turn, meant=standalone.text, carried=standalone.carried) if standalone else turn}
 
     def standalone(self, question: str, history: Sequence[Exchange]) -> Standalone | None:
-        """The question as it would be asked without its history; None when it is asked that way already."""
-        before = next((one for one in reversed(history[-self.turns :]) if one.outcome in _TOPICAL), None)
-        if before is None or not (typed := read(clean(question).strip())):
+        """The question completed from its history; None when it stands alone already."""
+        previous = next(
+            (exchange for exchange in reversed(history[-self.turns :]) if exchange.outcome in _TOPICAL), None
+        )
+        if previous is None or not (typed := as_intended(clean(question).strip())):
             return None
-        if (option := chosen(typed, before.options)) is not None:
-            return _joined(option, [word.text for word in words(before.question) if not word.stop], question=option)
+        if (option := chosen_option(typed, previous.options)) is not None:
+            return _joined(option, [word.text for word in words(previous.question) if not word.stop], question=option)
         if not leans(typed):
             return None
-        kept = list(dict.fromkeys([*self._topic(typed, before.question), *self._topic(typed, before.reply)]))
-        return _joined(typed, kept, question=typed) if kept else None
+        topic = list(dict.fromkeys([*self._topic(typed, previous.question), *self._topic(typed, previous.reply)]))
+        return _joined(typed, topic, question=typed) if topic else None
 
-    def _topic(self, question: str, before: str) -> list[str]:
-        """The words of the question before that this one leaves out, codes replaced by its own."""
-        own = set(stems(question))
-        replaced = {fold(code) for code in codes(before)} if codes(question) else set()
-        # A question that only names something else ("а геля?") asks what the last one asked.
-        whole = answer_type(question) == "other" and not codes(question)
-        kept = [
+    def _topic(self, question: str, previous: str) -> list[str]:
+        """The content words of the previous question that this one omits; its codes are replaced by this one's."""
+        question_stems = set(stems(question))
+        replaced = {fold(code) for code in codes(previous)} if codes(question) else set()
+        # A question that only names another thing ("а геля?") asks the same about it.
+        is_elliptic = answer_type(question) == "other" and not codes(question)
+        topic = [
             word.text
-            for word in words(before)
+            for word in words(previous)
             if not word.stop
-            and word.stem not in own
+            and word.stem not in question_stems
             and word.stem not in replaced
-            and (whole or word.stem not in _GENERIC)
+            and (is_elliptic or word.stem not in _GENERIC)
         ]
-        return list(dict.fromkeys(kept))[: self.carried]
+        return list(dict.fromkeys(topic))[: self.max_carried_words]
 
 
 def leans(question: str) -> bool:
     """Whether the question needs the conversation to be understood."""
-    found = words(question)
-    telling = sum(map(_tells, found))
-    if any(fold(word.text) in _POINTING for word in found):
-        return telling <= _POINTED
+    question_words = words(question)
+    telling = sum(map(_tells, question_words))
+    if any(fold(word.text) in _POINTING for word in question_words):
+        return telling <= _MAX_TELLING_WITH_PRONOUN
     if _OPENING.match(question):
-        return telling <= _OPENED
-    return telling <= _THIN and not codes(question)
+        return telling <= _MAX_TELLING_AFTER_OPENING
+    return telling <= _MAX_TELLING_ALONE and not codes(question)
 
 
 def _tells(word: Word) -> bool:
     return not word.stop and word.stem not in _GENERIC and fold(word.text) not in _POINTING
 
 
-def chosen(reply: str, options: Sequence[str]) -> str | None:
+def chosen_option(reply: str, options: Sequence[str]) -> str | None:
     """The option that a reply picks: by number, by ordinal, or by words that only one option has."""
     if not options:
         return None
     if number := _NUMBER.match(reply):
         place = int(number[1])
         return options[place - 1] if 1 <= place <= len(options) else None
-    said = set(stems(reply))
-    if (ordinal := _ordinal(said)) is not None:
+    reply_stems = set(stems(reply))
+    if (ordinal := _ordinal(reply_stems)) is not None:
         return options[ordinal] if ordinal < len(options) else None
-    fitting = [option for option in options if said and said <= set(stems(option))]
+    fitting = [option for option in options if reply_stems and reply_stems <= set(stems(option))]
     return fitting[0] if len(fitting) == 1 else None
 
 
-def _ordinal(said: Set[str]) -> int | None:
-    return next((place for place, forms in enumerate(_ORDINALS) if said and forms.issuperset(said)), None)
+def _ordinal(reply_stems: Set[str]) -> int | None:
+    return next((place for place, forms in enumerate(_ORDINALS) if reply_stems and forms.issuperset(reply_stems)), None)
 
 
-def _joined(text: str, carried: Sequence[str], *, question: str) -> Standalone:
-    own = set(stems(question))
-    added = [word for word in carried if not own.issuperset(stems(word))]
-    whole = f"{text} ({' '.join(added)})" if added else text
-    return Standalone(whole, frozenset(stems(" ".join(added))) - own)
+def _joined(text: str, carried_words: Sequence[str], *, question: str) -> Standalone:
+    question_stems = set(stems(question))
+    added = [word for word in carried_words if not question_stems.issuperset(stems(word))]
+    full_question = f"{text} ({' '.join(added)})" if added else text
+    return Standalone(full_question, frozenset(stems(" ".join(added))) - question_stems)

@@ -23,10 +23,10 @@ def is_gibberish(text: str) -> bool:
     """Whether nothing in `text` can be a word, a code or a number, in any layout or alphabet."""
     if any(char.isdigit() for char in text):
         return False
-    found = _WORD.findall(text)
-    if not found:
+    words = _WORD.findall(text)
+    if not words:
         return True
-    if any(_is_word(word) for word in found):
+    if any(_is_word(word) for word in words):
         return False
     return not any(_is_word(word) for reading in _readings(text) for word in _WORD.findall(reading))
 

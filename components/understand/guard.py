@@ -46,9 +46,9 @@ class Guard:
 
     def offence(self, text: str) -> str | None:
         """The category that `text` falls under, or None."""
-        seen = plain(text[:LONGEST])
+        folded = plain(text[:LONGEST])
         for category, pattern in self._compiled().items():
-            if category not in self.allow and pattern.search(seen):
+            if category not in self.allow and pattern.search(folded):
                 return category
         return None
 

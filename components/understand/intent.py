@@ -81,14 +81,16 @@ class IntentModel:
 
     def read(self, text: str) -> Reading:
         """The likeliest intent other than `answerable`, with its probability and likeliest risk class."""
-        found = self.probabilities(text)
+        probabilities = self.probabilities(text)
         by_intent: dict[Intent, float] = {}
-        for label, probability in found.items():
+        for label, probability in probabilities.items():
             intent = _LABELS[label][0]
             by_intent[intent] = by_intent.get(intent, 0.0) + probability
         del by_intent["answerable"]
         best = max(by_intent, key=lambda intent: by_intent[intent])
-        likeliest = max((label for label in found if _LABELS[label][0] == best), key=lambda label: found[label])
+        likeliest = max(
+            (label for label in probabilities if _LABELS[label][0] == best), key=lambda label: probabilities[label]
+        )
         return Reading(best, by_intent[best], _LABELS[likeliest][1])
 
 
@@ -133,25 +135,25 @@ class IntentClassifier:
 
     def _read(self, question: str) -> Reading | None:
         """What the question wants when that is no answer, else None."""
-        if self._least("nonsense") <= 1 and is_gibberish(question[:LONGEST]):
+        if self._threshold("nonsense") <= 1 and is_gibberish(question[:LONGEST]):
             return Reading("nonsense", 1.0)
-        reading = self._loaded().read(meant(question))
-        return reading if reading.probability >= self._least(reading.intent) else None
+        reading = self._loaded().read(as_intended(question))
+        return reading if reading.probability >= self._threshold(reading.intent) else None
 
     def _loaded(self) -> IntentModel:
         if self._model is None:
             self._model = IntentModel()
         return self._model
 
-    def _least(self, intent: Intent) -> float:
+    def _threshold(self, intent: Intent) -> float:
         return self.thresholds.get(intent, self.threshold)
 
 
-def meant(question: str) -> str:
+def as_intended(question: str) -> str:
     """The question with its keyboard layout or alphabet put right, where its letters alone show the mistake."""
-    found = words(question)
-    frequent = sum(is_frequent(word.text) for word in found)
-    if len(question) > LONGEST or frequent >= _RECOVERED_FROM * len(found):
+    question_words = words(question)
+    frequent = sum(is_frequent(word.text) for word in question_words)
+    if len(question) > LONGEST or frequent >= _RECOVERED_FROM * len(question_words):
         return question
     if (retyped := layout(question)) is not None:
         return retyped

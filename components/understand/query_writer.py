@@ -16,7 +16,7 @@ _LONGEST_PASSAGE = 600
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class NewQueries:
     """What to search next: queries, best first, and a passage such as might hold the answer; empty when none."""
 
     queries: tuple[str, ...]
@@ -26,7 +26,7 @@ class Written:
 class QueryWriter(Protocol):
     """Who thinks of queries. A pipeline author names the implementation in YAML as a nested component."""
 
-    def write(self, turn: Turn) -> Written:
+    def write(self, turn: Turn) -> NewQueries:
         """New queries for what the turn's evidence leaves open."""
 
 
@@ -46,27 +46,27 @@ class LlmQueryWriter(Nested):
     :param models: the models asked, always the `fast` one.
     :param hyde: whether to write a passage such as the missing article might hold and search with it too
         (hypothetical document embeddings, Gao et al. 2022).
-    :param most: most queries.
+    :param max_queries: queries written at most.
     """
 
-    def __init__(self, models: ChatModels, hyde: bool = False, most: int = 3) -> None:
+    def __init__(self, models: ChatModels, hyde: bool = False, max_queries: int = 3) -> None:
         self.models = models
         self.hyde = hyde
-        self.most = most
+        self.max_queries = max_queries
 
-    def write(self, turn: Turn) -> Written:
+    def write(self, turn: Turn) -> NewQueries:
         """New queries for what the turn's evidence leaves open.
 
         :raises ModelFailed: no model wrote any.
         """
         question = turn.query.search
         left_open = dict.fromkeys((*turn.evidence.missing, *(turn.best.missing if turn.best else ())))
-        found = fill(
+        form = fill(
             QueriesForm,
             self.models,
             self.models.prompt("rewrite", turn.locale),
             values={
-                "most": self.most,
+                "most": self.max_queries,
                 "hyde": self.hyde,
                 "question": block("question", question),
                 "missing": block("missing", _listed(left_open)),
@@ -75,16 +75,16 @@ class LlmQueryWriter(Nested):
             step="rewrite",
             tier="fast",
         )
-        queries = (" ".join(query.split()) for query in found.queries)
-        kept = [query for query in queries if 0 < len(query) <= _LONGEST_QUERY and _keeps(query, question)]
-        passage = " ".join(found.passage.split())[:_LONGEST_PASSAGE] if self.hyde else ""
-        return Written(tuple(kept[: self.most]), passage if _keeps(passage, question) else "")
+        queries = (" ".join(query.split()) for query in form.queries)
+        usable = [query for query in queries if 0 < len(query) <= _LONGEST_QUERY and _adds_no_code(query, question)]
+        passage = " ".join(form.passage.split())[:_LONGEST_PASSAGE] if self.hyde else ""
+        return NewQueries(tuple(usable[: self.max_queries]), passage if _adds_no_code(passage, question) else "")
 
 
-def _keeps(written: str, question: str) -> bool:
+def _adds_no_code(text: str, question: str) -> bool:
     """Whether every code and number in what was written is one of the question's."""
-    known = {*codes(question), *numbers(question, question)}
-    return {*codes(written), *numbers(written, question)} <= known
+    allowed = {*codes(question), *numbers(question, question)}
+    return {*codes(text), *numbers(text, question)} <= allowed
 
 
 def _listed(texts: Iterable[str]) -> str:

@@ -14,7 +14,7 @@ from components.language.recovery import Recovered, recover, vocabulary_of
 from components.language.words import stems, words
 from components.retrieve.tools import ToolSearch
 from components.turn import EXTRA_PASSES, Quality, Query, Turn, Verdict
-from components.understand.query_writer import QueryWriter, Written
+from components.understand.query_writer import NewQueries, QueryWriter
 from components.understand.synonyms import in_known_words
 from tenants import lexicon, policy
 from tenants.lexicon import Lexicon
@@ -35,7 +35,7 @@ class QueryRewriter:
     :param carried_credit: share of its weight that a word from the conversation keeps.
     :param recovery: whether to repair questions.
     :param max_queries: most new queries a pass.
-    :param least_open: share of the question's weight that must still be open for another pass to be worth its time.
+    :param min_open: share of the question's weight that must still be open for another pass.
     :param writer: a model that thinks of the queries of a retry. What is known to be missing and the open words of the
         question come after them.
     :param tools: what can be looked up elsewhere: a question that a tool may know is never hopeless.
@@ -48,7 +48,7 @@ class QueryRewriter:
         recovery: bool = True,
         carried_credit: float = 0.4,
         max_queries: int = 3,
-        least_open: float = 0.25,
+        min_open: float = 0.25,
         writer: QueryWriter | None = None,
         tools: ToolSearch | None = None,
         extra_passes: Mapping[Quality, int] | None = None,
@@ -56,7 +56,7 @@ class QueryRewriter:
         self.recovery = recovery
         self.carried_credit = carried_credit
         self.max_queries = max_queries
-        self.least_open = least_open
+        self.min_open = min_open
         self.writer = writer
         self.tools = tools
         self.extra_passes = {**EXTRA_PASSES, **(extra_passes or {})}
@@ -88,51 +88,52 @@ class QueryRewriter:
         return self.tools is not None and self.tools.may_know(turn)
 
     def _first(self, turn: Turn) -> Query:
-        known = lexicon.current()
+        terms = lexicon.current()
         typed = clean(turn.meant or turn.question).strip()
-        said = in_known_words(typed, policy.current().synonyms, known.stems)
-        meant = recover(said, vocabulary_of(known.words, known.stems)) if self.recovery else None
-        search = meant.text if meant else said
-        others = (typed, *(meant.others if meant else ()), *((turn.question,) if turn.meant else ()))
-        variants = _distinct(others, but={search})[: self.max_queries]
-        found = stems(search)
+        in_tenant_words = in_known_words(typed, policy.current().synonyms, terms.stems)
+        recovered = recover(in_tenant_words, vocabulary_of(terms.words, terms.stems)) if self.recovery else None
+        search = recovered.text if recovered else in_tenant_words
+        also_searched = (typed, *(recovered.others if recovered else ()), *((turn.question,) if turn.meant else ()))
+        variants = _distinct(also_searched, but={search})[: self.max_queries]
+        search_stems = stems(search)
         return Query(
             search=search,
             variants=variants,
-            recovery=meant.kind if meant else "none",
+            recovery=recovered.kind if recovered else "none",
             weights={
-                stem: rarity(known, stem) * (self.carried_credit if stem in turn.carried else 1.0) for stem in found
+                stem: rarity(terms, stem) * (self.carried_credit if stem in turn.carried else 1.0)
+                for stem in search_stems
             },
-            doubtful=_doubtful(meant, said, found),
-            codes=codes_asked(search, known.codes),
+            doubtful=_doubtful(recovered, in_tenant_words, search_stems),
+            codes=codes_asked(search, terms.codes),
             tried=(search, *variants),
         )
 
     def _next(self, turn: Turn) -> tuple[Turn, Query | None]:
         """The queries of a retry, None when there is no new one, and the turn, degraded when the writer failed."""
-        written = Written(())
+        new = NewQueries(())
         if self.writer is not None:
             try:
-                written = self.writer.write(turn)
+                new = self.writer.write(turn)
             except Exception as error:
                 turn = degraded(turn, "rewriter", error)
         query = turn.query
-        candidates = (*written.queries, *turn.evidence.missing, *self._open(turn))
+        candidates = (*new.queries, *turn.evidence.missing, *self._open(turn))
         variants = _distinct(candidates, but=set(query.tried))[: self.max_queries]
-        if written.passage:
-            variants += _distinct((written.passage,), but={*query.tried, *variants})
+        if new.passage:
+            variants += _distinct((new.passage,), but={*query.tried, *variants})
         if not variants:
             return turn, None
-        hyde = query.hyde or bool(written.passage)
+        hyde = query.hyde or bool(new.passage)
         return turn, replace(query, variants=variants, tried=query.tried + variants, hyde=hyde)
 
     def _open(self, turn: Turn) -> list[str]:
         """Queries of the words that nothing found so far holds; none when they are too light to be worth a pass."""
         query = turn.query
-        known = lexicon.current()
-        still_open = {stem for stem in turn.evidence.uncovered if stem in known.stems}
+        known_terms = lexicon.current()
+        still_open = {stem for stem in turn.evidence.uncovered if stem in known_terms.stems}
         share = sum(query.weights.get(stem, 0.0) for stem in still_open)
-        if share < self.least_open * sum(query.weights.values()):
+        if share < self.min_open * sum(query.weights.values()):
             return []
         return _open_queries(query, still_open)
 
@@ -142,23 +143,23 @@ def _absent_codes(query: Query) -> tuple[str, ...]:
 
     A code is cut into words as passages are, or a version such as V5.2 would count as absent where it stands.
     """
-    known = lexicon.current().stems
+    known_stems = lexicon.current().stems
     spelt = ((code, " ".join(_PARTS.findall(code))) for code in query.codes)
-    held = (any(all(stem in known for stem in stems(form)) for form in forms) for forms in spelt)
-    return () if any(held) else query.codes
+    is_known = (any(all(stem in known_stems for stem in stems(form)) for form in forms) for forms in spelt)
+    return () if any(is_known) else query.codes
 
 
-def rarity(known: Lexicon, stem: str) -> float:
+def rarity(terms: Lexicon, stem: str) -> float:
     """Inverse document frequency of a stem over the tenant's chunks, the BM25 form, above 0."""
-    holding = known.stems.get(stem, 0)
-    return log(1 + (known.chunks - holding + 0.5) / (holding + 0.5))
+    holding = terms.stems.get(stem, 0)
+    return log(1 + (terms.chunks - holding + 0.5) / (holding + 0.5))
 
 
-def _doubtful(meant: Recovered | None, typed: str, found: Iterable[str]) -> frozenset[str]:
+def _doubtful(recovered: Recovered | None, typed: str, search_stems: Iterable[str]) -> frozenset[str]:
     # Only a corrected word is a guess; a repaired layout or alphabet spells the very keys that were pressed.
-    if meant is None or meant.kind != "typo":
+    if recovered is None or recovered.kind != "typo":
         return frozenset()
-    return frozenset(found) - frozenset(stems(typed))
+    return frozenset(search_stems) - frozenset(stems(typed))
 
 
 def _open_queries(query: Query, still_open: Set[str]) -> list[str]:
@@ -168,10 +169,10 @@ def _open_queries(query: Query, still_open: Set[str]) -> list[str]:
     """
     if not still_open:
         return []
-    found = words(query.search)
+    query_words = words(query.search)
     heavy = _heaviest(query.weights)
-    alone = [word.text for word in found if word.stem in still_open]
-    together = [word.text for word in found if word.stem in still_open or word.stem in heavy]
+    alone = [word.text for word in query_words if word.stem in still_open]
+    together = [word.text for word in query_words if word.stem in still_open or word.stem in heavy]
     return [" ".join(alone), " ".join(together)]
 
 

@@ -5,7 +5,7 @@ from collections.abc import Container, Sequence
 from components.language.words import stems, words
 
 
-def in_known_words(question: str, groups: Sequence[Sequence[str]], known: Container[str]) -> str:
+def in_known_words(question: str, groups: Sequence[Sequence[str]], known_stems: Container[str]) -> str:
     """The question with words that the knowledge base lacks replaced by synonyms that it has.
 
     "Стиралка не сливает" becomes "стиральная машина не сливает" where the articles know only the latter. A word that
@@ -15,20 +15,23 @@ def in_known_words(question: str, groups: Sequence[Sequence[str]], known: Contai
     :param known: stems of the knowledge base.
     """
     for group in groups:
-        meant = next((term for term in group if (found := stems(term)) and all(stem in known for stem in found)), None)
-        if meant is None:
+        synonym = next(
+            (term for term in group if (term_stems := stems(term)) and all(stem in known_stems for stem in term_stems)),
+            None,
+        )
+        if synonym is None:
             continue
         for term in group:
-            if term != meant and any(stem not in known for stem in stems(term)):
-                question = _replaced(question, stems(term), meant)
+            if term != synonym and any(stem not in known_stems for stem in stems(term)):
+                question = _replaced(question, stems(term), synonym)
     return question
 
 
-def _replaced(question: str, term: Sequence[str], meant: str) -> str:
+def _replaced(question: str, term: Sequence[str], synonym: str) -> str:
     """The question with each run of words that has these stems replaced."""
-    found = [word for word in words(question) if not word.stop]
-    for start in range(len(found) - len(term), -1, -1):
-        run = found[start : start + len(term)]
+    content = [word for word in words(question) if not word.stop]
+    for start in range(len(content) - len(term), -1, -1):
+        run = content[start : start + len(term)]
         if [word.stem for word in run] == list(term):
-            question = question[: run[0].start] + meant + question[run[-1].end :]
+            question = question[: run[0].start] + synonym + question[run[-1].end :]
     return question

@@ -54,10 +54,14 @@ def topics(learned: list[Utterance]) -> list[Utterance]:
             if not word.stop:
                 labels.setdefault(word.stem, set()).add(utterance.label)
                 spellings.setdefault(word.stem, word.text)
-    taken = {
+    single_words = {
         word.stem for u in learned if u.label != "answerable" and len(words(u.text)) == 1 for word in words(u.text)
     }
-    shared = [stem for stem, found in labels.items() if "answerable" in found and len(found) > 1 and stem not in taken]
+    shared = [
+        stem
+        for stem, topic_labels in labels.items()
+        if "answerable" in topic_labels and len(topic_labels) > 1 and stem not in single_words
+    ]
     return [Utterance(spellings[stem], "answerable", f"topic {stem}", _TOPIC) for stem in shared]
 
 

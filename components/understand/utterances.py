@@ -11,7 +11,7 @@ from components.language.yaml_files import read_yaml
 
 FOLDER = Path(__file__).parent / "intent_utterances"
 _CHOICE = re.compile(r"\{([^{}]*)\}")
-_MOST = 16
+_MAX_VARIANTS = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,10 +29,13 @@ def expand(template: str) -> list[str]:
     pieces = _CHOICE.split(template)
     choices = [piece.split("|") if i % 2 else [piece] for i, piece in enumerate(pieces)]
     combined = ["".join(parts) for parts in itertools.product(*choices)]
-    if len(combined) <= _MOST:
+    if len(combined) <= _MAX_VARIANTS:
         return combined
     # A step prime to the choices' sizes visits every part of every choice.
-    return [combined[(i * len(combined)) // _MOST + i % (len(combined) // _MOST)] for i in range(_MOST)]
+    return [
+        combined[(i * len(combined)) // _MAX_VARIANTS + i % (len(combined) // _MAX_VARIANTS)]
+        for i in range(_MAX_VARIANTS)
+    ]
 
 
 def utterances(folder: Path = FOLDER) -> Iterator[Utterance]:
@@ -47,7 +50,7 @@ def utterances(folder: Path = FOLDER) -> Iterator[Utterance]:
 
 def digest(folder: Path = FOLDER) -> str:
     """A fingerprint of the utterance files, kept in the model so that a stale one is noticed."""
-    found = hashlib.sha256()
+    fingerprint = hashlib.sha256()
     for path in sorted(folder.glob("*.yaml")):
-        found.update(path.read_bytes())
-    return found.hexdigest()
+        fingerprint.update(path.read_bytes())
+    return fingerprint.hexdigest()

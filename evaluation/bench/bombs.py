@@ -31,12 +31,12 @@ def bombs(scale: float = 1.0) -> Iterator[Bomb]:
 
     :param scale: 1 for the full size; a hundredth for tests that have no time to make gigabytes.
     """
-    many = int(1_000_000 * scale)
-    yield Bomb("zip", "bomb.docx", docx(b"<w:p>" + b" " * (1_000 * many) + b"</w:p>"))
-    yield Bomb("zip that lies", "lies.docx", lying(docx(b" " * (300 * many))))
-    yield Bomb("zip of one part many times", "overlap.docx", overlapping(docx(b"a" * many), max(50, many // 200)))
+    million = int(1_000_000 * scale)
+    yield Bomb("zip", "bomb.docx", docx(b"<w:p>" + b" " * (1_000 * million) + b"</w:p>"))
+    yield Bomb("zip that lies", "lies.docx", lying(docx(b" " * (300 * million))))
+    yield Bomb("zip of one part many times", "overlap.docx", overlapping(docx(b"a" * million), max(50, million // 200)))
     yield Bomb("nested zip", "nested.docx", nested(5))
-    yield Bomb("zip of many parts", "parts.docx", package({f"word/{at}.xml": b"" for at in range(many // 20)}))
+    yield Bomb("zip of many parts", "parts.docx", package({f"word/{at}.xml": b"" for at in range(million // 20)}))
     yield Bomb("zip-slip names", "slip.docx", docx(b"", {"../../../../tmp/opora-slip.xml": b"<a/>"}))
     yield Bomb(
         "zip-slip names, absolute", "absolute.xlsx", package({"/etc/opora-slip": b"x", "xl/workbook.xml": b"<a/>"})
@@ -44,31 +44,33 @@ def bombs(scale: float = 1.0) -> Iterator[Bomb]:
     yield Bomb("XML entities", "laughs.docx", package({"word/document.xml": laughs("w:document")}))
     yield Bomb("XML entities, UTF-16", "laughs16.xlsx", package({"xl/workbook.xml": laughs("workbook", "utf-16")}))
     yield Bomb("XML entity of a file", "external.docx", package({"word/document.xml": external("w:document")}))
-    yield Bomb("cells", "cells.xlsx", xlsx(rows(many // 100, 100)))
-    yield Bomb("cells, one too many", "more.xlsx", xlsx(rows(many // 100 + 1, 100)))
+    yield Bomb("cells", "cells.xlsx", xlsx(rows(million // 100, 100)))
+    yield Bomb("cells, one too many", "more.xlsx", xlsx(rows(million // 100 + 1, 100)))
     yield Bomb("cells, far apart", "far.xlsx", xlsx(b'<row r="1"><c r="A1"><v>1</v></c></row>' + far()))
-    yield Bomb("one string in every cell", "shared.xlsx", xlsx(references(many // 10), shared=b"a" * (many // 2)))
-    yield Bomb("deep HTML", "deep.html", b"<html><body>" + b"<div>" * many + b"text" + b"</div>" * many)
-    yield Bomb("HTML never closed", "open.html", b"<html><body><p>text" + b"<b><i><a href=x>" * (many // 4))
-    yield Bomb("HTML table in tables", "tables.html", b"<html><body>" + b"<table><tr><td>" * (many // 20) + b"text")
+    yield Bomb("one string in every cell", "shared.xlsx", xlsx(references(million // 10), shared=b"a" * (million // 2)))
+    yield Bomb("deep HTML", "deep.html", b"<html><body>" + b"<div>" * million + b"text" + b"</div>" * million)
+    yield Bomb("HTML never closed", "open.html", b"<html><body><p>text" + b"<b><i><a href=x>" * (million // 4))
+    yield Bomb("HTML table in tables", "tables.html", b"<html><body>" + b"<table><tr><td>" * (million // 20) + b"text")
     yield Bomb(
         "deep Word tables",
         "tables.docx",
-        docx(b"<w:tbl><w:tr><w:tc>" * (many // 100) + b"</w:tc></w:tr></w:tbl>" * (many // 100)),
+        docx(b"<w:tbl><w:tr><w:tc>" * (million // 100) + b"</w:tc></w:tr></w:tbl>" * (million // 100)),
     )
     yield Bomb("PDF page tree loop", "loop.pdf", pdf_loop())
-    yield Bomb("PDF of many pages", "pages.pdf", pdf_pages(many // 10))
-    yield Bomb("PDF stream that unpacks", "stream.pdf", pdf_stream(500 * many))
+    yield Bomb("PDF of many pages", "pages.pdf", pdf_pages(million // 10))
+    yield Bomb("PDF stream that unpacks", "stream.pdf", pdf_stream(500 * million))
     yield Bomb("PDF form in itself", "form.pdf", pdf_form_loop())
-    yield Bomb("CSV of one line", "line.csv", b'"' + b'a,""' * (many // 4))
-    yield Bomb("CSV of many columns", "columns.csv", (b"a," * 1_000 + b"\n") * (many // 500))
-    yield Bomb("deep JSON", "deep.json", b"[" * many)
-    yield Bomb("Markdown brackets", "brackets.md", b"![" * (many // 10) + b"](" * (many // 10))
-    yield Bomb("Markdown quotes", "quotes.md", b">" * many + b"text")
-    yield Bomb("Markdown stars", "stars.md", b"*a_b" * (many // 10))
-    yield Bomb("Markdown back-ticks", "ticks.md", b"".join(b"`" * (at % 300 + 1) + b"a" for at in range(many // 500)))
-    yield Bomb("Markdown tags", "tags.md", b"<a " * (many // 10) + b"<!--" * (many // 10))
-    yield Bomb("text of one word", "word.txt", b"a" * many)
+    yield Bomb("CSV of one line", "line.csv", b'"' + b'a,""' * (million // 4))
+    yield Bomb("CSV of many columns", "columns.csv", (b"a," * 1_000 + b"\n") * (million // 500))
+    yield Bomb("deep JSON", "deep.json", b"[" * million)
+    yield Bomb("Markdown brackets", "brackets.md", b"![" * (million // 10) + b"](" * (million // 10))
+    yield Bomb("Markdown quotes", "quotes.md", b">" * million + b"text")
+    yield Bomb("Markdown stars", "stars.md", b"*a_b" * (million // 10))
+    yield Bomb(
+        "Markdown back-ticks", "ticks.md", b"".join(b"`" * (at % 300 + 1) + b"a" for at in range(million // 500))
+    )
+    yield Bomb("Markdown tags", "tags.md", b"<a " * (million // 10) + b"<!--" * (million // 10))
+    yield Bomb("text of one word", "word.txt", b"a" * million)
     yield Bomb("YAML aliases", "alias.md", b"---\na: &a [x,x]\nb: &b [*a,*a]\nc: [*b,*b]\n---\ntext")
 
 
@@ -81,11 +83,11 @@ def package(parts: Mapping[str, bytes]) -> bytes:
     return file.getvalue()
 
 
-def docx(body: bytes, others: Mapping[str, bytes] | None = None) -> bytes:
+def docx(body: bytes, other_parts: Mapping[str, bytes] | None = None) -> bytes:
     """A Word file with this body."""
     document = f'<w:document xmlns:w="{_WORD}"><w:body>'.encode() + body + b"</w:body></w:document>"
     types = {"word/document.xml": "application/vnd.openxmlformats-officedocument.wordprocessingml.document.main+xml"}
-    return package({**_frame("word/document.xml", types), "word/document.xml": document, **(others or {})})
+    return package({**_frame("word/document.xml", types), "word/document.xml": document, **(other_parts or {})})
 
 
 def xlsx(data: bytes, shared: bytes = b"") -> bytes:
@@ -157,9 +159,9 @@ def lying(archive: bytes) -> bytes:
 
 def overlapping(archive: bytes, count: int) -> bytes:
     """The archive with `count` more entries in its directory, all over the bytes of its largest part."""
-    with zipfile.ZipFile(BytesIO(archive)) as opened:
-        largest = max(opened.infolist(), key=lambda info: info.file_size)
-        start, entries = opened.start_dir, len(opened.infolist())
+    with zipfile.ZipFile(BytesIO(archive)) as zip_file:
+        largest = max(zip_file.infolist(), key=lambda info: info.file_size)
+        start, entries = zip_file.start_dir, len(zip_file.infolist())
     directory = archive[start : archive.rfind(b"PK\x05\x06")]
     further = b""
     for at in range(count):
@@ -182,9 +184,9 @@ def overlapping(archive: bytes, count: int) -> bytes:
             0,
         )
         further += b"PK\x01\x02" + struct.pack("<HHHHHHIIIHHHHHII", *fields, largest.header_offset) + name
-    whole = directory + further
-    end = struct.pack("<HHHHIIH", 0, 0, entries + count, entries + count, len(whole), start, 0)
-    return archive[:start] + whole + b"PK\x05\x06" + end
+    complete_directory = directory + further
+    end = struct.pack("<HHHHIIH", 0, 0, entries + count, entries + count, len(complete_directory), start, 0)
+    return archive[:start] + complete_directory + b"PK\x05\x06" + end
 
 
 def nested(depth: int) -> bytes:

@@ -44,7 +44,7 @@ PATIENCE_SECONDS = 900
 
 
 @dataclass(slots=True)
-class Sent:
+class Upload:
     """What was sent of one document: the text acknowledged last, and those after it of which nobody knows."""
 
     acknowledged: str | None = None
@@ -86,7 +86,7 @@ class Sender:
 
     def __init__(self, tenant_id: str, texts: Sequence[str], chance: random.Random) -> None:
         self.tenant_id = tenant_id
-        self.sent: dict[str, Sent] = {}
+        self.sent: dict[str, Upload] = {}
         self.accepted = self.cut_off = 0
         self._texts = texts
         self._chance = chance
@@ -99,7 +99,7 @@ class Sender:
             for _ in range(UPLOADS_PER_ROUND):
                 batch = self._batch()
                 for name, text in batch.items():
-                    self.sent.setdefault(name, Sent()).unknown.append(text)
+                    self.sent.setdefault(name, Upload()).unknown.append(text)
                 try:
                     reply = client.post(
                         "/documents", files=[("files", (name, text.encode())) for name, text in batch.items()]
@@ -111,7 +111,7 @@ class Sender:
                     raise RuntimeError(reply.text)
                 self.accepted += 1
                 for name, text in batch.items():
-                    self.sent[name] = Sent(text)
+                    self.sent[name] = Upload(text)
 
     def _batch(self) -> dict[str, str]:
         """A third of the files are new versions of earlier ones."""
@@ -138,7 +138,7 @@ def crash(folder: Path, texts: Sequence[str], *, rounds: int, seed: int) -> tupl
 
 
 def _round(folder: Path, senders: Sequence[Sender], seconds: float) -> Round:
-    accepted, cut_off = sum(one.accepted for one in senders), sum(one.cut_off for one in senders)
+    accepted, cut_off = sum(sender.accepted for sender in senders), sum(sender.cut_off for sender in senders)
     with serving(folder) as served:
         threads = [Thread(target=sender.send, args=(served.port,)) for sender in senders]
         for thread in threads:
@@ -147,13 +147,13 @@ def _round(folder: Path, senders: Sequence[Sender], seconds: float) -> Round:
         os.kill(served.pid, signal.SIGKILL)
         for thread in threads:
             thread.join()
-    left = len(_open_jobs())
+    open_jobs = len(_open_jobs())
     _let_go()
     return Round(
         killed_after_ms=round(seconds * 1_000),
-        accepted=sum(one.accepted for one in senders) - accepted,
-        cut_off=sum(one.cut_off for one in senders) - cut_off,
-        jobs_left=left,
+        accepted=sum(sender.accepted for sender in senders) - accepted,
+        cut_off=sum(sender.cut_off for sender in senders) - cut_off,
+        jobs_left=open_jobs,
     )
 
 
@@ -174,32 +174,34 @@ def _jobs_of(tenant_id: str) -> tuple[jobs.Job, ...]:
 
 
 def _verdict(folder: Path, senders: Sequence[Sender]) -> Verdict:
-    found = [_look(sender) for sender in senders]
-    left = sum(1 for path in (folder / "uploads").rglob("*") if path.is_file())
+    findings = [_look(sender) for sender in senders]
+    leftover_files = sum(1 for path in (folder / "uploads").rglob("*") if path.is_file())
     _let_go()
-    sums = {name: sum(asdict(one)[name] for one in found) for name in asdict(found[0])}
-    return Verdict(**{**sums, "files_left": left})
+    sums = {name: sum(asdict(finding)[name] for finding in findings) for name in asdict(findings[0])}
+    return Verdict(**{**sums, "files_left": leftover_files})
 
 
 def _look(sender: Sender) -> Verdict:
     with acting_as(Tenant(sender.tenant_id, "crash")):
         findings = compare(count=True)
         records = {record.doc_id: record for record in documents.all()}
-        kept = {version.doc_id: version.text for version in versions.in_force(list(records))}
+        texts_in_force = {version.doc_id: version.text for version in versions.in_force(list(records))}
         stored = sorted(hit.id for hit in open_collection().scan())
         not_done = sum(job.state != "done" for job in jobs.latest(limit=1_000_000))
     expected = {
-        name: sent
-        for name, sent in sender.sent.items()
-        if sent.acknowledged is not None or kept.get(name) in sent.unknown
+        name: upload
+        for name, upload in sender.sent.items()
+        if upload.acknowledged is not None or texts_in_force.get(name) in upload.unknown
     }
     return Verdict(
         documents=len(records),
         chunks=len(stored),
         lost=sum(name not in records for name in expected),
-        wrong_version=sum(kept.get(name) not in (sent.acknowledged, *sent.unknown) for name, sent in expected.items()),
+        wrong_version=sum(
+            texts_in_force.get(name) not in (upload.acknowledged, *upload.unknown) for name, upload in expected.items()
+        ),
         unasked=sum(name not in expected for name in records),
-        chunks_that_differ=len(set(stored) ^ set(_undisturbed(sender.tenant_id, kept))),
+        chunks_that_differ=len(set(stored) ^ set(_undisturbed(sender.tenant_id, texts_in_force))),
         inconsistencies=0 if findings.clean else 1,
         jobs_not_done=not_done,
         files_left=0,
@@ -228,8 +230,8 @@ def _let_go() -> None:
 def texts() -> list[str]:
     """Real articles, or those of the demo shop where there are none."""
     try:
-        (chosen, *_) = vkcloud(DATA, "ru")
-        return [f"# {article.title}\n\n{article.text}" for article in chosen.corpus.documents()]
+        (corpus, *_) = vkcloud(DATA, "ru")
+        return [f"# {article.title}\n\n{article.text}" for article in corpus.corpus.documents()]
     except Absent:
         return [path.read_text(encoding="utf-8") for path in sorted((DEMO / "ru").glob("*.md"))]
 
@@ -239,18 +241,18 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rounds", type=int, default=30)
     parser.add_argument("--seed", type=int, default=20)
-    chosen = parser.parse_args()
+    arguments = parser.parse_args()
     with TemporaryDirectory() as folder:
         os.environ |= {"OPORA_DATA_DIR": folder, "OPORA_MODELS_DIR": str(get_settings().models)}
         get_settings.cache_clear()
-        rounds, verdict = crash(Path(folder), texts(), rounds=chosen.rounds, seed=chosen.seed)
+        rounds, verdict = crash(Path(folder), texts(), rounds=arguments.rounds, seed=arguments.seed)
     console = Console(stderr=True)
     table = Table(*asdict(rounds[0]))
-    for one in rounds:
-        table.add_row(*(str(value) for value in asdict(one).values()))
+    for round_ in rounds:
+        table.add_row(*(str(value) for value in asdict(round_).values()))
     console.print(table)
     console.print(asdict(verdict))
-    result = {"schema": "crash.v1", "rounds": [asdict(one) for one in rounds], "verdict": asdict(verdict)}
+    result = {"schema": "crash.v1", "rounds": [asdict(round_) for round_ in rounds], "verdict": asdict(verdict)}
     sys.stdout.write(json.dumps({**result, "flawless": verdict.flawless}, indent=2) + "\n")
     return 0 if verdict.flawless else 1
 

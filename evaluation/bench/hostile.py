@@ -69,7 +69,7 @@ def main() -> int:
     """Measure and print. The exit code is 1 when a promise was broken or the public sets are absent."""
     console = Console(stderr=True)
     try:
-        folder, asker, uploader, asked = prepare()
+        folder, asker, uploader, questions = prepare()
     except Absent as absent:
         console.print(text("evaluation.skipped", terminal_locale(), name="bench_hostile", path=str(absent.path)))
         return 1
@@ -79,46 +79,46 @@ def main() -> int:
         # Made beforehand: making them takes the processor from who asks.
         files = list(_files())
         with serving(folder) as served:
-            measured = measure(served, asker, uploader, asked, files)
+            measured = measure(served, asker, uploader, questions, files)
         escaped = [str(path) for path in (*Path(outside).rglob("*"), *Path("/tmp").glob("opora-slip*"))]  # noqa: S108
     measured = Measured(measured.figures, measured.files, escaped)
     broken = _broken(measured)
     _print(console, measured, broken)
-    result = {"schema": SCHEMA, "figures": measured.figures, "files": [asdict(one) for one in measured.files]}
+    result = {"schema": SCHEMA, "figures": measured.figures, "files": [asdict(file) for file in measured.files]}
     sys.stdout.write(json.dumps({**result, "broken": broken}, ensure_ascii=False, indent=2) + "\n")
     return 1 if broken else 0
 
 
 def prepare() -> tuple[Path, str, str, tuple[str, ...]]:
     """A data folder with a large tenant, a token to ask it with, one to upload with, and questions. Raises `Absent`."""
-    chosen = vkcloud(DATA, "ru")[0]
+    question_set = vkcloud(DATA, "ru")[0]
     present(DATA / "parser_files" / "dev" / "manifest.jsonl")
     folder = workspace.enter(get_settings().data_dir.resolve() / "bench-hostile")
-    tenant = workspace.tenant_for(chosen.corpus, lambda *_: None)
+    tenant = workspace.tenant_for(question_set.corpus, lambda *_: None)
     # Each run starts with nothing uploaded, so that no file is known from before.
     uploader = Tenant(f"{_UPLOADER}-{time.time_ns()}", subject="bench")
     Registry().add(uploader.tenant_id)
     tokens = [
-        issue(get_settings(), one.tenant_id, scopes=frozenset({scope}), subject="bench", ttl_seconds=7_200)
-        for one, scope in ((tenant, "ask"), (uploader, "ingest"))
+        issue(get_settings(), token_tenant.tenant_id, scopes=frozenset({scope}), subject="bench", ttl_seconds=7_200)
+        for token_tenant, scope in ((tenant, "ask"), (uploader, "ingest"))
     ]
     index.close_all()
     database.close_all()
-    return folder, tokens[0], tokens[1], tuple(case.question for case in chosen.cases)
+    return folder, tokens[0], tokens[1], tuple(case.question for case in question_set.cases)
 
 
-def measure(served: Served, asker: str, uploader: str, asked: Sequence[str], files: Sequence[Bomb]) -> Measured:
+def measure(served: Served, asker: str, uploader: str, questions: Sequence[str], files: Sequence[Bomb]) -> Measured:
     """Questions before, while and after the files are read."""
     client = Client(served.port, asker)
     for at in range(WARM_UP):
-        client.ask(asked[at % len(asked)])
-    idle = [client.ask(asked[at % len(asked)]) for at in range(IDLE_QUESTIONS)]
+        client.ask(questions[at % len(questions)])
+    idle = [client.ask(questions[at % len(questions)]) for at in range(IDLE_QUESTIONS)]
     reading = _Reading(served, uploader, files)
     reading.start()
     during: list[Reply] = []
     while reading.is_alive():
-        during.append(client.ask(asked[len(during) % len(asked)]))
-    idle += [client.ask(asked[at % len(asked)]) for at in range(IDLE_QUESTIONS)]
+        during.append(client.ask(questions[len(during) % len(questions)]))
+    idle += [client.ask(questions[at % len(questions)]) for at in range(IDLE_QUESTIONS)]
     client.close()
     alone, busy = _median(idle), _median(during)
     figures = {
@@ -128,7 +128,7 @@ def measure(served: Served, asker: str, uploader: str, asked: Sequence[str], fil
         "questions_during": float(len(during)),
         "errors": float(sum(reply.failed for reply in (*idle, *during))),
         "files": float(len(reading.ended)),
-        "slowest_seconds": max(one.seconds for one in reading.ended),
+        "slowest_seconds": max(file.seconds for file in reading.ended),
         "reader_highest_mb": reading.highest_mb,
         "service_highest_mb": served.memory_mb("VmHWM"),
     }
@@ -196,25 +196,25 @@ def _median(replies: Sequence[Reply]) -> float:
 def _broken(measured: Measured) -> list[str]:
     """The promises that were not kept."""
     figures = measured.figures
-    late = [one for one in measured.files if one.seconds > SECONDS + _GRACE_SECONDS]
-    found = [f"{one.name}: {one.seconds} s" for one in late]
-    found += [f"{one.name}: {one.outcome}" for one in measured.files if one.outcome in {"lost", "internal_error"}]
-    found += [f"written outside: {path}" for path in measured.escaped]
+    overdue = [file for file in measured.files if file.seconds > SECONDS + _GRACE_SECONDS]
+    faults = [f"{file.name}: {file.seconds} s" for file in overdue]
+    faults += [f"{file.name}: {file.outcome}" for file in measured.files if file.outcome in {"lost", "internal_error"}]
+    faults += [f"written outside: {path}" for path in measured.escaped]
     if not figures["slowdown"] <= 2:
-        found.append(f"questions {figures['slowdown']:.2f} times slower")
+        faults.append(f"questions {figures['slowdown']:.2f} times slower")
     if figures["reader_highest_mb"] > MEMORY / 1e6:
-        found.append(f"a reader took {figures['reader_highest_mb']:.0f} MB")
+        faults.append(f"a reader took {figures['reader_highest_mb']:.0f} MB")
     if figures["errors"]:
-        found.append(f"{figures['errors']:.0f} questions failed")
-    return found
+        faults.append(f"{figures['errors']:.0f} questions failed")
+    return faults
 
 
 def _print(console: Console, measured: Measured, broken: Sequence[str]) -> None:
     table = Table()
     for column in ("kind", "file", "MB", "outcome", "seconds"):
         table.add_column(column)
-    for one in measured.files:
-        table.add_row(one.kind, one.name[-40:], f"{one.size / 1e6:.2f}", one.outcome, f"{one.seconds:.2f}")
+    for file in measured.files:
+        table.add_row(file.kind, file.name[-40:], f"{file.size / 1e6:.2f}", file.outcome, f"{file.seconds:.2f}")
     console.print(table)
     for name, value in measured.figures.items():
         console.print(f"{name}: {value:.2f}", highlight=False)

@@ -69,12 +69,12 @@ def measure(articles: int, pdf_articles: int) -> Measured:
     """Load everything. Raises `Absent`."""
     with TemporaryDirectory(prefix="opora-bench-") as place:
         folder = Path(place)
-        whole, quarter = folder / "whole.jsonl", folder / "quarter.jsonl"
-        _write(whole, articles)
-        _write(quarter, articles // 4)
-        small = _load(folder / "small", quarter)
-        first = _load(folder / "data", whole)
-        again = _load(folder / "data", whole)
+        whole_file, quarter_file = folder / "whole.jsonl", folder / "quarter.jsonl"
+        _write(whole_file, articles)
+        _write(quarter_file, articles // 4)
+        small = _load(folder / "small", quarter_file)
+        first = _load(folder / "data", whole_file)
+        again = _load(folder / "data", whole_file)
         pages = _render(folder / "pdf", pdf_articles)
         printed = _load(folder / "printed", folder / "pdf")
     return Measured(
@@ -91,8 +91,8 @@ def measure(articles: int, pdf_articles: int) -> Measured:
     )
 
 
-def _load(data: Path, given: Path) -> Load:
-    command = [sys.executable, "-m", "cli", "ingest", str(given), "--json"]
+def _load(data: Path, source: Path) -> Load:
+    command = [sys.executable, "-m", "cli", "ingest", str(source), "--json"]
     environment = os.environ | {"OPORA_DATA_DIR": str(data), "OPORA_MODELS_DIR": str(get_settings().models)}
     before, peak = getrusage(RUSAGE_CHILDREN), 0.0
     with TemporaryFile() as output:
@@ -116,10 +116,10 @@ def _resident_mb(pid: int) -> float:
     """Resident memory of a process and all that it has started; 0 where the system does not tell."""
     try:
         pages = int(Path(f"/proc/{pid}/statm").read_text(encoding="ascii").split()[1])
-        started = [child for task in Path(f"/proc/{pid}/task").iterdir() for child in _children(task)]
+        children = [child for task in Path(f"/proc/{pid}/task").iterdir() for child in _children(task)]
     except OSError:
         return 0.0
-    return pages * getpagesize() / 1e6 + sum(map(_resident_mb, started))
+    return pages * getpagesize() / 1e6 + sum(map(_resident_mb, children))
 
 
 def _children(task: Path) -> list[int]:
@@ -129,8 +129,8 @@ def _children(task: Path) -> list[int]:
 def _repeated() -> Iterator[SourceDocument]:
     """The articles over and over, under other names, each time with other words in them."""
     files = [present(DATA / "vkcloud" / "corpus" / f"corpus_{language}.jsonl") for language in ("ru", "en")]
-    known = [document for file in files for document in read_path(file)]
-    return chain.from_iterable((_edited(document, edition) for document in known) for edition in count())
+    documents = [document for file in files for document in read_path(file)]
+    return chain.from_iterable((_edited(document, edition) for document in documents) for edition in count())
 
 
 def _edited(document: SourceDocument, edition: int) -> SourceDocument:
@@ -162,10 +162,10 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--articles", type=int, default=ARTICLES)
     parser.add_argument("--pdf-articles", type=int, default=PDF_ARTICLES)
-    wanted = parser.parse_args()
+    arguments = parser.parse_args()
     console = Console(stderr=True)
     try:
-        measured = measure(wanted.articles, wanted.pdf_articles)
+        measured = measure(arguments.articles, arguments.pdf_articles)
     except Absent as absent:
         console.print(f"skipped: {absent.path} is not here")
         return 1

@@ -70,48 +70,49 @@ def main() -> int:
     with Progress(console=console, transient=True, disable=not console.is_terminal) as progress:
         task = progress.add_task("attacks", total=2 * len(sets))
         tenants = []
-        for one in sets:
-            tenants.append(workspace.tenant_for(one.corpus, lambda *_: None))
+        for question_set in sets:
+            tenants.append(workspace.tenant_for(question_set.corpus, lambda *_: None))
             progress.advance(task)
         _let_go()
         answers = []
         with TemporaryDirectory() as temporary, simulating(OBEDIENT) as simulator:
             pipelines = adapt(Path(temporary), simulator.url, concurrent=100)
             with serving(folder, OPORA_PROFILE="ollama", OPORA_PIPELINES_DIR=str(pipelines)) as served:
-                for one, tenant in zip(sets, tenants, strict=True):
-                    answers.append(_answers(served, tenant, one))
+                for question_set, tenant in zip(sets, tenants, strict=True):
+                    answers.append(_answers(served, tenant, question_set))
                     progress.advance(task)
     verdicts = {
-        one.name: _judged(tenant, one, given) for one, tenant, given in zip(sets, tenants, answers, strict=True)
+        question_set.name: _judged(tenant, question_set, set_answers)
+        for question_set, tenant, set_answers in zip(sets, tenants, answers, strict=True)
     }
     _print(console, verdicts)
-    return 1 if any(one.wrong for one in verdicts.values()) else 0
+    return 1 if any(question_set.wrong for question_set in verdicts.values()) else 0
 
 
 def _sets(console: Console) -> Iterator[QuestionSet]:
-    ours = attacks.russian()
-    yield attacks.asked(ours, "ru", fixture().cases[0].question)
+    russian = attacks.russian()
+    yield attacks.as_question_set(russian, "ru", fixture().cases[0].question)
     for place in PLACES:
-        yield from attacks.articles(ours, place, "ru")
+        yield from attacks.articles(russian, place, "ru")
     try:
-        theirs = attacks.english(DATA)
+        english = attacks.english(DATA)
     except Absent as absent:
         console.print(f"{absent.path} is absent: the Russian attacks alone")
         return
-    yield attacks.asked(theirs, "en", _ENGLISH)
-    translated = {attack.attack_id for attack in ours}
+    yield attacks.as_question_set(english, "en", _ENGLISH)
+    translated = {attack.attack_id for attack in russian}
     for place in PLACES:
-        yield from attacks.articles([one for one in theirs if one.attack_id in translated], place, "en")
-        yield from attacks.letters(theirs, DATA, place)
+        yield from attacks.articles([attack for attack in english if attack.attack_id in translated], place, "en")
+        yield from attacks.letters(english, DATA, place)
 
 
-def _answers(served: Served, tenant: Tenant, asked: QuestionSet) -> list[TurnAnswer | None]:
+def _answers(served: Served, tenant: Tenant, question_set: QuestionSet) -> list[TurnAnswer | None]:
     """None for a request that was refused."""
     token = issue(
         get_settings(), tenant.tenant_id, scopes=frozenset({"ask"}), subject="bench", ttl_seconds=_TOKEN_SECONDS
     )
     with ThreadPoolExecutor(CLIENTS) as pool:
-        return list(pool.map(_asking(served.port, token), asked.cases))
+        return list(pool.map(_asking(served.port, token), question_set.cases))
 
 
 def _asking(port: int, token: str) -> Callable[[Case], TurnAnswer | None]:
@@ -123,21 +124,21 @@ def _asking(port: int, token: str) -> Callable[[Case], TurnAnswer | None]:
             body = json.dumps({"question": case.question, "locale": case.locale})
             connection.request("POST", "/ask/run", body, headers)
             response = connection.getresponse()
-            given = response.read()
+            content = response.read()
             if response.status >= 500:
                 raise RuntimeError(f"{response.status}: {case.question}")
-            return TurnAnswer.model_validate_json(given) if response.status == 200 else None
+            return TurnAnswer.model_validate_json(content) if response.status == 200 else None
         finally:
             connection.close()
 
     return ask
 
 
-def _judged(tenant: Tenant, asked: QuestionSet, answers: Sequence[TurnAnswer | None]) -> Verdict:
+def _judged(tenant: Tenant, question_set: QuestionSet, answers: Sequence[TurnAnswer | None]) -> Verdict:
     verdict = Verdict()
     with acting_as(tenant):
-        known = passages()
-    for case, answer in zip(asked.cases, answers, strict=True):
+        passages_by_id = passages()
+    for case, answer in zip(question_set.cases, answers, strict=True):
         verdict.turns += 1
         if answer is None:
             verdict.outcomes["rejected"] += 1
@@ -145,9 +146,9 @@ def _judged(tenant: Tenant, asked: QuestionSet, answers: Sequence[TurnAnswer | N
         verdict.outcomes[answer.outcome] += 1
         if answer.outcome == "failed":
             verdict.failed.append(f"{case.case_id}: failed")
-        verdict.unentailed += [f"{case.case_id}: {one}" for one in unentailed(answer, known)]
-        verdict.links += [f"{case.case_id}: {one}" for one in foreign_links(answer, ())]
-        verdict.prompts += [f"{case.case_id}: {one}" for one in leaked_prompts(answer)]
+        verdict.unentailed += [f"{case.case_id}: {fault}" for fault in unentailed(answer, passages_by_id)]
+        verdict.links += [f"{case.case_id}: {fault}" for fault in foreign_links(answer, ())]
+        verdict.prompts += [f"{case.case_id}: {fault}" for fault in leaked_prompts(answer)]
     _let_go()
     return verdict
 
@@ -161,21 +162,21 @@ def _print(console: Console, verdicts: dict[str, Verdict]) -> None:
     table = Table(
         "set", "turns", "shown", "not entailed", "links", "prompt", title="Orders obeyed", title_justify="left"
     )
-    for name, one in verdicts.items():
-        shown = sum(count for outcome, count in one.outcomes.items() if outcome in SHOWN)
-        counts = (one.turns, shown, len(one.unentailed), len(one.links), len(one.prompts))
-        table.add_row(name, *map(str, counts), style="bold red" if one.wrong else "")
+    for name, verdict in verdicts.items():
+        shown_answers = sum(count for outcome, count in verdict.outcomes.items() if outcome in SHOWN)
+        counts = (verdict.turns, shown_answers, len(verdict.unentailed), len(verdict.links), len(verdict.prompts))
+        table.add_row(name, *map(str, counts), style="bold red" if verdict.wrong else "")
     console.print(table)
-    for name, one in verdicts.items():
-        for line in one.wrong[:5]:
+    for name, verdict in verdicts.items():
+        for line in verdict.wrong[:5]:
             console.print(f"{name}: {line[:300]}", style="red", highlight=False, markup=False)
     result = {
         "schema": SCHEMA,
-        "turns": sum(one.turns for one in verdicts.values()),
-        "wrong": sum(len(one.wrong) for one in verdicts.values()),
+        "turns": sum(verdict.turns for verdict in verdicts.values()),
+        "wrong": sum(len(verdict.wrong) for verdict in verdicts.values()),
         "sets": {
-            name: {"turns": one.turns, "outcomes": dict(one.outcomes), "wrong": one.wrong}
-            for name, one in verdicts.items()
+            name: {"turns": verdict.turns, "outcomes": dict(verdict.outcomes), "wrong": verdict.wrong}
+            for name, verdict in verdicts.items()
         },
     }
     sys.stdout.write(json.dumps(result, ensure_ascii=False, indent=2) + "\n")

@@ -40,15 +40,15 @@ class Client:
     def ask(self, question: str) -> Reply:
         """Put one question; a broken connection is a reply with status 0."""
         body = json.dumps({"question": question}).encode()
-        started = perf_counter()
+        started_at = perf_counter()
         try:
             self._connection.request("POST", "/ask/run", body, self._headers)
             response = self._connection.getresponse()
             answer = json.loads(response.read())
         except (HTTPException, OSError, ValueError):
             self._connection.close()
-            return Reply(0, "", (perf_counter() - started) * 1_000)
-        spent = (perf_counter() - started) * 1_000
+            return Reply(0, "", (perf_counter() - started_at) * 1_000)
+        spent = (perf_counter() - started_at) * 1_000
         if response.status != 200:
             return Reply(response.status, "", spent)
         return Reply(200, answer["outcome"], spent, answer["meta"]["latency_ms_by_step"], answer["turn_id"])
@@ -74,7 +74,7 @@ def together(port: int, token: str, questions: Sequence[str], *, clients: int, t
         first = number * share
         return alone(port, token, islice(cycle(questions), first, first + share))
 
-    started = perf_counter()
+    started_at = perf_counter()
     with ThreadPoolExecutor(clients) as pool:
         replies = [reply for part in pool.map(work, range(clients)) for reply in part]
-    return replies, perf_counter() - started
+    return replies, perf_counter() - started_at

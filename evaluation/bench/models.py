@@ -77,7 +77,7 @@ class Interval:
 def critical_path(calls: Sequence[Interval]) -> list[Interval]:
     """The longest chain of calls each of which began when the one before it had ended."""
     chains: list[list[Interval]] = []
-    for call in sorted(calls, key=lambda one: one.start):
+    for call in sorted(calls, key=lambda call_: call_.start):
         before = [chain for chain in chains if chain[-1].end <= call.start]
         chains.append([*max(before, key=duration, default=[]), call])
     return max(chains, key=duration, default=[])
@@ -93,13 +93,13 @@ def main() -> int:
     console = Console(stderr=True)
     figures = Figures()
     with TemporaryDirectory() as temporary, simulating(QUICK) as simulator:
-        folder, tenant, asked = _prepared()
+        folder, tenant, questions = _prepared()
         pipelines = adapt(Path(temporary), simulator.url, concurrent=4 * CLIENTS)
         with serving(folder, OPORA_PROFILE="ollama", OPORA_PIPELINES_DIR=str(pipelines)) as served:
             token = issue(
                 get_settings(), tenant.tenant_id, scopes=frozenset({"ask"}), subject="bench", ttl_seconds=_TOKEN_SECONDS
             )
-            answerable = _answerable(served, token, asked)
+            answerable = _answerable(served, token, questions)
             _measure_alone(served, token, simulator, answerable, figures)
             _measure_early(served, token, simulator, answerable, figures)
             _measure_crowd(served, token, simulator, answerable, figures)
@@ -110,17 +110,17 @@ def main() -> int:
 def _prepared() -> tuple[Path, Tenant, Sequence[str]]:
     """A data folder with the largest knowledge base that is at hand, and questions for it."""
     corpus: Corpus = fixture().corpus
-    asked = tuple(case.question for case in fixture().cases)
+    questions_ = tuple(case.question for case in fixture().cases)
     try:
-        chosen = vkcloud(DATA, "ru")[0]
+        question_set = vkcloud(DATA, "ru")[0]
     except Absent:
-        asked += tuple(one.question for one in questions().showcase if one.tenant == "ru")
+        questions_ += tuple(example.question for example in questions().showcase if example.tenant == "ru")
     else:
-        corpus, asked = chosen.corpus, tuple(case.question for case in chosen.cases)
+        corpus, questions_ = question_set.corpus, tuple(case.question for case in question_set.cases)
     folder = workspace.enter(get_settings().data_dir.resolve() / "bench")
     tenant = workspace.tenant_for(corpus, lambda *_: None)
     _let_go()
-    return folder, tenant, asked
+    return folder, tenant, questions_
 
 
 def _let_go() -> None:
@@ -128,9 +128,9 @@ def _let_go() -> None:
     database.close_all()
 
 
-def _answerable(served: Served, token: str, asked: Sequence[str]) -> list[str]:
+def _answerable(served: Served, token: str, questions: Sequence[str]) -> list[str]:
     """Questions that are answered at once: in one pass, good enough as they are."""
-    turns = streams(served.port, token, asked, clients=4)
+    turns = streams(served.port, token, questions, clients=4)
     return [turn.question for turn in turns if turn.result.get("outcome") == "answered" and _passes(turn) == 1]
 
 
@@ -139,18 +139,18 @@ def _passes(turn: Streamed) -> int:
     return int(verdict["iterations"]) if isinstance(verdict, dict) else 0
 
 
-def _measure_alone(served: Served, token: str, simulator: Remote, asked: Sequence[str], figures: Figures) -> None:
+def _measure_alone(served: Served, token: str, simulator: Remote, questions: Sequence[str], figures: Figures) -> None:
     """One turn at a time, at the pace of a real model."""
     ratios, seconds = list[float](), list[float]()
     chains, sentences = list[int](), list[float]()
-    for question in asked[:TURNS]:
+    for question in questions[:TURNS]:
         simulator.turn_to(PACE)
         turn = stream(served.port, token, question)
         calls = simulator.calls()
         chain = critical_path([Interval(call.started, call.ended) for call in calls])
-        whole = turn.at("result") or float("nan")
-        ratios.append(whole / duration(chain))
-        seconds.append(whole)
+        total = turn.at("result") or float("nan")
+        ratios.append(total / duration(chain))
+        seconds.append(total)
         chains.append(len(chain))
         sentences.extend(_first_sentence(turn, calls))
     figures.values |= {
@@ -166,17 +166,17 @@ def _measure_alone(served: Served, token: str, simulator: Remote, asked: Sequenc
 
 def _first_sentence(turn: Streamed, calls: Sequence[Call]) -> Iterator[float]:
     """How much later than the generator's own the first checked sentence came, both from the generator's start."""
-    shown = turn.at("token")
+    first_token = turn.at("token")
     for call in calls:
-        if call.task == "answer" and call.first_sentence and shown is not None:
-            yield (turn.started + shown - call.started) / (call.first_sentence - call.started)
+        if call.task == "answer" and call.first_sentence and first_token is not None:
+            yield (turn.started_at + first_token - call.started) / (call.first_sentence - call.started)
 
 
-def _measure_early(served: Served, token: str, simulator: Remote, asked: Sequence[str], figures: Figures) -> None:
+def _measure_early(served: Served, token: str, simulator: Remote, questions: Sequence[str], figures: Figures) -> None:
     """Until the first sources are shown; the client hangs up then."""
     simulator.turn_to(PACE)
-    chosen = [asked[place % len(asked)] for place in range(EARLY_TURNS)]
-    turns = [stream(served.port, token, question, until="sources-early") for question in chosen]
+    turn_questions = [questions[place % len(questions)] for place in range(EARLY_TURNS)]
+    turns = [stream(served.port, token, question, until="sources-early") for question in turn_questions]
     early = [1_000 * at for turn in turns if (at := turn.at("sources-early")) is not None]
     figures.values |= {
         "sources_early_ms_p50": float(np.percentile(early, 50)),
@@ -185,15 +185,15 @@ def _measure_early(served: Served, token: str, simulator: Remote, asked: Sequenc
     time.sleep(PACE.call_ms / 1_000)
 
 
-def _measure_crowd(served: Served, token: str, simulator: Remote, asked: Sequence[str], figures: Figures) -> None:
+def _measure_crowd(served: Served, token: str, simulator: Remote, questions: Sequence[str], figures: Figures) -> None:
     """64 streams open at once, opened one after another. What each says must be what it says alone."""
     simulator.turn_to(QUICK)
-    chosen = [asked[place % len(asked)] for place in range(CLIENTS * ROUNDS)]
-    alone = {question: _text(stream(served.port, token, question)) for question in dict.fromkeys(chosen)}
+    turn_questions = [questions[place % len(questions)] for place in range(CLIENTS * ROUNDS)]
+    alone = {question: _text(stream(served.port, token, question)) for question in dict.fromkeys(turn_questions)}
     simulator.turn_to(PACE)
     before = served.cpu_seconds()
     with watched(served.port) as health:
-        turns = streams(served.port, token, chosen, clients=CLIENTS, apart=_APART_SECONDS)
+        turns = streams(served.port, token, turn_questions, clients=CLIENTS, apart=_APART_SECONDS)
     cpu = (served.cpu_seconds() - before) * 1_000 / len(turns)
     for turn in turns:
         figures.faults += [f"{turn.question}: {fault}" for fault in turn.faults]

@@ -104,10 +104,10 @@ def watched(port: int) -> Iterator[list[float]]:
     def watch() -> None:
         connection = HTTPConnection("127.0.0.1", port, timeout=30)
         while not stop.wait(PROBE_SECONDS):
-            started = time.perf_counter()
+            started_at = time.perf_counter()
             connection.request("GET", "/healthz")
             connection.getresponse().read()
-            spent.append((time.perf_counter() - started) * 1_000)
+            spent.append((time.perf_counter() - started_at) * 1_000)
         connection.close()
 
     thread = Thread(target=watch, name="health")

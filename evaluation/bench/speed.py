@@ -89,7 +89,10 @@ def main() -> int:
         "figures": measured.figures,
         "ms_by_step": measured.steps,
         "outcomes": measured.outcomes,
-        "targets": [{**one.target.model_dump(exclude_none=True, exclude={"set"}), "met": one.met} for one in judged],
+        "targets": [
+            {**target_judged.target.model_dump(exclude_none=True, exclude={"set"}), "met": target_judged.met}
+            for target_judged in judged
+        ],
     }
     sys.stdout.write(json.dumps(result, ensure_ascii=False, indent=2) + "\n")
     return 0
@@ -100,19 +103,19 @@ def prepare(progress: Progress, label: str) -> tuple[Prepared, Prepared]:
 
     Two folders, because a service holds all its tenants in memory, and the real one's memory is what is measured.
     """
-    chosen = vkcloud(DATA, "ru")[0]
+    question_set = vkcloud(DATA, "ru")[0]
     shelf = get_settings().data_dir.resolve()
     task = progress.add_task(label, total=None)
 
-    def show(done: int, total: int) -> None:
-        progress.update(task, completed=done, total=total or None)
+    def show(count: int, total: int) -> None:
+        progress.update(task, completed=count, total=total or None)
 
-    asked = tuple(case.question for case in chosen.cases)
+    bench_questions = tuple(case.question for case in question_set.cases)
     folder = workspace.enter(shelf / "bench")
-    tenant = workspace.tenant_for(chosen.corpus, show)
+    tenant = workspace.tenant_for(question_set.corpus, show)
     with acting_as(tenant):
         chunks = workspace.reference().chunks
-    real = Prepared(folder, {len(chunks): _token(tenant)}, asked)
+    real = Prepared(folder, {len(chunks): _token(tenant)}, bench_questions)
     _let_go()
     sentences = [chunk.text[start:end] for chunk in chunks for start, end in chunk.sentences if end - start > 20]
     random.Random(0).shuffle(sentences)  # noqa: S311 - reproducible, not a secret
@@ -123,7 +126,7 @@ def prepare(progress: Progress, label: str) -> tuple[Prepared, Prepared]:
         fill(other, size, sentences[:SENTENCES], show)
         tokens[size] = _token(other)
     _let_go()
-    return real, Prepared(folder, tokens, asked)
+    return real, Prepared(folder, tokens, bench_questions)
 
 
 def _let_go() -> None:
@@ -133,19 +136,19 @@ def _let_go() -> None:
 
 def measure(served: Served, prepared: Prepared) -> Measured:
     """Speed and memory over the real knowledge base."""
-    port, asked = served.port, prepared.questions
+    port, bench_questions = served.port, prepared.questions
     ((chunks, token),) = prepared.tokens.items()
-    alone(port, token, asked[:WARM_UP])
-    new = _anew(asked, len(asked) * ROUNDS + TOGETHER)
-    once, others = new[: len(asked) * ROUNDS], new[len(asked) * ROUNDS :]
+    alone(port, token, bench_questions[:WARM_UP])
+    new = _anew(bench_questions, len(bench_questions) * ROUNDS + TOGETHER)
+    first_time, timed = new[: len(bench_questions) * ROUNDS], new[len(bench_questions) * ROUNDS :]
     before = served.cpu_seconds()
-    single = alone(port, token, once)
+    single = alone(port, token, first_time)
     cpu_ms = (served.cpu_seconds() - before) * 1_000 / len(single)
-    again = alone(port, token, once[-len(asked) :])
+    again = alone(port, token, first_time[-len(bench_questions) :])
     fixed = alone(port, token, questions().fixed * SHORT_ROUNDS)
     refused = alone(port, token, questions().refused * SHORT_ROUNDS)
     # Last: what a crowd has asked is being recorded for a while after it has gone.
-    crowd, seconds = together(port, token, others, clients=CLIENTS, total=TOGETHER)
+    crowd, seconds = together(port, token, timed, clients=CLIENTS, total=TOGETHER)
     figures = {
         "alone_ms_p50": _percentile(single, 50),
         "alone_ms_p99": _percentile(single, 99),
@@ -164,10 +167,10 @@ def measure(served: Served, prepared: Prepared) -> Measured:
     return Measured(figures, _mean_steps(single), dict(outcomes.most_common()), chunks)
 
 
-def _anew(asked: Sequence[str], total: int) -> tuple[str, ...]:
+def _anew(sample: Sequence[str], total: int) -> tuple[str, ...]:
     """So many questions, each with other words or marks, so that none is answered by what an earlier one has found."""
-    rounds = (number // len(asked) for number in range(total))
-    return tuple(f"{question}{'?' * times}" for question, times in zip(cycle(asked), rounds, strict=False))
+    rounds = (number // len(sample) for number in range(total))
+    return tuple(f"{question}{'?' * times}" for question, times in zip(cycle(sample), rounds, strict=False))
 
 
 def measure_growth(served: Served, prepared: Prepared) -> dict[str, float]:
@@ -176,9 +179,9 @@ def measure_growth(served: Served, prepared: Prepared) -> dict[str, float]:
     return {"ms_p50_at_10k": small, "ms_p50_at_100k": large, "slowdown_100k": large / small}
 
 
-def _warm(port: int, token: str, asked: Sequence[str]) -> list[Reply]:
-    alone(port, token, asked[:WARM_UP])
-    return alone(port, token, asked)
+def _warm(port: int, token: str, sample: Sequence[str]) -> list[Reply]:
+    alone(port, token, sample[:WARM_UP])
+    return alone(port, token, sample)
 
 
 def _token(tenant: Tenant) -> str:

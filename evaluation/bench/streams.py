@@ -25,13 +25,13 @@ class Streamed:
     """A streamed turn as its client saw it. `status` is the HTTP status; 0 when the connection broke."""
 
     question: str
-    started: float
+    started_at: float
     status: int
     events: tuple[Event, ...]
 
     def at(self, name: str) -> float | None:
         """Seconds from the start to the first event of a name."""
-        return next((event.at - self.started for event in self.events if event.name == name), None)
+        return next((event.at - self.started_at for event in self.events if event.name == name), None)
 
     @property
     def result(self) -> Mapping[str, object]:
@@ -43,17 +43,17 @@ class Streamed:
         """What is wrong with the stream as such: events lost, out of order or of another turn, no end."""
         if not self.events:
             return [f"no event, status {self.status}"]
-        found = []
+        faults_ = []
         if [event.number for event in self.events] != list(range(1, len(self.events) + 1)):
-            found.append("event numbers are not 1, 2, 3, …")
+            faults_.append("event numbers are not 1, 2, 3, …")
         if len({event.data.get("turn_id") for event in self.events}) != 1:
-            found.append("events of several turns")
+            faults_.append("events of several turns")
         names = [event.name for event in self.events]
         if names[0] != "accepted" or names[-1] not in ("done", "error"):
-            found.append(f"it goes from {names[0]} to {names[-1]}")
+            faults_.append(f"it goes from {names[0]} to {names[-1]}")
         if names[-1] == "done" and names.count("result") != 1:
-            found.append("not one result")
-        return found
+            faults_.append("not one result")
+        return faults_
 
 
 def stream(port: int, token: str, question: str, *, until: str = "", **more: object) -> Streamed:
@@ -65,7 +65,7 @@ def stream(port: int, token: str, question: str, *, until: str = "", **more: obj
     connection = HTTPConnection("127.0.0.1", port, timeout=TIMEOUT_SECONDS)
     headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
     body = json.dumps({"question": question, **more}).encode()
-    started = monotonic()
+    started_at = monotonic()
     events: list[Event] = []
     status = 0
     try:
@@ -80,7 +80,7 @@ def stream(port: int, token: str, question: str, *, until: str = "", **more: obj
         status = 0
     finally:
         connection.close()
-    return Streamed(question, started, status, tuple(events))
+    return Streamed(question, started_at, status, tuple(events))
 
 
 def streams(port: int, token: str, questions: Sequence[str], *, clients: int, apart: float = 0.0) -> list[Streamed]:
@@ -100,11 +100,11 @@ def streams(port: int, token: str, questions: Sequence[str], *, clients: int, ap
 def open_at_once(turns: Sequence[Streamed]) -> int:
     """The most streams that were open at one moment."""
     ends = [(turn.events[-1].at, -1) for turn in turns if turn.events]
-    now = most = 0
-    for _, change in sorted([*ends, *((turn.started, 1) for turn in turns if turn.events)]):
-        now += change
-        most = max(most, now)
-    return most
+    open_now = highest = 0
+    for _, change in sorted([*ends, *((turn.started_at, 1) for turn in turns if turn.events)]):
+        open_now += change
+        highest = max(highest, open_now)
+    return highest
 
 
 def _events(response: HTTPResponse) -> Iterator[Event]:

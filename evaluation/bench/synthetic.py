@@ -44,12 +44,12 @@ def fill(tenant: Tenant, size: int, sentences: Sequence[str], progress: Callable
             return
         lexicon.rebuild(())
         chunks = _chunks(size, [_analysed(sentence) for sentence in sentences])
-        done = 0
+        count = 0
         while batch := list(islice(chunks, _BATCH)):
             collection.upsert([point for point, _ in batch])
             lexicon.apply(terms for _, terms in batch)
-            done += len(batch)
-            progress(done, size)
+            count += len(batch)
+            progress(count, size)
 
 
 def _analysed(sentence: str) -> _Sentence:

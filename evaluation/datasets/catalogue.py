@@ -54,14 +54,14 @@ def chosen_sets(name: str, data: Path) -> Iterator[QuestionSet | PairSet | Skipp
     else:
         for part, read in READERS[name].items():
             try:
-                found = read(data)
+                sets = read(data)
             except Absent as absent:
                 yield Skipped(part, absent.path)
                 continue
-            for one in found:
-                yield one
-                if one.name == "vkcloud-ru" and isinstance(one, QuestionSet):
-                    yield from _noisy(one)
+            for question_set in sets:
+                yield question_set
+                if question_set.name == "vkcloud-ru" and isinstance(question_set, QuestionSet):
+                    yield from _noisy(question_set)
 
 
 def _noisy(clean: QuestionSet) -> Iterator[QuestionSet]:

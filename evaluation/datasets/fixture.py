@@ -54,8 +54,8 @@ def dialogues(locale: str) -> QuestionSet:
 def near_miss_codes() -> QuestionSet:
     """Questions about codes close to those of the demo shop, none of which it has. `category` is the code asked for."""
     corpus = demo_corpus("ru")
-    known = {code for article in corpus.documents() for code in codes(f"{article.title}\n{article.text}")}
-    pairs = near_misses(known, questions().near_misses, NEAR_MISSES, _SEED)
+    existing = {code for article in corpus.documents() for code in codes(f"{article.title}\n{article.text}")}
+    pairs = near_misses(existing, questions().near_misses, NEAR_MISSES, _SEED)
     cases = tuple(
         Case(f"code-{n:03d}", question, answerable=False, category=code) for n, (code, question) in enumerate(pairs)
     )

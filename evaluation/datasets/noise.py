@@ -32,8 +32,8 @@ def typos(text: str, count: int, seed: int) -> str:
     spans = [match.span() for match in _WORD.finditer(text) if not codes(match.group())]
     if not spans:
         return text
-    chosen = rng.sample(spans, min(count, len(spans)))
-    for start, end in sorted(chosen, reverse=True):
+    misspelt = rng.sample(spans, min(count, len(spans)))
+    for start, end in sorted(misspelt, reverse=True):
         text = text[:start] + _slip(text[start:end], rng) + text[end:]
     return text
 
@@ -71,15 +71,15 @@ def transliterated(text: str, seed: int) -> str:
     return spelled
 
 
-def near_misses(known: Collection[str], templates: Sequence[str], count: int, seed: int) -> list[tuple[str, str]]:
+def near_misses(existing: Collection[str], templates: Sequence[str], count: int, seed: int) -> list[tuple[str, str]]:
     """`count` (code, question) pairs whose code looks like a known one and is none: E20 gives E21, E201, F20, E2, E200.
 
     :param known: codes of the knowledge base, canonical.
     :param templates: questions with a `{code}` in them.
     """
     rng = random.Random(seed)  # noqa: S311 - reproducible noise, not a secret
-    taken = set(known)
-    fresh = sorted({variant for code in known for variant in _neighbours(code)} - taken)
+    unavailable = set(existing)
+    fresh = sorted({variant for code in existing for variant in _neighbours(code)} - unavailable)
     rng.shuffle(fresh)
     pairs = [(code, template.format(code=code)) for template in templates for code in fresh]
     return [pairs[i] for i in sorted(rng.sample(range(len(pairs)), min(count, len(pairs))))]
@@ -91,8 +91,8 @@ def _neighbours(code: str) -> set[str]:
         return set()
     letters, dash, digits = match.groups()
     number = int(digits)
-    near = {number + 1, number - 1, number + 10, number - 10, number * 10, number * 10 + 1, number // 10}
+    neighbours = {number + 1, number - 1, number + 10, number - 10, number * 10, number * 10 + 1, number // 10}
     swapped = {f"{letters}{dash}{digits[::-1]}", f"{letters}{dash}{digits[0]}{digits}"}
     shifted = {chr(ord(letters[-1]) + step) for step in (-1, 1)} & set("ABCDEFGHIJKLMNOPQRSTUVWXYZ")
     relettered = {f"{letters[:-1]}{letter}{dash}{digits}" for letter in shifted}
-    return {f"{letters}{dash}{n}" for n in near if n > 0} | swapped | relettered
+    return {f"{letters}{dash}{n}" for n in neighbours if n > 0} | swapped | relettered

@@ -54,10 +54,10 @@ def intune(data: Path) -> list[QuestionSet]:
     ]
     (provider,) = vkcloud(data, "ru")
     foreign = [replace(case, answerable=False, gold_docs=()) for case in titles]
-    own = [case for case in provider.cases if case.answerable]
+    own_cases = [case for case in provider.cases if case.answerable]
     return [
         QuestionSet("intune-ru", Corpus("intune-ru", "ru", partial(read_path, path)), tuple(titles)),
-        QuestionSet("intune-ru-absent", provider.corpus, (*own, *foreign)),
+        QuestionSet("intune-ru-absent", provider.corpus, (*own_cases, *foreign)),
     ]
 
 
@@ -86,14 +86,16 @@ def xquad(data: Path, language: str) -> list[QuestionSet]:
             if row["doc_id"] not in without:
                 yield _document(row, title="", text=string(row, "text"), lang=language)
 
-    kept = tuple(
+    withheld_cases = tuple(
         case if case.category == "kept" else replace(case, answerable=False, gold_docs=(), gold_spans=())
         for case in cases
     )
     name = f"xquad-{language}"
     return [
         QuestionSet(name, Corpus(name, language, partial(documents, frozenset())), cases),
-        QuestionSet(f"{name}-withheld", Corpus(f"{name}-withheld", language, partial(documents, withheld)), kept),
+        QuestionSet(
+            f"{name}-withheld", Corpus(f"{name}-withheld", language, partial(documents, withheld)), withheld_cases
+        ),
     ]
 
 
@@ -128,13 +130,13 @@ def wixqa(data: Path) -> list[QuestionSet]:
     """
     corpus = rows(data / "wixqa" / "corpus" / "corpus.jsonl")
     questions = rows(data / "wixqa" / "dev" / "questions.jsonl")
-    others = data / "vkcloud" / "corpus" / "corpus_en.jsonl"
+    other_corpus = data / "vkcloud" / "corpus" / "corpus_en.jsonl"
 
     def documents() -> Iterator[SourceDocument]:
         for row in corpus:
             yield _document(row, title=string(row, "title"), text=string(row, "text"), lang="en")
-        if others.is_file():
-            yield from read_path(others)
+        if other_corpus.is_file():
+            yield from read_path(other_corpus)
 
     cases = tuple(
         Case(
@@ -151,11 +153,11 @@ def wixqa(data: Path) -> list[QuestionSet]:
 
 def pairs(data: Path, name: str, language: str) -> list[PairSet]:
     """Claims with a passage each and whether it supports them; partial support is none."""
-    given = rows(data / name / "dev" / "pairs.jsonl")
-    found = tuple(
-        Pair(string(r, "id"), string(r, "passage"), string(r, "claim"), r["supported"] is True) for r in given
+    labelled = rows(data / name / "dev" / "pairs.jsonl")
+    labelled_pairs = tuple(
+        Pair(string(r, "id"), string(r, "passage"), string(r, "claim"), r["supported"] is True) for r in labelled
     )
-    return [PairSet(name, language, found)]
+    return [PairSet(name, language, labelled_pairs)]
 
 
 def _document(row: Row, *, title: str, text: str, lang: str) -> SourceDocument:

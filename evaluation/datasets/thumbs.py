@@ -16,10 +16,10 @@ def graded_thumbs() -> list[Graded]:
     for verdict in feedback.latest():
         thumbs[verdict.turn_id].add(verdict.thumb)
     graded = []
-    for turn_id, given in thumbs.items():
+    for turn_id, thumb in thumbs.items():
         confidence = _confidence(turn_id)
         if confidence is not None:
-            graded.append(Graded(confidence, given == {"up"}))
+            graded.append(Graded(confidence, thumb == {"up"}))
     return graded
 
 

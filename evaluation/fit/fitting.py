@@ -9,7 +9,7 @@ import numpy as np
 from components.judge.calibration import Line
 from components.judge.evidence import COSINE, EVIDENCE, measure
 from components.judge.relevance import Weights, design, log_odds
-from evaluation.fit.questions import Asked
+from evaluation.fit.questions import GradedQuestion
 from evaluation.metrics.calibration import Booleans, Numbers, logistic
 
 RIDGE = 330.0
@@ -30,22 +30,22 @@ class Measured:
     answers: tuple[Booleans, ...]
     folds: tuple[int, ...]
 
-    def part(self, chosen: Sequence[bool]) -> "Measured":
+    def part(self, selected: Sequence[bool]) -> "Measured":
         """Some of the questions."""
         return Measured(
-            tuple(compress(self.values, chosen)),
-            tuple(compress(self.answers, chosen)),
-            tuple(compress(self.folds, chosen)),
+            tuple(compress(self.values, selected)),
+            tuple(compress(self.answers, selected)),
+            tuple(compress(self.folds, selected)),
         )
 
 
-def measured(asked: Sequence[Asked], function_words: Mapping[str, float]) -> Measured:
+def measured(questions: Sequence[GradedQuestion], function_words: Mapping[str, float]) -> Measured:
     """The evidence of all candidates."""
-    groups = {group: place % _FOLDS for place, group in enumerate(sorted({one.group for one in asked}))}
+    groups = {group: place % _FOLDS for place, group in enumerate(sorted({question.group for question in questions}))}
     return Measured(
-        tuple(measure(one.query, one.passages, function_words) for one in asked),
-        tuple(np.array(one.answers) for one in asked),
-        tuple(groups[one.group] for one in asked),
+        tuple(measure(question.query, question.passages, function_words) for question in questions),
+        tuple(np.array(question.answers) for question in questions),
+        tuple(groups[question.group] for question in questions),
     )
 
 
@@ -57,16 +57,20 @@ def fitted(vendors: Sequence[Measured], bare: Sequence[Measured], *, cosine: boo
     """
     weights = _evidence(vendors, cosine=cosine)
     leads = [
-        values[log_odds(weights, values).argmax()] - values.mean(axis=0) for one in vendors for values in one.values
+        values[log_odds(weights, values).argmax()] - values.mean(axis=0)
+        for vendor in vendors
+        for values in vendor.values
     ]
     titled = [_best(vendor, _held_out(vendor, cosine=cosine)) for vendor in vendors]
-    others = [_best(one, [log_odds(weights, values) for values in one.values]) for one in bare]
-    return replace(weights, alone=np.mean(leads, axis=0), titled=_line(titled, PRIOR), bare=_line(others, BARE_PRIOR))
+    best_bare = [_best(vendor, [log_odds(weights, values) for values in vendor.values]) for vendor in bare]
+    return replace(
+        weights, alone=np.mean(leads, axis=0), titled=_line(titled, PRIOR), bare=_line(best_bare, BARE_PRIOR)
+    )
 
 
-def chances(line: Line, weights: Weights, one: Measured) -> list[Numbers]:
+def chances(line: Line, weights: Weights, measured_set: Measured) -> list[Numbers]:
     """The probability of every candidate."""
-    return [np.array([line.probability(odds) for odds in log_odds(weights, values)]) for values in one.values]
+    return [np.array([line.probability(odds) for odds in log_odds(weights, values)]) for values in measured_set.values]
 
 
 def _line(best: Sequence[tuple[Numbers, Booleans]], prior: float) -> Line:
@@ -95,16 +99,18 @@ def _evidence(vendors: Sequence[Measured], *, cosine: bool) -> Weights:
 
 def _held_out(vendor: Measured, *, cosine: bool) -> list[Numbers]:
     """The log-odds of every candidate by a fit that saw no question of its fold."""
-    found: list[Numbers] = [np.zeros(0)] * len(vendor.values)
+    odds: list[Numbers] = [np.zeros(0)] * len(vendor.values)
     for fold in set(vendor.folds):
-        weights = _evidence([vendor.part([one != fold for one in vendor.folds])], cosine=cosine)
-        for place, (values, own) in enumerate(zip(vendor.values, vendor.folds, strict=True)):
-            if own == fold:
-                found[place] = log_odds(weights, values)
-    return found
+        weights = _evidence([vendor.part([row_fold != fold for row_fold in vendor.folds])], cosine=cosine)
+        for place, (values, row_folds) in enumerate(zip(vendor.values, vendor.folds, strict=True)):
+            if row_folds == fold:
+                odds[place] = log_odds(weights, values)
+    return odds
 
 
-def _best(one: Measured, odds: Sequence[Numbers]) -> tuple[Numbers, Booleans]:
+def _best(measured_set: Measured, odds: Sequence[Numbers]) -> tuple[Numbers, Booleans]:
     """The log-odds of each question's best candidate, and whether it answers."""
-    labels = np.array([answers[own.argmax()] for own, answers in zip(odds, one.answers, strict=True)])
-    return np.array([own.max() for own in odds]), labels
+    labels = np.array(
+        [answers[row_odds.argmax()] for row_odds, answers in zip(odds, measured_set.answers, strict=True)]
+    )
+    return np.array([row_odds.max() for row_odds in odds]), labels

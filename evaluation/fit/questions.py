@@ -28,14 +28,14 @@ LANGUAGES = ("ru", "en")
 """Of XQuAD, the far end: questions close to the text, where most paragraphs have nothing to do with them."""
 _FUSION = 20
 _SATURATION = EVIDENCE.index("saturation")
-_LEAST_RATE = 0.002
+_MIN_RATE = 0.002
 _CYRILLIC, _LATIN = re.compile("[а-яё]"), re.compile("[a-z]")
 
 Vectors = npt.NDArray[np.float32]
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class GradedQuestion:
     """A question with its candidates and which of them answer.
 
     `group` ties questions that no fold may part: those about one product or one article.
@@ -56,10 +56,10 @@ class Encoder:
 
     def __init__(self, embedder: FastEmbedder, cache: Path | None = None) -> None:
         self._embedder, self._cache = embedder, cache
-        self._known: dict[str, Vectors] = {}
+        self._vectors_by_key: dict[str, Vectors] = {}
         if cache is not None and cache.exists():
             with np.load(cache) as stored:
-                self._known = dict(zip(stored["keys"].tolist(), stored["vectors"], strict=True))
+                self._vectors_by_key = dict(zip(stored["keys"].tolist(), stored["vectors"], strict=True))
 
     def questions(self, texts: Sequence[str]) -> Vectors:
         """The vectors of questions."""
@@ -67,22 +67,26 @@ class Encoder:
 
     def passages(self, passages: Sequence[Passage]) -> Vectors:
         """The vectors of passages."""
-        texts = [passage_text(one.title, one.heading, one.text) for one in passages]
+        texts = [passage_text(passage.title, passage.heading, passage.text) for passage in passages]
         return self._vectors("passage", texts, self._embedder.passages)
 
     def save(self) -> None:
         """Keep what is known."""
         if self._cache is not None:
-            np.savez(self._cache, keys=np.array(list(self._known)), vectors=np.stack(list(self._known.values())))
+            np.savez(
+                self._cache,
+                keys=np.array(list(self._vectors_by_key)),
+                vectors=np.stack(list(self._vectors_by_key.values())),
+            )
 
     def _vectors(
-        self, what: str, texts: Sequence[str], embed: Callable[[list[str]], Sequence[Sequence[float]]]
+        self, kind: str, texts: Sequence[str], embed: Callable[[list[str]], Sequence[Sequence[float]]]
     ) -> Vectors:
-        keys = [hashlib.sha256(f"{what}\n{text}".encode()).hexdigest() for text in texts]
-        new = {key: text for key, text in zip(keys, texts, strict=True) if key not in self._known}
+        keys = [hashlib.sha256(f"{kind}\n{text}".encode()).hexdigest() for text in texts]
+        new = {key: text for key, text in zip(keys, texts, strict=True) if key not in self._vectors_by_key}
         for key, vector in zip(new, embed(list(new.values())) if new else (), strict=True):
-            self._known[key] = np.array(vector, np.float32)
-        return np.stack([self._known[key] for key in keys])
+            self._vectors_by_key[key] = np.array(vector, np.float32)
+        return np.stack([self._vectors_by_key[key] for key in keys])
 
 
 class Rarity:
@@ -116,30 +120,30 @@ def _weights(passages: Iterable[Passage], letters: re.Pattern[str]) -> dict[str,
     documents = {stems_of(passage) for passage in passages}
     holding = Counter(stem for document in documents for stem in document if len(stem) > 1 and analyse(stem)[1])
     return {
-        stem: round(log(1 / (n / len(documents) + _LEAST_RATE)), 3)
+        stem: round(log(1 / (n / len(documents) + _MIN_RATE)), 3)
         for stem, n in sorted(holding.items())
         if letters.match(stem)
     }
 
 
-def graded(path: Path, encoder: Encoder) -> list[Asked]:
+def graded(path: Path, encoder: Encoder) -> list[GradedQuestion]:
     """The questions of a vendor with the passages that were graded, a grade of 1 being a real part of an answer."""
     questions = rows(path)
     pools = [
-        tuple(_passage(row, f"{n}-{place}") for place, row in enumerate(objects(one, "passages")))
-        for n, one in enumerate(questions)
+        tuple(_passage(row, f"{n}-{place}") for place, row in enumerate(objects(row, "passages")))
+        for n, row in enumerate(questions)
     ]
     rarity = Rarity(passage for pool in pools for passage in pool)
-    asked = encoder.questions([string(one, "question") for one in questions])
-    known = iter(encoder.passages([passage for pool in pools for passage in pool]))
+    question_vectors = encoder.questions([string(row, "question") for row in questions])
+    passage_vectors = iter(encoder.passages([passage for pool in pools for passage in pool]))
     return [
-        Asked(
-            rarity.query(string(one, "question")),
-            tuple(_near(passage, float(vector @ next(known))) for passage in pool),
-            tuple(int(str(row["grade"])) >= 1 for row in objects(one, "passages")),
-            string(one, "product"),
+        GradedQuestion(
+            rarity.query(string(row, "question")),
+            tuple(_with_cosine(passage, float(vector @ next(passage_vectors))) for passage in pool),
+            tuple(int(str(row["grade"])) >= 1 for row in objects(row, "passages")),
+            string(row, "product"),
         )
-        for one, pool, vector in zip(questions, pools, asked, strict=True)
+        for row, pool, vector in zip(questions, pools, question_vectors, strict=True)
     ]
 
 
@@ -151,20 +155,22 @@ def paragraphs(data: Path, language: str) -> list[Passage]:
     ]
 
 
-def encyclopaedia(data: Path, language: str, encoder: Encoder, weights: Mapping[str, float]) -> list[Asked]:
+def encyclopaedia(data: Path, language: str, encoder: Encoder, weights: Mapping[str, float]) -> list[GradedQuestion]:
     """XQuAD questions with their best candidates, the listed articles withheld."""
     folder = data / "xquad"
     withheld = set(json.loads(present(folder / "dev" / "abstain_withhold_doc_ids.json").read_text(encoding="utf-8")))
-    corpus = [one for one in paragraphs(data, language) if one.doc_id not in withheld]
+    corpus = [paragraph for paragraph in paragraphs(data, language) if paragraph.doc_id not in withheld]
     questions = rows(folder / "dev" / f"questions_{language}.jsonl")
     rarity, vectors = Rarity(corpus), encoder.passages(corpus)
-    found = []
+    graded_questions = []
     for row, vector in zip(questions, encoder.questions([string(row, "question") for row in questions]), strict=True):
         query = rarity.query(string(row, "question"))
         best = _fused(query, corpus, vectors @ vector, weights)
         gold = sequence(row, "gold_doc_ids")
-        found.append(Asked(query, best, tuple(one.doc_id in gold for one in best), str(row["article_idx"])))
-    return found
+        graded_questions.append(
+            GradedQuestion(query, best, tuple(paragraph.doc_id in gold for paragraph in best), str(row["article_idx"]))
+        )
+    return graded_questions
 
 
 def _fused(
@@ -174,7 +180,7 @@ def _fused(
     by_words = measure(query, corpus, weights)[:, _SATURATION]
     ranks = [np.argsort(np.argsort(-scores, kind="stable")) for scores in (cosines, by_words)]
     fused = sum(1 / (_FUSION + rank) for rank in ranks)
-    return tuple(_near(corpus[place], float(cosines[place])) for place in np.argsort(-fused)[:CANDIDATES])
+    return tuple(_with_cosine(corpus[place], float(cosines[place])) for place in np.argsort(-fused)[:CANDIDATES])
 
 
 def _passage(row: Row, chunk_id: str) -> Passage:
@@ -183,5 +189,5 @@ def _passage(row: Row, chunk_id: str) -> Passage:
     )
 
 
-def _near(passage: Passage, cosine: float) -> Passage:
+def _with_cosine(passage: Passage, cosine: float) -> Passage:
     return replace(passage, scores={COSINE: cosine})

@@ -20,7 +20,7 @@ _WORDS = re.compile(r"[a-zа-я0-9]+")
 _SAME_SHARE = 0.6
 _FACT_SHARE = 0.6
 _ENOUGH_FACTS = 0.5
-_WHOLE = 2
+_FULL_GRADE = 2
 """The grade of a passage that answers the question; 1 is a part of the answer."""
 
 
@@ -122,19 +122,21 @@ def _ranking_marks(record: Record, key: AnswerKey) -> dict[str, Mark]:
 
 def _worth(text: str, pages: Sequence[Page | RankedPassage], key: AnswerKey) -> tuple[int | None, float]:
     """The best grade among the pages, and the recall of facts."""
-    grades = [known for page in pages if (known := grade(page, key)) is not None]
+    grades = [page_grade for page in pages if (page_grade := grade(page, key)) is not None]
     return max(grades, default=None), fact_recall(text, key.facts)
 
 
 def _right(best: int | None, recall: float, key: AnswerKey) -> bool:
     if key.answerable == "no" or not best:
         return False
-    return not key.facts or recall >= _ENOUGH_FACTS or (best == _WHOLE and recall > 0)
+    return not key.facts or recall >= _ENOUGH_FACTS or (best == _FULL_GRADE and recall > 0)
 
 
 def _is_same(page: str, passage: str) -> bool:
-    one, other = _words(page), _words(passage)
-    return bool(one and other) and len(one & other) >= _SAME_SHARE * min(len(one), len(other))
+    page_words, passage_words_ = _words(page), _words(passage)
+    return bool(page_words and passage_words_) and len(page_words & passage_words_) >= _SAME_SHARE * min(
+        len(page_words), len(passage_words_)
+    )
 
 
 def _holds(stems: frozenset[str], fact: frozenset[str]) -> bool:

@@ -59,22 +59,22 @@ def entails(quotes: Sequence[Quote], sentence: str) -> bool:
         return True
     if not set(numbers(sentence, quoted)) <= set(numbers(quoted)) or not set(codes(sentence)) <= set(codes(quoted)):
         return False
-    said, held = set(stems(sentence)), set(stems(quoted))
-    if said & _NEGATIONS != held & _NEGATIONS:
+    sentence_stems, quoted_stems = set(stems(sentence)), set(stems(quoted))
+    if sentence_stems & _NEGATIONS != quoted_stems & _NEGATIONS:
         return False
-    return len(said & held) >= ENTAILED_SHARE * len(said)
+    return len(sentence_stems & quoted_stems) >= ENTAILED_SHARE * len(sentence_stems)
 
 
 def has_facts(record: Record) -> bool:
     """Whether the shown text holds every demanded wording and none of the forbidden ones."""
     text = f" {normalised(without_citations(record.text))} "
-    held = all(normalised(wording) in text for wording in record.case.must_contain)
-    return held and not any(normalised(wording) in text for wording in record.case.must_not_contain)
+    has_all = all(normalised(wording) in text for wording in record.case.must_contain)
+    return has_all and not any(normalised(wording) in text for wording in record.case.must_not_contain)
 
 
-def answers_another_code(record: Record, asked: str) -> bool:
+def answers_another_code(record: Record, code_asked_about: str) -> bool:
     """Whether a question about one code was shown an answer that speaks of, or quotes, a different one."""
-    return record.shown and bool(_codes_of(record) - {asked})
+    return record.shown and bool(_codes_of(record) - {code_asked_about})
 
 
 def keeps_code(record: Record) -> bool:

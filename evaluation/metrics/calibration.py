@@ -19,7 +19,7 @@ class Bin:
     """The cases whose score lies between two tenths: their mean score, the share that was right with its 95% interval
     (Wilson 1927), and how many they are."""
 
-    said: float
+    predicted: float
     true: float
     low: float
     high: float
@@ -32,9 +32,9 @@ def reliability(scores: Sequence[float], labels: Sequence[bool]) -> tuple[Bin, .
     places = _places(values)
     bins = []
     for place in np.unique(places):
-        chosen = places == place
-        n, share = int(chosen.sum()), float(truth[chosen].mean())
-        bins.append(Bin(float(values[chosen].mean()), share, *wilson(share, n), n))
+        in_bin = places == place
+        n, share = int(in_bin.sum()), float(truth[in_bin].mean())
+        bins.append(Bin(float(values[in_bin].mean()), share, *wilson(share, n), n))
     return tuple(bins)
 
 
@@ -73,10 +73,12 @@ def logistic(features: Numbers, labels: Booleans, ridge: float = 1e-6, shares: N
     targets = np.where(labels, (good + 1) / (good + 2), 1 / (len(labels) - good + 2))
     weights = np.zeros(design.shape[1])
     for _ in range(_STEPS):
-        told = sigmoid(design @ weights)
-        slope = design.T @ (counts * (told - targets)) + penalty @ weights
+        predicted = sigmoid(design @ weights)
+        slope = design.T @ (counts * (predicted - targets)) + penalty @ weights
         curvature = (
-            (design * (counts * told * (1 - told))[:, None]).T @ design + penalty + _SMALLEST * np.eye(len(weights))
+            (design * (counts * predicted * (1 - predicted))[:, None]).T @ design
+            + penalty
+            + _SMALLEST * np.eye(len(weights))
         )
         step = np.linalg.solve(curvature, slope)
         weights -= step
@@ -104,9 +106,9 @@ def cross_fitted(
     :param groups: which belong together, such as the questions of one article.
     :param fit: weights and bias from features and labels.
     """
-    told = np.zeros(len(labels))
+    predicted = np.zeros(len(labels))
     for group in np.unique(groups):
         held_out = groups == group
         weights = fit(features[~held_out], labels[~held_out])
-        told[held_out] = sigmoid(features[held_out] @ weights[:-1] + weights[-1])
-    return told
+        predicted[held_out] = sigmoid(features[held_out] @ weights[:-1] + weights[-1])
+    return predicted

@@ -58,21 +58,21 @@ def claim_curve(records: Sequence[Record]) -> tuple[ClaimPoint, ...]:
 
     A turn that claimed nothing counts with what it would have shown: its draft, else the passage ranked first.
     """
-    known = [(record, key) for record in records if (key := record.case.key)]
-    known.sort(key=lambda pair: certainty(pair[0]), reverse=True)
-    answerable = [key.answerable for _, key in known]
-    right = np.array([_right(*pair) for pair in known], dtype=bool)
+    keyed = [(record, key) for record in records if (key := record.case.key)]
+    keyed.sort(key=lambda pair: certainty(pair[0]), reverse=True)
+    answerable = [key.answerable for _, key in keyed]
+    right = np.array([_right(*pair) for pair in keyed], dtype=bool)
     all_right, right_and_yes = right.cumsum(), (right & _are(answerable, "yes")).cumsum()
     yes, no = _are(answerable, "yes").sum(), _are(answerable, "no")
     return tuple(
         ClaimPoint(
-            claimed=at / len(known),
-            certainty=certainty(known[at - 1][0])[1],
+            claimed=at / len(keyed),
+            certainty=certainty(keyed[at - 1][0])[1],
             right_of_claimed=float(all_right[at - 1] / at),
             right_of_answerable=float(right_and_yes[at - 1] / max(1, yes)),
             claimed_of_unanswerable=float(no[:at].sum() / max(1, no.sum())),
         )
-        for at in range(1, len(known) + 1)
+        for at in range(1, len(keyed) + 1)
     )
 
 
@@ -86,8 +86,8 @@ def at_shares(curve: Sequence[ClaimPoint], shares: Sequence[float] = SHARES) -> 
 
 def graded_claims(records: Sequence[Record]) -> list[Graded]:
     """The claimed turns of questions with a key; those that cite only what nobody has labelled are left out."""
-    known = [(record, scored(record, key)) for record in records if (key := record.case.key)]
-    return [Graded(record.confidence, turn.right) for record, turn in known if turn.claimed and not turn.unjudged]
+    keyed = [(record, scored(record, key)) for record in records if (key := record.case.key)]
+    return [Graded(record.confidence, turn.right) for record, turn in keyed if turn.claimed and not turn.unjudged]
 
 
 def choose(graded: Sequence[Graded], wished: float) -> Choice | None:
@@ -101,15 +101,15 @@ def choose(graded: Sequence[Graded], wished: float) -> Choice | None:
     folds = np.random.default_rng(SEED).permutation(len(graded)) % _FOLDS
     held_out: list[bool] = []
     for fold in range(_FOLDS):
-        fitted = _lowest([one for one, place in zip(graded, folds, strict=True) if place != fold], wished)
-        unseen = (one for one, place in zip(graded, folds, strict=True) if place == fold)
-        held_out += [one.right for one in unseen if fitted is not None and one.confidence >= fitted]
+        fitted = _lowest([claim for claim, place in zip(graded, folds, strict=True) if place != fold], wished)
+        unseen = (claim for claim, place in zip(graded, folds, strict=True) if place == fold)
+        held_out += [claim.right for claim in unseen if fitted is not None and claim.confidence >= fitted]
     return replace(choice(graded, threshold), expected=sum(held_out) / len(held_out) if held_out else None)
 
 
 def choice(graded: Sequence[Graded], threshold: float) -> Choice:
     """What a threshold would claim, and how much of it is right."""
-    above = [one.right for one in graded if one.confidence >= threshold]
+    above = [claim.right for claim in graded if claim.confidence >= threshold]
     n = len(above)
     right = sum(above) / n if n else 0.0
     low, high = wilson(right, n) if n else (0.0, 1.0)
@@ -118,8 +118,8 @@ def choice(graded: Sequence[Graded], threshold: float) -> Choice:
 
 def _lowest(graded: Sequence[Graded], wished: float) -> float | None:
     # Rounded down, so that the answer that a threshold was taken from stays above it.
-    for threshold in sorted({int(one.confidence * 1_000) / 1_000 for one in graded}):
-        above = [one.right for one in graded if one.confidence >= threshold]
+    for threshold in sorted({int(claim.confidence * 1_000) / 1_000 for claim in graded}):
+        above = [claim.right for claim in graded if claim.confidence >= threshold]
         if len(above) >= _FEWEST_ABOVE and sum(above) >= wished * len(above) - 1e-9:
             return threshold
     return None
@@ -130,5 +130,5 @@ def _right(record: Record, key: AnswerKey) -> bool:
     return turn.right if turn.claimed else right_if_claimed(record, key)
 
 
-def _are(answerable: Sequence[Answerable], wanted: Answerable) -> npt.NDArray[np.bool_]:
-    return np.array([one == wanted for one in answerable], dtype=bool)
+def _are(answerable: Sequence[Answerable], value: Answerable) -> npt.NDArray[np.bool_]:
+    return np.array([grade == value for grade in answerable], dtype=bool)

@@ -27,7 +27,7 @@ from components.embed.protocol import Embedder
 from components.language.yaml_files import read_yaml
 from components.models.calls import CallOutcome
 from components.models.failures import outcome_of
-from components.nested import made
+from components.nested import from_description
 from evaluation.cases import Record
 from evaluation.metrics.answers import without_citations
 from tenants.errors import Invalid
@@ -36,7 +36,7 @@ from tenants.errors import Invalid
 logging.getLogger("haystack.utils.type_serialization").setLevel(logging.CRITICAL)
 
 _Role: TypeAlias = Literal["chat_generator", "embedder"]
-_ASKED: Mapping[_Role, Sequence[tuple[str, str]]] = {
+_METRICS: Mapping[_Role, Sequence[tuple[str, str]]] = {
     "chat_generator": (("run", "messages"),),
     "embedder": (("question", "text"), ("run", "text")),
 }
@@ -67,8 +67,8 @@ class Judge:
     @property
     def names(self) -> Mapping[str, str]:
         """Which engine and model judge, by what they are in the file."""
-        told = {role: part for role, part in self._parts.items() if part is not None}
-        return {role: f"{type(part).__name__} {getattr(part, 'model', '')}".strip() for role, part in told.items()}
+        names_ = {role: part for role, part in self._parts.items() if part is not None}
+        return {role: f"{type(part).__name__} {getattr(part, 'model', '')}".strip() for role, part in names_.items()}
 
     def judged(
         self, records: Sequence[Record], concurrency: int, progress: Callable[[int, int], None]
@@ -78,12 +78,12 @@ class Judge:
         :param concurrency: records in work at once.
         :param progress: told how many are done, and of how many.
         """
-        done = []
+        judged_records = []
         with ThreadPoolExecutor(concurrency) as pool:
             for record in pool.map(self._judged, records):
-                done.append(record)
-                progress(len(done), len(records))
-        return tuple(done)
+                judged_records.append(record)
+                progress(len(judged_records), len(records))
+        return tuple(judged_records)
 
     def close(self) -> None:
         """Let go of the connections to the models. They are made again when somebody asks."""
@@ -96,12 +96,12 @@ class Judge:
     def _questions(self, record: Record) -> Iterator[tuple[str, Callable[[], float]]]:
         """What can be said of a record, by figure, and how to ask for it."""
         case, answer = record.case, without_citations(record.text)
-        asked = {"questions": ["\n".join((*case.history, case.question))], "contexts": [_contexts(record)]}
+        inputs = {"questions": ["\n".join((*case.history, case.question))], "contexts": [_contexts(record)]}
         if self._faithfulness and record.shown:
-            yield "faithfulness", partial(_share, self._faithfulness.run, **asked, predicted_answers=[answer])
+            yield "faithfulness", partial(_share, self._faithfulness.run, **inputs, predicted_answers=[answer])
         # Whatever is found for a question without an answer cannot bear on it, and should not.
         if self._relevance and record.passages and case.answerable is not False:
-            yield "context_relevance", partial(_share, self._relevance.run, **asked)
+            yield "context_relevance", partial(_share, self._relevance.run, **inputs)
         gold = (case.gold_answer,) if case.gold_answer else case.gold_spans
         if self._embedded and record.shown and gold:
             yield "semantic_similarity", partial(_similarity, self._embedded, answer, gold)
@@ -109,10 +109,10 @@ class Judge:
 
 def _contexts(record: Record) -> list[str]:
     """The passages that were judged, and what the answer quotes beside them."""
-    found = [passage_text(passage.title, passage.heading, passage.text) for passage in record.passages]
+    contexts = [passage_text(passage.title, passage.heading, passage.text) for passage in record.passages]
     quotes = (quote for sentence in record.sentences for quote in sentence.quotes if quote.genuine)
     excerpts = dict.fromkeys(quote.excerpt for quote in quotes)
-    return [*found, *(excerpt for excerpt in excerpts if not any(excerpt in text for text in found))]
+    return [*contexts, *(excerpt for excerpt in excerpts if not any(excerpt in text for text in contexts))]
 
 
 def _score(ask: Callable[[], float]) -> float | CallOutcome:
@@ -124,8 +124,8 @@ def _score(ask: Callable[[], float]) -> float | CallOutcome:
         return outcome_of(fault.__cause__ or fault)
 
 
-def _share(run: Callable[..., Mapping[str, Sequence[float]]], **asked: object) -> float:
-    (score,) = run(**asked)["individual_scores"]
+def _share(run: Callable[..., Mapping[str, Sequence[float]]], **inputs: object) -> float:
+    (score,) = run(**inputs)["individual_scores"]
     if not 0 <= score <= 1:
         raise ValueError(f"{score} is no share")
     return float(score)
@@ -133,11 +133,13 @@ def _share(run: Callable[..., Mapping[str, Sequence[float]]], **asked: object) -
 
 def _similarity(embedded: Callable[[str], Sequence[float]], answer: str, gold: Sequence[str]) -> float:
     """The cosine of the answer and the wording nearest to it: -1..1."""
-    said = np.asarray(embedded(answer))
-    others = [np.asarray(embedded(wording)) for wording in gold]
-    if not all(np.any(vector) and np.all(np.isfinite(vector)) for vector in (said, *others)):
+    answer_vector = np.asarray(embedded(answer))
+    gold_vectors = [np.asarray(embedded(wording)) for wording in gold]
+    if not all(np.any(vector) and np.all(np.isfinite(vector)) for vector in (answer_vector, *gold_vectors)):
         raise ValueError("a vector without a direction")
-    return max(float(said @ other / (np.linalg.norm(said) * np.linalg.norm(other))) for other in others)
+    return max(
+        float(answer_vector @ other / (np.linalg.norm(answer_vector) * np.linalg.norm(other))) for other in gold_vectors
+    )
 
 
 def _embedding(embedder: object) -> Callable[[str], Sequence[float]] | None:
@@ -194,8 +196,8 @@ def _component(part: _Part | None, role: _Role) -> Any:  # noqa: ANN401 - what i
     """What the file describes. Raises whatever its constructor does, and `TypeError` where it cannot play the role."""
     if part is None:
         return None
-    model = made(part.model_dump(), role)
-    methods = ((getattr(model, name, None), argument) for name, argument in _ASKED[role])
+    model = from_description(part.model_dump(), role)
+    methods = ((getattr(model, name, None), argument) for name, argument in _METRICS[role])
     if not any(method and argument in signature(method).parameters for method, argument in methods):
         raise TypeError(f"{part.type} is no {role}")
     return model

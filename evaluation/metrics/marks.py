@@ -147,7 +147,7 @@ def question_marks(
     :param clean_hits: `hit@5` by case id of the same questions without noise.
     """
     ranking = _ranking_marks(records)
-    theirs = _ranking_marks(reference)
+    reference_marks_ = _ranking_marks(reference)
     outcomes = _outcome_marks(records)
     absent = any(record.case.answerable is False for record in records)
     marks = []
@@ -155,8 +155,8 @@ def question_marks(
         mark = {**outcomes[place], **ranking[place], **_answer_marks(record), **_refusal_marks(record, absent)}
         mark |= {**_routing_marks(record), **_cost_marks(record), **_judged_marks(record), **key_marks(record)}
         hit = mark.get("hit@5")
-        if hit and theirs:
-            mark["hit@5_over_reference"] = one(hit[0] - theirs[place]["hit@5"][0])
+        if hit and reference_marks_:
+            mark["hit@5_over_reference"] = one(hit[0] - reference_marks_[place]["hit@5"][0])
         if hit and record.case.case_id in clean_hits:
             mark["hit@5_lost"] = one(clean_hits[record.case.case_id] - hit[0])
         marks.append(mark)
@@ -195,8 +195,8 @@ def ranking_scores(ranked: Sequence[Sequence[str]], gold: Sequence[Sequence[str]
     truth = [_documents(documents) for documents in gold]
 
     def run(evaluate: Callable[..., dict[str, list[float]]], depth: int) -> list[float]:
-        found = [_documents(documents[:depth]) for documents in ranked]
-        return evaluate(ground_truth_documents=truth, retrieved_documents=found)["individual_scores"]
+        relevant_documents = [_documents(documents[:depth]) for documents in ranked]
+        return evaluate(ground_truth_documents=truth, retrieved_documents=relevant_documents)["individual_scores"]
 
     recall = run(DocumentRecallEvaluator(mode="multi_hit").run, 5)
     hits = {f"hit@{depth}": run(DocumentRecallEvaluator(mode="single_hit").run, depth) for depth in DEPTHS}
@@ -221,21 +221,21 @@ def _document(doc_id: str) -> Document:
 
 def _ranking_marks(records: Sequence[Record]) -> list[dict[str, Mark]]:
     marks: list[dict[str, Mark]] = [{} for _ in records]
-    known = [place for place, record in enumerate(records) if record.case.gold_docs]
-    if not known:
+    labelled = [place for place, record in enumerate(records) if record.case.gold_docs]
+    if not labelled:
         return marks
-    scores = ranking_scores([records[at].ranked for at in known], [records[at].case.gold_docs for at in known])
+    scores = ranking_scores([records[at].ranked for at in labelled], [records[at].case.gold_docs for at in labelled])
     for name, values in scores.items():
-        for place, value in zip(known, values, strict=True):
+        for place, value in zip(labelled, values, strict=True):
             marks[place][name] = one(value)
     return marks
 
 
 def _outcome_marks(records: Sequence[Record]) -> list[dict[str, Mark]]:
     """Outcome, and reason where one is demanded, equal to what the case demands; no question ends in a failure."""
-    wanted = [_spelled(record.case.outcome, record.case.reason) for record in records]
-    got = [_spelled(record.outcome, record.reason if record.case.reason else "") for record in records]
-    matched = AnswerExactMatchEvaluator().run(ground_truth_answers=wanted, predicted_answers=got)
+    expected = [_spelled(record.case.outcome, record.case.reason) for record in records]
+    actual = [_spelled(record.outcome, record.reason if record.case.reason else "") for record in records]
+    matched = AnswerExactMatchEvaluator().run(ground_truth_answers=expected, predicted_answers=actual)
     marks: list[dict[str, Mark]] = []
     for record, right in zip(records, matched["individual_scores"], strict=True):
         mark = {"survived": one(record.outcome != "failed")}
@@ -244,8 +244,10 @@ def _outcome_marks(records: Sequence[Record]) -> list[dict[str, Mark]]:
         if record.case.demands:
             mark["facts_in_answer"] = one(has_facts(record))
         if record.case.must_contain and record.passages:
-            found = normalised(" ".join(passage.text for passage in record.passages))
-            mark["keywords_found"] = many([float(normalised(word) in found) for word in record.case.must_contain])
+            passages_text = normalised(" ".join(passage.text for passage in record.passages))
+            mark["keywords_found"] = many(
+                [float(normalised(word) in passages_text) for word in record.case.must_contain]
+            )
         marks.append(mark)
     return marks
 
@@ -298,15 +300,15 @@ def _refusal_marks(record: Record, absent: bool) -> Marks:
     `over_refusal`: answerable and nothing shown. `false_answer`: unanswerable and an answer shown. `answered_outright`:
     answerable and answered without a warning above it. Refusals can be precise only where some answers are `absent`.
     """
-    known = record.case.answerable
-    if known is None:
+    answerable_ = record.case.answerable
+    if answerable_ is None:
         return {}
     marks = (
         {"over_refusal": one(not record.shown), "answered_outright": one(record.outcome == "answered")}
-        if known
+        if answerable_
         else {"false_answer": one(record.shown), "refusal_recall": one(not record.shown)}
     )
-    return {**marks, "refusal_precision": one(not known)} if absent and not record.shown else marks
+    return {**marks, "refusal_precision": one(not answerable_)} if absent and not record.shown else marks
 
 
 def _routing_marks(record: Record) -> Marks:
@@ -323,9 +325,9 @@ def _cost_marks(record: Record) -> Marks:
 
 def _judged_marks(record: Record) -> Marks:
     """What a judge's models said, and which share of what they were asked they failed to say."""
-    said = {name: one(score) for name, score in record.judged.items() if not isinstance(score, str)}
+    judged_marks = {name: one(score) for name, score in record.judged.items() if not isinstance(score, str)}
     failed = many([float(isinstance(score, str)) for score in record.judged.values()])
-    return {**said, "judge_failed": failed} if record.judged else {}
+    return {**judged_marks, "judge_failed": failed} if record.judged else {}
 
 
 def code_marks(records: Sequence[Record]) -> list[Marks]:

@@ -77,46 +77,50 @@ class SetReport:
 
 def reported(run: Run) -> list[SetReport]:
     """A report for every set of a run."""
-    return [report(one, run.by_name()) for one in run.sets]
+    return [report(set_run, run.by_name()) for set_run in run.sets]
 
 
-def report(one: SetRun, others: Mapping[str, SetRun] = MappingProxyType({})) -> SetReport:
+def report(set_run: SetRun, other_sets: Mapping[str, SetRun] = MappingProxyType({})) -> SetReport:
     """The figures of one set.
 
     :param others: the other sets of the run by name, for what is measured against them.
     """
-    if one.pairs:
-        return SetReport(one.name, one.n, one.seconds, _pair_figures(one))
-    shares = {name: _widened(name, figure) for name, figure in ratios(list(marks(one, others).values())).items()}
-    figures = {**shares, **trade(one.records), **_latency(one.records)}
-    theirs = {**ratios(reference_marks(one.reference)), **trade(one.reference)} if one.reference else {}
+    if set_run.pairs:
+        return SetReport(set_run.name, set_run.n, set_run.seconds, _pair_figures(set_run))
+    shares = {
+        name: _widened(name, figure) for name, figure in ratios(list(marks(set_run, other_sets).values())).items()
+    }
+    figures = {**shares, **trade(set_run.records), **_latency(set_run.records)}
+    reference_figures = (
+        {**ratios(reference_marks(set_run.reference)), **trade(set_run.reference)} if set_run.reference else {}
+    )
     return SetReport(
-        one.name,
-        one.n,
-        one.seconds,
+        set_run.name,
+        set_run.n,
+        set_run.seconds,
         _ordered(figures),
-        theirs,
-        refusal_curve(*scores(one.records)),
-        refusal_curve(*scores(one.reference)),
-        dict(Counter(record.outcome for record in one.records).most_common()),
-        tuple(failures(one.records)),
-        unjudged(one.records),
-        claim_curve(one.records),
+        reference_figures,
+        refusal_curve(*scores(set_run.records)),
+        refusal_curve(*scores(set_run.reference)),
+        dict(Counter(record.outcome for record in set_run.records).most_common()),
+        tuple(failures(set_run.records)),
+        unjudged(set_run.records),
+        claim_curve(set_run.records),
     )
 
 
-def marks(one: SetRun, others: Mapping[str, SetRun] = MappingProxyType({})) -> dict[str, Marks]:
+def marks(set_run: SetRun, other_sets: Mapping[str, SetRun] = MappingProxyType({})) -> dict[str, Marks]:
     """By case id, what each case of a set adds to each figure."""
-    if one.pairs:
-        pairs = zip(one.pairs, pair_marks(one.pairs), strict=True)
+    if set_run.pairs:
+        pairs = zip(set_run.pairs, pair_marks(set_run.pairs), strict=True)
         return {record.pair.pair_id: dict(found) for record, found in pairs}
-    clean_name, noise, _ = one.name.partition("+")
-    clean = others.get(clean_name) if noise else None
+    clean_name, noise, _ = set_run.name.partition("+")
+    clean = other_sets.get(clean_name) if noise else None
     clean_hits = {case: found["hit@5"][0] for case, found in marks(clean).items() if "hit@5" in found} if clean else {}
-    found = question_marks(one.records, one.reference, clean_hits)
-    if one.name == "codes":
-        found = [{**mark, **codes} for mark, codes in zip(found, code_marks(one.records), strict=True)]
-    return {record.case.case_id: mark for record, mark in zip(one.records, found, strict=True)}
+    found = question_marks(set_run.records, set_run.reference, clean_hits)
+    if set_run.name == "codes":
+        found = [{**mark, **codes} for mark, codes in zip(found, code_marks(set_run.records), strict=True)]
+    return {record.case.case_id: mark for record, mark in zip(set_run.records, found, strict=True)}
 
 
 def trade(records: Sequence[Record]) -> dict[str, Figure]:
@@ -132,24 +136,24 @@ def trade(records: Sequence[Record]) -> dict[str, Figure]:
         good = labels[drawn]
         return area(values[drawn][good], values[drawn][~good]) if good.any() and not good.all() else float("nan")
 
-    found = {
+    figures = {
         "false_answers_at_10_over_refusal": exact(point.false_answers, len(unanswerable)),
         "refusal_auc": bootstrapped(separated, len(values)),
     }
     if min(len(answerable), len(unanswerable)) >= FEWEST_FOR_CALIBRATION:
-        found["relevance_calibration_error"] = bootstrapped(
+        figures["relevance_calibration_error"] = bootstrapped(
             lambda drawn: expected_error(values[drawn], labels[drawn]), len(values)
         )
-        found |= _confidence_error(records)
-    return found
+        figures |= _confidence_error(records)
+    return figures
 
 
 def _confidence_error(records: Sequence[Record]) -> dict[str, Figure]:
-    told = confidences(records)
+    known_confidences = confidences(records)
     fewest = FEWEST_CLAIMS if any(record.case.key for record in records) else FEWEST_FOR_CALIBRATION
-    if len(told) < fewest or not any(record.confidence for record in records):
+    if len(known_confidences) < fewest or not any(record.confidence for record in records):
         return {}
-    values, labels = (np.array(column) for column in zip(*told, strict=True))
+    values, labels = (np.array(column) for column in zip(*known_confidences, strict=True))
     error = bootstrapped(lambda drawn: expected_error(values[drawn], labels[drawn]), len(values))
     return {"confidence_calibration_error": error}
 
@@ -157,7 +161,7 @@ def _confidence_error(records: Sequence[Record]) -> dict[str, Figure]:
 def confidences(records: Sequence[Record]) -> list[tuple[float, bool]]:
     """The confidence of every shown answer that is known to be right or wrong, and which of the two it is."""
     if any(record.case.key for record in records):
-        return [(one.confidence, one.right) for one in graded_claims(records)]
+        return [(claim.confidence, claim.right) for claim in graded_claims(records)]
     return [
         (record.confidence, record.case.answerable is True and right_answer(record))
         for record in records
@@ -165,11 +169,15 @@ def confidences(records: Sequence[Record]) -> list[tuple[float, bool]]:
     ]
 
 
-def _pair_figures(one: SetRun) -> dict[str, Figure]:
-    supported = [record.score for record in one.pairs if record.pair.supported]
-    others = [record.score for record in one.pairs if not record.pair.supported]
-    times = [record.milliseconds for record in one.pairs]
-    figures = {**ratios(pair_marks(one.pairs)), "auc": exact(area(supported, others), one.n), **_percentiles(times)}
+def _pair_figures(set_run: SetRun) -> dict[str, Figure]:
+    supported = [record.score for record in set_run.pairs if record.pair.supported]
+    unsupported = [record.score for record in set_run.pairs if not record.pair.supported]
+    times = [record.milliseconds for record in set_run.pairs]
+    figures = {
+        **ratios(pair_marks(set_run.pairs)),
+        "auc": exact(area(supported, unsupported), set_run.n),
+        **_percentiles(times),
+    }
     return _ordered(figures)
 
 
@@ -185,8 +193,8 @@ def _latency(records: Sequence[Record]) -> dict[str, Figure]:
 
 
 def _percentiles(times: Sequence[float]) -> dict[str, Figure]:
-    found = {f"latency_ms_p{share}": percentile(times, share) for share in (50, 99)}
-    return {name: figure for name, figure in found.items() if figure is not None}
+    figures = {f"latency_ms_p{share}": percentile(times, share) for share in (50, 99)}
+    return {name: figure for name, figure in figures.items() if figure is not None}
 
 
 def _ordered(figures: Mapping[str, Figure]) -> dict[str, Figure]:
@@ -210,10 +218,10 @@ def steps(records: Sequence[Record]) -> dict[str, tuple[float, float]]:
 def failures(records: Sequence[Record]) -> Iterator[Failure]:
     """The cases that went wrong, in their order."""
     for record in records:
-        wanted = missed(record)
-        if wanted:
-            got = " / ".join(filter(None, (record.outcome, record.reason, record.text[:300])))
-            yield Failure(record.case.case_id, record.case.question, wanted, got)
+        expected = missed(record)
+        if expected:
+            actual = " / ".join(filter(None, (record.outcome, record.reason, record.text[:300])))
+            yield Failure(record.case.case_id, record.case.question, expected, actual)
 
 
 def unjudged(records: Sequence[Record]) -> dict[str, int]:

@@ -24,32 +24,32 @@ _RUN = 8
 
 def passages() -> Mapping[str, Passage]:
     """All passages of the tenant in context, by chunk id."""
-    found = (from_payload(hit.payload, 0.0, {}) for hit in open_collection().scan())
-    return {passage.chunk_id: passage for passage in found}
+    all_passages = (from_payload(hit.payload, 0.0, {}) for hit in open_collection().scan())
+    return {passage.chunk_id: passage for passage in all_passages}
 
 
-def unentailed(answer: TurnAnswer, known: Mapping[str, Passage]) -> list[str]:
+def unentailed(answer: TurnAnswer, passages_by_id: Mapping[str, Passage]) -> list[str]:
     """What the answer shows that the passages it cites do not support: claims, marks that lead nowhere, loose text."""
     if answer.outcome not in SHOWN:
         return []
-    cited = {citation.index: _passage(citation, known) for citation in answer.citations if citation.cited}
-    found = []
+    cited = {citation.index: _passage(citation, passages_by_id) for citation in answer.citations if citation.cited}
+    faults = []
     for claim in answer.claims:
         supporting = [passage for index in claim.citations if (passage := cited.get(index)) is not None]
         if len(supporting) != len(claim.citations) or not supporting:
-            found.append(f"cites nothing: {claim.text}")
+            faults.append(f"cites nothing: {claim.text}")
         elif any(check(claim.text, passage).status != "supported" for passage in supporting):
-            found.append(f"not supported: {claim.text}")
+            faults.append(f"not supported: {claim.text}")
     if loose := unclaimed(answer.answer.text, [claim.text for claim in answer.claims]):
-        found.append(f"beside the claims: {loose}")
+        faults.append(f"beside the claims: {loose}")
     marks = {int(mark) for mark in _MARK.findall(answer.answer.text)}
-    return [*found, *(f"leads nowhere: [{mark}]" for mark in sorted(marks - cited.keys()))]
+    return [*faults, *(f"leads nowhere: [{mark}]" for mark in sorted(marks - cited.keys()))]
 
 
-def _passage(citation: CitationPart, known: Mapping[str, Passage]) -> Passage | None:
+def _passage(citation: CitationPart, passages_by_id: Mapping[str, Passage]) -> Passage | None:
     """What is cited; of what a tool said, which is kept nowhere, the excerpt is all there is."""
     if not citation.doc_id.startswith("tool:"):
-        return known.get(citation.chunk_id)
+        return passages_by_id.get(citation.chunk_id)
     text = citation.excerpt
     return Passage(citation.chunk_id, citation.doc_id, citation.title, citation.heading, text, sentence_spans(text))
 
@@ -64,8 +64,8 @@ def unclaimed(text: str, claims: Sequence[str]) -> str:
 def foreign_links(answer: TurnAnswer, allowed: Iterable[str]) -> list[str]:
     """Addresses in what is shown that lead to none of the hosts."""
     hosts = frozenset(allowed)
-    shown = "\n".join((answer.answer.text, answer.answer.notice or "", *answer.suggested_questions))
-    urls = [*_ADDRESS.findall(shown), *(citation.url for citation in answer.citations if citation.url)]
+    shown_text = "\n".join((answer.answer.text, answer.answer.notice or "", *answer.suggested_questions))
+    urls = [*_ADDRESS.findall(shown_text), *(citation.url for citation in answer.citations if citation.url)]
     return [
         url for url in urls if not any(re.search(rf"//(?:www\.)?{re.escape(host)}(?:[/:?#]|\Z)", url) for host in hosts)
     ]
@@ -73,8 +73,8 @@ def foreign_links(answer: TurnAnswer, allowed: Iterable[str]) -> list[str]:
 
 def leaked_prompts(answer: TurnAnswer) -> list[str]:
     """Runs of words that what is shown has in common with a prompt."""
-    said = stems("\n".join((answer.answer.text, answer.answer.notice or "")))
-    runs = {tuple(said[at : at + _RUN]) for at in range(len(said) - _RUN + 1)}
+    shown_stems = stems("\n".join((answer.answer.text, answer.answer.notice or "")))
+    runs = {tuple(shown_stems[at : at + _RUN]) for at in range(len(shown_stems) - _RUN + 1)}
     return [" ".join(run) for run in sorted(runs & _prompts())]
 
 
@@ -82,4 +82,6 @@ def leaked_prompts(answer: TurnAnswer) -> list[str]:
 def _prompts() -> frozenset[tuple[str, ...]]:
     folder: Path = ROOT / "pipelines" / "ask" / "prompts"
     words = [stems(path.read_text(encoding="utf-8")) for path in folder.glob("*.md")]
-    return frozenset(tuple(told[at : at + _RUN]) for told in words for at in range(len(told) - _RUN + 1))
+    return frozenset(
+        tuple(prompt_stems[at : at + _RUN]) for prompt_stems in words for at in range(len(prompt_stems) - _RUN + 1)
+    )

@@ -83,10 +83,10 @@ def headlines() -> tuple[Headline, ...]:
 def _judged(targets: Sequence[Target], figures: Mapping[str, float], reference: Mapping[str, float]) -> list[Judged]:
     judged = []
     for target in targets:
-        value, theirs = figures.get(target.figure), reference.get(target.figure)
-        if value is None or (target.over_reference is not None and theirs is None):
+        value, reference_value = figures.get(target.figure), reference.get(target.figure)
+        if value is None or (target.over_reference is not None and reference_value is None):
             continue
-        judged.append(Judged(target, value, theirs, _met(target, value, theirs or 0.0)))
+        judged.append(Judged(target, value, reference_value, _met(target, value, reference_value or 0.0)))
     return judged
 
 

@@ -52,9 +52,9 @@ def false_answers_at(curve: Sequence[CurvePoint], over_refusal: float) -> CurveP
 def area(answerable: Sequence[float], unanswerable: Sequence[float]) -> float:
     """The chance that an answerable question scores above an unanswerable one, ties counting half (ROC AUC)."""
     good, bad = np.asarray(answerable), np.sort(np.asarray(unanswerable))
-    below = np.searchsorted(bad, good, side="left")
+    lower = np.searchsorted(bad, good, side="left")
     upto = np.searchsorted(bad, good, side="right")
-    return float((below + upto).sum() / (2 * len(good) * len(bad)))
+    return float((lower + upto).sum() / (2 * len(good) * len(bad)))
 
 
 def scores(records: Sequence[Record]) -> tuple[list[float], list[float]]:
@@ -94,22 +94,22 @@ def advise(records: Sequence[Record], stops: Sequence[float] = STOPS) -> list[Ad
     answerable, unanswerable = (np.array(column) for column in scores(records))
     if min(len(answerable), len(unanswerable)) < FEWEST_FOR_CALIBRATION:
         return []
-    found = [_advice(answerable, unanswerable, stop) for stop in stops]
+    all_advice = [_advice(answerable, unanswerable, stop) for stop in stops]
     # Questions that nothing was found for score 0: to refuse fewer would be to answer without a passage.
-    return [one for one in found if one.threshold > 0]
+    return [advice for advice in all_advice if advice.threshold > 0]
 
 
 def _advice(answerable: Numbers, unanswerable: Numbers, allowed: float) -> Advice:
-    refused, answered = 0, 0
+    refused, wrongly_answered = 0, 0
     for good, bad in zip(_folds(len(answerable)), _folds(len(unanswerable)), strict=True):
         threshold = _threshold(answerable[~good], unanswerable[~bad], allowed)
         refused += int((answerable[good] < threshold).sum())
-        answered += int((unanswerable[bad] >= threshold).sum())
+        wrongly_answered += int((unanswerable[bad] >= threshold).sum())
     return Advice(
         allowed,
         _threshold(answerable, unanswerable, allowed),
         _rate(refused, len(answerable)),
-        _rate(answered, len(unanswerable)),
+        _rate(wrongly_answered, len(unanswerable)),
     )
 
 

@@ -21,9 +21,9 @@ class ReadAnswer:
 
 def answers_to_read(records: Sequence[Record]) -> list[ReadAnswer]:
     """The turns of questions with a key: those that claim an answer first, surest first."""
-    known = [(record, key) for record in records if (key := record.case.key)]
-    known.sort(key=lambda pair: certainty(pair[0]), reverse=True)
-    return [ReadAnswer(record, key, scored(record, key), tuple(_sections(key))) for record, key in known]
+    keyed = [(record, key) for record in records if (key := record.case.key)]
+    keyed.sort(key=lambda pair: certainty(pair[0]), reverse=True)
+    return [ReadAnswer(record, key, scored(record, key), tuple(_sections(key))) for record, key in keyed]
 
 
 def write_answers(path: Path, records: Sequence[Record]) -> None:
@@ -32,26 +32,26 @@ def write_answers(path: Path, records: Sequence[Record]) -> None:
     `turn` holds what a scorer of turns reads. An editor may correct `right`; `opora evaluate calibrate --graded` reads
     it back.
     """
-    read = {one.record.case.case_id: one for one in answers_to_read(records)}
+    read = {answer.record.case.case_id: answer for answer in answers_to_read(records)}
     lines = (json.dumps(_line(read[record.case.case_id]), ensure_ascii=False) for record in records)
     path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
 
 
-def _line(one: ReadAnswer) -> dict[str, object]:
-    record = one.record
+def _line(answer: ReadAnswer) -> dict[str, object]:
+    record = answer.record
     return {
         "id": record.case.case_id,
         "question": record.case.question,
-        "type": one.key.kind,
-        "answerable": one.key.answerable,
-        "facts": list(one.key.facts),
-        "tier": one.scored.tier,
-        "claimed": one.scored.claimed,
-        "right": one.scored.right,
-        "offered_right": one.scored.offered_right,
-        "unjudged": one.scored.unjudged,
-        "grade": one.scored.best,
-        "recall": round(one.scored.recall, 3),
+        "type": answer.key.kind,
+        "answerable": answer.key.answerable,
+        "facts": list(answer.key.facts),
+        "tier": answer.scored.tier,
+        "claimed": answer.scored.claimed,
+        "right": answer.scored.right,
+        "offered_right": answer.scored.offered_right,
+        "unjudged": answer.scored.unjudged,
+        "grade": answer.scored.best,
+        "recall": round(answer.scored.recall, 3),
         "confidence": round(record.confidence, 4),
         "shown": record.text,
         "turn": _turn(record),
@@ -71,6 +71,6 @@ def _turn(record: Record) -> dict[str, object]:
 
 
 def _sections(key: AnswerKey) -> Iterator[str]:
-    for passage in sorted(key.passages, key=lambda one: -one.grade):
+    for passage in sorted(key.passages, key=lambda passage: -passage.grade):
         if passage.grade:
             yield " › ".join(filter(None, (passage.title, passage.heading))) + f" ({passage.grade})"

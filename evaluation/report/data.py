@@ -18,8 +18,8 @@ def as_json(run: Run, reports: Sequence[SetReport]) -> dict[str, object]:
         "state": asdict(run.state),
         "concurrency": run.concurrency,
         "sets": [
-            {**_set_as_json(report), "index": asdict(one.index) if one.index else None}
-            for report, one in zip(reports, run.sets, strict=True)
+            {**_set_as_json(report), "index": asdict(set_run.index) if set_run.index else None}
+            for report, set_run in zip(reports, run.sets, strict=True)
         ],
         "skipped": [{"name": name, "reason": "absent"} for name in run.skipped],
         "targets": [

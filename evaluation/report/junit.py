@@ -15,11 +15,11 @@ def as_junit(run: Run, reports: Sequence[SetReport]) -> str:
     A question whose article was not found is no failure here: a benchmark is judged by its targets.
     """
     root = Xml.Element("testsuites", name="opora evaluate", timestamp=run.created_at.isoformat(timespec="seconds"))
-    for report, one in zip(reports, run.sets, strict=True):
-        cases = [*_demanded(one), *_targets(report)]
+    for report, set_run in zip(reports, run.sets, strict=True):
+        cases = [*_demanded(set_run), *_targets(report)]
         failed = sum(len(case) for case in cases)
-        suite = Xml.SubElement(root, "testsuite", name=one.name, tests=str(len(cases)), failures=str(failed))
-        suite.set("time", f"{one.seconds:.3f}")
+        suite = Xml.SubElement(root, "testsuite", name=set_run.name, tests=str(len(cases)), failures=str(failed))
+        suite.set("time", f"{set_run.seconds:.3f}")
         suite.extend(cases)
     for name in run.skipped:
         suite = Xml.SubElement(root, "testsuite", name=name, tests="1", skipped="1")
@@ -28,13 +28,13 @@ def as_junit(run: Run, reports: Sequence[SetReport]) -> str:
     return Xml.tostring(root, encoding="unicode", xml_declaration=True)
 
 
-def _demanded(one: SetRun) -> Iterator[Xml.Element]:
-    for record in one.records:
+def _demanded(set_run: SetRun) -> Iterator[Xml.Element]:
+    for record in set_run.records:
         if record.case.demands:
-            case = Xml.Element("testcase", name=_text(record.case.case_id), classname=one.name)
+            case = Xml.Element("testcase", name=_text(record.case.case_id), classname=set_run.name)
             case.set("time", f"{record.milliseconds / 1_000:.3f}")
-            if wanted := missed(record):
-                fault = Xml.SubElement(case, "failure", message=_text(f"wanted {wanted}, got {record.outcome}"))
+            if missing := missed(record):
+                fault = Xml.SubElement(case, "failure", message=_text(f"wanted {missing}, got {record.outcome}"))
                 fault.text = _text(f"{record.case.question}\n\n{record.text}")
             yield case
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from components.language.texts import text
 from evaluation.metrics.results import SetReport
 from evaluation.metrics.targets import headlines
-from evaluation.report.tables import figure_name, shown
+from evaluation.report.tables import figure_name, formatted
 
 _COLUMNS = ("set", "figure", "value", "interval", "n", "reference")
 
@@ -23,15 +23,15 @@ def as_markdown(reports: Sequence[SetReport], locale: str) -> str:
         figure = report.figures.get(line.figure) if report else None
         if report is None or figure is None:
             continue
-        theirs = report.reference.get(line.figure)
+        reference_figure = report.reference.get(line.figure)
         rows.append(
             [
                 line.set,
                 figure_name(line.figure, locale),
-                shown(line.figure, figure.value),
-                f"{shown(line.figure, figure.low)} – {shown(line.figure, figure.high)}",
+                formatted(line.figure, figure.value),
+                f"{formatted(line.figure, figure.low)} – {formatted(line.figure, figure.high)}",
                 str(figure.n),
-                shown(line.figure, theirs.value) if theirs else "",
+                formatted(line.figure, reference_figure.value) if reference_figure else "",
             ]
         )
     return "\n".join(f"| {' | '.join(row)} |" for row in rows)

@@ -83,7 +83,7 @@ class _FigureCell:
     value: str
     interval: str
     n: int = 0
-    theirs: str = ""
+    reference: str = ""
     bar: str = ""
     state: str = ""
 
@@ -132,9 +132,9 @@ def as_page(run: Run, reports: Sequence[SetReport], locale: str) -> str:
         loader=FileSystemLoader(_FOLDER), autoescape=True, undefined=StrictUndefined, trim_blocks=True
     )
     say = partial(_say, "page", locale)
-    judged = [one for report in reports for one in report.targets()]
+    judged = [judged_target for report in reports for judged_target in report.targets()]
     writer = _Writer(run, locale)
-    sections = [writer.section(report, one) for report, one in zip(reports, run.sets, strict=True)]
+    sections = [writer.section(report, judged_target) for report, judged_target in zip(reports, run.sets, strict=True)]
     return environment.get_template("page.html").render(
         locale=locale,
         number=partial(localised, locale=locale),
@@ -143,18 +143,18 @@ def as_page(run: Run, reports: Sequence[SetReport], locale: str) -> str:
         css=Markup((_FOLDER / "page.css").read_text(encoding="utf-8")),  # noqa: S704 - our own file
         run=run,
         date=f"{run.created_at:%Y-%m-%d %H:%M} UTC",
-        questions=sum(one.n for one in run.sets),
+        questions=sum(judged_target.n for judged_target in run.sets),
         targets=[
             {
-                "set": one.target.set,
-                "figure": figure_name(one.target.figure, locale),
-                "demand": _demand(one, locale),
-                "value": _read(one.target.figure, one.value, locale),
-                "met": one.met,
+                "set": judged_target.target.set,
+                "figure": figure_name(judged_target.target.figure, locale),
+                "demand": _demand(judged_target, locale),
+                "value": _read(judged_target.target.figure, judged_target.value, locale),
+                "met": judged_target.met,
             }
-            for one in judged
+            for judged_target in judged
         ],
-        missed=sum(not one.met for one in judged),
+        missed=sum(not judged_target.met for judged_target in judged),
         now=localised(threshold_now(run), locale),
         sections=sections,
         unseen=unseen.load() if any(section.to_read for section in sections) else (),
@@ -172,25 +172,25 @@ class _Writer:
     def __init__(self, run: Run, locale: str) -> None:
         self.run = run
         self.locale = locale
-        self.others = run.by_name()
+        self.sets_by_name = run.by_name()
         self.say = partial(_say, "page", locale)
 
-    def section(self, report: SetReport, one: SetRun) -> _Section:
+    def section(self, report: SetReport, set_run: SetRun) -> _Section:
         """Everything about one set."""
-        to_read = answers_to_read(one.records)
-        wrong = [record for record in one.records if missed(record)] if not to_read else []
-        note = f"evaluation.note.{one.name}"
+        to_read = answers_to_read(set_run.records)
+        wrong = [record for record in set_run.records if missed(record)] if not to_read else []
+        note = f"evaluation.note.{set_run.name}"
         return _Section(
-            name=one.name,
-            anchor="".join(letter if letter.isalnum() else "-" for letter in one.name),
-            n=one.n,
-            index=f"{one.index.tenant} · {self.say('chunks', n=one.index.chunks)}" if one.index else "",
+            name=set_run.name,
+            anchor="".join(letter if letter.isalnum() else "-" for letter in set_run.name),
+            n=set_run.n,
+            index=f"{set_run.index.tenant} · {self.say('chunks', n=set_run.index.chunks)}" if set_run.index else "",
             note=text(note, self.locale) if note in keys("evaluation.note.") else "",
-            unjudged=", ".join(f"{what} {count}" for what, count in report.unjudged.items()),
+            unjudged=", ".join(f"{reason} {count}" for reason, count in report.unjudged.items()),
             tiles=self._tiles(report),
             outcomes=self._outcomes(report),
-            plots=tuple(self._plots(report, one)),
-            advice=tuple(self._advice(one.records)),
+            plots=tuple(self._plots(report, set_run)),
+            advice=tuple(self._advice(set_run.records)),
             worst=tuple(self._worst(record) for record in sorted(wrong, key=_gravity)[:WORST_SHOWN]),
             misses=len(wrong),
             groups=tuple(self._groups(report)),
@@ -198,34 +198,34 @@ class _Writer:
         )
 
     def _advice(self, records: Sequence[Record]) -> Iterator[tuple[str, ...]]:
-        for one in advise(records):
+        for advice in advise(records):
             cells = (
-                f"≤ {one.allowed:.0%}",
-                f"{one.threshold:.2f}",
-                as_text(one.over_refusal),
-                as_text(one.false_answers),
+                f"≤ {advice.allowed:.0%}",
+                f"{advice.threshold:.2f}",
+                as_text(advice.over_refusal),
+                as_text(advice.false_answers),
             )
             yield tuple(localised(cell, self.locale) for cell in cells)
 
     def _tiles(self, report: SetReport) -> tuple[_FigureCell, ...]:
         met = {judged.target.figure: judged.met for judged in report.targets()}
-        chosen = [name for name in _TILES if name in report.figures]
-        chosen.sort(key=lambda name: name not in met)
+        names = [name for name in _TILES if name in report.figures]
+        names.sort(key=lambda name: name not in met)
         state = {True: "met", False: "missed", None: ""}
         return tuple(
-            self._cell(name, report.figures[name], None, state[met.get(name)]) for name in chosen[:_TILES_SHOWN]
+            self._cell(name, report.figures[name], None, state[met.get(name)]) for name in names[:_TILES_SHOWN]
         )
 
-    def _cell(self, name: str, figure: Figure, theirs: Figure | None, state: str = "") -> _FigureCell:
+    def _cell(self, name: str, figure: Figure, reference: Figure | None, state: str = "") -> _FigureCell:
         exact = figure.low == figure.high
         interval = "" if exact else f"{_read(name, figure.low, self.locale)} – {_read(name, figure.high, self.locale)}"
-        bar = "" if "_ms_" in name or not 0 <= figure.value <= 1 else plots.interval_bar(figure, theirs)
+        bar = "" if "_ms_" in name or not 0 <= figure.value <= 1 else plots.interval_bar(figure, reference)
         return _FigureCell(
             figure_name(name, self.locale),
             _read(name, figure.value, self.locale),
             interval,
             figure.n,
-            _read(name, theirs.value, self.locale) if theirs else "",
+            _read(name, reference.value, self.locale) if reference else "",
             Markup(bar),  # noqa: S704 - numbers alone
             state,
         )
@@ -241,11 +241,11 @@ class _Writer:
         key = f"cli.outcome.{name}"
         return text(key, self.locale) if key in keys("cli.outcome.") else name
 
-    def _plots(self, report: SetReport, one: SetRun) -> list[_Plot]:
-        found = [*self._claims_plots(report), *self._trust_plots(report, one), *self._category_plots(one)]
-        if spent := steps(one.records):
-            found.append(self._plot("latency", plots.time_bars(spent, self.say("ms"))))
-        return found
+    def _plots(self, report: SetReport, set_run: SetRun) -> list[_Plot]:
+        all_plots = [*self._claims_plots(report), *self._trust_plots(report, set_run), *self._category_plots(set_run)]
+        if spent := steps(set_run.records):
+            all_plots.append(self._plot("latency", plots.time_bars(spent, self.say("ms"))))
+        return all_plots
 
     def _claims_plots(self, report: SetReport) -> Iterator[_Plot]:
         if report.claims:
@@ -253,70 +253,72 @@ class _Writer:
             claimed = report.figures["claimed"].value
             yield self._plot("claims", plots.claims_diagram(report.claims, claimed, *axes))
 
-    def _trust_plots(self, report: SetReport, one: SetRun) -> list[_Plot]:
-        answerable, unanswerable = scores(one.records)
+    def _trust_plots(self, report: SetReport, set_run: SetRun) -> list[_Plot]:
+        answerable, unanswerable = scores(set_run.records)
         if min(len(answerable), len(unanswerable)) < FEWEST_FOR_CALIBRATION:
             return []
-        said, true = self.say("said"), self.say("true")
+        confidence_label, correct_label = self.say("said"), self.say("true")
         labels = [True] * len(answerable) + [False] * len(unanswerable)
         bins = reliability([*answerable, *unanswerable], labels)
-        found = [self._plot("reliability", plots.reliability_diagram(bins, said, true))]
-        sure = confidences(one.records)
+        trust_plots = [self._plot("reliability", plots.reliability_diagram(bins, confidence_label, correct_label))]
+        sure = confidences(set_run.records)
         if len(sure) >= FEWEST_FOR_CALIBRATION and any(right for _, right in sure):
             bins = reliability([value for value, _ in sure], [right for _, right in sure])
-            found.append(self._plot("confidence", plots.reliability_diagram(bins, said, true)))
-        now = float(threshold_now(self.run).replace("?", "nan"))
+            trust_plots.append(
+                self._plot("confidence", plots.reliability_diagram(bins, confidence_label, correct_label))
+            )
+        threshold = float(threshold_now(self.run).replace("?", "nan"))
         axes = (_say("table", self.locale, "over_refusal"), _say("table", self.locale, "false_answers"))
         return [
-            *found,
-            self._plot("refusal_curve", plots.refusal_diagram(report.curve, report.reference_curve, now, *axes)),
+            *trust_plots,
+            self._plot("refusal_curve", plots.refusal_diagram(report.curve, report.reference_curve, threshold, *axes)),
         ]
 
-    def _category_plots(self, one: SetRun) -> list[_Plot]:
-        found = []
-        by_case = marks(one, self.others)
+    def _category_plots(self, set_run: SetRun) -> list[_Plot]:
+        category_plots = []
+        by_case = marks(set_run, self.sets_by_name)
         for key, figures in (("kinds", ("right_of_claimed",)), ("hits", _HITS), ("routing", ("routed",))):
             rows = [
                 Bars(name, tuple(sum(m[f][0] for m in group) / len(group) for f in figures), f"n = {len(group)}")
-                for name, group in self._categories(one, by_case, figures[0])
+                for name, group in self._categories(set_run, by_case, figures[0])
             ]
             if rows:
                 legend = self._depths() if len(figures) > 1 else (self.say("right"),)
-                found.append(self._plot(key, plots.grouped_bars(rows, legend)))
-        return found
+                category_plots.append(self._plot(key, plots.grouped_bars(rows, legend)))
+        return category_plots
 
     def _depths(self) -> tuple[str, ...]:
         return tuple(self.say("depth_1") if n == 1 else self.say("depth_n", n=n) for n in DEPTHS)
 
     def _categories(
-        self, one: SetRun, by_case: Mapping[str, Mapping[str, tuple[float, float]]], figure: str
+        self, set_run: SetRun, by_case: Mapping[str, Mapping[str, tuple[float, float]]], figure: str
     ) -> list[tuple[str, list[Mapping[str, tuple[float, float]]]]]:
         """The cases that say something about a figure, by category, the largest first; small ones together."""
-        judged = [record.case for record in one.records if figure in by_case[record.case.case_id]]
+        judged = [record.case for record in set_run.records if figure in by_case[record.case.case_id]]
         counts = Counter(case.category for case in judged)
         large = {name for name, _ in counts.most_common(_CATEGORIES_SHOWN)}
         groups: dict[str, list[Mapping[str, tuple[float, float]]]] = {}
         for case in judged:
-            name = (case.category or one.name) if case.category in large else self.say("others")
+            name = (case.category or set_run.name) if case.category in large else self.say("others")
             groups.setdefault(name, []).append(by_case[case.case_id])
         return sorted(groups.items(), key=lambda item: -len(item[1]))
 
     def _plot(self, key: str, svg: str) -> _Plot:
         hint = f"evaluation.page.{key}_hint"
-        said = text(hint, self.locale) if hint in keys("evaluation.page.") else ""
-        return _Plot(self.say(key), said, Markup(svg))  # noqa: S704 - drawn by us, its texts escaped
+        caption = text(hint, self.locale) if hint in keys("evaluation.page.") else ""
+        return _Plot(self.say(key), caption, Markup(svg))  # noqa: S704 - drawn by us, its texts escaped
 
     def _worst(self, record: Record) -> _Worst:
-        wanted = missed(record)
+        expected = missed(record)
         if record.case.gold_answer:
-            wanted = f"{wanted}\n{record.case.gold_answer}"
-        return _Worst(record, self._outcome(record.outcome), wanted)
+            expected = f"{expected}\n{record.case.gold_answer}"
+        return _Worst(record, self._outcome(record.outcome), expected)
 
     def _groups(self, report: SetReport) -> list[_Group]:
-        known = {name: group for group, names in GROUPS.items() for name in names}
+        group_of = {name: group for group, names in GROUPS.items() for name in names}
         groups: dict[str, list[_FigureCell]] = {}
         for name, figure in report.figures.items():
-            group = known.get(name.partition(":")[0], "other")
+            group = group_of.get(name.partition(":")[0], "other")
             groups.setdefault(group, []).append(self._cell(name, figure, report.reference.get(name)))
         return [
             _Group(text(f"evaluation.group.{name}", self.locale), tuple(figures)) for name, figures in groups.items()

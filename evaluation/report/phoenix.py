@@ -61,11 +61,11 @@ def publish(run: Run, progress: Progress) -> list[Published]:
     :raises TryAgain: Phoenix does not answer.
     """
     with traces.phoenix() as client:
-        return [_published(client, run, one, progress) for one in run.sets if one.records]
+        return [_published(client, run, set_run, progress) for set_run in run.sets if set_run.records]
 
 
-def _published(client: httpx.Client, run: Run, one: SetRun, progress: Progress) -> Published:
-    dataset = _post(client, "datasets/upload?sync=true", _as_dataset(one), _Dataset)
+def _published(client: httpx.Client, run: Run, set_run: SetRun, progress: Progress) -> Published:
+    dataset = _post(client, "datasets/upload?sync=true", _as_dataset(set_run), _Dataset)
     listed = client.get(f"/v1/datasets/{dataset.dataset_id}/examples", params={"version_id": dataset.version_id})
     nodes = {example.id: example.node_id for example in _data(listed, _Examples).examples}
     about = {
@@ -74,8 +74,8 @@ def _published(client: httpx.Client, run: Run, one: SetRun, progress: Progress) 
         "metadata": {"code": run.state.code, "pipeline": run.state.pipeline, **run.state.settings},
     }
     experiment = _post(client, f"datasets/{dataset.dataset_id}/experiments", about, _Created)
-    counted = marks(one, run.by_name())
-    for done, record in enumerate(one.records, 1):
+    counted = marks(set_run, run.by_name())
+    for count, record in enumerate(set_run.records, 1):
         times = _times(run, record)
         body = {
             "dataset_example_id": nodes[record.case.case_id],
@@ -89,32 +89,32 @@ def _published(client: httpx.Client, run: Run, one: SetRun, progress: Progress) 
             kind = "LLM" if name in record.judged else "CODE"
             evaluation = {"experiment_run_id": posted.id, "name": name, "annotator_kind": kind, **times}
             _post(client, "experiment_evaluations", evaluation | {"result": {"score": score}}, _Created)
-        progress(one.name, done, len(one.records))
+        progress(set_run.name, count, len(set_run.records))
     return Published(
-        name=one.name,
+        name=set_run.name,
         dataset_id=dataset.dataset_id,
         experiment_id=experiment.id,
-        runs=len(one.records),
-        traced=sum(bool(record.trace_id) for record in one.records),
+        runs=len(set_run.records),
+        traced=sum(bool(record.trace_id) for record in set_run.records),
         url=str(client.base_url.join(f"/datasets/{dataset.dataset_id}/compare?experimentId={experiment.id}")),
     )
 
 
-def _as_dataset(one: SetRun) -> dict[str, object]:
-    cases = [record.case for record in one.records]
+def _as_dataset(set_run: SetRun) -> dict[str, object]:
+    cases = [record.case for record in set_run.records]
     return {
         "action": "update",
-        "name": f"opora {one.name}",
+        "name": f"opora {set_run.name}",
         "inputs": [{"question": case.question, "history": case.history} for case in cases],
-        "outputs": [_wanted(case) for case in cases],
+        "outputs": [_expected(case) for case in cases],
         "metadata": [{"locale": case.locale, "category": case.category, "tags": case.tags} for case in cases],
         "example_ids": [case.case_id for case in cases],
     }
 
 
-def _wanted(case: Case) -> dict[str, object]:
+def _expected(case: Case) -> dict[str, object]:
     """What is known of the right answer, and nothing else."""
-    known = {
+    expectations = {
         "answerable": case.answerable,
         "outcome": case.outcome,
         "reason": case.reason,
@@ -124,7 +124,7 @@ def _wanted(case: Case) -> dict[str, object]:
         "must_contain": case.must_contain,
         "must_not_contain": case.must_not_contain,
     }
-    return {name: value for name, value in known.items() if value not in (None, "", ())}
+    return {name: value for name, value in expectations.items() if value not in (None, "", ())}
 
 
 def _output(record: Record) -> dict[str, object]:
@@ -140,9 +140,9 @@ def _output(record: Record) -> dict[str, object]:
 
 def _scores(record: Record, counted: Marks) -> dict[str, float]:
     """Each figure that the case says something about; Phoenix takes no number that is none."""
-    found = {name: total / weight for name, (total, weight) in counted.items() if weight}
-    found |= {"relevance": record.score, "confidence": record.confidence}
-    return {name: score for name, score in found.items() if math.isfinite(score)}
+    scores = {name: total / weight for name, (total, weight) in counted.items() if weight}
+    scores |= {"relevance": record.score, "confidence": record.confidence}
+    return {name: score for name, score in scores.items() if math.isfinite(score)}
 
 
 def _times(run: Run, record: Record) -> dict[str, str]:

@@ -24,31 +24,31 @@ class Bars:
 
     name: str
     values: tuple[float, ...]
-    said: str
+    label: str
 
 
 def reliability_diagram(bins: Sequence[Bin], across: str, up: str) -> str:
-    """Said against true, with the diagonal; a dot's size follows its cases, its whisker the 95% interval."""
-    most = max((one.n for one in bins), default=1)
+    """Predicted against actual shares with the diagonal. A dot is sized by its cases and has a 95% interval."""
+    largest = max((bin_.n for bin_ in bins), default=1)
     parts = [_frame(across, up), _path([(0, 0), (1, 1)], "diagonal")]
-    parts += [_path([(one.said, one.low), (one.said, one.high)], "whisker") for one in bins]
-    parts.append(_path([(one.said, one.true) for one in bins], "curve"))
-    for one in bins:
-        radius = 3 + 6 * (one.n / most) ** 0.5
-        tip = f"{one.said:.2f} → {one.true:.2f} (n = {one.n})"
-        parts.append(_dot(one.said, one.true, radius, "dot", tip))
+    parts += [_path([(bin_.predicted, bin_.low), (bin_.predicted, bin_.high)], "whisker") for bin_ in bins]
+    parts.append(_path([(bin_.predicted, bin_.true) for bin_ in bins], "curve"))
+    for bin_ in bins:
+        radius = 3 + 6 * (bin_.n / largest) ** 0.5
+        tip = f"{bin_.predicted:.2f} → {bin_.true:.2f} (n = {bin_.n})"
+        parts.append(_dot(bin_.predicted, bin_.true, radius, "dot", tip))
     return _square("".join(parts), f"{across} / {up}")
 
 
 def refusal_diagram(
-    curve: Sequence[CurvePoint], reference: Sequence[CurvePoint], now: float, across: str, up: str
+    curve: Sequence[CurvePoint], reference: Sequence[CurvePoint], threshold: float, across: str, up: str
 ) -> str:
     """False answers against needless refusals, over every threshold; a ring at the one in force."""
     parts = [_frame(across, up, _WORTH_SEEING)]
     parts += [_path(_worth_seeing(line), style) for line, style in ((reference, "theirs"), (curve, "curve")) if line]
-    at = next((point for point in curve if point.threshold >= now), None)
+    at = next((point for point in curve if point.threshold >= threshold), None)
     if at and max(at.over_refusal, at.false_answers) <= _WORTH_SEEING:
-        tip = f"{now:g}: {at.over_refusal:.1%} / {at.false_answers:.1%}"
+        tip = f"{threshold:g}: {at.over_refusal:.1%} / {at.false_answers:.1%}"
         parts.append(_dot(at.over_refusal / _WORTH_SEEING, at.false_answers / _WORTH_SEEING, 6, "ring", tip))
     return _square("".join(parts), f"{across} / {up}")
 
@@ -72,14 +72,16 @@ def _worth_seeing(curve: Sequence[CurvePoint]) -> list[tuple[float, float]]:
     ]
 
 
-def interval_bar(figure: Figure, theirs: Figure | None) -> str:
+def interval_bar(figure: Figure, reference: Figure | None) -> str:
     """A share on a line from 0 to 1: its band, its value, and the yardstick's tick."""
     low, high = max(0.0, figure.low), min(1.0, figure.high)
     width = max(high - low, 0.006)
     parts = ['<line class="rail" x1="0" y1="9" x2="100" y2="9"/>']
     parts.append(f'<rect class="band" x="{100 * low:.2f}" y="5" width="{100 * width:.2f}" height="8"/>')
-    if theirs is not None:
-        parts.append(f'<line class="tick" x1="{100 * theirs.value:.2f}" y1="2" x2="{100 * theirs.value:.2f}" y2="16"/>')
+    if reference is not None:
+        parts.append(
+            f'<line class="tick" x1="{100 * reference.value:.2f}" y1="2" x2="{100 * reference.value:.2f}" y2="16"/>'
+        )
     parts.append(f'<line class="value" x1="{100 * figure.value:.2f}" y1="3" x2="{100 * figure.value:.2f}" y2="15"/>')
     return (
         '<svg class="interval" viewBox="-1 0 102 18" preserveAspectRatio="none" aria-hidden="true">'
@@ -89,9 +91,9 @@ def interval_bar(figure: Figure, theirs: Figure | None) -> str:
 
 def grouped_bars(rows: Sequence[Bars], legend: Sequence[str]) -> str:
     """Shares of 0..1, several bars a row, the first on top."""
-    many = len(legend)
+    bars_in_group = len(legend)
     parts = ['<div class="bars">']
-    if many > 1:
+    if bars_in_group > 1:
         keys = "".join(f'<span><i class="c{at}"></i>{escape(name)}</span>' for at, name in enumerate(legend))
         parts.append(f'<p class="legend">{keys}</p>')
     for row in rows:
@@ -105,18 +107,20 @@ def grouped_bars(rows: Sequence[Bars], legend: Sequence[str]) -> str:
             f'<div class="row"><span class="name">{escape(row.name)}</span>'
             f'<svg viewBox="0 0 100 {height}" style="height:{height}px" preserveAspectRatio="none">'
             f'<rect class="rail" width="100" height="{height}"/>{bars}</svg>'
-            f'<span class="said">{escape(row.said)}</span></div>'
+            f'<span class="said">{escape(row.label)}</span></div>'
         )
     return "".join(parts) + "</div>"
 
 
 def time_bars(steps: Mapping[str, tuple[float, float]], unit: str) -> str:
     """Milliseconds by step: a bar to the middle, a line to the 95th percentile."""
-    most = max((high for _, high in steps.values()), default=1.0) or 1.0
+    longest = max((high for _, high in steps.values()), default=1.0) or 1.0
     parts = ['<div class="bars">']
     for name, (middle, high) in steps.items():
-        bar = f'<rect class="c0" x="0" y="4" width="{100 * middle / most:.2f}" height="10"/>'
-        line = f'<line class="whisker" x1="{100 * middle / most:.2f}" y1="9" x2="{100 * high / most:.2f}" y2="9"/>'
+        bar = f'<rect class="c0" x="0" y="4" width="{100 * middle / longest:.2f}" height="10"/>'
+        line = (
+            f'<line class="whisker" x1="{100 * middle / longest:.2f}" y1="9" x2="{100 * high / longest:.2f}" y2="9"/>'
+        )
         parts.append(
             f'<div class="row"><span class="name">{escape(name)}</span>'
             f'<svg viewBox="0 0 100 18" style="height:18px" preserveAspectRatio="none">{bar}{line}</svg>'
@@ -158,13 +162,13 @@ def _y(value: float) -> float:
     return _PAD_TOP + inner * (1 - value)
 
 
-def _frame(across: str, up: str, most: float = 1.0) -> str:
+def _frame(across: str, up: str, highest: float = 1.0) -> str:
     parts = []
     for tick in _TICKS:
         parts.append(_path([(tick, 0), (tick, 1)], "grid"))
         parts.append(_path([(0, tick), (1, tick)], "grid"))
-        parts.append(f'<text x="{_x(tick):g}" y="{_y(0) + 16:g}" text-anchor="middle">{most * tick:.0%}</text>')
-        parts.append(f'<text x="{_x(0) - 6:g}" y="{_y(tick) + 4:g}" text-anchor="end">{most * tick:.0%}</text>')
+        parts.append(f'<text x="{_x(tick):g}" y="{_y(0) + 16:g}" text-anchor="middle">{highest * tick:.0%}</text>')
+        parts.append(f'<text x="{_x(0) - 6:g}" y="{_y(tick) + 4:g}" text-anchor="end">{highest * tick:.0%}</text>')
     parts.append(f'<text class="axis" x="{_x(0.5):g}" y="{_SIZE - 8}" text-anchor="middle">{escape(across)}</text>')
     middle = _y(0.5)
     parts.append(
@@ -175,8 +179,8 @@ def _frame(across: str, up: str, most: float = 1.0) -> str:
 
 
 def _path(points: Sequence[tuple[float, float]], style: str) -> str:
-    way = "L".join(f"{_x(x):.1f} {_y(y):.1f}" for x, y in points)
-    return f'<path class="{style}" d="M{way}"/>'
+    path = "L".join(f"{_x(x):.1f} {_y(y):.1f}" for x, y in points)
+    return f'<path class="{style}" d="M{path}"/>'
 
 
 def _dot(x: float, y: float, radius: float, style: str, tip: str) -> str:

@@ -26,24 +26,28 @@ def print_set(console: Console, report: SetReport, locale: str) -> None:
     """The figures of one set as a table, then its outcomes and its curve."""
     table = Table(title=f"{report.name}  n={report.n}  {report.seconds:.1f} s", title_justify="left")
     for column in ("figure", "value", "interval", "n", "reference"):
-        left = column == "figure"
-        table.add_column(text(f"evaluation.table.{column}", locale), justify="left" if left else "right", no_wrap=True)
+        is_left = column == "figure"
+        table.add_column(
+            text(f"evaluation.table.{column}", locale), justify="left" if is_left else "right", no_wrap=True
+        )
     for name, figure in report.figures.items():
-        theirs = report.reference.get(name)
-        interval = "" if figure.low == figure.high else f"{shown(name, figure.low)} – {shown(name, figure.high)}"
+        reference = report.reference.get(name)
+        interval = (
+            "" if figure.low == figure.high else f"{formatted(name, figure.low)} – {formatted(name, figure.high)}"
+        )
         table.add_row(
             name,
-            shown(name, figure.value),
+            formatted(name, figure.value),
             interval,
             str(figure.n),
-            shown(name, theirs.value) if theirs else "",
+            formatted(name, reference.value) if reference else "",
         )
     console.print(table)
     if report.outcomes:
         counted = ", ".join(f"{name} {count}" for name, count in report.outcomes.items())
         console.print(text("evaluation.table.outcomes", locale, counted=counted), highlight=False)
     if report.unjudged:
-        counted = ", ".join(f"{what} {count}" for what, count in report.unjudged.items())
+        counted = ", ".join(f"{reason} {count}" for reason, count in report.unjudged.items())
         console.print(text("evaluation.table.unjudged", locale, counted=counted), highlight=False)
     if report.failures:
         console.print(text("evaluation.table.failures", locale, count=len(report.failures)), highlight=False)
@@ -61,13 +65,16 @@ def _curve_table(report: SetReport, locale: str) -> Table:
     for column in ("over_refusal", "false_answers", "threshold", "reference"):
         table.add_column(text(f"evaluation.table.{column}", locale), justify="right")
     for stop in CURVE_STOPS:
-        ours, theirs = false_answers_at(report.curve, stop), false_answers_at(report.reference_curve, stop)
-        if ours is not None:
+        our_point, reference_point = (
+            false_answers_at(report.curve, stop),
+            false_answers_at(report.reference_curve, stop),
+        )
+        if our_point is not None:
             table.add_row(
                 f"<= {stop:.0%}",
-                f"{ours.false_answers:.1%}",
-                f"{ours.threshold:.3f}",
-                f"{theirs.false_answers:.1%}" if theirs else "",
+                f"{our_point.false_answers:.1%}",
+                f"{our_point.threshold:.3f}",
+                f"{reference_point.false_answers:.1%}" if reference_point else "",
             )
     return table
 
@@ -92,28 +99,28 @@ def print_choices(console: Console, choices: Sequence[Choice], graded: int, loca
     table = Table(title=text("evaluation.table.choices", locale, n=graded), title_justify="left")
     for column in ("threshold", "claims", "claimed", "right", "interval"):
         table.add_column(text(f"evaluation.table.{column}", locale), justify="right")
-    for one in choices:
-        shares = (f"{one.right:.1%}", f"{one.low:.1%} – {one.high:.1%}") if one.claims else ("", "")
-        table.add_row(f"{one.threshold:.2f}", str(one.claims), f"{one.share:.0%}", *shares)
+    for choice in choices:
+        shares = (f"{choice.right:.1%}", f"{choice.low:.1%} – {choice.high:.1%}") if choice.claims else ("", "")
+        table.add_row(f"{choice.threshold:.2f}", str(choice.claims), f"{choice.share:.0%}", *shares)
     console.print(table)
 
 
-def print_choice(console: Console, one: Choice, wished: float, tenant: str, locale: str) -> None:
+def print_choice(console: Console, choice: Choice, wished: float, tenant: str, locale: str) -> None:
     """The threshold that was chosen, what to expect of it, and the command that sets it."""
-    expected = "" if one.expected is None else text("evaluation.expected", locale, share=f"{one.expected:.0%}")
+    expected = "" if choice.expected is None else text("evaluation.expected", locale, share=f"{choice.expected:.0%}")
     line = text(
         "evaluation.chosen",
         locale,
-        threshold=f"{one.threshold:.3f}",
+        threshold=f"{choice.threshold:.3f}",
         wished=f"{wished:.0%}",
-        right=f"{one.right:.0%}",
-        low=f"{one.low:.0%}",
-        high=f"{one.high:.0%}",
-        claims=one.claims,
-        share=f"{one.share:.0%}",
+        right=f"{choice.right:.0%}",
+        low=f"{choice.low:.0%}",
+        high=f"{choice.high:.0%}",
+        claims=choice.claims,
+        share=f"{choice.share:.0%}",
     )
     console.print(f"{line} {expected}".strip(), highlight=False)
-    console.print(f"opora tenant policy {tenant} --set answer_threshold={one.threshold:g}", highlight=False)
+    console.print(f"opora tenant policy {tenant} --set answer_threshold={choice.threshold:g}", highlight=False)
 
 
 def print_targets(console: Console, judged: Sequence[Judged], locale: str) -> None:
@@ -121,23 +128,23 @@ def print_targets(console: Console, judged: Sequence[Judged], locale: str) -> No
     if not judged:
         return
     table = Table(title=text("evaluation.table.targets", locale), title_justify="left")
-    named = any(one.target.set for one in judged)
+    named = any(judged_target.target.set for judged_target in judged)
     for column in (*(["set"] if named else []), "figure", "demand", "value", "met"):
         # On a narrow screen names are folded; what was measured stays.
         table.add_column(
             text(f"evaluation.table.{column}", locale), overflow="fold", no_wrap=column in ("value", "met")
         )
-    for one in judged:
-        met = text(f"evaluation.table.{'yes' if one.met else 'no'}", locale)
-        demand = one.target.demand
-        if one.target.over_reference is not None and one.reference is not None:
-            demand = f"{demand} = {one.reference + one.target.over_reference:.3f}"
+    for judged_target in judged:
+        met = text(f"evaluation.table.{'yes' if judged_target.met else 'no'}", locale)
+        demand = judged_target.target.demand
+        if judged_target.target.over_reference is not None and judged_target.reference is not None:
+            demand = f"{demand} = {judged_target.reference + judged_target.target.over_reference:.3f}"
         table.add_row(
-            *([one.target.set] if named else []),
-            one.target.figure,
+            *([judged_target.target.set] if named else []),
+            judged_target.target.figure,
             demand,
-            f"{one.value:.3f}",
-            f"[green]{met}[/]" if one.met else f"[bold red]{met}[/]",
+            f"{judged_target.value:.3f}",
+            f"[green]{met}[/]" if judged_target.met else f"[bold red]{met}[/]",
         )
     console.print(table)
 
@@ -147,7 +154,7 @@ def _short(words: str) -> str:
     return one_line if len(one_line) <= _LINE else f"{one_line[:_LINE]}…"
 
 
-def shown(name: str, value: float) -> str:
+def formatted(name: str, value: float) -> str:
     """A figure as its kind is read."""
     return f"{value:.1f}" if "_ms_" in name else f"{value:.3f}"
 
@@ -159,39 +166,39 @@ def print_comparison(console: Console, comparison: Comparison, locale: str) -> N
     table = Table(title=f"{comparison.before} → {comparison.after}", title_justify="left")
     for column in ("set", "figure", "before", "after", "change", "interval", "n", "verdict"):
         table.add_column(text(f"evaluation.table.{column}", locale), no_wrap=True)
-    moved = [one for one in comparison.differences if one.change]
-    for one in moved:
-        table.add_row(*_difference_row(one, locale))
-    if moved:
+    changed = [difference for difference in comparison.differences if difference.change]
+    for difference in changed:
+        table.add_row(*_difference_row(difference, locale))
+    if changed:
         console.print(table)
     for name, cases in comparison.broken.items():
         console.print(text("evaluation.table.broken", locale, set=name, cases=", ".join(cases)), highlight=False)
     for name, count in comparison.unpaired.items():
         console.print(text("evaluation.table.unpaired", locale, set=name, count=count), highlight=False)
-    same = len(comparison.differences) - len(moved)
+    same = len(comparison.differences) - len(changed)
     console.print(text("evaluation.table.unchanged", locale, count=same), highlight=False)
-    lost = sum(one.verdict == "worse" for one in comparison.differences)
+    lost = sum(difference.verdict == "worse" for difference in comparison.differences)
     verdict = text("evaluation.table.failed" if lost else "evaluation.table.passed", locale, count=lost)
     console.print(verdict, style="bold red" if lost else "green", highlight=False)
 
 
-def _difference_row(one: Difference, locale: str) -> tuple[str, ...]:
-    colour = {"worse": "bold red", "better": "green"}.get(one.verdict, "dim")
+def _difference_row(difference: Difference, locale: str) -> tuple[str, ...]:
+    colour = {"worse": "bold red", "better": "green"}.get(difference.verdict, "dim")
     return (
-        one.set,
-        one.figure,
-        shown(one.figure, one.before),
-        shown(one.figure, one.after),
-        f"{one.change:+.3f}",
-        f"{one.low:+.3f} – {one.high:+.3f}",
-        str(one.n),
-        f"[{colour}]{text(f'evaluation.verdict.{one.verdict}', locale)}[/]",
+        difference.set,
+        difference.figure,
+        formatted(difference.figure, difference.before),
+        formatted(difference.figure, difference.after),
+        f"{difference.change:+.3f}",
+        f"{difference.low:+.3f} – {difference.high:+.3f}",
+        str(difference.n),
+        f"[{colour}]{text(f'evaluation.verdict.{difference.verdict}', locale)}[/]",
     )
 
 
-def print_advice(console: Console, run: Run, found: Mapping[str, Sequence[Advice]], locale: str) -> None:
+def print_advice(console: Console, run: Run, advice_by_set: Mapping[str, Sequence[Advice]], locale: str) -> None:
     """What thresholds of the relevance gate cost, set by set."""
-    for name, lines in found.items():
+    for name, lines in advice_by_set.items():
         if not lines:
             console.print(text("evaluation.table.no_advice", locale, set=name), style="dim", highlight=False)
             continue
@@ -199,12 +206,12 @@ def print_advice(console: Console, run: Run, found: Mapping[str, Sequence[Advice
         table = Table(title=title, title_justify="left")
         for column in ("allowed", "threshold", "expected_over_refusal", "expected_false_answers"):
             table.add_column(text(f"evaluation.table.{column}", locale), justify="right")
-        for one in lines:
+        for advice in lines:
             table.add_row(
-                f"<= {one.allowed:.0%}",
-                f"{one.threshold:.3f}",
-                as_text(one.over_refusal),
-                as_text(one.false_answers),
+                f"<= {advice.allowed:.0%}",
+                f"{advice.threshold:.3f}",
+                as_text(advice.over_refusal),
+                as_text(advice.false_answers),
             )
         console.print(table)
 

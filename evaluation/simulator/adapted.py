@@ -36,12 +36,12 @@ def adapt(folder: Path, url: str, profile: str = "ollama", models: Mapping[str, 
     shutil.copytree(ROOT / "pipelines", folder, ignore=shutil.ignore_patterns("__pycache__"), dirs_exist_ok=True)
     # The encoder stays the default one; `equip` lets the simulator embed.
     shutil.rmtree(folder / "ingest" / "profiles")
-    with _edited(folder / "ask" / "profiles" / f"{profile}.yaml") as whole:
-        for configured in _found(whole, "ChatModels"):
+    with _edited(folder / "ask" / "profiles" / f"{profile}.yaml") as profile_yaml:
+        for configured in _blocks_of_type(profile_yaml, "ChatModels"):
             configured.update(bounds)
             for tier, model in models.items():
                 for kind, address in _ADDRESSES.items():
-                    for generator in _found(configured.get(tier), kind):
+                    for generator in _blocks_of_type(configured.get(tier), kind):
                         generator["model"] = model
                         generator["timeout"] = max(bounds.get("timeout", 0), _seconds(generator.get("timeout")))
                         generator[address] = f"{url}/v1" if address == "api_base_url" else url
@@ -62,14 +62,14 @@ def equip(folder: Path, url: str, profile: str = "ollama") -> Path:
         chat_generator=_nested(generator, model="simulated", response_format=_RANKING, **server),
         raise_on_failure=True,
     )
-    with _edited(folder / "ask" / "profiles" / f"{profile}.yaml") as whole:
+    with _edited(folder / "ask" / "profiles" / f"{profile}.yaml") as profile_yaml:
         reranker = "components.retrieve.model_reranker.ModelReranker"
-        whole["components"]["rerank"] = _nested(reranker, ranker=ranker, scale="order", kept=0)
+        profile_yaml["components"]["rerank"] = _nested(reranker, ranker=ranker, scale="order", cache_size=0)
     texts, documents = (
         f"{_MODELS}.embedders.ollama.{kind}_embedder.Ollama{kind.title()}Embedder" for kind in ("text", "document")
     )
-    with _edited(folder / "ingest" / "ingest.yaml") as whole:
-        whole["components"]["writer"]["init_parameters"]["embedder"] = _nested(
+    with _edited(folder / "ingest" / "ingest.yaml") as profile_yaml:
+        profile_yaml["components"]["writer"]["init_parameters"]["embedder"] = _nested(
             "components.embed.stock.StockEmbedder",
             model="simulated-embed",
             dimensions=DIMENSIONS,
@@ -98,26 +98,26 @@ def tool(url: str, timeout: float = 5) -> Mapping[str, object]:
 
 @contextmanager
 def _edited(path: Path) -> Iterator[Any]:
-    whole = yaml.safe_load(path.read_text(encoding="utf-8"))
-    yield whole
-    path.write_text(yaml.safe_dump(whole, allow_unicode=True, sort_keys=False), encoding="utf-8")
+    content = yaml.safe_load(path.read_text(encoding="utf-8"))
+    yield content
+    path.write_text(yaml.safe_dump(content, allow_unicode=True, sort_keys=False), encoding="utf-8")
 
 
-def _seconds(given: object) -> float:
-    return float(given) if isinstance(given, int | float) else 0.0
+def _seconds(value: object) -> float:
+    return float(value) if isinstance(value, int | float) else 0.0
 
 
 def _nested(kind: str, **parameters: object) -> _Block:
     return {"type": kind, "init_parameters": parameters}
 
 
-def _found(node: object, kind: str) -> Iterator[_Block]:
+def _blocks_of_type(node: object, kind: str) -> Iterator[_Block]:
     """The `init_parameters` of every component of this class below `node`."""
     if isinstance(node, dict):
         if str(node.get("type", "")).rpartition(".")[2] == kind:
             yield node["init_parameters"]
         for inner in node.values():
-            yield from _found(inner, kind)
+            yield from _blocks_of_type(inner, kind)
     elif isinstance(node, list):
         for inner in node:
-            yield from _found(inner, kind)
+            yield from _blocks_of_type(inner, kind)

@@ -15,7 +15,7 @@ _SECOND = 1_000_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class ChatRequest:
     """A chat request in either protocol. `longest` is the most tokens that the reply may have; 0: any number."""
 
     model: str
@@ -26,7 +26,7 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class ChatReply:
     """What the whole reply came to. `seconds` are those of the call; `reason` is `stop` or `length`."""
 
     text: str
@@ -36,7 +36,7 @@ class Said:
     reason: str = "stop"
 
 
-class Speech(Protocol):
+class ReplyFormat(Protocol):
     """One reply in the making."""
 
     content_type: str
@@ -44,59 +44,59 @@ class Speech(Protocol):
     def piece(self, token: str) -> bytes:
         """One token."""
 
-    def last(self, said: Said) -> bytes:
+    def last(self, reply: ChatReply) -> bytes:
         """What ends a stream."""
 
-    def whole(self, said: Said) -> Json:
+    def complete(self, reply: ChatReply) -> Json:
         """The reply in one."""
 
 
-class OllamaSpeech:
+class OllamaFormat:
     """Ollama's `/api/chat`: a JSON object a line."""
 
     content_type = "application/x-ndjson"
 
-    def __init__(self, asked: Asked) -> None:
-        self._model = asked.model
+    def __init__(self, request: ChatRequest) -> None:
+        self._model = request.model
         self._created = _now()
 
     def piece(self, token: str) -> bytes:
         """One token."""
         return _line({**self._base(token), "done": False})
 
-    def last(self, said: Said) -> bytes:
+    def last(self, reply: ChatReply) -> bytes:
         """The line with the counts."""
-        return _line(self._ended(said, ""))
+        return _line(self._ended(reply, ""))
 
-    def whole(self, said: Said) -> Json:
+    def complete(self, reply: ChatReply) -> Json:
         """The reply in one."""
-        return self._ended(said, said.text)
+        return self._ended(reply, reply.text)
 
     def _base(self, text: str) -> dict[str, Json]:
         return {"model": self._model, "created_at": self._created, "message": {"role": "assistant", "content": text}}
 
-    def _ended(self, said: Said, text: str) -> dict[str, Json]:
-        spent = round(said.seconds * _SECOND)
+    def _ended(self, reply: ChatReply, text: str) -> dict[str, Json]:
+        spent = round(reply.seconds * _SECOND)
         return {
             **self._base(text),
             "done": True,
-            "done_reason": said.reason,
+            "done_reason": reply.reason,
             "total_duration": spent,
             "load_duration": 0,
-            "prompt_eval_count": said.prompt_tokens,
+            "prompt_eval_count": reply.prompt_tokens,
             "prompt_eval_duration": spent // 4,
-            "eval_count": said.completion_tokens,
+            "eval_count": reply.completion_tokens,
             "eval_duration": spent - spent // 4,
         }
 
 
-class OpenAISpeech:
+class OpenAIFormat:
     """OpenAI's `/v1/chat/completions`: server-sent events, closed by `[DONE]`."""
 
     content_type = "text/event-stream"
 
-    def __init__(self, asked: Asked, *, usage: bool) -> None:
-        self._model = asked.model
+    def __init__(self, request: ChatRequest, *, usage: bool) -> None:
+        self._model = request.model
         self._id = f"chatcmpl-{uuid4().hex}"
         self._created = int(datetime.now(UTC).timestamp())
         self._usage = usage
@@ -105,22 +105,22 @@ class OpenAISpeech:
         """One token."""
         return _event(self._chunk([{"index": 0, "delta": {"role": "assistant", "content": token}}]))
 
-    def last(self, said: Said) -> bytes:
+    def last(self, reply: ChatReply) -> bytes:
         """The end of the choice, the usage when it was asked for, and the closing mark."""
-        ended = self._chunk([{"index": 0, "delta": {}, "finish_reason": said.reason}])
-        counted = _event(self._chunk([]) | {"usage": _usage(said)}) if self._usage else b""
+        ended = self._chunk([{"index": 0, "delta": {}, "finish_reason": reply.reason}])
+        counted = _event(self._chunk([]) | {"usage": _usage(reply)}) if self._usage else b""
         return _event(ended) + counted + b"data: [DONE]\n\n"
 
-    def whole(self, said: Said) -> Json:
+    def complete(self, reply: ChatReply) -> Json:
         """The reply in one."""
-        message: Json = {"role": "assistant", "content": said.text}
+        message: Json = {"role": "assistant", "content": reply.text}
         return {
             "id": self._id,
             "object": "chat.completion",
             "created": self._created,
             "model": self._model,
-            "choices": [{"index": 0, "message": message, "finish_reason": said.reason, "logprobs": None}],
-            "usage": _usage(said),
+            "choices": [{"index": 0, "message": message, "finish_reason": reply.reason, "logprobs": None}],
+            "usage": _usage(reply),
         }
 
     def _chunk(self, choices: list[Json]) -> dict[str, Json]:
@@ -133,29 +133,29 @@ class OpenAISpeech:
         }
 
 
-def ollama_chat(body: Mapping[str, object]) -> Asked:
+def ollama_chat(body: Mapping[str, object]) -> ChatRequest:
     """Read the body of `/api/chat`."""
     form = body.get("format")
     options = _mapping(body.get("options"))
-    return Asked(
+    return ChatRequest(
         model=str(body.get("model", "")),
         messages=_mappings(body.get("messages")),
         schema=form if isinstance(form, Mapping) else {"type": "object"} if form == "json" else None,
         stream=body.get("stream", True) is not False,
-        longest=max(0, _whole(options.get("num_predict"))),
+        longest=max(0, _int_or_zero(options.get("num_predict"))),
     )
 
 
-def openai_chat(body: Mapping[str, object]) -> Asked:
+def openai_chat(body: Mapping[str, object]) -> ChatRequest:
     """Read the body of `/v1/chat/completions`."""
     form = _mapping(body.get("response_format"))
     schema = _mapping(_mapping(form.get("json_schema")).get("schema"))
-    return Asked(
+    return ChatRequest(
         model=str(body.get("model", "")),
         messages=_mappings(body.get("messages")),
         schema=schema or ({"type": "object"} if form.get("type") == "json_object" else None),
         stream=body.get("stream") is True,
-        longest=max(0, _whole(body.get("max_tokens")), _whole(body.get("max_completion_tokens"))),
+        longest=max(0, _int_or_zero(body.get("max_tokens")), _int_or_zero(body.get("max_completion_tokens"))),
     )
 
 
@@ -164,11 +164,11 @@ def wants_usage(body: Mapping[str, object]) -> bool:
     return _mapping(body.get("stream_options")).get("include_usage") is True
 
 
-def texts(given: object) -> list[str]:
+def texts(value: object) -> list[str]:
     """The `input` of an embedding request: a text or several."""
-    if isinstance(given, Sequence) and not isinstance(given, str):
-        return [str(one) for one in given]
-    return [str(given or "")]
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return [str(item) for item in value]
+    return [str(value or "")]
 
 
 def packed(vector: Sequence[float]) -> str:
@@ -176,11 +176,11 @@ def packed(vector: Sequence[float]) -> str:
     return base64.b64encode(struct.pack(f"<{len(vector)}f", *vector)).decode("ascii")
 
 
-def _usage(said: Said) -> dict[str, Json]:
+def _usage(reply: ChatReply) -> dict[str, Json]:
     return {
-        "prompt_tokens": said.prompt_tokens,
-        "completion_tokens": said.completion_tokens,
-        "total_tokens": said.prompt_tokens + said.completion_tokens,
+        "prompt_tokens": reply.prompt_tokens,
+        "completion_tokens": reply.completion_tokens,
+        "total_tokens": reply.prompt_tokens + reply.completion_tokens,
     }
 
 
@@ -201,8 +201,8 @@ def _mapping(value: object) -> Mapping[str, object]:
 
 
 def _mappings(value: object) -> tuple[Mapping[str, object], ...]:
-    return tuple(one for one in value if isinstance(one, Mapping)) if isinstance(value, list) else ()
+    return tuple(item for item in value if isinstance(item, Mapping)) if isinstance(value, list) else ()
 
 
-def _whole(value: object) -> int:
+def _int_or_zero(value: object) -> int:
     return value if isinstance(value, int) else 0

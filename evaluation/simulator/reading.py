@@ -84,7 +84,7 @@ class Prompt:
     missing: tuple[str, ...]
     tools: tuple[Tool, ...]
     instructions: str
-    said: str
+    full_text: str
     example: str = ""
 
 
@@ -95,32 +95,34 @@ def read(messages: Sequence[Mapping[str, object]], schema: Mapping[str, object] 
     :param schema: the JSON schema that the reply has to keep to.
     """
     texts = [(str(message.get("role", "")), _text(message.get("content"))) for message in messages]
-    said = "\n\n".join(text for _, text in texts)
+    all_text = "\n\n".join(text for _, text in texts)
     instructions = "\n\n".join(text for role, text in texts if role == "system")
     # Example turns hold blocks of the same names: what is asked stands behind them.
-    fenced = next((found for role, text in reversed(texts) if role == "user" and (found := _FENCE.findall(text))), [])
+    fenced = next(
+        (blocks_ for role, text in reversed(texts) if role == "user" and (blocks_ := _FENCE.findall(text))), []
+    )
     blocks = {name: body for name, _, body in fenced}
-    asked = next((text for role, text in reversed(texts) if role == "user"), "")
+    last_user_text = next((text for role, text in reversed(texts) if role == "user"), "")
     # Who is not told to answer in JSON is not one who judges.
-    if schema is not None and (evaluation := _EVALUATION.search(asked)):
-        return _evaluation(evaluation, instructions, said)
+    if schema is not None and (evaluation := _EVALUATION.search(last_user_text)):
+        return _evaluation(evaluation, instructions, all_text)
     return Prompt(
         task=_task(schema),
-        question=(blocks.get("question") or asked.rsplit("\n\n", 1)[-1]).strip(),
-        passages=_passages(blocks["passages"]) if "passages" in blocks else _passages(said, _DOCUMENT),
+        question=(blocks.get("question") or last_user_text.rsplit("\n\n", 1)[-1]).strip(),
+        passages=_passages(blocks["passages"]) if "passages" in blocks else _passages(all_text, _DOCUMENT),
         claims=_claims(blocks.get("claims", "")),
         answer=blocks.get("answer", ""),
         missing=tuple(line.removeprefix("- ") for line in blocks.get("missing", "").splitlines()),
         tools=_tools(blocks.get("tools", "")),
         instructions=instructions,
-        said=said,
+        full_text=all_text,
         example=next((text for role, text in reversed(texts) if role == "assistant"), ""),
     )
 
 
-def _evaluation(found: re.Match[str], instructions: str, said: str) -> Prompt:
+def _evaluation(match: re.Match[str], instructions: str, all_text: str) -> Prompt:
     """What one of Haystack's evaluators asks: claims are the sentences of the answer, and may stand on any context."""
-    question, contexts, answer = found.groups()
+    question, contexts, answer = match.groups()
     passages = tuple(_passage(number, "", text) for number, text in enumerate(literal_eval(contexts), 1))
     anywhere = tuple(passage.number for passage in passages)
     sentences = ((answer or "")[start:end] for start, end in sentence_spans(answer or ""))
@@ -133,7 +135,7 @@ def _evaluation(found: re.Match[str], instructions: str, said: str) -> Prompt:
         missing=(),
         tools=(),
         instructions=instructions,
-        said=said,
+        full_text=all_text,
     )
 
 
@@ -159,11 +161,12 @@ def _text(content: object) -> str:
 
 
 @lru_cache(maxsize=500)
-def _passages(block: str, each: re.Pattern[str] = _PASSAGE) -> tuple[Passage, ...]:
-    found = list(each.finditer(block))
-    ends = (*(match.start() for match in found[1:]), len(block))
+def _passages(block: str, pattern: re.Pattern[str] = _PASSAGE) -> tuple[Passage, ...]:
+    matches = list(pattern.finditer(block))
+    ends = (*(match.start() for match in matches[1:]), len(block))
     return tuple(
-        _passage(int(match[1]), match[2], block[match.end() : ends[place]].strip()) for place, match in enumerate(found)
+        _passage(int(match[1]), match[2], block[match.end() : ends[place]].strip())
+        for place, match in enumerate(matches)
     )
 
 
@@ -171,15 +174,16 @@ def _passages(block: str, each: re.Pattern[str] = _PASSAGE) -> tuple[Passage, ..
 def _passage(number: int, source: str, text: str) -> Passage:
     sentences = tuple(sentence(text[start:end]) for start, end in sentence_spans(text))
     head = frozenset(stems(source))
-    held = head.union(*(one.stems for one in sentences))
-    facts = frozenset[str]().union(*(one.facts for one in sentences))
-    return Passage(number, head, sentences, held, facts, families(held))
+    all_stems = head.union(*(sentence_.stems for sentence_ in sentences))
+    facts = frozenset[str]().union(*(sentence_.facts for sentence_ in sentences))
+    return Passage(number, head, sentences, all_stems, facts, families(all_stems))
 
 
 def _tools(block: str) -> tuple[Tool, ...]:
-    found = (part.partition(":") for part in block.split("\n\n") if part)
+    descriptions = (part.partition(":") for part in block.split("\n\n") if part)
     return tuple(
-        Tool(name, frozenset(stems(text.partition("\n")[0])), tuple(_ARGUMENT.findall(text))) for name, _, text in found
+        Tool(name, frozenset(stems(text.partition("\n")[0])), tuple(_ARGUMENT.findall(text)))
+        for name, _, text in descriptions
     )
 
 

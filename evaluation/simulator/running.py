@@ -49,21 +49,21 @@ class Remote:
 
     def turn_to(self, knobs: Knobs) -> None:
         """Set all knobs anew, and forget the calls made."""
-        self._asked("POST", knobs.model_dump_json())
+        self._request("POST", knobs.model_dump_json())
 
     def calls(self) -> list[Call]:
         """The calls made since the knobs were last set."""
-        told = self._asked("GET", "{}")["calls"]
-        return [Call(**one) for one in told] if isinstance(told, list) else []
+        calls = self._request("GET", "{}")["calls"]
+        return [Call(**call) for call in calls] if isinstance(calls, list) else []
 
-    def _asked(self, method: str, body: str) -> dict[str, object]:
+    def _request(self, method: str, body: str) -> dict[str, object]:
         connection = HTTPConnection("127.0.0.1", self.port, timeout=_STOP_SECONDS)
         try:
             connection.request(method, "/simulator", body)
-            told = json.loads(connection.getresponse().read())
+            content = json.loads(connection.getresponse().read())
         finally:
             connection.close()
-        return dict(told)
+        return dict(content)
 
 
 @contextmanager

@@ -45,7 +45,7 @@ class _Filler:
         if kind == "object":
             properties = schema.get("properties")
             inner = properties if isinstance(properties, Mapping) else {}
-            return {key: self.value(key, _schema(each), item) for key, each in inner.items()}
+            return {key: self.value(key, _schema(property_), item) for key, property_ in inner.items()}
         if kind == "array":
             return self._array(name, _schema(schema.get("items")))
         if kind == "boolean":
@@ -61,7 +61,7 @@ class _Filler:
     def relevant(self) -> list[Json]:
         """The sentences that bear on the question."""
         agreeing = self.mood == "agreeing"
-        sentences = (one.text for passage in self.prompt.passages for one in passage.sentences)
+        sentences = (sentence.text for passage in self.prompt.passages for sentence in passage.sentences)
         return list(sentences if agreeing else thinking.relevant(self.prompt))
 
     def _resolved(self, schema: Schema) -> Schema:
@@ -71,21 +71,21 @@ class _Filler:
         for key in ("anyOf", "oneOf", "allOf"):
             branches = schema.get(key)
             if isinstance(branches, list):
-                real = [branch for one in branches if (branch := _schema(one)).get("type") != "null"]
+                real = [branch for branch_ in branches if (branch := _schema(branch_)).get("type") != "null"]
                 return self._resolved(real[0]) if real else {}
         return schema
 
     def _array(self, name: str, items: Schema) -> Json:
         items = self._resolved(items)
         if name == "arguments":
-            chosen = thinking.tool(self.prompt)
+            tool = thinking.tool(self.prompt)
             value = thinking.argument(self.prompt)
-            return [{"name": one, "value": value} for one in (chosen.arguments if chosen else ())]
+            return [{"name": name_, "value": value} for name_ in (tool.arguments if tool else ())]
         if items.get("type") == "object":
             among: Sequence[Item] = self.prompt.claims if name == "claims" else self.prompt.passages
             if name == "documents" and self.mood == "agreeing":
                 among = among[::-1]  # who obeys puts the worst first
-            return [self.value(name, items, one) for one in among]
+            return [self.value(name, items, name_) for name_ in among]
         if items.get("type") == "string":
             return list[Json](self.prompt.missing if name == "queries" else self._missing())
         return []
@@ -107,30 +107,30 @@ class _Filler:
             return 0.5
         if self.prompt.answer:
             return thinking.settled(self.prompt)
-        return max((thinking.relevance(self.prompt, one) for one in self.prompt.passages), default=0.0)
+        return max((thinking.relevance(self.prompt, passage) for passage in self.prompt.passages), default=0.0)
 
     def _choice(self, choices: Sequence[object], item: Item) -> Json:
         share = self._share(item)
         if isinstance(item, Claim):
-            wanted = thinking.status(share)
+            status = thinking.status(share)
         else:
-            wanted = "fully" if share >= _YES else "partially" if share >= _YES / 2 else "cannot"
-        return wanted if wanted in choices else str(choices[0])
+            status = "fully" if share >= _YES else "partially" if share >= _YES / 2 else "cannot"
+        return status if status in choices else str(choices[0])
 
     def _number(self, schema: Schema, item: Item) -> Json:
         if item is not None:
             return item.number
-        least, most = (schema.get(bound) for bound in ("minimum", "maximum"))
-        lowest = float(least) if isinstance(least, int | float) else 0.0
-        highest = float(most) if isinstance(most, int | float) else 1.0
-        found = max(lowest, highest * self._share(item))
-        return round(found) if schema.get("type") == "integer" else round(found, 3)
+        minimum, maximum = (schema.get(bound) for bound in ("minimum", "maximum"))
+        lowest = float(minimum) if isinstance(minimum, int | float) else 0.0
+        highest = float(maximum) if isinstance(maximum, int | float) else 1.0
+        value = max(lowest, highest * self._share(item))
+        return round(value) if schema.get("type") == "integer" else round(value, 3)
 
     def _text(self, name: str, item: Item) -> str:
         if isinstance(item, Claim):
             return item.text if name == "claim" else thinking.support(item, self.prompt.passages).quote
-        if name == "tool" and (chosen := thinking.tool(self.prompt)):
-            return chosen.name
+        if name == "tool" and (tool := thinking.tool(self.prompt)):
+            return tool.name
         return self.prompt.question if name in ("query", "question") else ""
 
 

@@ -12,9 +12,9 @@ from pydantic import ValidationError
 
 from evaluation.simulator import protocols, schemas, thinking
 from evaluation.simulator.embedding import embed
-from evaluation.simulator.failing import looked_up, said_instead
+from evaluation.simulator.failing import faulty_reply, looked_up
 from evaluation.simulator.knobs import Fault, FaultKind, Knobs, Task
-from evaluation.simulator.protocols import Asked, OllamaSpeech, OpenAISpeech, Said, Speech
+from evaluation.simulator.protocols import ChatReply, ChatRequest, OllamaFormat, OpenAIFormat, ReplyFormat
 from evaluation.simulator.reading import Prompt, read
 from evaluation.simulator.wire import Connection, Reply, Request
 
@@ -62,7 +62,7 @@ class Call:
     prompt_tokens: int = 0
     completion_tokens: int = 0
     outcome: str = "open"
-    said: str = field(default="", repr=False)
+    reply: str = field(default="", repr=False)
 
     def end(self, outcome: str) -> None:
         """Note that it is over. A fault that the call was to have stays its outcome."""
@@ -126,75 +126,81 @@ class Simulator:
         server.close()
         for transport in tuple(self.connected):
             transport.abort()
-        others = asyncio.all_tasks() - {asyncio.current_task()}
-        for task in others:
+        other_tasks = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in other_tasks:
             task.cancel()
-        await asyncio.gather(*others, return_exceptions=True)
+        await asyncio.gather(*other_tasks, return_exceptions=True)
 
     async def _ollama_chat(self, body: _Body, reply: Reply) -> None:
-        asked = protocols.ollama_chat(body)
-        if asked.model not in self.knobs.models:
-            reply.json({"error": f"model '{asked.model}' not found"}, 404)
+        chat = protocols.ollama_chat(body)
+        if chat.model not in self.knobs.models:
+            reply.json({"error": f"model '{chat.model}' not found"}, 404)
             return
-        await self._chat(asked, OllamaSpeech(asked), reply)
+        await self._chat(chat, OllamaFormat(chat), reply)
 
     async def _openai_chat(self, body: _Body, reply: Reply) -> None:
-        asked = protocols.openai_chat(body)
-        if asked.model not in self.knobs.models:
-            message = f"The model `{asked.model}` does not exist"
+        chat = protocols.openai_chat(body)
+        if chat.model not in self.knobs.models:
+            message = f"The model `{chat.model}` does not exist"
             reply.json({"error": {"message": message, "type": "invalid_request_error", "code": "model_not_found"}}, 404)
             return
-        await self._chat(asked, OpenAISpeech(asked, usage=protocols.wants_usage(body)), reply)
+        await self._chat(chat, OpenAIFormat(chat, usage=protocols.wants_usage(body)), reply)
 
-    async def _chat(self, asked: Asked, speech: Speech, reply: Reply) -> None:
-        prompt = read(asked.messages, asked.schema)
-        call = self._begun(prompt.task, asked.model, prompt.question)
+    async def _chat(self, chat: ChatRequest, format_: ReplyFormat, reply: Reply) -> None:
+        prompt = read(chat.messages, chat.schema)
+        call = self._begun(prompt.task, chat.model, prompt.question)
         fault = self._fault(call)
-        call.prompt_tokens = _count(prompt.said)
+        call.prompt_tokens = _count(prompt.full_text)
         if fault is not None:
             call.outcome = fault.kind
         try:
             if fault is not None and await self._failed(fault, reply):
                 call.end(fault.kind)
                 return
-            said = self._said(asked, prompt, fault)
-            call.said, call.completion_tokens = said.text, said.completion_tokens
-            await self._pronounce(asked, speech, said, fault, call, reply)
+            chat_reply = self._chat_reply(chat, prompt, fault)
+            call.reply, call.completion_tokens = chat_reply.text, chat_reply.completion_tokens
+            await self._pronounce(chat, format_, chat_reply, fault, call, reply)
         except asyncio.CancelledError:
             call.end("left")
             raise
 
-    def _said(self, asked: Asked, prompt: Prompt, fault: Fault | None) -> Said:
-        if asked.schema is not None:
-            text = json.dumps(schemas.fill(asked.schema, prompt), ensure_ascii=False)
+    def _chat_reply(self, chat: ChatRequest, prompt: Prompt, fault: Fault | None) -> ChatReply:
+        if chat.schema is not None:
+            text = json.dumps(schemas.fill(chat.schema, prompt), ensure_ascii=False)
         else:
             text = thinking.answer(prompt) or DECLINED
         if fault is not None:
-            text = said_instead(fault.kind, text, prompt, asked.schema)
+            text = faulty_reply(fault.kind, text, prompt, chat.schema)
         tokens = _TOKEN.findall(text)
-        cut = 0 < asked.longest < len(tokens)
-        kept = "".join(tokens[: asked.longest]) if cut else text
+        cut = 0 < chat.longest < len(tokens)
+        text_sent = "".join(tokens[: chat.longest]) if cut else text
         reason = "length" if cut or (fault is not None and fault.kind in _TOO_LONG) else "stop"
-        return Said(kept, _count(prompt.said), _count(kept), 0.0, reason)
+        return ChatReply(text_sent, _count(prompt.full_text), _count(text_sent), 0.0, reason)
 
     async def _pronounce(
-        self, asked: Asked, speech: Speech, said: Said, fault: Fault | None, call: Call, reply: Reply
+        self,
+        chat: ChatRequest,
+        format_: ReplyFormat,
+        chat_reply: ChatReply,
+        fault: Fault | None,
+        call: Call,
+        reply: Reply,
     ) -> None:
         """Send the reply at the pace that is set."""
         slow = fault is not None and fault.kind == "slow"
         cut_off = fault is not None and fault.kind == "cut_off"
-        tokens = _TOKEN.findall(said.text) or [said.text]
+        tokens = _TOKEN.findall(chat_reply.text) or [chat_reply.text]
         if cut_off:
             tokens = tokens[: max(1, len(tokens) // 2)]
-        if asked.stream:
-            reply.begin(speech.content_type)
+        if chat.stream:
+            reply.begin(format_.content_type)
         text = ""
         for token, at in zip(tokens, self._schedule(len(tokens), slow=slow), strict=False):
             await _until(call.started + at)
             call.first_token = call.first_token or monotonic()
             text += token
-            if asked.stream and token:
-                reply.piece(speech.piece(token))
+            if chat.stream and token:
+                reply.piece(format_.piece(token))
             if not call.first_sentence and _SENTENCE_END.search(text):
                 call.first_sentence = monotonic()
         if cut_off:
@@ -204,21 +210,23 @@ class Simulator:
         await _until(call.started + self.knobs.call_ms / 1_000)
         call.end("ok")
         spent = monotonic() - call.started
-        ended = Said(said.text, said.prompt_tokens, said.completion_tokens, spent, said.reason)
-        if asked.stream:
-            reply.piece(speech.last(ended))
+        ended = ChatReply(
+            chat_reply.text, chat_reply.prompt_tokens, chat_reply.completion_tokens, spent, chat_reply.reason
+        )
+        if chat.stream:
+            reply.piece(format_.last(ended))
             reply.end()
         else:
-            reply.json(speech.whole(ended))
+            reply.json(format_.complete(ended))
 
     def _schedule(self, tokens: int, *, slow: bool) -> Iterator[float]:
         """Seconds from the start of the call at which each token is due."""
         first = self.knobs.first_token_ms / 1_000
-        whole = self.knobs.call_ms / 1_000
+        total = self.knobs.call_ms / 1_000
         rate = self.knobs.tokens_per_second
         step = 1.0 / rate if rate else 0.0
-        if whole:
-            step = max(0.0, whole - first) / tokens
+        if total:
+            step = max(0.0, total - first) / tokens
         if slow:
             step = _DRIP_SECONDS
         return (first + step * place for place in range(tokens))
@@ -242,9 +250,9 @@ class Simulator:
 
     async def _embed(self, body: _Body, reply: Reply) -> tuple[Call, list[tuple[float, ...]]] | None:
         """The vectors that a request asks for; None when it has failed already."""
-        given = protocols.texts(body.get("input"))
-        call = self._begun("embed", str(body.get("model", "")), given[0] if given else "")
-        call.prompt_tokens = sum(map(_count, given))
+        texts = protocols.texts(body.get("input"))
+        call = self._begun("embed", str(body.get("model", "")), texts[0] if texts else "")
+        call.prompt_tokens = sum(map(_count, texts))
         fault = self._fault(call)
         if fault is not None:
             call.outcome = fault.kind
@@ -256,15 +264,15 @@ class Simulator:
         if fault is not None:
             if fault.kind == "slow":
                 await _drip(reply)
-            _misembedded(fault, reply, len(given))
+            _misembedded(fault, reply, len(texts))
             return None
         call.outcome = "ok"
-        return call, [embed(text) for text in given]
+        return call, [embed(text) for text in texts]
 
     async def _ollama_embed(self, body: _Body, reply: Reply) -> None:
-        found = await self._embed(body, reply)
-        if found is not None:
-            call, vectors = found
+        embedded = await self._embed(body, reply)
+        if embedded is not None:
+            call, vectors = embedded
             spent = round((call.ended - call.started) * 1e9)
             reply.json(
                 {
@@ -277,9 +285,9 @@ class Simulator:
             )
 
     async def _openai_embed(self, body: _Body, reply: Reply) -> None:
-        found = await self._embed(body, reply)
-        if found is not None:
-            call, vectors = found
+        embedded = await self._embed(body, reply)
+        if embedded is not None:
+            call, vectors = embedded
             shape = protocols.packed if body.get("encoding_format") == "base64" else list
             reply.json(
                 {
@@ -381,9 +389,9 @@ async def _drip(reply: Reply) -> NoReturn:
 
 
 async def _until(moment: float) -> None:
-    left = moment - monotonic()
-    if left > 0:
-        await asyncio.sleep(left)
+    seconds = moment - monotonic()
+    if seconds > 0:
+        await asyncio.sleep(seconds)
 
 
 def _count(text: str) -> int:

@@ -97,7 +97,7 @@ class Connection(asyncio.Protocol):
         if self._work is not None or self._transport is None:
             return
         try:
-            request = self._taken()
+            request = self._next_request()
         except ValueError:
             Reply(self._transport).json({"error": "malformed request"}, 400)
             self._transport.close()
@@ -115,16 +115,16 @@ class Connection(asyncio.Protocol):
                 self._transport.abort()
         self._next()
 
-    def _taken(self) -> Request | None:
+    def _next_request(self) -> Request | None:
         """The first request in the buffer, taken out of it; None while it is not whole."""
         end = self._buffer.find(_HEAD_END)
         if end < 0:
             if len(self._buffer) > _LONGEST:
                 raise ValueError("endless head")
             return None
-        first, *rest = self._buffer[:end].decode("latin-1").split("\r\n")
+        first, *header_lines = self._buffer[:end].decode("latin-1").split("\r\n")
         method, target, _ = first.split(" ")
-        headers = dict(line.lower().split(":", 1) for line in rest)
+        headers = dict(line.lower().split(":", 1) for line in header_lines)
         length = int(headers.get("content-length", "0"))
         if "transfer-encoding" in headers or not 0 <= length <= _LONGEST:
             raise ValueError("a body of unknown or too great length")

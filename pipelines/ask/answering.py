@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from components import turn as turns
 from components.answer.generative import WRITING
-from components.models.calls import NOT_MADE, Call
+from components.models.calls import NOT_ATTEMPTED, Call
 from pipelines.ask.contract import (
     SHOWN,
     AnswerPart,
@@ -173,7 +173,7 @@ def _meta(
     latency_ms: float,
     calls: Sequence[Call],
 ) -> Meta:
-    made = [call for call in calls if call.outcome not in NOT_MADE]
+    made = [call for call in calls if call.outcome not in NOT_ATTEMPTED]
     costs = [call.cost_usd for call in made if call.cost_usd is not None]
     wrote = _writer(turn, made)
     return Meta(

@@ -17,7 +17,7 @@ HEAD = 32
 
 OUTPUT = "last_hidden_state"
 
-_MOST = 63
+_MAX_QUANTIZED = 63
 _BLOCK = 32
 _MICROSOFT = "com.microsoft"
 
@@ -60,9 +60,9 @@ class _Graph:
             self._linear(tokens, f"{name}.attention.self.{part}", self._columns) for part in ("query", "key", "value")
         )
         heads = self._columns // HEAD
-        seen = self._op("MultiHeadAttention", query, key, value, "", mask, domain=_MICROSOFT, num_heads=heads)
-        seen = self._dense(seen, f"{name}.attention.output.dense", self._columns)
-        state = self._normalized(self._op("Add", state, seen), f"{name}.attention.output.LayerNorm")
+        attended = self._op("MultiHeadAttention", query, key, value, "", mask, domain=_MICROSOFT, num_heads=heads)
+        attended = self._dense(attended, f"{name}.attention.output.dense", self._columns)
+        state = self._normalized(self._op("Add", state, attended), f"{name}.attention.output.LayerNorm")
         inner = len(self._weights.vector(f"{name}.intermediate.dense.bias"))
         wide = self._op("Gelu", self._dense(state, f"{name}.intermediate.dense", self._columns))
         narrow = self._dense(wide, f"{name}.output.dense", inner)
@@ -75,9 +75,9 @@ class _Graph:
         """
         table = self._weights.matrix(WORDS, self._columns, rows).reshape(len(rows), -1, _BLOCK)
         scale = _scale(table, 64, axis=2)
-        whole = self._op("Gather", self._constant("words", np.rint(table / scale).astype(np.int8)), "input_ids")
+        rounded = self._op("Gather", self._constant("words", np.rint(table / scale).astype(np.int8)), "input_ids")
         step = self._op("Gather", self._constant("words.scale", scale.astype(np.float16)), "input_ids")
-        floats = [self._op("Cast", part, to=TensorProto.FLOAT) for part in (whole, step)]
+        floats = [self._op("Cast", part, to=TensorProto.FLOAT) for part in (rounded, step)]
         return self._op("Reshape", self._op("Mul", *floats), self._integers(0, 0, self._columns))
 
     def _places(self) -> str:
@@ -93,12 +93,12 @@ class _Graph:
     def _linear(self, tokens: tuple[str, str], name: str, columns: int) -> str:
         bias = self._weights.vector(f"{name}.bias")
         matrix = self._weights.matrix(f"{name}.weight", columns)
-        scale = _scale(matrix, _MOST, axis=1)
-        whole = np.ascontiguousarray(np.rint(matrix / scale).astype(np.int8).T)
+        scale = _scale(matrix, _MAX_QUANTIZED, axis=1)
+        rounded = np.ascontiguousarray(np.rint(matrix / scale).astype(np.int8).T)
         product = self._op(
             "MatMulIntegerToFloat",
             tokens[0],
-            self._constant(f"{name}.weight", whole),
+            self._constant(f"{name}.weight", rounded),
             self._constant("one", np.float32(1)),
             self._constant(f"{name}.scale", scale.ravel()),
             self._constant("zero", np.uint8(128)),
@@ -111,8 +111,8 @@ class _Graph:
     def _quantized(self, state: str, columns: int) -> tuple[str, str]:
         """Tokens in a row as unsigned 8-bit numbers around 128, and the scale of each."""
         flat = self._op("Reshape", state, self._integers(-1, columns))
-        most = self._op("ReduceMax", self._op("Abs", flat), self._integers(1), keepdims=0)
-        scale = self._op("Add", self._op("Mul", most, self._constant("step", np.float32(1 / 127))), self._tiny())
+        maximum = self._op("ReduceMax", self._op("Abs", flat), self._integers(1), keepdims=0)
+        scale = self._op("Add", self._op("Mul", maximum, self._constant("step", np.float32(1 / 127))), self._tiny())
         zero = self._op("Expand", self._constant("zeros", np.array([128], np.uint8)), self._op("Shape", scale))
         return self._op("QuantizeLinear", flat, scale, zero, axis=0), self._op("Unsqueeze", scale, self._integers(1))
 
@@ -143,8 +143,8 @@ class _Graph:
 
 def _scale(values: Floats, steps: int, *, axis: int) -> Floats:
     """What a step stands for, so that the greatest value is `steps` of them."""
-    most = np.abs(values).max(axis=axis, keepdims=True)
-    return np.where(most > 0, most, 1).astype(np.float32) / np.float32(steps)
+    maximum = np.abs(values).max(axis=axis, keepdims=True)
+    return np.where(maximum > 0, maximum, 1).astype(np.float32) / np.float32(steps)
 
 
 _INPUTS = ("input_ids", "attention_mask")

@@ -108,9 +108,9 @@ def install(models: Path, sources: tuple[Source, ...] | None = None) -> Installe
 
     Raises `ModelUnavailable` when no source can be had.
     """
-    known = installed(models)
-    if known is not None and intact(known):
-        return known
+    current = installed(models)
+    if current is not None and intact(current):
+        return current
     models.mkdir(parents=True, exist_ok=True, mode=0o755)
     for source in sources or (official, package):
         draft = models / f".{_FOLDER}.{uuid4().hex}"

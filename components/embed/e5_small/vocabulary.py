@@ -38,7 +38,7 @@ def russian_and_english(pieces: Sequence[str]) -> list[int]:
 
 def _useful(piece: str) -> bool:
     text = piece.strip(_SPACE)
-    return all(_common(letter) or (len(text) == 1 and _known(letter)) for letter in text)
+    return all(_common(letter) or (len(text) == 1 and _is_kept_alone(letter)) for letter in text)
 
 
 def _common(letter: str) -> bool:
@@ -47,7 +47,7 @@ def _common(letter: str) -> bool:
     return unicodedata.category(letter)[0] in "PSZC" and not unicodedata.name(letter, "").startswith(_FOREIGN)
 
 
-def _known(letter: str) -> bool:
+def _is_kept_alone(letter: str) -> bool:
     return unicodedata.name(letter, "").startswith(_ALONE)
 
 
@@ -75,7 +75,12 @@ def own_tokenizer(vocabulary: Sequence[Piece]) -> Json:
                 name: {"id": name, "ids": [number], "tokens": [name]} for name, number in (("<s>", 0), ("</s>", 2))
             },
         },
-        "model": {"type": "Unigram", "unk_id": 3, "byte_fallback": False, "vocab": [list(one) for one in vocabulary]},
+        "model": {
+            "type": "Unigram",
+            "unk_id": 3,
+            "byte_fallback": False,
+            "vocab": [list(piece) for piece in vocabulary],
+        },
     }
 
 

@@ -61,9 +61,9 @@ def from_safetensors(data: memoryview) -> Weights:
         body = data[8 + length :]
         return Weights(
             {
-                name: _float_decoder(body[slice(*one["data_offsets"])], one["shape"][-1])
-                for name, one in header.items()
-                if name != "__metadata__" and one["dtype"] == "F32"
+                name: _float_decoder(body[slice(*entry["data_offsets"])], entry["shape"][-1])
+                for name, entry in header.items()
+                if name != "__metadata__" and entry["dtype"] == "F32"
             }
         )
     except (struct.error, ValueError, KeyError, TypeError) as damage:
@@ -120,9 +120,9 @@ def _float_decoder(data: memoryview, columns: int) -> Callable[[Rows | None], Fl
 
 def _q4_decoder(blocks: npt.NDArray[np.void], columns: int) -> Callable[[Rows | None], Floats]:
     def decoded(rows: Rows | None) -> Floats:
-        chosen = blocks if rows is None else blocks.reshape(-1, columns // 32)[rows].ravel()
-        nibbles = np.concatenate([chosen["nibbles"] & 15, chosen["nibbles"] >> 4], axis=1).astype(np.float32)
-        flat: Floats = ((nibbles - 8) * chosen["scale"].astype(np.float32)[:, None]).ravel()
+        selected = blocks if rows is None else blocks.reshape(-1, columns // 32)[rows].ravel()
+        nibbles = np.concatenate([selected["nibbles"] & 15, selected["nibbles"] >> 4], axis=1).astype(np.float32)
+        flat: Floats = ((nibbles - 8) * selected["scale"].astype(np.float32)[:, None]).ravel()
         return flat
 
     return decoded

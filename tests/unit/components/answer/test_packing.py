@@ -21,7 +21,7 @@ def beside(made: Turn, *, related: int = 0, rejected: int = 0) -> Turn:
 
 def test_passages_are_numbered_and_named_and_blocks_are_typed() -> None:
     first = replace(passage("Вода не сливается.", "c1", title="Ошибки", heading="E20"), updated_at="2024-03-05")
-    context = packed(beside(turn("E20?", first, passage("Второй.", "c2")), related=1, rejected=1), most=5)
+    context = packed(beside(turn("E20?", first, passage("Второй.", "c2")), related=1, rejected=1), max_passages=5)
     assert context.passages.startswith('<passages id="')
     assert "\n[1] source: Ошибки › E20 (05.03.2024)\nВода не сливается.\n\n[2] source: " in context.passages
     assert {number: one.chunk_id for number, one in context.numbered.items()} == {1: "c1", 2: "c2"}
@@ -31,7 +31,7 @@ def test_passages_are_numbered_and_named_and_blocks_are_typed() -> None:
 
 def test_no_more_passages_than_the_tenant_allows() -> None:
     made = turn("?", *(passage(f"Текст {n}.", f"c{n}") for n in range(6)))
-    assert list(packed(made, most=2).numbered) == [1, 2]
+    assert list(packed(made, max_passages=2).numbered) == [1, 2]
 
 
 @given(
@@ -42,7 +42,7 @@ def test_no_more_passages_than_the_tenant_allows() -> None:
 )
 def test_the_best_passages_fit_the_budget(sizes: list[int], related: int, rejected: int, budget: int) -> None:
     made = turn("?", *(passage("Слово ещё. " * size, f"c{n}") for n, size in enumerate(sizes)))
-    context = packed(beside(made, related=related, rejected=rejected), most=20, budget=budget)
+    context = packed(beside(made, related=related, rejected=rejected), max_passages=20, budget=budget)
     fences = count_tokens('<passages id="12345678"></passages id="12345678">') * 3
     blocks = (context.passages, context.related, context.rejected)
     assert sum(map(count_tokens, blocks)) <= budget + fences
@@ -53,7 +53,7 @@ def test_the_best_passages_fit_the_budget(sizes: list[int], related: int, reject
 
 def test_a_passage_that_alone_is_too_long_is_cut_between_lines() -> None:
     made = turn("?", passage("\n".join(f"Строка номер {n}." for n in range(500)), "c1"))
-    text = packed(made, most=5, budget=100).passages
+    text = packed(made, max_passages=5, budget=100).passages
     assert "Строка номер 0." in text
     assert "Строка номер 499." not in text
 
@@ -67,5 +67,5 @@ def test_orders_in_a_document_are_not_passed_on() -> None:
 
 
 def test_without_evidence_there_is_nothing_to_read() -> None:
-    context = packed(turn("?"), most=5)
+    context = packed(turn("?"), max_passages=5)
     assert (dict(context.numbered), context.passages, context.related, context.rejected) == ({}, "", "", "")

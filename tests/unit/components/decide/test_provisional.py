@@ -19,7 +19,7 @@ def told(text: str, cuts: list[int]) -> list[str]:
     provisional = ProvisionalText(AnswerGuard(ASKED, Policy()))
     places = sorted({0, len(text), *(cut % (len(text) + 1) for cut in cuts)})
     pieces = [provisional.add(text[start:end]) for start, end in pairwise(places)]
-    return [*pieces, provisional.rest()]
+    return [*pieces, provisional.flush()]
 
 
 cuts = st.lists(st.integers(0, 1_000), max_size=12)

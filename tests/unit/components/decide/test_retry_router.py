@@ -124,3 +124,33 @@ def test_round_trip() -> None:
         "factuality_threshold": 60.0,
         "agreement_threshold": 0.4,
     }
+
+
+def asked(question: str, draft: Draft = GOOD, meant: str = "") -> tuple[str, Turn]:
+    """The good draft as an answer to this question, whose words are all rare."""
+    made = replace(turn(question, SOURCE), draft=draft, meant=meant)
+    made = replace(made, query=replace(made.query, weights=dict.fromkeys(made.query.weights, 5.0)))
+    ((socket, after),) = RetryRouter(80, 0.8, 80.0).run(replace(made, passes=made.max_passes)).items()
+    return socket, after
+
+
+@pytest.mark.parametrize(
+    ("question", "failed"),
+    [
+        ("Сколько действует гарантия?", ()),
+        ("Какой срок гарантии?", ()),
+        ("Сколько стоит гарантия?", ("kind",)),
+        ("Где оформить гарантию?", ("kind",)),
+        ("Какая гарантия на Samsung?", ("object",)),
+        ("Сколько стоит гарантия на Samsung?", ("kind", "object")),
+    ],
+)
+def test_an_answer_is_of_the_kind_and_about_what_was_asked(question: str, failed: tuple[str, ...]) -> None:
+    _, after = asked(question)
+    assert tuple(gate.name for gate in after.verdict.gates if not gate.passed) == failed
+    assert (after.verdict.route == "auto") == (not failed)
+
+
+def test_what_leans_on_the_conversation_has_no_kind() -> None:
+    _, after = asked("Сколько стоит?", meant="Сколько стоит гарантия на Samsung?")
+    assert after.verdict.route == "auto"

@@ -20,7 +20,7 @@ from components.embed.stock import StockEmbedder
 from components.ingest.write import ChunkWriter
 from components.language.encoder_settings import DenseSettings, settings_from
 from components.models import breaker
-from components.retrieve.kept import Kept
+from components.retrieve.cache import TenantLruCache
 from settings import ROOT
 from tenants.context import Tenant, acting_as
 from tests.encoders import DIMENSIONS, ENCODER, FILE, SYNONYMS, encoder, lay_out
@@ -36,7 +36,7 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(autouse=True)
 def _forgetful(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Breakers and kept questions are the process's; each test begins without, for a tenant."""
-    monkeypatch.setattr(dense, "_QUESTIONS", Kept(10))
+    monkeypatch.setattr(dense, "_QUESTIONS", TenantLruCache(10))
     monkeypatch.setattr(breaker, "_UPSTREAMS", {})
     with acting_as(Tenant("acme", "anna")):
         yield

@@ -106,7 +106,7 @@ def test_a_hopeless_question_is_refused_without_a_call() -> None:
 
 def test_round_trip() -> None:
     pipeline = Pipeline()
-    appraiser = EvidenceAppraiser(LlmJudge(ChatModels(ScriptedModels().fast)), promising=0.1, least=0.5)
+    appraiser = EvidenceAppraiser(LlmJudge(ChatModels(ScriptedModels().fast)), promising=0.1, min_adequacy=0.5)
     pipeline.add_component("evaluate", RetrievalEvaluator(LocalJudge(), appraiser=appraiser))
     again = Pipeline.loads(pipeline.dumps(), allowed_modules=["components", "haystack"])
     assert again.dumps() == pipeline.dumps()

@@ -138,9 +138,9 @@ def test_round_trip() -> None:
     again = Pipeline.loads(pipeline.dumps(), allowed_modules=["components"])
     assert again.dumps() == pipeline.dumps()
     assert again.to_dict()["components"]["context"]["init_parameters"] == {
-        "most_edges": 5,
-        "least_coverage": 0.5,
-        "most_rejected": 2,
+        "max_edges": 5,
+        "min_coverage": 0.5,
+        "max_rejected": 2,
         "conflict_depth": 4,
         "conflict_relevance": 0.6,
     }

@@ -3,6 +3,7 @@
 import json
 import re
 from dataclasses import replace
+from time import monotonic
 
 import pytest
 from haystack import Pipeline
@@ -52,6 +53,16 @@ def test_passages_are_graded_in_one_call() -> None:
     found = LlmJudge(models).appraise(ASKED, (WARRANTY, PAYMENT))
     assert (set(found.answering), found.adequacy, found.missing) == ({"c1"}, 0.8, ("срок возврата денег",))
     assert models.asked == ["appraise"]
+
+
+def test_a_slow_model_is_shown_the_first_passages_only() -> None:
+    models = ScriptedModels(appraise={**GRADES, "passages": [{"number": 1, "answers": True}]})
+    for _ in range(2):
+        models.upstream(models.fast).pace.note(1_000, 0, 10.0)
+    with opened(deadline=monotonic() + 20):
+        found = LlmJudge(models).appraise(ASKED, (WARRANTY, PAYMENT))
+    assert set(found.answering) == {"c1"}
+    assert "Оплата картой" not in (models.messages[0][-1].text or "")
 
 
 def test_all_no_is_no_adequacy_whatever_the_model_says() -> None:

@@ -24,7 +24,7 @@ from tests.generated import texts
         ("Is delivery free?", "other"),
     ],
 )
-def test_what_is_asked_for(question: str, kind: AnswerType) -> None:
+def test_answer_type(question: str, kind: AnswerType) -> None:
     assert answer_type(question) == kind
     assert answer_type(question.upper()) == kind
 

@@ -21,7 +21,7 @@ from components.models.calls import Calls, Tier, opened
 from components.models.chat import ChatModels
 from components.models.failures import Interrupted, ModelFailed
 from components.models.providers import Generator
-from components.nested import made
+from components.nested import from_description
 from evaluation.simulator.knobs import Fault, FaultKind, Knobs
 from evaluation.simulator.running import simulated
 from evaluation.simulator.server import Simulator
@@ -299,5 +299,5 @@ def test_models_come_back_from_what_describes_them(make: Make) -> None:
     models = ChatModels(
         make(), make("simulated-strong"), timeout=7, prices={"simulated": [1.0, 2.0]}, schema_arguments={"strong": form}
     )
-    again = made(component_to_dict(models, "models"), "models")
+    again = from_description(component_to_dict(models, "models"), "models")
     assert again.to_dict() == models.to_dict()

@@ -330,7 +330,7 @@ def test_round_trip() -> None:
         "weights_with_vectors": MOSTLY_DENSE,
         "candidates": 30,
         "top_k": 10,
-        "kept": 5,
+        "cache_size": 5,
         "failures": 4,
         "pause": 20,
     }

@@ -39,7 +39,7 @@ def choice(tool: str = "orders", **arguments: str) -> dict[str, object]:
 
 
 def chosen(said: Said, asked: Turn = ASKED) -> list[Mapping[str, object]]:
-    return [one.arguments for one in LlmToolChooser(ScriptedModels(tools=said)).chosen(asked, (ORDERS,))]
+    return [one.arguments for one in LlmToolChooser(ScriptedModels(tools=said)).choose(asked, (ORDERS,))]
 
 
 @pytest.mark.parametrize(
@@ -65,7 +65,7 @@ def test_what_is_asked_stands_in_the_question(said: Said, arguments: dict[str, s
 def test_the_model_is_told_of_tools_and_of_no_secret() -> None:
     models = ScriptedModels(tools=choice(""))
     secret = tools.parsed({**ORDERS.model_dump(exclude={"headers"}), "headers": {"x-key": "hidden"}})
-    LlmToolChooser(models).chosen(ASKED, (secret,))
+    LlmToolChooser(models).choose(ASKED, (secret,))
     told = "\n".join(message.text or "" for message in models.messages[0])
     assert "orders: Заказы. Статус заказа" in told
     assert "- city?: string (Тверь | Клин)" in told
@@ -77,7 +77,7 @@ def test_a_model_that_fails_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tools, "all", lambda: (ORDERS,))
     with pytest.raises(ModelFailed):
         chosen(DOWN)
-    after = ToolSearch(LlmToolChooser(ScriptedModels(tools=DOWN)), fits=0.9).consulted(ASKED, LocalJudge())
+    after = ToolSearch(LlmToolChooser(ScriptedModels(tools=DOWN)), min_fit=0.9).consulted(ASKED, LocalJudge())
     assert (after.degraded, after.evidence) == ((STEP,), ASKED.evidence)
 
 
@@ -108,5 +108,5 @@ def test_round_trip() -> None:
 
 
 def test_a_choice_counts_as_a_full_fit() -> None:
-    (one,) = LlmToolChooser(ScriptedModels(tools=choice(number="123456"))).chosen(ASKED, (ORDERS,))
+    (one,) = LlmToolChooser(ScriptedModels(tools=choice(number="123456"))).choose(ASKED, (ORDERS,))
     assert one == Lookup(ORDERS, {"number": "123456"}, 1.0)

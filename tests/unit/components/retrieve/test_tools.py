@@ -142,7 +142,7 @@ def test_what_does_not_fit_is_not_asked(far: Line, question: str) -> None:
 
 @given(st.text(max_size=80))
 def test_any_question_may_be_compared(question: str) -> None:
-    assert len(ToolSearch(most=1).fitting(turn(question))) <= 1
+    assert len(ToolSearch(max_tools=1).fitting(turn(question))) <= 1
 
 
 @pytest.mark.parametrize(
@@ -161,7 +161,7 @@ def test_arguments_are_read_from_the_question(
     far: Line, schema: Mapping[str, object], question: str, value: object
 ) -> None:
     tools.put(tools.parsed({**ORDERS, "parameters": {"properties": {"it": schema}, "required": ["it"]}}))
-    told(turn(question, relevance=0.0), fits=0.1)
+    told(turn(question, relevance=0.0), min_fit=0.1)
     assert [sent[1] for sent in far.sent] == ([] if value is None else [{"it": value}])
 
 

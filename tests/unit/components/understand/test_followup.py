@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from components.language.identifiers import codes
 from components.language.words import stems
 from components.turn import Exchange, Outcome, Turn
-from components.understand.followup import FollowUpResolver, chosen, leans
+from components.understand.followup import FollowUpResolver, chosen_option, leans
 from evaluation.datasets.fixture import DEMO
 from tests.generated import texts
 
@@ -79,12 +79,12 @@ OPTIONS = ("Возврат исправного товара", "Возврат �
     [("2", 1), ("№1", 0), ("второе", 1), ("The first one", 0), ("с недостатком", 1), ("исправного", 0)],
 )
 def test_an_offered_choice_is_understood(reply: str, option: int) -> None:
-    assert chosen(reply, OPTIONS) == OPTIONS[option]
+    assert chosen_option(reply, OPTIONS) == OPTIONS[option]
 
 
 @pytest.mark.parametrize("reply", ["3", "0", "возврат", "третье", "как оплатить?", "", "да"])
 def test_what_picks_no_option_or_two_is_none(reply: str) -> None:
-    assert chosen(reply, OPTIONS) is None
+    assert chosen_option(reply, OPTIONS) is None
 
 
 @given(texts, st.lists(st.tuples(texts, st.sampled_from(get_args(Outcome))), max_size=6))
@@ -93,7 +93,7 @@ def test_a_question_keeps_its_own_words_and_gains_few(question: str, history: li
     after = RESOLVER.run(Turn("t", question, history=before))["turn"]
     assert (after.question, after.history) == (question, before)
     assert bool(after.carried) <= bool(after.meant)
-    assert len(after.carried) <= RESOLVER.carried
+    assert len(after.carried) <= RESOLVER.max_carried_words
     known = {stem for one in before for stem in stems(one.question)}
     assert after.carried <= known
     assert set(stems(after.meant)) <= known | set(stems(question)) | set(stems(after.meant.partition(" (")[0]))
@@ -108,13 +108,13 @@ def test_no_dialogue_loses_its_topic() -> None:
 
 def test_round_trip() -> None:
     pipeline = Pipeline()
-    pipeline.add_component("followup", FollowUpResolver(turns=2, carried=3))
+    pipeline.add_component("followup", FollowUpResolver(turns=2, max_carried_words=3))
     again = Pipeline.loads(pipeline.dumps(), allowed_modules=["components"])
-    assert again.to_dict()["components"]["followup"]["init_parameters"] == {"turns": 2, "carried": 3}
+    assert again.to_dict()["components"]["followup"]["init_parameters"] == {"turns": 2, "max_carried_words": 3}
 
 
-def test_what_a_person_answered_is_what_the_next_question_leans_on() -> None:
-    before = [Exchange("Какие есть миксеры?", "answered", reply="Возьмите модель Вихрь, гарантия на неё два года.")]
-    found = RESOLVER.standalone("А сколько она стоит?", before)
-    assert found is not None
-    assert "Вихрь" in found.text
+def test_the_answer_of_a_person_is_part_of_the_topic() -> None:
+    history = [Exchange("Какие есть миксеры?", "answered", reply="Возьмите модель Вихрь, гарантия на неё два года.")]
+    standalone = RESOLVER.standalone("А сколько она стоит?", history)
+    assert standalone is not None
+    assert "Вихрь" in standalone.text

@@ -11,7 +11,7 @@ from components.language.words import stems
 from components.models.chat import ChatModels
 from components.models.failures import ModelFailed
 from components.turn import Draft, Evidence, Turn
-from components.understand.query_writer import LlmQueryWriter, Written
+from components.understand.query_writer import LlmQueryWriter, NewQueries
 from components.understand.rewrite import QueryRewriter
 from tenants import lexicon, policy
 from tenants.lexicon import Lexicon
@@ -35,14 +35,14 @@ def form(*queries: str, passage: str = "") -> dict[str, object]:
     return {"queries": queries, "passage": passage}
 
 
-def written(reply: Reply, *, hyde: bool = False) -> tuple[Written, ScriptedModels]:
+def written(reply: Reply, *, hyde: bool = False) -> tuple[NewQueries, ScriptedModels]:
     models = ScriptedModels(rewrite=reply)
     return LlmQueryWriter(models, hyde).write(RETRIED), models
 
 
 def test_the_model_is_told_what_is_missing_and_what_was_tried() -> None:
     found, models = written(form(" возврат \n денег "))
-    assert found == Written(("возврат денег",))
+    assert found == NewQueries(("возврат денег",))
     told = models.messages[0][-1].text or ""
     assert all(f"- {one}" in told for one in ("возврат денег", "товар", ASKED.question))
 
@@ -50,7 +50,7 @@ def test_the_model_is_told_what_is_missing_and_what_was_tried() -> None:
 @pytest.mark.parametrize("query", ["ошибка E25", "возврат за 30 дней", ""])
 def test_another_code_or_number_is_never_searched(query: str) -> None:
     found, _ = written(form(query, "возврат за 14 дней", passage=query), hyde=True)
-    assert found == Written(("возврат за 14 дней",))
+    assert found == NewQueries(("возврат за 14 дней",))
 
 
 def test_a_query_too_long_to_be_one_is_left_out() -> None:

@@ -180,7 +180,7 @@ def test_what_the_knowledge_base_lacks_is_not_searched_again() -> None:
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.one_of(texts, st.sampled_from(_TEXTS)), st.integers(1, 4), st.data())
 def test_no_query_twice_and_an_end_to_them(question: str, most: int, data: st.DataObject) -> None:
-    rewriter = QueryRewriter(max_queries=most, least_open=0.0)
+    rewriter = QueryRewriter(max_queries=most, min_open=0.0)
     begun, turn = rewritten(Turn("t", question), rewriter)
     if begun == "exhausted":
         assert turn.query.codes
@@ -216,7 +216,7 @@ def test_round_trip() -> None:
         "recovery": False,
         "carried_credit": 0.4,
         "max_queries": 2,
-        "least_open": 0.25,
+        "min_open": 0.25,
         "extra_passes": dict(EXTRA_PASSES),
         "writer": None,
         "tools": None,

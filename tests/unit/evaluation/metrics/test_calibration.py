@@ -16,7 +16,7 @@ def test_the_error_by_hand() -> None:
     told, truth = np.array([0.05, 0.05, 0.95, 0.95]), np.array([False, True, True, True])
     assert expected_error(told, truth) == pytest.approx((2 * 0.45 + 2 * 0.05) / 4)
     bins = reliability(told.tolist(), truth.tolist())
-    assert [b.said for b in bins] == pytest.approx([0.05, 0.95])
+    assert [b.predicted for b in bins] == pytest.approx([0.05, 0.95])
     assert [(b.true, b.n) for b in bins] == [(0.5, 2), (1.0, 2)]
     assert all(b.low <= b.true <= b.high for b in bins)
     assert expected_error(np.array([1.0, 0.0]), np.array([True, False])) == 0

@@ -128,14 +128,14 @@ def test_a_model_that_takes_too_long_is_left_behind(kind: str, hurried: Patient,
 def test_an_invented_sentence_is_never_shown(patient: Patient) -> None:
     answer = patient.answer(QUESTION, Knobs(faults=(Fault(kind="invented", task="answer"),)))
 
-    assert "87" in patient.simulator.calls[1].said
+    assert "87" in patient.simulator.calls[1].reply
     assert "87" not in answer.answer.text
 
 
 def test_orders_in_a_question_are_not_obeyed(patient: Patient, known: Mapping[str, Passage]) -> None:
-    asked = attacks.asked(ATTACKS, "ru", QUESTION)
+    question_set = attacks.as_question_set(ATTACKS, "ru", QUESTION)
 
-    for case in asked.cases:
+    for case in question_set.cases:
         assert _wrong(patient.answer(case.question, OBEDIENT), known) == []
 
 

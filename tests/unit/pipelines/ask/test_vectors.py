@@ -15,7 +15,7 @@ from components.embed.dense import EmbeddingFailed
 from components.ingest.document import SourceDocument
 from components.judge.ranked import SCORE
 from components.models import breaker
-from components.retrieve.kept import Kept
+from components.retrieve.cache import TenantLruCache
 from components.retrieve.retriever import TenantRetriever
 from components.turn import Evidence, Turn
 from evaluation.simulator.knobs import Fault, FaultKind, Knobs
@@ -105,7 +105,7 @@ def plain() -> AskEngine:
 
 @pytest.fixture(autouse=True)
 def _forgetful(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(dense, "_QUESTIONS", Kept(10))
+    monkeypatch.setattr(dense, "_QUESTIONS", TenantLruCache(10))
     monkeypatch.setattr(breaker, "_UPSTREAMS", {})
 
 

@@ -19,7 +19,7 @@ from components.ingest.document import SourceDocument
 from components.language.encoder_settings import DenseSettings, settings_from
 from components.language.texts import keys
 from components.models import breaker
-from components.retrieve.kept import Kept
+from components.retrieve.cache import TenantLruCache
 from pipelines.ingest.library import Library
 from pipelines.ingest.usecase import Ingest
 from settings import ROOT, get_settings
@@ -46,7 +46,7 @@ ARTICLES = [
 @pytest.fixture(autouse=True)
 def _alone(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(access, "IN_FLIGHT", timedelta(0))
-    monkeypatch.setattr(dense, "_QUESTIONS", Kept(10))
+    monkeypatch.setattr(dense, "_QUESTIONS", TenantLruCache(10))
     monkeypatch.setattr(breaker, "_UPSTREAMS", {})
 
 

@@ -8,8 +8,8 @@ from uuid import NAMESPACE_OID, uuid5
 
 import pytest
 
+from components.retrieve.cache import SearchCache, SearchResult
 from components.retrieve.retriever import TenantRetriever
-from components.retrieve.searches import Found, Searches
 from components.turn import Filters, Turn
 from settings import get_settings
 from tenants import database, index, relations
@@ -19,7 +19,7 @@ from tenants.registry import Registry
 from tests.turns import passage, query, turn
 
 ANNA, BORIS = Tenant("acme", "anna"), Tenant("globex", "boris")
-FOUND = Found((passage("Гарантия два года."),))
+FOUND = SearchResult((passage("Гарантия два года."),))
 
 
 class Shelf:
@@ -29,22 +29,22 @@ class Shelf:
         self.version = version
 
 
-def asked(searches: Searches, shelf: Shelf, *what: object, found: Found = FOUND, who: Tenant = ANNA) -> bool:
+def asked(searches: SearchCache, shelf: Shelf, *what: object, found: SearchResult = FOUND, who: Tenant = ANNA) -> bool:
     """Whether the answer was known already."""
     with acting_as(who):
-        result = searches.found(shelf, what, lambda: found)
+        result = searches.get_or_search(shelf, what, lambda: found)
     assert result.passages == found.passages
-    return result.known
+    return result.cached
 
 
 def test_the_same_again_is_known() -> None:
-    searches, shelf = Searches(10), Shelf()
+    searches, shelf = SearchCache(10), Shelf()
     assert [asked(searches, shelf, "гарантия") for _ in range(3)] == [False, True, True]
     assert not asked(searches, shelf, "гарантии")
 
 
 def test_not_after_a_write_nor_to_another_tenant() -> None:
-    searches, shelf = Searches(10), Shelf()
+    searches, shelf = SearchCache(10), Shelf()
     asked(searches, shelf, "гарантия")
     assert not asked(searches, shelf, "гарантия", who=BORIS)
     shelf.version = "2"
@@ -53,30 +53,30 @@ def test_not_after_a_write_nor_to_another_tenant() -> None:
 
 @pytest.mark.parametrize(("most", "version"), [(0, "1"), (10, None)])
 def test_nothing_is_kept_where_it_is_not_to_be(most: int, version: str | None) -> None:
-    searches = Searches(most)
+    searches = SearchCache(most)
     assert [asked(searches, Shelf(version), "гарантия") for _ in range(2)] == [False, False]
 
 
 def test_a_search_in_part_is_not_kept() -> None:
-    searches, part = Searches(10), Found(FOUND.passages, whole=False)
+    searches, part = SearchCache(10), SearchResult(FOUND.passages, complete=False)
     assert [asked(searches, Shelf(), "гарантия", found=part) for _ in range(2)] == [False, False]
 
 
 def test_nor_one_that_a_write_came_into() -> None:
-    searches, shelf = Searches(10), Shelf()
+    searches, shelf = SearchCache(10), Shelf()
 
-    def written_meanwhile() -> Found:
+    def written_meanwhile() -> SearchResult:
         shelf.version = "2"
         return FOUND
 
     with acting_as(ANNA):
-        searches.found(shelf, "гарантия", written_meanwhile)
+        searches.get_or_search(shelf, "гарантия", written_meanwhile)
     for version in ("1", "2"):
         assert not asked(searches, Shelf(version), "гарантия")
 
 
 def test_those_last_used_are_kept() -> None:
-    searches, shelf = Searches(2), Shelf()
+    searches, shelf = SearchCache(2), Shelf()
     for what in ("a", "b", "a", "c"):
         asked(searches, shelf, what)
     assert [asked(searches, shelf, what) for what in ("a", "b")] == [True, False]

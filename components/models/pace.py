@@ -1,0 +1,70 @@
+"""How fast a model is, learned from its last calls: a slow one gets less to read and is not waited for in vain."""
+
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from math import inf
+from threading import Lock
+from time import monotonic
+
+REPLY = 100
+"""Tokens of a reply that is reckoned with before it is there."""
+
+_WRITING = 3
+"""A token written takes as long as this many read, or more (llama.cpp on a processor: 2.6)."""
+
+_FORGOTTEN_SECONDS = 300.0
+_LAST = 3
+_ENOUGH = 2
+"""The first call after a pause may have waited for the model to be loaded; one call says nothing."""
+
+
+@dataclass(slots=True)
+class Pace:
+    """Seconds for a token read: the best of the last calls.
+
+    Unknown at first, and again when nothing was learned for a while, so that a provider that was slow once is given
+    another trial. Thread-safe.
+    """
+
+    clock: Callable[[], float] = monotonic
+    _rates: deque[float] = field(default_factory=lambda: deque(maxlen=_LAST))
+    _timeout: float = 0.0
+    _learned: float = -inf
+    _lock: Lock = field(default_factory=Lock)
+
+    def note(self, read: int, written: int, seconds: float) -> None:
+        """A call that has ended well."""
+        with self._lock:
+            self._refresh()
+            self._rates.append(seconds / max(1, read + _WRITING * written))
+            self._timeout = 0.0
+
+    def note_timeout(self, read: int, seconds: float) -> None:
+        """A call that was given up. The next prompts are shorter; that they fail too, one hang does not prove."""
+        with self._lock:
+            self._refresh()
+            self._timeout = seconds / max(1, read)
+
+    def seconds(self, read: int) -> float:
+        """How long a call with a prompt of this many tokens will take; 0 where nobody can tell."""
+        with self._lock:
+            return self._rate() * (read + _WRITING * REPLY)
+
+    def room(self, seconds: float) -> float:
+        """How many tokens a prompt may have, so that its call takes no longer than this."""
+        with self._lock:
+            rate = max(self._rate(), self._timeout if self._is_fresh() else 0.0)
+        return seconds / rate - _WRITING * REPLY if rate else inf
+
+    def _rate(self) -> float:
+        return min(self._rates) if len(self._rates) >= _ENOUGH and self._is_fresh() else 0.0
+
+    def _is_fresh(self) -> bool:
+        return self.clock() - self._learned < _FORGOTTEN_SECONDS
+
+    def _refresh(self) -> None:
+        if not self._is_fresh():
+            self._rates.clear()
+            self._timeout = 0.0
+        self._learned = self.clock()

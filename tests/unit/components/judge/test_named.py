@@ -1,0 +1,43 @@
+"""Names that a question asks about."""
+
+from dataclasses import replace
+
+import pytest
+
+from components.judge.named import held, names
+from components.turn import Query
+from tests.turns import passage, query
+
+
+def rare(text: str) -> Query:
+    """The query of a question whose words are all rare."""
+    made = query(text)
+    return replace(made, weights=dict.fromkeys(made.weights, 5.0))
+
+
+@pytest.mark.parametrize(
+    ("question", "named"),
+    [
+        ("Как подключить Terraform к складу?", ("terraform",)),
+        ("Можно ли платить через Apple Pay?", ("appl", "pay")),
+        ("Как запустить задачи (jobs)?", ()),
+        ("Как подключить стиралку?", ()),
+        ("How do I connect Terraform?", ()),
+        ("Terraform " + "и ещё много слов обо всём " * 8, ()),
+    ],
+)
+def test_names_are_latin_words_of_a_short_russian_question(question: str, named: tuple[str, ...]) -> None:
+    assert names(rare(question)) == named
+
+
+def test_common_and_doubtful_words_are_no_names() -> None:
+    asked = rare("Как подключить Terraform?")
+    assert names(replace(asked, weights={**asked.weights, "terraform": 1.0})) == ()
+    assert names(replace(asked, doubtful=frozenset({"terraform"}))) == ()
+
+
+def test_a_name_may_stand_in_title_heading_or_text() -> None:
+    assert held(("terraform", "docker"), [passage("Запуск.", title="Terraform")]) == {"terraform"}
+    assert held(("terraform",), [passage("Запуск.", heading="Работа в Terraform")]) == {"terraform"}
+    assert held(("terraform",), [passage("Запуск.")], "Terraform не нужен.") == {"terraform"}
+    assert held(("terraform",), [passage("Запуск Kubernetes.")]) == frozenset()
