@@ -1,4 +1,4 @@
-"""A step that cannot do its work goes on without: the turn says so, and the log says why."""
+"""Marks a turn as degraded when a step fails, and logs the reason."""
 
 import logging
 

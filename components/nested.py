@@ -1,4 +1,4 @@
-"""What may stand as a parameter of a component in YAML, such as a judge: how it is written there and read again."""
+"""Objects that are parameters of a component in YAML, such as a judge: how they are serialised and restored."""
 
 from collections.abc import Mapping
 from inspect import signature

@@ -32,10 +32,10 @@ _HOLDS_KIND = 0.5
 _ORDERED = 0.4
 _LENGTH = 0.3
 _LONG = 30
-# Where the heading asks the very question, the section answers it from its start.
+# A section whose heading asks the same question answers it from its start.
 _EARLY = 1.5
 _EARLY_SENTENCES = 3.0
-# Who asks how wants the numbered steps.
+# A question about how to do something is answered by numbered steps.
 _STEP = 1.5
 _UNQUOTED = frozenset({"heading", "code", "debris"})
 

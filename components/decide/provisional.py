@@ -1,4 +1,4 @@
-"""A text that is told while it is written: not yet held against the evidence, but to the rules of what may be said."""
+"""Streams a text while it is written: not yet checked against the evidence, but against the answer rules."""
 
 import re
 
@@ -24,14 +24,14 @@ class ProvisionalText:
         self._silent = False
 
     def add(self, piece: str) -> str:
-        """What may be told now that this piece has come."""
+        """The text that may be emitted after this piece."""
         self._buffer += piece
         settled = _SETTLED.match(self._buffer)
         end = settled.end() if settled else len(self._buffer) if len(self._buffer) > _MAX_BUFFERED else 0
         return self._release(end)
 
     def flush(self) -> str:
-        """What may be told at the end."""
+        """The text that may be emitted at the end."""
         return self._release(len(self._buffer))
 
     def _release(self, end: int) -> str:

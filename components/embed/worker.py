@@ -14,11 +14,11 @@ from components.ingest.worker import serve
 
 
 def main() -> None:
-    """Work until nobody asks any more."""
+    """Serve requests until the parent closes the pipe."""
     serve(_answer)
 
 
 def _answer(_name: str, data: bytes, _memory: int) -> bytes:
-    # Who asks is the process that has started this one.
+    # The request comes from the parent process.
     files, texts, batch = pickle.loads(data)  # noqa: S301
     return encode(files, texts, batch).tobytes()

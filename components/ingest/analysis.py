@@ -1,4 +1,4 @@
-"""What a chunk is found by, worked out of its words in one go: sparse vectors, and terms for the lexicon.
+"""The search features of a chunk, computed from its words in one pass: sparse vectors, and terms for the lexicon.
 
 Imports nothing heavy: worker processes load this on each start.
 """

@@ -20,7 +20,7 @@ _FRAMES = 6
 
 
 def main() -> None:
-    """Read files until nobody asks any more."""
+    """Serve requests until the parent closes the pipe."""
     serve(_answer)
 
 

@@ -47,7 +47,9 @@ def packed(blocks: Sequence[Block], title: str, sizes: Sizes, *, apart: bool = F
     drafts = _drafts(blocks, title, sizes)
     merged: list[tuple[Part, ...]] = []
     for at, part in enumerate(drafts):
-        leads_on = at + 1 < len(drafts) and len(drafts[at + 1].path) > len(part.path) and _below(drafts[at + 1], part)
+        leads_on = (
+            at + 1 < len(drafts) and len(drafts[at + 1].path) > len(part.path) and _is_below(drafts[at + 1], part)
+        )
         if merged and not apart and _mergeable(merged[-1], part, sizes, leads_on=leads_on):
             merged[-1] = (*merged[-1], part)
         else:
@@ -141,10 +143,10 @@ def _overlap(own: Sequence[Piece], limit: int) -> list[Piece]:
 def _fill_last(groups: list[_Group], sizes: Sizes) -> None:
     """A fragment at the end of a section joins the chunk before, or takes pieces over from it."""
     *_, before, last = groups
-    own = sum(piece.tokens for piece in last.own)
-    if own >= sizes.fragment:
+    tokens = sum(piece.tokens for piece in last.own)
+    if tokens >= sizes.fragment:
         return
-    if before.size + own <= sizes.maximum:
+    if before.size + tokens <= sizes.maximum:
         before.own.extend(last.own)
         last.own = []
         return
@@ -155,31 +157,31 @@ def _fill_last(groups: list[_Group], sizes: Sizes) -> None:
         last.own.insert(0, before.own.pop())
 
 
-def _below(part: Part, ancestor: Part) -> bool:
+def _is_below(part: Part, ancestor: Part) -> bool:
     return part.path[: len(ancestor.path)] == ancestor.path
 
 
 def _mergeable(parts: tuple[Part, ...], part: Part, sizes: Sizes, *, leads_on: bool) -> bool:
-    small_before = sum(known.tokens for known in parts) < sizes.fragment
+    small_before = sum(earlier.tokens for earlier in parts) < sizes.fragment
     if not (small_before or (part.tokens < sizes.fragment and not leads_on)):
         return False
     # Under a code's own heading nothing else may stand: an answer about E20 must not quote E25.
-    if any(heading for known in (*parts, part) for heading in known.path if is_code_entry(heading)):
+    if any(heading for earlier in (*parts, part) for heading in earlier.path if is_code_entry(heading)):
         return False
     return _rendered((*parts, part), sizes).tokens <= sizes.maximum
 
 
 def _rendered(parts: tuple[Part, ...], sizes: Sizes) -> Part:
     """Merged parts as one: one heading path for all, other headings as lines of the text."""
-    whole = [part for part in parts if part.tokens >= sizes.fragment]
-    path = whole[0].path if len(whole) == 1 else _common([part.path for part in whole or parts])
+    large_enough = [part for part in parts if part.tokens >= sizes.fragment]
+    path = large_enough[0].path if len(large_enough) == 1 else _common([part.path for part in large_enough or parts])
     lines: list[str] = []
-    known = path
+    last_path = path
     for part in parts:
-        shared = len(_common([known, part.path]))
+        shared = len(_common([last_path, part.path]))
         lines.extend(part.path[shared:])
         lines.append(part.text)
-        known = part.path
+        last_path = part.path
     text = "\n\n".join(line for line in lines if line)
     if text[:1] in " \n":
         text = dedent(text).strip()
@@ -188,8 +190,8 @@ def _rendered(parts: tuple[Part, ...], sizes: Sizes) -> Part:
 
 
 def _common(paths: Sequence[Path]) -> Path:
-    first, *others = paths
+    first, *following = paths
     length = 0
-    while all(len(path) > length and path[length] == first[length] for path in (first, *others)):
+    while all(len(path) > length and path[length] == first[length] for path in (first, *following)):
         length += 1
     return first[:length]

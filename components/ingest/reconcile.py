@@ -92,7 +92,7 @@ def compare(*, count: bool = False) -> Findings:
         owner = owners.get(hit.id)
         if owner is None:
             orphans.append(hit.id)
-        elif not _fits(hit, owner):
+        elif not _matches_record(hit, owner):
             misdescribed.add(owner.doc_id)
         if count:
             counted.add(stored_terms(hit))
@@ -144,7 +144,7 @@ def _analysed(hits: Iterator[Hit]) -> Iterator[ChunkTerms]:
         yield stored_terms(hit)
 
 
-def _fits(hit: Hit, record: DocumentRecord) -> bool:
+def _matches_record(hit: Hit, record: DocumentRecord) -> bool:
     meta = stored_meta(hit)
     return all(name in meta and meta[name] == value for name, value in description(record).items())
 

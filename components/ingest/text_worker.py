@@ -21,7 +21,7 @@ _BETWEEN_COLLECTIONS = 100_000
 
 
 def main() -> None:
-    """Work until nobody asks any more."""
+    """Serve requests until the parent closes the pipe."""
     gc.freeze()
     gc.set_threshold(_BETWEEN_COLLECTIONS)
     serve(_answer)

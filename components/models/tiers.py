@@ -1,4 +1,4 @@
-"""Which model a turn deserves."""
+"""Chooses the model tier of a turn."""
 
 from components.models.calls import Tier
 from components.turn import Turn

@@ -96,7 +96,7 @@ class ToolSearch(Nested):
         Evidence is not enough when its adequacy is below the threshold, and when the question names something by an
         argument, such as the number of an order, that stands nowhere in it.
 
-        :param judge: who tells whether what a tool says is evidence.
+        :param judge: decides whether a tool's answer is evidence.
         """
         if STEP in turn.degraded:
             return turn

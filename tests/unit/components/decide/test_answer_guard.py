@@ -1,5 +1,6 @@
 """What leaves in an answer is held to the tenant's policy, the conversation and the evidence."""
 
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -103,12 +104,15 @@ def test_a_sound_draft_stays_as_it_is() -> None:
 
 
 @pytest.fixture
-def prompts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def prompts(tmp_path: Path) -> Iterator[None]:
     folder = tmp_path / "ask" / "prompts"
     folder.mkdir(parents=True)
     instruction = "Отвечай только по выдержкам и ставь номер выдержки после каждого предложения.\n{{ passages }}"
     (folder / "answer.ru.md").write_text(instruction, encoding="utf-8")
-    monkeypatch.setenv("OPORA_PIPELINES_DIR", str(tmp_path))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("OPORA_PIPELINES_DIR", str(tmp_path))
+        get_settings.cache_clear()
+        yield
     get_settings.cache_clear()
 
 
