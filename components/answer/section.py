@@ -14,6 +14,8 @@ _MAX_REPEATED = 12
 """Units that one chunk repeats of the one before: overlap is short, and an article may well say a thing twice."""
 
 _WORD = re.compile(r"\w+")
+_MARKER = re.compile(r"(?:^|(?<=[.:;!?])\s+)\d{1,2}[.)]\s")
+"""The number of a list item, also where two items stand in one line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +66,7 @@ def _repeated(before: Sequence[Unit], following: Sequence[Unit]) -> int:
 
 
 def _words(unit: Unit) -> list[str]:
-    return _WORD.findall(fold(plain(unit)))
+    return _WORD.findall(_MARKER.sub(" ", fold(plain(unit))))
 
 
 def parts(section: Sequence[Unit]) -> tuple[Part, ...]:
@@ -133,9 +135,14 @@ def trimmed(units: Sequence[Unit]) -> tuple[Unit, ...]:
         remaining.pop(0)
         while remaining and not is_numbered(remaining[0]) and (remaining[0].kind == "item" or indent(remaining[0]) > 0):
             remaining.pop(0)
-    while remaining and remaining[-1].kind in ("lead", "heading"):
+    while remaining and (remaining[-1].kind in ("lead", "heading") or _announces(remaining[-1])):
         remaining.pop()
     return tuple(remaining)
+
+
+def _announces(unit: Unit) -> bool:
+    """Whether it ends in a colon over nothing, as a step does whose own list stands elsewhere."""
+    return unit.kind not in ("row", "code") and plain(unit).endswith(":")
 
 
 def _is_orphan(unit: Unit) -> bool:

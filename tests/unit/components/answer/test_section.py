@@ -76,6 +76,9 @@ def test_an_index_that_cannot_be_read_leaves_the_passage(monkeypatch: pytest.Mon
 
 def test_what_a_chunk_repeats_is_left_out() -> None:
     assert [unit.text for unit in in_order((FIRST, SECOND))].count("- не теряйте шайбу.") == 1
+    steps = passage("1. Откройте крышку.\n2. Снимите фильтр.\n3. Промойте его.", "s0", doc_id="s")
+    in_one_line = passage("2. Снимите фильтр. 3. Промойте его.\n4. Закройте крышку.", "s1", doc_id="s")
+    assert [unit.text for unit in in_order((steps, in_one_line))][3:] == ["4. Закройте крышку."]
     table = passage("| Цвет | Цена |\n| --- | --- |\n| белый | 5 |", "t0", doc_id="t")
     rest = passage("| Цвет | Цена |\n| --- | --- |\n| синий | 6 |", "t1", doc_id="t")
     assert [unit.text for unit in in_order((table, rest))][2:] == ["| белый | 5 |", "| синий | 6 |"]
@@ -94,6 +97,11 @@ def test_parts_are_named_and_links_elsewhere_are_none() -> None:
         "Личный кабинет",
         "Командная строка",
     ]
+
+
+def test_a_step_that_announces_what_is_not_there_is_left_out() -> None:
+    steps = passage("1. Откройте сеть.\n2. Нажмите «Изменить».\n3. Настройте параметры:", heading="Имя сети")
+    assert answer("как поменять имя сети", steps).text == "1. Откройте сеть.\n2. Нажмите «Изменить». [1]"
 
 
 def test_the_way_that_was_asked_for_is_shown_alone() -> None:
