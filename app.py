@@ -37,6 +37,7 @@ from pipelines.ask import (
 )
 from pipelines.ask.chats import desk_routes, session_routes, visitor_routes
 from pipelines.ask.chats.conversations import Conversations
+from pipelines.ask.chats.delivery import WebhookDelivery
 from pipelines.ask.contract import AskRequest
 from pipelines.ask.runner import Runner
 from pipelines.cors import SiteCors
@@ -162,7 +163,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     _add_health(app, settings)
     if settings.api_docs:
         app.include_router(api_docs.ApiDocs(app, routes(settings)).router())
-    _add_lifespan(app, settings, limiter, mcp, NightlyCheck(library, settings.check_hour))
+    _add_lifespan(app, settings, limiter, mcp, NightlyCheck(library, settings.check_hour), WebhookDelivery())
     return app
 
 

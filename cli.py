@@ -14,6 +14,7 @@ from components.language.texts import text
 from evaluation.commands import app as evaluate_app
 from pipelines.ask.chats.chat_commands import chat_app
 from pipelines.ask.chats.site_commands import site_app
+from pipelines.ask.chats.webhook_commands import webhook_app
 from pipelines.ask.feedback_commands import feedback_app
 from pipelines.ask.records_commands import audit_app, gap_app, person_app
 from pipelines.ask.replay_commands import replay
@@ -87,6 +88,7 @@ app.add_typer(rejected_app, name="rejected")
 app.add_typer(tool_app, name="tool")
 app.add_typer(site_app, name="site")
 app.add_typer(chat_app, name="chat")
+app.add_typer(webhook_app, name="webhook")
 app.add_typer(audit_app, name="audit")
 app.add_typer(gap_app, name="gap")
 app.add_typer(feedback_app, name="feedback")

@@ -98,7 +98,7 @@ class Settings(BaseSettings):
     tool_networks: str = Field(
         "",
         pattern=r"^([0-9a-fA-F.:]+/\d{1,3}(,[0-9a-fA-F.:]+/\d{1,3})*)?$",
-        description="Networks, such as 10.1.0.0/16, where tools may be called; empty: public addresses alone.",
+        description="Networks, such as 10.1.0.0/16, where tools and webhooks may be; empty: public addresses alone.",
     )
     api_docs: bool = Field(True, description="Describe the API at `/openapi.json` and `/docs`, without a token.")
     log_level: str = Field("INFO", pattern="^(DEBUG|INFO|WARNING|ERROR)$", description="Least severe level logged.")

@@ -19,6 +19,7 @@ from types import MappingProxyType
 from urllib.parse import SplitResult, quote, urljoin, urlsplit, urlunsplit
 
 from components.turn import Frozen
+from settings import get_settings
 from tenants.errors import Invalid, TooLarge
 
 AGENT = "Opora"
@@ -54,6 +55,14 @@ def is_public(address: str) -> bool:
         return False
     special = any(ip.version == network.version and ip in network for network in _SPECIAL)
     return ip.is_global and not ip.is_multicast and not ip.is_reserved and not special
+
+
+def is_permitted(address: str) -> bool:
+    """Whether a tool or a webhook may be at this address: a public one, or one inside of the networks that the settings
+    name."""
+    networks = filter(None, get_settings().tool_networks.split(","))
+    ip = ip_address(address.partition("%")[0])
+    return is_public(address) or any(ip in ip_network(network, strict=False) for network in networks)
 
 
 def canonical(url: str) -> str:

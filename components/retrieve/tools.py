@@ -17,9 +17,8 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from hashlib import sha256
-from ipaddress import ip_address, ip_network
 
-from components.ingest.fetch import Fetcher, is_public
+from components.ingest.fetch import Fetcher, is_permitted
 from components.judge.approaches import coverage
 from components.judge.coverage import prepare
 from components.judge.protocol import Judge
@@ -174,7 +173,7 @@ def _text_of(lookup: Lookup) -> str:
     """The tool's answer as text; empty when it has none."""
     tool = lookup.tool
     body = json.dumps(lookup.arguments, ensure_ascii=False).encode()
-    fetcher = Fetcher(permitted=_is_permitted, seconds=tool.timeout_seconds, largest=_LARGEST)
+    fetcher = Fetcher(permitted=is_permitted, seconds=tool.timeout_seconds, largest=_LARGEST)
     answer = fetcher.post(tool.url, body, {**tool.secrets, "content-type": "application/json"})
     if answer.status in (204, 404):
         return ""
@@ -228,10 +227,3 @@ def _as_passage(lookup: Lookup, text: str) -> Passage:
         # The description stands for what a search would have compared with the question.
         scores={"search": lookup.fit, "lexical": lookup.fit},
     )
-
-
-def _is_permitted(address: str) -> bool:
-    """Whether a tool may be at this address: a public one, or one inside of the networks that the settings name."""
-    networks = filter(None, get_settings().tool_networks.split(","))
-    ip = ip_address(address.partition("%")[0])
-    return is_public(address) or any(ip in ip_network(network, strict=False) for network in networks)

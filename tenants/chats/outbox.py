@@ -5,13 +5,13 @@ else's work (`pipelines.ask.chats.delivery`): here is what is due, and what beca
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from secrets import token_hex
 from typing import Literal, TypeAlias, get_args
 
-from sqlalchemy import and_, delete, or_, select, update
+from sqlalchemy import and_, delete, func, or_, select, tuple_, update
 from sqlalchemy.orm import Session
 
 from tenants import context, database
@@ -71,13 +71,31 @@ def enqueue(session: Session, event: EventName, chat_id: str, data: Mapping[str,
         )
 
 
-def claim(limit: int, now: datetime | None = None) -> tuple[Delivery, ...]:
-    """Deliveries of all tenants that are due, the longest due first, leased to this caller for `LEASE`."""
+def claim(limit: int, now: datetime | None = None, *, but: Set[tuple[str, str]] = frozenset()) -> tuple[Delivery, ...]:
+    """Deliveries of all tenants that are due, the longest due first, leased to this caller for `LEASE`.
+
+    There is one for each webhook at most, so that one that hangs keeps nobody else waiting.
+
+    :param but: webhooks, as (tenant, webhook), that are sent to already.
+    """
     now = now or datetime.now(UTC)
     due = select(OutboxRow).where(OutboxRow.state == "pending", OutboxRow.next_at <= now)
-    due = due.order_by(OutboxRow.next_at).limit(limit).with_for_update(skip_locked=True)
+    if but:
+        due = due.where(tuple_(OutboxRow.tenant_id, OutboxRow.webhook_id).not_in(but))
+    first = due.with_only_columns(
+        OutboxRow.tenant_id,
+        OutboxRow.delivery_id,
+        func.row_number()
+        .over(
+            partition_by=(OutboxRow.tenant_id, OutboxRow.webhook_id),
+            order_by=(OutboxRow.next_at, OutboxRow.created_at, OutboxRow.delivery_id),
+        )
+        .label("place"),
+    ).subquery()
+    firsts = select(first.c.tenant_id, first.c.delivery_id).where(first.c.place == 1)
+    chosen = due.where(tuple_(OutboxRow.tenant_id, OutboxRow.delivery_id).in_(firsts)).order_by(OutboxRow.next_at)
     with database.writing() as session:
-        rows = session.scalars(due).all()
+        rows = session.scalars(chosen.limit(limit).with_for_update(skip_locked=True)).all()
         for row in rows:
             row.next_at = now + LEASE
         return tuple(_delivery(row) for row in rows)

@@ -93,7 +93,8 @@ class Conversations:
         last = next((one for one in reversed(messages) if one.author == "customer"), None)
         if not repeated and (chat.state != "bot" or last is None or last.message_id != message_id):
             raise Conflict("chat_changed", state=chat.state, version=chat.version)
-        await self._stop(chat)
+        if not repeated:
+            await self._stop(chat)
         return await self.post(chat_id, text, client_id=client_id, body={"replaces": message_id})
 
     async def regenerate(self, chat_id: str, turn_id: str) -> Chat:

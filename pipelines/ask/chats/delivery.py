@@ -1,0 +1,130 @@
+"""Events of chats sent to the tenants' webhooks, signed as Standard Webhooks says (https://www.standardwebhooks.com).
+
+Deliveries to one receiver go one after the other, those to different ones side by side: a receiver that hangs delays
+nobody but itself. What fails is tried again under the same id for more than a day; then it is dead until somebody has
+it sent again. A receiver inside of the own network is reached only where `OPORA_TOOL_NETWORKS` names that.
+"""
+
+import hmac
+import logging
+from base64 import b64decode, b64encode
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from hashlib import sha256
+from threading import Event, Lock, Thread
+from time import time
+
+from components.ingest.fetch import Fetcher, is_permitted
+from tenants.chats import outbox, webhooks
+from tenants.chats.outbox import Delivery
+from tenants.context import Tenant, acting_as
+from tenants.errors import NotFound, OporaError, trail
+
+log = logging.getLogger("opora.webhooks")
+
+SECONDS = 15.0
+"""For one delivery, from the connection to the end of the answer."""
+
+WORKERS = 16
+PAUSE_SECONDS = 1.0
+_LARGEST_ANSWER = 64_000
+_CLOSE_SECONDS = 2.0
+
+
+class WebhookDelivery:
+    """Sends what is due, in threads of its own, as long as the service runs.
+
+    :param permitted: which IP addresses may be connected to. Another choice than the settings' is for tests alone.
+    """
+
+    def __init__(
+        self,
+        *,
+        permitted: Callable[[str], bool] = is_permitted,
+        seconds: float = SECONDS,
+        pause_seconds: float = PAUSE_SECONDS,
+    ) -> None:
+        self._fetcher = Fetcher(permitted=permitted, seconds=seconds, largest=_LARGEST_ANSWER)
+        self._pause_seconds = pause_seconds
+        self._busy: set[tuple[str, str]] = set()
+        self._lock = Lock()
+        self._wake, self._closing = Event(), Event()
+        self._pool = ThreadPoolExecutor(WORKERS, thread_name_prefix="webhook")
+        self._thread = Thread(target=self._run, name="webhooks", daemon=True)
+
+    def warm_up(self) -> None:
+        """Begin to send."""
+        self._thread.start()
+
+    def close(self) -> None:
+        """Begin no further delivery. One in work that does not end in time is made again by the next process."""
+        self._closing.set()
+        self._wake.set()
+        if self._thread.is_alive():
+            self._thread.join(_CLOSE_SECONDS)
+        self._pool.shutdown(wait=False, cancel_futures=True)
+
+    def deliver(self, delivery: Delivery) -> None:
+        """Make one attempt, and note how it ended."""
+        with acting_as(Tenant(delivery.tenant_id, "webhooks")):
+            try:
+                webhook = webhooks.get(delivery.webhook_id)
+            except NotFound:
+                return
+            headers = signed(delivery, webhook.secrets)
+            try:
+                answer = self._fetcher.post(webhook.url, delivery.body.encode(), headers)
+                fault = "" if 200 <= answer.status < 300 else f"status {answer.status}"
+            except OporaError as error:
+                fault = error.code
+            outbox.settle(delivery, fault=fault)
+
+    def _run(self) -> None:
+        while not self._closing.is_set():
+            self._wake.clear()
+            try:
+                begun = self._begin_due()
+            except Exception as error:
+                log.error("webhooks: %s", trail(error))
+                begun = 0
+            if not begun:
+                self._wake.wait(self._pause_seconds)
+
+    def _begin_due(self) -> int:
+        """Begin what is due for receivers that nothing is being sent to."""
+        with self._lock:
+            busy = frozenset(self._busy)
+        due = outbox.claim(WORKERS - len(busy), but=busy) if len(busy) < WORKERS else ()
+        for delivery in due:
+            with self._lock:
+                self._busy.add((delivery.tenant_id, delivery.webhook_id))
+            self._pool.submit(self._work, delivery)
+        return len(due)
+
+    def _work(self, delivery: Delivery) -> None:
+        try:
+            self.deliver(delivery)
+        except Exception as error:
+            # Its lease runs out, and it is sent again.
+            log.error("delivery %s: %s", delivery.delivery_id, trail(error))
+        finally:
+            with self._lock:
+                self._busy.discard((delivery.tenant_id, delivery.webhook_id))
+            self._wake.set()
+
+
+def signed(delivery: Delivery, secrets: Sequence[str], now: float | None = None) -> Mapping[str, str]:
+    """The headers of a delivery: its id, the same at each attempt, the time, and a signature by each secret."""
+    moment = str(int(now if now is not None else time()))
+    content = f"{delivery.delivery_id}.{moment}.{delivery.body}".encode()
+    return {
+        "content-type": "application/json",
+        "webhook-id": delivery.delivery_id,
+        "webhook-timestamp": moment,
+        "webhook-signature": " ".join(f"v1,{_signature(secret, content)}" for secret in secrets),
+    }
+
+
+def _signature(secret: str, content: bytes) -> str:
+    key = b64decode(secret.removeprefix("whsec_"))
+    return b64encode(hmac.new(key, content, sha256).digest()).decode()

@@ -1,0 +1,101 @@
+"""Where events of a tenant's chats are sent, and the secrets that sign them."""
+
+from base64 import b64encode
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from secrets import token_bytes, token_hex
+
+from sqlalchemy import select
+
+from tenants import context, database
+from tenants.chats.outbox import EVENT_NAMES, EventName
+from tenants.chats.tables import WebhookRow
+from tenants.errors import Invalid, NotFound
+
+OVERLAP = timedelta(hours=24)
+"""How long the secret from before a rotation signs beside the new one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Webhook:
+    """A receiver. `secrets` sign what it gets, newest first: one, or two for a while after a rotation."""
+
+    webhook_id: str
+    url: str
+    events: tuple[str, ...]
+    secrets: tuple[str, ...]
+    created_at: datetime
+
+
+def add(url: str, events: Sequence[str] = ()) -> Webhook:
+    """Add a receiver of the tenant in context.
+
+    :param events: the names of those that it gets; all when empty.
+    :raises Invalid: `event_unknown` with the name.
+    """
+    row = WebhookRow(
+        tenant_id=context.current().tenant_id,
+        webhook_id=token_hex(8),
+        url=url,
+        events=list(_known(events)),
+        secrets=[_secret(datetime.now(UTC))],
+        created_at=datetime.now(UTC),
+    )
+    with database.writing() as session:
+        session.add(row)
+    return _webhook(row)
+
+
+def own() -> tuple[Webhook, ...]:
+    """The receivers of the tenant in context, oldest first."""
+    query = select(WebhookRow).where(WebhookRow.tenant_id == context.current().tenant_id)
+    with database.reading() as session:
+        return tuple(_webhook(row) for row in session.scalars(query.order_by(WebhookRow.created_at)))
+
+
+def get(webhook_id: str) -> Webhook:
+    """A receiver of the tenant in context. Raises `NotFound` with the code `webhook_unknown`."""
+    with database.reading() as session:
+        return _webhook(_found(session.get(WebhookRow, (context.current().tenant_id, webhook_id))))
+
+
+def remove(webhook_id: str) -> None:
+    """Take a receiver away, and what was still to be sent to it."""
+    with database.writing() as session:
+        session.delete(_found(session.get(WebhookRow, (context.current().tenant_id, webhook_id))))
+
+
+def rotate(webhook_id: str, now: datetime | None = None) -> Webhook:
+    """Sign with a new secret; the one before signs, too, for `OVERLAP`."""
+    now = now or datetime.now(UTC)
+    with database.writing() as session:
+        row = _found(session.get(WebhookRow, (context.current().tenant_id, webhook_id), with_for_update=True))
+        row.secrets = [_secret(now), row.secrets[0]]
+    return _webhook(row, now)
+
+
+def _known(events: Sequence[str]) -> tuple[EventName, ...]:
+    for name in events:
+        if name not in EVENT_NAMES:
+            raise Invalid("event_unknown", name=name[:100], names=", ".join(EVENT_NAMES))
+    return tuple(name for name in EVENT_NAMES if not events or name in events)
+
+
+def _secret(now: datetime) -> dict[str, str]:
+    return {"secret": f"whsec_{b64encode(token_bytes(32)).decode()}", "created_at": now.isoformat()}
+
+
+def _found(row: WebhookRow | None) -> WebhookRow:
+    if row is None:
+        raise NotFound("webhook_unknown")
+    return row
+
+
+def _webhook(row: WebhookRow, now: datetime | None = None) -> Webhook:
+    now = now or datetime.now(UTC)
+    newest, *older = row.secrets
+    # An older secret counts from the moment that the newer one took its place.
+    overlapping = now - datetime.fromisoformat(newest["created_at"]) < OVERLAP
+    secrets = (newest["secret"], *(one["secret"] for one in older if overlapping))
+    return Webhook(row.webhook_id, row.url, tuple(row.events), secrets, row.created_at)

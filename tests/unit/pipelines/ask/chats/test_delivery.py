@@ -1,0 +1,174 @@
+"""Webhooks: signed as receivers check it, tried again under the same id, and nobody waits for one that hangs."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from threading import Event, Thread
+
+import pytest
+from standardwebhooks import Webhook as Receiver
+from standardwebhooks import WebhookVerificationError
+
+from pipelines.ask.chats.delivery import WebhookDelivery, signed
+from settings import Settings
+from tenants.chats import outbox, store, webhooks
+from tenants.context import Tenant, acting_as
+from tenants.errors import NotFound
+from tenants.registry import Registry
+
+SECONDS = 20.0
+
+
+@pytest.fixture(autouse=True)
+def _acme(installation: Settings) -> Iterator[None]:
+    with acting_as(Tenant("acme", "anna")):
+        Registry().add("acme")
+        yield
+
+
+@dataclass
+class Received:
+    """What a receiver got, and how it answers."""
+
+    url: str = ""
+    status: int = 200
+    requests: list[tuple[dict[str, str], bytes]] = field(default_factory=list)
+    came: Event = field(default_factory=Event)
+    release: Event | None = None
+
+
+@contextmanager
+def receiving(status: int = 200, release: Event | None = None) -> Iterator[Received]:
+    """A receiver on this machine; with `release` it hangs until that is set."""
+    received = Received(status=status, release=release)
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            body = self.rfile.read(int(self.headers["Content-Length"]))
+            received.requests.append(({name.lower(): value for name, value in self.headers.items()}, body))
+            received.came.set()
+            if received.release is not None:
+                received.release.wait(SECONDS)
+            self.send_response(received.status)
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+
+        def log_message(self, format: str, *args: object) -> None:
+            """Say nothing."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = Thread(target=server.serve_forever)
+    thread.start()
+    received.url = f"http://127.0.0.1:{server.server_port}/hook"
+    try:
+        yield received
+    finally:
+        if release is not None:
+            release.set()
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+def anywhere(address: str) -> bool:
+    return True
+
+
+def due(at: datetime | None = None) -> list[outbox.Delivery]:
+    return list(outbox.claim(10, at))
+
+
+def test_what_is_sent_verifies_and_names_the_event() -> None:
+    with receiving() as received:
+        webhook = webhooks.add(received.url, ["chat.message"])
+        store.post(store.start().chat_id, "Где мой заказ?")
+        (delivery,) = due()
+        WebhookDelivery(permitted=anywhere).deliver(delivery)
+    ((headers, body),) = received.requests
+    verified = Receiver(webhook.secrets[0]).verify(body, headers)
+    assert (verified["type"], verified["data"]["message"]["text"]) == ("chat.message", "Где мой заказ?")
+    assert headers["webhook-id"] == delivery.delivery_id
+    with pytest.raises(WebhookVerificationError):
+        Receiver(webhook.secrets[0]).verify(body + b" ", headers)
+    assert [one.state for one in outbox.latest()] == ["delivered"]
+
+
+def test_a_retry_keeps_its_id_and_its_body() -> None:
+    with receiving(status=503) as received:
+        webhooks.add(received.url)
+        store.start()
+        sender = WebhookDelivery(permitted=anywhere)
+        (first,) = due()
+        sender.deliver(first)
+        assert outbox.latest()[0].fault == "status 503"
+        received.status = 204
+        (again,) = due(datetime.now(UTC) + timedelta(seconds=outbox.RETRY_SECONDS[0] + 1))
+        sender.deliver(again)
+    (one, body), (other, same) = received.requests
+    assert (one["webhook-id"], body) == (other["webhook-id"], same)
+    assert [(one.state, one.attempts) for one in outbox.latest()] == [("delivered", 2)]
+
+
+def test_after_a_rotation_both_secrets_verify_for_a_day() -> None:
+    old = webhooks.add("https://shop.example/hook")
+    new = webhooks.rotate(old.webhook_id)
+    store.start()
+    (delivery,) = due()
+    headers = dict(signed(delivery, webhooks.get(old.webhook_id).secrets))
+    assert headers["webhook-signature"].count("v1,") == 2
+    for secret in (old.secrets[0], new.secrets[0]):
+        assert Receiver(secret).verify(delivery.body, headers)["type"] == "chat.started"
+    earlier = datetime.now(UTC) - webhooks.OVERLAP
+    assert len(webhooks.rotate(old.webhook_id, earlier).secrets) == 2
+    assert len(webhooks.get(old.webhook_id).secrets) == 1
+
+
+@pytest.mark.parametrize("url", ["http://127.0.0.1:1/hook", "http://localhost:1/", "http://169.254.169.254/latest"])
+def test_an_address_inside_of_the_own_network_is_refused(url: str) -> None:
+    webhooks.add(url)
+    store.start()
+    (delivery,) = due()
+    WebhookDelivery().deliver(delivery)
+    assert outbox.latest()[0].fault == "url_forbidden"
+
+
+def test_a_receiver_that_hangs_delays_nobody_else() -> None:
+    release = Event()
+    with receiving(release=release) as hanging, receiving() as quick:
+        webhooks.add(hanging.url)
+        webhooks.add(quick.url)
+        sender = WebhookDelivery(permitted=anywhere, seconds=SECONDS, pause_seconds=0.01)
+        sender.warm_up()
+        for _ in range(20):
+            store.start()
+        wait_until(lambda: len(quick.requests) == 20)
+        assert len(hanging.requests) == 1
+        release.set()
+        wait_until(lambda: len(hanging.requests) == 20)
+        sender.close()
+    order = [body for _, body in quick.requests]
+    assert len(set(order)) == 20
+
+
+def test_somebody_elses_webhook_is_a_missing_one() -> None:
+    webhook = webhooks.add("https://shop.example/hook")
+    Registry().add("other")
+    with acting_as(Tenant("other", "anna")):
+        assert webhooks.own() == ()
+        for act in (webhooks.get, webhooks.remove, webhooks.rotate):
+            with pytest.raises(NotFound):
+                act(webhook.webhook_id)
+    store.start()
+    webhooks.remove(webhook.webhook_id)
+    assert (webhooks.own(), outbox.latest()) == ((), ())
+
+
+def wait_until(true: Callable[[], bool]) -> None:
+    """Look again and again."""
+    ends = datetime.now(UTC) + timedelta(seconds=SECONDS)
+    pause = Event()
+    while not true():
+        assert datetime.now(UTC) < ends
+        pause.wait(0.01)
