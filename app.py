@@ -11,7 +11,7 @@ from contextlib import asynccontextmanager
 from types import FrameType
 from typing import Protocol, runtime_checkable
 
-# Hayhooks reads a `.env` from any folder above at import: a file lying about must not reconfigure the service.
+# Hayhooks reads a `.env` from any parent folder at import: a stray file must not reconfigure the service.
 os.environ["PYTHON_DOTENV_DISABLED"] = "true"
 
 # Before Hayhooks, which imports Haystack: no telemetry, no snapshots.
@@ -57,12 +57,12 @@ from tenants.tokens import TokenVerifier
 log = logging.getLogger("opora.service")
 
 GRACE_SECONDS = 20
-"""How long requests in work may take to finish once the process is told to stop."""
+"""How long running requests may take to finish once the process is asked to stop."""
 
 _NOT_STARTED = 3
 KEEP_ALIVE_SECONDS = 75
 """How long an idle connection stays open: longer than clients and load balancers keep theirs, so that none of them
-sends a question into a connection that is just being closed."""
+sends a question into a connection that is being closed."""
 
 _BETWEEN_FULL_COLLECTIONS = 100
 """Collections of young objects; ten by default. A full one looks at everything that tenants have in memory, and
@@ -70,32 +70,32 @@ everybody waits 0.2 s for it."""
 
 
 @runtime_checkable
-class Resident(Protocol):
-    """What holds something between requests: a pipeline wrapper, the nightly check."""
+class ManagedService(Protocol):
+    """Something that holds resources between requests: a pipeline wrapper, the nightly check."""
 
     def warm_up(self) -> None:
-        """Take it."""
+        """Acquire the resources."""
 
     def close(self) -> None:
-        """Let it go."""
+        """Release them."""
 
 
 @runtime_checkable
-class Asking(Protocol):
+class AskEndpoint(Protocol):
     """The wrapper of the ask pipeline, as other endpoints reach it."""
 
     runner: Runner
 
 
 @runtime_checkable
-class Declaring(Protocol):
-    """A pipeline wrapper that says which of its routes are open."""
+class RouteProvider(Protocol):
+    """A pipeline wrapper that declares which of its routes are open."""
 
     open_routes: tuple[Route, ...]
 
 
 def routes(settings: Settings) -> tuple[Route, ...]:
-    """Every open route of the service. What is not here does not exist for callers."""
+    """Every open route of the service. A route that is not listed does not exist for callers."""
     return (
         Route("GET", "/healthz"),
         Route("GET", "/readyz"),
@@ -120,12 +120,12 @@ def routes(settings: Settings) -> tuple[Route, ...]:
 
 
 def create_app(settings: Settings | None = None) -> FastAPI:
-    """The service as an ASGI application. Raises when a pipeline cannot be loaded: no service beats half of one."""
+    """The service as an ASGI application. Raises when a pipeline cannot be loaded, rather than serving only some."""
     settings = settings or get_settings()
     host.configure(settings)
     app = create_host()
     asking = app.state.pipeline_registry.get("ask")
-    if not isinstance(asking, Asking):
+    if not isinstance(asking, AskEndpoint):
         raise TypeError("the ask pipeline does not answer requests")
     limiter = asking.runner.limiter = quotas.RateLimiter(settings)
     visitors, conversations = Visitors(settings), Conversations(asking.runner)
@@ -168,10 +168,10 @@ def create_app(settings: Settings | None = None) -> FastAPI:
 
 
 def _declared_routes(app: FastAPI) -> Iterator[Route]:
-    """What the folders in `pipelines/` open by themselves. A route of ours stays ours: the first of two counts."""
+    """The routes that the folders in `pipelines/` declare. Our own routes come first, so they cannot be overridden."""
     registry = app.state.pipeline_registry
     for name in registry.get_names():
-        if isinstance(wrapper := registry.get(name), Declaring):
+        if isinstance(wrapper := registry.get(name), RouteProvider):
             yield from wrapper.open_routes
 
 
@@ -180,11 +180,13 @@ async def _tenant_locale() -> str:
 
 
 async def _unreadable(request: Request, error: Exception) -> Response:  # noqa: ARG001
-    """Path and query parameters that do not fit, in the form of every other problem."""
+    """Report invalid path and query parameters as a problem object."""
     if not isinstance(error, RequestValidationError):
         raise error
-    # Each path begins with where the parameter came from, which is no name of the caller's.
-    return problems.response(problems.from_complaints([{**one, "loc": one["loc"][1:]} for one in error.errors()]))
+    # Each path begins with the parameter's origin (`path`, `query`), which is not a name that the caller used.
+    return problems.response(
+        problems.from_complaints([{**complaint, "loc": complaint["loc"][1:]} for complaint in error.errors()])
+    )
 
 
 async def _problem(request: Request, error: Exception) -> Response:  # noqa: ARG001
@@ -194,10 +196,10 @@ async def _problem(request: Request, error: Exception) -> Response:  # noqa: ARG
 
 
 def serve(settings: Settings | None = None) -> None:
-    """Run the service in this process until it is told to stop (SIGTERM, Ctrl-C), then finish what is in work."""
+    """Run the service in this process until SIGTERM or Ctrl-C, then finish the running requests."""
     settings = settings or get_settings()
     host.configure_logging(settings)
-    # Uvicorn raises the signal again once it has closed everything: by then it asks for a clean exit.
+    # Uvicorn raises the signal again after closing everything; by then it should mean a clean exit.
     signal.signal(signal.SIGTERM, _exit_cleanly)
     server = _Server(
         uvicorn.Config(
@@ -219,18 +221,18 @@ def serve(settings: Settings | None = None) -> None:
 
 class _Server(uvicorn.Server):
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """End the streams that could outlast the grace."""
+        """End the streams that could outlast the grace period."""
         shutdown.request()
         super().handle_exit(sig, frame)
 
 
 def _add_health(app: FastAPI, settings: Settings) -> None:
     async def healthz() -> Response:
-        """The process answers."""
+        """Liveness: the process answers."""
         return JSONResponse({"status": "ok"})
 
     async def readyz() -> Response:
-        """Questions can be answered: the pipelines are warm and the records can be read."""
+        """Readiness: the pipelines are warm and the records database can be read."""
         try:
             await to_thread(database.check, settings)
         except Exception as error:
@@ -243,13 +245,13 @@ def _add_health(app: FastAPI, settings: Settings) -> None:
 
 
 def _add_lifespan(
-    app: FastAPI, settings: Settings, limiter: quotas.RateLimiter, mcp: mcp_tool.McpEndpoint, *others: Resident
+    app: FastAPI, settings: Settings, limiter: quotas.RateLimiter, mcp: mcp_tool.McpEndpoint, *others: ManagedService
 ) -> None:
-    """Warm up before the first request is let in, close after the last one has left."""
+    """Warm up before the first request, close after the last one."""
     inner = app.router.lifespan_context
     registry = app.state.pipeline_registry
     wrappers = [registry.get(name) for name in registry.get_names()]
-    residents = [*(wrapper for wrapper in wrappers if isinstance(wrapper, Resident)), *others]
+    residents = [*(wrapper for wrapper in wrappers if isinstance(wrapper, ManagedService)), *others]
 
     @asynccontextmanager
     async def lifespan(started: FastAPI) -> AsyncIterator[None]:
@@ -257,7 +259,7 @@ def _add_lifespan(
             await to_thread(database.engine, settings)
             for resident in residents:
                 await to_thread(resident.warm_up)
-            # What warming up made stays for good; without this the collector walks all of it again and again.
+            # Objects created by warming up are never freed; frozen, the garbage collector does not traverse them again.
             gc.collect()
             gc.freeze()
             gc.set_threshold(*gc.get_threshold()[:2], _BETWEEN_FULL_COLLECTIONS)

@@ -1,4 +1,4 @@
-"""The command line: the same use cases as HTTP, for people and scripts. `pipelines.terminal` says how they speak."""
+"""The command line: the same use cases as HTTP, for people and scripts. `pipelines.terminal` holds what they share."""
 
 import os
 import socket
@@ -63,8 +63,8 @@ app = typer.Typer(
 )
 
 
-def _print_version(wanted: bool) -> None:
-    if wanted:
+def _print_version(requested: bool) -> None:
+    if requested:
         typer.echo(f"opora {version('opora')}")
         raise typer.Exit
 
@@ -75,7 +75,7 @@ def main_options(
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help=say("help.version"))
     ] = False,
 ) -> None:
-    """Options that stand before any command."""
+    """Options that precede any command."""
 
 
 tenants_app = typer.Typer(help=say("help.tenant"), no_args_is_help=True)
@@ -103,7 +103,7 @@ app.add_typer(models_app, name="models")
 
 @app.command(help=say("help.demo"))
 def demo() -> None:
-    """Set up the demo shop, ask what shows the product, and fail if anything ends otherwise than promised."""
+    """Set up the demo shop, ask its showcase questions, and fail if any outcome differs from the expected one."""
     from evaluation.datasets.fixture import DEMO, questions
     from pipelines.ask.usecase import Ask
     from pipelines.ingest.usecase import Ingest
@@ -124,15 +124,15 @@ def demo() -> None:
     ask = Ask()
     ask.warm_up()
     matched = 0
-    for one in questions().showcase:
-        with acting_for(tenants[one.tenant]):
-            answer = ask.answer(_request(one.question, one.tenant, "balanced"))
-        _print_turn(terminal_console(), answer, one.question)
-        if (answer.outcome, answer.refusal_reason) == (one.outcome, one.reason):
+    for question in questions().showcase:
+        with acting_for(tenants[question.tenant]):
+            answer = ask.answer(_request(question.question, question.tenant, "balanced"))
+        _print_turn(terminal_console(), answer, question.question)
+        if (answer.outcome, answer.refusal_reason) == (question.outcome, question.reason):
             matched += 1
         else:
             terminal_console().print(
-                say("demo.unexpected", expected=f"{one.outcome} {one.reason or ''}"), style="bold red"
+                say("demo.unexpected", expected=f"{question.outcome} {question.reason or ''}"), style="bold red"
             )
     ask.close()
     total = len(questions().showcase)
@@ -147,11 +147,11 @@ def serve(
     port: Annotated[int | None, typer.Option(help=say("help.port"), min=1, max=65535)] = None,
     host: Annotated[str | None, typer.Option(help=say("help.host"))] = None,
 ) -> None:
-    """Run the service until it is stopped. Settings come from the environment; the options win."""
+    """Run the service until it is stopped. Settings come from the environment; options override them."""
     from settings import get_settings
 
-    given = {name: str(value) for name, value in (("OPORA_PORT", port), ("OPORA_HOST", host)) if value is not None}
-    os.environ.update(given)
+    overrides = {name: str(value) for name, value in (("OPORA_PORT", port), ("OPORA_HOST", host)) if value is not None}
+    os.environ.update(overrides)
     get_settings.cache_clear()
     settings = get_settings()
     _check_port(settings.host, settings.port)
@@ -198,20 +198,20 @@ def tenant_list(as_json: Json = False) -> None:
     """Print every registered tenant."""
     from tenants.registry import Registry
 
-    found = Registry().list()
+    tenants = Registry().list()
     if as_json:
         rows = [
             {
-                "tenant_id": one.tenant_id,
-                "name": one.name,
-                "locale": one.locale,
-                "created_at": f"{one.created_at:%FT%TZ}",
+                "tenant_id": tenant.tenant_id,
+                "name": tenant.name,
+                "locale": tenant.locale,
+                "created_at": f"{tenant.created_at:%FT%TZ}",
             }
-            for one in found
+            for tenant in tenants
         ]
         print_json(rows)
         return
-    if not found:
+    if not tenants:
         typer.echo(say("tenant.none"), err=True)
         return
     from rich.table import Table
@@ -219,8 +219,8 @@ def tenant_list(as_json: Json = False) -> None:
     table = Table()
     for column in ("id", "name", "locale", "created_at"):
         table.add_column(say(f"tenant.{column}"))
-    for one in found:
-        table.add_row(one.tenant_id, one.name, one.locale, f"{one.created_at:%Y-%m-%d %H:%M}")
+    for tenant in tenants:
+        table.add_row(tenant.tenant_id, tenant.name, tenant.locale, f"{tenant.created_at:%Y-%m-%d %H:%M}")
     terminal_console().print(table)
 
 
@@ -231,15 +231,15 @@ def tenant_token(
     ttl: Annotated[int, typer.Option(help=say("help.ttl"), min=1)] = 3600,
     subject: Annotated[str, typer.Option(help=say("help.subject"))] = SUBJECT,
 ) -> None:
-    """Print a signed token of a registered tenant, and nothing else, so that a script can take it."""
+    """Print a signed token for a registered tenant, and nothing else, so that scripts can capture it."""
     from settings import get_settings
     from tenants.context import SCOPES
     from tenants.registry import Registry
     from tenants.tokens import issue
 
-    for one in scope:
-        if one not in SCOPES:
-            raise Invalid("scope_unknown", scope=one)
+    for name in scope:
+        if name not in SCOPES:
+            raise Invalid("scope_unknown", scope=name)
     Registry().get(tenant_id)
     typer.echo(issue(get_settings(), tenant_id, scopes=frozenset(scope), subject=subject, ttl_seconds=ttl))
 
@@ -284,7 +284,7 @@ def _request(question: str, locale: str, quality: str) -> "AskRequest":
 
 
 def _print_turn(console: "Console", answer: "TurnAnswer", question: str) -> None:
-    """A turn as a person reads it: question, outcome, answer with [N], then what each [N] is."""
+    """Print a turn for people: question, outcome, answer with [N], then the source of each [N]."""
     from rich.markup import escape
 
     outcome = say(f"outcome.{answer.outcome}")
@@ -299,13 +299,13 @@ def _print_turn(console: "Console", answer: "TurnAnswer", question: str) -> None
     for option in answer.clarification.options if answer.clarification else ():
         console.print(f"  • {escape(option)}", highlight=False)
     for article in answer.articles:
-        place = " › ".join(filter(None, (article.title, article.heading)))
+        path = " › ".join(filter(None, (article.title, article.heading)))
         link = f" — {article.url}" if article.url else ""
-        console.print(f"  • {escape(place + link)}", highlight=False)
+        console.print(f"  • {escape(path + link)}", highlight=False)
         console.print(f"    [dim]{escape(article.snippet)}[/]", highlight=False)
     for citation in answer.citations:
-        place = " › ".join(filter(None, (citation.title, citation.heading)))
-        console.print(f"  [dim]\\[{citation.index}] {escape(place)} ({escape(citation.doc_id)})[/]", highlight=False)
+        path = " › ".join(filter(None, (citation.title, citation.heading)))
+        console.print(f"  [dim]\\[{citation.index}] {escape(path)} ({escape(citation.doc_id)})[/]", highlight=False)
         excerpt = shorten(citation.excerpt, EXCERPT_SHOWN, placeholder="…")
         console.print(f"      [dim]«{escape(excerpt)}»[/]", highlight=False)
 

@@ -9,7 +9,7 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 ROOT = Path(__file__).parent
 
 EMBEDDED = "embedded"
-"""The profile that is the pipeline as it stands, without models."""
+"""The profile that is the base pipeline, without models."""
 
 PROFILE_NAME = r"^[a-z0-9][a-z0-9_-]{0,39}$"
 
@@ -17,33 +17,47 @@ _ADDRESS = r"^(https?://[^\s/]+\S*)?$"
 
 
 class Settings(BaseSettings):
-    """Every field is bounded and says what it is for."""
+    """Every field is bounded and described."""
 
     model_config = SettingsConfigDict(env_prefix="OPORA_", env_file=None, extra="ignore", frozen=True)
 
-    data_dir: Path = Field(Path(".opora"), description="Everything kept lives here, so two installations never meet.")
-    models_dir: Path | None = Field(None, description="Folder of models; empty: `models` in the data folder.")
-    fetch_models: bool = Field(True, description="Whether the encoder is fetched at the first start.")
+    data_dir: Path = Field(Path(".opora"), description="Data folder; each installation has its own.")
+    models_dir: Path | None = Field(
+        None, description="Folder of downloaded models; empty: `models` in the data folder."
+    )
+    fetch_models: bool = Field(True, description="Download the encoder at the first start.")
     host: str = Field("127.0.0.1", description="Address to listen on.")
     port: int = Field(1416, ge=1, le=65535, description="Port to listen on.")
-    pipelines_dir: Path = Field(ROOT / "pipelines", description="Folder with one sub-folder per endpoint.")
+    pipelines_dir: Path = Field(ROOT / "pipelines", description="Folder of pipelines, with one subfolder per endpoint.")
 
-    database_url: str = Field("", description="SQLAlchemy URL of the records; empty: SQLite under the data folder.")
-    database_connect_seconds: int = Field(5, ge=1, le=60, description="Time to connect to PostgreSQL, one try.")
-    database_statement_seconds: int = Field(
-        30, ge=1, le=3_600, description="Longest statement of PostgreSQL, and longest wait for a lock or a connection."
+    database_url: str = Field(
+        "", description="SQLAlchemy URL of the records database; empty: SQLite in the data folder."
     )
-    qdrant_url: str = Field("", description="URL of a Qdrant server; empty: the embedded engine under the data folder.")
+    database_connect_seconds: int = Field(
+        5, ge=1, le=60, description="Timeout of one attempt to connect to PostgreSQL."
+    )
+    database_statement_seconds: int = Field(
+        30, ge=1, le=3_600, description="Timeout of a PostgreSQL statement, and of waiting for a lock or a connection."
+    )
+    qdrant_url: str = Field("", description="URL of a Qdrant server; empty: the embedded engine in the data folder.")
     qdrant_api_key: SecretStr = Field(SecretStr(""), description="API key of the Qdrant server.")
 
     token_issuer: str = Field("opora", min_length=1, description="Required `iss` of every token.")
     token_audience: str = Field("opora", min_length=1, description="Required `aud` of every token.")
     token_skew_seconds: int = Field(60, ge=0, le=300, description="Clock skew allowed in `exp`, `nbf` and `iat`.")
-    token_jwks_file: Path | None = Field(None, description="Public keys (RS256, ES256) of an identity provider.")
+    token_jwks_file: Path | None = Field(
+        None, description="JWKS file with an identity provider's public keys (RS256, ES256)."
+    )
 
-    default_locale: str = Field("ru", pattern="^(ru|en)$", description="Locale when nobody names one.")
-    rate_limit_per_minute: int = Field(60, ge=0, le=1_000_000, description="Questions a minute per person; 0: off.")
-    rate_limit_per_day: int = Field(5_000, ge=0, le=100_000_000, description="Questions a day per person; 0: off.")
+    default_locale: str = Field(
+        "ru", pattern="^(ru|en)$", description="Locale used when neither the request nor the tenant sets one."
+    )
+    rate_limit_per_minute: int = Field(
+        60, ge=0, le=1_000_000, description="Questions per person per minute; 0: unlimited."
+    )
+    rate_limit_per_day: int = Field(
+        5_000, ge=0, le=100_000_000, description="Questions per person per day; 0: unlimited."
+    )
     visitor_sessions_per_minute: int = Field(
         60, ge=0, le=1_000_000, description="Visitor tokens a minute per address; 0: off."
     )
@@ -53,79 +67,83 @@ class Settings(BaseSettings):
     chat_messages_per_minute: int = Field(
         30, ge=0, le=1_000_000, description="Messages a minute of a customer in one chat; 0: off."
     )
-    max_body_bytes: int = Field(1_000_000, ge=1_000, le=100_000_000, description="Largest body of a question.")
-    max_upload_bytes: int = Field(50_000_000, ge=1_000, le=1_000_000_000, description="Largest body of an upload.")
+    max_body_bytes: int = Field(1_000_000, ge=1_000, le=100_000_000, description="Maximum request body of a question.")
+    max_upload_bytes: int = Field(
+        50_000_000, ge=1_000, le=1_000_000_000, description="Maximum request body of `POST /ingest/run`."
+    )
     max_files_bytes: int = Field(
-        500_000_000, ge=1_000, le=100_000_000_000, description="Largest upload of files, all of one request together."
+        500_000_000, ge=1_000, le=100_000_000_000, description="Maximum total size of the files in one upload."
     )
     max_chat_file_bytes: int = Field(
         10_000_000, ge=1_000, le=100_000_000, description="Largest file that a customer may send in a chat."
     )
-    queued_jobs: int = Field(100, ge=1, le=100_000, description="Jobs of one tenant that may wait to be worked off.")
+    queued_jobs: int = Field(100, ge=1, le=100_000, description="Maximum number of queued jobs per tenant.")
     queued_bytes: int = Field(
-        5_000_000_000, ge=1_000, le=10**13, description="Bytes of the files of one tenant's waiting jobs."
+        5_000_000_000, ge=1_000, le=10**13, description="Maximum total size of the files in a tenant's queued jobs."
     )
     watch_dir: Path | None = Field(
-        None, description="Folder with one sub-folder per tenant id, whose files are kept in step with the documents."
+        None, description="Folder with one subfolder per tenant id, whose files are ingested as they change."
     )
     redis_url: SecretStr = Field(
         SecretStr(""),
-        description="URL of Redis or Valkey, through which replicas share rate limits and the right to ingest.",
+        description="URL of Redis or Valkey, which replicas use to share rate limits and ingest locks.",
     )
     check_hour: int = Field(
-        3, ge=-1, le=23, description="Hour (UTC) at which every index is checked against its documents; -1: never."
+        3, ge=-1, le=23, description="Hour (UTC) of the nightly check of every index against its documents; -1: never."
     )
     turn_timeout_seconds: float = Field(60, gt=0, le=600, description="Time budget of one turn.")
     workers: int = Field(
-        2, ge=1, le=64, description="Questions answered at once in one process; over 2 they only wait for each other."
+        2, ge=1, le=64, description="Concurrent questions without models per process; more than 2 brings no gain."
     )
-    profile: str = Field(
-        EMBEDDED, pattern=PROFILE_NAME, description="Profile that answers for tenants that name none themselves."
-    )
+    profile: str = Field(EMBEDDED, pattern=PROFILE_NAME, description="Profile of tenants that do not choose one.")
     model_workers: int = Field(
-        64, ge=1, le=1_000, description="Questions answered at once with models; they mostly wait for those."
+        64, ge=1, le=1_000, description="Concurrent questions with models, which mostly wait for the models."
     )
     otlp_endpoint: str = Field(
         "",
         pattern=_ADDRESS,
-        description="Where traces are sent by OTLP over HTTP, with its path; empty: to Phoenix, if there is one.",
+        description="Full OTLP/HTTP URL for traces; empty: Phoenix, if it is configured.",
     )
     phoenix_url: str = Field(
-        "", pattern=_ADDRESS, description="Base address of Phoenix, which takes traces with their scores; empty: none."
+        "", pattern=_ADDRESS, description="Base URL of Phoenix, which receives traces and scores; empty: none."
     )
-    phoenix_api_key: SecretStr = Field(SecretStr(""), description="API key of Phoenix, where it asks for one.")
-    audit_days: int = Field(396, ge=1, le=36_500, description="Days that the audit keeps a turn: 13 months.")
+    phoenix_api_key: SecretStr = Field(SecretStr(""), description="API key of Phoenix, if it requires one.")
+    audit_days: int = Field(
+        396, ge=1, le=36_500, description="Days to keep turns in the audit; the default is 13 months."
+    )
     tool_networks: str = Field(
         "",
         pattern=r"^([0-9a-fA-F.:]+/\d{1,3}(,[0-9a-fA-F.:]+/\d{1,3})*)?$",
         description="Networks, such as 10.1.0.0/16, where tools and webhooks may be; empty: public addresses alone.",
     )
-    api_docs: bool = Field(True, description="Describe the API at `/openapi.json` and `/docs`, without a token.")
-    log_level: str = Field("INFO", pattern="^(DEBUG|INFO|WARNING|ERROR)$", description="Least severe level logged.")
+    api_docs: bool = Field(
+        True, description="Serve the API description at `/openapi.json` and `/docs`, without a token."
+    )
+    log_level: str = Field("INFO", pattern="^(DEBUG|INFO|WARNING|ERROR)$", description="Minimum log level.")
 
     @cached_property
     def database(self) -> str:
-        """The SQLAlchemy URL in force."""
+        """The effective SQLAlchemy URL."""
         return self.database_url or f"sqlite:///{self.data_dir / 'opora.db'}"
 
     @property
     def models(self) -> Path:
-        """The folder of models in force, in full."""
+        """The effective folder of models, as an absolute path."""
         return (self.models_dir or self.data_dir / "models").resolve()
 
     @property
     def traces_to(self) -> str:
-        """Where traces are sent; empty: nowhere."""
+        """The OTLP endpoint that traces are sent to; empty when tracing is off."""
         return self.otlp_endpoint or (f"{self.phoenix_url.rstrip('/')}/v1/traces" if self.phoenix_url else "")
 
     @property
     def profiles(self) -> tuple[str, ...]:
-        """The profiles that there are: the pipeline as it stands, and each file in `ask/profiles`."""
+        """The available profiles: the base pipeline, and each file in `ask/profiles`."""
         return (EMBEDDED, *sorted(path.stem for path in (self.pipelines_dir / "ask" / "profiles").glob("*.yaml")))
 
     @cached_property
     def index_place(self) -> str:
-        """Where the index is: the server's URL, or the data folder of the embedded engine, in full."""
+        """The location of the index: the server's URL, or the absolute path of the embedded engine's folder."""
         return self.qdrant_url or str(self.data_dir.resolve())
 
 

@@ -76,7 +76,7 @@ def ask_case(ask: Ask, case: Case) -> Record:
         return record
     trace_id = traces.trace_id(turn.turn_id)
     answer = answer_of(turn, trace_id=trace_id, steps=steps.milliseconds, latency_ms=spent, calls=steps.calls)
-    ask.sender.take(Trace.of(request, begun, steps, answer, asked=asked_at, pipeline=ask.engine.digest))
+    ask.sender.take(Trace.of(request, begun, steps, answer, asked_at=asked_at, pipeline=ask.engine.digest))
     return replace(record, trace_id=trace_id)
 
 

@@ -34,7 +34,7 @@ def checked_pipeline(pipeline: Path | None) -> dict[str, Path]:
     from pipelines.lint import lint_file
 
     if findings := lint_file(pipeline):
-        raise Invalid("pipeline_faulty", path=str(pipeline), fault=findings[0].told(terminal_locale()))
+        raise Invalid("pipeline_faulty", path=str(pipeline), fault=findings[0].describe(terminal_locale()))
     return {"pipeline": pipeline}
 
 

@@ -21,7 +21,7 @@ from pipelines.gate import Route
 from pipelines.ingest.contract import IngestRequest
 
 ROUTES = (Route("GET", "/openapi.json"), Route("GET", "/docs"))
-"""What the gate lets through, without a token: a browser has none, and nothing of any tenant is here."""
+"""Routes open without a token: browsers have none, and nothing here belongs to a tenant."""
 
 _LIMITED = {"/widget/sessions", *(f"/chats/{{chat_id}}/{act}" for act in ("messages", "edit", "regenerate"))}
 """Routes that somebody may use only so often, besides questions."""
@@ -30,7 +30,7 @@ _REFS = "#/components/schemas/{model}"
 _SECURITY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 _DESCRIPTION = "Answers from a company's knowledge base, cited and checked."
 
-Json: TypeAlias = dict[str, Any]  # a document as JSON has it
+Json: TypeAlias = dict[str, Any]  # a decoded JSON document
 
 
 class ProblemField(BaseModel):
@@ -57,8 +57,8 @@ class Problem(BaseModel):
 class ApiDocs:
     """The description of a service.
 
-    :param app: with all its routes, open or not.
-    :param routes: those that are open.
+    :param app: the application with all of its routes, open or not.
+    :param routes: the open routes.
     """
 
     def __init__(self, app: FastAPI, routes: Sequence[Route]) -> None:
@@ -66,24 +66,24 @@ class ApiDocs:
         self._routes = {(route.method.lower(), _plain(route.path)): route for route in routes}
 
     def router(self) -> APIRouter:
-        """The endpoints. They are plain functions, so the document is made in a thread, when it is first read."""
+        """The endpoints: plain functions, so the document is built in a thread, on the first request."""
         endpoints = APIRouter(tags=["documentation"])
 
         @endpoints.get(ROUTES[0].path)
         def describe() -> Response:
-            """This document."""
+            """The OpenAPI description of this API."""
             return JSONResponse(self.document)
 
         @endpoints.get(ROUTES[1].path, response_class=HTMLResponse)
         def show() -> Response:
-            """The same as a page."""
+            """The description as a web page."""
             return HTMLResponse(_page(self.document), headers={"Content-Security-Policy": _SECURITY})
 
         return endpoints
 
     @cached_property
     def document(self) -> Json:
-        """The document as OpenAPI 3.1 has it."""
+        """The description as an OpenAPI 3.1 document."""
         document = get_openapi(
             title="Opora", version=version("opora"), description=_DESCRIPTION, routes=self._app.router.routes
         )
@@ -104,7 +104,7 @@ class ApiDocs:
 
 
 def _completed(operation: Json, route: Route) -> Json:
-    """An operation with its scope and with the problems that it can answer."""
+    """The operation with its scope and the problems that it can return."""
     statuses = ["500"]
     if route.scope is not None:
         statuses += ["401", "403", "404", "422", "503"]
@@ -138,7 +138,7 @@ def _references(part: object) -> list[str]:
 
 
 def _plain(path: str) -> str:
-    """A path as OpenAPI writes it: `{name:path}` is `{name}` there."""
+    """A path in OpenAPI's notation: `{name:path}` becomes `{name}`."""
     return re.sub(r":\w+}", "}", path)
 
 
@@ -155,7 +155,7 @@ _CHAT = {"schema": {"$ref": _REFS.format(model="ChatCompletion")}}
 _OBJECT = {"schema": {"type": "object"}}
 _CHUNKS = {"itemSchema": {"type": "object", "properties": {"data": {"description": "A chunk as JSON, or `[DONE]`."}}}}
 _CORRECTIONS: Mapping[tuple[str, str], Json] = {
-    # Hayhooks makes models of the wrappers' signatures; the gate checks these.
+    # Hayhooks derives models from the wrappers' signatures; these are the models that the gate validates.
     ("post", "/ask/run"): {
         "tags": ["ask"],
         "requestBody": _body(AskRequest),

@@ -50,4 +50,4 @@ def _check(path: Path) -> None:
     from pipelines.lint import lint_file
 
     if findings := lint_file(path):
-        raise Invalid("pipeline_faulty", path=str(path), fault=findings[0].told(terminal_locale()))
+        raise Invalid("pipeline_faulty", path=str(path), fault=findings[0].describe(terminal_locale()))

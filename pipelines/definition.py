@@ -33,7 +33,7 @@ def base_of(path: Path) -> Path | None:
 def load(path: Path) -> Definition:
     """The pipeline as Haystack takes it."""
     base = base_of(path)
-    return read_yaml(path) if base is None else laid_over(read_yaml(base), read_yaml(path))
+    return read_yaml(path) if base is None else with_overlay(read_yaml(base), read_yaml(path))
 
 
 def source(path: Path) -> str:
@@ -43,7 +43,7 @@ def source(path: Path) -> str:
     return yaml.safe_dump(load(path), allow_unicode=True, sort_keys=False)
 
 
-def laid_over(base: Definition, overlay: Mapping[str, Any]) -> Definition:
+def with_overlay(base: Definition, overlay: Mapping[str, Any]) -> Definition:
     """The pipeline with a profile over it. Neither is changed."""
     return _merged(base, {key: value for key, value in overlay.items() if key != NAMED_ONCE})
 

@@ -73,7 +73,7 @@ def _label(name: str, spec: Mapping[str, object], comments: Mapping[tuple[str, s
 def _written(name: str, value: object) -> str:
     """A parameter's value; a nested component by its class alone."""
     if isinstance(value, dict):
-        return _class(value["type"]) if "type" in value else ", ".join(f"{key} {one}" for key, one in value.items())
+        return _class(value["type"]) if "type" in value else ", ".join(f"{key} {inner}" for key, inner in value.items())
     return _class(value) if name == "type_" else str(value)
 
 
@@ -92,8 +92,11 @@ def _comments(source: str) -> dict[tuple[str, str], str]:
     return comments
 
 
-def _connections(given: Sequence[Mapping[str, object]], steps: Sequence[str]) -> list[Connection]:
-    raw = [(*str(one["sender"]).split(".")[:2], str(one["receiver"]).split(".")[0]) for one in given]
+def _connections(connections: Sequence[Mapping[str, object]], steps: Sequence[str]) -> list[Connection]:
+    raw = [
+        (*str(connection["sender"]).split(".")[:2], str(connection["receiver"]).split(".")[0])
+        for connection in connections
+    ]
     sockets: defaultdict[str, set[str]] = defaultdict(set)
     for sender, socket, _ in raw:
         sockets[sender].add(socket)

@@ -102,7 +102,7 @@ class Gate:
     :param verify: turns a raw token into a tenant or raises `Unauthenticated`.
     :param visitors: does the same for tokens of visitors.
     :param tenant_locale: called inside the tenant's context; raises when the tenant is not registered.
-    :param locale: the locale of callers about whom nothing is known.
+    :param locale: the locale of unauthenticated callers.
     """
 
     def __init__(
@@ -166,7 +166,7 @@ class _GatedRequest:
             await self._refuse(InternalFault())
         finally:
             spent = (perf_counter() - started) * 1_000
-            # The path of an unknown route is the caller's text, so it stays out of the log.
+            # The path of an unknown route is caller input, so it is not logged.
             shown = f"{self.route.method} {self.route.path}" if self.route else "-"
             log.info("%s %s %d %.1fms tenant=%r %s", self.request_id, shown, self.status, spent, self.tenant_id, code)
 
@@ -210,7 +210,7 @@ class _GatedRequest:
         problems.caller.set(problems.Caller(self.language or locale, self.request_id))
 
     async def _read(self, limit: int) -> bytes:
-        """Take in the whole body."""
+        """Read the whole body."""
         _check_media(self.headers)
         receive = self._bounded(limit)
         body = bytearray()
@@ -222,31 +222,31 @@ class _GatedRequest:
         return bytes(body)
 
     def _bounded(self, limit: int) -> Receive:
-        """The body piece by piece, which breaks off when it is too large or its sender leaves in the middle."""
+        """Receive the body in chunks; raises when it is too large or the client disconnects midway."""
         declared = self.headers.get("content-length", "")
         if declared.isdecimal() and int(declared) > limit:
             raise TooLarge(limit=limit)
         if "content-encoding" in self.headers:
             # A compressed body would have to be unpacked before its size is known.
             raise UnsupportedMedia
-        taken = 0
+        received = 0
         complete = False
 
         async def bounded() -> Message:
-            nonlocal taken, complete
+            nonlocal received, complete
             message = await self.receive()
             if message["type"] == "http.disconnect" and not complete:
                 raise _ClientDisconnected
-            taken += len(message.get("body", b""))
+            received += len(message.get("body", b""))
             complete = not message.get("more_body", False)
-            if taken > limit:
+            if received > limit:
                 raise TooLarge(limit=limit)
             return message
 
         return bounded
 
     async def _send_response(self, message: Message) -> None:
-        """Pass a response on, unless it is an error that is not in our own form."""
+        """Forward a response, replacing errors that are not problem objects of ours."""
         if message["type"] == "http.response.start":
             status = message["status"]
             kind = dict(message.get("headers", ())).get(b"content-type", b"")
@@ -299,13 +299,13 @@ def _check(model: type[BaseModel], body: bytes) -> None:
 
 
 def _replay(body: bytes, receive: Receive) -> Receive:
-    sent = False
+    replaced = False
 
     async def replayed() -> Message:
-        nonlocal sent
-        if sent:
+        nonlocal replaced
+        if replaced:
             return await receive()
-        sent = True
+        replaced = True
         return {"type": "http.request", "body": body, "more_body": False}
 
     return replayed

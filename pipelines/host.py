@@ -41,7 +41,7 @@ class _OneLineFormatter(logging.Formatter):
         return "" if ei[1] is None else trail(ei[1])
 
     def format(self, record: logging.LogRecord) -> str:
-        # One record, one line: nobody forges a second one.
+        # One line per record, so that input cannot forge a second record.
         return super().format(record).replace("\n", " ").replace("\r", " ")
 
 
@@ -70,11 +70,11 @@ def configure(settings: Settings) -> None:
 
 
 def _log_host(message: "Message") -> None:
-    # The text itself can quote what a caller sent.
+    # The message itself can quote caller input.
     record = message.record
     fault = record["exception"]
-    what = trail(fault.value) if fault is not None and fault.value is not None else "no exception"
-    log.warning("%s:%d %s: %s", record["name"], record["line"], record["level"].name, what)
+    reason = trail(fault.value) if fault is not None and fault.value is not None else "no exception"
+    log.warning("%s:%d %s: %s", record["name"], record["line"], record["level"].name, reason)
 
 
 def offer_ask(app: FastAPI) -> McpEndpoint:

@@ -28,14 +28,14 @@ _ANY_NUMBER = {Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD}
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing that is wrong: a stable code, where in the file, and what was found there."""
+    """One defect: a stable code, its location in the file, and the offending text."""
 
     code: str
     where: str
     found: str = ""
 
-    def told(self, locale: str) -> str:
-        """The finding as a line for people."""
+    def describe(self, locale: str) -> str:
+        """The finding as a readable line."""
         return f"{self.where}: {text(f'lint.{self.code}', locale, found=self.found)}"
 
 
@@ -49,14 +49,14 @@ class _Connection:
 
 
 def lint_file(path: Path) -> list[Finding]:
-    """Everything wrong with a pipeline file, or with a profile and the pipeline that it is laid over."""
+    """All findings in a pipeline file, or in a profile and the pipeline that it overlays."""
     source = path.read_text(encoding="utf-8")
     base = definition.base_of(path)
     return lint(source) if base is None else _overlay_faults(source, base)
 
 
 def lint(source: str) -> list[Finding]:
-    """Everything wrong with the YAML text of a pipeline; empty when it is sound."""
+    """All findings in the YAML text of a pipeline; empty when it is sound."""
     content, findings = _read(source)
     return findings if content is None else findings + _faults(content)
 
@@ -74,7 +74,7 @@ def _overlay_faults(source: str, base: Path) -> list[Finding]:
     findings += [
         Finding("overlay_step", f"components.{name}", name) for name in steps if name not in whole["components"]
     ]
-    return findings or _faults(definition.laid_over(whole, overlay))
+    return findings or _faults(definition.with_overlay(whole, overlay))
 
 
 def _read(source: str) -> tuple[dict[str, object] | None, list[Finding]]:
@@ -127,33 +127,33 @@ def _component_faults(where: str, spec: object) -> Iterator[Finding]:
         yield Finding("not_a_mapping", where, str(spec))
         return
     yield from (Finding("unknown_key", where, str(key)) for key in spec if key not in {"type", "init_parameters"})
-    given = spec.get("init_parameters") or {}
-    if not isinstance(given, dict):
-        yield Finding("not_a_mapping", f"{where}.init_parameters", str(given))
+    arguments = spec.get("init_parameters") or {}
+    if not isinstance(arguments, dict):
+        yield Finding("not_a_mapping", f"{where}.init_parameters", str(arguments))
         return
     if "type" not in spec:
         yield Finding("missing_type", where)
         return
-    made = _class(str(spec["type"]))
-    if made is None:
+    cls = _class(str(spec["type"]))
+    if cls is None:
         yield Finding("unknown_type", where, str(spec["type"]))
         return
-    accepted = _parameters(made)
+    accepted = _parameters(cls)
     if not any(p.kind is Parameter.VAR_KEYWORD for p in accepted):
         names = {p.name for p in accepted}
-        yield from (Finding("unknown_parameter", where, str(key)) for key in given if key not in names)
+        yield from (Finding("unknown_parameter", where, str(key)) for key in arguments if key not in names)
     required = [p.name for p in accepted if p.default is Parameter.empty and p.kind not in _ANY_NUMBER]
-    yield from (Finding("missing_parameter", where, name) for name in required if name not in given)
-    for name, value in given.items():
+    yield from (Finding("missing_parameter", where, name) for name in required if name not in arguments)
+    for name, value in arguments.items():
         if _is_component(value):
             yield from _component_faults(f"{where}.{name}", value)
         elif any(_is_component(part) for part in _parts(value)):
             yield Finding("nested_too_deep", where, str(name))
 
 
-def _parameters(made: type) -> list[Parameter]:
+def _parameters(cls: type) -> list[Parameter]:
     """The parameters of a class's own or inherited initialiser; none when it has only the one of every object."""
-    initialiser = next((vars(base)["__init__"] for base in made.__mro__[:-1] if "__init__" in vars(base)), None)
+    initialiser = next((vars(base)["__init__"] for base in cls.__mro__[:-1] if "__init__" in vars(base)), None)
     return list(signature(initialiser).parameters.values())[1:] if initialiser is not None else []
 
 
@@ -162,10 +162,10 @@ def _class(path: str) -> type | None:
     if module.split(".")[0] not in ALLOWED_MODULES:
         return None
     try:
-        found = getattr(import_module(module), name, None)
+        attribute = getattr(import_module(module), name, None)
     except ImportError:
         return None
-    return found if isinstance(found, type) else None
+    return attribute if isinstance(attribute, type) else None
 
 
 def _is_component(value: object) -> bool:
@@ -186,8 +186,8 @@ def _graph_faults(content: Mapping[str, object], components: Mapping[str, object
     except Exception as error:  # whatever a component raises on creation is the finding
         yield Finding("not_built", "components", " ".join(str(error).split()))
         return
-    inputs = {name: set(found) for name, found in parts.inputs(True).items()}
-    outputs = {name: set(found) for name, found in parts.outputs(True).items()}
+    inputs = {name: set(sockets) for name, sockets in parts.inputs(True).items()}
+    outputs = {name: set(sockets) for name, sockets in parts.outputs(True).items()}
     connections, faults = _connections(content.get("connections") or [], inputs, outputs, set(components))
     yield from faults
     yield from _declared_paths(content, inputs, outputs, set(components))
@@ -223,8 +223,8 @@ def _connections(
         wrong += [*_path_faults(where, sender, outputs, names), *_path_faults(where, receiver, inputs, names)]
         faults += wrong
         if not wrong:
-            (source, output), (target, put) = sender.split("."), receiver.split(".")
-            sound.append(_Connection(where, source, output, target, put))
+            (source, output), (target, input_socket) = sender.split("."), receiver.split(".")
+            sound.append(_Connection(where, source, output, target, input_socket))
     return sound, faults
 
 
@@ -275,8 +275,8 @@ def _most_passes(components: Mapping[str, object]) -> int:
     """The most passes that any quality may spend, the first one included."""
     budget = {str(quality): passes for quality, passes in EXTRA_PASSES.items()}
     for spec in components.values():
-        given = spec.get("init_parameters") if isinstance(spec, dict) else None
-        budget |= (given or {}).get("extra_passes") or {}
+        arguments = spec.get("init_parameters") if isinstance(spec, dict) else None
+        budget |= (arguments or {}).get("extra_passes") or {}
     return 1 + max(budget.values())
 
 
@@ -327,7 +327,7 @@ def main(paths: list[str]) -> int:
     lines: list[str] = []
     for path in files:
         findings = lint_file(path)
-        lines += [f"{path}: {finding.told(locale)}" for finding in findings]
+        lines += [f"{path}: {finding.describe(locale)}" for finding in findings]
         if not findings:
             sys.stdout.write(text("lint.clean", locale, path=str(path)) + "\n")
     sys.stderr.writelines(f"{line}\n" for line in lines)

@@ -31,11 +31,11 @@ def policy_command(
     fields = policy.Policy.model_fields
     if unknown := set(defaults) - set(fields):
         raise Invalid("policy_invalid", field=min(unknown))
-    given = {name: fields[name].get_default(call_default_factory=True) for name in defaults}
-    given |= dict(map(_parsed, changes))
+    values = {name: fields[name].get_default(call_default_factory=True) for name in defaults}
+    values |= dict(map(_parsed, changes))
     with acting_for(tenant_id):
-        if given:
-            policy.change(**given)
+        if values:
+            policy.change(**values)
         now = policy.current()
     if as_json:
         print_json(now.model_dump(mode="json"))

@@ -1,4 +1,4 @@
-"""Whether this process is shutting down: streams that could go on for long end then, and their clients reconnect."""
+"""Whether this process is shutting down: long-running streams end then, and their clients reconnect."""
 
 from threading import Event
 

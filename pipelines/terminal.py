@@ -88,7 +88,7 @@ class Group(TyperGroup):
 
 
 def ensure_tenant(tenant_id: str, locale: str = "", name: str = "") -> None:
-    """Register a tenant unless it is there."""
+    """Register a tenant unless it exists."""
     from tenants.registry import Registry
 
     registry = Registry()
@@ -98,7 +98,7 @@ def ensure_tenant(tenant_id: str, locale: str = "", name: str = "") -> None:
 
 @contextmanager
 def acting_for(tenant_id: str) -> Iterator["Tenant"]:
-    """Act for a registered tenant with every scope: who may open the data folder may do all. Raises `NotFound`."""
+    """Act for a registered tenant with every scope: access to the data folder grants all. Raises `NotFound`."""
     from tenants.context import SCOPES, Tenant, acting_as
     from tenants.registry import Registry
 
@@ -154,7 +154,7 @@ def shown_by(progress: "Progress") -> Callable[[str, int, int], None]:
     """Shows (what, done, total) on the bar."""
     task = progress.task_ids[0]
 
-    def show(what: str, done: int, total: int) -> None:
-        progress.update(task, description=what, completed=done, total=total or None)
+    def show(stage: str, done: int, total: int) -> None:
+        progress.update(task, description=stage, completed=done, total=total or None)
 
     return show

@@ -9,7 +9,7 @@ FRESH_SECONDS = 2.0
 """How long another process's change may stay unseen here."""
 
 Key: TypeAlias = tuple[str, str]
-"""Database URL and tenant id: two installations in one process, such as two tests, never meet."""
+"""Database URL and tenant id, so that two installations in one process, such as two tests, do not collide."""
 
 T = TypeVar("T")
 
@@ -28,7 +28,7 @@ class TenantCache(Generic[T]):
         return entry[1] if entry is not None and monotonic() - entry[0] < FRESH_SECONDS else None
 
     def get(self, key: Key, load: Callable[[T | None], T]) -> T:
-        """The cached value, or what `load` makes of the last one known once that may be out of date."""
+        """The cached value; once it may be stale, the result of `load`, which gets the last value."""
         entry = self._entries.get(key)
         now = monotonic()
         if entry is not None and now - entry[0] < FRESH_SECONDS:
@@ -42,7 +42,7 @@ class TenantCache(Generic[T]):
         return value
 
     def expire(self, key: Key) -> None:
-        """Have the next reader load: something was written. Call it after the commit."""
+        """Make the next reader load the value again. Call it after committing a write."""
         with self._lock:
             self._expiries += 1
             if key in self._entries:

@@ -32,16 +32,16 @@ class Claims(Protocol):
     """The claims of one process, by name. Thread-safe; what is held is refused to all others, this process included."""
 
     def take(self, name: str) -> bool:
-        """Claim a name. False when somebody has it."""
+        """Claim a name. False when it is taken."""
 
     def holds(self, name: str) -> bool:
-        """Whether the claim is still this process's."""
+        """Whether this process still holds the claim."""
 
     def release(self, name: str) -> None:
-        """Give a claim back, also one that was lost."""
+        """Release a claim, even one that was lost."""
 
     def close(self) -> None:
-        """Give all claims back."""
+        """Release all claims."""
 
 
 class FileClaims:
@@ -56,7 +56,7 @@ class FileClaims:
         self._lock = Lock()
 
     def take(self, name: str) -> bool:
-        """Claim a name. False when somebody has it."""
+        """Claim a name. False when it is taken."""
         with self._lock:
             if name in self._held:
                 return False
@@ -71,18 +71,18 @@ class FileClaims:
             return True
 
     def holds(self, name: str) -> bool:
-        """Whether the claim is still this process's."""
+        """Whether this process still holds the claim."""
         return name in self._held
 
     def release(self, name: str) -> None:
-        """Give a claim back."""
+        """Release a claim."""
         with self._lock:
             file = self._held.pop(name, None)
             if file is not None:
                 file.close()
 
     def close(self) -> None:
-        """Give all claims back."""
+        """Release all claims."""
         with self._lock:
             while self._held:
                 self._held.popitem()[1].close()
@@ -112,9 +112,9 @@ def ingesting(patience: float | None = None) -> Iterator[Claim]:
         `ingest_busy` when they are over.
     """
     claims, name = _claims(get_settings()), collection_name(context.current().tenant_id)
-    held = _HELD.get()
-    if held is not None and held.name == name:
-        yield held
+    outer = _HELD.get()
+    if outer is not None and outer.name == name:
+        yield outer
         return
     started = monotonic()
     while not claims.take(name):
@@ -131,7 +131,7 @@ def ingesting(patience: float | None = None) -> Iterator[Claim]:
 
 
 def close_all() -> None:
-    """Give every claim of this process back."""
+    """Release every claim of this process."""
     _claims(get_settings()).close()
     _claims.cache_clear()
 

@@ -49,18 +49,18 @@ class RedisClaims:
             if name in self._held:
                 return False
             self._held[name] = _PENDING
-        started, taken = monotonic(), False
+        started, acquired = monotonic(), False
         try:
-            taken = bool(self._redis.set(_PREFIX + name, self._me, nx=True, px=self._lease))
+            acquired = bool(self._redis.set(_PREFIX + name, self._me, nx=True, px=self._lease))
         except RedisError as failed:
             raise TryAgain("claims_unreachable") from failed
         finally:
             with self._lock:
-                if taken:
+                if acquired:
                     self._held[name] = started + self._lease / 1_000
                 else:
                     del self._held[name]
-        return taken
+        return acquired
 
     def holds(self, name: str) -> bool:
         """Whether the claim is still this process's: renewed in time, and not found in other hands."""

@@ -1,4 +1,4 @@
-"""Who is asking: set once at the gate from a verified token, read everywhere below it, named by nobody else.
+"""The caller: set once at the gate from a verified token, read everywhere below it, and set nowhere else.
 
 Threat: a request that names its own tenant. Nothing under `tenants/` takes a tenant id from a request; stored data is
 reached through `current()` alone, and asking without a tenant raises.

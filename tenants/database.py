@@ -101,7 +101,7 @@ def scrub(settings: Settings | None = None) -> None:
 
 
 def close_all() -> None:
-    """Give all connections back. The next call opens anew."""
+    """Close all connections. The next call opens new ones."""
     with _OPENING:
         while _ENGINES:
             _ENGINES.popitem()[1].dispose()
@@ -109,11 +109,11 @@ def close_all() -> None:
 
 @contextmanager
 def _waited_for() -> Iterator[None]:
-    """Turn a database that does not answer, or not in time, into something that is worth another try."""
+    """Turn errors of a database that does not answer in time into `TryAgain`."""
     try:
         yield
     except (OperationalError, PoolTimeout) as late:
-        # The message quotes the statement, and with it what somebody asked.
+        # The message quotes the statement and could reveal a question.
         log.error("the records cannot be reached: %s", type(getattr(late, "orig", None) or late).__name__)
         raise TryAgain from late
 
@@ -131,7 +131,7 @@ def _open(settings: Settings) -> Engine:
 
 
 def _server(url: URL, settings: Settings) -> Engine:
-    """PostgreSQL, which without limits of ours would be waited for without end. What the URL sets itself stands."""
+    """PostgreSQL with timeouts, which it does not have by default. Options in the URL take precedence."""
     seconds = settings.database_statement_seconds
     limits = {
         "connect_timeout": str(settings.database_connect_seconds),
@@ -141,8 +141,8 @@ def _server(url: URL, settings: Settings) -> Engine:
         "keepalives_interval": "5",
         "keepalives_count": "3",
     }
-    given = url.query.get("options") or ""
-    options = [f"-c statement_timeout={seconds}s", *((given,) if isinstance(given, str) else given)]
+    url_options = url.query.get("options") or ""
+    options = [f"-c statement_timeout={seconds}s", *((url_options,) if isinstance(url_options, str) else url_options)]
     limited = url.set(query={**limits, **url.query, "options": " ".join(options)})
     return create_engine(limited, pool_pre_ping=True, pool_timeout=seconds)
 

@@ -17,7 +17,7 @@ from tenants.models import DocumentRow, TenantRow
 from tenants.versions import DocumentVersion
 
 _PARAMETERS = 500
-"""Values in one statement: databases bound them."""
+"""Values per statement, which databases limit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,7 @@ class DocumentRecord:
 
 
 def get(doc_id: str) -> DocumentRecord | None:
-    """The document, None when the tenant has no such one."""
+    """The document; None when the tenant has none with this id."""
     with database.reading() as session:
         row = session.get(DocumentRow, (context.current().tenant_id, doc_id))
         return _record(row) if row else None

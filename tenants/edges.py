@@ -1,4 +1,4 @@
-"""How a tenant's documents hang together: ties that documents declare themselves, and ties that operators set.
+"""Links between a tenant's documents: declared by the documents themselves, or set by operators.
 
 A tie from `a` to `b` reads like its kind: `a` supersedes `b`, `a` depends on `b`. There is at most one of a kind from
 one document to another. It is gone with its document; one that `a` declares outlives `b`, because `a` still says so,
@@ -21,10 +21,10 @@ SUPERSEDES = "supersedes"
 
 @dataclass(frozen=True, slots=True)
 class Edge:
-    """A tie between two documents.
+    """A link between two documents.
 
     :param weight: 0..1, how much it matters. 0 switches off a tie that a document declares.
-    :param declared: the document `from_doc` says so itself; otherwise an operator does, and has the last word.
+    :param declared: declared by the document `from_doc`; otherwise set by an operator, who takes precedence.
     """
 
     from_doc: str
@@ -84,16 +84,16 @@ def declare(session: Session, doc_ids: Sequence[str], declared: Sequence[Edge]) 
     """
     tenant_id = context.current().tenant_id
     stored = session.scalars(select(EdgeRow).where(EdgeRow.tenant_id == tenant_id, EdgeRow.from_doc.in_(doc_ids))).all()
-    known = {_edge(row): row for row in stored}
-    given = {_key(edge) for edge in known if not edge.declared}
-    wanted = {_key(edge): edge for edge in declared if _key(edge) not in given}
-    gone = [row for edge, row in known.items() if edge.declared and wanted.get(_key(edge)) != edge]
-    new = [edge for edge in wanted.values() if edge not in known]
-    for row in gone:
+    rows = {_edge(row): row for row in stored}
+    set_by_operators = {_key(edge) for edge in rows if not edge.declared}
+    declarations = {_key(edge): edge for edge in declared if _key(edge) not in set_by_operators}
+    obsolete = [row for edge, row in rows.items() if edge.declared and declarations.get(_key(edge)) != edge]
+    new = [edge for edge in declarations.values() if edge not in rows]
+    for row in obsolete:
         session.delete(row)
     session.flush()
     session.add_all(map(_row, new))
-    return bool(gone or new)
+    return bool(obsolete or new)
 
 
 def forget(session: Session, doc_ids: Sequence[str]) -> bool:
@@ -102,8 +102,8 @@ def forget(session: Session, doc_ids: Sequence[str]) -> bool:
         EdgeRow.from_doc.in_(doc_ids),
         and_(EdgeRow.to_doc.in_(doc_ids), EdgeRow.declared.is_(False)),
     )
-    own = EdgeRow.tenant_id == context.current().tenant_id
-    return bool(session.scalars(delete(EdgeRow).where(own, theirs).returning(EdgeRow.kind)).all())
+    of_tenant = EdgeRow.tenant_id == context.current().tenant_id
+    return bool(session.scalars(delete(EdgeRow).where(of_tenant, theirs).returning(EdgeRow.kind)).all())
 
 
 def _select(*conditions: ColumnElement[bool]) -> tuple[Edge, ...]:

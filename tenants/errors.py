@@ -1,7 +1,7 @@
 """The one error tree. Each leaf maps to one HTTP status and one stable code.
 
 Texts for people are looked up by `code` in the locale files; an exception carries no text of its own that could reach a
-customer. Three branches say whose turn it is: the caller's, nobody's (try again), or ours.
+customer. Three branches say who has to act: the caller, nobody (try again), or us.
 """
 
 import traceback
@@ -123,7 +123,7 @@ class TimedOut(TryAgain):
 
 
 class InternalFault(OporaError):
-    """Ours: a broken invariant or configuration. Logged in full, shown as its code alone."""
+    """Our own fault: a broken invariant or configuration. Logged in full, shown only as a code."""
 
 
 class NoTenant(InternalFault):

@@ -1,6 +1,6 @@
-"""What people think of answers: one verdict of one person about one turn that the audit holds.
+"""Verdicts on answers: one per person and recorded turn.
 
-Who asked anonymously is nobody here either: such a turn has one verdict, the last. A verdict goes when its turn is
+An anonymous turn has no person here either: it has one verdict, the last. A verdict is deleted when its turn is
 erased or pruned, and when the person who gave it is erased.
 """
 
@@ -42,7 +42,7 @@ class Feedback:
 
 
 def give(turn_id: str, person: str, thumb: Thumb, reason: Reason | None = None, comment: str = "") -> Feedback:
-    """Keep a verdict in the place of the one that this person gave on this turn before.
+    """Store a verdict, replacing this person's earlier one on the turn.
 
     Raises `NotFound` with the code `turn_unknown`: the tenant's audit has no such turn, or it was erased.
     """
@@ -96,13 +96,13 @@ def of_person(person: str, session_id: str) -> tuple[Feedback, ...]:
 
 
 def erase(person: str, session_id: str) -> None:
-    """Forget the same verdicts altogether."""
+    """Delete the same verdicts."""
     with database.writing() as session:
         session.execute(delete(FeedbackRow).where(*_theirs(person, session_id)))
 
 
 def forget(session: Session, tenant_id: str, turns: ColumnElement[bool]) -> None:
-    """Drop what anybody thought of these turns, inside the transaction that erases or prunes them.
+    """Delete all verdicts on these turns, inside the transaction that erases or prunes them.
 
     :param turns: a condition on `AuditRow`.
     """

@@ -50,20 +50,25 @@ def stale(
     """
     now = datetime.now(UTC)
     cited = _cited(now - cited_within)
-    known = documents.find(list(cited))
+    records = documents.find(list(cited))
     oldest = (now - older_than).date().isoformat()
     usage = [
         Stale(
             doc_id=doc_id,
-            title=known[doc_id].title if doc_id in known else "",
-            updated_at=known[doc_id].updated_at if doc_id in known else "",
-            citations=one.times,
-            last_cited_at=one.last,
-            doubts=tuple(_doubts(one, known.get(doc_id), oldest)),
+            title=records[doc_id].title if doc_id in records else "",
+            updated_at=records[doc_id].updated_at if doc_id in records else "",
+            citations=usage_of.times,
+            last_cited_at=usage_of.last,
+            doubts=tuple(_doubts(usage_of, records.get(doc_id), oldest)),
         )
-        for doc_id, one in cited.items()
+        for doc_id, usage_of in cited.items()
     ]
-    return tuple(sorted((one for one in usage if one.doubts), key=lambda one: (-one.citations, one.doc_id)))
+    return tuple(
+        sorted(
+            (document for document in usage if document.doubts),
+            key=lambda document: (-document.citations, document.doc_id),
+        )
+    )
 
 
 def _doubts(cited: _Cited, document: DocumentRecord | None, oldest: str) -> Iterator[Doubt]:
@@ -96,8 +101,8 @@ def _cited(since: datetime) -> dict[str, _Cited]:
     citations: dict[str, _Cited] = {}
     with database.reading() as session:
         for doc_id, chunk_ids, at in session.execute(query):
-            one = citations.setdefault(doc_id, _Cited(0, at, set()))
-            one.times += 1
-            one.last = max(one.last, at)
-            one.chunk_ids.update(chunk_ids)
+            document = citations.setdefault(doc_id, _Cited(0, at, set()))
+            document.times += 1
+            document.last = max(document.last, at)
+            document.chunk_ids.update(chunk_ids)
     return citations

@@ -20,7 +20,7 @@ from tenants.models import GapAskingRow, GapRow
 Status: TypeAlias = Literal["open", "closed"]
 
 MEANING = 0.5
-"""Least share of common stems (Jaccard) that makes two gaps one group."""
+"""Minimum share of common stems (Jaccard) for two gaps to be grouped."""
 
 _PARAMETERS = 500
 
@@ -48,8 +48,8 @@ class Miss:
 
 
 @dataclass(frozen=True, slots=True)
-class Met:
-    """A miss, when it happened, and the number of the turn in the audit."""
+class RecordedMiss:
+    """A miss with its time and the number of its turn in the audit."""
 
     miss: Miss
     at: datetime
@@ -79,7 +79,7 @@ class Gap:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Gaps that mean the same, the one asked most first."""
+    """Gaps with the same meaning, most frequent first."""
 
     gaps: tuple[Gap, ...]
 
@@ -108,12 +108,12 @@ def all(status: Status | None = "open", *, limit: int = 1_000) -> tuple[Gap, ...
 
 
 def close(gap_id: str) -> Gap:
-    """Say that the gap is filled. It opens again by itself when it is met again. Raises `NotFound`."""
+    """Mark the gap as filled. It reopens when the question is asked again. Raises `NotFound`."""
     return _set(gap_id, "closed")
 
 
 def reopen(gap_id: str) -> Gap:
-    """Take `close` back. Raises `NotFound`."""
+    """Undo `close`. Raises `NotFound`."""
     return _set(gap_id, "open")
 
 
@@ -137,28 +137,28 @@ def grouped(gaps: Iterable[Gap]) -> tuple[Group, ...]:
     return tuple(sorted((Group(tuple(members)) for members in groups), key=lambda group: -group.count))
 
 
-def meet(session: Session, tenant_id: str, met: Sequence[Met]) -> None:
-    """Count what turns did not answer, inside the transaction that records these turns."""
-    wanted = {one.miss.gap_id for one in met}
-    known = select(GapRow).where(GapRow.tenant_id == tenant_id, GapRow.gap_id.in_(wanted))
-    rows = {row.gap_id: row for row in session.scalars(known)}
-    for one in met:
-        row = rows.get(one.miss.gap_id)
+def count(session: Session, tenant_id: str, misses: Sequence[RecordedMiss]) -> None:
+    """Count the misses of turns, inside the transaction that records these turns."""
+    gap_ids = {recorded.miss.gap_id for recorded in misses}
+    stored = select(GapRow).where(GapRow.tenant_id == tenant_id, GapRow.gap_id.in_(gap_ids))
+    rows = {row.gap_id: row for row in session.scalars(stored)}
+    for recorded in misses:
+        row = rows.get(recorded.miss.gap_id)
         if row is None:
-            row = rows[one.miss.gap_id] = _new(tenant_id, one)
+            row = rows[recorded.miss.gap_id] = _new(tenant_id, recorded)
             session.add(row)
-        elif row.closed_at is not None and one.at > row.closed_at:
+        elif row.closed_at is not None and recorded.at > row.closed_at:
             row.status, row.closed_at = "open", None
             row.reopened += 1
         row.count += 1
-        row.last_at = one.at
-        row.doc_ids = list(one.miss.doc_ids)
-        session.add(GapAskingRow(tenant_id=tenant_id, gap_id=row.gap_id, sequence=one.sequence))
+        row.last_at = recorded.at
+        row.doc_ids = list(recorded.miss.doc_ids)
+        session.add(GapAskingRow(tenant_id=tenant_id, gap_id=row.gap_id, sequence=recorded.sequence))
     session.flush()
 
 
 def forget(session: Session, tenant_id: str, sequences: Sequence[int]) -> None:
-    """Take back what these turns counted; a gap that nobody else met is gone."""
+    """Uncount the misses of these turns; a gap without other turns is deleted."""
     for start in range(0, len(sequences), _PARAMETERS):
         chosen = (
             GapAskingRow.tenant_id == tenant_id,
@@ -186,22 +186,22 @@ def _set(gap_id: str, status: Status) -> Gap:
         return _gap(row)
 
 
-def _new(tenant_id: str, met: Met) -> GapRow:
+def _new(tenant_id: str, recorded: RecordedMiss) -> GapRow:
     return GapRow(
         tenant_id=tenant_id,
-        gap_id=met.miss.gap_id,
-        reason=met.miss.reason,
-        question=met.miss.question,
-        stems=list(met.miss.stems),
+        gap_id=recorded.miss.gap_id,
+        reason=recorded.miss.reason,
+        question=recorded.miss.question,
+        stems=list(recorded.miss.stems),
         count=0,
         reopened=0,
         status="open",
-        first_at=met.at,
+        first_at=recorded.at,
     )
 
 
-def _overlap(one: Gap, other: Gap) -> float:
-    ours, theirs = set(one.stems), set(other.stems)
+def _overlap(gap: Gap, other: Gap) -> float:
+    ours, theirs = set(gap.stems), set(other.stems)
     return len(ours & theirs) / len(ours | theirs)
 
 

@@ -74,7 +74,7 @@ def begin(encoder: str, dimensions: int = 0) -> int:
         return tenant.newest_generation
 
 
-def put_in_force(number: int) -> None:
+def activate(number: int) -> None:
     """Switch, in one transaction, to a generation whose chunks are complete.
 
     The one in force before is kept if it is older; going back to the kept one drops the newer. Any other is dropped.
@@ -105,9 +105,9 @@ def forget(number: int) -> None:
 
 def changed_documents(after: int) -> frozenset[str]:
     """The documents whose records were written since a later generation than `after` was begun."""
-    own = DocumentRow.tenant_id == context.current().tenant_id
+    of_tenant = DocumentRow.tenant_id == context.current().tenant_id
     with database.reading() as session:
-        return frozenset(session.scalars(select(DocumentRow.doc_id).where(own, DocumentRow.generation > after)))
+        return frozenset(session.scalars(select(DocumentRow.doc_id).where(of_tenant, DocumentRow.generation > after)))
 
 
 def _one(number: int) -> tuple[ColumnElement[bool], ColumnElement[bool]]:

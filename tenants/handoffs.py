@@ -11,7 +11,7 @@ from tenants import context, database, policy
 from tenants.models import TicketRow
 
 _LETTERS = "23456789ABCDEFGHJKMNPQRSTUVWXYZ"
-"""Letters and digits that nobody mistakes for one another, read out over the telephone."""
+"""Letters and digits that are not confused when read out over the telephone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ def new_ticket(
 
 
 def get(ticket_id: str) -> Ticket | None:
-    """The tenant's ticket; None when it has no such one."""
+    """The tenant's ticket; None when it has none with this id."""
     with database.reading() as session:
         row = session.get(TicketRow, (context.current().tenant_id, ticket_id))
         return ticket_of(row) if row else None
@@ -87,7 +87,7 @@ def of_person(subject: str | None, session_id: str | None) -> tuple[Ticket, ...]
 
 
 def erase(subject: str | None, session_id: str | None) -> None:
-    """Forget the same tickets altogether."""
+    """Delete the same tickets."""
     with database.writing() as session:
         session.execute(delete(TicketRow).where(*_theirs(subject, session_id)))
 

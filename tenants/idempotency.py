@@ -1,4 +1,4 @@
-"""`Idempotency-Key`: a request sent twice is worked on once and answered twice alike.
+"""`Idempotency-Key`: a repeated request is processed once and gets the same answer.
 
 Keys belong to tenant and subject, so one person's key never answers another. A key reserved by a process that died is
 free again after `ABANDONED`; an answer is kept for `RETENTION`.
@@ -57,7 +57,7 @@ def begin(key: str, request_hash: str) -> str | None:
 
 
 def finish(key: str, answer: str) -> None:
-    """Keep the answer for whoever sends the same request again."""
+    """Store the answer for repetitions of the request."""
     with database.writing() as session:
         row = session.get(IdempotencyRow, _identity(key))
         if row is not None:

@@ -1,7 +1,7 @@
-"""Jobs: files that were accepted for ingestion, and what became of them.
+"""Jobs: files accepted for ingestion, and their results.
 
 A job is acknowledged once its files and then its row are on disk, and its row is the only record of it. So after a
-crash nothing has to be found out: jobs that are queued or running are worked off, in the order in which they came;
+crash nothing has to be reconstructed: queued and running jobs are processed in order of arrival;
 ingesting the same files again changes nothing. One in which the process ended again and again without getting any
 farther may be what brings it down, so it waits longer each time, and its tenant's other jobs with it; it is never given
 up. One that fails with an error of ours again and again is, and says so.
@@ -29,7 +29,7 @@ STATES: tuple[JobState, ...] = get_args(JobState)
 FINISHED: frozenset[JobState] = frozenset({"done", "failed", "cancelled"})
 
 RETENTION = timedelta(days=7)
-"""How long a finished job can be looked up. Its files are removed as soon as it ends."""
+"""How long finished jobs are kept. Their files are removed as soon as they end."""
 
 MOST_FAULTS = 5
 _HASTY_ATTEMPTS = 5
@@ -41,7 +41,7 @@ _OPEN = ("queued", "running")
 
 
 class QueueFull(RateLimited):
-    """The tenant has as many jobs waiting, or as many bytes in their files, as it may."""
+    """The tenant has reached its limit of queued jobs or bytes."""
 
     code = "jobs_waiting"
 
@@ -58,7 +58,7 @@ class Job:
     :param error: why it failed, a stable code.
     :param revision: goes up whenever something here changes.
     :param attempts: how often it was begun since it last got farther than before.
-    :param cancelling: somebody asked for its end, which comes after the batch in work.
+    :param cancelling: cancellation was requested and takes effect after the current batch.
     """
 
     job_id: str
@@ -85,7 +85,7 @@ class Job:
 
 
 arrived = Event()
-"""Set when this process accepts a job, so that it is begun at once."""
+"""Set when this process accepts a job, so that it starts at once."""
 
 
 def new_id() -> str:
@@ -93,10 +93,10 @@ def new_id() -> str:
     return f"{time_ns():016x}{token_hex(8)}"
 
 
-def check_room() -> None:
-    """Raise `QueueFull` when the tenant in context has no room for another job."""
+def check_capacity() -> None:
+    """Raise `QueueFull` when the tenant in context cannot queue another job."""
     with database.reading() as session:
-        _check_room(session)
+        _check_capacity(session)
 
 
 def add(job_id: str, kind: JobKind, files: Sequence[str], *, gone: Sequence[str] = (), size: int = 0) -> Job:
@@ -122,7 +122,7 @@ def add(job_id: str, kind: JobKind, files: Sequence[str], *, gone: Sequence[str]
         created_at=datetime.now(UTC),
     )
     with database.writing() as session:
-        _check_room(session)
+        _check_capacity(session)
         session.add(row)
     arrived.set()
     return _job(row)
@@ -216,7 +216,7 @@ def note(job_id: str, progress: Mapping[str, object]) -> bool:
         return row.cancelling
 
 
-def put_back(job_id: str) -> None:
+def requeue(job_id: str) -> None:
     """Leave a running job for later, such as the next start; this does not count as an attempt."""
     with database.writing() as session:
         row = _row(session, job_id)
@@ -267,7 +267,7 @@ def of_person(subject: str) -> tuple[Job, ...]:
 
 
 def disown(subject: str) -> None:
-    """Forget who gave these jobs. The documents are the tenant's, so the jobs go on."""
+    """Remove the submitter from these jobs. The documents belong to the tenant, so the jobs continue."""
     with database.writing() as session:
         theirs = JobRow.tenant_id == context.current().tenant_id, JobRow.subject == subject
         session.execute(update(JobRow).where(*theirs).values(subject=""))
@@ -282,13 +282,13 @@ def _end(row: JobRow, state: JobState, *, report: Mapping[str, object] | None = 
 
 
 def _wait(attempts: int) -> timedelta:
-    """How long after its last beginning a job rests that was begun so often in vain."""
+    """The back-off of a job after so many attempts without progress."""
     if attempts < _HASTY_ATTEMPTS:
         return timedelta(0)
     return min(timedelta(minutes=2 ** (attempts - _HASTY_ATTEMPTS)), _LONGEST_WAIT)
 
 
-def _check_room(session: Session) -> None:
+def _check_capacity(session: Session) -> None:
     waiting = select(func.count(), func.coalesce(func.sum(JobRow.size), 0))
     chosen = waiting.where(JobRow.tenant_id == context.current().tenant_id, JobRow.state.in_(_OPEN))
     number, size = session.execute(chosen).one()

@@ -67,7 +67,7 @@ def own_keys_file(settings: Settings) -> Path:
 
 
 def signing_key(settings: Settings) -> Key:
-    """The newest own key, made when there is none."""
+    """The newest own key, created when there is none."""
     path = own_keys_file(settings)
     if not path.exists():
         # Two processes may start together: the file that is linked first stays.
@@ -110,7 +110,7 @@ class KeyRing:
         self._clock = clock
         self._lock = Lock()
         self._looked = float("-inf")
-        self._seen: tuple[tuple[int, int, int] | None, ...] = ()
+        self._versions: tuple[tuple[int, int, int] | None, ...] = ()
         self._keys: Mapping[str, Key] = {}
 
     def current(self) -> Mapping[str, Key]:
@@ -122,22 +122,22 @@ class KeyRing:
     def get(self, kid: str) -> Key | None:
         """The key of that name unless its overlap is over. Only ever looked up in memory: `kid` comes from outside."""
         if kid not in self.current():
-            # A key that was made a moment ago must work at once.
+            # A key that has just been created must work at once.
             self._look()
         key = self._keys.get(kid)
         return None if key is None or (key.until is not None and key.until <= time()) else key
 
     def _look(self) -> None:
-        own, jwks = self._files
+        own_file, jwks_file = self._files
         with self._lock:
-            seen = tuple(_version(path) for path in self._files if path is not None)
-            if seen != self._seen:
-                loaded = [key.key() for key in _read_own(own)] if own.exists() else []
-                loaded += read_jwks(jwks) if jwks is not None else []
+            versions = tuple(_version(path) for path in self._files if path is not None)
+            if versions != self._versions:
+                loaded = [key.key() for key in _read_own(own_file)] if own_file.exists() else []
+                loaded += read_jwks(jwks_file) if jwks_file is not None else []
                 keys = {key.kid: key for key in loaded}
                 if len(keys) != len(loaded):
                     raise InternalFault("keys_ambiguous")
-                self._keys, self._seen = keys, seen
+                self._keys, self._versions = keys, versions
             self._looked = self._clock()
 
 

@@ -69,9 +69,9 @@ def current() -> Lexicon:
     """The tenant's lexicon, at most seconds behind another process and never behind this one."""
     generation = _generation()
 
-    def load(known: Lexicon | None) -> Lexicon:
+    def load(cached: Lexicon | None) -> Lexicon:
         with database.reading() as session:
-            return _read(session, generation, known or Lexicon())
+            return _read(session, generation, cached or Lexicon())
 
     return _CACHE.get(_key(), load)
 
@@ -102,10 +102,10 @@ def apply(added: Iterable[ChunkTerms], removed: Iterable[ChunkTerms] = ()) -> No
     Terms that no chunk holds any more disappear.
     """
     change = _count(added)
-    gone = _count(removed)
-    change["chunks"] -= gone["chunks"]
+    lost = _count(removed)
+    change["chunks"] -= lost["chunks"]
     for kind in ("stems", "words", "codes"):
-        for term, times in gone[kind].items():
+        for term, times in lost[kind].items():
             change[kind][term] = change[kind].get(term, 0) - times
     with database.writing() as session:
         state = _state(session)
@@ -180,15 +180,15 @@ def _fold(session: Session, state: LexiconStateRow, generation: int, *, beyond: 
         _replace(session, state, generation, _read(session, generation, Lexicon()))
 
 
-def _read(session: Session, generation: int, known: Lexicon) -> Lexicon:
+def _read(session: Session, generation: int, cached: Lexicon) -> Lexicon:
     """`known` and everything after it."""
     parts = select(LexiconPartRow).where(*_parts(generation))
     newer = session.scalars(
-        parts.where(LexiconPartRow.revision > known.revision).order_by(LexiconPartRow.revision)
+        parts.where(LexiconPartRow.revision > cached.revision).order_by(LexiconPartRow.revision)
     ).all()
     if not newer:
-        return known
-    chunks, stems, words, codes = known.chunks, dict(known.stems), dict(known.words), dict(known.codes)
+        return cached
+    chunks, stems, words, codes = cached.chunks, dict(cached.stems), dict(cached.words), dict(cached.codes)
     for part in newer:
         body: _Body = json.loads(zlib.decompress(part.body))
         if part.whole:

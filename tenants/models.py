@@ -148,7 +148,7 @@ class RejectedRow(Base):
 
 
 class ToolRow(Base):
-    """Something that a tenant's assistant may look up elsewhere. `headers` are secret."""
+    """An HTTP tool of a tenant's assistant. `headers` are secret."""
 
     __tablename__ = "tools"
 
@@ -329,7 +329,7 @@ class AuditDocumentRow(Base):
 
 
 class FeedbackRow(Base):
-    """What somebody thinks of the answer of a turn. `person` and `session_id` are as in the audit's content."""
+    """A verdict on the answer of a turn. `person` and `session_id` are as in the audit's content."""
 
     __tablename__ = "feedback"
     __table_args__ = (

@@ -28,7 +28,7 @@ from settings import get_settings
 from tenants import context, conversations, database, feedback, handoffs, idempotency, jobs, traces
 from tenants.audit import search, store
 from tenants.audit.recorder import Recorder
-from tenants.audit.store import Whose
+from tenants.audit.store import TurnOwner
 from tenants.chats import store as chats
 from tenants.context import Tenant
 from tenants.errors import Invalid
@@ -67,10 +67,10 @@ class Person:
             raise Invalid("person_missing")
 
     @property
-    def whose(self) -> Whose:
+    def owner(self) -> TurnOwner:
         """The same, as the audit knows people."""
-        known = digest(context.current().tenant_id, self.subject) if self.subject else ""
-        return Whose(known, self.session_id or "")
+        person = digest(context.current().tenant_id, self.subject) if self.subject else ""
+        return TurnOwner(person, self.session_id or "")
 
 
 @lru_cache(maxsize=4_096)
@@ -81,22 +81,25 @@ def digest(tenant_id: str, subject: str) -> str:
 
 def export(person: Person) -> Mapping[str, list[object]]:
     """Everything kept about a person, by kind."""
-    whose = person.whose
-    wanted = search.Wanted(person=whose.person or None, session_id=whose.session_id or None)
+    owner = person.owner
+    query = search.TurnQuery(person=owner.person or None, session_id=owner.session_id or None)
     remembered = conversations.of_person(person.subject, person.session_id)
     tickets = handoffs.of_person(person.subject, person.session_id)
     return {
-        "turns": [dict(turn.content or {}) for turn in search.find(wanted, limit=_MOST)],
+        "turns": [dict(turn.content or {}) for turn in search.find(query, limit=_MOST)],
         "feedback": [
-            asdict(one) | {"at": one.at.isoformat()} for one in feedback.of_person(whose.person, whose.session_id)
+            asdict(verdict) | {"at": verdict.at.isoformat()}
+            for verdict in feedback.of_person(owner.person, owner.session_id)
         ],
-        "conversations": [asdict(one) | {"updated_at": one.updated_at.isoformat()} for one in remembered],
+        "conversations": [
+            asdict(conversation) | {"updated_at": conversation.updated_at.isoformat()} for conversation in remembered
+        ],
         "chats": chats.export(person.subject, person.session_id),
         "consents": chats.consents(person.subject, person.session_id),
         "tickets": [asdict(ticket) | {"created_at": ticket.created_at.isoformat()} for ticket in tickets],
         "answers": list(idempotency.of_person(person.subject, person.session_id)),
         "jobs": [{"job_id": job.job_id, "created_at": job.created_at.isoformat()} for job in _jobs(person)],
-        "traces": list(traces.of_person(whose.person, whose.session_id)),
+        "traces": list(traces.of_person(owner.person, owner.session_id)),
     }
 
 
@@ -106,13 +109,13 @@ def erase(person: Person) -> Erased:
     Raises `TryAgain` when Phoenix does not answer: all but the traces is erased then.
     """
     settings = get_settings()
-    tenant_id, whose = context.current().tenant_id, person.whose
+    tenant_id, owner = context.current().tenant_id, person.owner
     recorder = Recorder(settings)
     recorder.collect()
-    thumbs = feedback.of_person(whose.person, whose.session_id)
-    feedback.erase(whose.person, whose.session_id)
-    turns = store.erase(tenant_id, whose, settings)
-    aside = recorder.spool.clean_aside(lambda entry: entry.tenant_id == tenant_id and whose.covers(entry))
+    thumbs = feedback.of_person(owner.person, owner.session_id)
+    feedback.erase(owner.person, owner.session_id)
+    turns = store.erase(tenant_id, owner, settings)
+    quarantined = recorder.spool.erase_quarantined(lambda entry: entry.tenant_id == tenant_id and owner.covers(entry))
     remembered = conversations.of_person(person.subject, person.session_id)
     conversations.erase(person.subject, person.session_id)
     chatted = chats.of_person(person.subject, person.session_id)
@@ -121,19 +124,19 @@ def erase(person: Person) -> Erased:
     handoffs.erase(person.subject, person.session_id)
     answers = idempotency.of_person(person.subject, person.session_id)
     idempotency.erase(person.subject, person.session_id)
-    given = _jobs(person)
-    if given:
-        jobs.disown(given[0].subject)
+    person_jobs = _jobs(person)
+    if person_jobs:
+        jobs.disown(person_jobs[0].subject)
     database.scrub(settings)
     return Erased(
-        turns=len(turns) + aside,
+        turns=len(turns) + quarantined,
         feedback=len(thumbs),
         conversations=len(remembered),
         chats=len(chatted),
         tickets=len(tickets),
         answers=len(answers),
-        jobs=len(given),
-        traces=traces.erase(whose.person, whose.session_id),
+        jobs=len(person_jobs),
+        traces=traces.erase(owner.person, owner.session_id),
     )
 
 

@@ -83,8 +83,8 @@ async def load() -> Policy:
     if tried is not None:
         return tried
     # One look: between two, the record could expire and be loaded on the loop.
-    known = registry.in_memory()
-    return of(known) if known is not None else await to_thread(current)
+    record = registry.in_memory()
+    return of(record) if record is not None else await to_thread(current)
 
 
 @contextmanager
@@ -131,5 +131,5 @@ def with_changes(fields: Mapping[str, object]) -> Policy:
 
 def check_profile(name: str) -> None:
     """Raises `Invalid`, `profile_unknown`, where no profile has this name."""
-    if name not in (known := get_settings().profiles):
-        raise Invalid("profile_unknown", name=name, names=", ".join(known))
+    if name not in (profiles := get_settings().profiles):
+        raise Invalid("profile_unknown", name=name, names=", ".join(profiles))

@@ -95,7 +95,7 @@ class Registry:
     def get(self, tenant_id: str) -> TenantRecord:
         """The tenant. Raises `NotFound` with the code `tenant_unknown`."""
 
-        def load(_known: TenantRecord | None) -> TenantRecord:
+        def load(_cached: TenantRecord | None) -> TenantRecord:
             with database.reading(self._settings) as session:
                 row = session.get(TenantRow, tenant_id)
                 if row is None:
@@ -149,14 +149,14 @@ def changing_relations() -> Iterator[Session]:
 
 def note_relations(session: Session) -> None:
     """Count a change of the tenant's edges or rejected approaches. Call `expire` after the commit."""
-    own = TenantRow.tenant_id == context.current().tenant_id
-    session.execute(update(TenantRow).where(own).values(relations=TenantRow.relations + 1))
+    of_tenant = TenantRow.tenant_id == context.current().tenant_id
+    session.execute(update(TenantRow).where(of_tenant).values(relations=TenantRow.relations + 1))
 
 
 def note_documents(session: Session) -> None:
     """Count a change of documents, which matters where they are tied to others. Call `expire` after the commit."""
-    own = TenantRow.tenant_id == context.current().tenant_id, TenantRow.relations > 0
-    session.execute(update(TenantRow).where(*own).values(relations=TenantRow.relations + 1))
+    tied = TenantRow.tenant_id == context.current().tenant_id, TenantRow.relations > 0
+    session.execute(update(TenantRow).where(*tied).values(relations=TenantRow.relations + 1))
 
 
 def expire() -> None:

@@ -1,4 +1,4 @@
-"""Approaches that a tenant has dismissed, and why, so that they are not proposed again.
+"""Approaches that a tenant has rejected, with reasons, so that answers do not propose them.
 
 Documents bring their own; operators add others, with or without a document that they belong to. One that belongs to a
 document is gone with it.
@@ -24,7 +24,7 @@ LONGEST_REASON = 1_000
 
 @dataclass(frozen=True, slots=True)
 class Rejected:
-    """One dismissed approach.
+    """One rejected approach.
 
     :param text: what is not to be done, in the words somebody would propose it in.
     :param reason: why; customers may read it.
@@ -60,7 +60,7 @@ def put(approach: Rejected) -> Rejected:
 
 
 def remove(rejected_id: str) -> None:
-    """Take one away. Raises `NotFound` (`rejected_unknown`). A declared one returns with its document's next change."""
+    """Remove one. Raises `NotFound` (`rejected_unknown`). A declared one returns with its document's next change."""
     with changing_relations() as session:
         row = session.get(RejectedRow, (context.current().tenant_id, rejected_id))
         if row is None:
@@ -83,15 +83,17 @@ def declare(session: Session, doc_ids: Sequence[str], declared: Sequence[Rejecte
     """
     chosen = RejectedRow.tenant_id == context.current().tenant_id, RejectedRow.doc_id.in_(doc_ids)
     stored = {_rejected(row): row for row in session.scalars(select(RejectedRow).where(*chosen))}
-    given = {approach.rejected_id for approach in stored if not approach.declared}
-    wanted = {approach.rejected_id: approach for approach in declared if approach.rejected_id not in given}
-    gone = [row for approach, row in stored.items() if approach.declared and approach not in wanted.values()]
-    new = [approach for approach in wanted.values() if approach not in stored]
-    for row in gone:
+    set_by_operators = {approach.rejected_id for approach in stored if not approach.declared}
+    declarations = {
+        approach.rejected_id: approach for approach in declared if approach.rejected_id not in set_by_operators
+    }
+    obsolete = [row for approach, row in stored.items() if approach.declared and approach not in declarations.values()]
+    new = [approach for approach in declarations.values() if approach not in stored]
+    for row in obsolete:
         session.delete(row)
     session.flush()
     session.add_all(map(_row, new))
-    return bool(gone or new)
+    return bool(obsolete or new)
 
 
 def forget(session: Session, doc_ids: Sequence[str]) -> bool:

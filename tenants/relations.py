@@ -65,12 +65,12 @@ def declare(doc_ids: Sequence[str], ties: Sequence[Edge], approaches: Sequence[R
 
 def forget(session: Session, doc_ids: Sequence[str]) -> None:
     """Remove what is gone with these documents. The caller commits, then has the registry read anew."""
-    gone = False
+    removed = False
     for start in range(0, len(doc_ids), _PARAMETERS):
         some = doc_ids[start : start + _PARAMETERS]
-        gone |= edges.forget(session, some)
-        gone |= rejected.forget(session, some)
-    if gone:
+        removed |= edges.forget(session, some)
+        removed |= rejected.forget(session, some)
+    if removed:
         registry.note_relations(session)
 
 

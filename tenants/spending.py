@@ -1,4 +1,4 @@
-"""What a tenant's questions have cost today, and whether that is all it may spend. Days are those of UTC."""
+"""A tenant's spending today, and whether its cap is reached. Days are in UTC."""
 
 from datetime import UTC, datetime
 
@@ -26,7 +26,7 @@ def spend(usd: float) -> None:
     try:
         _add(usd)
     except IntegrityError:
-        # Somebody else has begun the day meanwhile.
+        # Another process has inserted today's row meanwhile.
         _add(usd)
 
 

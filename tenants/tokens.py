@@ -27,7 +27,7 @@ MAX_TTL_SECONDS = 366 * 24 * 3600
 """Longest life of a token, ours or a provider's."""
 REMEMBERED_TOKENS = 4_096
 REMEMBERED_SECONDS = 30.0
-"""How long a verified token is taken at its word; less where the token or its key ends sooner."""
+"""How long a verified token is cached; less when the token or its key expires sooner."""
 _REQUIRED = ["exp", "aud", "iss", "sub", "tenant"]
 _KID = re.compile(r"[A-Za-z0-9._~+/=:-]{1,128}")
 
@@ -55,10 +55,10 @@ class TokenVerifier:
         self._ring = KeyRing(settings, clock)
         self._lock = Lock()
         self._keys: Mapping[str, Key] = {}
-        self._known: OrderedDict[bytes, _Verified] = OrderedDict()
+        self._verified: OrderedDict[bytes, _Verified] = OrderedDict()
 
     def verify(self, raw: str) -> Tenant:
-        """Whom the token speaks for.
+        """The tenant that the token authenticates.
 
         Raises `Unauthenticated` with `token_missing`, `token_too_large`, `token_expired` or `token_invalid`.
         Whether the tenant is registered is the registry's to say. Scopes that Opora does not know are dropped.
@@ -69,31 +69,31 @@ class TokenVerifier:
             raise Unauthenticated("token_too_large")
         keys = self._ring.current()
         digest = sha256(raw.encode("utf-8", "surrogatepass")).digest()
-        known = self._recall(keys, digest)
-        if known is None:
-            known = self._check(raw)
-            self._remember(keys, digest, known)
-        return known.tenant
+        verified = self._recall(keys, digest)
+        if verified is None:
+            verified = self._check(raw)
+            self._remember(keys, digest, verified)
+        return verified.tenant
 
     def _recall(self, keys: Mapping[str, Key], digest: bytes) -> _Verified | None:
         with self._lock:
             if keys is not self._keys:
                 self._keys = keys
-                self._known.clear()
-            known = self._known.get(digest)
-            if known is None or known.until <= time():
+                self._verified.clear()
+            verified = self._verified.get(digest)
+            if verified is None or verified.until <= time():
                 return None
-            self._known.move_to_end(digest)
-            return known
+            self._verified.move_to_end(digest)
+            return verified
 
     def _remember(self, keys: Mapping[str, Key], digest: bytes, verified: _Verified) -> None:
         with self._lock:
-            # The keys may have changed since: what the old ones proved is not kept.
+            # The keys may have changed meanwhile: results of the old ones are not cached.
             if keys is self._keys:
-                self._known[digest] = verified
-                self._known.move_to_end(digest)
-                if len(self._known) > REMEMBERED_TOKENS:
-                    self._known.popitem(last=False)
+                self._verified[digest] = verified
+                self._verified.move_to_end(digest)
+                if len(self._verified) > REMEMBERED_TOKENS:
+                    self._verified.popitem(last=False)
 
     def _check(self, raw: str) -> _Verified:
         try:

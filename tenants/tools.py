@@ -1,4 +1,4 @@
-"""What a tenant's assistant may look up elsewhere: HTTP tools, each described for people and by a JSON schema.
+"""HTTP tools that a tenant's assistant may call, each described for people and by a JSON schema.
 
 Headers of a tool hold its secrets. They are kept here, sent to the tool alone, and never given out again.
 """
@@ -55,7 +55,7 @@ class Property(BaseModel):
 
     @model_validator(mode="after")
     def _be_quick(self) -> Self:
-        """A pattern is run on what strangers write, so it may not be one of those that take for ever."""
+        """Reject patterns with catastrophic backtracking: they are matched against untrusted questions."""
         if self.pattern is not None:
             if "(" in self.pattern.replace(r"\(", "") or len(_UNBOUNDED.findall(self.pattern)) > 1:
                 raise ValueError("pattern")
@@ -102,11 +102,11 @@ class Tool(BaseModel):
 
     @field_validator("headers")
     @classmethod
-    def _be_safe_to_send(cls, given: dict[str, SecretStr] | None) -> dict[str, SecretStr] | None:
-        for name, value in (given or {}).items():
+    def _be_safe_to_send(cls, headers: dict[str, SecretStr] | None) -> dict[str, SecretStr] | None:
+        for name, value in (headers or {}).items():
             if name in _RESERVED or not _SECRET.fullmatch(value.get_secret_value()):
                 raise ValueError(name)
-        return given
+        return headers
 
     @property
     def secrets(self) -> Mapping[str, str]:
@@ -117,22 +117,22 @@ class Tool(BaseModel):
 _CACHE: TenantCache[tuple[Tool, ...]] = TenantCache()
 
 
-def parsed(given: Mapping[str, object]) -> Tool:
-    """A tool from what somebody wrote. Raises `Invalid` with the code `tool_invalid` and the field."""
+def parsed(definition: Mapping[str, object]) -> Tool:
+    """Parse a tool definition. Raises `Invalid` with the code `tool_invalid` and the field."""
     try:
-        return Tool.model_validate(given)
+        return Tool.model_validate(definition)
     except ValidationError as refused:
-        # What was given holds secrets, so nothing of it goes on.
+        # The definition holds secrets, so nothing of it is passed on.
         raise Invalid("tool_invalid", field=".".join(map(str, refused.errors(include_input=False)[0]["loc"]))) from None
 
 
 def all() -> tuple[Tool, ...]:
     """The tools of the tenant in context by name, at most seconds behind another process."""
 
-    def load(_known: tuple[Tool, ...] | None) -> tuple[Tool, ...]:
-        own = select(ToolRow).where(ToolRow.tenant_id == context.current().tenant_id).order_by(ToolRow.name)
+    def load(_cached: tuple[Tool, ...] | None) -> tuple[Tool, ...]:
+        rows = select(ToolRow).where(ToolRow.tenant_id == context.current().tenant_id).order_by(ToolRow.name)
         with database.reading() as session:
-            return tuple(_tool(row) for row in session.scalars(own))
+            return tuple(_tool(row) for row in session.scalars(rows))
 
     return _CACHE.get(_key(), load)
 
@@ -156,7 +156,7 @@ def put(tool: Tool) -> Tool:
 
 
 def remove(name: str) -> None:
-    """Take a tool away. Raises `NotFound` with the code `tool_unknown`."""
+    """Remove a tool. Raises `NotFound` with the code `tool_unknown`."""
     with database.writing() as session:
         row = session.get(ToolRow, (context.current().tenant_id, name))
         if row is None:

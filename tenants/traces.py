@@ -83,8 +83,8 @@ def erase(person: str, session_id: str) -> int:
     trace_ids = of_person(person, session_id)
     if trace_ids:
         with phoenix() as rest:
-            for one in trace_ids:
-                answer = rest.delete(f"/v1/traces/{one}")
+            for trace in trace_ids:
+                answer = rest.delete(f"/v1/traces/{trace}")
                 if answer.status_code != _GONE:
                     answer.raise_for_status()
     return len(trace_ids)
@@ -116,8 +116,8 @@ def _matching(rest: httpx.Client, person: str, session_id: str) -> Iterator[str]
     if within is None:
         return
     # Quoted, or Phoenix would take digits for a number. Its project is the tenant's alone, so the bare session will do.
-    wanted = {"user.id": person, "metadata.session": session_id}
-    attributes = [f"{name}:{json.dumps(value)}" for name, value in wanted.items() if value]
+    filters = {"user.id": person, "metadata.session": session_id}
+    attributes = [f"{name}:{json.dumps(value)}" for name, value in filters.items() if value]
     about: dict[str, str | int | list[str]] = {"parent_id": "null", "limit": _PAGE, "attribute": attributes}
     while True:
         answer = rest.get(f"/v1/projects/{within}/spans", params=about).raise_for_status()
@@ -134,9 +134,9 @@ def _project_id(rest: httpx.Client) -> str | None:
     while True:
         answer = rest.get("/v1/projects", params={"cursor": cursor} if cursor else {}).raise_for_status()
         page = _Projects.model_validate_json(answer.content)
-        for one in page.data:
-            if one.name == name:
-                return one.id
+        for stored in page.data:
+            if stored.name == name:
+                return stored.id
         if page.next_cursor is None:
             return None
         cursor = page.next_cursor

@@ -50,13 +50,13 @@ def remove(job_id: str) -> None:
 
 
 def abandoned() -> tuple[str, ...]:
-    """The jobs of the tenant in context that left files and are over, or that never came to be."""
+    """The jobs of the tenant in context that left files and have ended or were never accepted."""
     home = _tenant_folder()
     if not home.is_dir():
         return ()
     with _locked(home):
-        # In this order: whoever lets go of a folder has made it a job before.
-        unheld = [left.name for left in sorted(home.iterdir()) if _is_unheld(left)]
+        # In this order, because an upload becomes a job before its folder is unlocked.
+        unheld = [path.name for path in sorted(home.iterdir()) if _is_unheld(path)]
     return tuple(job_id for job_id in unheld if not jobs.is_open(job_id))
 
 
@@ -102,7 +102,7 @@ class Upload:
                 _sync(above)
 
     def close(self, *, keep: bool) -> None:
-        """Let go of the folder.
+        """Release the folder.
 
         :param keep: it is a job's now; otherwise it is removed.
         """
@@ -134,7 +134,7 @@ class UploadedFile:
             self._stream.close()
 
     def abandon(self) -> None:
-        """Let go of a file that will be discarded."""
+        """Close a file that will be discarded."""
         self._stream.close()
 
 

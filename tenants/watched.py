@@ -9,7 +9,7 @@ from tenants import context, database
 from tenants.models import WatchedFileRow
 
 _PARAMETERS = 500
-"""Values in one statement: databases bound them."""
+"""Values per statement, which databases limit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ def all() -> Mapping[str, WatchedFile]:
 
 
 def put(files: Mapping[str, WatchedFile], *, gone: Iterable[str] = ()) -> None:
-    """Note files anew and forget those that are gone, all in one transaction."""
+    """Record files and forget those that are gone, in one transaction."""
     tenant_id = context.current().tenant_id
     paths = [*files, *gone]
     with database.writing() as session:

@@ -1,4 +1,4 @@
-"""One writer at a time to what a tenant knows: its chunks, the records of its documents, the lexicon.
+"""One writer at a time to a tenant's knowledge base: its chunks, document records and lexicon.
 
 Within this process. Two processes never share the embedded index, whose folder belongs to one of them.
 """

@@ -27,7 +27,9 @@ def entry(
     """A recorded turn. `cited` maps documents to their cited passages; `found` are others that were retrieved."""
     cited = cited or {}
     citations = [
-        {"doc_id": doc_id, "chunk_id": one, "cited": True} for doc_id, chunk_ids in cited.items() for one in chunk_ids
+        {"doc_id": doc_id, "chunk_id": chunk_id, "cited": True}
+        for doc_id, chunk_ids in cited.items()
+        for chunk_id in chunk_ids
     ]
     body = {
         "answer": {"outcome": outcome, "refusal_reason": reason, "answer": {"text": text}, "citations": citations},

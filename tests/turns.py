@@ -31,8 +31,8 @@ def query(text: str) -> Query:
 
 def turn(question: str, *passages: Passage, relevance: float = 0.9) -> Turn:
     """A turn in its first pass whose passages were all judged with `relevance` and kept in this order."""
-    ids = tuple(one.chunk_id for one in passages)
-    places = {one.chunk_id: one.score for one in passages}
+    ids = tuple(passage.chunk_id for passage in passages)
+    places = {passage.chunk_id: passage.score for passage in passages}
     evidence = Evidence(passages, dict.fromkeys(ids, relevance), relevance, ids, places, adequacy=relevance)
     return Turn("t", question, query=query(question), evidence=evidence, passes=1)
 

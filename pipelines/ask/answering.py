@@ -42,11 +42,11 @@ def answer_of(
     """The contract object of a finished turn.
 
     :param turn: a turn whose `outcome` is decided.
-    :param trace_id: where the turn can be looked into, when it is traced.
+    :param trace_id: the id of the turn's trace, when it is traced.
     :param steps: milliseconds by pipeline step.
     :param latency_ms: the whole turn, as the use case measured it.
     :param handoff: the way to a person, when this turn opens one.
-    :param calls: the calls of language models that it made.
+    :param calls: the language model calls of the turn.
     :raises ValueError: the turn has no outcome yet.
     """
     if turn.outcome is None:
@@ -173,9 +173,9 @@ def _meta(
     latency_ms: float,
     calls: Sequence[Call],
 ) -> Meta:
-    made = [call for call in calls if call.outcome not in NOT_ATTEMPTED]
-    costs = [call.cost_usd for call in made if call.cost_usd is not None]
-    wrote = _writer(turn, made)
+    completed = [call for call in calls if call.outcome not in NOT_ATTEMPTED]
+    costs = [call.cost_usd for call in completed if call.cost_usd is not None]
+    wrote = _writer(turn, completed)
     return Meta(
         provider=wrote.provider if wrote else "local",
         model=wrote.model if wrote else "extractive",
@@ -183,43 +183,46 @@ def _meta(
         cached=turn.evidence.cached,
         latency_ms=_round(latency_ms),
         latency_ms_by_step={name: _round(spent) for name, spent in steps.items()},
-        llm_calls=len(made),
-        tokens=_tokens(made),
+        llm_calls=len(completed),
+        tokens=_tokens(completed),
         cost_usd=round(sum(costs), 8) if costs else None,
         chunks=ChunkCounts(
             retrieved=turn.evidence.retrieved,
             graded=len(turn.evidence.kept),
             used=len({citation.passage.chunk_id for citation in citations if citation.origin == "primary"}),
         ),
-        # A refusal says nothing of what was found.
+        # A refusal reveals nothing of what was retrieved.
         beside=_beside(turn.evidence if turn.outcome in SHOWN else turns.Evidence()),
         filters=_filters(turn.filters),
         query=QueryPart(
             original=turn.question, search=turn.query.search, hyde=turn.query.hyde, recovery=turn.query.recovery
         ),
         degraded=tuple(dict.fromkeys((*turn.degraded, *_helped(calls)))),
-        prompt_version=", ".join(dict.fromkeys(call.prompt for call in made)),
+        prompt_version=", ".join(dict.fromkeys(call.prompt for call in completed)),
     )
 
 
-def _writer(turn: turns.Turn, made: Sequence[Call]) -> Call | None:
-    """The call that the answer came of; None for one that was quoted, and for a turn without."""
+def _writer(turn: turns.Turn, completed: Sequence[Call]) -> Call | None:
+    """The call that wrote the answer; None for a quoted answer and for a turn without an answer."""
     if turn.outcome not in SHOWN or WRITING in turn.degraded:
         return None
-    return next((call for call in reversed(made) if call.step == WRITING), None)
+    return next((call for call in reversed(completed) if call.step == WRITING), None)
 
 
 def _helped(calls: Sequence[Call]) -> Iterator[str]:
-    """Steps that one model failed and another one served. Where none did, the step itself has said so."""
+    """Steps that a fallback model served after another one failed. Where all failed, the step itself reports it."""
     served = {call.step for call in calls if call.outcome == "ok"}
     yield from (call.step for call in calls if call.outcome != "ok" and call.step in served)
 
 
-def _tokens(made: Sequence[Call]) -> Mapping[str, int]:
-    """By direction; empty where no model was called."""
-    if not made:
+def _tokens(completed: Sequence[Call]) -> Mapping[str, int]:
+    """Tokens by direction; empty when no model was called."""
+    if not completed:
         return {}
-    prompt, completion = sum(call.prompt_tokens for call in made), sum(call.completion_tokens for call in made)
+    prompt, completion = (
+        sum(call.prompt_tokens for call in completed),
+        sum(call.completion_tokens for call in completed),
+    )
     return {"prompt": prompt, "completion": completion, "total": prompt + completion}
 
 

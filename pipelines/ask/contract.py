@@ -1,6 +1,6 @@
-"""What goes in and what comes out of a turn: the request, and the answer object `turn.v1`.
+"""The input and output of a turn: the request, and the answer object `turn.v1`.
 
-Every key of the answer is present on every path, null or empty, so a client never has to ask whether it is there.
+Every key of the answer is always present, null or empty, so clients never have to test for it.
 """
 
 from collections.abc import Mapping
@@ -23,7 +23,7 @@ from components import turn as turns
 
 QUESTION_LIMIT = 2_000
 SHOWN = frozenset({"answered", "partially_answered"})
-"""Outcomes whose draft a visitor may read. Every other draft stays between the pipeline and the operator."""
+"""Outcomes whose draft a visitor may read. Any other draft is for operators only."""
 
 LOCALE_FORM = r"^[A-Za-z]{2,3}([-_][A-Za-z0-9]{2,8}){0,3}$"
 _Key = Annotated[str, StringConstraints(min_length=1, max_length=200)]
@@ -35,7 +35,7 @@ class _Request(BaseModel):
 
 
 class AskFilters(_Request):
-    """Which passages may be found. A field left out is open; an empty list matches nothing."""
+    """Restricts which passages can be retrieved. An omitted field does not restrict; an empty list matches nothing."""
 
     project_keys: _Keys | None = None
     tags: _Keys | None = None
@@ -48,16 +48,16 @@ class AskFilters(_Request):
 
     @model_validator(mode="before")
     @classmethod
-    def _wrap_project_key(cls, given: object) -> object:
-        if not isinstance(given, dict) or "project_key" not in given or "project_keys" in given:
-            return given
-        rest = {name: value for name, value in given.items() if name != "project_key"}
-        return {**rest, "project_keys": [given["project_key"]]}
+    def _wrap_project_key(cls, raw: object) -> object:
+        if not isinstance(raw, dict) or "project_key" not in raw or "project_keys" in raw:
+            return raw
+        rest = {name: value for name, value in raw.items() if name != "project_key"}
+        return {**rest, "project_keys": [raw["project_key"]]}
 
     @field_validator("date_from", "date_to")
     @classmethod
-    def _be_a_day(cls, given: str | None) -> str | None:
-        return None if given is None else date.fromisoformat(given).isoformat()
+    def _be_a_day(cls, value: str | None) -> str | None:
+        return None if value is None else date.fromisoformat(value).isoformat()
 
     def to_turn(self) -> turns.Filters:
         """The same filters as the pipeline carries them."""
@@ -65,7 +65,7 @@ class AskFilters(_Request):
 
 
 class AskRequest(_Request):
-    """One question. The tenant is not here: it comes from the token alone."""
+    """One question. The tenant is not a field: it comes only from the token."""
 
     question: str
     session_id: Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9._:~-]{1,128}$")] | None = None
@@ -76,9 +76,9 @@ class AskRequest(_Request):
 
     @field_validator("question")
     @classmethod
-    def _trim(cls, given: str) -> str:
-        # NUL is legal in JSON and in no database text column.
-        question = given.replace("\x00", " ").strip()
+    def _trim(cls, value: str) -> str:
+        # NUL is legal in JSON but not in database text columns.
+        question = value.replace("\x00", " ").strip()
         if not question:
             raise ValueError("question_empty")
         if len(question) > QUESTION_LIMIT:
@@ -106,7 +106,7 @@ class VerdictPart(_Part):
 
 
 class AnswerPart(_Part):
-    """`notice` stands above `text`. `missing` names what a partial answer leaves open."""
+    """`notice` is shown above `text`. `missing` lists the topics that a partial answer leaves open."""
 
     text: str
     notice: str | None
@@ -115,7 +115,7 @@ class AnswerPart(_Part):
 
 
 class RelatedPart(_Part):
-    """A document that an edge ties to the evidence. `kind` reads from `from_doc` to `to_doc`."""
+    """A document linked to the evidence by an edge. `kind` reads from `from_doc` to `to_doc`."""
 
     doc_id: str
     chunk_id: str
@@ -126,7 +126,7 @@ class RelatedPart(_Part):
 
 
 class RejectedPart(_Part):
-    """A rejected approach that the question comes near; its words are the operator's to look up."""
+    """A rejected approach that the question is close to; only operators can look up its text."""
 
     rejected_id: str
     coverage: float
@@ -141,7 +141,7 @@ class ConflictPart(_Part):
 
 
 class BesidePart(_Part):
-    """What the answering step knew beside its evidence."""
+    """What the answering step had besides its evidence."""
 
     related: tuple[RelatedPart, ...]
     rejected: tuple[RejectedPart, ...]
@@ -170,7 +170,7 @@ class CitationPart(_Part):
 
 
 class ArticlePart(_Part):
-    """A section to read where there is no answer; `snippet` is its sentence nearest to the question."""
+    """A section to read when there is no answer; `snippet` is its sentence closest to the question."""
 
     doc_id: str
     title: str
@@ -248,7 +248,7 @@ class QueryPart(_Part):
 
 
 class Meta(_Part):
-    """How the answer came about. Times are milliseconds of wall clock."""
+    """How the answer was produced. Times are wall-clock milliseconds."""
 
     provider: str
     model: str
@@ -288,7 +288,7 @@ class TurnAnswer(_Part):
     claims: tuple[ClaimPart, ...]
     scores: Scores
     routing: Routing
-    # Answers recorded before there were any have none.
+    # Answers recorded before articles existed have none.
     articles: tuple[ArticlePart, ...] = ()
     suggested_questions: tuple[str, ...]
     clarification: Clarification | None
@@ -297,5 +297,5 @@ class TurnAnswer(_Part):
 
     @cached_property
     def encoded(self) -> str:
-        """The object as JSON text, made once: the visitor gets it and the audit keeps it."""
+        """The object as JSON text, encoded once for both the visitor and the audit."""
         return self.model_dump_json()

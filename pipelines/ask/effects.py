@@ -2,7 +2,7 @@
 
 A turn that belongs to a chat opens no ticket and is not remembered: the chat stores its answer, or hands over.
 
-One check decides whether that still applies, because nobody may be waiting for the turn any more.
+One check decides whether they still apply, because the client may no longer be waiting for the turn.
 """
 
 import logging
@@ -33,23 +33,23 @@ from tenants.handoffs import Ticket
 log = logging.getLogger("opora.ask")
 
 HANDED_OVER = frozenset({"high_stakes", "human_followup"})
-"""Outcomes that open a ticket at once. Others only show a way to ask for one."""
+"""Outcomes that open a ticket at once. Others only offer one."""
 
 OFFERED = Handoff(status="offered")
 """What a turn that failed leads to: a person can be asked for."""
 
 ANONYMOUS = "anonymous"
 ROLE_CHANNEL: str = policy.Policy.model_fields["handoff_channel"].default
-"""A channel that names a role. Any other is an address worth telling the visitor."""
+"""The default channel, which names a role. Any other value is an address to show to the visitor."""
 
 Standing: TypeAlias = Literal["awaited", "abandoned", "given_up"]
-"""Whether somebody waits for the answer; `given_up`: the clock has answered in its place."""
+"""Whether a client is waiting for the answer; `given_up`: a timeout was answered instead."""
 
 
 class Attempt:
-    """One attempt at answering, shared by the turn and those who wait for it. Thread-safe.
+    """One attempt at answering, shared by the turn and its waiting clients. Thread-safe.
 
-    `stop` is set when nobody waits any more: it cancels the calls of models.
+    `stop` is set when no client waits any more: it cancels the model calls.
     """
 
     def __init__(self) -> None:
@@ -59,17 +59,17 @@ class Attempt:
         self._lock = Lock()
 
     def settle(self) -> Standing:
-        """Fix what may follow the turn, which has ended. From here on it can be neither abandoned nor given up."""
+        """Mark the turn as ended and return its standing, which can no longer change."""
         with self._lock:
             self._settled = True
             return self._standing
 
     def abandon(self) -> None:
-        """Nobody will read the answer."""
+        """Record that no client will read the answer."""
         self._end("abandoned")
 
     def give_up(self) -> bool:
-        """The time is over. False: the turn has just ended, so its own answer is about to be there."""
+        """Record that time has run out. False: the turn has just ended, and its own answer is about to arrive."""
         return self._end("given_up")
 
     def _end(self, standing: Standing) -> bool:
@@ -82,10 +82,10 @@ class Attempt:
 
 @dataclass(frozen=True)
 class EndedTurn:
-    """A turn that has ended, and what its effects need to know about it.
+    """A finished turn with the facts that its effects need.
 
     :param begun: the turn as it started.
-    :param asked: when the question arrived; `started` is the same moment of the performance counter.
+    :param asked_at: when the question arrived; `started` is the same moment of the performance counter.
     :param pipeline: digest of the pipeline that answered.
     """
 
@@ -93,7 +93,7 @@ class EndedTurn:
     begun: Turn
     turn: Turn
     steps: Steps
-    asked: datetime
+    asked_at: datetime
     started: float
     pipeline: str
     trace_id: str = ""
@@ -101,7 +101,7 @@ class EndedTurn:
 
     @cached_property
     def answer(self) -> TurnAnswer:
-        """What the client gets."""
+        """The answer for the client."""
         return answer_of(
             self.turn,
             trace_id=self.trace_id,
@@ -149,14 +149,16 @@ class Effects:
         if standing == "awaited":
             own: tuple[Effect, ...] = () if in_chat else (_open_ticket, _remember)
             return (*own, self._record_with_gaps, self._trace)
-        # Nobody has read the answer, so nothing is to come of it. Whoever gave the turn up has recorded that.
+        # Nobody reads the answer, so it has no effects. The caller that gave up has recorded the turn.
         return (self.record,) if standing == "abandoned" else ()
 
     def record(self, ended: EndedTurn, *, gaps: bool = False) -> EndedTurn:
-        """Put a turn into the audit."""
+        """Record the turn in the audit."""
         turn = ended.turn
         try:
-            entry = record.entry(ended.request, turn, ended.answer, at=ended.asked, pipeline=ended.pipeline, gaps=gaps)
+            entry = record.entry(
+                ended.request, turn, ended.answer, at=ended.asked_at, pipeline=ended.pipeline, gaps=gaps
+            )
             self.recorder.record(entry)
         except Exception as error:
             log.critical("turn %s is not recorded: %s", turn.turn_id, trail(error))
@@ -170,7 +172,7 @@ class Effects:
             return ended
         try:
             trace = Trace.of(
-                ended.request, ended.begun, ended.steps, ended.answer, asked=ended.asked, pipeline=ended.pipeline
+                ended.request, ended.begun, ended.steps, ended.answer, asked_at=ended.asked_at, pipeline=ended.pipeline
             )
             self.sender.take(trace)
         except Exception as error:
@@ -191,14 +193,14 @@ def _remember(ended: EndedTurn) -> EndedTurn:
 
 
 def _open_ticket(ended: EndedTurn) -> EndedTurn:
-    """Open the ticket that the outcome asks for, and say which one it is, or that it could not be opened."""
+    """Open the ticket that the outcome requires; the answer shows its number or that it could not be opened."""
     with acting_as(_author(ended.request)):
         turn, handoff = _hand_over(ended.turn)
     return replace(ended, turn=turn, handoff=handoff)
 
 
 def _author(request: AskRequest) -> Tenant:
-    """Whose name goes on what is stored about this turn."""
+    """The tenant and subject under which the turn's data is stored."""
     caller = current()
     return replace(caller, subject=ANONYMOUS) if request.anonymous else caller
 
@@ -252,7 +254,7 @@ def _with_offer(turn: Turn) -> tuple[Turn, str | None]:
 
 
 def _add(turn: Turn, key: str, **params: str) -> Turn:
-    """The turn with one more sentence about the handoff at the end of its reply."""
+    """The turn with a sentence about the handoff appended to its reply."""
     sentence = text(f"outcomes.handoff.{key}", turn.locale, **params)
     joined = f"{turn.reply.text}\n\n{sentence}".strip()
     return replace(turn, reply=replace(turn.reply, text=joined))

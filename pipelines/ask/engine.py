@@ -17,7 +17,7 @@ YAML = Path(__file__).with_name("ask.yaml")
 
 @runtime_checkable
 class Closable(Protocol):
-    """What holds connections."""
+    """Something that holds connections."""
 
     def close(self) -> None:
         """Release them."""
@@ -42,21 +42,23 @@ class AskEngine:
         self.pipeline.warm_up()
 
     def run(self, turn: Turn) -> Turn:
-        """The finished turn; as far as it came when a step sends it nowhere.
+        """The finished turn, or its last state when a step sends it nowhere.
 
-        :raises PipelineRuntimeError: a component raised; the cause is what it raised.
+        :raises PipelineRuntimeError: a component raised; its exception is the cause.
         :raises PipelineMaxComponentRuns: a loop does not end.
         """
-        (entry, put), (last, taken) = self._entry, self._exit
+        (entry, input_socket), (last, output_socket) = self._entry, self._exit
         try:
-            outputs = self.pipeline.run({entry: {put: turn}}, include_outputs_from={last})
+            outputs = self.pipeline.run({entry: {input_socket: turn}}, include_outputs_from={last})
         except PipelineRuntimeError as error:
             error.pipeline_snapshot = None  # it quotes the question
             raise
-        if taken in outputs.get(last, {}):
-            finished: Turn = outputs[last][taken]
+        if output_socket in outputs.get(last, {}):
+            finished: Turn = outputs[last][output_socket]
             return finished
-        return next((sent for sockets in outputs.values() for sent in sockets.values() if isinstance(sent, Turn)), turn)
+        return next(
+            (value for sockets in outputs.values() for value in sockets.values() if isinstance(value, Turn)), turn
+        )
 
     def close(self) -> None:
         """Release the connections to models."""
@@ -66,7 +68,7 @@ class AskEngine:
 
 
 def _closable(holder: object) -> Iterator[Closable]:
-    """What a component of ours is made of and has to be closed: models, rankers, embedders of whatever make."""
+    """The parts of a component that need closing: models, rankers, embedders."""
     for part in getattr(holder, "__dict__", {}).values():
         if isinstance(part, Closable):
             yield part
@@ -75,5 +77,5 @@ def _closable(holder: object) -> Iterator[Closable]:
 
 
 def _digest(definition: object) -> str:
-    """Names the behaviour that a pipeline file describes: its comments and layout change nothing."""
+    """A digest of the behaviour that a pipeline file defines, independent of comments and layout."""
     return sha256(json.dumps(definition, sort_keys=True).encode()).hexdigest()[:16]

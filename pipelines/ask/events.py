@@ -1,6 +1,6 @@
 """The events of a streamed turn, in order: the same facts as the `turn.v1` object, as they become certain.
 
-`accepted` · then, once the relevance gate is passed, `stage`s and `sources-early` · `token`s of an answer that is being
+`accepted` · after the relevance gate, `stage`s and `sources-early` · `token`s of an answer that is being
 written, each sentence once it is checked · `notice`, which stands above the answer · the `token`s that are left, which
 all joined are the answer's text · `claim`s · `verdict` · `suggestions` · `result`, the object itself · `done`. A turn
 that is refused has `accepted`, `result` and `done` alone. `revise` gives the text that replaces all tokens so far, when
@@ -56,7 +56,7 @@ Fact: TypeAlias = tuple[EventName, Mapping[str, object]]
 class Narrator:
     """Turns the steps of a running turn into events. Called in the turn's thread.
 
-    There are none before the relevance gate is passed, so that a refusal has no more than its result. Only the first
+    No events are sent before the relevance gate, so that a refusal has only its result. Only the first
     answer is streamed while it is being written: when a later pass writes another one, that replaces the first at once.
     """
 
@@ -107,7 +107,7 @@ class Narrator:
         yield "result", answer.model_dump(mode="json")
 
     def _rest(self, answer: TurnAnswer) -> Iterator[Fact]:
-        """What brings the reader from the text so far to the answer."""
+        """The events that complete or replace the text sent so far."""
         final = answer.answer.text
         if final.startswith(self.text):
             for piece in _SENTENCE.findall(final[len(self.text) :]):
@@ -117,7 +117,7 @@ class Narrator:
 
 
 def _early(turn: Turn) -> list[dict[str, object]]:
-    """The passages that an answer may come to stand on, best first."""
+    """The passages that an answer may cite, best first."""
     rules = policy.current()
     return [
         {

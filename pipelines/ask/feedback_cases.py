@@ -1,7 +1,7 @@
 """Judged turns as evaluation cases, in the form that `docs/evaluation.md` documents.
 
-A case of a thumb down holds its question and no expectation: what the right answer is, a person has to write in. One
-whose thumbs are all up has to end as it did, on the same documents.
+A case for a thumb down has a question and no expectation: a person has to fill in the right answer. A case
+whose thumbs are all up expects the same outcome on the same documents.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -15,27 +15,27 @@ from tenants.feedback import Feedback
 def cases(judged: Iterable[Feedback]) -> Iterator[dict[str, object]]:
     """One case for each turn, in the order given. For the tenant in context."""
     by_turn: dict[str, list[Feedback]] = {}
-    for one in judged:
-        by_turn.setdefault(one.turn_id, []).append(one)
-    for turn_id, given in by_turn.items():
+    for verdict in judged:
+        by_turn.setdefault(verdict.turn_id, []).append(verdict)
+    for turn_id, verdicts in by_turn.items():
         try:
             content = search.get(turn_id).content
         except NotFound:
             continue
-        # Between the two readings a turn can be pruned or erased, and its verdicts with it.
+        # A turn and its verdicts can be pruned or erased between the two reads.
         if content is not None:
-            yield _case(turn_id, given, content)
+            yield _case(turn_id, verdicts, content)
 
 
-def _case(turn_id: str, given: Iterable[Feedback], content: Mapping[str, object]) -> dict[str, object]:
+def _case(turn_id: str, verdicts: Iterable[Feedback], content: Mapping[str, object]) -> dict[str, object]:
     request, answer, history = _object(content["request"]), _object(content["answer"]), content["history"]
-    thumbs = sorted({one.thumb for one in given})
-    reasons = sorted({one.reason for one in given if one.reason})
+    thumbs = sorted({verdict.thumb for verdict in verdicts})
+    reasons = sorted({verdict.reason for verdict in verdicts if verdict.reason})
     case: dict[str, object] = {"id": turn_id, "question": request["question"]}
     if answer.get("locale") in LOCALES:
         case["locale"] = answer["locale"]
     if isinstance(history, list) and history:
-        case["history"] = [said[0] for said in history]
+        case["history"] = [exchange[0] for exchange in history]
     if thumbs == ["up"]:
         case["expected_outcome"] = answer["outcome"]
         if cited := _cited(answer["citations"]):
@@ -44,9 +44,9 @@ def _case(turn_id: str, given: Iterable[Feedback], content: Mapping[str, object]
 
 
 def _cited(citations: object) -> list[str]:
-    """The documents that the answer cites, each once."""
+    """The distinct documents that the answer cites."""
     listed = map(_object, citations) if isinstance(citations, list) else ()
-    return list(dict.fromkeys(str(one["doc_id"]) for one in listed if one["cited"]))
+    return list(dict.fromkeys(str(citation["doc_id"]) for citation in listed if citation["cited"]))
 
 
 def _object(value: object) -> Mapping[str, object]:

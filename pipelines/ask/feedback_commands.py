@@ -1,4 +1,4 @@
-"""`opora feedback`: what people think of the answers, and evaluation cases made of it."""
+"""`opora feedback`: people's verdicts on answers, and evaluation cases built from them."""
 
 import json
 from typing import TYPE_CHECKING, Annotated
@@ -24,51 +24,51 @@ def feedback_list(
     tenant: TenantOption = DEFAULT_TENANT, thumb: ThumbOption = None, last: Last = _SHOWN, as_json: Json = False
 ) -> None:
     """Print the newest verdicts."""
-    wanted = _thumb(thumb)
+    direction = _thumb(thumb)
     with acting_for(tenant):
         from tenants import feedback
         from tenants.audit import search
 
-        given = feedback.latest(wanted, limit=last)
-        found = [(one, search.get(one.turn_id).question or say("erased")) for one in given]
+        verdicts = feedback.latest(direction, limit=last)
+        judged = [(verdict, search.get(verdict.turn_id).question or say("erased")) for verdict in verdicts]
     if as_json:
-        print_json([_as_json(one) | {"question": question} for one, question in found])
+        print_json([_as_json(verdict) | {"question": question} for verdict, question in judged])
         return
     rows = (
         (
-            f"{one.at:%F %T}",
-            say(f"thumb.{one.thumb}"),
-            say(f"thumb.{one.reason}") if one.reason else "",
+            f"{verdict.at:%F %T}",
+            say(f"thumb.{verdict.thumb}"),
+            say(f"thumb.{verdict.reason}") if verdict.reason else "",
             question,
-            one.comment,
-            one.turn_id,
+            verdict.comment,
+            verdict.turn_id,
         )
-        for one, question in found
+        for verdict, question in judged
     )
     print_table(("at", "thumb", "reason", "question", "comment", "turn_id"), rows)
 
 
 @feedback_app.command("cases", help=say("help.feedback_cases"))
 def feedback_cases(tenant: TenantOption = DEFAULT_TENANT, thumb: ThumbOption = None) -> None:
-    """Print a case for each judged turn, one a line."""
-    wanted = _thumb(thumb)
+    """Print an evaluation case for each judged turn, one per line."""
+    direction = _thumb(thumb)
     with acting_for(tenant):
         from pipelines.ask.feedback_cases import cases
         from tenants import feedback
 
-        for case in cases(feedback.latest(wanted)):
+        for case in cases(feedback.latest(direction)):
             typer.echo(json.dumps(case, ensure_ascii=False))
 
 
-def _thumb(given: str | None) -> "Thumb | None":
+def _thumb(name: str | None) -> "Thumb | None":
     from tenants.feedback import THUMBS
 
-    if given is not None and given not in THUMBS:
-        raise Invalid("thumb_unknown", thumb=given)
-    return THUMBS[given] if given else None
+    if name is not None and name not in THUMBS:
+        raise Invalid("thumb_unknown", thumb=name)
+    return THUMBS[name] if name else None
 
 
-def _as_json(one: "Feedback") -> dict[str, object]:
+def _as_json(verdict: "Feedback") -> dict[str, object]:
     from dataclasses import asdict
 
-    return asdict(one) | {"at": one.at.isoformat()}
+    return asdict(verdict) | {"at": verdict.at.isoformat()}

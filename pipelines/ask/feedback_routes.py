@@ -1,4 +1,4 @@
-"""`POST /feedback`: what somebody thinks of an answer. The gate has checked the token and set the tenant."""
+"""`POST /feedback`: a verdict on an answer. The gate has checked the token and set the tenant."""
 
 from datetime import datetime
 from typing import Annotated
@@ -17,7 +17,7 @@ _PATH = "/feedback"
 
 
 class FeedbackRequest(BaseModel):
-    """A verdict on one turn. Who gives it comes from the token."""
+    """A verdict on one turn. Its author comes from the token."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -28,13 +28,13 @@ class FeedbackRequest(BaseModel):
 
     @field_validator("comment")
     @classmethod
-    def _trim(cls, given: str) -> str:
-        # NUL is legal in JSON and in no database text column.
-        return given.replace("\x00", " ").strip()
+    def _trim(cls, value: str) -> str:
+        # NUL is legal in JSON but not in database text columns.
+        return value.replace("\x00", " ").strip()
 
 
 class FeedbackAnswer(BaseModel):
-    """The verdict as stored: the comment is without personal data."""
+    """The stored verdict: its comment has no personal data."""
 
     turn_id: str
     thumb: Thumb
@@ -44,7 +44,7 @@ class FeedbackAnswer(BaseModel):
 
 
 def routes(settings: Settings) -> tuple[Route, ...]:
-    """What the gate lets through."""
+    """The open routes."""
     return (Route("POST", _PATH, scope="ask", visitors=True, body=FeedbackRequest, limit=settings.max_body_bytes),)
 
 
@@ -54,10 +54,10 @@ def router(ask: Ask) -> APIRouter:
 
     @endpoints.post(_PATH)
     def judge(body: FeedbackRequest) -> FeedbackAnswer:
-        """Keep a verdict; the same person's earlier one on this turn gives way to it."""
-        given = ask.judge(body.turn_id, body.thumb, body.reason, body.comment)
+        """Store a verdict; it replaces the same person's earlier one on this turn."""
+        verdict = ask.judge(body.turn_id, body.thumb, body.reason, body.comment)
         return FeedbackAnswer(
-            turn_id=given.turn_id, thumb=given.thumb, reason=given.reason, comment=given.comment, at=given.at
+            turn_id=verdict.turn_id, thumb=verdict.thumb, reason=verdict.reason, comment=verdict.comment, at=verdict.at
         )
 
     return endpoints

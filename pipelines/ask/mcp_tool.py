@@ -1,6 +1,6 @@
 """`POST /mcp`: the ask pipeline as a tool of the Model Context Protocol, by Hayhooks' own server.
 
-Its sessions keep no state, so that each request is answered for the tenant of its own token, by any replica.
+Sessions are stateless, so any replica can answer each request for the tenant of its own token.
 """
 
 import json
@@ -35,7 +35,7 @@ _Call: TypeAlias = Callable[[CallToolRequest], Awaitable[ServerResult]]
 
 
 def routes(settings: Settings) -> tuple[Route, ...]:
-    """What the gate lets through. Sessions without state have nothing to get or to delete."""
+    """The open routes. Stateless sessions need no GET or DELETE."""
     return (Route("POST", PATH, scope="ask", limit=settings.max_body_bytes),)
 
 
@@ -54,9 +54,9 @@ class McpEndpoint:
         self.application: Starlette = create_starlette_app(server, json_response=True)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request, always in JSON, whatever else its client could take."""
+        """Answer a request, always in JSON, whatever else the client accepts."""
         headers = [(name, value) for name, value in scope["headers"] if name != b"accept"]
-        # Starlette's mounts begin behind a slash, which clients do not send.
+        # Starlette mounts match only with a trailing slash, which clients do not send.
         inner = {**scope, "path": f"{PATH}/", "headers": [*headers, (b"accept", b"application/json")]}
         await self.application(inner, receive, send)
 
@@ -74,7 +74,7 @@ def _listing(inner: _List, names: frozenset[str]) -> _List:
 
 
 def _calling(inner: _Call, names: frozenset[str]) -> _Call:
-    """Answer with words for people and the whole object beside them; Hayhooks 2.1 returns a tool's result as text."""
+    """Answer with readable text and the whole object; Hayhooks 2.1 returns a tool's result only as text."""
 
     async def call_tool(request: CallToolRequest) -> ServerResult:
         if request.params.name not in names:

@@ -1,7 +1,7 @@
 """OpenAI's chat completions over the same use case, so that any client of that protocol can ask.
 
-The text holds what a visitor would see: the notice, the answer with its [N], and below it what each [N] is. Nothing of
-it is sent before it is verified. The whole `turn.v1` object comes along under `opora`.
+The text is what a visitor would see: the notice, the answer with its [N], and below it the source of each [N]. Nothing
+is sent before it is verified. The whole `turn.v1` object is included under `opora`.
 """
 
 from collections.abc import AsyncGenerator, Iterator, Mapping
@@ -42,14 +42,14 @@ class Message(BaseModel):
 
     @property
     def text(self) -> str:
-        """The words of the message."""
+        """The text of the message."""
         if self.content is None or isinstance(self.content, str):
             return self.content or ""
         return "\n".join(part.text for part in self.content)
 
 
 class ChatRequest(BaseModel):
-    """A request as OpenAI's clients send it. What concerns models alone, such as temperature, has no effect here."""
+    """A request from an OpenAI client. Model parameters such as temperature have no effect."""
 
     model_config = ConfigDict(extra="ignore", frozen=True)
 
@@ -58,7 +58,7 @@ class ChatRequest(BaseModel):
 
 
 def routes(settings: Settings) -> tuple[Route, ...]:
-    """What the gate lets through."""
+    """The open routes."""
     limit = settings.max_body_bytes
     return (
         Route("GET", "/v1/models", scope="ask"),
@@ -99,22 +99,22 @@ def parse(request: ChatRequest) -> tuple[AskRequest, tuple[Exchange, ...]]:
         question = AskRequest(question=texts[-1])
     except ValidationError as error:
         raise problems.from_validation(error) from None
-    return question, tuple(Exchange(one, "answered") for one in texts[:-1])
+    return question, tuple(Exchange(earlier, "answered") for earlier in texts[:-1])
 
 
 def readable(answer: TurnAnswer) -> str:
-    """All that a reader sees of an answer."""
+    """The answer as a reader sees it."""
     return "".join(part for name, data in Narrator().end(answer) for part in text_of(name, data))
 
 
 def text_of(name: EventName, data: Mapping[str, object], *, footnotes: bool = True) -> Iterator[str]:
-    """What a reader sees of an event: `footnotes` say below the text what the marks [N] stand for."""
+    """The text of an event for a reader; `footnotes` list the sources of the marks [N] below the text."""
     if name == "notice":
         yield f"{data['text']}\n\n"
     elif name == "token":
         yield str(data["text"])
     elif name == "revise":
-        # What has been sent stays on the screen of such a client.
+        # Such a client cannot take back text that it has shown.
         yield f"\n\n{data['notice']}\n\n{data['text']}"
     elif name == "retract" and data["what"] == "answer":
         yield f"\n\n{data['notice']}\n\n"
@@ -127,33 +127,36 @@ def text_of(name: EventName, data: Mapping[str, object], *, footnotes: bool = Tr
 
 
 def _text(result: Mapping[str, object]) -> Iterator[str]:
-    """The text of an answer that had no tokens."""
+    """The text of an answer that was not streamed."""
     answer = result["answer"]
     if isinstance(answer, Mapping):
         yield str(answer["text"])
 
 
 def _articles(result: Mapping[str, object]) -> Iterator[str]:
-    """What to read where there is no answer."""
+    """Articles to read when there is no answer."""
     articles = result["articles"]
-    for one in articles if isinstance(articles, list) else ():
-        if isinstance(one, Mapping):
-            place = " › ".join(str(part) for part in (one["title"], one["heading"]) if part)
-            link = f" — {one['url']}" if one["url"] else ""
-            snippet = f"\n  {one['snippet']}" if one["snippet"] else ""
-            yield f"\n\n- {place}{link}{snippet}"
+    for article in articles if isinstance(articles, list) else ():
+        if isinstance(article, Mapping):
+            path = " › ".join(str(part) for part in (article["title"], article["heading"]) if part)
+            link = f" — {article['url']}" if article["url"] else ""
+            snippet = f"\n  {article['snippet']}" if article["snippet"] else ""
+            yield f"\n\n- {path}{link}{snippet}"
 
 
 def _notes(result: Mapping[str, object]) -> Iterator[str]:
     citations = result["citations"]
-    cited = [one for one in citations if isinstance(one, Mapping)] if isinstance(citations, list) else []
-    lines = [f"[{one['index']}] {one['title']}{' — ' + str(one['url']) if one['url'] else ''}" for one in cited]
+    cited = [citation for citation in citations if isinstance(citation, Mapping)] if isinstance(citations, list) else []
+    lines = [
+        f"[{citation['index']}] {citation['title']}{' — ' + str(citation['url']) if citation['url'] else ''}"
+        for citation in cited
+    ]
     if lines:
         yield "\n\n" + "\n".join(lines)
 
 
 def _usage(result: Mapping[str, object]) -> dict[str, int]:
-    """The tokens that the turn spent, all its calls of models together; none where no model was called."""
+    """The tokens of all model calls of the turn; 0 when no model was called."""
     meta = result["meta"]
     spent = meta["tokens"] if isinstance(meta, Mapping) else {}
     return {f"{name}_tokens": spent.get(name, 0) for name in ("prompt", "completion", "total")}
@@ -165,7 +168,7 @@ async def _chunks(stream: Stream) -> AsyncGenerator[ChatCompletion, None]:
         if event is None:
             if shutdown.requested():
                 return
-            # Silence is filled by a chunk without words: Hayhooks' stream has no comments.
+            # An empty chunk keeps the connection alive: Hayhooks' stream cannot send comments.
             yield _chunk(stream, Reply(role="assistant", content=""))
         elif event.name == "error":
             code = event.data["code"]
@@ -181,14 +184,14 @@ async def _chunks(stream: Stream) -> AsyncGenerator[ChatCompletion, None]:
                 yield _chunk(stream, Reply(role="assistant", content=text))
             if event.name == "result":
                 yield _chunk(stream, Reply(role="assistant"), finish="stop", usage=_usage(event.data), opora=event.data)
-    yield _LastLine(**_envelope(stream.turn_id), object="chat.completion.chunk", choices=[])
+    yield _DoneMarker(**_envelope(stream.turn_id), object="chat.completion.chunk", choices=[])
 
 
-class _LastLine(ChatCompletion):
+class _DoneMarker(ChatCompletion):
     """`[DONE]`, which ends OpenAI's streams and which clients wait for; fastapi-openai-compat 1.4 leaves it out."""
 
     def model_dump_json(self, **_: Any) -> str:  # noqa: ANN401 - as pydantic has it
-        """What Hayhooks sends as the data of a chunk."""
+        """The data of the chunk that Hayhooks sends."""
         return "[DONE]"
 
 

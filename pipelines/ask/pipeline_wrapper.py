@@ -29,7 +29,7 @@ REHEARSED = 8
 
 
 class PipelineWrapper(BasePipelineWrapper):
-    """Takes questions from Hayhooks to the runner."""
+    """Passes questions from Hayhooks to the runner."""
 
     skip_a2a = True
 
@@ -45,7 +45,7 @@ class PipelineWrapper(BasePipelineWrapper):
         )
 
     def warm_up(self) -> None:
-        """Load what the first question needs, and put one to the first tenants, so that no visitor waits for that."""
+        """Load what the first question needs and rehearse one with the first tenants, so no visitor waits for it."""
         self.ask.warm_up()
         for tenant in Registry().list()[:REHEARSED]:
             question = AskRequest(question=text("service.rehearsal", tenant.locale))
@@ -56,7 +56,7 @@ class PipelineWrapper(BasePipelineWrapper):
                     log.warning("no rehearsal for %r: %s", tenant.tenant_id, trail(error))
 
     def close(self) -> None:
-        """Finish the questions in work, drop those in the queue, release the engine."""
+        """Finish the running questions, drop the queued ones, release the engine."""
         self.runner.close()
         self.ask.close()
 

@@ -1,4 +1,4 @@
-"""The profiles of an installation: the ask pipeline as it stands, or with a short file laid over it. Tenants choose."""
+"""The profiles of an installation: the ask pipeline itself or with an overlay. Each tenant chooses one."""
 
 from functools import lru_cache
 from pathlib import Path
@@ -26,7 +26,7 @@ def chosen() -> str:
 
 
 def asks_models(profile: str) -> bool:
-    """Whether turns of a profile wait for models, or are work for the processor. An unknown one waits for nothing."""
+    """Whether turns of a profile wait for models rather than use the processor. False for an unknown profile."""
     return profile in get_settings().profiles and _names_models(path_of(profile))
 
 
@@ -38,7 +38,7 @@ def _names_models(path: Path) -> bool:
 class ProfileEngines:
     """Runs each turn through the pipeline of its tenant's profile. Thread-safe.
 
-    A pipeline is loaded when it is first asked, the installation's own at the start: a mistake in its file shows then.
+    A pipeline is loaded on first use, the installation's own at start-up, so that mistakes in its file show at once.
     """
 
     def __init__(self) -> None:
@@ -49,7 +49,7 @@ class ProfileEngines:
 
     @property
     def digest(self) -> str:
-        """Names the behaviour that the tenant in context has chosen."""
+        """The digest of the pipeline that the tenant in context uses."""
         return self._engine(chosen()).digest
 
     def warm_up(self) -> None:
@@ -57,11 +57,11 @@ class ProfileEngines:
         self._engine(get_settings().profile).warm_up()
 
     def run(self, turn: Turn) -> Turn:
-        """The finished turn, by the pipeline that the tenant in context has chosen."""
+        """Run the turn through the pipeline of the tenant in context."""
         return self._engine(chosen()).run(turn)
 
     def close(self) -> None:
-        """Release what the engines hold."""
+        """Close the engines."""
         for engine in self._engines.values():
             engine.close()
 

@@ -1,9 +1,9 @@
-"""The record of a turn: everything that happened and what asking it again needs, without personal data.
+"""The record of a turn: what happened and what is needed to replay it, without personal data.
 
 The content is one JSON object, `audit.v1`:
 
 - `request`: question (redacted), session, locale, quality, filters, whether it was anonymous;
-- `history`: the conversation before (redacted), as the turn knew it;
+- `history`: the earlier conversation (redacted) as the turn received it;
 - `state`: digest of the pipeline and generation of the index that answered;
 - `found`: the documents of all passages that were retrieved, in order;
 - `answer`: the `turn.v1` object, redacted.
@@ -29,7 +29,7 @@ _WORDED = frozenset(
     "text notice missing title heading excerpt page_content snippet quote original search suggested_questions options "
     "offer question".split()
 )
-"""Keys of the answer that hold words. All others hold numbers, codes and ids, which no mask may touch."""
+"""Keys of the answer that hold text. All others hold numbers, codes and ids, which must not be masked."""
 
 _GAPS = frozenset({"no_relevant_context", "llm_self_refusal", "unverified_answer", "insufficient_context"})
 _FOLLOWED_UP = frozenset({"low_confidence", "budget_exhausted"})
@@ -43,7 +43,7 @@ def entry(
 
     :param at: when the question arrived.
     :param pipeline: digest of the pipeline that answered.
-    :param gaps: whether what the knowledge base lacked is counted.
+    :param gaps: whether to count knowledge gaps.
     """
     question = mask(request.question)[:QUESTION_LIMIT]
     session_id = "" if request.anonymous else answer.session_id
@@ -61,7 +61,10 @@ def entry(
                 "anonymous": request.anonymous,
             },
             "state": {"pipeline": pipeline, "generation": _generation()},
-            "history": [[mask(one.question), one.outcome, one.options, mask(one.reply)] for one in turn.history],
+            "history": [
+                [mask(exchange.question), exchange.outcome, exchange.options, mask(exchange.reply)]
+                for exchange in turn.history
+            ],
             "found": retrieved,
         }
     )
@@ -83,12 +86,12 @@ def redacted(answer: TurnAnswer, *, keep_session: bool = True) -> str:
     """The answer as JSON without personal data."""
     if keep_session and all(map(_clean, _passages(answer))) and mask(words := _words(answer)) == words:
         return answer.encoded
-    given = answer.model_dump(mode="json")
-    return canonical(_masked(given if keep_session else given | {"session_id": ""}))
+    content = answer.model_dump(mode="json")
+    return canonical(_masked(content if keep_session else content | {"session_id": ""}))
 
 
 def _passages(answer: TurnAnswer) -> Iterator[str]:
-    """The texts that come from the knowledge base, the same ones again and again."""
+    """The texts that come from the knowledge base; they repeat often, so masking them is cached."""
     for source in answer.sources:
         yield source.page_content
     for citation in answer.citations:
@@ -98,7 +101,7 @@ def _passages(answer: TurnAnswer) -> Iterator[str]:
 
 
 def _words(answer: TurnAnswer) -> str:
-    """All other words of the answer. What is quoted from a passage is in the passage."""
+    """All other texts of the answer. Quotations are covered by their passages."""
     words = [answer.answer.text, answer.answer.notice or "", *answer.answer.missing, *answer.suggested_questions]
     words += [answer.meta.query.original, answer.meta.query.search, *(claim.text for claim in answer.claims)]
     words += answer.clarification.options if answer.clarification else ()
@@ -125,20 +128,20 @@ def _generation() -> int:
     try:
         return registry.current().placement.generation
     except Exception:
-        # The database may be away just now, and a turn is recorded all the same.
+        # The database may be unavailable, and the turn must be recorded anyway.
         return 0
 
 
 def _misses(turn: Turn, answer: TurnAnswer, nearest: Iterable[str]) -> Iterator[Miss]:
-    """What this turn shows to be missing in the knowledge base, each thing once."""
+    """The knowledge gaps that this turn reveals, each once."""
     reason = answer.refusal_reason
     missed: dict[str, Miss] = {}
     if reason is not None and reason in (_FOLLOWED_UP if answer.outcome == "human_followup" else _GAPS):
         missed[""] = _miss(reason, mask(turn.meant or turn.question), nearest)
     if answer.outcome == "partially_answered":
         for topic in map(mask, answer.answer.missing):
-            one = _miss("missing_topic", topic, nearest)
-            missed[one.key] = one
+            miss = _miss("missing_topic", topic, nearest)
+            missed[miss.key] = miss
     yield from missed.values()
 
 

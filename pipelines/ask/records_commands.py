@@ -1,4 +1,4 @@
-"""`opora audit`, `opora gap`, `opora person`: what was answered, what was missing, what is kept about somebody."""
+"""`opora audit`, `opora gap`, `opora person`: recorded answers, knowledge gaps, personal data."""
 
 from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
@@ -14,7 +14,7 @@ from tenants.errors import Invalid
 
 if TYPE_CHECKING:
     from tenants.audit.chain import Head
-    from tenants.audit.search import Wanted
+    from tenants.audit.search import TurnQuery
     from tenants.persons import Person
 
 
@@ -55,19 +55,20 @@ def audit_list(
     last: Last = _SHOWN,
     as_json: Json = False,
 ) -> None:
-    """Print the newest turns that fit."""
+    """Print the newest matching turns."""
     with acting_for(tenant):
         from tenants.audit import search
 
-        wanted = selected(since, until, outcome, reason, document, words, subject, session)
-        found = search.find(wanted, limit=last)
+        query = selected(since, until, outcome, reason, document, words, subject, session)
+        records = search.find(query, limit=last)
     if as_json:
         from pipelines.ask.records_routes import summary
 
-        print_json([summary(record) for record in found])
+        print_json([summary(record) for record in records])
         return
     rows = (
-        (f"{one.at:%F %T}", one.outcome, one.reason or "", one.question or say("erased"), one.turn_id) for one in found
+        (f"{record.at:%F %T}", record.outcome, record.reason or "", record.question or say("erased"), record.turn_id)
+        for record in records
     )
     print_table(("at", "outcome", "reason", "question", "turn_id"), rows)
 
@@ -76,7 +77,7 @@ def audit_list(
 def audit_show(
     turn_id: Annotated[str, typer.Argument(help=say("help.turn_id"))], tenant: TenantOption = DEFAULT_TENANT
 ) -> None:
-    """Print everything that is kept of one turn, as JSON."""
+    """Print everything stored about one turn, as JSON."""
     with acting_for(tenant):
         from pipelines.ask.records_routes import whole
         from tenants.audit import search
@@ -90,23 +91,23 @@ def audit_verify(
     head: Annotated[str, typer.Option("--head", help=say("help.head"))] = "",
     as_json: Json = False,
 ) -> None:
-    """Walk the chain. Exit code 1 when anything in it was touched."""
+    """Verify the chain. Exits with 1 when anything in it was tampered with."""
     with acting_for(tenant):
         from dataclasses import asdict
 
         from tenants.audit import search
 
-        found = search.verify(_head(head))
+        verification = search.verify(_head(head))
     if as_json:
-        print_json(asdict(found))
+        print_json(asdict(verification))
     else:
-        typer.echo(say("verify.links", links=found.links, erased=found.erased))
-        typer.echo(say("verify.head", head=f"{found.head.sequence}:{found.head.hash}"))
-        for fault in found.faults:
+        typer.echo(say("verify.links", links=verification.links, erased=verification.erased))
+        typer.echo(say("verify.head", head=f"{verification.head.sequence}:{verification.head.hash}"))
+        for fault in verification.faults:
             where = f"{fault.sequence} {fault.turn_id or ''}".strip()
             typer.echo(f"  {where}: {say(f'fault.{fault.kind}')}", err=True)
-        typer.echo(say("verify.broken" if found.faults else "verify.whole"))
-    if found.faults:
+        typer.echo(say("verify.broken" if verification.faults else "verify.whole"))
+    if verification.faults:
         raise typer.Exit(_FAULTY)
 
 
@@ -135,7 +136,7 @@ def audit_export(
 def person_erase(
     tenant: TenantOption = DEFAULT_TENANT, subject: Subject = None, session: Session = None, as_json: Json = False
 ) -> None:
-    """Erase everything that is kept about a person."""
+    """Erase everything stored about a person."""
     with acting_for(tenant):
         from dataclasses import asdict
 
@@ -151,7 +152,7 @@ def person_erase(
 
 @person_app.command("export", help=say("help.person_export"))
 def person_export(tenant: TenantOption = DEFAULT_TENANT, subject: Subject = None, session: Session = None) -> None:
-    """Print everything that is kept about a person, as JSON."""
+    """Print everything stored about a person, as JSON."""
     with acting_for(tenant):
         from tenants import persons
 
@@ -165,25 +166,25 @@ def audit_stale(
     older_days: Annotated[int, typer.Option("--older-days", min=1, help=say("help.older_days"))] = 365,
     as_json: Json = False,
 ) -> None:
-    """Print the documents that answers stand on and that may no longer hold."""
+    """Print cited documents that may be out of date."""
     with acting_for(tenant):
         from dataclasses import asdict
 
         from tenants import freshness
 
-        found = freshness.stale(cited_within=timedelta(days=cited_days), older_than=timedelta(days=older_days))
+        stale = freshness.stale(cited_within=timedelta(days=cited_days), older_than=timedelta(days=older_days))
     if as_json:
-        print_json([asdict(one) | {"last_cited_at": one.last_cited_at.isoformat()} for one in found])
+        print_json([asdict(document) | {"last_cited_at": document.last_cited_at.isoformat()} for document in stale])
         return
     rows = (
         (
-            one.doc_id,
-            one.title,
-            one.updated_at,
-            str(one.citations),
-            ", ".join(say(f"doubt.{name}") for name in one.doubts),
+            document.doc_id,
+            document.title,
+            document.updated_at,
+            str(document.citations),
+            ", ".join(say(f"doubt.{name}") for name in document.doubts),
         )
-        for one in found
+        for document in stale
     )
     print_table(("doc_id", "title", "updated_at", "citations", "doubts"), rows)
 
@@ -194,20 +195,20 @@ def gap_list(
     closed: Annotated[bool, typer.Option("--closed", help=say("help.closed"))] = False,
     as_json: Json = False,
 ) -> None:
-    """Print what the knowledge base could not answer, what means the same together."""
+    """Print the questions that the knowledge base could not answer, grouped by meaning."""
     with acting_for(tenant):
         from tenants import gaps
 
-        found = gaps.grouped(gaps.all("closed" if closed else "open"))
+        groups = gaps.grouped(gaps.all("closed" if closed else "open"))
     if as_json:
         from pipelines.ask.records_routes import gap_as_json
 
-        print_json([[gap_as_json(gap) for gap in group.gaps] for group in found])
+        print_json([[gap_as_json(gap) for gap in group.gaps] for group in groups])
         return
     rows = (
-        (gap.gap_id, str(gap.count), gap.reason, f"{'  ' * (place > 0)}{gap.question}", ", ".join(gap.doc_ids))
-        for group in found
-        for place, gap in enumerate(group.gaps)
+        (gap.gap_id, str(gap.count), gap.reason, f"{'  ' * (position > 0)}{gap.question}", ", ".join(gap.doc_ids))
+        for group in groups
+        for position, gap in enumerate(group.gaps)
     )
     print_table(("gap_id", "count", "reason", "question", "nearest"), rows)
 
@@ -216,7 +217,7 @@ def gap_list(
 def gap_close(
     gap_id: Annotated[str, typer.Argument(help=say("help.gap_id"))], tenant: TenantOption = DEFAULT_TENANT
 ) -> None:
-    """Say that a gap is filled."""
+    """Mark a gap as filled."""
     with acting_for(tenant):
         from tenants import gaps
 
@@ -227,7 +228,7 @@ def gap_close(
 def gap_reopen(
     gap_id: Annotated[str, typer.Argument(help=say("help.gap_id"))], tenant: TenantOption = DEFAULT_TENANT
 ) -> None:
-    """Take `close` back."""
+    """Undo `close`."""
     with acting_for(tenant):
         from tenants import gaps
 
@@ -243,12 +244,12 @@ def selected(
     words: str | None,
     subject: str | None = None,
     session: str | None = None,
-) -> "Wanted":
-    """The turns of the tenant in context that these options name."""
+) -> "TurnQuery":
+    """The query that these options describe."""
     from tenants import context, persons
-    from tenants.audit.search import Wanted
+    from tenants.audit.search import TurnQuery
 
-    return Wanted(
+    return TurnQuery(
         since=utc(since),
         until=utc(until),
         outcome=outcome,
@@ -261,15 +262,15 @@ def selected(
 
 
 def utc(moment: datetime | None) -> datetime | None:
-    """A moment as typed, which is in UTC unless it says otherwise."""
+    """A typed moment, taken as UTC unless it has an offset."""
     return moment if moment is None or moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
-def _head(given: str) -> "Head | None":
+def _head(value: str) -> "Head | None":
     from tenants.audit.chain import Head
 
-    sequence, _, hash_ = given.partition(":")
-    if not given:
+    sequence, _, hash_ = value.partition(":")
+    if not value:
         return None
     if not sequence.isdecimal() or not hash_:
         raise Invalid("audit_head_invalid")
@@ -283,7 +284,7 @@ def _person(subject: str | None, session: str | None) -> "Person":
 
 
 def print_table(columns: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> None:
-    """Print rows of cells below the names of their columns."""
+    """Print rows of cells under column headers."""
     from rich.markup import escape
     from rich.table import Table
 

@@ -15,12 +15,12 @@ from tenants import context, gaps, persons
 from tenants.audit import search
 from tenants.audit.chain import Link
 from tenants.audit.entry import canonical
-from tenants.audit.search import Record, Wanted
+from tenants.audit.search import Record, TurnQuery
 from tenants.gaps import Gap
 
 
 class GapChange(BaseModel):
-    """What can be changed about a gap."""
+    """A change to a gap."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -55,10 +55,10 @@ def list_turns(
     before: int | None = None,
     limit: _Limit = 50,
 ) -> dict[str, object]:
-    """The newest recorded turns that fit, newest first; `next` is the `before` of the page after this one."""
-    known = persons.digest(context.current().tenant_id, subject) if subject else None
-    wanted = Wanted(since, until, outcome, reason, document, cited, text, session_id, known, before)
-    records = search.find(wanted, limit=limit)
+    """The matching recorded turns, newest first; pass `next` as `before` to get the following page."""
+    person = persons.digest(context.current().tenant_id, subject) if subject else None
+    query = TurnQuery(since, until, outcome, reason, document, cited, text, session_id, person, before)
+    records = search.find(query, limit=limit)
     return {
         "records": [summary(record) for record in records],
         "next": records[-1].sequence if len(records) == limit else None,
@@ -73,13 +73,13 @@ def export(since: _Day = None, until: _Day = None) -> StreamingResponse:
 
 @router.get("/audit/{turn_id}")
 def show_turn(turn_id: str) -> dict[str, object]:
-    """One recorded turn with all its content."""
+    """One recorded turn with its full content."""
     return whole(search.get(turn_id))
 
 
 @router.get("/gaps")
 def list_gaps(status: Literal["open", "closed", "all"] = "open") -> dict[str, object]:
-    """What the knowledge base could not answer, grouped by meaning, what was asked most first."""
+    """Questions that the knowledge base could not answer, grouped by meaning, most frequent first."""
     groups = gaps.grouped(gaps.all(None if status == "all" else status))
     return {
         "groups": [
@@ -96,7 +96,7 @@ def set_gap(gap_id: str, change: GapChange) -> dict[str, object]:
 
 
 def summary(record: Record) -> dict[str, object]:
-    """A recorded turn as one line of a list. The question is None once it has been erased."""
+    """A recorded turn as a list entry. The question is None once it has been erased."""
     return {
         "sequence": record.sequence,
         "turn_id": record.turn_id,
@@ -109,18 +109,18 @@ def summary(record: Record) -> dict[str, object]:
 
 
 def whole(record: Record) -> dict[str, object]:
-    """A recorded turn with its content; None once that has been erased."""
+    """A recorded turn with its content, which is None once it has been erased."""
     return {**summary(record), "person": record.person, "hash": record.hash, "content": record.content}
 
 
 def exported(since: datetime | None, until: datetime | None) -> Iterator[str]:
-    """The chain, one link a line, with all that is needed to verify it elsewhere."""
+    """The chain, one link per line, with everything needed to verify it elsewhere."""
     for link in search.links(since, until):
         yield f"{canonical(_link_as_json(link))}\n"
 
 
 def gap_as_json(gap: Gap) -> dict[str, object]:
-    """A gap without the stems that it is grouped by."""
+    """A gap without the stems used for grouping."""
     moments = {"first_at": gap.first_at, "last_at": gap.last_at, "closed_at": gap.closed_at}
     times = {name: at.isoformat() if at else None for name, at in moments.items()}
     return {name: value for name, value in asdict(gap).items() if name != "stems"} | times

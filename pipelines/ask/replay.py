@@ -1,11 +1,11 @@
-"""Replay: recorded turns asked again, to see what a change would change before it is made.
+"""Replay: ask recorded turns again, to see what a change would affect before it is made.
 
-Two sides are compared. With a change to try (a pipeline file, a policy, another knowledge base) both sides are asked
+Two sides are compared. With a change to try (a pipeline file, a policy, another knowledge base) both are asked
 now, with and without it, so that the difference is the change's alone; where the side without it already differs from
-the record, the turn has `drifted`. Without one, the record is compared with what would be answered now: what documents,
+the record, the turn has `drifted`. Without one, the record is compared with today's answer: it shows what documents,
 policy and pipeline have changed since.
 
-Where personal data was masked in a question, it is asked without, and the turn says so (`masked`): compared with its
+A question whose personal data was masked is asked in its masked form and flagged `masked`: compared with its
 record it can differ for that alone.
 """
 
@@ -51,7 +51,7 @@ class _Cited(_Part):
 
 
 class _Shown(_Part):
-    """What of a recorded answer is compared. Read leniently: an older record may lack what came later."""
+    """The part of a recorded answer that is compared. Read leniently: an older record may lack newer fields."""
 
     outcome: str
     refusal_reason: str | None
@@ -59,8 +59,8 @@ class _Shown(_Part):
     citations: tuple[_Cited, ...]
 
 
-class _Kept(_Part):
-    """What of a recorded turn is asked again."""
+class _RecordedInput(_Part):
+    """The part of a recorded turn that is needed to ask it again."""
 
     request: AskRequest
     # Turns recorded before people could answer in a chat have no replies.
@@ -68,17 +68,17 @@ class _Kept(_Part):
     answer: dict[str, object]
 
     def turn(self) -> Turn:
-        """The turn as it began, in the conversation as it was then."""
+        """The turn as it began, with the conversation of that time."""
         question = without_masks(self.request.question).strip() or self.request.question
         alone = self.request.model_copy(update={"question": question, "session_id": None})
-        return begin(alone, history=tuple(Exchange(*one) for one in self.history))
+        return begin(alone, history=tuple(Exchange(*exchange) for exchange in self.history))
 
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """What a turn came to, as far as a visitor notices.
+    """The result of a turn as far as a visitor notices it.
 
-    :param text: empty for a handed-over turn, whose text names its ticket.
+    :param text: empty for a handed-over turn, whose text contains a ticket number.
     :param citations: (document, passage) in order.
     """
 
@@ -101,7 +101,7 @@ class Side:
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """The change to try; nothing: what has changed since the record.
+    """The change to try; an empty trial compares with the record.
 
     :param pipeline: a pipeline file in place of the installed one.
     :param policy: a policy in place of the tenant's.
@@ -114,7 +114,7 @@ class Trial:
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing is to be tried."""
+        """Whether there is no change to try."""
         return self == Trial()
 
 
@@ -130,19 +130,19 @@ class Replayed:
 
     @property
     def masked(self) -> bool:
-        """Whether the question could not be asked to the letter."""
+        """Whether the question had to be asked in its masked form."""
         return without_masks(self.question) != self.question
 
     @property
     def changes(self) -> tuple[Change, ...]:
-        """What differs between the two sides."""
+        """The differences between the two sides."""
         pairs: tuple[tuple[Change, object, object], ...] = (
             ("outcome", self.before.outcome, self.after.outcome),
             ("reason", self.before.reason, self.after.reason),
             ("answer", self.before.text, self.after.text),
             ("citations", self.before.citations, self.after.citations),
         )
-        return tuple(name for name, one, other in pairs if one != other)
+        return tuple(name for name, before, after in pairs if before != after)
 
 
 class Replay:
@@ -159,11 +159,11 @@ class Replay:
     def run(self, records: Iterable[Record], progress: Callable[[int], None]) -> Iterator[Replayed]:
         """The turns in the order given, erased ones left out.
 
-        :param progress: told after each record how many are done.
+        :param progress: called after each record with the number of records done.
         """
         for number, record in enumerate(records, 1):
             if record.content is not None:
-                yield self._again(record, record.content)
+                yield self._replay(record, record.content)
             progress(number)
 
     def close(self) -> None:
@@ -171,18 +171,18 @@ class Replay:
         self._present.engine.close()
         self._tried.engine.close()
 
-    def _again(self, record: Record, content: Mapping[str, object]) -> Replayed:
-        kept = _Kept.model_validate(content)
-        recorded = Side.of(kept.answer)
-        before = recorded if self._trial.is_empty else _side(self._present, kept.turn())
+    def _replay(self, record: Record, content: Mapping[str, object]) -> Replayed:
+        saved = _RecordedInput.model_validate(content)
+        recorded = Side.of(saved.answer)
+        before = recorded if self._trial.is_empty else _side(self._present, saved.turn())
         with ExitStack() as tried:
             chosen = self._trial.policy or policy.current()
             if self._trial.knowledge is not None:
                 elsewhere = replace(context.current(), tenant_id=self._trial.knowledge)
                 tried.enter_context(context.acting_as(elsewhere))
             tried.enter_context(policy.trying(chosen))
-            after = _side(self._tried, kept.turn())
-        return Replayed(record, kept.request.question, before, after, drifted=before != recorded)
+            after = _side(self._tried, saved.turn())
+        return Replayed(record, saved.request.question, before, after, drifted=before != recorded)
 
 
 def trial(pipeline: Path | None, changes: Mapping[str, object], knowledge: str | None) -> Trial:
@@ -196,17 +196,17 @@ def trial(pipeline: Path | None, changes: Mapping[str, object], knowledge: str |
     return Trial(pipeline, policy.with_changes(changes) if changes else None, knowledge)
 
 
-def report(turns: Iterable[Replayed], *, asked: int) -> dict[str, object]:
-    """What changed, for programs.
+def report(turns: Iterable[Replayed], *, total: int) -> dict[str, object]:
+    """The changes as JSON.
 
-    :param asked: turns that were to be asked; those missing from `turns` have been erased.
+    :param total: how many turns were selected; those missing from `turns` have been erased.
     """
     replayed = list(turns)
     changed = [turn for turn in replayed if turn.changes]
     return {
         "schema": "replay.v1",
-        "asked": asked,
-        "erased": asked - len(replayed),
+        "asked": total,
+        "erased": total - len(replayed),
         "changed": len(changed),
         "outcomes_changed": sum("outcome" in turn.changes for turn in changed),
         "drifted": sum(turn.drifted for turn in replayed),
@@ -233,9 +233,9 @@ def _side_as_json(side: Side) -> dict[str, object]:
 
 
 def _engine(path: Path) -> AskEngine:
-    # Haystack takes many mistakes in silence, and raises whatever another one leads to.
+    # Haystack accepts many mistakes silently and raises arbitrary exceptions for others.
     if findings := lint_file(path):
-        raise Invalid("pipeline_faulty", path=str(path), fault=findings[0].told(terminal_locale()))
+        raise Invalid("pipeline_faulty", path=str(path), fault=findings[0].describe(terminal_locale()))
     return AskEngine(path)
 
 

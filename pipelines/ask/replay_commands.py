@@ -1,4 +1,4 @@
-"""`opora replay`: recorded turns asked again."""
+"""`opora replay`: ask recorded turns again."""
 
 import json
 from collections.abc import Mapping
@@ -43,7 +43,7 @@ def replay(
     last: Last = _LAST,
     as_json: Json = False,
 ) -> None:
-    """Ask recorded turns again and print those that a visitor would notice a change in."""
+    """Ask recorded turns again and print those with a change that a visitor would notice."""
     with acting_for(tenant), progress_bar(say("replay.asking")) as progress:
         from pipelines.ask.replay import Replay, report, trial
         from tenants.audit import search
@@ -53,26 +53,26 @@ def replay(
         runner = Replay(trial(pipeline, _fields(policy), knowledge))
         turns = list(runner.run(records, lambda done: progress.update(progress.task_ids[0], completed=done)))
         runner.close()
-    told = report(turns, asked=len(records))
+    summary = report(turns, total=len(records))
     if as_json:
-        print_json(told)
+        print_json(summary)
         return
     for turn in turns:
         if turn.changes:
             _print_turn(turn)
-    typer.echo(say("replay.done", **{name: value for name, value in told.items() if isinstance(value, int)}))
+    typer.echo(say("replay.done", **{name: value for name, value in summary.items() if isinstance(value, int)}))
 
 
 def _fields(path: Path | None) -> Mapping[str, object]:
     if path is None:
         return {}
     try:
-        given = json.loads(path.read_text(encoding="utf-8"))
+        policy = json.loads(path.read_text(encoding="utf-8"))
     except ValueError as broken:
         raise Invalid("policy_unreadable", path=str(path)) from broken
-    if not isinstance(given, dict):
+    if not isinstance(policy, dict):
         raise Invalid("policy_unreadable", path=str(path))
-    return given
+    return policy
 
 
 def _print_turn(turn: "Replayed") -> None:

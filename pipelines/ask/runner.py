@@ -1,4 +1,4 @@
-"""Turns in threads of their own, bounded in number and in time, and answered once when a request is sent twice."""
+"""Runs turns in threads, bounded in number and time; a request that is sent twice is answered once."""
 
 import asyncio
 import logging
@@ -32,20 +32,20 @@ WAITING_LIMIT = 1_000
 """Questions in the queue before the next one is turned away; at 60 answers a second they would wait 17 s."""
 
 _WITHOUT_MODELS = 0.05
-"""Share of a turn's time that is left for answering without models, when they have been waited for in vain."""
+"""Share of a turn's time reserved for answering without models when they do not respond."""
 
 _WITHOUT_MODELS_SECONDS = 0.5
-"""The least of it, but never more than a quarter of the turn."""
+"""The minimum of that reserve, though never more than a quarter of the turn."""
 
 
 class Runner:
-    """Answers questions for connections. The pipeline is CPU work and would hold up the event loop.
+    """Answers questions for connections, in threads because the pipeline would block the event loop.
 
-    :param workers: questions answered at once without models, which is work for the processor.
+    :param workers: concurrent questions without models, which are CPU-bound.
     :param budget: seconds of one turn, waiting included.
-    :param model_workers: questions answered at once with models, which is waiting for those.
+    :param model_workers: concurrent questions with models, which mostly wait for them.
 
-    `limiter` bounds how often one person may ask; None: nobody is bounded.
+    :param limiter: bounds how often one person may ask; None: no limit.
     """
 
     def __init__(self, ask: Ask, workers: int, budget: float, model_workers: int = 1) -> None:
@@ -59,7 +59,7 @@ class Runner:
         self._narrations: set[asyncio.Task[None]] = set()
 
     def close(self) -> None:
-        """Finish the questions in work and drop those in the queue."""
+        """Finish the running questions and drop the queued ones."""
         for pool in (self._pool, self._model_pool):
             pool.shutdown(wait=True, cancel_futures=True)
 
@@ -72,7 +72,7 @@ class Runner:
         :param history: the conversation before, when the client keeps it; ours when None.
         :raises OporaError: the caller's mistake, or a reason to try again.
         """
-        with self._seat():
+        with self._queue_slot():
             pool = await self._admit()
             return await self._result(self._submit(_Question(request, turn_id, key, history), pool))
 
@@ -93,7 +93,7 @@ class Runner:
         :raises OporaError: the caller's mistake, or a reason to try again; nothing has begun then.
         """
         with ExitStack() as stack:
-            stack.enter_context(self._seat())
+            stack.enter_context(self._queue_slot())
             pool = await self._admit()
             stream, narrator = self.streams.begin(str(uuid4()), grace), Narrator()
             stream.publish("accepted", {})
@@ -113,10 +113,10 @@ class Runner:
         narration.add_done_callback(self._narrations.discard)
         return stream
 
-    async def _narrate(self, stream: Stream, narrator: Narrator, work: "_Work", seat: ExitStack) -> None:
-        """See a streamed turn to its end, whether or not somebody reads."""
+    async def _narrate(self, stream: Stream, narrator: Narrator, work: "_Work", slot: ExitStack) -> None:
+        """Follow a streamed turn to its end, whether or not a client reads it."""
         try:
-            with seat:
+            with slot:
                 body = await self._result(work)
             for event, data in narrator.end(TurnAnswer.model_validate_json(body)):
                 stream.publish(event, data)
@@ -130,8 +130,8 @@ class Runner:
             stream.publish("error", _as_event(InternalFault()))
 
     @contextmanager
-    def _seat(self) -> Iterator[None]:
-        """One of the places in the queue, taken before any work begins."""
+    def _queue_slot(self) -> Iterator[None]:
+        """Occupy a slot in the queue, before any work begins."""
         if self.waiting >= WAITING_LIMIT:
             raise Busy
         self.waiting += 1
@@ -142,7 +142,7 @@ class Runner:
             self.waiting -= 1
 
     async def _admit(self) -> ThreadPoolExecutor:
-        """Count a question of the person in context. The pool for it."""
+        """Count a question against the caller's rate limit and return the pool that will run it."""
         if self.limiter is not None:
             await self.limiter.admit()
         profile = (await policy.load()).profile or get_settings().profile
@@ -157,7 +157,7 @@ class Runner:
             return await asyncio.wait_for(asyncio.wrap_future(work.future), self.budget)
         except TimeoutError:
             if work.future.cancelled():
-                # It never began, so there is no turn to report on.
+                # The turn never began, so there is nothing to report.
                 raise TimedOut from None
             if not work.attempt.give_up():
                 return await asyncio.wrap_future(work.future)
@@ -188,7 +188,7 @@ class Runner:
             raise
         body = _encode(answer)
         if answer.outcome == "failed" or attempt.settle() != "awaited":
-            # Sending the same request again is the cure, so the key must not stand in the way.
+            # The client should retry with the same request, so its key must not block that.
             idempotency.abandon(key)
         else:
             idempotency.finish(key, body.decode())
@@ -206,13 +206,13 @@ class Runner:
 
 
 def for_models(budget: float) -> float:
-    """Seconds of a turn of `budget` seconds in which models are waited for."""
+    """How many of a turn's `budget` seconds models may use."""
     return budget - max(budget * _WITHOUT_MODELS, min(_WITHOUT_MODELS_SECONDS, budget / 4))
 
 
 @dataclass(frozen=True, slots=True)
 class _Question:
-    """What a connection wants answered, and who follows it meanwhile."""
+    """A question of a connection, with its watcher."""
 
     request: AskRequest
     turn_id: str
@@ -233,7 +233,7 @@ class _Work:
     submitted: float = field(default_factory=perf_counter)
 
     def abandon(self) -> None:
-        """Keep the turn from beginning, or end it without effects: nobody will read the answer."""
+        """Cancel the turn before it begins, or end it without effects: no client will read the answer."""
         self.future.cancel()
         self.attempt.abandon()
 

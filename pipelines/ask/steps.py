@@ -1,7 +1,7 @@
-"""The steps of a turn as they happen: noted always, watched by whoever asks for it.
+"""Records the steps of a turn as they run, and passes them to an optional watcher.
 
-Haystack has one tracer in force. Ours stands before whichever there is and passes everything on to it, so that
-instrumentation of Haystack (OpenTelemetry, Langfuse, Datadog) sees our runs as any others.
+Haystack has one active tracer. Ours wraps the existing one and forwards everything to it, so that
+instrumentation of Haystack (OpenTelemetry, Langfuse, Datadog) sees our runs as usual.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -18,19 +18,19 @@ from components.models.calls import Call, opened
 from components.turn import Turn
 
 Watch: TypeAlias = Callable[[str, Turn], None]
-"""Told of each finished step: its name in the pipeline, and the turn it sent on. Runs in the turn's own thread."""
+"""Called for each finished step with its name and the turn that it passed on, in the turn's own thread."""
 
 _OUTPUT = "haystack.component.output"
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One run of one component, as it ended.
+    """One finished run of a component.
 
     :param name: in the pipeline; `visit` counts its runs in this turn from 1.
     :param component: its class, modules included.
-    :param started: nanoseconds of the monotonic clock, as `ended`.
-    :param sent: the turn it sent on; None when it raised.
+    :param started: nanoseconds of the monotonic clock; so is `ended`.
+    :param output: the turn that it passed on; None when it raised.
     """
 
     name: str
@@ -38,7 +38,7 @@ class Step:
     component: str
     started: int
     ended: int
-    sent: Turn | None
+    output: Turn | None
 
     @property
     def label(self) -> str:
@@ -47,13 +47,13 @@ class Step:
 
 
 class Steps:
-    """The steps of one turn that have ended, in order, and the calls of models that they made.
+    """The finished steps of a turn in order, and their model calls.
 
     `clock` added to a moment of the monotonic clock gives nanoseconds since 1970.
     """
 
     def __init__(self, watch: Watch | None = None) -> None:
-        self.taken: list[Step] = []
+        self.finished: list[Step] = []
         self.calls: tuple[Call, ...] = ()
         self.clock = time_ns() - monotonic_ns()
         self.watch = watch
@@ -61,11 +61,11 @@ class Steps:
 
     @property
     def milliseconds(self) -> dict[str, float]:
-        """What each step took, in order, by its label."""
-        return {step.label: (step.ended - step.started) / 1e6 for step in self.taken}
+        """The duration of each step by label, in order."""
+        return {step.label: (step.ended - step.started) / 1e6 for step in self.finished}
 
     def visit(self, name: str) -> int:
-        """Which run of the component begins, from 1."""
+        """Count a new run of the component; returns its number, from 1."""
         self._visits[name] = visits = self._visits.get(name, 0) + 1
         return visits
 
@@ -75,10 +75,10 @@ _INSTALLING = Lock()
 
 
 def trace_steps() -> None:
-    """Put our tracer before the one in force. Called at start-up, and harmless at any time.
+    """Wrap Haystack's active tracer with ours. Idempotent; called at start-up and before each turn.
 
-    `enable_tracing` replaces the tracer before: one that is enabled after the start would end the notes of steps, and
-    with them what streams tell. So each turn makes sure of it.
+    `enable_tracing` replaces the active tracer: one enabled after start-up would stop the recording of steps, and
+    with it the events of streams. Therefore each turn calls this again.
     """
     with _INSTALLING:
         if not isinstance(tracer.actual_tracer, StepTracer):
@@ -87,7 +87,7 @@ def trace_steps() -> None:
 
 @contextmanager
 def noting(watch: Watch | None = None) -> Iterator[Steps]:
-    """Note the steps of the turn that runs in this block; the calls of models stand there when it is left."""
+    """Record the steps of the turn that runs in this block; model calls are added when the block ends."""
     trace_steps()
     steps = Steps(watch)
     token = _CURRENT.set(steps)
@@ -100,9 +100,9 @@ def noting(watch: Watch | None = None) -> Iterator[Steps]:
 
 
 class StepTracer(Tracer):
-    """Notes the runs of components for the turn in context.
+    """Records component runs for the turn in context.
 
-    :param behind: the tracer that gets every span.
+    :param behind: the wrapped tracer, which gets every span.
     """
 
     def __init__(self, behind: Tracer) -> None:
@@ -112,7 +112,7 @@ class StepTracer(Tracer):
     def trace(
         self, operation_name: str, tags: dict[str, Any] | None = None, parent_span: Span | None = None
     ) -> Iterator[Span]:
-        """Note the block when it is a component's run."""
+        """Record the block when it is a component's run."""
         steps = _CURRENT.get()
         about = tags or {}
         name = str(about.get("haystack.component.name", ""))
@@ -126,41 +126,41 @@ class StepTracer(Tracer):
                 yield span
             finally:
                 component = str(about.get("haystack.component.fully_qualified_type", ""))
-                steps.taken.append(Step(name, visit, component, started, monotonic_ns(), span.sent))
+                steps.finished.append(Step(name, visit, component, started, monotonic_ns(), span.output))
 
     def current_span(self) -> Span | None:
-        """That of the tracer behind."""
+        """The current span of the wrapped tracer."""
         return self.behind.current_span()
 
 
 class _StepSpan(Span):
-    """Takes a step's output, whatever Haystack's own content tracing is set to."""
+    """Captures a step's output regardless of Haystack's content tracing setting."""
 
     def __init__(self, behind: Span, name: str, watch: Watch | None) -> None:
-        self.sent: Turn | None = None
+        self.output: Turn | None = None
         self._behind = behind
         self._name = name
         self._watch = watch
 
     def set_tag(self, key: str, value: Any) -> None:  # noqa: ANN401 - Haystack's own signature
-        """For the tracer behind."""
+        """Forward to the wrapped span."""
         self._behind.set_tag(key, value)
 
     def set_content_tag(self, key: str, value: Any) -> None:  # noqa: ANN401
-        """Haystack gives a step's inputs and outputs here; the span behind decides for itself what it shows of them."""
+        """Capture a step's output and forward; the wrapped span decides for itself what content it shows."""
         self._behind.set_content_tag(key, value)
         if key != _OUTPUT or not isinstance(value, Mapping):
             return
-        for sent in value.values():
-            if isinstance(sent, Turn):
-                self.sent = sent
+        for output in value.values():
+            if isinstance(output, Turn):
+                self.output = output
                 if self._watch is not None:
-                    self._watch(self._name, sent)
+                    self._watch(self._name, output)
 
     def raw_span(self) -> Any:  # noqa: ANN401
-        """The span behind."""
+        """The wrapped span."""
         return self._behind.raw_span()
 
     def get_correlation_data_for_logs(self) -> dict[str, Any]:
-        """What the tracer behind puts into logs."""
+        """Correlation data of the wrapped span."""
         return self._behind.get_correlation_data_for_logs()

@@ -1,6 +1,6 @@
-"""`POST /ask/stream`: the turn as server-sent events, each with an `id` to go on from after a lost connection.
+"""`POST /ask/stream`: the turn as server-sent events, each with an `id` to resume from after a lost connection.
 
-FastAPI encodes the events and sends a comment whenever there has been none for 15 seconds.
+FastAPI encodes the events and sends a keep-alive comment after 15 seconds of silence.
 """
 
 import json
@@ -26,7 +26,7 @@ _EVENTS: dict[int | str, dict[str, object]] = {
         "content": {"text/event-stream": {"itemSchema": {"properties": {"event": {"enum": [*get_args(EventName)]}}}}},
     }
 }
-"""What the API's description adds to FastAPI's: the names of the events."""
+"""Added to FastAPI's description: the names of the events."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ class _Reading:
 
 
 def routes(settings: Settings) -> tuple[Route, ...]:
-    """What the gate lets through."""
+    """The open routes."""
     return (Route("POST", _PATH, scope="ask", body=AskRequest, limit=settings.max_body_bytes),)
 
 
@@ -51,7 +51,7 @@ def router(runner: Runner) -> APIRouter:
         last_event_id: Annotated[str, Header(description="Resume behind this event.")] = "",
         idempotency_key: Annotated[str | None, Header()] = None,
     ) -> _Reading:
-        # A dependency, because an error must be answered before the response begins.
+        # A dependency, so that errors are answered before the response begins.
         if last_event_id:
             return _Reading(*runner.streams.resume(last_event_id))
         return _Reading(await runner.stream(request, idempotency_key, grace=GRACE_SECONDS), 0)
@@ -68,10 +68,10 @@ def router(runner: Runner) -> APIRouter:
 
 
 async def until_shutdown(stream: Stream, after: int = 0) -> AsyncIterator[Event]:
-    """The events behind number `after`; ends early when the service shuts down while none comes."""
+    """The events after number `after`; ends early when the service shuts down between events."""
     async for event in stream.read(after):
         if event is not None:
             yield event
         elif shutdown.requested():
-            # The client reconnects by itself, to the next process.
+            # The client reconnects by itself, to the new process.
             return

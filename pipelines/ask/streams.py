@@ -1,6 +1,6 @@
-"""Streams of events, one for each turn: written by the turn's thread, read by connections that come and go.
+"""Event streams, one per turn: written by the turn's thread, read by connections that come and go.
 
-A stream outlives its connection for a while, so that a client whose network failed goes on where it was. It is held in
+A stream outlives its connection for a while, so that a client whose network failed can resume. It is held in
 this process: behind a load balancer a client has to come back to the same replica, or ask again.
 """
 
@@ -18,18 +18,18 @@ from tenants.errors import NotFound
 RETENTION_SECONDS = 120
 """How long a finished stream can be read again."""
 GRACE_SECONDS = 20.0
-"""How long a turn goes on without a reader, so that a client whose network failed finds it still running."""
+"""How long a turn continues without a reader, so that a client whose network failed can resume it."""
 MOST_STREAMS = 2_000
 SILENCE_SECONDS = 5.0
-"""How often a reader that waits for events looks whether the service is shutting down."""
+"""How often a waiting reader checks whether the service is shutting down."""
 
 
 class Stream:
     """The events of one turn.
 
-    :param owner: a key of tenant and subject: nobody else can read it.
+    :param owner: a key of tenant and subject: no other caller can read the stream.
     :param grace: seconds that the turn may go on without a reader; None: it goes on to its end.
-    :param on_end: called once the last event is there.
+    :param on_end: called after the last event.
     """
 
     def __init__(
@@ -51,7 +51,7 @@ class Stream:
         self._lock = Lock()
 
     def publish(self, name: EventName, data: Mapping[str, object]) -> None:
-        """Append an event. From any thread; nothing follows the last one."""
+        """Append an event. Thread-safe; ignored after the last event."""
         with self._lock:
             if self.finished_at is not None:
                 return
@@ -65,7 +65,7 @@ class Stream:
             self._on_end(self)
 
     async def read(self, after: int = 0) -> AsyncGenerator[Event | None, None]:
-        """The events behind number `after`, as they come, to the last one; None now and then while none comes."""
+        """The events after number `after`, as they arrive, up to the last; yields None periodically while waiting."""
         reader = _Reader(asyncio.get_running_loop(), asyncio.Event())
         with self._lock:
             self._readers.add(reader)
@@ -105,7 +105,7 @@ class Stream:
 
     def _end_grace(self, departure: int) -> None:
         with self._lock:
-            # A reader that came back and left again has a grace of its own.
+            # A reader that came back and left again starts a new grace period.
             abandoned = departure == self._departures and not self._readers and self.finished_at is None
         if abandoned:
             self._on_abandoned()
@@ -113,7 +113,7 @@ class Stream:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Reader:
-    """Who waits for events."""
+    """A connection that waits for events."""
 
     loop: asyncio.AbstractEventLoop
     news: asyncio.Event
@@ -122,12 +122,12 @@ class _Reader:
         try:
             self.loop.call_soon_threadsafe(self.news.set)
         except RuntimeError:
-            # Its loop has ended, and so has the connection.
+            # Its event loop is closed, and with it the connection.
             return
 
 
 class Streams:
-    """The streams that can be read: those of running turns, and those that ended lately."""
+    """The readable streams: of running turns, and those that ended recently."""
 
     def __init__(self) -> None:
         self._streams: dict[str, Stream] = {}
@@ -135,7 +135,7 @@ class Streams:
         self._lock = Lock()
 
     def begin(self, turn_id: str, grace: float | None = GRACE_SECONDS) -> Stream:
-        """A new stream of the caller's."""
+        """Open a stream for the caller."""
         stream = Stream(turn_id, context.current().key("stream"), grace, self._on_end)
         with self._lock:
             self._evict()
@@ -159,7 +159,7 @@ class Streams:
             self._finished.append(stream)
 
     def _evict(self) -> None:
-        """Drop what ended long ago, and what ended first when there are too many."""
+        """Drop streams that ended long ago, and the oldest ended ones when there are too many."""
         due = monotonic() - RETENTION_SECONDS
         while self._finished:
             ended = self._finished[0].finished_at or 0.0

@@ -1,4 +1,4 @@
-"""`opora tool`: what a tenant's assistant may look up elsewhere."""
+"""`opora tool`: the HTTP tools that a tenant's assistant may call."""
 
 import json
 from pathlib import Path
@@ -24,18 +24,18 @@ tool_app = typer.Typer(cls=Group, help=say("help.tool"), no_args_is_help=True)
 def tool_list(tenant: TenantOption = DEFAULT_TENANT, as_json: Json = False) -> None:
     """Show all tools, without their secrets."""
     with acting_for(tenant):
-        from pipelines.ask.tool_routes import answered
+        from pipelines.ask.tool_routes import tools_answer
         from tenants import tools
 
-        found = answered(tools.all())
+        listing = tools_answer(tools.all())
     if as_json:
-        print_json(found.model_dump(mode="json"))
+        print_json(listing.model_dump(mode="json"))
         return
     from rich.table import Table
 
     table = Table(say("name"), say("title"), say("description"), say("url"))
-    for one in found.tools:
-        table.add_row(one.name, one.title, one.description, one.url)
+    for tool in listing.tools:
+        table.add_row(tool.name, tool.title, tool.description, tool.url)
     terminal_console().print(table)
 
 
@@ -44,25 +44,25 @@ def tool_put(
     file: Annotated[Path, typer.Argument(exists=True, dir_okay=False, help=say("help.file"))],
     tenant: TenantOption = DEFAULT_TENANT,
 ) -> None:
-    """Add the tool that a JSON file describes, or replace the one of its name."""
+    """Add the tool described by a JSON file, or replace the one with the same name."""
     from tenants import tools
 
     try:
-        given = json.loads(file.read_text(encoding="utf-8"))
+        definition = json.loads(file.read_text(encoding="utf-8"))
     except ValueError as broken:
         raise Invalid("tool_invalid", field=file.name) from broken
-    if not isinstance(given, dict):
+    if not isinstance(definition, dict):
         raise Invalid("tool_invalid", field=file.name)
     with acting_for(tenant):
-        kept = tools.put(tools.parsed(given))
-    typer.echo(say("set", name=kept.name))
+        stored = tools.put(tools.parsed(definition))
+    typer.echo(say("set", name=stored.name))
 
 
 @tool_app.command("remove", help=say("help.remove"))
 def tool_remove(
     name: Annotated[str, typer.Argument(help=say("help.name"))], tenant: TenantOption = DEFAULT_TENANT
 ) -> None:
-    """Take a tool away."""
+    """Remove a tool."""
     with acting_for(tenant):
         from tenants import tools
 

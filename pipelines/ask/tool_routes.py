@@ -1,4 +1,4 @@
-"""`/tools` over HTTP: what a tenant's assistant may look up elsewhere. The gate has checked token and tenant."""
+"""`/tools`: the HTTP tools that a tenant's assistant may call. The gate has checked token and tenant."""
 
 from collections.abc import Iterable
 
@@ -10,19 +10,19 @@ from tenants import tools
 from tenants.tools import Parameters, Tool
 
 _TOOLS = "/tools"
-_ONE = "/tools/{name}"
+_TOOL = "/tools/{name}"
 _BODY_BYTES = 100_000
 ROUTES = (
     Route("GET", _TOOLS, scope="admin"),
     Route("PUT", _TOOLS, scope="admin", body=Tool, limit=_BODY_BYTES),
-    Route("DELETE", _ONE, scope="admin"),
+    Route("DELETE", _TOOL, scope="admin"),
 )
 
 router = APIRouter(tags=["tools"])
 
 
 class ToolPart(BaseModel):
-    """A tool as callers see it: of its headers the names alone."""
+    """A tool as callers see it: only the names of its headers."""
 
     name: str
     title: str
@@ -43,25 +43,25 @@ class ToolsAnswer(BaseModel):
 @router.get(_TOOLS)
 def list_tools() -> ToolsAnswer:
     """All tools."""
-    return answered(tools.all())
+    return tools_answer(tools.all())
 
 
 @router.put(_TOOLS)
 def put_tool(body: Tool) -> ToolPart:
-    """Add a tool, or replace the one of its name. Without `headers` the stored ones stay."""
+    """Add a tool, or replace the one with the same name. Without `headers` the stored ones stay."""
     return _part(tools.put(body))
 
 
-@router.delete(_ONE)
+@router.delete(_TOOL)
 def remove_tool(name: str) -> ToolsAnswer:
-    """Take a tool away; the answer is what is left."""
+    """Remove a tool; returns the remaining ones."""
     tools.remove(name)
-    return answered(tools.all())
+    return tools_answer(tools.all())
 
 
-def answered(listed: Iterable[Tool]) -> ToolsAnswer:
+def tools_answer(stored: Iterable[Tool]) -> ToolsAnswer:
     """Tools as callers see them."""
-    return ToolsAnswer(tools=tuple(map(_part, listed)))
+    return ToolsAnswer(tools=tuple(map(_part, stored)))
 
 
 def _part(tool: Tool) -> ToolPart:

@@ -1,6 +1,6 @@
 """`POST /ask/ui-messages`: the turn as the UI message stream of Vercel's AI SDK (version 1 of its protocol).
 
-Text parts carry the notice and the verified answer, source parts what it stands on, and a `data-turn` part the whole
+Text parts carry the notice and the verified answer, source parts its sources, and a `data-turn` part the whole
 `turn.v1` object.
 """
 
@@ -28,7 +28,7 @@ _MOST_MESSAGES = 200
 
 
 class UiPart(BaseModel):
-    """One part of a message; only those of type `text` can be asked about."""
+    """One part of a message; only parts of type `text` are used."""
 
     model_config = ConfigDict(extra="ignore", frozen=True)
 
@@ -37,7 +37,7 @@ class UiPart(BaseModel):
 
 
 class UiMessage(BaseModel):
-    """One message of the chat as the SDK keeps it."""
+    """One message of the chat as the SDK stores it."""
 
     model_config = ConfigDict(extra="ignore", frozen=True)
 
@@ -46,7 +46,7 @@ class UiMessage(BaseModel):
 
 
 class UiRequest(BaseModel):
-    """What the SDK's default transport posts."""
+    """The request of the SDK's default transport."""
 
     model_config = ConfigDict(extra="ignore", frozen=True)
 
@@ -54,7 +54,7 @@ class UiRequest(BaseModel):
 
 
 def routes(settings: Settings) -> tuple[Route, ...]:
-    """What the gate lets through."""
+    """The open routes."""
     return (Route("POST", _PATH, scope="ask", body=UiRequest, limit=settings.max_body_bytes),)
 
 
@@ -65,10 +65,10 @@ def router(runner: Runner) -> APIRouter:
     async def begun(
         request: UiRequest, response: Response, idempotency_key: Annotated[str | None, Header()] = None
     ) -> Stream:
-        # A dependency, because an error must be answered before the response begins.
+        # A dependency, so that errors are answered before the response begins.
         messages = (
-            Message(role=one.role, content="\n".join(part.text for part in one.parts if part.type == "text"))
-            for one in request.messages
+            Message(role=message.role, content="\n".join(part.text for part in message.parts if part.type == "text"))
+            for message in request.messages
         )
         question, history = parse(ChatRequest(messages=tuple(messages)))
         response.headers[_PROTOCOL] = "v1"
@@ -101,10 +101,10 @@ def router(runner: Runner) -> APIRouter:
 
 def _sources(event: Event) -> Iterator[ServerSentEvent]:
     citations = event.data["citations"]
-    for one in citations if isinstance(citations, list) else ():
-        if not isinstance(one, Mapping):
+    for citation in citations if isinstance(citations, list) else ():
+        if not isinstance(citation, Mapping):
             continue
-        index, title, url = str(one["index"]), str(one["title"]), one["url"]
+        index, title, url = str(citation["index"]), str(citation["title"]), citation["url"]
         if url:
             yield _part("source-url", sourceId=index, url=str(url), title=title)
         else:

@@ -1,4 +1,4 @@
-"""Answering one question: the one use case behind HTTP, the command line and evaluation."""
+"""Answering one question: the use case behind HTTP, the command line and evaluation."""
 
 import logging
 from dataclasses import replace
@@ -26,11 +26,11 @@ log = logging.getLogger("opora.ask")
 
 
 class Engine(Protocol):
-    """What carries a turn from question to outcome; called inside a tenant's context, from several threads."""
+    """Takes a turn from question to outcome; called inside a tenant's context, from several threads."""
 
     @property
     def digest(self) -> str:
-        """Names its behaviour in the records."""
+        """Identifies its behaviour in the records."""
 
     def warm_up(self) -> None:
         """Load what the first question needs."""
@@ -39,7 +39,7 @@ class Engine(Protocol):
         """The finished turn."""
 
     def close(self) -> None:
-        """Let go of what `warm_up` took."""
+        """Release what `warm_up` acquired."""
 
 
 class Ask:
@@ -55,21 +55,21 @@ class Ask:
         self.effects = Effects(self.recorder, self.sender)
 
     def warm_up(self) -> None:
-        """Load what the first question needs, and begin to carry records into the audit and traces to their server."""
+        """Load what the first question needs, and start the recorder and the trace sender."""
         self.engine.warm_up()
         self.recorder.start()
         if self.sender is not None:
             self.sender.start()
 
     def close(self) -> None:
-        """Release what the engine holds, once the last records are in the audit or safe on the disk."""
+        """Close the engine once the last records are in the audit or safely on disk."""
         self.recorder.close()
         if self.sender is not None:
             self.sender.close()
         self.engine.close()
 
     def turn(self, request: AskRequest) -> Turn:
-        """The finished turn alone: nothing is handed over, so evaluation leaves no tickets behind."""
+        """The finished turn without effects, so that evaluation leaves no tickets behind."""
         return self.finish(begin(request))[0]
 
     def answer(
@@ -84,19 +84,19 @@ class Ask:
     ) -> TurnAnswer:
         """Answer for the current tenant. A fault on our side is an outcome (`failed`), not an exception.
 
-        :param turn_id: the id to use, when the caller has announced it already; a new one otherwise.
+        :param turn_id: the id to use when the caller has already announced one.
         :param watch: called after each step of the pipeline.
         :param history: the conversation before, when the client keeps it; ours when None.
-        :param attempt: decides what may follow the turn, where somebody may stop waiting for it.
+        :param attempt: decides which effects apply, for callers that may stop waiting.
         :param settle: what comes of the turn in place of a ticket and a memory of its own.
-        :raises OporaError: the caller's mistake, or a reason to try again: no answer could be begun.
+        :raises OporaError: the caller's mistake, or a reason to try again: no turn was begun.
         """
-        started, asked = perf_counter(), datetime.now(UTC)
+        started, asked_at = perf_counter(), datetime.now(UTC)
         begun = begin(request, turn_id, history)
         turn, steps = self.finish(begun, watch)
         standing = (attempt or Attempt()).settle()
         ended = EndedTurn(
-            request, begun, turn, steps, asked, started, self.engine.digest, trace_id=self._trace_id(turn)
+            request, begun, turn, steps, asked_at, started, self.engine.digest, trace_id=self._trace_id(turn)
         )
         answer = self.effects.apply(ended, standing, settle)
         log.info("turn %s %s %s %.1fms", turn.turn_id, turn.outcome, turn.reason, answer.meta.latency_ms)
@@ -105,7 +105,7 @@ class Ask:
     def give_up(
         self, request: AskRequest, reason: Reason, *, turn_id: str, latency_ms: float, settle: Settle | None = None
     ) -> TurnAnswer:
-        """The recorded answer to a turn that somebody else stopped, such as a clock."""
+        """Record and return the answer to a turn that was stopped from outside, such as by a timeout."""
         begun = begin(request, turn_id, history=())
         turn = _fail(begun, reason)
         log.warning("turn %s %s %s %.1fms", turn.turn_id, turn.outcome, turn.reason, latency_ms)
@@ -124,22 +124,22 @@ class Ask:
         return self.effects.record(ended).answer
 
     def judge(self, turn_id: str, thumb: Thumb, reason: feedback.Reason | None = None, comment: str = "") -> Feedback:
-        """Keep what the caller thinks of an answer, without personal data.
+        """Store the caller's verdict on an answer, without personal data.
 
         :raises NotFound: `turn_unknown`, see `tenants.feedback.give`.
         """
         caller = current()
         person = persons.digest(caller.tenant_id, caller.subject)
-        given = feedback.give(turn_id, person, thumb, reason, mask(comment))
+        verdict = feedback.give(turn_id, person, thumb, reason, mask(comment))
         if self.sender is not None:
-            self.sender.take(given)
-        return given
+            self.sender.take(verdict)
+        return verdict
 
     def _trace_id(self, turn: Turn) -> str:
         return traces.trace_id(turn.turn_id) if self.sender is not None else ""
 
     def finish(self, turn: Turn, watch: Watch | None = None) -> tuple[Turn, Steps]:
-        """The turn with its outcome, `failed` for a fault on our side, and the steps that it took.
+        """The turn with its outcome, `failed` for a fault on our side, and its steps.
 
         :raises OporaError: the caller's mistake, or a reason to try again.
         """
@@ -155,7 +155,7 @@ class Ask:
             log.error("turn %s: %s", turn.turn_id, trail(error))
             return _fail(turn, "pipeline_error")
         if finished.outcome is None:
-            # Haystack ends a starved graph without an exception.
+            # Haystack ends a graph with unmet inputs without an exception.
             log.error("turn %s: the pipeline ended without an outcome", turn.turn_id)
             return _fail(finished, "pipeline_error")
         return finished
@@ -175,7 +175,7 @@ def begin(request: AskRequest, turn_id: str | None = None, history: tuple[Exchan
 
 
 def _history(request: AskRequest) -> tuple[Exchange, ...]:
-    """The caller's conversation so far. When it cannot be read, the question is answered without it."""
+    """The caller's conversation so far; empty when it cannot be read."""
     if request.session_id is None or request.anonymous:
         return ()
     try:
@@ -183,12 +183,12 @@ def _history(request: AskRequest) -> tuple[Exchange, ...]:
     except Exception as error:
         log.error("no conversation: %s", trail(error))
         return ()
-    return tuple(Exchange(one.question, one.outcome, one.options) for one in past)
+    return tuple(Exchange(exchange.question, exchange.outcome, exchange.options) for exchange in past)
 
 
-def _locale(asked: str | None) -> str:
-    """The first that we speak of: the request's, the tenant's, the installation's."""
-    for candidate in (asked, policy.current().locale):
+def _locale(requested: str | None) -> str:
+    """The first supported locale of the request's, the tenant's and the installation's."""
+    for candidate in (requested, policy.current().locale):
         language = (candidate or "")[:2].lower()
         if language in LOCALES:
             return language

@@ -80,25 +80,25 @@ def ingest(
 
 def _watch(ingest: "Ingest", folder: Path, *, as_json: bool) -> None:
     """Ingest what is there and then whatever changes, until Ctrl+C. What was removed before the start is not known."""
-    from pipelines.ingest.folder import FolderChange, Lookout
+    from pipelines.ingest.folder import FolderChange, FolderScanner
     from pipelines.ingest.watch import LOOK_SECONDS
     from tenants.watched import WatchedFile
 
-    known: dict[str, WatchedFile] = {}
-    lookout = Lookout(folder)
+    ingested: dict[str, WatchedFile] = {}
+    scanner = FolderScanner(folder)
     typer.echo(say("watching", folder=str(folder)), err=True)
     try:
         while True:
-            changes = lookout.look(known)
+            changes = scanner.scan(ingested)
             if not changes:
                 sleep(LOOK_SECONDS)
                 continue
-            work = FolderChange(folder, changes, known)
+            work = FolderChange(folder, changes, ingested)
             run = work.run(ingest)
             with progress_bar(terminal.say("ingest.reading")) as progress:
                 report = run.finish(counted_by(progress))
-            known = {path: file for path, file in known.items() if path not in changes.gone}
-            known |= work.now_known(run, whole=True)
+            ingested = {path: file for path, file in ingested.items() if path not in changes.gone}
+            ingested |= work.updated_files(run, whole=True)
             _print_report(report, as_json=as_json)
     except KeyboardInterrupt:
         typer.echo(say("stopped"), err=True)
@@ -115,11 +115,11 @@ def list_jobs(
         from pipelines.ingest.jobs import as_json as shown
         from tenants import jobs
 
-        found = jobs.latest(limit=limit)
+        listing = jobs.latest(limit=limit)
     if as_json:
-        print_json([shown(job) for job in found])
+        print_json([shown(job) for job in listing])
         return
-    if not found:
+    if not listing:
         typer.echo(say("none"), err=True)
         return
     from rich.table import Table
@@ -128,7 +128,7 @@ def list_jobs(
     for name in ("id", "state", "files", "progress", "created"):
         # An id is there to be copied, so it is never cut.
         table.add_column(say(f"column.{name}"), no_wrap=name == "id", min_width=32 if name == "id" else None)
-    for job in found:
+    for job in listing:
         table.add_row(job.job_id, _state(job), _files(job), _progress(job), f"{job.created_at:%Y-%m-%d %H:%M}")
     terminal_console().print(table)
 
@@ -209,9 +209,9 @@ def _print_report(report: "IngestReport", *, as_json: bool) -> None:
         typer.echo(terminal.say("ingest.healed"), err=True)
     if report.flagged:
         typer.echo(terminal.say("ingest.flagged", count=len(report.flagged)), err=True)
-    for one in report.flagged[:REFUSALS_SHOWN]:
-        reasons = ", ".join(flag_text(flag) for flag in one.flags)
-        typer.echo(f"  {one.doc_id}: {reasons}", err=True)
+    for document in report.flagged[:REFUSALS_SHOWN]:
+        reasons = ", ".join(flag_text(flag) for flag in document.flags)
+        typer.echo(f"  {document.doc_id}: {reasons}", err=True)
     if report.errors:
         typer.echo(terminal.say("ingest.refused", refused=len(report.errors)), err=True)
     for refusal in report.errors[:REFUSALS_SHOWN]:

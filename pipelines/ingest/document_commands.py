@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from tenants.catalogue import Selection
     from tenants.index.protocol import Json as Value
 
-_ONE_VALUE = ("words", "flagged", "date_from", "date_to")
+_SINGLE_VALUE = ("words", "flagged", "date_from", "date_to")
 _SEVERAL_VALUES = {
     "status": "statuses",
     "trust": "trust",
@@ -64,9 +64,11 @@ def list_documents(
     for column in ("doc_id", "title", "status", "trust", "updated_at", "chunks"):
         # An id that is cut short cannot be copied into the next command.
         table.add_column(say(f"property.{column}"), overflow="fold" if column == "doc_id" else "ellipsis")
-    for one in page.documents:
-        title = f"{one.title} ⚠" if one.flags else one.title
-        table.add_row(one.doc_id, title, one.status, one.trust, one.updated_at, str(one.chunk_count))
+    for document in page.documents:
+        title = f"{document.title} ⚠" if document.flags else document.title
+        table.add_row(
+            document.doc_id, title, document.status, document.trust, document.updated_at, str(document.chunk_count)
+        )
     terminal_console().print(table)
     typer.echo(say("list.total", shown=len(page.documents), total=page.total), err=True)
     if page.next is not None:
@@ -115,7 +117,7 @@ def set_properties(
     as_json: Json = False,
 ) -> None:
     """Set properties of the named documents, or of all that fit."""
-    given: dict[str, Value] = {
+    properties: dict[str, Value] = {
         "title": title,
         "status": status,
         "trust": trust,
@@ -125,7 +127,7 @@ def set_properties(
         "evidence_tier": evidence_tier,
         "source_type": source_type,
     }
-    changes: dict[str, Value] = {name: value for name, value in given.items() if value is not None}
+    changes: dict[str, Value] = {name: value for name, value in properties.items() if value is not None}
     changes |= dict.fromkeys(unset or ())
     if not changes:
         raise Invalid("nothing_to_set")
@@ -166,7 +168,7 @@ def versions(doc: Doc, tenant: TenantOption = DEFAULT_TENANT, as_json: Json = Fa
 
         versions = document_answer(_library(), doc, DocumentQuery(include="versions")).versions or ()
     if as_json:
-        print_json([one.model_dump(mode="json") for one in versions])
+        print_json([version.model_dump(mode="json") for version in versions])
         return
     from rich.table import Table
 
@@ -217,28 +219,28 @@ def _selection(where: Sequence[str]) -> "Selection":
 
     from pipelines.ingest.library_contract import DocumentFilter
 
-    given: dict[str, str | list[str]] = {}
+    conditions: dict[str, str | list[str]] = {}
     for condition in where:
         name, equals, value = condition.partition("=")
         if name in _SEVERAL_VALUES and equals:
-            values = given.setdefault(_SEVERAL_VALUES[name], [])
+            values = conditions.setdefault(_SEVERAL_VALUES[name], [])
             if isinstance(values, list):
                 values.append(value)
-        elif name in _ONE_VALUE and equals:
-            given[name] = value
+        elif name in _SINGLE_VALUE and equals:
+            conditions[name] = value
         else:
             raise Invalid("condition_invalid", condition=condition)
     try:
-        return DocumentFilter.model_validate(given).selection()
+        return DocumentFilter.model_validate(conditions).selection()
     except ValidationError as unfit:
         raise Invalid("condition_invalid", condition=", ".join(where)) from unfit
 
 
 def _flags(flags: Sequence[str]) -> str:
-    known = {flag: f"documents.flag.{flag}" for flag in flags}
+    texts = {flag: f"documents.flag.{flag}" for flag in flags}
     return say(
         "show.flags",
-        flags=", ".join(text(key, terminal_locale()) if key in keys(key) else flag for flag, key in known.items()),
+        flags=", ".join(text(key, terminal_locale()) if key in keys(key) else flag for flag, key in texts.items()),
     )
 
 

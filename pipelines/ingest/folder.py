@@ -30,59 +30,61 @@ class Changes:
         return bool(self.files or self.gone)
 
 
-class Lookout:
-    """Compares a folder with what is known of it, time and again.
+class FolderScanner:
+    """Scans a folder again and again for changes since it was ingested.
 
     :param folder: may be missing for a while.
     """
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._seen: dict[str, Mark] = {}
+        self._last_scan: dict[str, Mark] = {}
 
-    def look(self, known: Mapping[str, WatchedFile]) -> Changes:
-        """What differs from `known` and was the same at the look before this one."""
-        before, self._seen = self._seen, _marks(self._folder)
-        if not self._seen:
+    def scan(self, ingested: Mapping[str, WatchedFile]) -> Changes:
+        """The differences from `ingested` that were the same in the scan before this one."""
+        before, self._last_scan = self._last_scan, _marks(self._folder)
+        if not self._last_scan:
             return Changes()
-        marks = {path: (file.size, file.modified_ns) for path, file in known.items()}
-        changed = [path for path, mark in self._seen.items() if marks.get(path) != mark and before.get(path) == mark]
-        gone = [path for path in known if path not in self._seen and path not in before]
+        marks = {path: (file.size, file.modified_ns) for path, file in ingested.items()}
+        changed = [
+            path for path, mark in self._last_scan.items() if marks.get(path) != mark and before.get(path) == mark
+        ]
+        gone = [path for path in ingested if path not in self._last_scan and path not in before]
         return Changes(tuple(changed[:MOST_FILES]), tuple(gone[:MOST_FILES]) if before else ())
 
 
 class FolderChange:
-    """Bringing documents in line with changed files. Files count as they were before they were read.
+    """Brings documents in line with changed files, whose state is recorded before they are read.
 
-    :param known: what was ingested from the folder before.
+    :param ingested: what was ingested from the folder before.
     """
 
-    def __init__(self, folder: Path, changes: Changes, known: Mapping[str, WatchedFile]) -> None:
+    def __init__(self, folder: Path, changes: Changes, ingested: Mapping[str, WatchedFile]) -> None:
         self._folder = folder
         self._changes = changes
         self._marks = {path: _mark(folder / path) or (0, 0) for path in changes.files}
         ours = {*changes.files, *changes.gone}
-        elsewhere = {doc_id for path, file in known.items() if path not in ours for doc_id in file.doc_ids}
-        # A document that moved on to another file is that file's now.
-        self._held = {
+        elsewhere = {doc_id for path, file in ingested.items() if path not in ours for doc_id in file.doc_ids}
+        # A document that has moved to another file belongs to that file now.
+        self._documents = {
             path: tuple(doc_id for doc_id in file.doc_ids if doc_id not in elsewhere)
-            for path, file in known.items()
+            for path, file in ingested.items()
             if path in ours
         }
 
     def run(self, ingest: Ingest) -> Run:
-        """The run over the changed files, yet to be done."""
-        return ingest.start_files(self._folder, self._changes.files, held=self._held)
+        """A run over the changed files, not yet started."""
+        return ingest.start_files(self._folder, self._changes.files, documents_before=self._documents)
 
-    def now_known(self, run: Run, *, whole: bool) -> Mapping[str, WatchedFile]:
-        """What is known of the changed files after the run.
+    def updated_files(self, run: Run, *, whole: bool) -> Mapping[str, WatchedFile]:
+        """The records of the changed files after the run.
 
-        :param whole: it came to its end; otherwise files keep what they held.
+        :param whole: the run was completed; otherwise files also keep the documents that they had.
         """
         holdings = run.holdings()
         files: dict[str, WatchedFile] = {}
         for path, (size, modified_ns) in self._marks.items():
-            earlier = () if whole else self._held.get(path, ())
+            earlier = () if whole else self._documents.get(path, ())
             files[path] = WatchedFile(size, modified_ns, tuple(dict.fromkeys([*holdings.get(path, ()), *earlier])))
         return files
 

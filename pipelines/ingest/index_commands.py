@@ -103,8 +103,13 @@ def show_generations(tenant: TenantOption = DEFAULT_TENANT, as_json: Json = Fals
     table = Table()
     for column in ("number", "state", "encoder", "created_at"):
         table.add_column(say_index(f"generations.{column}"))
-    for one in answer["generations"]:
-        table.add_row(str(one["number"]), say_index(f"state.{one['state']}"), one["encoder"], one["created_at"])
+    for generation in answer["generations"]:
+        table.add_row(
+            str(generation["number"]),
+            say_index(f"state.{generation['state']}"),
+            generation["encoder"],
+            generation["created_at"],
+        )
     terminal_console().print(table)
     if answer["rebuild_due"]:
         typer.echo(say_index("generations.due", digest=answer["encoder"], tenant=tenant), err=True)
@@ -130,7 +135,7 @@ def _print_findings(findings: "Findings") -> None:
         ids: tuple[str, ...] = getattr(findings, name)
         if ids:
             typer.echo(say(f"check.{name}", count=len(ids)))
-            for one in ids[:_SHOWN]:
-                typer.echo(f"  {one}")
+            for item_id in ids[:_SHOWN]:
+                typer.echo(f"  {item_id}")
     if findings.lexicon_differs:
         typer.echo(say("check.lexicon"))

@@ -22,7 +22,7 @@ _LOOK_SECONDS = 0.5
 
 _FILES = "/documents"
 _LIST = "/jobs"
-_ONE = "/jobs/{job_id}"
+_JOB = "/jobs/{job_id}"
 _EVENTS = "/jobs/{job_id}/events"
 _STREAM: dict[int | str, dict[str, object]] = {
     200: {
@@ -64,8 +64,8 @@ def routes(settings: Settings) -> tuple[Route, ...]:
     return (
         Route("POST", _FILES, scope="ingest", limit=settings.max_files_bytes),
         Route("GET", _LIST, scope="ingest"),
-        Route("GET", _ONE, scope="ingest"),
-        Route("DELETE", _ONE, scope="ingest"),
+        Route("GET", _JOB, scope="ingest"),
+        Route("DELETE", _JOB, scope="ingest"),
         Route("GET", _EVENTS, scope="ingest"),
     )
 
@@ -80,15 +80,15 @@ def router() -> APIRouter:
     @endpoints.get(_LIST)
     def list_jobs(query: Annotated[JobsQuery, Query()]) -> Response:
         """The tenant's jobs, newest first."""
-        wanted = jobs.latest(state=query.state, limit=query.limit, before=query.before)
-        return JSONResponse({"jobs": [as_json(job) for job in wanted]})
+        page = jobs.latest(state=query.state, limit=query.limit, before=query.before)
+        return JSONResponse({"jobs": [as_json(job) for job in page]})
 
-    @endpoints.get(_ONE)
+    @endpoints.get(_JOB)
     def show_job(job_id: str) -> Response:
         """One job."""
         return JSONResponse(as_json(jobs.get(job_id)))
 
-    @endpoints.delete(_ONE)
+    @endpoints.delete(_JOB)
     def cancel_job(job_id: str) -> Response:
         """Stop a job. What it has ingested by then stays."""
         return JSONResponse(as_json(cancel(job_id)))
@@ -106,10 +106,10 @@ def router() -> APIRouter:
 
         Ids of events are the job's revisions, so a client that comes back misses only what was overtaken.
         """
-        known = int(last_event_id) if last_event_id.isdecimal() else 0
+        revision = int(last_event_id) if last_event_id.isdecimal() else 0
         while not job.finished:
-            if job.revision > known:
-                known = job.revision
+            if job.revision > revision:
+                revision = job.revision
                 yield _event("progress", job)
             await sleep(_LOOK_SECONDS)
             if shutdown.requested():

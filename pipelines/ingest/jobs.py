@@ -6,7 +6,7 @@ from pipelines.ingest.report import IngestReport
 from tenants import jobs, uploads
 from tenants.jobs import Job
 
-ERRORS_KEPT = 1_000
+MAX_ERRORS = 1_000
 """Refusals that a job's report names; `refused` counts all."""
 
 
@@ -52,7 +52,7 @@ def as_json(job: Job) -> JobJson:
 def report_json(report: IngestReport) -> dict[str, object]:
     """A run's report as a job keeps it."""
     whole = report.as_json()
-    return {**whole, "errors": whole["errors"][:ERRORS_KEPT], "refused": len(whole["errors"])}
+    return {**whole, "errors": whole["errors"][:MAX_ERRORS], "refused": len(whole["errors"])}
 
 
 def cancel(job_id: str) -> Job:

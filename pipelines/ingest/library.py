@@ -117,8 +117,8 @@ class Library:
 
 
 def _change(records: Iterable[DocumentRecord], changes: Mapping[str, Json]) -> None:
-    wanted = [(record, in_force(record, changed(record.overrides, changes))) for record in records]
-    new = [after for before, after in wanted if before != after]
+    changed_records = [(record, in_force(record, changed(record.overrides, changes))) for record in records]
+    new = [after for before, after in changed_records if before != after]
     ahead = embedded_anew(new)
     # The record first: it holds the operator's word, and what a crash leaves undone is done by it.
     documents.put(*new)

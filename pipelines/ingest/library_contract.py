@@ -55,8 +55,8 @@ class DocumentFilter(_Request):
 
     @field_validator("date_from", "date_to")
     @classmethod
-    def _be_a_day(cls, given: str | None) -> str | None:
-        return None if given is None else date.fromisoformat(given).isoformat()
+    def _be_a_day(cls, value: str | None) -> str | None:
+        return None if value is None else date.fromisoformat(value).isoformat()
 
     def selection(self) -> Selection:
         """The same, as documents are looked for."""
@@ -252,13 +252,13 @@ def _chunk_parts(chunks: Iterable[InspectedChunk]) -> tuple[ChunkPart, ...]:
 def _version_parts(versions: Iterable[DocumentVersion], in_force: int) -> tuple[VersionPart, ...]:
     return tuple(
         VersionPart(
-            version=one.version,
-            title=one.title,
-            source=one.source,
-            created_at=one.created_at,
-            in_force=one.version == in_force,
+            version=version.version,
+            title=version.title,
+            source=version.source,
+            created_at=version.created_at,
+            in_force=version.version == in_force,
         )
-        for one in versions
+        for version in versions
     )
 
 

@@ -21,7 +21,7 @@ from pipelines.ingest.library_contract import (
 from settings import Settings
 
 _LIST = "/documents"
-_ONE = "/documents/{doc_id:path}"
+_DOCUMENT = "/documents/{doc_id:path}"
 
 
 def routes(settings: Settings) -> tuple[Route, ...]:
@@ -30,9 +30,9 @@ def routes(settings: Settings) -> tuple[Route, ...]:
     return (
         Route("GET", _LIST, scope="ingest"),
         Route("PATCH", _LIST, scope="ingest", body=DocumentsChange, limit=limit),
-        Route("GET", _ONE, scope="ingest"),
-        Route("PATCH", _ONE, scope="ingest", body=DocumentChange, limit=limit),
-        Route("DELETE", _ONE, scope="ingest"),
+        Route("GET", _DOCUMENT, scope="ingest"),
+        Route("PATCH", _DOCUMENT, scope="ingest", body=DocumentChange, limit=limit),
+        Route("DELETE", _DOCUMENT, scope="ingest"),
     )
 
 
@@ -50,18 +50,18 @@ def router(library: Library) -> APIRouter:
         """Set properties of every document that fits."""
         return ChangedAnswer(documents=library.change_all(body.filter.selection(), body.set.changes()))
 
-    @endpoints.get(_ONE)
+    @endpoints.get(_DOCUMENT)
     def read_document(doc_id: str, query: Annotated[DocumentQuery, Query()]) -> DocumentAnswer:
         """One document, with the parts named in `include`."""
         return document_answer(library, doc_id, query)
 
-    @endpoints.patch(_ONE)
+    @endpoints.patch(_DOCUMENT)
     def change_document(doc_id: str, body: DocumentChange) -> DocumentAnswer:
         """Put an earlier version in force, set properties."""
         library.change(doc_id, body.changes(), version=body.version)
         return document_answer(library, doc_id, DocumentQuery())
 
-    @endpoints.delete(_ONE)
+    @endpoints.delete(_DOCUMENT)
     def remove_document(doc_id: str) -> RemovedAnswer:
         """Remove a document, its versions and its ties."""
         return RemovedAnswer(doc_id=doc_id, chunks=library.delete(doc_id))

@@ -48,7 +48,9 @@ class NightlyCheck:
         """Check one tenant after the other until all are done or the time is up."""
         until = monotonic() + self._most_seconds
         ids = [tenant.tenant_id for tenant in Registry().list()]
-        for tenant_id in [one for one in ids if one > self._reached] + [one for one in ids if one <= self._reached]:
+        for tenant_id in [tenant for tenant in ids if tenant > self._reached] + [
+            tenant for tenant in ids if tenant <= self._reached
+        ]:
             if self._closing.is_set() or monotonic() >= until:
                 return
             self._check(tenant_id)

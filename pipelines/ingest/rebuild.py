@@ -138,15 +138,15 @@ class Rollback:
         """
         started = perf_counter()
         with session.run(self._rewrite, patience) as now:
-            kept = generations.in_state("kept")
-            if kept is None:
+            previous = generations.in_state("kept")
+            if previous is None:
                 raise NotFound("generation_not_kept")
             yield Rebuilding(0, index.open_collection().count())
             with writing.alone():
                 now.check()
-                chunks = _switch(kept.number, later_than=kept.number)
+                chunks = _switch(previous.number, later_than=previous.number)
                 index.sweep()
-        self.report = Rebuilt(kept.number, chunks, perf_counter() - started)
+        self.report = Rebuilt(previous.number, chunks, perf_counter() - started)
 
     def finish(self, progress: OnRebuilding | None = None) -> Rebuilt:
         """Take the step."""
@@ -164,16 +164,16 @@ def generations_json(settings: EncoderSettings) -> GenerationsJson:
 
     :param settings: how a rebuild would encode.
     """
-    known = generations.all()
+    stored = generations.all()
     return GenerationsJson(
         generations=[
             GenerationJson(
-                number=one.number,
-                state=one.state,
-                encoder=settings_from(one.encoder).digest,
-                created_at=f"{one.created_at:%FT%TZ}",
+                number=generation.number,
+                state=generation.state,
+                encoder=settings_from(generation.encoder).digest,
+                created_at=f"{generation.created_at:%FT%TZ}",
             )
-            for one in known
+            for generation in stored
         ],
         encoder=settings.digest,
         rebuild_due=rebuild_due(settings),
@@ -198,5 +198,5 @@ def _switch(number: int, *, later_than: int) -> int:
     if target.count() != expected:
         raise InternalFault("generation_incomplete")
     recount(number)
-    index.put_in_force(number)
+    index.activate(number)
     return expected

@@ -26,7 +26,7 @@ _MULTIPART = b"multipart/form-data"
 
 async def receive(request: Request) -> Response:
     """Take files and answer 202 with the job that will ingest them, once they and it are on disk."""
-    await to_thread(jobs.check_room)
+    await to_thread(jobs.check_capacity)
     inbox = await to_thread(_Inbox)
     try:
         body = await to_thread(_body, request, inbox)

@@ -59,11 +59,11 @@ def edge_add(
     tenant: TenantOption = DEFAULT_TENANT,
 ) -> None:
     """Set an edge."""
-    wanted = _edge(from_doc, kind, to_doc, weight)
+    edge = _edge(from_doc, kind, to_doc, weight)
     with acting_for(tenant):
         from tenants import edges
 
-        edges.put(wanted.edge())
+        edges.put(edge.edge())
     typer.echo(say("edge_set", from_doc=from_doc, kind=kind, to_doc=to_doc, weight=f"{weight:g}"))
 
 
@@ -91,8 +91,8 @@ def rejected_list(tenant: TenantOption = DEFAULT_TENANT, as_json: Json = False) 
     from rich.table import Table
 
     table = Table("id", say("text"), say("reason"), say("day"), say("doc_id"))
-    for one in answer.rejected:
-        table.add_row(one.rejected_id, one.text, one.reason, one.day, one.doc_id or "")
+    for approach in answer.rejected:
+        table.add_row(approach.rejected_id, approach.text, approach.reason, approach.day, approach.doc_id or "")
     terminal_console().print(table)
 
 
@@ -108,13 +108,13 @@ def rejected_add(
     from pipelines.ingest.relation_contract import RejectedRequest
 
     try:
-        wanted = RejectedRequest(text=approach, reason=reason, doc_id=doc, day=day)
+        request = RejectedRequest(text=approach, reason=reason, doc_id=doc, day=day)
     except ValidationError as unfit:
         raise Invalid("rejected_invalid") from unfit
     with acting_for(tenant):
         from tenants import rejected
 
-        stored = rejected.put(wanted.rejected())
+        stored = rejected.put(request.rejected())
     typer.echo(say("rejected_set", rejected_id=stored.rejected_id))
 
 

@@ -48,8 +48,8 @@ class RejectedRequest(_Request):
 
     @field_validator("day")
     @classmethod
-    def _be_a_day(cls, given: str | None) -> str | None:
-        return None if given is None else date.fromisoformat(given).isoformat()
+    def _be_a_day(cls, raw: str | None) -> str | None:
+        return None if raw is None else date.fromisoformat(raw).isoformat()
 
     def rejected(self) -> Rejected:
         """The approach as it is kept."""
@@ -94,9 +94,9 @@ def edge_part(edge: Edge) -> EdgePart:
     return EdgePart(**asdict(edge))
 
 
-def edges_answer(given: Iterable[Edge]) -> EdgesAnswer:
+def edges_answer(edges: Iterable[Edge]) -> EdgesAnswer:
     """Edges as callers see them."""
-    return EdgesAnswer(edges=tuple(map(edge_part, given)))
+    return EdgesAnswer(edges=tuple(map(edge_part, edges)))
 
 
 def rejected_part(approach: Rejected) -> RejectedPart:
@@ -104,6 +104,6 @@ def rejected_part(approach: Rejected) -> RejectedPart:
     return RejectedPart(rejected_id=approach.rejected_id, **asdict(approach))
 
 
-def rejected_answer(given: Iterable[Rejected]) -> RejectedAnswer:
+def rejected_answer(approaches: Iterable[Rejected]) -> RejectedAnswer:
     """Approaches as callers see them."""
-    return RejectedAnswer(rejected=tuple(map(rejected_part, given)))
+    return RejectedAnswer(rejected=tuple(map(rejected_part, approaches)))

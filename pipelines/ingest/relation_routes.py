@@ -22,7 +22,7 @@ from tenants import edges, rejected
 
 _EDGES = "/edges"
 _REJECTED = "/rejected"
-_ONE_REJECTED = "/rejected/{rejected_id}"
+_REJECTED_ITEM = "/rejected/{rejected_id}"
 _BODY_BYTES = 20_000
 ROUTES = (
     Route("GET", _EDGES, scope="ingest"),
@@ -30,7 +30,7 @@ ROUTES = (
     Route("DELETE", _EDGES, scope="ingest"),
     Route("GET", _REJECTED, scope="ingest"),
     Route("PUT", _REJECTED, scope="ingest", body=RejectedRequest, limit=_BODY_BYTES),
-    Route("DELETE", _ONE_REJECTED, scope="ingest"),
+    Route("DELETE", _REJECTED_ITEM, scope="ingest"),
 )
 
 router = APIRouter(tags=["relations"])
@@ -67,7 +67,7 @@ def put_rejected(body: RejectedRequest) -> RejectedPart:
     return rejected_part(rejected.put(body.rejected()))
 
 
-@router.delete(_ONE_REJECTED)
+@router.delete(_REJECTED_ITEM)
 def remove_rejected(rejected_id: str) -> RejectedAnswer:
     """Take a rejection back; the answer is what is left."""
     rejected.remove(rejected_id)

@@ -52,7 +52,7 @@ class ProgressJson(TypedDict):
 
 @dataclass(frozen=True, slots=True)
 class Progress(Frozen):
-    """How far a run is. `total` documents are expected, 0 when that is unknown; `chunks` went in or were kept.
+    """Progress of a run. `total` documents are expected, 0 when unknown; `chunks` were written or kept.
 
     :param pages: pages and sheets read; formats that have none add nothing.
     """
@@ -77,7 +77,7 @@ class IngestReport(Frozen):
     :param chunks_written: encoded and stored; `chunks_kept` belong to changed documents and did not change themselves.
     :param errors: one entry per document, line or file that was not taken; all others were.
     :param flagged: new and changed documents that were taken and that an operator should look at.
-    :param healed: the run before was cut off, and what it left behind was put right first.
+    :param healed: the previous run was interrupted and has been repaired first.
     """
 
     added: int = 0
@@ -114,5 +114,5 @@ class IngestReport(Frozen):
                 )
                 for refusal in self.errors
             ],
-            flagged=[FlaggedJson(doc_id=one.doc_id, flags=list(one.flags)) for one in self.flagged],
+            flagged=[FlaggedJson(doc_id=document.doc_id, flags=list(document.flags)) for document in self.flagged],
         )

@@ -45,7 +45,7 @@ _HARMLESS = frozenset({"file_unsupported", "doc_id_duplicate"})
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class IngestStages:
     """What documents pass through.
 
     :param reading: the ingest pipeline up to the writer.
@@ -61,9 +61,9 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class _Batch:
-    """Documents read, cut and prepared, to be written. `met` counts what they come from."""
+    """Documents that are read, split and prepared for writing. `articles` counts the articles they come from."""
 
-    met: int
+    articles: int
     revisions: list[Revision]
     ahead: Ahead
     refusals: list[Refusal]
@@ -72,31 +72,31 @@ class _Batch:
 
 
 class Run:
-    """Does nothing until somebody takes its steps.
+    """A run that does nothing until its steps are taken.
 
     :param total: how many articles to expect, 0 when that is unknown.
     :param prune: afterwards the tenant holds exactly the documents that were found.
-    :param held: the documents that each of some files held before; those that it no longer holds are removed. A file
-        of which something was refused keeps what it had.
+    :param documents_before: the documents that files held before, by path; those that a file no longer holds are
+        removed. A file of which something was refused keeps all of its documents.
     """
 
     def __init__(
         self,
-        line: Line,
+        stages: IngestStages,
         articles: Iterable[Article | Refusal],
         total: int,
         *,
         prune: bool = False,
-        held: Mapping[str, Collection[str]] | None = None,
+        documents_before: Mapping[str, Collection[str]] | None = None,
     ) -> None:
-        self._line = line
+        self._stages = stages
         self._articles = articles
         self._total = total
         self._prunes = prune
-        self._held = held or {}
+        self._documents_before = documents_before or {}
         self._started = perf_counter()
         self._seen = SeenDocuments()
-        self._met = 0
+        self._articles_read = 0
         self._pages = 0
         self._refusals: list[Refusal] = []
         self._flagged: list[Flagged] = []
@@ -112,7 +112,7 @@ class Run:
             `Busy` with the code `ingest_busy` when they are over.
         """
         Registry().get(context.current().tenant_id)
-        with session.run(self._line.rewrite, patience) as now, ThreadPoolExecutor(1, "reading") as reader:
+        with session.run(self._stages.rewrite, patience) as now, ThreadPoolExecutor(1, "reading") as reader:
             self._healed = now.healed
             batches, acting = _batches(self._articles), copy_context()
             reading = reader.submit(acting.run, self._read, batches)
@@ -122,7 +122,7 @@ class Run:
                 yield self._write(batch)
             if self._prunes:
                 self._prune()
-            self._remove(self._no_longer_held())
+            self._remove(self._dropped_documents())
 
     def finish(self, progress: OnProgress | None = None, *, patience: float | None = None) -> IngestReport:
         """Take all steps."""
@@ -150,7 +150,7 @@ class Run:
         for doc_id, file in self._seen.doc_ids.items():
             holdings[file][doc_id] = None
         for file in self._doubtful():
-            holdings[file] |= dict.fromkeys(self._held.get(file, ()))
+            holdings[file] |= dict.fromkeys(self._documents_before.get(file, ()))
         return holdings
 
     def _read(self, batches: Iterator[list[Article | Refusal]]) -> _Batch | None:
@@ -162,9 +162,9 @@ class Run:
             return None
         articles = [article for article in batch if not isinstance(article, Refusal)]
         # Run data is exactly the sockets that the pipeline leaves open; what a client sent is inside the articles.
-        steps = self._line.reading.run(
+        steps = self._stages.reading.run(
             {
-                "changes": {"articles": articles, "recipe": self._line.recipe, "seen": self._seen},
+                "changes": {"articles": articles, "recipe": self._stages.recipe, "seen": self._seen},
                 "parser": {"seen": self._seen},
             }
         )
@@ -172,7 +172,7 @@ class Run:
         for step in ("parser", "changes", "splitter"):
             refusals.extend(steps[step]["refusals"])
         revisions = steps["enricher"]["revisions"]
-        ahead = self._line.writer.prepare(revisions)
+        ahead = self._stages.writer.prepare(revisions)
         return _Batch(len(batch), revisions, ahead, refusals, steps["changes"]["unchanged"], steps["parser"]["pages"])
 
     def _awaited(self, reading: Future[_Batch | None]) -> Generator[Progress, None, _Batch | None]:
@@ -182,20 +182,20 @@ class Run:
 
     def _write(self, batch: _Batch) -> Progress:
         self._refusals.extend(batch.refusals)
-        written = self._line.writer.run(revisions=batch.revisions, ahead=batch.ahead)["written"]
+        written = self._stages.writer.run(revisions=batch.revisions, ahead=batch.ahead)["written"]
         self._flagged.extend(written.flagged)
         self._counts["unchanged"] += batch.unchanged
         for name in ("added", "updated", "chunks_written", "chunks_removed"):
             self._counts[name] += getattr(written, name)
         self._counts["chunks_kept"] += written.chunks_unchanged
-        self._met += batch.met
+        self._articles_read += batch.articles
         self._pages += batch.pages
         return self._progress
 
     @property
     def _progress(self) -> Progress:
         chunks = self._counts["chunks_written"] + self._counts["chunks_kept"]
-        return Progress(self._met, self._total, chunks, self._pages)
+        return Progress(self._articles_read, self._total, chunks, self._pages)
 
     def _prune(self) -> None:
         if self._doubtful():
@@ -207,10 +207,12 @@ class Run:
         """The files of which something was refused that may hide a document."""
         return {refusal.source for refusal in self._refusals if refusal.error.code not in _HARMLESS}
 
-    def _no_longer_held(self) -> list[str]:
+    def _dropped_documents(self) -> list[str]:
         doubtful = self._doubtful()
-        held = [doc_id for file, doc_ids in self._held.items() if file not in doubtful for doc_id in doc_ids]
-        return [doc_id for doc_id in held if doc_id not in self._seen.doc_ids]
+        earlier = [
+            doc_id for file, doc_ids in self._documents_before.items() if file not in doubtful for doc_id in doc_ids
+        ]
+        return [doc_id for doc_id in earlier if doc_id not in self._seen.doc_ids]
 
     def _remove(self, doc_ids: list[str]) -> None:
         for start in range(0, len(doc_ids), _BATCH_DOCUMENTS):

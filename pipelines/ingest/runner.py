@@ -1,4 +1,4 @@
-"""Working off jobs, in one thread of this process: a batch of this tenant's, then a batch of the next one's.
+"""Processes jobs in one thread, taking turns between tenants batch by batch.
 
 So no tenant waits for another one's bulk load, however many tenants there are. Whatever happens to the process, the
 next one begins again with all jobs that have not ended.
@@ -10,7 +10,7 @@ from pathlib import Path
 from threading import Event, Thread
 from time import monotonic
 
-from pipelines.ingest.shift import Shift
+from pipelines.ingest.tenant_jobs import TenantJobs
 from pipelines.ingest.usecase import Ingest
 from tenants import jobs, uploads
 from tenants.context import Tenant, acting_as
@@ -27,7 +27,7 @@ _TIDY_SECONDS = 3_600.0
 
 
 class JobRunner:
-    """Works off the jobs of all tenants until it is closed.
+    """Processes the jobs of all tenants until it is closed.
 
     :param watch_dir: where watched files are, one folder per tenant.
     """
@@ -37,7 +37,7 @@ class JobRunner:
         self._ingest = Ingest()
         self._closing = Event()
         self._thread = Thread(target=self._run, name="jobs")
-        self._shifts: deque[Shift] = deque()
+        self._active: deque[TenantJobs] = deque()
         self._paused: dict[str, float] = {}
         self._tidied = float("-inf")
 
@@ -46,7 +46,7 @@ class JobRunner:
         self._thread.start()
 
     def close(self) -> None:
-        """Finish the batch in work and leave the rest to the next start."""
+        """Finish the current batch and leave the rest to the next start."""
         self._closing.set()
         jobs.arrived.set()
         if self._thread.is_alive():
@@ -60,29 +60,29 @@ class JobRunner:
                 # The database may be away for a while.
                 log.error("jobs: %s", trail(error))
                 self._closing.wait(_AFTER_FAULT_SECONDS)
-        for shift in self._shifts:
-            shift.leave()
+        for tenant_jobs in self._active:
+            tenant_jobs.pause()
 
     def _turn(self) -> None:
         self._tidy()
         self._admit()
-        if not self._shifts:
+        if not self._active:
             jobs.arrived.wait(_LOOK_SECONDS)
             jobs.arrived.clear()
             return
-        shift = self._shifts.popleft()
-        pause = shift.step()
+        tenant_jobs = self._active.popleft()
+        pause = tenant_jobs.step()
         if pause is None:
-            self._shifts.append(shift)
+            self._active.append(tenant_jobs)
         else:
-            self._paused[shift.tenant_id] = monotonic() + pause
+            self._paused[tenant_jobs.tenant_id] = monotonic() + pause
 
     def _admit(self) -> None:
-        """Let in the tenants that have jobs, behind those that are at work."""
-        at_work = {shift.tenant_id for shift in self._shifts}
+        """Add the tenants that have jobs, after those already in turn."""
+        at_work = {tenant_jobs.tenant_id for tenant_jobs in self._active}
         for tenant_id in jobs.tenants_waiting():
             if tenant_id not in at_work and self._paused.get(tenant_id, 0.0) <= monotonic():
-                self._shifts.append(Shift(tenant_id, self._ingest, self._watch_dir))
+                self._active.append(TenantJobs(tenant_id, self._ingest, self._watch_dir))
 
     def _tidy(self) -> None:
         if monotonic() - self._tidied < _TIDY_SECONDS:

@@ -1,4 +1,4 @@
-"""Writing to what a tenant knows, in a way that leaves nothing half done behind.
+"""Writing to a tenant's knowledge base so that interrupted work is always repaired.
 
 The lexicon carries a mark while a session writes. A session that starts and finds the mark repairs what an interrupted
 one left behind. An ingest run keeps the mark from its first batch to its last. An
@@ -18,7 +18,7 @@ from tenants.claims import Claim
 from tenants.errors import Busy, CallerError
 
 PATIENCE_SECONDS = 10.0
-"""How long an operator's change waits for a writer before it is turned away, to be tried again."""
+"""How long an operator's change waits for a writer before it is refused as busy."""
 
 _LOOK_SECONDS = 0.05
 
@@ -27,7 +27,7 @@ _LOOK_SECONDS = 0.05
 class Session:
     """A run or a change in progress.
 
-    :param healed: something before it was cut off, and put right first.
+    :param healed: an earlier session was interrupted and has been repaired first.
     :param harmed: a change failed while the run went on, so what it left behind has to be put right in the end.
     """
 
@@ -80,23 +80,23 @@ def change(rewrite: Rewrite, *, patience: float = PATIENCE_SECONDS) -> Iterator[
 
     Raises `Busy` (`documents_busy`) when somebody else writes for longer than `patience` seconds.
     """
-    with ExitStack() as held:
-        session, own = _enter(held, rewrite, patience)
+    with ExitStack() as stack:
+        session, is_own = _enter(stack, rewrite, patience)
         try:
             yield session
         except CallerError:
-            if own:
+            if is_own:
                 _finish(session)
             raise
         except BaseException:
             # The mark on the lexicon stays, and the run must not remove it.
             session.harmed = True
             raise
-        if own:
+        if is_own:
             _finish(session)
 
 
-def _enter(held: ExitStack, rewrite: Rewrite, patience: float) -> tuple[Session, bool]:
+def _enter(stack: ExitStack, rewrite: Rewrite, patience: float) -> tuple[Session, bool]:
     """Become the only writer: in the run that is in progress in this process, or in a session of one's own."""
     until = monotonic() + patience
     while True:
@@ -106,16 +106,16 @@ def _enter(held: ExitStack, rewrite: Rewrite, patience: float) -> tuple[Session,
             during = _RUNS.get(_key())
             session = during or (_begin(claim, rewrite) if claim else None)
             if session is not None:
-                held.push(attempt.pop_all())
+                stack.push(attempt.pop_all())
                 return session, during is None
         if monotonic() >= until:
             raise Busy("documents_busy")
         sleep(_LOOK_SECONDS)
 
 
-def _claimed(held: ExitStack) -> Claim | None:
+def _claimed(stack: ExitStack) -> Claim | None:
     try:
-        return held.enter_context(claims.ingesting(patience=0))
+        return stack.enter_context(claims.ingesting(patience=0))
     except Busy:
         return None
 

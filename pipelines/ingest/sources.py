@@ -45,7 +45,7 @@ class _Upload:
         folder = uploads.folder(self._job.job_id)
         if not folder.is_dir():
             raise NotFound("upload_missing")
-        return ingest.start_files(folder, self._job.files, held={})
+        return ingest.start_files(folder, self._job.files, documents_before={})
 
     def note(self, run: Run, *, whole: bool) -> None:
         """Nothing: the documents are what is kept of an upload."""
@@ -63,7 +63,7 @@ class _Watched:
         return self._change.run(ingest)
 
     def note(self, run: Run, *, whole: bool) -> None:
-        watched.put(self._change.now_known(run, whole=whole), gone=self._gone)
+        watched.put(self._change.updated_files(run, whole=whole), gone=self._gone)
 
     def tidy(self) -> None:
         """Nothing: the files are the company's own."""

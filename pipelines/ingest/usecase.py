@@ -1,4 +1,4 @@
-"""Ingesting, whoever asks for it: articles in, a report out."""
+"""The use case of ingesting: articles in, a report out."""
 
 import json
 import logging
@@ -20,7 +20,7 @@ from pipelines import definition
 from pipelines.ingest.rebuild import Rebuild, Rollback, rebuild_due
 from pipelines.ingest.report import IngestReport, OnProgress
 from pipelines.ingest.rewrite import rewriter
-from pipelines.ingest.run import Line, Run
+from pipelines.ingest.run import IngestStages, Run
 from settings import get_settings
 from tenants.context import Tenant, acting_as
 from tenants.registry import Registry
@@ -35,8 +35,8 @@ def path_in_force() -> Path:
     """The pipeline's file: that of the installation's profile, where it has one of its own."""
     settings = get_settings()
     folder = settings.pipelines_dir / "ingest"
-    own = folder / definition.PROFILES / f"{settings.profile}.yaml"
-    return own if own.is_file() else folder / "ingest.yaml"
+    overlay = folder / definition.PROFILES / f"{settings.profile}.yaml"
+    return overlay if overlay.is_file() else folder / "ingest.yaml"
 
 
 def read_path(path: Path | str, *, refuse: Callable[[Refusal], None] | None = None) -> Iterator[SourceDocument]:
@@ -45,8 +45,8 @@ def read_path(path: Path | str, *, refuse: Callable[[Refusal], None] | None = No
     :param refuse: is told of each document that cannot be taken. Without it the first one raises its error.
     """
     parser = ArticleParser()
-    for found in raw_articles(Path(path)):
-        parsed = found if isinstance(found, Refusal) else parser.parse(found)
+    for article in raw_articles(Path(path)):
+        parsed = article if isinstance(article, Refusal) else parser.parse(article)
         if isinstance(parsed, SourceDocument):
             yield parsed
         elif refuse is None:
@@ -72,7 +72,7 @@ class Ingest:
         if not isinstance(writer, ChunkWriter):
             raise TypeError("the ingest pipeline's writer says how chunks are encoded")
         self.encoder = writer.settings
-        self._line = Line(pipeline, writer, self.rewrite, _recipe(content["components"]))
+        self._stages = IngestStages(pipeline, writer, self.rewrite, _recipe(content["components"]))
 
     def warm_up(self) -> None:
         """Load the encoder of questions, and name the tenants whose index is searched in an older way."""
@@ -96,8 +96,8 @@ class Ingest:
         :param prune: afterwards the tenant holds exactly the documents of this path. Nothing is pruned when something
             was refused, because a document that could not be read is not a document that is gone.
         """
-        found = _opened(raw_articles(Path(path)))
-        return Run(self._line, found, count_articles(Path(path)), prune=prune).finish(progress)
+        articles = _opened(raw_articles(Path(path)))
+        return Run(self._stages, articles, count_articles(Path(path)), prune=prune).finish(progress)
 
     def run_site(
         self, url: str, *, crawl: Crawl | None = None, prune: bool = False, progress: OnProgress | None = None
@@ -109,12 +109,12 @@ class Ingest:
         :param crawl: how far to go.
         :param prune: afterwards the tenant holds exactly these pages, unless one was refused.
         """
-        found = _opened((crawl or Crawl()).articles(url))
-        return Run(self._line, found, 0, prune=prune).finish(progress)
+        articles = _opened((crawl or Crawl()).articles(url))
+        return Run(self._stages, articles, 0, prune=prune).finish(progress)
 
     def run(
         self,
-        given: Iterable[SourceDocument],
+        documents: Iterable[SourceDocument],
         *,
         prune: bool = False,
         progress: OnProgress | None = None,
@@ -126,28 +126,31 @@ class Ingest:
         :param patience: seconds to wait for another run of the tenant; None waits as long as it takes. Raises `Busy`
             with the code `ingest_busy` when they are over.
         """
-        total = len(given) if isinstance(given, Sized) else 0
-        return Run(self._line, given, total, prune=prune).finish(progress, patience=patience)
+        total = len(documents) if isinstance(documents, Sized) else 0
+        return Run(self._stages, documents, total, prune=prune).finish(progress, patience=patience)
 
-    def start_files(self, folder: Path, names: Sequence[str], *, held: Mapping[str, Collection[str]]) -> Run:
+    def start_files(
+        self, folder: Path, names: Sequence[str], *, documents_before: Mapping[str, Collection[str]]
+    ) -> Run:
         """A run, yet to be done, over some files of a folder. A file that cannot be read is refused.
 
         :param names: paths in the folder.
-        :param held: the documents that files held before, by path; those that a file no longer holds are removed.
+        :param documents_before: the documents that files held before, by path; those that a file no longer holds are
+            removed.
         """
-        found = chosen_articles(folder, names)
-        return Run(self._line, found, count_articles(folder, names), held=held)
+        articles = chosen_articles(folder, names)
+        return Run(self._stages, articles, count_articles(folder, names), documents_before=documents_before)
 
     def rebuild_due(self) -> bool:
         """Whether the index of the tenant in context is encoded in another way than this pipeline would."""
         return rebuild_due(self.encoder)
 
     def rebuild(self) -> Rebuild:
-        """A rebuild of the index, yet to be done: all chunks encoded as this pipeline says."""
+        """A rebuild of the index, not yet started: all chunks encoded by this pipeline's settings."""
         return Rebuild(self.encoder, self.rewrite)
 
     def rollback(self) -> Rollback:
-        """Going back to the index of before the last rebuild, yet to be done."""
+        """A rollback to the index before the last rebuild, not yet started."""
         return Rollback(self.rewrite)
 
 

@@ -1,10 +1,10 @@
-"""Watched folders: what people put there, change and remove becomes jobs as it comes (`OPORA_WATCH_DIR`)."""
+"""Watched folders: added, changed and removed files become jobs (`OPORA_WATCH_DIR`)."""
 
 import logging
 from pathlib import Path
 from threading import Event, Thread
 
-from pipelines.ingest.folder import Lookout
+from pipelines.ingest.folder import FolderScanner
 from tenants import jobs, watched
 from tenants.context import Tenant, acting_as
 from tenants.errors import trail
@@ -24,7 +24,7 @@ class Watcher:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._lookouts: dict[str, Lookout] = {}
+        self._scanners: dict[str, FolderScanner] = {}
         self._closing = Event()
         self._thread = Thread(target=self._run, name="watch")
 
@@ -39,15 +39,15 @@ class Watcher:
             self._thread.join()
 
     def look(self) -> None:
-        """Look at all folders once. Folders whose name is no tenant's id are nobody's."""
+        """Scan all folders once. A folder whose name is no tenant's id is ignored."""
         # Names are read from the disk, because an id may hold anything, such as `..`.
         names = {entry.name for entry in self._folder.iterdir() if entry.is_dir()} if self._folder.is_dir() else set()
         for tenant in Registry().list():
             if tenant.tenant_id in names:
                 folder = self._folder / tenant.tenant_id
-                lookout = self._lookouts.setdefault(tenant.tenant_id, Lookout(folder))
+                scanner = self._scanners.setdefault(tenant.tenant_id, FolderScanner(folder))
                 with acting_as(Tenant(tenant.tenant_id, "watch")):
-                    _submit(lookout)
+                    _submit(scanner)
 
     def _run(self) -> None:
         while not self._closing.wait(LOOK_SECONDS):
@@ -57,11 +57,11 @@ class Watcher:
                 log.error("watching: %s", trail(error))
 
 
-def _submit(lookout: Lookout) -> None:
+def _submit(scanner: FolderScanner) -> None:
     """One job at a time: what it takes is known only when it has ended."""
     if any(job.kind == "watch" for job in jobs.open_jobs()):
         return
-    changes = lookout.look(watched.all())
+    changes = scanner.scan(watched.all())
     if not changes:
         return
     try:

@@ -1,4 +1,4 @@
-"""The hash chain: how links are made, and what is wrong with a chain that somebody has touched."""
+"""The hash chain: building links, and detecting tampering."""
 
 import json
 from collections.abc import Iterable, Sequence
@@ -10,7 +10,7 @@ from typing import Literal, TypeAlias
 from tenants.audit.entry import canonical
 
 GENESIS = "0" * 64
-"""What stands for the hash before the first link."""
+"""The hash that the first link has as its predecessor."""
 
 Kind: TypeAlias = Literal["turn", "erasure", "pruning"]
 FaultKind: TypeAlias = Literal[
@@ -72,7 +72,7 @@ class Link:
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """The newest link of a chain: what to keep elsewhere, and to check later."""
+    """The newest link of a chain: save it elsewhere to check the chain against it later."""
 
     sequence: int
     hash: str
@@ -80,7 +80,7 @@ class Head:
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """One thing that is wrong, and where."""
+    """One defect of a chain, and where it is."""
 
     kind: FaultKind
     sequence: int
@@ -89,7 +89,7 @@ class Fault:
 
 @dataclass(frozen=True, slots=True)
 class Verification:
-    """What a walk along the chain found. `erased` counts contents that are gone and accounted for."""
+    """What checking a chain has found. `erased` counts contents that are gone and accounted for."""
 
     links: int
     erased: int
@@ -97,10 +97,10 @@ class Verification:
     faults: tuple[Fault, ...]
 
 
-class Walk:
-    """Checks links in the order of their sequence. Feed all of them to `meet`, then ask for the `result`.
+class ChainVerifier:
+    """Checks links in the order of their sequence. Pass all of them to `feed`, then read the `result`.
 
-    :param anchors: heads that were taken down earlier: links of this chain, unless they have been pruned since.
+    :param anchors: heads that were saved earlier: links of this chain, unless they have been pruned since.
     """
 
     def __init__(self, tenant_id: str, anchors: Sequence[Head]) -> None:
@@ -114,16 +114,16 @@ class Walk:
         self._pruned: set[Head] = set()
         self._faults: list[Fault] = []
 
-    def meet(self, links: Iterable[Link]) -> None:
-        """Go on along the chain."""
+    def feed(self, links: Iterable[Link]) -> None:
+        """Check the next links."""
         for link in links:
-            self._check_place(link)
+            self._check_position(link)
             self._check_content(link)
             self._links += 1
             self._last = Head(link.sequence, link.hash)
 
     def result(self) -> Verification:
-        """What was found, once all links have been met."""
+        """The findings, once all links have been fed."""
         first = self._first
         if first is not None and first.sequence > 1 and Head(first.sequence - 1, first.previous) not in self._pruned:
             self._fault("missing", first.sequence - 1)
@@ -136,7 +136,7 @@ class Walk:
         faults = tuple(sorted(set(self._faults), key=lambda fault: (fault.sequence, fault.kind)))
         return Verification(self._links, len(self._empty) - len(unexplained), self._last, faults)
 
-    def _check_place(self, link: Link) -> None:
+    def _check_position(self, link: Link) -> None:
         if link.tenant_id != self._tenant_id:
             self._fault("foreign", link.sequence, link.turn_id)
         if self._first is None:

@@ -41,18 +41,18 @@ class Entry:
         if not tab or not line.endswith(b"}\n"):
             raise ValueError("line cut short")
         tenant_id, turn_id, at, outcome, reason, person, session_id, misses = json.loads(head)
-        met = tuple(
+        parsed_misses = tuple(
             Miss(why, question, key, tuple(stems), tuple(doc_ids)) for why, question, key, stems, doc_ids in misses
         )
         when = datetime.fromisoformat(at).astimezone(UTC)
-        return cls(tenant_id, turn_id, when, outcome, reason, person, session_id, met, body)
+        return cls(tenant_id, turn_id, when, outcome, reason, person, session_id, parsed_misses, body)
 
 
 @dataclass(frozen=True, slots=True)
 class Findable:
-    """By what a turn can be found again.
+    """The search keys of a turn.
 
-    :param text: question and answer in small letters.
+    :param text: question and answer in lower case.
     :param documents: every document that was found, with its passages that the answer cites.
     """
 
@@ -64,17 +64,17 @@ class Findable:
         """What the content of a turn can be found by."""
         content = json.loads(body)
         documents: dict[str, list[str]] = {doc_id: [] for doc_id in content["found"]}
-        # What is only to be read beside an answer carries nothing of it.
-        for citation in (one for one in content["answer"]["citations"] if one.get("origin") != "related"):
+        # A related document does not support the answer, so it does not count as cited.
+        for citation in (cited for cited in content["answer"]["citations"] if cited.get("origin") != "related"):
             documents.setdefault(citation["doc_id"], []).append(citation["chunk_id"])
         return cls(searchable(f"{content['request']['question']}\n{content['answer']['answer']['text']}"), documents)
 
 
 def searchable(text: str) -> str:
-    """A text as it is searched: small letters, ё as е."""
+    """A text normalised for search: lower case, ё as е."""
     return text.lower().replace("ё", "е")
 
 
 def canonical(value: object) -> str:
-    """JSON with one spelling for one value: sorted keys, no spaces, letters as they are."""
+    """Canonical JSON: sorted keys, no spaces, no escapes for letters."""
     return _CANONICAL.encode(value)

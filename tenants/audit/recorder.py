@@ -30,7 +30,7 @@ _BATCH = 64
 """Turns in one transaction: it holds SQLite's write lock for some 5 ms, and tickets wait for it."""
 
 _PATIENCE = 20.0
-"""Seconds that closing waits for a database that hangs."""
+"""Seconds that `close` waits for a hanging database."""
 
 _SPARE = 10_000
 """Records kept in memory while not even the spool can be written, such as on a full disk."""
@@ -54,12 +54,12 @@ class Recorder:
         self._swept = self._pruned = float("-inf")
 
     def start(self) -> None:
-        """Begin to carry, what earlier processes left behind included."""
+        """Start the thread, which also carries over what earlier processes left behind."""
         self._thread = Thread(target=self._run, name="audit", daemon=True)
         self._thread.start()
 
     def record(self, entry: Entry) -> None:
-        """Take in one turn. When this returns, the death of the process cannot lose it. Never raises."""
+        """Record one turn. Once this returns, a crash of the process cannot lose it. Never raises."""
         try:
             self.spool.append(entry)
         except OSError as error:
@@ -76,7 +76,7 @@ class Recorder:
 
         Raises `TryAgain` when the database does not take it.
         """
-        self._pending = self.spool.left_behind()
+        self._pending = self.spool.abandoned_segments()
         if not self._carry():
             raise TryAgain
 
@@ -103,11 +103,11 @@ class Recorder:
             self._chores()
 
     def _chores(self) -> None:
-        """Look for what others left behind, and drop what is too old, each from time to time."""
+        """Periodically look for abandoned segments and prune old turns."""
         now = monotonic()
         if now - self._swept >= _SWEEP_SECONDS:
             self._swept = now
-            self._pending += [path for path in self.spool.left_behind() if path not in self._pending]
+            self._pending += [path for path in self.spool.abandoned_segments() if path not in self._pending]
             if self._pending:
                 self._wake.set()
         if now - self._pruned >= _PRUNE_SECONDS and not self._failures:
@@ -137,7 +137,7 @@ class Recorder:
                 self._store(self._spare[0].tenant_id, [self._spare[0]])
                 self._spare.popleft()
         except Exception as error:
-            # Whatever it is, the records are safe where they are, and the thread must live on.
+            # Whatever the error, the records are safe in the spool, and the thread must survive.
             if not self._failures:
                 log.error("the audit is not written, records wait in the spool: %s", type(error).__name__)
             self._failures += 1
@@ -170,7 +170,7 @@ class Recorder:
                     self._store(tenant_id, [entry])
                 return
             log.critical("turn %s is put aside: %s", entries[0].turn_id, type(refused).__name__)
-            self.spool.put_aside(entries[0].line())
+            self.spool.quarantine(entries[0].line())
 
 
 def _batches(entries: Iterable[Entry]) -> Iterator[list[Entry]]:

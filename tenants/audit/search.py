@@ -9,7 +9,7 @@ from datetime import datetime
 from sqlalchemy import ColumnElement, Select, and_, select
 
 from tenants import context, database
-from tenants.audit.chain import GENESIS, Content, Head, Link, Verification, Walk
+from tenants.audit.chain import GENESIS, ChainVerifier, Content, Head, Link, Verification
 from tenants.audit.entry import searchable
 from tenants.errors import NotFound
 from tenants.models import AuditChainRow, AuditContentRow, AuditDocumentRow, AuditRow
@@ -19,10 +19,10 @@ _STRETCH = 500
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
-    """Which turns. What is left out is open.
+class TurnQuery:
+    """Which turns to find. An omitted condition does not restrict.
 
-    :param document: found by the turn; with `cited`, cited in its answer.
+    :param document: retrieved by the turn; with `cited`, cited in its answer.
     :param text: anywhere in question or answer, in any letter case.
     :param before: only links with a smaller number: the way to the next page.
     """
@@ -59,11 +59,11 @@ class Record:
         return str(request["question"]) if isinstance(request, dict) else None
 
 
-def find(wanted: Wanted, *, limit: int = 50) -> tuple[Record, ...]:
-    """The newest turns that fit, newest first."""
+def find(turns: TurnQuery, *, limit: int = 50) -> tuple[Record, ...]:
+    """The newest matching turns, newest first."""
     tenant_id = context.current().tenant_id
     query = _links(tenant_id).where(AuditRow.kind == "turn").order_by(AuditRow.sequence.desc()).limit(limit)
-    query = query.where(*_conditions(tenant_id, wanted))
+    query = query.where(*_conditions(tenant_id, turns))
     with database.reading() as session:
         return tuple(_record(link, content) for link, content in session.execute(query))
 
@@ -94,15 +94,15 @@ def head() -> Head | None:
 
 
 def verify(earlier: Head | None = None) -> Verification:
-    """Walk the whole chain.
+    """Verify the whole chain.
 
-    :param earlier: a head that was taken down earlier, to be found again.
+    :param earlier: a head that was saved earlier and must still be in the chain.
     """
-    # Taken down before the walk, so that what is added meanwhile cannot look like something cut off.
+    # Read before the links, so that a link added meanwhile does not look like a truncated chain.
     newest = head() or Head(0, GENESIS)
-    walk = Walk(context.current().tenant_id, [newest] if earlier is None else [newest, earlier])
-    walk.meet(links())
-    return walk.result()
+    verifier = ChainVerifier(context.current().tenant_id, [newest] if earlier is None else [newest, earlier])
+    verifier.feed(links())
+    return verifier.result()
 
 
 def _stretch(after: int, since: datetime | None, until: datetime | None) -> list[Link]:
@@ -121,26 +121,26 @@ def _links(tenant_id: str) -> Select[AuditRow, AuditContentRow]:
     return select(AuditRow, AuditContentRow).outerjoin(AuditContentRow, beside).where(AuditRow.tenant_id == tenant_id)
 
 
-def _conditions(tenant_id: str, wanted: Wanted) -> list[ColumnElement[bool]]:
+def _conditions(tenant_id: str, query: TurnQuery) -> list[ColumnElement[bool]]:
     conditions: list[ColumnElement[bool]] = []
     for column, value in (
-        (AuditRow.outcome, wanted.outcome),
-        (AuditRow.reason, wanted.reason),
-        (AuditContentRow.session_id, wanted.session_id),
-        (AuditContentRow.person, wanted.person),
+        (AuditRow.outcome, query.outcome),
+        (AuditRow.reason, query.reason),
+        (AuditContentRow.session_id, query.session_id),
+        (AuditContentRow.person, query.person),
     ):
         if value is not None:
             conditions.append(column == value)
-    if wanted.since is not None:
-        conditions.append(AuditRow.at >= wanted.since)
-    if wanted.until is not None:
-        conditions.append(AuditRow.at < wanted.until)
-    if wanted.before is not None:
-        conditions.append(AuditRow.sequence < wanted.before)
-    if wanted.text is not None:
-        conditions.append(AuditContentRow.text.contains(searchable(wanted.text), autoescape=True))
-    if wanted.document is not None:
-        conditions.append(AuditRow.sequence.in_(_finding(tenant_id, wanted.document, cited=wanted.cited)))
+    if query.since is not None:
+        conditions.append(AuditRow.at >= query.since)
+    if query.until is not None:
+        conditions.append(AuditRow.at < query.until)
+    if query.before is not None:
+        conditions.append(AuditRow.sequence < query.before)
+    if query.text is not None:
+        conditions.append(AuditContentRow.text.contains(searchable(query.text), autoescape=True))
+    if query.document is not None:
+        conditions.append(AuditRow.sequence.in_(_finding(tenant_id, query.document, cited=query.cited)))
     return conditions
 
 

@@ -2,7 +2,7 @@
 
 Threat: a process killed between an answer and its record. So a line is written, by one system call, before the answer
 leaves; the operating system keeps it whatever becomes of the process. Each process writes segments of its own and
-holds a lock on the newest; a segment that nobody holds was left behind, and is anybody's to take.
+holds a lock on the newest; an unlocked segment was abandoned, and any process may take it over.
 """
 
 import fcntl
@@ -18,7 +18,7 @@ from tenants.audit.entry import Entry
 log = logging.getLogger("opora.audit")
 
 _SUFFIX = ".jsonl"
-_ASIDE = "aside.txt"
+_QUARANTINE = "aside.txt"
 
 
 class Spool:
@@ -35,7 +35,7 @@ class Spool:
         self._name = f"{os.getpid()}-{token_hex(4)}"
 
     def append(self, entry: Entry) -> None:
-        """Write the entry. When this returns, the death of the process cannot lose it. Raises `OSError`."""
+        """Write the entry. Once this returns, a crash of the process cannot lose it. Raises `OSError`."""
         line = entry.line()
         with self._lock:
             descriptor, path = self._open or self._begin()
@@ -60,20 +60,20 @@ class Spool:
             os.fsync(descriptor)
             os.close(descriptor)
 
-    def left_behind(self) -> list[Path]:
+    def abandoned_segments(self) -> list[Path]:
         """The segments of processes that are gone."""
         if not self.folder.is_dir():
             return []
         return [path for path in sorted(self.folder.glob(f"*{_SUFFIX}")) if _free(path)]
 
-    def put_aside(self, line: bytes) -> None:
-        """Keep a line that cannot be recorded, for a person to look at."""
-        with (self.folder / _ASIDE).open("ab") as file:
+    def quarantine(self, line: bytes) -> None:
+        """Keep a line that cannot be recorded, for a person to inspect."""
+        with (self.folder / _QUARANTINE).open("ab") as file:
             file.write(line)
 
-    def clean_aside(self, theirs: Callable[[Entry], bool]) -> int:
-        """Drop the entries that `theirs` names from what was put aside. Returns how many there were."""
-        path = self.folder / _ASIDE
+    def erase_quarantined(self, theirs: Callable[[Entry], bool]) -> int:
+        """Drop the quarantined entries for which `theirs` is true. Returns their number."""
+        path = self.folder / _QUARANTINE
         if not path.exists():
             return 0
         remaining = [line for entry, line in read(path) if entry is None or not theirs(entry)]
@@ -88,7 +88,7 @@ class Spool:
         unlocked = path.with_suffix(".new")
         descriptor = os.open(unlocked, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
         fcntl.flock(descriptor, fcntl.LOCK_EX)
-        # Named only now, so that nobody ever sees a segment in use without its lock and takes it for abandoned.
+        # Renamed only now, so that no process sees a segment in use without its lock and treats it as abandoned.
         unlocked.rename(path)
         self._open = descriptor, path
         return self._open

@@ -1,4 +1,4 @@
-"""Writing to the audit: adding turns, erasing what was said, dropping what is old. Each is one transaction a tenant."""
+"""Writing to the audit: adding turns, erasing content, pruning. Each is one transaction per tenant."""
 
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
@@ -14,7 +14,7 @@ from settings import Settings
 from tenants import database, feedback, gaps
 from tenants.audit.chain import GENESIS, Content, Kind, Link
 from tenants.audit.entry import Entry, Findable, canonical
-from tenants.gaps import Met
+from tenants.gaps import RecordedMiss
 from tenants.models import (
     AuditChainRow,
     AuditContentRow,
@@ -28,23 +28,23 @@ from tenants.models import (
 
 _LINK = ("tenant_id", "sequence", "kind", "at", "turn_id", "outcome", "reason", "note", "digest", "previous")
 _PARAMETERS = 500
-"""Values in one statement: databases bound them."""
+"""Values per statement, which databases limit."""
 
 
 @dataclass(frozen=True, slots=True)
-class Whose:
-    """Whose turns: those of a person (`audit.person`), those of a session, or, of both, what fits both."""
+class TurnOwner:
+    """Selects turns by person (`audit.person`), by session, or by both."""
 
     person: str = ""
     session_id: str = ""
 
     def of(self, rows: type[AuditContentRow] | type[ErasureRow]) -> ColumnElement[bool]:
         """The condition on a table that has both columns."""
-        given = ((rows.person, self.person), (rows.session_id, self.session_id))
-        return and_(*(column == value for column, value in given if value))
+        conditions = ((rows.person, self.person), (rows.session_id, self.session_id))
+        return and_(*(column == value for column, value in conditions if value))
 
     def covers(self, entry: Entry) -> bool:
-        """Whether this turn is one of them."""
+        """Whether the turn is selected."""
         return self.person in ("", entry.person) and self.session_id in ("", entry.session_id)
 
 
@@ -55,37 +55,37 @@ def append(entries: Iterable[Entry], settings: Settings) -> int:
         by_turn.setdefault(entry.turn_id, entry)
     tenant_id = next(iter(by_turn.values())).tenant_id
     with _adding(tenant_id, settings) as chain:
-        known = chain.session.scalars(
+        recorded = chain.session.scalars(
             select(AuditRow.turn_id).where(AuditRow.tenant_id == tenant_id, AuditRow.turn_id.in_(by_turn))
         ).all()
-        fresh = [entry for turn_id, entry in by_turn.items() if turn_id not in known]
+        fresh = [entry for turn_id, entry in by_turn.items() if turn_id not in recorded]
         forgotten = _forgotten(chain.session, tenant_id)
-        met: list[Met] = []
+        misses: list[RecordedMiss] = []
         unwanted: list[int] = []
         for entry in fresh:
             sequence = chain.add_turn(entry)
-            if any(whose.covers(entry) and entry.at <= until for whose, until in forgotten):
+            if any(owner.covers(entry) and entry.at <= until for owner, until in forgotten):
                 unwanted.append(sequence)
             else:
-                met += [Met(miss, entry.at, sequence) for miss in entry.misses]
+                misses += [RecordedMiss(miss, entry.at, sequence) for miss in entry.misses]
         if unwanted:
             chain.forget(unwanted)
-        if met:
-            gaps.meet(chain.session, tenant_id, met)
+        if misses:
+            gaps.count(chain.session, tenant_id, misses)
     return len(fresh)
 
 
-def erase(tenant_id: str, whose: Whose, settings: Settings) -> tuple[str, ...]:
+def erase(tenant_id: str, owner: TurnOwner, settings: Settings) -> tuple[str, ...]:
     """Erase the content of someone's turns, and of those still on their way here. Returns the ids of these turns."""
     with _adding(tenant_id, settings) as chain:
         until = datetime.now(UTC)
         chain.session.merge(
-            ErasureRow(tenant_id=tenant_id, person=whose.person, session_id=whose.session_id, until=until)
+            ErasureRow(tenant_id=tenant_id, person=owner.person, session_id=owner.session_id, until=until)
         )
         rows = chain.session.execute(
             select(AuditRow.sequence, AuditRow.turn_id)
             .join(AuditContentRow, _same_link())
-            .where(AuditRow.tenant_id == tenant_id, whose.of(AuditContentRow))
+            .where(AuditRow.tenant_id == tenant_id, owner.of(AuditContentRow))
         ).all()
         if rows:
             chain.forget([row.sequence for row in rows])
@@ -132,13 +132,13 @@ class _Chain:
             reason=entry.reason,
             digest=content.digest,
         )
-        place = {"tenant_id": entry.tenant_id, "sequence": sequence}
+        key = {"tenant_id": entry.tenant_id, "sequence": sequence}
         findable = Findable.of(entry.body)
         findings = {"person": entry.person, "session_id": entry.session_id, "salt": content.salt, "text": findable.text}
-        self._put(AuditContentRow, place | findings | {"body": zlib.compress(entry.body.encode(), level=1)})
+        self._put(AuditContentRow, key | findings | {"body": zlib.compress(entry.body.encode(), level=1)})
         for doc_id, chunk_ids in findable.documents.items():
             cited = {"doc_id": doc_id, "cited": bool(chunk_ids), "chunk_ids": chunk_ids}
-            self._put(AuditDocumentRow, place | cited)
+            self._put(AuditDocumentRow, key | cited)
         return sequence
 
     def add(
@@ -161,7 +161,7 @@ class _Chain:
         return sequence
 
     def forget(self, sequences: Sequence[int]) -> None:
-        """Delete what was said in these turns, and say so in the chain."""
+        """Delete the content of these turns and note it in the chain."""
         self.flush()
         tenant_id = self._head.tenant_id
         gaps.forget(self.session, tenant_id, sequences)
@@ -199,9 +199,9 @@ def _adding(tenant_id: str, settings: Settings) -> Iterator[_Chain]:
             chain.flush()
 
 
-def _forgotten(session: Session, tenant_id: str) -> list[tuple[Whose, datetime]]:
+def _forgotten(session: Session, tenant_id: str) -> list[tuple[TurnOwner, datetime]]:
     rows = session.scalars(select(ErasureRow).where(ErasureRow.tenant_id == tenant_id))
-    return [(Whose(row.person, row.session_id), row.until) for row in rows]
+    return [(TurnOwner(row.person, row.session_id), row.until) for row in rows]
 
 
 def _same_link() -> ColumnElement[bool]:

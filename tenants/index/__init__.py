@@ -1,6 +1,6 @@
 """The tenant's searchable chunks, behind one protocol."""
 
-from tenants.index.access import close_all, open_collection, put_in_force, remove, sweep
+from tenants.index.access import activate, close_all, open_collection, remove, sweep
 from tenants.index.layout import DENSE
 from tenants.index.protocol import Collection, Conditions, Dense, Hit, Json, Point, Sparse, Vector, Weights
 
@@ -15,9 +15,9 @@ __all__ = [
     "Sparse",
     "Vector",
     "Weights",
+    "activate",
     "close_all",
     "open_collection",
-    "put_in_force",
     "remove",
     "sweep",
 ]

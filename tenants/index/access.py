@@ -81,17 +81,17 @@ def open_collection(
         return opened
 
 
-def put_in_force(generation: int) -> None:
+def activate(generation: int) -> None:
     """Switch the tenant in context to a complete generation: `open_collection` gives that one from now on.
 
     Searches under way finish on the generation before.
     """
     settings = get_settings()
     before = registry.current(settings).placement
-    generations.put_in_force(generation)
+    generations.activate(generation)
     key = _key(settings, before)
     with _locked(key):
-        _engine(settings).put_in_force(before.at(generation))
+        _engine(settings).activate(before.at(generation))
         _forget(key)
 
 
@@ -115,8 +115,10 @@ def sweep() -> None:
     """
     unseen = datetime.now(UTC) - IN_FLIGHT
     for generation in generations.all():
-        left = generation.retired_at
-        if generation.state == "building" or (generation.state == "dropped" and (left is None or left <= unseen)):
+        retired_at = generation.retired_at
+        if generation.state == "building" or (
+            generation.state == "dropped" and (retired_at is None or retired_at <= unseen)
+        ):
             remove(generation.number)
 
 
@@ -130,8 +132,8 @@ def close_all() -> None:
         _OPEN.clear()
         _IN_USE.clear()
         _ENGINES.clear()
-    for one in closing:
-        one.close()
+    for collection in closing:
+        collection.close()
 
 
 def _key(settings: Settings, placement: Placement) -> _Key:
@@ -141,8 +143,8 @@ def _key(settings: Settings, placement: Placement) -> _Key:
 @contextmanager
 def _locked(key: _Key) -> Iterator[None]:
     with _TABLES:
-        own = _LOCKS.setdefault(key, _GenerationLock())
-    with own.lock:
+        lock = _LOCKS.setdefault(key, _GenerationLock())
+    with lock.lock:
         yield
 
 
@@ -152,13 +154,13 @@ def _forget(key: _Key) -> None:
 
 
 def _engine(settings: Settings) -> Engine:
-    place = settings.index_place
-    with _locked((place, "")):
-        if place not in _ENGINES:
+    location = settings.index_place
+    with _locked((location, "")):
+        if location not in _ENGINES:
             engine = _server(settings) if settings.qdrant_url else EdgeFolder(settings.data_dir / "index")
             with _TABLES:
-                _ENGINES[place] = engine
-        return _ENGINES[place]
+                _ENGINES[location] = engine
+        return _ENGINES[location]
 
 
 def _server(settings: Settings) -> Engine:
@@ -177,7 +179,7 @@ def _make(engine: Engine, tenant: TenantRecord, placement: Placement, encoder: s
         generations.record_first(encoder, dimensions)
     engine.create(placement, tenant.tenant_id, generations.encoding_of(placement.generation)[1])
     if in_force:
-        engine.put_in_force(placement)
+        engine.activate(placement)
 
 
 def _opened(engine: Engine, tenant: TenantRecord, placement: Placement) -> Collection | None:

@@ -129,7 +129,7 @@ class EdgeFolder:
         """A generation that exists."""
         return EdgeCollection(self.root / placement.physical, tenant_id, encoder, dimensions)
 
-    def put_in_force(self, placement: Placement) -> None:
+    def activate(self, placement: Placement) -> None:
         """Nothing to do: no name stands for another here."""
 
     def remove(self, placement: Placement) -> None:
@@ -223,19 +223,19 @@ class EdgeCollection:
         payloads: bool = True,
     ) -> Mapping[str, list[Hit]]:
         """The best `limit` hits for each named vector, all vectors in one call."""
-        asked = worth_asking(queries, limit, conditions, self.dimensions)
-        if not asked:
+        names = worth_asking(queries, limit, conditions, self.dimensions)
+        if not names:
             return {name: [] for name in queries}
         matching = _filter(conditions)
         requests = [
             QueryRequest(limit=limit, query=Query.Nearest(_vector(queries[name]), using=name), filter=matching)
-            for name in asked
+            for name in names
         ]
         with self._reading() as shard:
             answers = shard.query_batch(QueryBatchRequest(requests))
             ranked = {
                 name: [(str(point.id), point.score) for point in points]
-                for name, points in zip(asked, answers, strict=True)
+                for name, points in zip(names, answers, strict=True)
             }
             hit_ids = {point_id for points in ranked.values() for point_id, _ in points}
             payload_of = self._payloads.get(shard, hit_ids) if payloads else dict.fromkeys(hit_ids, _NO_PAYLOAD)
@@ -251,14 +251,16 @@ class EdgeCollection:
 
     def fetch(self, ids: Sequence[str], *, dense: bool = False) -> list[Hit]:
         """The stored points among `ids`, in their order."""
-        wanted = [canonical_id(point_id) for point_id in ids]
+        canonical = [canonical_id(point_id) for point_id in ids]
         with self._reading() as shard:
             with_dense = dense and self.dimensions
-            records = shard.retrieve(list(wanted), False, [DENSE]) if with_dense else []
-            payloads = self._payloads.get(shard, set(wanted))
+            records = shard.retrieve(list(canonical), False, [DENSE]) if with_dense else []
+            payloads = self._payloads.get(shard, set(canonical))
         vectors = {str(record.id): _dense(record) for record in records}
         return [
-            Hit(point_id, 0.0, payloads[point_id], vectors.get(point_id)) for point_id in wanted if point_id in payloads
+            Hit(point_id, 0.0, payloads[point_id], vectors.get(point_id))
+            for point_id in canonical
+            if point_id in payloads
         ]
 
     def scan(self, *, conditions: Conditions | None = None, batch: int = 256, dense: bool = False) -> Iterator[Hit]:

@@ -75,8 +75,8 @@ def check_queries(queries: Mapping[str, Vector], dimensions: int) -> None:
     :param dimensions: of the collection's dense vectors.
     """
     for name, vector in queries.items():
-        known = name in VECTORS if isinstance(vector, Mapping) else name == DENSE and _dense(vector, dimensions)
-        if not known:
+        exists = name in VECTORS if isinstance(vector, Mapping) else name == DENSE and _dense(vector, dimensions)
+        if not exists:
             raise InternalFault("vector_unknown")
 
 

@@ -137,7 +137,7 @@ class Engine(Protocol):
         """A generation that exists. Raises `InternalFault` with the code `collection_foreign` when it is not the
         tenant's."""
 
-    def put_in_force(self, placement: "Placement") -> None:
+    def activate(self, placement: "Placement") -> None:
         """Let the collection's lasting name stand for this generation, where the engine knows such names."""
 
     def remove(self, placement: "Placement") -> None:

@@ -96,13 +96,13 @@ class QdrantServer:
         """A generation that exists."""
         return ServerCollection(self, placement, tenant_id, encoder, dimensions)
 
-    def put_in_force(self, placement: Placement) -> None:
+    def activate(self, placement: Placement) -> None:
         """Let the collection's lasting name, an alias that stock tools open, stand for this generation."""
-        gone = models.DeleteAlias(alias_name=placement.collection)
+        delete = models.DeleteAlias(alias_name=placement.collection)
         alias = models.CreateAlias(collection_name=placement.physical, alias_name=placement.collection)
         with self.call() as client:
-            known = {alias.alias_name for alias in client.get_aliases().aliases}
-            removal = [models.DeleteAliasOperation(delete_alias=gone)] if placement.collection in known else []
+            aliases = {alias.alias_name for alias in client.get_aliases().aliases}
+            removal = [models.DeleteAliasOperation(delete_alias=delete)] if placement.collection in aliases else []
             client.update_collection_aliases([*removal, models.CreateAliasOperation(create_alias=alias)])
 
     def remove(self, placement: Placement) -> None:
@@ -159,11 +159,11 @@ class ServerCollection:
     def describe(self, payloads: Mapping[str, Mapping[str, Json]]) -> None:
         """Replace the payloads of points by id; unknown ids are ignored."""
         named = {canonical_id(point_id): payload for point_id, payload in payloads.items()}
-        wanted = list(named)
-        for start in range(0, len(wanted), _SLICE):
+        point_ids = list(named)
+        for start in range(0, len(point_ids), _SLICE):
             with self._server.call() as client:
                 # The engine fails on an id that it does not have.
-                records = client.retrieve(self._name, wanted[start : start + _SLICE], with_payload=False)
+                records = client.retrieve(self._name, point_ids[start : start + _SLICE], with_payload=False)
                 changes = [_overwriting(str(record.id), named[str(record.id)]) for record in records]
                 if changes:
                     client.batch_update_points(self._name, changes, wait=True)
@@ -185,33 +185,33 @@ class ServerCollection:
         payloads: bool = True,
     ) -> Mapping[str, list[Hit]]:
         """The best `limit` hits for each named vector, all vectors in one request."""
-        asked = worth_asking(queries, limit, conditions, self.dimensions)
-        if not asked:
+        names = worth_asking(queries, limit, conditions, self.dimensions)
+        if not names:
             return {name: [] for name in queries}
         matching = _filter(conditions)
         requests = [
             models.QueryRequest(
                 query=_vector(queries[name]), using=name, limit=limit, filter=matching, with_payload=payloads
             )
-            for name in asked
+            for name in names
         ]
         with self._server.call() as client:
             answers = client.query_batch_points(self._name, requests)
         hits = {
             name: [Hit(str(point.id), point.score, point.payload or {}) for point in answer.points]
-            for name, answer in zip(asked, answers, strict=True)
+            for name, answer in zip(names, answers, strict=True)
         }
         return {name: hits.get(name, []) for name in queries}
 
     def fetch(self, ids: Sequence[str], *, dense: bool = False) -> list[Hit]:
         """The stored points among `ids`, in their order."""
-        wanted = [canonical_id(point_id) for point_id in ids]
-        if not wanted:
+        point_ids = [canonical_id(point_id) for point_id in ids]
+        if not point_ids:
             return []
         with self._server.call() as client:
-            records = client.retrieve(self._name, wanted, with_payload=True, with_vectors=_wanted(dense))
+            records = client.retrieve(self._name, point_ids, with_payload=True, with_vectors=_wanted(dense))
         hits = {str(record.id): _hit(record) for record in records}
-        return [hits[point_id] for point_id in wanted if point_id in hits]
+        return [hits[point_id] for point_id in point_ids if point_id in hits]
 
     def scan(self, *, conditions: Conditions | None = None, batch: int = 256, dense: bool = False) -> Iterator[Hit]:
         """Every stored point. Points written meanwhile may or may not appear."""

@@ -12,8 +12,8 @@ from tenants import database, documents, freshness, gaps
 from tenants.audit import search, store
 from tenants.audit.chain import Head
 from tenants.audit.entry import Entry
-from tenants.audit.search import Wanted
-from tenants.audit.store import Whose
+from tenants.audit.search import TurnQuery
+from tenants.audit.store import TurnOwner
 from tenants.context import Tenant, acting_as
 from tenants.documents import DocumentRecord
 from tenants.errors import NotFound
@@ -30,15 +30,15 @@ def _tenants(records: Settings) -> Iterator[None]:
         yield
 
 
-def found(wanted: Wanted | None = None) -> list[str]:
-    return [record.turn_id for record in search.find(wanted or Wanted(), limit=100)]
+def found(wanted: TurnQuery | None = None) -> list[str]:
+    return [record.turn_id for record in search.find(wanted or TurnQuery(), limit=100)]
 
 
 def faults() -> set[str]:
     return {fault.kind for fault in search.verify().faults}
 
 
-def test_a_turn_is_kept_once_and_as_it_was_first(records: Settings) -> None:
+def test_a_turn_is_recorded_once_and_never_overwritten(records: Settings) -> None:
     assert store.append([entry("t1"), entry("t2"), entry("t1", text="Другой ответ.")], records) == 2
     assert store.append([entry("t2"), entry("t3")], records) == 1
     assert found() == ["t3", "t2", "t1"]
@@ -52,7 +52,7 @@ def test_a_turn_is_kept_once_and_as_it_was_first(records: Settings) -> None:
     assert search.verify().faults == ()
 
 
-def test_writers_at_once_make_one_chain(records: Settings) -> None:
+def test_concurrent_writers_build_one_chain(records: Settings) -> None:
     def write(number: int) -> None:
         for turn in range(5):
             store.append([entry(f"t{number}.{turn}"), entry(f"both.{turn}")], records)
@@ -63,14 +63,14 @@ def test_writers_at_once_make_one_chain(records: Settings) -> None:
     assert (verified.links, verified.faults) == (25, ())
 
 
-def test_tenants_have_chains_of_their_own(records: Settings) -> None:
+def test_each_tenant_has_its_own_chain(records: Settings) -> None:
     store.append([entry("t1")], records)
     store.append([entry("t1", tenant_id="globex", question="Чужой вопрос?")], records)
-    assert [record.question for record in search.find(Wanted())] == ["Вопрос?"]
+    assert [record.question for record in search.find(TurnQuery())] == ["Вопрос?"]
     with acting_as(Tenant("globex", "bob")):
         assert search.get("t1").question == "Чужой вопрос?"
         assert search.verify().links == 1
-        store.erase("globex", Whose(person="p"), records)
+        store.erase("globex", TurnOwner(person="p"), records)
     assert search.get("t1").question == "Вопрос?"
     with pytest.raises(NotFound):
         search.get("t2")
@@ -86,21 +86,21 @@ def test_search(records: Settings) -> None:
         ],
         records,
     )
-    assert found(Wanted(since=later)) == ["t3", "t2"]
-    assert found(Wanted(until=later)) == ["t1"]
-    assert found(Wanted(outcome="refused")) == ["t2"]
-    assert found(Wanted(reason="no_relevant_context")) == ["t2"]
-    assert found(Wanted(document="a.md")) == ["t2", "t1"]
-    assert found(Wanted(document="a.md", cited=True)) == ["t1"]
-    assert found(Wanted(document="b.md", cited=True)) == []
-    assert found(Wanted(text="елку")) == ["t1"]
-    assert found(Wanted(text="100%_")) == ["t3"]
-    assert found(Wanted(text="1_0")) == []
-    assert found(Wanted(session_id="other")) == ["t2"]
-    assert found(Wanted(person="another")) == ["t3"]
-    first = search.find(Wanted(), limit=2)
+    assert found(TurnQuery(since=later)) == ["t3", "t2"]
+    assert found(TurnQuery(until=later)) == ["t1"]
+    assert found(TurnQuery(outcome="refused")) == ["t2"]
+    assert found(TurnQuery(reason="no_relevant_context")) == ["t2"]
+    assert found(TurnQuery(document="a.md")) == ["t2", "t1"]
+    assert found(TurnQuery(document="a.md", cited=True)) == ["t1"]
+    assert found(TurnQuery(document="b.md", cited=True)) == []
+    assert found(TurnQuery(text="елку")) == ["t1"]
+    assert found(TurnQuery(text="100%_")) == ["t3"]
+    assert found(TurnQuery(text="1_0")) == []
+    assert found(TurnQuery(session_id="other")) == ["t2"]
+    assert found(TurnQuery(person="another")) == ["t3"]
+    first = search.find(TurnQuery(), limit=2)
     assert [record.turn_id for record in first] == ["t3", "t2"]
-    assert found(Wanted(before=first[-1].sequence)) == ["t1"]
+    assert found(TurnQuery(before=first[-1].sequence)) == ["t1"]
 
 
 @pytest.mark.parametrize(
@@ -117,7 +117,7 @@ def test_search(records: Settings) -> None:
         (delete(AuditChainRow), "cut_off"),
     ],
 )
-def test_a_touched_database_is_found_out(records: Settings, harm: object, seen: str) -> None:
+def test_tampering_with_the_database_is_detected(records: Settings, harm: object, seen: str) -> None:
     store.append([entry(f"t{number}") for number in range(4)], records)
     assert faults() == set()
     with database.writing() as session:
@@ -125,14 +125,14 @@ def test_a_touched_database_is_found_out(records: Settings, harm: object, seen: 
     assert seen in faults()
 
 
-def test_erasing_a_person_takes_what_was_said_and_leaves_the_chain(records: Settings) -> None:
+def test_erasing_a_person_deletes_content_and_keeps_the_chain(records: Settings) -> None:
     asked = miss("Где мой секрет?", "секрет")
     shared = miss("Где все?", "все")
     store.append([entry("t1", question="Где мой секрет?", misses=[asked, shared])], records)
     store.append([entry("t2", person="other", misses=[shared])], records)
-    assert store.erase("acme", Whose(person="p"), records) == ("t1",)
-    assert [record.question for record in search.find(Wanted())] == ["Вопрос?", None]
-    assert found(Wanted(text="секрет")) == []
+    assert store.erase("acme", TurnOwner(person="p"), records) == ("t1",)
+    assert [record.question for record in search.find(TurnQuery())] == ["Вопрос?", None]
+    assert found(TurnQuery(text="секрет")) == []
     verified = search.verify()
     assert (verified.links, verified.erased, verified.faults) == (3, 1, ())
     assert [(gap.question, gap.count) for gap in gaps.all()] == [("Где все?", 1)]
@@ -140,16 +140,16 @@ def test_erasing_a_person_takes_what_was_said_and_leaves_the_chain(records: Sett
         assert session.scalars(select(AuditContentRow.person)).all() == ["other"]
 
 
-def test_what_arrives_after_it_was_erased_is_erased_as_it_arrives(records: Settings) -> None:
+def test_entries_that_arrive_after_an_erasure_are_stored_erased(records: Settings) -> None:
     before, after = datetime.now(UTC) - timedelta(seconds=5), datetime.now(UTC) + timedelta(seconds=60)
-    store.erase("acme", Whose(person="p", session_id="s"), records)
+    store.erase("acme", TurnOwner(person="p", session_id="s"), records)
     on_its_way = [
         entry("t1", at=before, misses=[miss("Где?")]),
         entry("t2", at=before, session_id="another"),
         entry("t3", at=after),
     ]
     store.append(on_its_way, records)
-    assert {record.turn_id: record.content is None for record in search.find(Wanted())} == {
+    assert {record.turn_id: record.content is None for record in search.find(TurnQuery())} == {
         "t1": True,
         "t2": False,
         "t3": False,
@@ -184,7 +184,7 @@ def test_a_gap_is_counted_closed_and_opens_again(records: Settings) -> None:
     assert (gap.first_at, gap.last_at) == (AT, AT + timedelta(hours=1))
     closed = gaps.close(gap.gap_id)
     assert gaps.all() == ()
-    assert [one.gap_id for one in gaps.all("closed")] == [gap.gap_id]
+    assert [gap.gap_id for gap in gaps.all("closed")] == [gap.gap_id]
     assert closed.closed_at is not None
     ask("late", closed.closed_at - timedelta(hours=1))
     assert gaps.all() == ()
@@ -201,7 +201,7 @@ def document(doc_id: str, *chunk_ids: str, status: str = "active", day: str = "2
     return DocumentRecord(doc_id, doc_id.upper(), doc_id, "hash", chunk_ids, day, status=status)
 
 
-def test_cited_documents_that_should_be_looked_at_again(records: Settings) -> None:
+def test_stale_cited_documents_are_reported(records: Settings) -> None:
     now = datetime.now(UTC)
     today = f"{now:%F}"
     documents.put(
@@ -220,7 +220,7 @@ def test_cited_documents_that_should_be_looked_at_again(records: Settings) -> No
     ]
     store.append(turns, records)
     stale = freshness.stale()
-    assert {one.doc_id: one.doubts for one in stale} == {
+    assert {item.doc_id: item.doubts for item in stale} == {
         "ancient": ("old",),
         "edited": ("changed",),
         "replaced": ("superseded",),
@@ -228,7 +228,7 @@ def test_cited_documents_that_should_be_looked_at_again(records: Settings) -> No
     }
     assert (stale[0].doc_id, stale[0].citations, stale[0].title) == ("ancient", 2, "ANCIENT")
     assert stale[0].last_cited_at == now
-    assert "unread" in {one.doc_id for one in freshness.stale(cited_within=timedelta(days=90))}
+    assert "unread" in {item.doc_id for item in freshness.stale(cited_within=timedelta(days=90))}
 
 
 def test_the_export_is_the_chain_in_order(records: Settings) -> None:

@@ -29,8 +29,8 @@ def process(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Process]
         return made[-1]
 
     yield make
-    for one in made:
-        one.close()
+    for item in made:
+        item.close()
 
 
 @pytest.fixture
@@ -39,7 +39,7 @@ def name(tmp_path: Path) -> str:
     return tmp_path.name
 
 
-def test_one_has_it_and_all_others_do_not(process: Process, name: str) -> None:
+def test_a_claim_is_held_by_one_process_only(process: Process, name: str) -> None:
     ours, theirs = process(), process()
     assert ours.take(name)
     assert not theirs.take(name)
@@ -48,7 +48,7 @@ def test_one_has_it_and_all_others_do_not(process: Process, name: str) -> None:
     assert theirs.take(f"{name}-other")
 
 
-def test_what_is_given_back_can_be_taken(process: Process, name: str) -> None:
+def test_a_released_claim_can_be_taken(process: Process, name: str) -> None:
     ours, theirs = process(), process()
     assert ours.take(name)
     ours.release(name)
@@ -57,7 +57,7 @@ def test_what_is_given_back_can_be_taken(process: Process, name: str) -> None:
     assert not ours.take(name)
 
 
-def test_a_process_that_ends_gives_all_back(process: Process, name: str) -> None:
+def test_a_process_that_ends_releases_all_claims(process: Process, name: str) -> None:
     ours, theirs = process(), process()
     assert ours.take(name)
     assert ours.take(f"{name}-other")
@@ -77,7 +77,7 @@ def test_a_claim_in_redis_outlives_its_lease_while_its_process_lives(name: str, 
     theirs.close()
 
 
-def test_a_claim_that_redis_forgot_is_lost(name: str, redis_url: str) -> None:
+def test_a_claim_missing_from_redis_is_lost(name: str, redis_url: str) -> None:
     ours, theirs = RedisClaims(redis_url, lease_seconds=0.1), RedisClaims(redis_url)
     assert ours.take(name)
     ours._redis.flushdb()
@@ -90,7 +90,7 @@ def test_a_claim_that_redis_forgot_is_lost(name: str, redis_url: str) -> None:
     theirs.close()
 
 
-def test_redis_that_is_slow_for_one_tenant_holds_up_no_other(
+def test_slow_redis_for_one_tenant_does_not_delay_others(
     name: str, redis_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ours = RedisClaims(redis_url)
@@ -118,7 +118,7 @@ def test_redis_that_is_slow_for_one_tenant_holds_up_no_other(
     ours.close()
 
 
-def test_redis_that_is_not_there_asks_to_try_again(name: str, nowhere: str) -> None:
+def test_unreachable_redis_raises_try_again(name: str, nowhere: str) -> None:
     claims = RedisClaims(f"redis://{nowhere}/0")
     with pytest.raises(TryAgain, match="claims_unreachable"):
         claims.take(name)
@@ -143,7 +143,7 @@ def acme(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     get_settings.cache_clear()
 
 
-def test_ingesting_is_alone_and_may_be_nested(acme: None, other: Claims) -> None:
+def test_ingesting_is_exclusive_and_reentrant(acme: None, other: Claims) -> None:
     with claims.ingesting() as outer, claims.ingesting(patience=0) as inner:
         assert inner is outer
         assert not other.take("acme")

@@ -47,7 +47,7 @@ def ids(collection: Collection, conditions: Conditions | None = None) -> set[str
     return {hit.id for hit in collection.scan(conditions=conditions, batch=2)}
 
 
-def test_a_tenant_without_a_collection_reads_as_empty_and_stays_so(tenant: Tenant, tmp_path: Path) -> None:
+def test_a_missing_collection_reads_as_empty_and_is_not_created(tenant: Tenant, tmp_path: Path) -> None:
     before = sorted(tmp_path.rglob("*"))
     collection = open_collection()
     assert collection.count() == 0
@@ -67,7 +67,7 @@ def test_an_unregistered_tenant_has_no_collection(backend: str) -> None:
     assert refused.value.code == "tenant_unknown"
 
 
-def test_what_is_stored_is_found_by_each_vector(chunks: Collection) -> None:
+def test_stored_points_are_found_by_each_vector(chunks: Collection) -> None:
     stored = Point(named(1), {name: {7: 1.5} for name in VECTORS}, point(1, tags=["a"], none=None, n=1).payload)
     chunks.upsert([stored, point(2)])
     found = chunks.search({name: {7: 1.0} for name in VECTORS}, limit=5)
@@ -153,7 +153,7 @@ def test_deleted_points_are_gone_and_unknown_ids_ignored(chunks: Collection) -> 
     assert chunks.fetch([named(1)]) == []
 
 
-def test_fetching_keeps_the_order_asked_for(chunks: Collection) -> None:
+def test_fetching_keeps_the_requested_order(chunks: Collection) -> None:
     chunks.upsert([point(number) for number in range(5)])
     wanted = [named(3), named(99), named(0).upper(), named(4)]
     assert [hit.id for hit in chunks.fetch(wanted)] == [named(3), named(0), named(4)]
@@ -195,7 +195,7 @@ def test_accepting_nothing_matches_nothing(chunks: Collection) -> None:
 
 
 @pytest.mark.parametrize("bounds", [("yesterday", None), (None, "2024-13-01"), ("2024-01-01' OR 1", None)])
-def test_what_is_no_day_is_refused(chunks: Collection, bounds: tuple[str | None, str | None]) -> None:
+def test_an_invalid_day_is_refused(chunks: Collection, bounds: tuple[str | None, str | None]) -> None:
     with pytest.raises(Invalid) as refused:
         chunks.search({"grams": {1: 1.0}}, limit=5, conditions=Conditions({}, {"meta.updated_at": bounds}))
     assert refused.value.code == "filter_invalid"
@@ -232,7 +232,7 @@ def test_an_unknown_vector_is_a_fault(chunks: Collection) -> None:
         chunks.fetch(["not a uuid"])
 
 
-def test_tenants_see_their_own_chunks_alone(backend: str) -> None:
+def test_tenants_see_only_their_own_chunks(backend: str) -> None:
     """Ids that a careless naming would bring together, on one engine."""
     for tenant_id in ("ёлка", "Ёлка", "елка", "acme", "ACME", f"x{uuid4().hex}"):
         tenant = Tenant(tenant_id if backend != "server" else tenant_id + uuid4().hex, "anna")
@@ -280,7 +280,7 @@ def test_a_shared_placement_is_refused_until_it_is_built(tenant: Tenant) -> None
     assert refused.value.code == "placement_unsupported"
 
 
-def test_what_was_stored_is_there_after_opening_again(chunks: Collection, backend: str) -> None:
+def test_stored_points_survive_reopening(chunks: Collection, backend: str) -> None:
     if backend == "memory":
         pytest.skip("memory forgets")
     chunks.upsert([point(number) for number in range(300)])

@@ -17,14 +17,14 @@ def brief(postgres_url: str) -> Settings:
     return Settings.model_validate({"database_url": postgres_url, "database_statement_seconds": 1})
 
 
-def test_a_statement_that_takes_too_long_is_ended(brief: Settings) -> None:
+def test_a_slow_statement_is_cancelled(brief: Settings) -> None:
     with pytest.raises(TryAgain), database.reading(brief) as session:
         session.execute(text("SELECT pg_sleep(600)"))
     database.check(brief)
     database.close_all()
 
 
-def test_a_lock_is_waited_for_as_long_as_a_statement(brief: Settings) -> None:
+def test_waiting_for_a_lock_times_out_like_a_statement(brief: Settings) -> None:
     lock = text("SELECT pg_advisory_xact_lock(1)")
     with database.reading(brief) as holder:
         holder.execute(lock)
@@ -33,7 +33,7 @@ def test_a_lock_is_waited_for_as_long_as_a_statement(brief: Settings) -> None:
     database.close_all()
 
 
-def test_what_the_url_says_itself_stands(postgres_url: str) -> None:
+def test_options_in_the_url_take_precedence(postgres_url: str) -> None:
     url = f"{postgres_url}&options=-cstatement_timeout%3D7s"
     with database.reading(Settings.model_validate({"database_url": url})) as session:
         assert session.scalar(text("SHOW statement_timeout")) == "7s"
@@ -41,7 +41,7 @@ def test_what_the_url_says_itself_stands(postgres_url: str) -> None:
 
 
 @pytest.mark.timeout(120)
-def test_a_server_that_never_greets_is_given_up(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_connecting_to_a_silent_server_times_out(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         url = f"postgresql+psycopg://opora:secret@127.0.0.1:{silent.getsockname()[1]}/opora"
         settings = Settings.model_validate({"database_url": url, "database_connect_seconds": 1})
@@ -52,7 +52,7 @@ def test_a_server_that_never_greets_is_given_up(tmp_path: Path, caplog: pytest.L
     database.close_all()
 
 
-def test_sqlite_that_cannot_be_opened_may_be_tried_again(tmp_path: Path) -> None:
+def test_an_unopenable_sqlite_file_raises_try_again(tmp_path: Path) -> None:
     (tmp_path / "opora.db").mkdir()
     with pytest.raises(TryAgain):
         database.check(Settings.model_validate({"data_dir": tmp_path}))

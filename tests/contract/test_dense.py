@@ -49,7 +49,7 @@ def test_conditions_narrow_it(chunks: Collection) -> None:
     assert found(chunks, (1.0, 0.0), Conditions({"meta.doc_id": ()})) == []
 
 
-def test_it_is_brought_when_asked_for_and_has_length_one(chunks: Collection) -> None:
+def test_a_requested_dense_vector_is_returned_normalised(chunks: Collection) -> None:
     chunks.upsert([point(1, (3.0, 4.0)), point(2)])
     by_id = {hit.id: hit.dense for hit in chunks.scan(dense=True)}
     assert by_id[named(1)] == pytest.approx([0.6, 0.8])
@@ -61,7 +61,7 @@ def test_it_is_brought_when_asked_for_and_has_length_one(chunks: Collection) -> 
 
 
 @pytest.mark.parametrize("dense", [(1.0,), (1.0, 0.0, 0.0), (nan, 0.0), (inf, 0.0), (inf, -inf), ()])
-def test_a_malformed_one_is_a_fault(chunks: Collection, dense: Dense) -> None:
+def test_a_malformed_dense_vector_is_a_fault(chunks: Collection, dense: Dense) -> None:
     with pytest.raises(InternalFault):
         chunks.upsert([point(1), point(2, dense)])
     with pytest.raises(InternalFault):
@@ -85,7 +85,7 @@ def test_each_generation_has_its_own_size(chunks: Collection, tenant: Tenant) ->
     number = generations.begin("larger", 3)
     open_collection(create=True, generation=number).upsert([point(1, (0.0, 0.0, 1.0))])
     assert found(open_collection(), (1.0, 0.0)) == ["1"]
-    index.put_in_force(number)
+    index.activate(number)
     assert (open_collection().dimensions, open_collection().encoder) == (3, "larger")
     assert found(open_collection(), (0.0, 0.0, 1.0)) == ["1"]
     assert found(chunks, (1.0, 0.0)) == ["1"]

@@ -92,11 +92,11 @@ def test_the_newest_versions_are_kept_and_go_with_their_document(acme: Tenant) -
         documents.put(replace(E20, version=1), new_versions=[version(1)])
     for number in range(1, MOST_VERSIONS + 4):
         documents.put(replace(E20, version=number), new_versions=[version(number)])
-    assert [one.version for one in versions.history("e20")] == list(range(MOST_VERSIONS + 3, 3, -1))
+    assert [version.version for version in versions.history("e20")] == list(range(MOST_VERSIONS + 3, 3, -1))
     assert versions.hashes(["e20", "missing"]) == {"e20": f"h{MOST_VERSIONS + 3}"}
     documents.put(replace(E20, version=5))
     assert versions.hashes(["e20"]) == {"e20": "h5"}
-    assert [one.version for one in versions.in_force(["missing", "e20"])] == [5]
+    assert [version.version for version in versions.in_force(["missing", "e20"])] == [5]
     documents.remove("e20")
     assert versions.history("e20") == ()
     with acting_as(OTHER):
@@ -108,7 +108,7 @@ def test_many_documents_are_read_in_slices(acme: Tenant) -> None:
     documents.put(
         *(replace(E20, doc_id=doc_id, version=1) for doc_id in ids), new_versions=[version(1, d) for d in ids]
     )
-    assert sorted(one.doc_id for one in versions.in_force(ids)) == ids
+    assert sorted(version.doc_id for version in versions.in_force(ids)) == ids
     assert len(versions.hashes(ids)) == 150
 
 

@@ -44,7 +44,7 @@ def _acme(installation: Settings) -> None:
     Registry(installation).add("acme")
 
 
-def test_a_second_process_is_turned_away_until_the_first_is_done() -> None:
+def test_a_second_process_is_refused_until_the_first_closes() -> None:
     with acting_as(ACME):
         open_collection(create=True).upsert(points(range(5)))
     assert opened_elsewhere() == "data_in_use"
@@ -81,7 +81,7 @@ def test_compacting_on_close_keeps_everything(monkeypatch: pytest.MonkeyPatch, t
         assert again.count() == 410
 
 
-def test_what_is_written_is_compacted_while_nobody_asks(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_written_chunks_are_compacted_in_quiet_moments(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(edge, "_COMPACT_KILOBYTES", 1)
     monkeypatch.setattr(edge, "_COMPACT_AFTER", 500)
 

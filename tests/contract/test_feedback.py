@@ -8,7 +8,7 @@ import pytest
 from settings import Settings
 from tenants import feedback
 from tenants.audit import store
-from tenants.audit.store import Whose
+from tenants.audit.store import TurnOwner
 from tenants.context import Tenant, acting_as
 from tenants.errors import NotFound
 from tenants.registry import Registry
@@ -26,21 +26,21 @@ def _turns(records: Settings) -> Iterator[None]:
 
 
 def kept() -> list[tuple[str, str, str, str | None]]:
-    return sorted((one.turn_id, one.person, one.thumb, one.reason) for one in feedback.latest())
+    return sorted((verdict.turn_id, verdict.person, verdict.thumb, verdict.reason) for verdict in feedback.latest())
 
 
-def test_saying_it_again_replaces_it() -> None:
+def test_a_second_verdict_replaces_the_first() -> None:
     feedback.give("t1", "anna", "down", "wrong", "Не так.")
     again = feedback.give("t1", "anna", "up")
     assert feedback.latest() == (again,)
     assert (again.thumb, again.reason, again.comment, again.session_id) == ("up", None, "", "s")
     feedback.give("t1", "bob", "down", "unclear")
     assert kept() == [("t1", "anna", "up", None), ("t1", "bob", "down", "unclear")]
-    assert [one.person for one in feedback.latest("down")] == ["bob"]
-    assert [one.person for one in feedback.latest(limit=1)] == ["bob"]
+    assert [verdict.person for verdict in feedback.latest("down")] == ["bob"]
+    assert [verdict.person for verdict in feedback.latest(limit=1)] == ["bob"]
 
 
-def test_nobody_is_known_by_what_they_think_of_an_anonymous_turn() -> None:
+def test_a_verdict_on_an_anonymous_turn_stores_no_identity() -> None:
     feedback.give("t2", "anna", "down", "other")
     feedback.give("t2", "bob", "up")
     assert kept() == [("t2", "", "up", None)]
@@ -49,7 +49,7 @@ def test_nobody_is_known_by_what_they_think_of_an_anonymous_turn() -> None:
 @pytest.mark.parametrize("turn_id", ["foreign", "nothing", "erased"])
 def test_only_a_turn_that_the_audit_holds_is_judged(records: Settings, turn_id: str) -> None:
     store.append([entry("erased", person="carl")], records)
-    store.erase("acme", Whose("carl"), records)
+    store.erase("acme", TurnOwner("carl"), records)
     with pytest.raises(NotFound, match="turn_unknown"):
         feedback.give(turn_id, "anna", "up")
     assert kept() == []
@@ -61,16 +61,16 @@ def test_a_verdict_goes_with_its_turn(records: Settings) -> None:
         feedback.give(turn_id, "carl", "down")
     store.prune("acme", AT + timedelta(days=1), records)
     assert kept() == [("t3", "carl", "down", None)]
-    store.erase("acme", Whose("bob"), records)
+    store.erase("acme", TurnOwner("bob"), records)
     assert kept() == []
 
 
-def test_a_person_takes_their_own_along() -> None:
+def test_erasing_a_person_erases_their_verdicts() -> None:
     feedback.give("t1", "anna", "up")
     feedback.give("t1", "bob", "down")
     with acting_as(Tenant("globex", "anna")):
         feedback.give("foreign", "anna", "up")
-    assert [one.person for one in feedback.of_person("anna", "")] == ["anna"]
+    assert [verdict.person for verdict in feedback.of_person("anna", "")] == ["anna"]
     assert len(feedback.of_person("", "s")) == 2
     feedback.erase("bob", "elsewhere")
     assert len(kept()) == 2

@@ -51,7 +51,7 @@ def test_the_encoder_is_kept_with_the_generation(first: Collection) -> None:
     assert (first.encoder, open_collection(create=True, encoder="other").encoder) == ("one", "one")
     number = built(2)
     assert open_collection(generation=number).encoder == "two"
-    index.put_in_force(number)
+    index.activate(number)
     assert open_collection().encoder == "two"
     if get_settings().qdrant_url != ":memory:":  # which would forget its collections
         del first
@@ -65,38 +65,36 @@ def test_a_generation_being_built_is_not_searched(first: Collection) -> None:
     assert states() == {1: "in_force", 2: "building"}
 
 
-def test_who_searches_goes_on_while_the_next_one_gets_the_new_generation(first: Collection) -> None:
-    index.put_in_force(built(2))
+def test_running_searches_finish_on_the_old_generation(first: Collection) -> None:
+    index.activate(built(2))
     assert contents(open_collection()) == {"2"}
     assert contents(first) == {"1"}
-    index.put_in_force(built(3))
+    index.activate(built(3))
     index.sweep()
     assert contents(open_collection()) == {"3"}
     assert states() == {2: "kept", 3: "in_force"}
 
 
-def test_one_step_back_and_the_newer_one_is_given_up(first: Collection) -> None:
-    index.put_in_force(built(2))
-    index.put_in_force(1)
+def test_a_rollback_drops_the_newer_generation(first: Collection) -> None:
+    index.activate(built(2))
+    index.activate(1)
     assert (contents(open_collection()), open_collection().encoder) == ({"1"}, "one")
     assert states() == {1: "in_force", 2: "dropped"}
     index.sweep()
     assert states() == {1: "in_force"}
 
 
-def test_a_dropped_generation_is_left_to_those_who_may_still_search_it(
-    first: Collection, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_dropped_generation_stays_searchable_for_a_while(first: Collection, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(access, "IN_FLIGHT", timedelta(hours=1))
-    index.put_in_force(built(2))
+    index.activate(built(2))
     newer = open_collection()
-    index.put_in_force(1)
+    index.activate(1)
     index.sweep()
     assert contents(newer) == {"2"}
     assert states() == {1: "in_force", 2: "dropped"}
 
 
-def test_one_that_was_never_finished_is_removed_with_all_of_its_files(first: Collection, tmp_path: Path) -> None:
+def test_an_unfinished_generation_is_removed_with_its_files(first: Collection, tmp_path: Path) -> None:
     before = {path.name for path in tmp_path.rglob("*~g*")}
     number = built(2)
     lexicon.rebuild([ChunkTerms(frozenset({"a"}), frozenset({"a"}))], number)
@@ -107,13 +105,13 @@ def test_one_that_was_never_finished_is_removed_with_all_of_its_files(first: Col
     index.sweep()
 
 
-def test_no_number_is_given_twice(first: Collection) -> None:
+def test_generation_numbers_are_never_reused(first: Collection) -> None:
     seen = [built(2) for _ in range(3)]
     index.sweep()
     assert built(2) not in seen
 
 
-def test_the_one_in_force_cannot_be_removed(first: Collection) -> None:
+def test_the_generation_in_force_cannot_be_removed(first: Collection) -> None:
     with pytest.raises(InternalFault, match="generation_in_force"):
         index.remove(1)
     with pytest.raises(InternalFault, match="generation_in_force"):
@@ -130,21 +128,21 @@ def test_each_generation_has_its_own_lexicon(first: Collection) -> None:
     number = built(2)
     lexicon.rebuild(holding("new"), number)
     assert set(lexicon.current().stems) == {"old"}
-    index.put_in_force(number)
+    index.activate(number)
     lexicon.apply(holding("newer"))
     assert set(lexicon.current().stems) == {"new", "newer"}
     seen.add(lexicon.current().revision)
-    index.put_in_force(1)
+    index.activate(1)
     assert set(lexicon.current().stems) == {"old"}
     lexicon.apply(holding("last"))
     assert lexicon.current().revision not in seen  # equal revisions mean equal counts
     assert set(lexicon.current().stems) == {"old", "last"}
 
 
-def test_tenants_switch_apart(first: Collection) -> None:
+def test_tenants_switch_generations_independently(first: Collection) -> None:
     other = Tenant(f"t{uuid4().hex}", "anna")
     Registry().add(other.tenant_id)
-    index.put_in_force(built(2))
+    index.activate(built(2))
     with acting_as(other):
         assert states() == {}
         open_collection(create=True).upsert([point(9)])
@@ -156,12 +154,12 @@ def test_tenants_switch_apart(first: Collection) -> None:
 
 def test_without_a_registered_tenant_there_is_nothing_to_switch(backend: str) -> None:
     with acting_as(Tenant("nobody", "anna")), pytest.raises(NotFound):
-        index.put_in_force(1)
+        index.activate(1)
 
 
 @given(st.lists(st.sampled_from(["build", "switch", "back", "sweep", "write"]), max_size=10))
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=8, deadline=None)
-def test_whatever_happens_one_generation_answers_with_all_that_it_was_given(backend: str, steps: list[str]) -> None:
+def test_any_history_leaves_one_complete_generation_in_force(backend: str, steps: list[str]) -> None:
     tenant = Tenant(f"t{uuid4().hex}", "anna")
     Registry().add(tenant.tenant_id)
     held: dict[int, set[object]] = {1: {"1"}}
@@ -173,10 +171,10 @@ def test_whatever_happens_one_generation_answers_with_all_that_it_was_given(back
                 building = built(number)
                 held[building] = {str(number)}
             elif step == "switch" and building is not None:
-                index.put_in_force(building)
+                index.activate(building)
                 in_force, kept, building = building, in_force, None
             elif step == "back" and kept is not None and building is None:
-                index.put_in_force(kept)
+                index.activate(kept)
                 in_force, kept = kept, None
             elif step == "sweep":
                 index.sweep()

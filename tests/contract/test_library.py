@@ -51,7 +51,7 @@ def test_a_title_is_encoded_and_everything_else_described(library: Library) -> N
     assert library.check().clean
 
 
-def test_what_disagrees_is_put_right(library: Library) -> None:
+def test_disagreements_are_repaired(library: Library) -> None:
     collection = open_collection()
     first, second, third = (library.read(doc_id).chunk_ids[0] for doc_id in ("a", "b", "c"))
     (hit,) = collection.fetch([first])

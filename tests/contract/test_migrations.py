@@ -53,7 +53,7 @@ def test_a_database_of_the_first_version_is_upgraded_with_all_that_is_in_it(old:
         assert (ticket.question, ticket.subject, ticket.session_id) == ("Позовите человека", "anna", "s1")
         assert policy.current().handoff_channel == "support@acme.example"
         assert [record.title for record in documents.all()] == ["Возврат"]
-        assert [one.thumb for one in feedback.latest()] == ["up"]
+        assert [verdict.thumb for verdict in feedback.latest()] == ["up"]
         assert len(conversations.of_person("anna", "s1")) == 1
         assert search.verify().links == 3
 

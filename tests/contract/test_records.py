@@ -43,7 +43,7 @@ def acme(records: Settings) -> Iterator[Tenant]:
         yield ANNA
 
 
-def test_the_schema_is_what_the_models_say(records: Settings) -> None:
+def test_the_schema_matches_the_models(records: Settings) -> None:
     database.migrate(records)
     database.migrate(records)
     with database.engine(records).connect() as connection:
@@ -56,7 +56,7 @@ def test_a_conversation_keeps_its_last_ten_turns_for_a_day(acme: Tenant) -> None
     for number in range(12):
         conversations.remember("s", PastTurn(f"Вопрос {number}?", "answered", ("а", "б")))
     kept = conversations.recall("s")
-    assert [one.question for one in kept] == [f"Вопрос {number}?" for number in range(2, 12)]
+    assert [item.question for item in kept] == [f"Вопрос {number}?" for number in range(2, 12)]
     assert kept[0].options == ("а", "б")
     assert conversations.recall("t") == ()
     for other in (OTHER, Tenant("acme", "boris")):
@@ -66,7 +66,7 @@ def test_a_conversation_keeps_its_last_ten_turns_for_a_day(acme: Tenant) -> None
         session.execute(update(ConversationRow).values(updated_at=datetime.now(UTC) - conversations.RETENTION))
     assert conversations.recall("s") == ()
     conversations.remember("t", PastTurn("Новый?", "refused"))
-    assert [one.session_id for one in conversations.of_person("anna", None)] == ["t"]
+    assert [conversation.session_id for conversation in conversations.of_person("anna", None)] == ["t"]
     conversations.erase("anna", None)
     assert conversations.of_person("anna", None) == ()
 
@@ -138,7 +138,7 @@ def test_a_policy_is_in_force_at_once_and_for_its_tenant_alone(acme: Tenant) -> 
         assert policy.current() == Policy.model_validate({"name": "other"})
 
 
-def test_documents_come_and_go(acme: Tenant) -> None:
+def test_documents_are_added_and_removed(acme: Tenant) -> None:
     e10 = DocumentRecord("e10", "E10", "e10.md", "h", (), "2024-01-01")
     documents.put(E20, e10)
     assert documents.all() == (e10, E20)
@@ -229,7 +229,7 @@ def test_any_history_counts_what_is_left(acme: Tenant, history: list[tuple[list[
     assert followed == counts(lexicon.current()) == (len(left), expected, expected)
 
 
-def test_writers_at_once_lose_nothing(acme: Tenant) -> None:
+def test_concurrent_writers_lose_nothing(acme: Tenant) -> None:
     def write(number: int) -> None:
         for step in range(5):
             lexicon.apply([terms(f"w{number}")])
@@ -300,7 +300,7 @@ def age(key: str, by: timedelta) -> None:
 
 
 @pytest.mark.parametrize("key", ["", "k" * 256, "ключ", "a\nb", "a\0"])
-def test_what_is_no_idempotency_key(installation: Settings, key: str) -> None:
+def test_invalid_idempotency_keys_are_refused(installation: Settings, key: str) -> None:
     with acting_as(ANNA), pytest.raises(Invalid) as refused:
         idempotency.begin(key, "hash")
     assert refused.value.code == "idempotency_key_invalid"

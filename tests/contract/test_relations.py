@@ -61,7 +61,7 @@ def test_there_is_one_of_a_kind_in_one_direction(acme: Tenant) -> None:
         (Edge("new", "related_to", "old", float("nan")), "edge_weight_invalid"),
     ],
 )
-def test_what_is_no_edge_is_refused(acme: Tenant, edge: Edge, code: str) -> None:
+def test_invalid_edges_are_refused(acme: Tenant, edge: Edge, code: str) -> None:
     with pytest.raises(Invalid) as refused:
         edges.put(edge)
     assert refused.value.code == code
@@ -69,13 +69,13 @@ def test_what_is_no_edge_is_refused(acme: Tenant, edge: Edge, code: str) -> None
 
 
 @pytest.mark.parametrize("edge", [Edge("new", "related_to", "none"), Edge("none", "related_to", "new")])
-def test_an_operator_ties_only_documents_that_are_there(acme: Tenant, edge: Edge) -> None:
+def test_an_operator_can_link_only_existing_documents(acme: Tenant, edge: Edge) -> None:
     with pytest.raises(NotFound, match="document_unknown"):
         edges.put(edge)
 
 
 @pytest.mark.parametrize("gone", ["old", "new"])
-def test_an_edge_is_gone_with_its_document(acme: Tenant, gone: str) -> None:
+def test_removing_a_document_removes_its_edges(acme: Tenant, gone: str) -> None:
     edges.put(Edge("new", "related_to", "old"))
     edges.put(Edge("new", "related_to", "third"))
     documents.remove(gone)
@@ -83,7 +83,7 @@ def test_an_edge_is_gone_with_its_document(acme: Tenant, gone: str) -> None:
     assert not relations.current().edges.get(gone)
 
 
-def test_what_a_document_declares_waits_for_the_other_one(acme: Tenant) -> None:
+def test_a_declared_edge_waits_for_its_other_document(acme: Tenant) -> None:
     relations.declare(["new"], [declared()], [])
     documents.remove("old")
     assert edges.of("old") == (declared(),)
@@ -93,7 +93,7 @@ def test_what_a_document_declares_waits_for_the_other_one(acme: Tenant) -> None:
     assert edges.all() == ()
 
 
-def test_what_a_document_no_longer_declares_is_gone(acme: Tenant) -> None:
+def test_edges_no_longer_declared_are_removed(acme: Tenant) -> None:
     approach = Rejected("Вернуть наличными", "Запрещено банком", "2026-01-31", "new", declared=True)
     relations.declare(["new"], [declared(), declared("depends_on", to_doc="third")], [approach])
     assert rejected.all() == (approach,)
@@ -102,7 +102,7 @@ def test_what_a_document_no_longer_declares_is_gone(acme: Tenant) -> None:
     assert rejected.all() == ()
 
 
-def test_an_operator_has_the_last_word(acme: Tenant) -> None:
+def test_operators_override_declared_edges(acme: Tenant) -> None:
     relations.declare(["new"], [declared()], [Rejected("Вернуть", "так сказано", "2026-01-31", "new", declared=True)])
     edges.put(Edge("new", "supersedes", "old", 0.0))
     rejected.put(Rejected("вернуть", "так решено", "2026-02-01", "new"))
@@ -152,7 +152,7 @@ def test_a_rejected_approach_is_gone_with_its_document(acme: Tenant) -> None:
     assert rejected.all() == (kept,)
 
 
-def test_no_tenant_sees_or_touches_what_is_anothers(acme: Tenant) -> None:
+def test_relations_are_isolated_between_tenants(acme: Tenant) -> None:
     edge, approach = edges.put(Edge("new", "supersedes", "old")), rejected.put(Rejected("Вернуть"))
     with acting_as(OTHER):
         assert relations.current() == relations.NONE
@@ -168,7 +168,7 @@ def test_no_tenant_sees_or_touches_what_is_anothers(acme: Tenant) -> None:
     assert relations.current().successors == {"old": "new"}
 
 
-def test_a_question_of_a_tenant_without_any_costs_no_query(acme: Tenant, records: Settings) -> None:
+def test_a_tenant_without_relations_costs_no_query(acme: Tenant, records: Settings) -> None:
     asked: list[str] = []
     registry.current()
     event.listen(database.engine(records), "before_cursor_execute", lambda *said: asked.append(said[2]))
@@ -188,7 +188,7 @@ ties = st.builds(declared, st.sampled_from(KINDS), st.just("new"), names, st.sam
 
 @settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.lists(ties, max_size=4), min_size=1, max_size=4))
-def test_what_is_kept_is_what_was_declared_last(acme: Tenant, runs: list[list[Edge]]) -> None:
+def test_the_last_declaration_is_stored(acme: Tenant, runs: list[list[Edge]]) -> None:
     for said in runs:
         relations.declare(["new"], said, [])
     last = {(edge.kind, edge.to_doc): edge for edge in runs[-1]}

@@ -21,7 +21,7 @@ def acme(records: Settings) -> Iterator[Tenant]:
 
 
 @pytest.mark.usefixtures("acme")
-def test_what_many_spend_at_once_is_all_counted() -> None:
+def test_concurrent_spending_is_all_counted() -> None:
     with ThreadPoolExecutor(4) as pool:
         for work in [pool.submit(copy_context().run, spending.spend, 0.25) for _ in range(12)]:
             work.result()
@@ -31,7 +31,7 @@ def test_what_many_spend_at_once_is_all_counted() -> None:
 
 
 @pytest.mark.usefixtures("acme")
-def test_the_cap_is_of_today_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_spending_cap_resets_daily(monkeypatch: pytest.MonkeyPatch) -> None:
     spending.spend(2.0)
     assert not spending.is_spent()
     policy.change(spend_cap_usd_per_day=2.0)

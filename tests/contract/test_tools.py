@@ -18,7 +18,7 @@ ORDERS: dict[str, object] = {
 }
 
 
-def test_what_is_put_is_there_and_its_secrets_are_not_shown(tenant: Tenant) -> None:
+def test_a_stored_tool_hides_its_secrets(tenant: Tenant) -> None:
     assert tools.all() == ()
     kept = tools.put(tools.parsed(ORDERS))
     assert tools.all() == (kept,)
@@ -34,7 +34,7 @@ def test_headers_stay_until_others_are_given(tenant: Tenant) -> None:
     assert not tools.put(tools.parsed({**ORDERS, "headers": {}})).secrets
 
 
-def test_a_tool_is_its_tenants_alone(tenant: Tenant) -> None:
+def test_tools_belong_to_one_tenant(tenant: Tenant) -> None:
     tools.put(tools.parsed(ORDERS))
     Registry().add("stranger")
     with acting_as(Tenant("stranger", "boris")):
@@ -45,7 +45,7 @@ def test_a_tool_is_its_tenants_alone(tenant: Tenant) -> None:
     assert tools.all() == ()
 
 
-def test_there_are_not_too_many(tenant: Tenant, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_number_of_tools_is_limited(tenant: Tenant, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tools, "MOST_TOOLS", 1)
     tools.put(tools.parsed(ORDERS))
     tools.put(tools.parsed(ORDERS))
@@ -78,13 +78,13 @@ def argument(**schema: object) -> dict[str, object]:
         (argument(type="string", enum=[]), "parameters.properties.number.enum"),
     ],
 )
-def test_what_does_not_fit_is_named(changes: dict[str, object], field: str) -> None:
+def test_an_invalid_field_is_named(changes: dict[str, object], field: str) -> None:
     with pytest.raises(Invalid) as refused:
         tools.parsed({**ORDERS, **changes})
     assert (refused.value.code, refused.value.params["field"]) == ("tool_invalid", field)
     assert refused.value.__cause__ is None
 
 
-def test_any_tool_comes_back_as_it_was(tenant: Tenant) -> None:
+def test_any_tool_round_trips(tenant: Tenant) -> None:
     given = tools.parsed({**ORDERS, "answer": "Заказ {number}: {status}.", "timeout_seconds": 2.5})
     assert tools.put(given) == Tool.model_validate(given) == tools.all()[0]

@@ -33,7 +33,7 @@ def test_an_answer_with_its_citation(acme: httpx.Client) -> None:
     assert answer.meta.query.original == "Что означает код E20?"
 
 
-def test_a_refusal_shows_nothing_of_what_was_found(acme: httpx.Client) -> None:
+def test_a_refusal_reveals_no_passages(acme: httpx.Client) -> None:
     answer = ask(acme, "Что означает код E401?")
     assert (answer.outcome, answer.refusal_reason) == ("refused", "no_relevant_context")
     assert answer.answer.text
@@ -56,7 +56,7 @@ def test_a_handoff_opens_a_ticket_that_the_tenant_can_find(acme: httpx.Client, i
         assert handoffs.get(answer.handoff.ticket_id) is None
 
 
-def test_an_anonymous_turn_leaves_no_name(acme: httpx.Client) -> None:
+def test_an_anonymous_turn_stores_no_identity(acme: httpx.Client) -> None:
     answer = ask(acme, "Позовите оператора, хочу поговорить с человеком", anonymous=True)
     assert answer.handoff is not None
     with acting_as(Tenant("acme", "operator")):
@@ -78,11 +78,11 @@ def test_a_tenant_without_documents_gets_a_refusal(
 @pytest.mark.parametrize(
     ("locale", "spoken"), [("en", "en"), ("en-GB", "en"), ("RU", "ru"), ("de", "ru"), (None, "ru")]
 )
-def test_the_locale_asked_for_or_the_tenants(acme: httpx.Client, locale: str | None, spoken: str) -> None:
+def test_the_requested_locale_or_else_the_tenants(acme: httpx.Client, locale: str | None, spoken: str) -> None:
     assert ask(acme, "Что означает код E401?", locale=locale).locale == spoken
 
 
-def test_another_tenant_speaks_its_own_language(anybody: httpx.Client, token: Callable[..., str]) -> None:
+def test_each_tenant_is_answered_in_its_own_language(anybody: httpx.Client, token: Callable[..., str]) -> None:
     headers = {"Authorization": f"Bearer {token('globex')}"}
     response = anybody.post("/ask/run", json={"question": "What does E401 mean?"}, headers=headers)
     assert response.json()["locale"] == "en"
@@ -94,7 +94,7 @@ def test_turns_have_ids_of_their_own(acme: httpx.Client) -> None:
     assert {answer.trace_id for answer in answers} == {""}  # nothing is traced
 
 
-def test_a_conversation_goes_on_in_its_session_alone(acme: httpx.Client) -> None:
+def test_a_conversation_continues_only_in_its_own_session(acme: httpx.Client) -> None:
     assert ask(acme, "Стиральная машина показывает E20", session_id="talk-1").outcome == "answered"
     after = ask(acme, "а если E10?", session_id="talk-1")
     assert after.outcome == "answered"

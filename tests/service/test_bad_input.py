@@ -57,19 +57,19 @@ def test_fields(acme: httpx.Client, fields: dict[str, object], code: str) -> Non
         b'{"question": "E20"} {"question": "E20"}',
     ],
 )
-def test_bodies_that_do_not_read(acme: httpx.Client, body: bytes) -> None:
+def test_unreadable_bodies_are_refused(acme: httpx.Client, body: bytes) -> None:
     problem(acme.post("/ask/run", content=body, headers=JSON), 400, "malformed_body")
 
 
 @pytest.mark.parametrize("body", [b"[]", b"null", b'"E20"', b"7"])
-def test_json_that_is_no_object(acme: httpx.Client, body: bytes) -> None:
+def test_json_that_is_not_an_object_is_refused(acme: httpx.Client, body: bytes) -> None:
     problem(acme.post("/ask/run", content=body, headers=JSON), 422, "field_invalid")
 
 
 @pytest.mark.parametrize(
     "kind", ["", "text/plain", "multipart/form-data; boundary=x", "application/json; charset=cp1251"]
 )
-def test_other_media(acme: httpx.Client, kind: str) -> None:
+def test_other_media_types_are_refused(acme: httpx.Client, kind: str) -> None:
     response = acme.post("/ask/run", content=b'{"question": "E20"}', headers={"Content-Type": kind})
     problem(response, 415, "unsupported_media_type")
 
@@ -127,7 +127,7 @@ def naughty() -> list[str]:
 
 
 @pytest.mark.skipif(not NAUGHTY.exists(), reason="the naughty strings are not in ../shared/data/blns")
-def test_naughty_strings_are_answered_or_refused_in_form(acme: httpx.Client) -> None:
+def test_naughty_strings_are_answered_or_refused_as_problems(acme: httpx.Client) -> None:
     for text in naughty():
         body = json.dumps({"question": text}, ensure_ascii=True).encode()
         response = acme.post("/ask/run", content=body, headers=JSON)

@@ -39,7 +39,7 @@ def shown(acme: httpx.Client, question: str) -> dict[str, object]:
 @pytest.mark.parametrize(
     ("name", "question"), [("answered", "Сколько дней можно вернуть товар?"), ("refused", "Что означает код E401?")]
 )
-def test_the_ai_sdk_shows_the_message_that_is_kept(acme: httpx.Client, name: str, question: str) -> None:
+def test_the_ai_sdk_builds_the_golden_message(acme: httpx.Client, name: str, question: str) -> None:
     message = shown(acme, question)
     kept = GOLDEN / f"ui_message_{name}.json"
     lasting = _lasting(message)

@@ -30,7 +30,7 @@ def document(acme: httpx.Client, ingest: Callable[..., httpx.Response]) -> str:
     return str(FILTER["doc_id"])
 
 
-def test_a_document_is_read_with_what_is_asked_for(acme: httpx.Client, document: str) -> None:
+def test_a_document_is_returned_with_the_requested_parts(acme: httpx.Client, document: str) -> None:
     bare = acme.get(path()).json()
     assert bare["doc_id"] == document
     assert (bare["status"], bare["version"], bare["chunk_count"], bare["tags"]) == ("active", 1, 1, ["насос"])
@@ -38,7 +38,7 @@ def test_a_document_is_read_with_what_is_asked_for(acme: httpx.Client, document:
     whole = acme.get(path(), params={"include": "text,chunks,versions,edges"}).json()
     assert whole["text"] == FILTER["text"]
     assert whole["edges"] == []
-    assert [(one["version"], one["in_force"]) for one in whole["versions"]] == [(1, True)]
+    assert [(version["version"], version["in_force"]) for version in whole["versions"]] == [(1, True)]
     (chunk,) = whole["chunks"]
     assert (chunk["heading"], chunk["index"], chunk["overlap"]) == ("Очистка", 0, 0)
     assert chunk["text"][slice(*chunk["sentences"][1])] == "Сначала слейте воду."
@@ -57,11 +57,11 @@ def test_the_list_has_filters_and_pages(acme: httpx.Client, ingest: Callable[...
     several = acme.get(
         "/documents", params={"tags": ["list", "насос"], "words": "СПИСОК 4", "statuses": "active"}
     ).json()
-    assert [one["doc_id"] for one in several["documents"]] == ["list/4"]
+    assert [document["doc_id"] for document in several["documents"]] == ["list/4"]
     assert acme.get("/documents", params={"statuses": "archived", "tags": "list"}).json()["total"] == 0
 
 
-def test_what_is_set_reaches_answers_and_stays(
+def test_set_properties_reach_answers_and_persist(
     acme: httpx.Client, document: str, ingest: Callable[..., httpx.Response]
 ) -> None:
     changed = acme.patch(path(), json={"status": "archived", "trust": "accepted", "tags": ["склад"]})
@@ -93,7 +93,7 @@ def test_an_earlier_version_answers_again(
     assert acme.get(path()).json() == restored
 
 
-def test_many_are_changed_by_a_filter(acme: httpx.Client, document: str) -> None:
+def test_a_filter_changes_many_documents(acme: httpx.Client, document: str) -> None:
     body = {"filter": {"words": "фильтр насоса"}, "set": {"status": "deprecated"}}
     assert acme.patch("/documents", json=body).json() == {"documents": 1}
     assert acme.get(path()).json()["status"] == "deprecated"
@@ -106,7 +106,7 @@ def test_a_removed_document_is_gone(acme: httpx.Client, document: str) -> None:
     assert acme.post("/ask/run", json=QUESTION).json()["meta"]["chunks"]["retrieved"] == 0
 
 
-def test_any_id_can_be_asked_for(acme: httpx.Client, ingest: Callable[..., httpx.Response]) -> None:
+def test_any_document_id_can_be_requested(acme: httpx.Client, ingest: Callable[..., httpx.Response]) -> None:
     ids = ["a b", "100%", "x?y=z", "a#b", "№/ё.md", "a//b", "a%2Fb", "{doc_id}", "documents", "a/", "+", "é", "e\u0301"]
     assert ingest("acme", [{"doc_id": doc_id, "title": doc_id, "text": "x"} for doc_id in ids]).json()["errors"] == []
     for doc_id in ids:
@@ -129,7 +129,7 @@ def test_any_id_can_be_asked_for(acme: httpx.Client, ingest: Callable[..., httpx
         ({"tenant": "globex"}, "tenant", "unknown_field"),
     ],
 )
-def test_a_list_that_cannot_be_meant(acme: httpx.Client, params: dict[str, str], field: str, code: str) -> None:
+def test_invalid_list_queries_are_refused(acme: httpx.Client, params: dict[str, str], field: str, code: str) -> None:
     body = problem(acme.get("/documents", params=params), 422, code)
     assert body["errors"] == [{"field": field, "code": code}]
 
@@ -142,7 +142,7 @@ def test_a_list_that_cannot_be_meant(acme: httpx.Client, params: dict[str, str],
         ({"part": "text"}, "unknown_field"),
     ],
 )
-def test_a_part_that_there_is_not(acme: httpx.Client, document: str, params: dict[str, str], code: str) -> None:
+def test_an_unknown_part_is_refused(acme: httpx.Client, document: str, params: dict[str, str], code: str) -> None:
     problem(acme.get(path(), params=params), 422, code)
 
 
@@ -163,7 +163,7 @@ def test_a_part_that_there_is_not(acme: httpx.Client, document: str, params: dic
         ([], "field_invalid"),
     ],
 )
-def test_a_change_that_cannot_be_meant_changes_nothing(
+def test_an_invalid_change_changes_nothing(
     acme: httpx.Client, document: str, body: dict[str, object], code: str
 ) -> None:
     before = acme.get(path()).json()
@@ -188,7 +188,7 @@ def test_a_change_of_many_needs_a_condition_and_a_property(acme: httpx.Client, b
     assert acme.get("/documents", params={"statuses": "archived", "words": "возврат"}).json()["total"] == 0
 
 
-def test_other_tenants_documents_are_not_there(
+def test_documents_of_other_tenants_are_invisible(
     acme: httpx.Client, anybody: httpx.Client, token: Callable[..., str], document: str
 ) -> None:
     headers = {"Authorization": f"Bearer {token('globex', 'ingest')}"}

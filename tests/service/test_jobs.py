@@ -130,7 +130,7 @@ def test_a_compressed_body_is_refused(client: httpx.Client) -> None:
     problem(client.post("/documents?name=a.md", content=b"x", headers=headers), 415, "unsupported_media_type")
 
 
-def test_jobs_are_listed_cancelled_and_nobody_elses(client: httpx.Client, token: Callable[..., str]) -> None:
+def test_jobs_are_listed_and_cancelled_by_their_tenant_only(client: httpx.Client, token: Callable[..., str]) -> None:
     job_id = client.post("/documents?name=list.md", content=b"# List\n\nText.").json()["job_id"]
     listed = client.get("/jobs?limit=1").json()["jobs"]
     assert [job["job_id"] for job in listed] == [job_id]
@@ -157,7 +157,7 @@ def own(tmp_path: Path) -> tuple[Settings, str]:
     return settings, raw
 
 
-def test_what_was_acknowledged_survives_a_kill(own: tuple[Settings, str]) -> None:
+def test_acknowledged_uploads_survive_a_kill(own: tuple[Settings, str]) -> None:
     settings, raw = own
     headers = {"Authorization": f"Bearer {raw}"}
     first = Server(environment(settings))
@@ -170,15 +170,15 @@ def test_what_was_acknowledged_survives_a_kill(own: tuple[Settings, str]) -> Non
         problem(too_large, 413, "body_too_large")
         os.kill(first.process.pid, signal.SIGKILL)
         first.stop()
-    assert {one.status_code for one in accepted} == {202}
+    assert {item.status_code for item in accepted} == {202}
 
     (settings.data_dir.parent / "watched" / "acme").mkdir(parents=True)
     (settings.data_dir.parent / "watched" / "acme" / "seen.md").write_text(RETURNS)
     second = Server(environment(settings))
     with httpx.Client(base_url=second.url, timeout=60, headers=headers) as client:
         second.wait_until_up()
-        for one in accepted:
-            assert events(client, one.json()["job_id"])[-1][2]["state"] == "done"
+        for item in accepted:
+            assert events(client, item.json()["job_id"])[-1][2]["state"] == "done"
         while (watching := client.get("/jobs?limit=1").json()["jobs"])[0]["kind"] != "watch":
             pass
         assert events(client, watching[0]["job_id"])[-1][2]["report"]["added"] == 1  # type: ignore[index]
@@ -190,7 +190,7 @@ def test_what_was_acknowledged_survives_a_kill(own: tuple[Settings, str]) -> Non
     assert not [line for line in second.log if " ERROR " in line or "Traceback" in line]
 
 
-def test_a_stream_of_events_does_not_hold_up_the_end(own: tuple[Settings, str]) -> None:
+def test_an_open_event_stream_does_not_delay_shutdown(own: tuple[Settings, str]) -> None:
     settings, raw = own
     running = Server(environment(settings))
     headers = {"Authorization": f"Bearer {raw}"}

@@ -21,13 +21,13 @@ def test_health_needs_no_token(anybody: httpx.Client) -> None:
     assert anybody.get("/readyz").json() == {"status": "ready"}
 
 
-def test_no_telemetry_however_the_service_is_started() -> None:
+def test_telemetry_is_off_however_the_service_is_started() -> None:
     told = {name: value for name, value in os.environ.items() if name != "HAYSTACK_TELEMETRY_ENABLED"}
     look = "import app; from haystack.telemetry import _telemetry; raise SystemExit(bool(_telemetry.telemetry))"
     assert subprocess.run([sys.executable, "-c", look], cwd=ROOT, env=told, check=False).returncode == 0
 
 
-def test_pages_of_other_origins_are_not_let_in(anybody: httpx.Client, token: Callable[..., str]) -> None:
+def test_cross_origin_requests_are_refused(anybody: httpx.Client, token: Callable[..., str]) -> None:
     preflight = {
         "Origin": "https://evil.example",
         "Access-Control-Request-Method": "POST",
@@ -42,7 +42,7 @@ def test_pages_of_other_origins_are_not_let_in(anybody: httpx.Client, token: Cal
     assert "server" not in answered.headers
 
 
-def test_told_to_stop_it_finishes_what_is_in_work_and_leaves_the_data_whole(tmp_path: Path) -> None:
+def test_a_stopping_service_finishes_running_work_and_keeps_the_data_consistent(tmp_path: Path) -> None:
     settings = Settings(data_dir=tmp_path, rate_limit_per_minute=0)
     Registry(settings).add("acme", locale="ru")
     raw = issue(settings, "acme", scopes=("ask", "ingest"), subject="anna", ttl_seconds=600)
@@ -74,6 +74,6 @@ def test_told_to_stop_it_finishes_what_is_in_work_and_leaves_the_data_whole(tmp_
     assert answer["outcome"] == "answered"
 
 
-def test_a_problem_before_the_gate_knows_anybody_speaks_the_language_asked_for(anybody: httpx.Client) -> None:
+def test_a_problem_without_a_known_caller_uses_the_requested_language(anybody: httpx.Client) -> None:
     response = anybody.get("/nothing", headers={"Accept-Language": "en"})
     assert problem(response, 404, "not_found")["title"] == "Not found"

@@ -9,9 +9,7 @@ from tests.service.serving import problem
 ASK = {"question": "Что означает код E20?"}
 
 
-def test_a_person_who_asks_too_often_is_told_when_to_come_back(
-    anybody: httpx.Client, token: Callable[..., str]
-) -> None:
+def test_a_rate_limited_person_is_told_when_to_retry(anybody: httpx.Client, token: Callable[..., str]) -> None:
     def send(subject: str) -> httpx.Response:
         headers = {"Authorization": f"Bearer {token('hurried', 'ask', subject=subject)}"}
         return anybody.post("/ask/run", json=ASK, headers=headers)
@@ -43,6 +41,6 @@ def test_a_key_belongs_to_one_person(acme: httpx.Client, token: Callable[..., st
     assert acme.post("/ask/run", json=ASK, headers=headers).json()["turn_id"] != first.json()["turn_id"]
 
 
-def test_keys_that_are_none(acme: httpx.Client) -> None:
+def test_invalid_idempotency_keys_are_refused(acme: httpx.Client) -> None:
     for key in (b"", b"k" * 256, "ключ".encode()):
         problem(acme.post("/ask/run", json=ASK, headers={b"Idempotency-Key": key}), 422, "idempotency_key_invalid")

@@ -49,7 +49,7 @@ async def test_the_tool_answers_in_words_and_as_the_object(acme: httpx.Client, t
     assert not refused.isError
 
 
-async def test_tenants_that_ask_at_once_stay_apart(
+async def test_concurrent_tenants_are_not_mixed(
     acme: httpx.Client, token: Callable[..., str], ingest: Callable[..., httpx.Response]
 ) -> None:
     valve = {"doc_id": "valve.md", "title": "Valve", "text": "The code E20 of the zephyr valve means: turn it left."}
@@ -85,7 +85,7 @@ async def test_tenants_that_ask_at_once_stay_apart(
         ("deploy_pipeline", {"name": "x", "files": []}, "not_found"),
     ],
 )
-async def test_what_cannot_be_called_is_a_problem(
+async def test_an_invalid_tool_call_returns_a_problem(
     acme: httpx.Client, token: Callable[..., str], tool: str, arguments: dict[str, object], code: str
 ) -> None:
     async with connected(acme.base_url, token(), language="en") as session:
@@ -105,7 +105,7 @@ async def test_calls_of_the_tool_spend_the_quota(acme: httpx.Client, token: Call
     assert (results[-1].structuredContent or {})["code"] == "rate_limited"
 
 
-def test_without_the_scope_nobody_comes_in(anybody: httpx.Client, token: Callable[..., str]) -> None:
+def test_a_token_without_the_scope_is_refused(anybody: httpx.Client, token: Callable[..., str]) -> None:
     call = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}}
     accept = {"Accept": "application/json, text/event-stream"}
     problem(anybody.post("/mcp", json=call, headers=accept), 401, "token_missing")

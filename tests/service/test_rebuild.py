@@ -19,7 +19,9 @@ QUESTIONS = (
 ROUNDS = 3
 
 
-def test_no_question_notices_a_switch(server: Server, acme: httpx.Client, token: Callable[..., str]) -> None:
+def test_questions_do_not_notice_a_generation_switch(
+    server: Server, acme: httpx.Client, token: Callable[..., str]
+) -> None:
     asking = token("acme", "ask")
     operator = {"Authorization": f"Bearer {token('acme', 'ingest', 'operate', 'admin')}"}
     before = [reply.outcome for reply in alone(server.port, asking, QUESTIONS)]
@@ -37,7 +39,7 @@ def test_no_question_notices_a_switch(server: Server, acme: httpx.Client, token:
             ends = [_end(acme, operator, kind) for _ in range(ROUNDS) for kind in ("rebuild", "rollback")]
         finally:
             enough.set()
-    rounds = [[reply.outcome for reply in replies] for one in asked for replies in one.result()]
+    rounds = [[reply.outcome for reply in replies] for item in asked for replies in item.result()]
     assert ends == ["done"] * 2 * ROUNDS
     assert len(rounds) >= ROUNDS
     assert [outcomes for outcomes in rounds if outcomes != before] == []

@@ -11,9 +11,9 @@ import pytest
 
 from settings import get_settings
 from tenants.audit import search
-from tenants.audit.chain import Content, Head, Link, Walk
+from tenants.audit.chain import ChainVerifier, Content, Head, Link
 from tenants.audit.recorder import Recorder
-from tenants.audit.search import Wanted
+from tenants.audit.search import TurnQuery
 from tenants.context import Tenant, acting_as
 from tenants.registry import Registry
 from tenants.tokens import issue
@@ -34,7 +34,7 @@ def operator(token: Callable[..., str]) -> dict[str, str]:
     return {"Authorization": f"Bearer {token('acme', 'operate', 'admin')}"}
 
 
-def test_an_answer_is_found_again(acme: httpx.Client, operator: dict[str, str]) -> None:
+def test_a_recorded_answer_can_be_found(acme: httpx.Client, operator: dict[str, str]) -> None:
     question = "Что значит код E20? Пишите на ivan@mail.ru"
     answer = acme.post("/ask/run", json={"question": question, "session_id": "kept"}).json()
     path = f"/audit/{answer['turn_id']}"
@@ -47,7 +47,7 @@ def test_an_answer_is_found_again(acme: httpx.Client, operator: dict[str, str]) 
         params={"document": "errors.md", "cited": "true", "session_id": "kept", "subject": "anna", "limit": 1},
         headers=operator,
     ).json()
-    assert [one["turn_id"] for one in found["records"]] == [answer["turn_id"]]
+    assert [record["turn_id"] for record in found["records"]] == [answer["turn_id"]]
     assert found["next"] == shown["sequence"]
     assert acme.get("/audit", params={"before": 1}, headers=operator).json() == {"records": [], "next": None}
 
@@ -61,9 +61,9 @@ def test_the_export_verifies_by_itself(acme: httpx.Client, operator: dict[str, s
         content = Content(**told.pop("content")) if told["content"] else told.pop("content")
         at = told.pop("at")
         links.append(Link(**told, at=_moment(at), content=content))
-    walk = Walk("acme", [Head(links[-1].sequence, links[-1].hash)])
-    walk.meet(links)
-    assert walk.result().faults == ()
+    verifier = ChainVerifier("acme", [Head(links[-1].sequence, links[-1].hash)])
+    verifier.feed(links)
+    assert verifier.result().faults == ()
 
 
 def _moment(at: str) -> datetime:
@@ -123,5 +123,5 @@ def test_a_killed_service_has_recorded_what_it_answered(tmp_path: Path, monkeypa
     server.stop()
     Recorder().collect()
     with acting_as(Tenant("solo", "anna")):
-        assert sorted(one.turn_id for one in search.find(Wanted())) == sorted(told)
+        assert sorted(record.turn_id for record in search.find(TurnQuery())) == sorted(told)
         assert search.verify().faults == ()

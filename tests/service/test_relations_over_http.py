@@ -25,7 +25,7 @@ DISHES: list[dict[str, object]] = [
 ]
 
 
-def test_what_documents_declare_is_listed_and_stands_beside_the_answer(
+def test_declared_relations_are_listed_and_shown_with_the_answer(
     acme: httpx.Client, ingest: Callable[..., httpx.Response]
 ) -> None:
     assert ingest("acme", DISHES).json()["errors"] == []
@@ -55,7 +55,7 @@ def test_an_operator_sets_and_removes(acme: httpx.Client, ingest: Callable[..., 
     assert made not in acme.get("/rejected").json()["rejected"]
 
 
-def test_what_is_no_edge_is_refused(acme: httpx.Client, ingest: Callable[..., httpx.Response]) -> None:
+def test_invalid_edges_are_refused(acme: httpx.Client, ingest: Callable[..., httpx.Response]) -> None:
     assert ingest("globex", [{"doc_id": "theirs.md", "text": "Theirs alone."}]).status_code == 200
     edge = {"from_doc": "errors.md", "kind": "related_to", "to_doc": "returns.md"}
     problem(acme.put("/edges", json={**edge, "to_doc": "errors.md"}), 422, "edge_to_itself")

@@ -247,12 +247,12 @@ def test_every_route_has_its_case(reachable: set[tuple[str, str]]) -> None:
     )
 
 
-def test_the_table_of_the_gate_is_this_one(installation: Settings) -> None:
+def test_the_gates_route_table_matches_this_test(installation: Settings) -> None:
     table = {(route.method, route.path): route.scope for route in app.routes(installation)}
     assert table == dict.fromkeys(OPEN) | {route: case.scope for route, case in SCOPED.items()}
 
 
-def test_what_is_described_is_what_is_open(anybody: httpx.Client, installation: Settings) -> None:
+def test_the_description_lists_exactly_the_open_routes(anybody: httpx.Client, installation: Settings) -> None:
     document = anybody.get("/openapi.json").json()
     described = {(method.upper(), path) for path, operations in document["paths"].items() for method in operations}
     table = {(route.method, _plain(route.path)): route for route in app.routes(installation)}
@@ -288,7 +288,7 @@ def test_the_description_is_valid_and_names_the_events(anybody: httpx.Client) ->
     assert answers["schema"] == {"$ref": "#/components/schemas/TurnAnswer"}
 
 
-def test_the_page_asks_nobody_else(anybody: httpx.Client) -> None:
+def test_the_docs_page_makes_no_external_requests(anybody: httpx.Client) -> None:
     page = anybody.get("/docs")
     assert page.headers["content-type"].startswith("text/html")
     assert page.headers["content-security-policy"].startswith("default-src 'none'")
@@ -302,7 +302,7 @@ def test_a_setting_closes_the_description(installation: Settings) -> None:
     assert {("GET", "/openapi.json"), ("GET", "/docs")}.isdisjoint((route.method, route.path) for route in closed)
 
 
-def test_closed_routes_do_not_exist_for_anybody(
+def test_closed_routes_return_not_found(
     anybody: httpx.Client, token: Callable[..., str], reachable: set[tuple[str, str]]
 ) -> None:
     closed = {*reachable, *(("GET", path) for path in GUESSES), *(("POST", path) for path in GUESSES)}
@@ -343,7 +343,7 @@ def test_a_scope_opens_its_own_routes_only(
 
 @pytest.mark.parametrize("route", sorted(SCOPED))
 @pytest.mark.parametrize("tenant_id", ["ghost", "ACME", "acme ", "acme~g000001", "Acmé", "%61cme", "../acme", "acme/x"])
-def test_a_tenant_that_is_not_here_looks_the_same_everywhere(
+def test_an_unregistered_tenant_gets_the_same_answer_everywhere(
     acme: httpx.Client, token: Callable[..., str], route: tuple[str, str], tenant_id: str
 ) -> None:
     response = _send(acme, route, SCOPED[route].own, token(tenant_id, *ALL_SCOPES))

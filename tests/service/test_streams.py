@@ -50,7 +50,9 @@ def test_a_refusal_shows_no_token(acme: httpx.Client) -> None:
     assert [name for name, _, _ in stream(acme, ABSENT)] == ["accepted", "result", "done"]
 
 
-def test_a_stream_goes_on_where_it_was(acme: httpx.Client, anybody: httpx.Client, token: Callable[..., str]) -> None:
+def test_a_stream_resumes_after_the_last_event(
+    acme: httpx.Client, anybody: httpx.Client, token: Callable[..., str]
+) -> None:
     events = stream(acme, ANSWERABLE)
     middle = events[2][1]
     assert stream(acme, ANSWERABLE, **{"Last-Event-ID": middle}) == events[3:]
@@ -73,7 +75,7 @@ def test_many_streams_at_once_are_not_mixed(acme: httpx.Client) -> None:
 
 
 @pytest.mark.parametrize("body", [{"question": ""}, {"question": "q", "surprise": 1}, {}])
-def test_what_cannot_be_asked_begins_no_stream(acme: httpx.Client, body: dict[str, object]) -> None:
+def test_an_invalid_question_starts_no_stream(acme: httpx.Client, body: dict[str, object]) -> None:
     assert acme.post("/ask/stream", json=body).status_code == 422
 
 
@@ -83,7 +85,7 @@ def chat(acme: httpx.Client) -> openai.OpenAI:
     return openai.OpenAI(base_url=str(acme.base_url.join("/v1")), api_key=token, max_retries=0)
 
 
-def test_openais_client_asks(chat: openai.OpenAI) -> None:
+def test_openais_client_gets_an_answer(chat: openai.OpenAI) -> None:
     assert [model.id for model in chat.models.list()] == ["ask"]
     whole = chat.chat.completions.create(model="ask", messages=[{"role": "user", "content": ANSWERABLE}])
     text = whole.choices[0].message.content
@@ -109,7 +111,7 @@ def test_openais_client_keeps_the_conversation(chat: openai.OpenAI) -> None:
     assert "вода не поступает" in str(whole.choices[0].message.content)
 
 
-def test_openais_client_is_refused_in_words(chat: openai.OpenAI) -> None:
+def test_openais_client_gets_readable_refusals(chat: openai.OpenAI) -> None:
     refused = chat.chat.completions.create(model="ask", messages=[{"role": "user", "content": ABSENT}])
     assert "E401" in str(refused.choices[0].message.content)
     with pytest.raises(openai.UnprocessableEntityError):

@@ -16,11 +16,11 @@ def admin(acme: httpx.Client, token: Callable[..., str]) -> Iterator[dict[str, s
     acme.request("PUT", "/tools", json=tool_of("acme"), headers={"Authorization": f"Bearer {token('acme', 'admin')}"})
 
 
-def test_a_tool_is_put_shown_without_secrets_and_removed(acme: httpx.Client, admin: dict[str, str]) -> None:
+def test_a_tool_is_added_listed_without_secrets_and_removed(acme: httpx.Client, admin: dict[str, str]) -> None:
     put = acme.put("/tools", json=tool_of("acme"), headers=admin)
     assert put.json()["headers"] == ["authorization"]
     listed = acme.get("/tools", headers=admin)
-    assert [one["name"] for one in listed.json()["tools"]] == ["orders-of-acme"]
+    assert [tool["name"] for tool in listed.json()["tools"]] == ["orders-of-acme"]
     assert SECRET not in put.text + listed.text
     assert acme.delete("/tools/orders-of-acme", headers=admin).json() == {"tools": []}
     problem(acme.delete("/tools/orders-of-acme", headers=admin), 404, "tool_unknown")
@@ -34,7 +34,7 @@ def test_a_tool_is_put_shown_without_secrets_and_removed(acme: httpx.Client, adm
         ({"parameters": {"properties": {"n": {"type": "string", "pattern": "(a+)+"}}}}, "parameters.properties.n"),
     ],
 )
-def test_what_does_not_fit_is_named_and_no_secret_comes_back(
+def test_an_invalid_field_is_named_and_secrets_are_not_echoed(
     acme: httpx.Client, admin: dict[str, str], changes: dict[str, object], field: str
 ) -> None:
     response = acme.put("/tools", json=tool_of("acme") | changes, headers=admin)
@@ -42,9 +42,7 @@ def test_what_does_not_fit_is_named_and_no_secret_comes_back(
     assert field in response.text
 
 
-def test_a_tool_in_the_own_network_is_not_reached_and_the_turn_says_so(
-    acme: httpx.Client, admin: dict[str, str]
-) -> None:
+def test_a_tool_in_a_private_network_is_blocked_and_reported(acme: httpx.Client, admin: dict[str, str]) -> None:
     inside = tool_of("acme") | {"url": f"{acme.base_url}readyz"}
     assert acme.put("/tools", json=inside, headers=admin).is_success
     answer = acme.post("/ask/run", json={"question": "Где накладная 1234567?"}, headers=admin).json()

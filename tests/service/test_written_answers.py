@@ -35,9 +35,7 @@ def models(simulated_models: tuple[Simulator, str]) -> Simulator:
     return simulated_models[0]
 
 
-def test_sentences_are_told_once_they_are_checked_and_joined_are_the_answer(
-    written: httpx.Client, models: Simulator
-) -> None:
+def test_streamed_sentences_are_verified_and_join_to_the_answer(written: httpx.Client, models: Simulator) -> None:
     events = stream(written, ANSWERABLE)
     names = [name for name, _, _ in events]
     assert names.index("sources-early") < names.index("token") < names.index("verdict") < names.index("result")
@@ -73,7 +71,7 @@ def test_usage_is_what_the_turn_spent(written: httpx.Client, models: Simulator) 
 
 
 @pytest.mark.usefixtures("models")
-def test_what_is_absent_is_refused_without_a_call(written: httpx.Client, models: Simulator) -> None:
+def test_a_question_without_evidence_is_refused_without_a_model_call(written: httpx.Client, models: Simulator) -> None:
     assert [name for name, _, _ in stream(written, ABSENT)] == ["accepted", "result", "done"]
     assert not models.calls
 
@@ -92,7 +90,7 @@ def test_disconnecting_cancels_the_model_call(written: httpx.Client, models: Sim
     assert [call.outcome for call in models.calls if call.task == "answer"] == ["left"]
 
 
-def test_a_client_that_comes_back_finds_its_stream_still_running(written: httpx.Client, models: Simulator) -> None:
+def test_a_reconnecting_client_resumes_its_running_stream(written: httpx.Client, models: Simulator) -> None:
     models.turn_to(SLOW)
     seen = ""
     with written.stream("POST", "/ask/stream", json={"question": ANSWERABLE}) as response:
@@ -107,7 +105,7 @@ def test_a_client_that_comes_back_finds_its_stream_still_running(written: httpx.
     assert [call.outcome for call in models.calls if call.task == "answer"] == ["ok"]
 
 
-def test_without_its_models_the_tenant_is_answered_by_quotations(written: httpx.Client, models: Simulator) -> None:
+def test_without_models_answers_fall_back_to_quotations(written: httpx.Client, models: Simulator) -> None:
     models.turn_to(Knobs(faults=(Fault(kind="500", times=20),)))
     response = written.post("/ask/run", json={"question": ANSWERABLE})
     answer = TurnAnswer.model_validate_json(response.content)

@@ -145,16 +145,16 @@ def _functions(tree: ast.AST) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef
 
 
 def _called(node: ast.AST) -> set[str]:
-    calls = [one.func for one in ast.walk(node) if isinstance(one, ast.Call)]
+    calls = [item.func for item in ast.walk(node) if isinstance(item, ast.Call)]
     return {
-        one.attr if isinstance(one, ast.Attribute) else one.id
-        for one in calls
-        if isinstance(one, ast.Attribute | ast.Name)
+        call.attr if isinstance(call, ast.Attribute) else call.id
+        for call in calls
+        if isinstance(call, ast.Attribute | ast.Name)
     }
 
 
 def _asserts(node: ast.AST) -> bool:
-    return any(isinstance(one, ast.Assert) for one in ast.walk(node)) or bool(_called(node) & _CHECKS)
+    return any(isinstance(item, ast.Assert) for item in ast.walk(node)) or bool(_called(node) & _CHECKS)
 
 
 def without_assertion(tests: Iterable[ast.AST]) -> list[str]:

@@ -35,7 +35,7 @@ def test_a_tenant_is_added_and_listed() -> None:
     assert added.exit_code == 0
     assert "opora ingest PATH --tenant shop" in added.stdout
     listed = json.loads(opora("tenant", "list", "--json").stdout)
-    assert [(one["tenant_id"], one["name"], one["locale"]) for one in listed] == [("shop", "Магазин", "en")]
+    assert [(row["tenant_id"], row["name"], row["locale"]) for row in listed] == [("shop", "Магазин", "en")]
     assert "Магазин" in opora("tenant", "list").stdout
 
 
@@ -160,7 +160,7 @@ def test_articles_go_to_a_tenant_that_is_made_for_them(articles: Path) -> None:
     assert loaded.exit_code == 0
     report = json.loads(loaded.stdout)
     assert (report["added"], report["errors"]) == (2, [])
-    assert [one["tenant_id"] for one in json.loads(opora("tenant", "list", "--json").stdout)] == [DEFAULT_TENANT]
+    assert [row["tenant_id"] for row in json.loads(opora("tenant", "list", "--json").stdout)] == [DEFAULT_TENANT]
     again = opora("ingest", str(articles))
     assert "0 added" in again.stdout
     assert "2 unchanged" in again.stdout

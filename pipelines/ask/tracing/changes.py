@@ -1,4 +1,4 @@
-"""What a step has changed in its turn, as JSON values. It works for any component."""
+"""What a step changed in its turn, as JSON values, for any component."""
 
 from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
@@ -10,22 +10,22 @@ from components.language.personal import mask
 from components.turn import Claim, Draft, Evidence, Passage, Query, Reply, Turn, Verdict
 
 Words: TypeAlias = Callable[[str], str | None]
-"""How a text goes into a trace: None where it must not."""
+"""Maps a text to its form in a trace; None when it must not appear."""
 
 LONGEST = 2_000
-"""Characters of one text in a trace; a chunk has no more as a rule."""
+"""Characters of one text in a trace; chunks are rarely longer."""
 
 
 _NO_DRAFT = Draft("", (), ())
 
 
 def withheld(text: str) -> None:
-    """No words at all: the tenant has not asked for them."""
+    """No text at all: the tenant has not enabled it."""
 
 
 @lru_cache(maxsize=4_096)
 def masked(text: str) -> str:
-    """The words without personal data; most are passages, the same ones again and again."""
+    """The text without personal data; cached, because most texts are passages that repeat."""
     return mask(text[:LONGEST])
 
 
@@ -35,7 +35,7 @@ def as_json(value: object) -> str:
 
 
 def changes(before: Turn, after: Turn, words: Words) -> dict[str, object]:
-    """What is different in `after`, by the names that the turn has for it; empty when nothing is."""
+    """The differences in `after` by field name; empty when there are none."""
     changed: dict[str, object] = {}
     for name in ("intent", "risk", "complexity", "passes", "outcome", "reason"):
         if (value := getattr(after, name)) != getattr(before, name):
@@ -57,12 +57,12 @@ def changes(before: Turn, after: Turn, words: Words) -> dict[str, object]:
     return {name: value for name, value in changed.items() if value is not None}
 
 
-def verdict(given: Verdict) -> dict[str, object]:
-    """Where the turn goes, with each gate as `score / threshold`."""
+def verdict(decision: Verdict) -> dict[str, object]:
+    """The route of the turn, with each gate as `score / threshold`."""
     return {
-        "route": given.route,
-        "reasons": given.reasons,
-        "gates": {gate.name: f"{gate.score:.3g} / {gate.threshold:.3g}" for gate in given.gates},
+        "route": decision.route,
+        "reasons": decision.reasons,
+        "gates": {gate.name: f"{gate.score:.3g} / {gate.threshold:.3g}" for gate in decision.gates},
     }
 
 
@@ -90,24 +90,25 @@ def _evidence(before: Evidence, after: Evidence, words: Words) -> dict[str, obje
     if after.uncovered != before.uncovered:
         changed["uncovered"] = _each(after.uncovered, words)
     if after.related is not before.related:
-        changed["related"] = [f"{one.from_doc} {one.kind} {one.to_doc}" for one in after.related]
+        changed["related"] = [f"{edge.from_doc} {edge.kind} {edge.to_doc}" for edge in after.related]
     if after.rejected is not before.rejected:
-        changed["rejected"] = [one.rejected_id for one in after.rejected]
+        changed["rejected"] = [approach.rejected_id for approach in after.rejected]
     if after.conflicts is not before.conflicts:
         changed["conflicts"] = [
-            {"kind": one.kind, "trusted": one.trusted.chunk_id, "other": one.other.chunk_id} for one in after.conflicts
+            {"kind": conflict.kind, "trusted": conflict.trusted.chunk_id, "other": conflict.other.chunk_id}
+            for conflict in after.conflicts
         ]
     return {name: value for name, value in changed.items() if value not in (None, [])}
 
 
 def _graded(evidence: Evidence, words: Words) -> list[dict[str, object]]:
-    """The passages that were judged, those that were let through first."""
-    known: Mapping[str, Passage] = {passage.chunk_id: passage for passage in evidence.passages}
-    refused = (chunk_id for chunk_id in evidence.judged if chunk_id in known and chunk_id not in evidence.kept)
+    """The graded passages, the accepted ones first."""
+    passages: Mapping[str, Passage] = {passage.chunk_id: passage for passage in evidence.passages}
+    refused = (chunk_id for chunk_id in evidence.judged if chunk_id in passages and chunk_id not in evidence.kept)
     return [
         _present(
             chunk_id=chunk_id,
-            title=words(known[chunk_id].title),
+            title=words(passages[chunk_id].title),
             relevance=_figure(evidence.judged.get(chunk_id, 0.0)),
             verdict="YES" if chunk_id in evidence.kept else "NO",
         )
@@ -116,7 +117,7 @@ def _graded(evidence: Evidence, words: Words) -> list[dict[str, object]]:
 
 
 def _draft(before: Draft, after: Draft, words: Words) -> dict[str, object]:
-    """What is new of a draft; claims with those that it has lost for want of support."""
+    """The changes of a draft; claims include those removed as unsupported."""
     changed: dict[str, object] = {}
     if after.text != before.text:
         changed["text"] = words(after.text)
@@ -152,11 +153,11 @@ def _reply(reply: Reply, words: Words) -> dict[str, object] | None:
 
 
 def _each(texts: Iterable[str], words: Words) -> list[str] | None:
-    return [text for one in texts if (text := words(one))] or None
+    return [text for item in texts if (text := words(item))] or None
 
 
-def _present(**given: object) -> dict[str, object]:
-    return {name: value for name, value in given.items() if value is not None}
+def _present(**fields: object) -> dict[str, object]:
+    return {name: value for name, value in fields.items() if value is not None}
 
 
 def _figure(value: float) -> float:

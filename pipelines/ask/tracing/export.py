@@ -1,7 +1,7 @@
-"""Spans leave by OpenTelemetry's SDK: made with the times they had, batched, and exported by OTLP over HTTP.
+"""Exports spans through OpenTelemetry's SDK: with their original times, batched, by OTLP over HTTP.
 
-Providers of our own, never the global one: a global one would have FastAPI and whatever else is instrumented trace with
-it. OpenInference names a span's project in its resource, and the resource belongs to the provider, so each tenant has a
+The providers are our own, never the global one, with which FastAPI and anything else that is instrumented would trace.
+OpenInference names a span's project in its resource, and the resource belongs to the provider, so each tenant has a
 provider; all of them share one processor.
 """
 
@@ -24,22 +24,22 @@ from pipelines.ask.tracing.span import Span, span_id
 
 _SCOPE = "opora"
 _QUEUE = 16_384
-"""Spans, more than a batch of traces has: the queue before the SDK is the one that overflows, by whole traces."""
+"""Spans; larger than a batch of traces, so that our own queue overflows first, by whole traces."""
 _BATCH = 512
 _SCHEDULE_MS = 1_000.0
 _MOST_TENANTS = 1_000
 _LIMITS = SpanLimits(max_span_attributes=10_000, max_events=1_000, max_event_attributes=1_000)
-"""Above what a turn has: the SDK drops what exceeds its default of 128 attributes, and passages have more."""
+"""Above what a turn needs: the SDK drops attributes beyond its default of 128, and passages have more."""
 
 _LATER = frozenset({408, 429})
 
 
 class Unavailable(Exception):
-    """The collector cannot be reached or has no time: the same request may succeed later."""
+    """The collector is unreachable or overloaded: the same request may succeed later."""
 
 
 class Refused(Exception):
-    """The collector will never take this."""
+    """The collector will never accept this request."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ class Spans:
 class SpanExport:
     """Exports traces to a collector. For one thread.
 
-    :param timeout: most seconds of one request, the exporter's own retries included.
+    :param timeout: seconds for one request, including the exporter's own retries.
     """
 
     def __init__(self, endpoint: str, headers: Mapping[str, str], timeout: float) -> None:
@@ -73,25 +73,25 @@ class SpanExport:
         self._exporter.failure = None
 
     def add(self, trace: Spans) -> None:
-        """Make the spans of one trace and hand them to the processor."""
+        """Create the spans of one trace and hand them to the processor."""
         tracer = self._tracer(tuple(trace.resource.items()))
         self._ids.next_trace(trace.trace_id)
         started: list[OpenSpan] = []
         for span in trace.spans:
             around = Context() if span.parent is None else set_span_in_context(started[span.parent], Context())
-            one = tracer.start_span(span.name, around, attributes=span.attributes, start_time=span.started)
+            exported = tracer.start_span(span.name, around, attributes=span.attributes, start_time=span.started)
             for event in span.events:
-                one.add_event(event.name, event.attributes, event.at)
-            one.set_status(Status(StatusCode.OK) if span.error is None else Status(StatusCode.ERROR, span.error))
-            started.append(one)
-        for one, span in zip(started, trace.spans, strict=True):
-            one.end(span.ended)
+                exported.add_event(event.name, event.attributes, event.at)
+            exported.set_status(Status(StatusCode.OK) if span.error is None else Status(StatusCode.ERROR, span.error))
+            started.append(exported)
+        for exported, span in zip(started, trace.spans, strict=True):
+            exported.end(span.ended)
 
     def flush(self) -> None:
         """Wait until everything added since `begin` is exported.
 
-        :raises Unavailable: some of it was not. Adding it all again is safe: a span has the same id every time.
-        :raises Refused: some of it never will be.
+        :raises Unavailable: something was not exported. Adding everything again is safe: span ids are deterministic.
+        :raises Refused: something never will be.
         """
         self._processor.force_flush()
         if self._exporter.failure is not None:
@@ -121,21 +121,21 @@ class _Ids(IdGenerator):
         self._place = 0
 
     def next_trace(self, trace_id: str) -> None:
-        """The next spans are those of this trace, in their order."""
+        """Assign the following spans to this trace, in order."""
         self._trace_id, self._place = trace_id, 0
 
     def generate_trace_id(self) -> int:
-        """For the SDK."""
+        """Called by the SDK."""
         return int(self._trace_id, 16)
 
     def generate_span_id(self) -> int:
-        """For the SDK."""
-        place, self._place = self._place, self._place + 1
-        return int(span_id(self._trace_id, place), 16)
+        """Called by the SDK."""
+        position, self._place = self._place, self._place + 1
+        return int(span_id(self._trace_id, position), 16)
 
 
 class _WatchedExporter(SpanExporter):
-    """Remembers what became of a batch, which `BatchSpanProcessor` does not report: it drops what fails."""
+    """Remembers whether a batch was exported; `BatchSpanProcessor` drops failed batches without reporting."""
 
     def __init__(self, endpoint: str, headers: Mapping[str, str], timeout: float) -> None:
         self.failure: Unavailable | Refused | None = None
@@ -147,7 +147,7 @@ class _WatchedExporter(SpanExporter):
         self._exporter = OTLPSpanExporter(endpoint, headers=headers, timeout=timeout, session=session)
 
     def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
-        """For the SDK."""
+        """Called by the SDK."""
         self._status = None
         result = self._exporter.export(spans)
         if result is not SpanExportResult.SUCCESS:
@@ -155,7 +155,7 @@ class _WatchedExporter(SpanExporter):
         return result
 
     def shutdown(self) -> None:
-        """For the SDK."""
+        """Called by the SDK."""
         self._exporter.shutdown()
 
     def _note(self, response: requests.Response, *_: object, **__: object) -> None:
@@ -163,7 +163,7 @@ class _WatchedExporter(SpanExporter):
 
 
 def failure_of(status: int | None) -> Unavailable | Refused:
-    """What an unsuccessful answer means; None for no answer at all."""
+    """The error for an unsuccessful response; `status` None: no response at all."""
     if status is None:
         return Unavailable("no answer")
     return Refused(str(status)) if status < 500 and status not in _LATER else Unavailable(str(status))

@@ -1,4 +1,4 @@
-"""The scores of a turn, and what people think of it, as annotations of its first span, so that Phoenix can filter, plot
+"""The scores of a turn and people's verdicts as annotations of its first span, so that Phoenix can filter, plot
 and compare by them.
 """
 
@@ -12,7 +12,7 @@ from tenants.feedback import Feedback
 
 
 def annotations(answer: TurnAnswer) -> Iterator[dict[str, object]]:
-    """In the form of Phoenix's `POST /v1/span_annotations`; sent twice, they stand once."""
+    """Annotations for Phoenix's `POST /v1/span_annotations`; sending them twice stores them once."""
     yield _annotation(answer, "outcome", label=answer.outcome, explanation=answer.refusal_reason)
     yield _annotation(answer, "relevance", score=answer.scores.relevance)
     if answer.outcome not in SHOWN:
@@ -24,15 +24,15 @@ def annotations(answer: TurnAnswer) -> Iterator[dict[str, object]]:
         yield _annotation(answer, "factuality", score=factuality.value / 100)
 
 
-def thumb(given: Feedback) -> dict[str, object]:
-    """The same for a verdict: of each person on each turn one, the last. Nobody can be found by it, and it holds no
-    words, so there is nothing about its author to erase.
+def thumb(verdict: Feedback) -> dict[str, object]:
+    """The annotation of a verdict: the last one of each person on each turn. It identifies nobody and contains no
+    text, so there is no personal data to erase.
     """
-    author = sha256(f"{given.turn_id}\x00{given.person}".encode()).hexdigest()[:16]
-    # An empty explanation takes an earlier one's place.
-    result = {"label": given.thumb, "score": float(given.thumb == "up"), "explanation": given.reason or ""}
+    author = sha256(f"{verdict.turn_id}\x00{verdict.person}".encode()).hexdigest()[:16]
+    # An empty explanation replaces an earlier one.
+    result = {"label": verdict.thumb, "score": float(verdict.thumb == "up"), "explanation": verdict.reason or ""}
     return {
-        "span_id": span_id(traces.trace_id(given.turn_id), 0),
+        "span_id": span_id(traces.trace_id(verdict.turn_id), 0),
         "name": "thumb",
         "annotator_kind": "HUMAN",
         "identifier": author,

@@ -1,8 +1,8 @@
-"""Sends traces, and thumbs for them, from a thread of its own, and never at anybody's cost.
+"""Sends traces and verdicts from its own thread, without delaying any turn.
 
-A turn hands its trace over and goes on. Whether the collector takes it, refuses, hangs or is slow, nobody waits: traces
-wait in a bounded queue whose oldest give way to new ones, and a collector in trouble is left alone for a while. Making
-spans takes the interpreter that questions need too, so it gives way to them. What is dropped is counted and logged.
+A turn hands over its trace and continues. Whether the collector accepts, refuses, hangs or is slow, nobody waits:
+traces wait in a bounded queue that drops the oldest, and a failing collector is left alone for a while. Building
+spans competes with questions for the interpreter, so it yields to them. Dropped traces are counted and logged.
 """
 
 import logging
@@ -24,23 +24,23 @@ from tenants.feedback import Feedback
 log = logging.getLogger("opora.traces")
 
 PACE = 2.0
-"""Seconds that traces are gathered for: a request costs as much as half a trace."""
+"""Seconds of gathering traces into a batch: a request costs as much as half a trace."""
 
 BATCH = 32
 """Traces exported together, some 2 MB with content."""
 
 WAITING = 256
-"""Traces that wait at most; the oldest give way."""
+"""Maximum of waiting traces; beyond it the oldest are dropped."""
 
 TIMEOUT = 2.0
 PAUSE = 30.0
-"""Seconds that a collector is left alone which did not answer."""
+"""Seconds before retrying a collector that did not answer."""
 
 MOST_ATTEMPTS = 20
-"""A batch that fails for so long, ten minutes, is dropped: others wait behind it."""
+"""A batch that has failed this often, for ten minutes, is dropped: others wait behind it."""
 
 _PARTING = 3.0
-"""Seconds that closing gives to the last traces."""
+"""Seconds that `close` allows for the last traces."""
 
 
 class Sender:
@@ -65,16 +65,16 @@ class Sender:
         self._thread = Thread(target=self._run, name="traces", daemon=True)
         self._thread.start()
 
-    def take(self, one: Trace | Feedback) -> None:
-        """Take in a trace, or what somebody thinks of a turn: a microsecond, and never an exception."""
+    def take(self, item: Trace | Feedback) -> None:
+        """Queue a trace or a verdict. Takes a microsecond and never raises."""
         if len(self._waiting) == WAITING:
             self._dropped += 1
-        self._waiting.append(one)
+        self._waiting.append(item)
         if not self._wake.is_set():
             self._wake.set()
 
     def close(self) -> None:
-        """Stop, after one more attempt at what waits; a collector that hangs is not waited for."""
+        """Stop after one more attempt to send what is queued, without waiting for a hanging collector."""
         self._stop.set()
         self._wake.set()
         if self._thread is not None:
@@ -94,7 +94,7 @@ class Sender:
                     self._wake.set()
 
     def _send_all(self, destination: "_Destination") -> bool:
-        """Whether everything that waits was taken. A batch that can be sent later stays in hand."""
+        """Whether the whole queue was sent. A batch that can be retried is kept."""
         while self._batch or self._waiting:
             self._batch = self._batch or [self._waiting.popleft() for _ in range(min(BATCH, len(self._waiting)))]
             self._attempts += 1
@@ -141,17 +141,17 @@ class _Destination:
             self._phoenix.close()
 
     def send(self, batch: Sequence[Trace | Feedback]) -> None:
-        """Raises `Unavailable` or `Refused`. Sent twice, spans and scores stand once."""
-        done = [one for one in batch if isinstance(one, Trace)]
+        """Send a batch. Idempotent. Raises `Unavailable` or `Refused`."""
+        done = [item for item in batch if isinstance(item, Trace)]
         self._export.begin()
         for trace in done:
             fairness.give_way()
             self._export.add(Spans(trace.answer.trace_id, spans(trace), resource(trace)))
         self._export.flush()
         if self._phoenix is not None:
-            scores = [one for trace in done for one in annotations(trace.answer)]
-            # Of two thumbs of one person in a request, nothing says which Phoenix would keep.
-            thumbs = {(one.turn_id, one.person): thumb(one) for one in batch if isinstance(one, Feedback)}
+            scores = [annotation for trace in done for annotation in annotations(trace.answer)]
+            # Phoenix does not define which of two verdicts of one person in a request it keeps.
+            thumbs = {(item.turn_id, item.person): thumb(item) for item in batch if isinstance(item, Feedback)}
             _post(self._phoenix, [*scores, *thumbs.values()])
 
 

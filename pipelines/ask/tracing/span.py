@@ -1,4 +1,4 @@
-"""Spans of a turn that is over, before they are handed to OpenTelemetry's SDK."""
+"""Spans of a finished turn, before they are handed to OpenTelemetry's SDK."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ _ID_BITS = (1 << 64) - 1
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """Something that happened at a moment: nanoseconds since 1970."""
+    """An event at a moment in nanoseconds since 1970."""
 
     name: str
     at: int
@@ -21,7 +21,7 @@ class Event:
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """A stretch of a turn. `parent` is the place of the enclosing span in the trace; the first span has none."""
+    """A period of a turn. `parent` is the position of the enclosing span in the trace; the first span has none."""
 
     name: str
     started: int
@@ -32,9 +32,9 @@ class Span:
     error: str | None = None
 
 
-def span_id(trace_id: str, place: int) -> str:
-    """The id of the span at a place of its trace, computable long after the trace was sent, such as for feedback.
+def span_id(trace_id: str, position: int) -> str:
+    """The id of the span at a position of its trace, computable long after the trace was sent, such as for feedback.
 
     Trace ids are random, so span ids derived from their lower half are as good as random ones.
     """
-    return f"{(int(trace_id, 16) & _ID_BITS) ^ place:016x}"
+    return f"{(int(trace_id, 16) & _ID_BITS) ^ position:016x}"

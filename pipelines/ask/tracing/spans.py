@@ -1,4 +1,4 @@
-"""The spans of a turn: one for the turn, one for each step, one for each call of a model.
+"""The spans of a turn: one for the turn, one per step, one per model call.
 
 Names of attributes are those of OpenInference (`openinference.span.kind`, `retrieval.documents.0.document.id`, …),
 which Phoenix reads; `tenant.id` is ours. A step's second run is called `verify #2`.
@@ -22,26 +22,26 @@ _JUDGES = "components.judge."
 
 
 def spans(trace: Trace) -> list[Span]:
-    """All of them, the turn's own first."""
+    """All spans of the trace, the turn's own first."""
     words: Words = masked if trace.content else withheld
     described = [_turn(trace, words)]
     before, previous = trace.begun, ""
-    for step in trace.steps.taken:
+    for step in trace.steps.finished:
         described.append(_step(step, before, previous, trace.steps.clock, words))
-        before, previous = step.sent or before, step.name
-    described += [_call(call, _place(call, trace.steps.taken), trace.steps.clock) for call in trace.steps.calls]
+        before, previous = step.output or before, step.name
+    described += [_call(call, _place(call, trace.steps.finished), trace.steps.clock) for call in trace.steps.calls]
     return described
 
 
 def resource(trace: Trace) -> Mapping[str, str]:
-    """Where the spans belong: to the service, and to the tenant's own project."""
+    """The resource of the spans: the service and the tenant's own project."""
     return {"service.name": "opora", "openinference.project.name": traces.project(trace.tenant_id)}
 
 
 def _turn(trace: Trace, words: Words) -> Span:
     answer = trace.answer
-    ended = trace.asked + int(answer.meta.latency_ms * 1e6)
-    ended = max([ended, *(trace.steps.clock + step.ended for step in trace.steps.taken[-1:])])
+    ended = trace.asked_at + int(answer.meta.latency_ms * 1e6)
+    ended = max([ended, *(trace.steps.clock + step.ended for step in trace.steps.finished[-1:])])
     attributes: dict[str, Value] = {
         _KIND: "CHAIN",
         "tenant.id": trace.tenant_id,
@@ -61,7 +61,7 @@ def _turn(trace: Trace, words: Words) -> Span:
         attributes |= {"output.value": as_json(ending), "output.mime_type": _JSON}
     events = [*_passes(trace), _outcome(trace, ended)]
     error = (answer.refusal_reason or answer.outcome) if answer.outcome == "failed" else None
-    return Span("ask", trace.asked, ended, attributes, parent=None, events=events, error=error)
+    return Span("ask", trace.asked_at, ended, attributes, parent=None, events=events, error=error)
 
 
 def _about(trace: Trace) -> dict[str, object]:
@@ -90,9 +90,9 @@ def _about(trace: Trace) -> dict[str, object]:
 
 
 def _passes(trace: Trace) -> Iterator[Event]:
-    """What each pass came to: the state of the turn as its last step left it."""
-    sent = [(step, step.sent) for step in trace.steps.taken if step.sent is not None and step.sent.passes]
-    for (step, turn), (_, after) in pairwise([*sent, *[(one, None) for one, _ in sent[-1:]]]):
+    """The result of each pass: the state of the turn after its last step."""
+    outputs = [(step, step.output) for step in trace.steps.finished if step.output is not None and step.output.passes]
+    for (step, turn), (_, after) in pairwise([*outputs, *[(last, None) for last, _ in outputs[-1:]]]):
         if turn is not None and (after is None or after.passes != turn.passes):
             yield Event("rag_iteration", trace.steps.clock + step.ended, _state(turn))
 
@@ -137,13 +137,13 @@ def _step(step: Step, before: Turn, previous: str, clock: int, words: Words) -> 
     attributes: dict[str, Value] = {_KIND: kind, "graph.node.id": step.name}
     if previous:
         attributes["graph.node.parent_id"] = previous
-    after = step.sent
+    after = step.output
     if after is None:
         return Span(step.label, clock + step.started, clock + step.ended, attributes, error="raised")
     attributes["metadata"] = as_json({"iteration": after.passes, "component": step.component})
     if kind == "RETRIEVER":
-        known = {id(passage) for passage in before.evidence.passages}
-        retrieved = [passage for passage in after.evidence.passages if id(passage) not in known]
+        seen = {id(passage) for passage in before.evidence.passages}
+        retrieved = [passage for passage in after.evidence.passages if id(passage) not in seen]
         attributes |= _documents("retrieval.documents", retrieved, after, words)
     elif kind == "RERANKER":
         attributes |= _documents("reranker.output_documents", after.evidence.passages, after, words)
@@ -155,7 +155,7 @@ def _step(step: Step, before: Turn, previous: str, clock: int, words: Words) -> 
 
 
 def _kind(component: str) -> str:
-    """By Haystack's way of naming components, and ours of keeping judges in one room."""
+    """The span kind, by Haystack's names for components and our folder of judges."""
     name = component.rpartition(".")[2]
     if name.endswith("Retriever"):
         return "RETRIEVER"
@@ -167,15 +167,15 @@ def _kind(component: str) -> str:
 
 
 def _searched(turn: Turn, words: Words) -> str:
-    """What was searched in this pass; later ones search new texts alone."""
+    """The queries of this pass; later passes search only new ones."""
     texts = (turn.query.search, *turn.query.variants) if turn.passes <= 1 else turn.query.variants
-    return "\n".join(text for one in texts if (text := words(one)))
+    return "\n".join(text for query in texts if (text := words(query)))
 
 
 def _documents(prefix: str, passages: Sequence[Passage], turn: Turn, words: Words) -> dict[str, Value]:
     attributes: dict[str, Value] = {}
-    for place, passage in enumerate(passages):
-        at = f"{prefix}.{place}.document."
+    for position, passage in enumerate(passages):
+        at = f"{prefix}.{position}.document."
         attributes[f"{at}id"] = passage.chunk_id
         attributes[f"{at}score"] = passage.score
         attributes[f"{at}metadata"] = as_json(_passage(passage, turn, words))
@@ -200,9 +200,9 @@ def _passage(passage: Passage, turn: Turn, words: Words) -> dict[str, object]:
 
 
 def _place(call: Call, steps: Sequence[Step]) -> int:
-    """The place of the step that a call was made in; the turn's own, when it was made outside of all."""
+    """The position of the step that made the call; that of the turn when no step did."""
     at = int(call.started * 1e9)
-    around = (place for place, step in enumerate(steps, 1) if step.started <= at <= step.ended)
+    around = (position for position, step in enumerate(steps, 1) if step.started <= at <= step.ended)
     return next(around, 0)
 
 

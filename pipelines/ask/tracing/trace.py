@@ -1,4 +1,4 @@
-"""Everything that the trace of one turn is made of."""
+"""The data from which the trace of one turn is built."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -13,19 +13,19 @@ from tenants.context import current
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """One turn, as it is kept until its trace is sent.
+    """One turn, held until its trace is sent.
 
-    :param person: digest of who asked; empty, as `session_id`, when the turn is nobody's.
-    :param asked: nanoseconds since 1970.
+    :param person: digest of the person; empty, like `session_id`, for an anonymous turn.
+    :param asked_at: nanoseconds since 1970.
     :param begun: the turn before its first step.
     :param pipeline: digest of the pipeline that answered.
-    :param content: whether its words may be sent, without personal data.
+    :param content: whether its texts may be sent, without personal data.
     """
 
     tenant_id: str
     person: str
     session_id: str
-    asked: int
+    asked_at: int
     begun: Turn
     steps: Steps
     answer: TurnAnswer
@@ -34,7 +34,7 @@ class Trace:
 
     @classmethod
     def of(
-        cls, request: AskRequest, begun: Turn, steps: Steps, answer: TurnAnswer, *, asked: datetime, pipeline: str
+        cls, request: AskRequest, begun: Turn, steps: Steps, answer: TurnAnswer, *, asked_at: datetime, pipeline: str
     ) -> Self:
         """The trace of a turn of the tenant in context."""
         caller = current()
@@ -42,7 +42,7 @@ class Trace:
             tenant_id=caller.tenant_id,
             person="" if request.anonymous else persons.digest(caller.tenant_id, caller.subject),
             session_id="" if request.anonymous else answer.session_id,
-            asked=int(asked.timestamp() * 1e9),
+            asked_at=int(asked_at.timestamp() * 1e9),
             begun=begun,
             steps=steps,
             answer=answer,

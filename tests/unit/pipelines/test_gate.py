@@ -107,7 +107,7 @@ async def test_an_open_route_needs_no_token(client: httpx.AsyncClient) -> None:
 
 
 @pytest.mark.parametrize(("method", "path"), [("GET", "/hidden"), ("GET", "/ask/run"), ("OPTIONS", "/ask/run")])
-async def test_what_is_not_in_the_table_is_not_there(client: httpx.AsyncClient, method: str, path: str) -> None:
+async def test_an_unlisted_route_is_not_found(client: httpx.AsyncClient, method: str, path: str) -> None:
     problem(await client.request(method, path, headers=bearer("acme:ask,admin")), 404, "not_found")
 
 
@@ -194,7 +194,7 @@ async def test_an_unregistered_tenant(client: httpx.AsyncClient) -> None:
         (b'{"question": "q", "tenant_id": "beta"}', 422, "unknown_field"),
     ],
 )
-async def test_bodies_that_do_not_read(client: httpx.AsyncClient, body: bytes, status: int, code: str) -> None:
+async def test_unreadable_bodies_are_refused(client: httpx.AsyncClient, body: bytes, status: int, code: str) -> None:
     headers = {**bearer(), "Content-Type": "application/json"}
     problem(await client.post("/ask/run", content=body, headers=headers), status, code)
 
@@ -214,7 +214,7 @@ async def test_the_fields_in_error_are_named(client: httpx.AsyncClient) -> None:
         {"Content-Type": "application/json", "Content-Encoding": "gzip"},
     ],
 )
-async def test_other_media(client: httpx.AsyncClient, headers: dict[str, str]) -> None:
+async def test_other_media_types_are_refused(client: httpx.AsyncClient, headers: dict[str, str]) -> None:
     response = await client.post("/ask/run", content=b'{"question": "q"}', headers={**bearer(), **headers})
     problem(response, 415, "unsupported_media_type")
 
@@ -299,7 +299,7 @@ async def test_websockets_are_closed() -> None:
     assert sent == [{"type": "websocket.close", "code": 1008}]
 
 
-async def test_a_client_that_leaves_reaches_nothing() -> None:
+async def test_a_disconnected_client_reaches_no_route() -> None:
     sent: list[Message] = []
     messages: list[Message] = [
         {"type": "http.request", "body": b'{"question"', "more_body": True},

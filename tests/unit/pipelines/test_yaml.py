@@ -196,7 +196,7 @@ BROKEN_PROFILES = [
 def test_each_fault_of_a_profile_is_found_where_it_is(text: str, code: str, where: str, tmp_path: Path) -> None:
     findings = faults_of_profile(text, tmp_path)
     assert (code, where) in {(finding.code, finding.where) for finding in findings}
-    assert all("\n" not in finding.told(locale) for finding in findings for locale in LOCALES)
+    assert all("\n" not in finding.describe(locale) for finding in findings for locale in LOCALES)
 
 
 def test_a_profile_over_nothing_or_over_a_broken_pipeline_says_so(tmp_path: Path) -> None:
@@ -218,7 +218,7 @@ def test_a_graph_has_as_many_steps_as_it_needs() -> None:
 def test_each_fault_is_found_where_it_is(source: str, code: str, where: str) -> None:
     findings = lint(source)
     assert (code, where) in {(finding.code, finding.where) for finding in findings}
-    assert all(finding.told(locale) for finding in findings for locale in LOCALES)
+    assert all(finding.describe(locale) for finding in findings for locale in LOCALES)
 
 
 def test_every_rule_has_its_broken_file() -> None:
@@ -238,4 +238,4 @@ def test_the_command_names_file_and_fault(tmp_path: Path, capsys: pytest.Capture
     assert main([str(sound), str(broken)]) == 1
     captured = capsys.readouterr()
     assert str(sound) in captured.out
-    assert captured.err == f"{broken}: {Finding('unknown_socket', 'connections.1', 'one.vale').told('ru')}\n"
+    assert captured.err == f"{broken}: {Finding('unknown_socket', 'connections.1', 'one.vale').describe('ru')}\n"

@@ -26,7 +26,7 @@ def waits(crossing: Crossing) -> bool:
     return bool(waited)
 
 
-def test_nobody_waits_where_nobody_asks(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ingest_does_not_wait_without_questions(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fairness, "PATIENCE_SECONDS", float("inf"))
     assert not waits(Crossing())
 
@@ -89,7 +89,7 @@ def test_it_is_quiet_when_nobody_has_asked_for_a_while(monkeypatch: pytest.Monke
     assert crossing.quiet()
 
 
-def test_a_question_that_fails_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failed_question_no_longer_counts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fairness, "PATIENCE_SECONDS", float("inf"))
     crossing = Crossing()
     with pytest.raises(KeyError), crossing.question():

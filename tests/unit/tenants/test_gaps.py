@@ -23,7 +23,7 @@ def test_what_shares_half_of_its_stems_is_one_group() -> None:
             gap("???"),
         ]
     )
-    assert [[one.gap_id for one in group.gaps] for group in found] == [
+    assert [[gap.gap_id for gap in group.gaps] for group in found] == [
         ["Есть ли рассрочка?", "Рассрочка без банка"],
         ["Доставка в Казань"],
         ["Рассрочка через банк под процент"],
@@ -39,8 +39,8 @@ stems = st.sets(st.sampled_from("абвгд"), max_size=4)
 def test_groups_hold_every_gap_once_and_stay_the_same(drawn: list[tuple[set[str], int]]) -> None:
     gaps = [gap(str(number), *sorted(about), count=count) for number, (about, count) in enumerate(drawn)]
     found = grouped(gaps)
-    assert sorted(one.gap_id for group in found for one in group.gaps) == sorted(one.gap_id for one in gaps)
-    assert grouped([replace(one) for one in gaps]) == found
+    assert sorted(gap.gap_id for group in found for gap in group.gaps) == sorted(gap.gap_id for gap in gaps)
+    assert grouped([replace(gap) for gap in gaps]) == found
     assert [group.count for group in found] == sorted((group.count for group in found), reverse=True)
     for group in found:
         for one in group.gaps[1:]:

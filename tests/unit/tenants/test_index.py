@@ -51,7 +51,7 @@ def opened(tenant_id: str) -> Collection:
         return index.open_collection()
 
 
-def test_a_collection_that_is_slow_to_open_holds_nobody_else_up(slow_folder: SlowFolder) -> None:
+def test_a_slowly_opening_collection_delays_no_other(slow_folder: SlowFolder) -> None:
     with ThreadPoolExecutor(2) as pool:
         slow = pool.submit(copy_context().run, opened, "slow")
         assert slow_folder.began.wait(PATIENCE_SECONDS)
@@ -69,5 +69,5 @@ def test_a_collection_is_opened_once_however_many_ask_for_it(slow_folder: SlowFo
         waiting = [pool.submit(copy_context().run, opened, "slow") for _ in range(4)]
         assert slow_folder.began.wait(PATIENCE_SECONDS)
         slow_folder.may_end.set()
-        assert len({id(one.result(PATIENCE_SECONDS)) for one in waiting}) == 1
+        assert len({id(item.result(PATIENCE_SECONDS)) for item in waiting}) == 1
     assert slow_folder.opened == ["slow"]

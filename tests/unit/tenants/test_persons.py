@@ -59,14 +59,14 @@ def leave_traces(installation: Settings, tenant: Tenant, word: str, session_id: 
     left_behind = Recorder(installation)
     left_behind.spool.append(turns[1])
     left_behind.spool.cut()
-    left_behind.spool.put_aside(turns[2].line())
+    left_behind.spool.quarantine(turns[2].line())
 
 
 def holding(folder: Path, word: str) -> list[str]:
     """The files that hold the word, as it is or as JSON escapes it."""
     forms = (word.encode(), json.dumps(word)[1:-1].encode())
     return [
-        path.name for path in folder.rglob("*") if path.is_file() and any(one in path.read_bytes() for one in forms)
+        path.name for path in folder.rglob("*") if path.is_file() and any(form in path.read_bytes() for form in forms)
     ]
 
 
@@ -129,7 +129,7 @@ def test_one_session_of_a_person_can_go_alone(installation: Settings) -> None:
     assert [len(kept) for kept in persons.export(Person(session_id="s2")).values()] == [2, 1, 1, 0, 0, 1, 1, 0, 0]
 
 
-def test_what_a_living_process_has_still_to_store_is_erased_as_it_is_stored(installation: Settings) -> None:
+def test_pending_records_of_an_erased_person_are_stored_erased(installation: Settings) -> None:
     living = Recorder(installation)
     known = persons.digest("acme", "anna")
     living.record(entry("t1", at=datetime.now(UTC), person=known, question=CANARY))

@@ -26,7 +26,7 @@ from tenants.registry import Registry
         {"unknown": 1},
     ],
 )
-def test_what_no_policy_says(fields: dict[str, object]) -> None:
+def test_the_default_policy(fields: dict[str, object]) -> None:
     with pytest.raises(ValidationError):
         Policy.model_validate(fields)
 

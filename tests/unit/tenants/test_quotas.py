@@ -126,9 +126,7 @@ async def test_people_of_past_days_are_forgotten() -> None:
     assert len(limits._local._usage) <= 1_100 + 1_024
 
 
-async def test_redis_that_does_not_answer_leaves_each_process_its_own_count(
-    nowhere: str, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_without_redis_each_process_counts_alone(nowhere: str, caplog: pytest.LogCaptureFixture) -> None:
     settings = Settings.model_validate({"rate_limit_per_minute": 1, "redis_url": f"redis://{nowhere}/0"})
     limits = RateLimiter(settings)
     assert [await admitted(limits) for _ in range(3)] == [True, False, False]

@@ -325,7 +325,7 @@ def test_two_keys_of_one_name_are_refused(settings: Settings, verifier: TokenVer
         ({"ttl_seconds": 10**9}, "ttl_invalid"),
     ],
 )
-def test_what_is_never_issued(settings: Settings, changed: dict[str, object], code: str) -> None:
+def test_tokens_that_are_never_issued(settings: Settings, changed: dict[str, object], code: str) -> None:
     arguments = {"tenant_id": "acme", "scopes": ["ask"], "subject": "anna", "ttl_seconds": 60} | changed
     tenant_id, scopes, subject, ttl = (arguments[name] for name in ("tenant_id", "scopes", "subject", "ttl_seconds"))
     assert isinstance(tenant_id, str)

@@ -65,7 +65,7 @@ def test_each_is_erased_and_one_that_has_gone_is_no_fault(phoenix: Receiver) -> 
     phoenix.statuses = [200, 200, 404, 204]
     assert traces.erase("digest", "") == 2
     heard = [phoenix.next().what for _ in range(4)]
-    assert heard[2:] == [f"DELETE /v1/traces/{one * 32}" for one in "ab"]
+    assert heard[2:] == [f"DELETE /v1/traces/{item * 32}" for item in "ab"]
 
 
 @pytest.mark.parametrize("status", [401, 500])

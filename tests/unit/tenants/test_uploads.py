@@ -56,7 +56,7 @@ def test_no_name_leaves_the_folder(name: str) -> None:
     assert root in (root / path).parents
 
 
-def test_names_that_meet_are_refused() -> None:
+def test_colliding_names_are_refused() -> None:
     upload = Upload("job")
     upload.file("a.md").close()
     for taken in ("a.md", "a.md/b.md"):
@@ -69,7 +69,7 @@ def test_names_that_meet_are_refused() -> None:
     assert not uploads.folder("job").exists()
 
 
-def test_there_is_a_most_of_files(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_number_of_files_is_limited(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(uploads, "MOST_FILES", 1)
     upload = Upload("job")
     upload.file("a.md").close()
@@ -78,7 +78,7 @@ def test_there_is_a_most_of_files(monkeypatch: pytest.MonkeyPatch) -> None:
     upload.close(keep=False)
 
 
-def test_a_disk_that_takes_no_more_asks_to_try_again() -> None:
+def test_a_full_disk_raises_try_again() -> None:
     upload = Upload("job")
     file = upload.file("a.md")
     with Path("/dev/full").open("wb", buffering=0) as full:
@@ -89,7 +89,7 @@ def test_a_disk_that_takes_no_more_asks_to_try_again() -> None:
     upload.close(keep=False)
 
 
-def test_tenants_files_are_apart() -> None:
+def test_files_of_tenants_are_separate() -> None:
     mine = uploads.folder("job")
     with acting_as(Tenant("globex", "tests")):
         assert uploads.folder("job") != mine

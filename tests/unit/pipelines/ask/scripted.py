@@ -124,7 +124,7 @@ class CountingAnswerer:
             f"Проход {turn.passes}, {number}: {'верно' if fine else 'выдумка'}."
             for number, fine in enumerate(self.script.at(turn).supported)
         ]
-        draft = Draft(" ".join(f"{one} [1]" for one in said), tuple(Claim(one, (1,)) for one in said), (cited,))
+        draft = Draft(" ".join(f"{item} [1]" for item in said), tuple(Claim(item, (1,)) for item in said), (cited,))
         return {"turn": replace(turn, draft=draft)}
 
 
@@ -135,7 +135,7 @@ class ScriptedJudge:
         self.script = script
 
     def relevance(self, query: Query, passages: Sequence[Passage]) -> Mapping[str, float]:
-        return {one.chunk_id: self.script.relevances.get(one.chunk_id, 0.0) for one in passages}
+        return {passage.chunk_id: self.script.relevances.get(passage.chunk_id, 0.0) for passage in passages}
 
     def ceiling(self, query: Query, vocabulary: Vocabulary) -> float:
         return 1.0
@@ -155,7 +155,7 @@ class ScriptedJudge:
 
 def ids(turn: Turn) -> frozenset[str]:
     """The chunk ids of a turn's evidence."""
-    return frozenset(one.chunk_id for one in turn.evidence.passages)
+    return frozenset(passage.chunk_id for passage in turn.evidence.passages)
 
 
 def judged_by(judge: Judge) -> dict[str, Component]:

@@ -80,7 +80,7 @@ def test_the_answer_reads_back() -> None:
 def test_articles_are_read_back_and_no_proof() -> None:
     reply = Reply("Ближе всего эта статья.", articles=(Article(PASSAGE, "Проверьте фильтр.", 0.41236),))
     answer = answer_of(replace(TURN, outcome="low_confidence", reply=reply))
-    assert [one.model_dump() for one in answer.articles] == [
+    assert [article.model_dump() for article in answer.articles] == [
         {"doc_id": "errors.md", "title": "Ошибки", "heading": "E20", "url": None, "snippet": "Проверьте фильтр.",
          "score": 0.4124}
     ]  # fmt: skip

@@ -168,7 +168,7 @@ def test_related_passages_reach_the_answering_step_and_are_not_quoted(engine: As
         ("old.md", "primary", True),
         ("packing.md", "related", False),
     ]
-    assert [one.doc_id for one in answer.meta.beside.related] == ["packing.md"]
+    assert [item.doc_id for item in answer.meta.beside.related] == ["packing.md"]
     assert answer.meta.chunks.used == 1
 
 
@@ -190,7 +190,7 @@ def test_edges_are_followed_one_hop_weightiest_first(engine: AskEngine, shelf: T
     assert found == [f"far-{n}.md" for n in reversed(range(5, 25))]
 
 
-def test_what_was_rejected_is_left_out_and_the_reader_told_why(engine: AskEngine, shelf: Tenant) -> None:
+def test_a_rejected_approach_is_withheld_with_its_reason(engine: AskEngine, shelf: Tenant) -> None:
     ingest(BOARD)
     question = "Как сбросить плату управления?"
     assert "кнопку питания" in ask(engine, question).reply.text
@@ -202,7 +202,7 @@ def test_what_was_rejected_is_left_out_and_the_reader_told_why(engine: AskEngine
     assert turn.reply.notice == f"Способ «{BUTTON}» отклонён 05.05.2025. Причина: стирается калибровка."
 
 
-def test_where_nothing_else_is_known_there_is_no_answer_but_the_reason(engine: AskEngine, shelf: Tenant) -> None:
+def test_without_alternatives_only_the_rejection_reason_is_shown(engine: AskEngine, shelf: Tenant) -> None:
     ingest(document("only.md", BOARD.title, BOARD.text.split(". ")[0] + ".", rejected=[BUTTON]))
     turn = ask(engine, "Как сбросить плату управления?")
     assert turn.outcome == "cannot_answer"
@@ -227,7 +227,7 @@ def test_a_dated_conflict_is_shown_with_both_dates_and_both_documents(engine: As
     assert conflict.kind == "number"
 
 
-def test_nothing_of_one_tenant_stands_beside_anothers_answer(engine: AskEngine, shelf: Tenant) -> None:
+def test_relations_never_cross_tenants(engine: AskEngine, shelf: Tenant) -> None:
     ingest(OLD, document("secret.md", CANARY, f"{CANARY}: посуду можно вернуть в течение 99 дней."))
     edges.put(Edge("secret.md", "supersedes", "old.md"))
     rejected.put(Rejected(f"{CANARY} вернуть посуду", CANARY))

@@ -95,7 +95,7 @@ def test_a_traced_turn_names_its_trace_and_sends_it(monkeypatch: pytest.MonkeyPa
 
 
 @pytest.mark.parametrize("heard", [True, False])
-def test_a_thumb_follows_its_trace_and_waits_for_nobody(
+def test_a_verdict_is_sent_after_its_trace_without_blocking(
     heard: bool, nowhere: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sender, "PACE", 0.0)
@@ -109,7 +109,7 @@ def test_a_thumb_follows_its_trace_and_waits_for_nobody(
         ask.warm_up()
         ask.close()
         sent = [phoenix.next() for _ in range(2)] if heard else []
-    assert [one.what for one in sent] == ["POST /v1/traces", "POST /v1/span_annotations"][: len(sent)]
+    assert [item.what for item in sent] == ["POST /v1/traces", "POST /v1/span_annotations"][: len(sent)]
     for scores in sent[1:]:
         thumb = json.loads(scores.body)["data"][-1]
         assert (thumb["name"], thumb["span_id"]) == ("thumb", span_id(answer.trace_id, 0))
@@ -140,7 +140,7 @@ def test_a_conversation_is_remembered_for_its_person_alone() -> None:
     talk = AskRequest(question="Где фильтр? Мой номер +7 903 123-45-67", session_id="s-1")
     ask.answer(talk)
     ask.answer(talk.model_copy(update={"question": "А он большой?"}))
-    assert [one.outcome for one in met[-1].history] == ["answered"]
+    assert [item.outcome for item in met[-1].history] == ["answered"]
     assert "Где фильтр?" in met[-1].history[0].question
     assert "123-45-67" not in met[-1].history[0].question
     for other in (Tenant("acme", "boris"), Tenant("rival", "anna")):
@@ -151,7 +151,7 @@ def test_a_conversation_is_remembered_for_its_person_alone() -> None:
 
 
 @pytest.mark.parametrize("change", [{"session_id": None}, {"anonymous": True}, {"session_id": "s-2"}])
-def test_nothing_is_remembered_of_who_does_not_want_it_and_of_other_conversations(change: dict[str, object]) -> None:
+def test_anonymous_and_foreign_turns_are_not_remembered(change: dict[str, object]) -> None:
     met: list[Turn] = []
 
     def finish(turn: Turn) -> Turn:
@@ -175,7 +175,7 @@ def test_an_answer_does_not_wait_for_a_memory(monkeypatch: pytest.MonkeyPatch) -
     assert Ask(FakeEngine(answered)).answer(talk).outcome == "answered"
 
 
-def test_a_crash_is_an_outcome_and_its_text_stays_inside(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_crash_is_an_outcome_that_reveals_no_text(caplog: pytest.LogCaptureFixture) -> None:
     def crash(turn: Turn) -> Turn:
         raise RuntimeError(f"cannot read {turn.question}")
 
@@ -223,7 +223,7 @@ def test_high_stakes_open_a_ticket_and_hide_the_draft() -> None:
     assert ticket.ticket_id in answer.answer.text
 
 
-def test_a_ticket_that_cannot_be_opened_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failed_ticket_is_reported_to_the_visitor(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*args: object, **more: object) -> None:
         raise OSError("disk full")
 
@@ -279,7 +279,7 @@ async def test_a_turn_out_of_time_is_an_outcome(serve: Callable[..., PipelineWra
     assert (response.status_code, answer["outcome"], answer["refusal_reason"]) == (200, "failed", "timeout")
 
 
-async def test_a_turn_that_never_began_is_no_outcome(serve: Callable[..., PipelineWrapper]) -> None:
+async def test_a_turn_that_never_began_has_no_outcome(serve: Callable[..., PipelineWrapper]) -> None:
     release = Event()
 
     def stall(turn: Turn) -> Turn:
@@ -294,7 +294,7 @@ async def test_a_turn_that_never_began_is_no_outcome(serve: Callable[..., Pipeli
     assert engine.calls == 1
 
 
-async def test_a_full_queue_turns_away(serve: Callable[..., PipelineWrapper]) -> None:
+async def test_a_full_queue_refuses_questions(serve: Callable[..., PipelineWrapper]) -> None:
     wrapper = serve(FakeEngine(answered))
     wrapper.runner.waiting = WAITING_LIMIT
     response = await wrapper.run_api_async("q")

@@ -17,7 +17,7 @@ from pipelines.ask.usecase import Ask
 from settings import Settings
 from tenants import conversations, gaps, handoffs
 from tenants.audit import search
-from tenants.audit.search import Record, Wanted
+from tenants.audit.search import Record, TurnQuery
 from tenants.context import Tenant, acting_as
 from tenants.registry import Registry
 from tests.unit.pipelines.ask.test_ask_usecase import FakeEngine
@@ -39,7 +39,7 @@ def handed_over(turn: Turn) -> Turn:
 
 def recorded(ask: Ask) -> list[Record]:
     ask.recorder.close()
-    return list(search.find(Wanted(), limit=10))
+    return list(search.find(TurnQuery(), limit=10))
 
 
 @pytest.mark.parametrize("standing", ["awaited", "abandoned", "given_up"])

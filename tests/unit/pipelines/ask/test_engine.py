@@ -88,7 +88,7 @@ def test_an_empty_filter_finds_nothing(engine: AskEngine) -> None:
 def test_a_filter_holds_over_all_passes(engine: AskEngine) -> None:
     wanted = Filters(doc_ids=("warranty.md",))
     turn = ask(engine, "Ошибка E20, что делать, действует ли гарантия?", quality="thorough", filters=wanted)
-    assert {one.doc_id for one in turn.evidence.passages} <= {"warranty.md"}
+    assert {passage.doc_id for passage in turn.evidence.passages} <= {"warranty.md"}
 
 
 def test_a_question_that_leans_on_the_conversation_is_understood(engine: AskEngine) -> None:
@@ -107,18 +107,18 @@ def test_steps_are_timed_in_order_and_repeated_ones_numbered(engine: AskEngine) 
     assert list(steps)[-1] == "outcome"
     assert all(milliseconds >= 0 for milliseconds in steps.values())
     assert sum(step.split(" #")[0] == "retrieve" for step in steps) == turn.passes
-    assert taken.taken[-1].sent == turn
+    assert taken.finished[-1].output == turn
 
 
 def test_turns_at_once_do_not_meet(engine: AskEngine) -> None:
     questions = ["Ошибка E20, что делать?", "Сколько действует гарантия?", "Как вернуть товар?", "E401"] * 3
     expected = {question: ask(engine, question) for question in set(questions)}
     with ThreadPoolExecutor(4) as pool:
-        running = [(one, pool.submit(copy_context().run, noted, engine, one)) for one in questions]
+        running = [(question, pool.submit(copy_context().run, noted, engine, question)) for question in questions]
         for question, result in running:
             turn, steps = result.result()
             assert (turn.outcome, turn.reply) == (expected[question].outcome, expected[question].reply)
-            assert [step.label for step in steps.taken].count("guard") == 1
+            assert [step.label for step in steps.finished].count("guard") == 1
 
 
 def test_outside_a_tenant_nothing_is_searched(engine: AskEngine) -> None:
@@ -170,7 +170,7 @@ def test_every_question_ends_in_one_outcome_within_its_budget(
             assert not (asked and named) or named & asked
     if turn.reply.suggestions:
         assert turn.verdict.route == "auto"
-        assert all(len(one) <= 60 for one in turn.reply.suggestions)
+        assert all(len(suggestion) <= 60 for suggestion in turn.reply.suggestions)
 
 
 def test_the_deployed_file_survives_a_round_trip() -> None:

@@ -102,7 +102,7 @@ def test_a_fault_ends_as_declared(trial: Trial, patient: Patient, known: Mapping
 
 @pytest.mark.parametrize(
     "trial",
-    [one for one in trials() if one.later and one.kind == "500" and one.task not in SEARCHING],
+    [trial for trial in trials() if trial.later and trial.kind == "500" and trial.task not in SEARCHING],
     ids=lambda trial: trial.name,
 )
 def test_a_fault_of_the_second_pass_ends_as_declared(
@@ -116,8 +116,8 @@ def test_a_fault_of_the_second_pass_ends_as_declared(
 
 
 @pytest.mark.parametrize("kind", sorted(SLOW))
-def test_a_model_that_takes_too_long_is_left_behind(kind: str, hurried: Patient, known: Mapping[str, Passage]) -> None:
-    trial = next(one for one in trials() if (one.kind, one.task) == (kind, "answer"))
+def test_a_slow_model_is_abandoned(kind: str, hurried: Patient, known: Mapping[str, Passage]) -> None:
+    trial = next(trial for trial in trials() if (trial.kind, trial.task) == (kind, "answer"))
     answer = hurried.answer(QUESTION, trial.knobs)
 
     assert answer.outcome == trial.outcome
@@ -132,7 +132,7 @@ def test_an_invented_sentence_is_never_shown(patient: Patient) -> None:
     assert "87" not in answer.answer.text
 
 
-def test_orders_in_a_question_are_not_obeyed(patient: Patient, known: Mapping[str, Passage]) -> None:
+def test_injected_instructions_in_a_question_are_ignored(patient: Patient, known: Mapping[str, Passage]) -> None:
     question_set = attacks.as_question_set(ATTACKS, "ru", QUESTION)
 
     for case in question_set.cases:
@@ -218,7 +218,7 @@ def searcher(equipped: Searcher) -> Iterator[Searcher]:
 
 @pytest.mark.parametrize(
     "trial",
-    [one for one in trials() if one.task in SEARCHING and one.kind not in SLOW],
+    [trial for trial in trials() if trial.task in SEARCHING and trial.kind not in SLOW],
     ids=lambda trial: trial.name,
 )
 def test_a_fault_of_what_searches_ends_as_declared(trial: Trial, searcher: Searcher) -> None:
@@ -232,10 +232,10 @@ def test_a_fault_of_what_searches_ends_as_declared(trial: Trial, searcher: Searc
 
 @pytest.mark.parametrize(
     "trial",
-    [one for one in trials() if one.task in SEARCHING and one.kind in SLOW],
+    [trial for trial in trials() if trial.task in SEARCHING and trial.kind in SLOW],
     ids=lambda trial: trial.name,
 )
-def test_what_takes_too_long_is_left_behind(trial: Trial, searcher: Searcher, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_slow_search_model_is_abandoned(trial: Trial, searcher: Searcher, monkeypatch: pytest.MonkeyPatch) -> None:
     tools.put(tools.parsed(tool(searcher.url, timeout=0.3)))
     monkeypatch.setattr(attempts, "SHARE", 0.01)
     with opened(deadline=monotonic() + 30) as calls:
@@ -249,7 +249,7 @@ def test_what_takes_too_long_is_left_behind(trial: Trial, searcher: Searcher, mo
 
 @pytest.mark.parametrize("task", sorted(SEARCHING))
 def test_what_keeps_failing_is_left_alone_until_it_is_well(task: Task, searcher: Searcher) -> None:
-    trial = next(one for one in trials() if (one.kind, one.task, one.later) == ("500", task, False))
+    trial = next(trial for trial in trials() if (trial.kind, trial.task, trial.later) == ("500", task, False))
     for _ in range(2 * searcher.reranker.failures):
         answer = searcher.answer(trial.question, trial.knobs)
         assert (answer.outcome, answer.meta.degraded) == (trial.outcome, (trial.degraded,))

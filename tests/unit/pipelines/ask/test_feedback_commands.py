@@ -43,7 +43,7 @@ def opora(*arguments: str) -> Result:
 def test_verdicts_are_listed() -> None:
     (down,) = json.loads(opora("list", "--thumb", "down", "--json").stdout)
     assert (down["turn_id"], down["reason"], down["question"]) == ("t2", "outdated", "Где чек?")
-    assert [one["turn_id"] for one in json.loads(opora("list", "--last", "2", "--json").stdout)] == ["t2", "t2"]
+    assert [row["turn_id"] for row in json.loads(opora("list", "--last", "2", "--json").stdout)] == ["t2", "t2"]
     table = opora("list").stdout
     assert "did not help" in table
     assert "Уже не так." in table

@@ -15,7 +15,7 @@ from tenants import context, gaps, handoffs, persons
 from tenants.audit import search
 from tenants.audit.entry import Entry
 from tenants.audit.recorder import Recorder
-from tenants.audit.search import Record, Wanted
+from tenants.audit.search import Record, TurnQuery
 
 pytestmark = pytest.mark.usefixtures("shop")
 
@@ -54,25 +54,25 @@ def test_the_record_holds_the_answer_as_it_was_given(ask: Ask) -> None:
     assert (record.content or {})["schema"] == "audit.v1"
     assert record.person == persons.digest("shop", "anna")
     assert "anna" not in json.dumps(record.content)
-    cited = search.find(Wanted(document="errors_e10_e30.md", cited=True))
-    assert answer.turn_id in {one.turn_id for one in cited}
+    cited = search.find(TurnQuery(document="errors_e10_e30.md", cited=True))
+    assert answer.turn_id in {item.turn_id for item in cited}
 
 
 def test_personal_data_is_nowhere_in_the_record(ask: Ask) -> None:
     secret = "8 916 123-45-67, ivan@mail.ru, 4111 1111 1111 1111"
     answer, record = recorded(ask, AskRequest(question=f"Ошибка E20, заказ № 89161234567. Мои данные: {secret}"))
     kept = json.dumps(record.content, ensure_ascii=False)
-    for one in secret.split(", "):
-        assert one not in kept
-        assert one in answer.encoded
+    for item in secret.split(", "):
+        assert item not in kept
+        assert item in answer.encoded
     assert record.question == "Ошибка E20, заказ № 89161234567. Мои данные: [phone], [email], [card]"
-    assert search.find(Wanted(text="ivan@mail.ru")) == ()
+    assert search.find(TurnQuery(text="ivan@mail.ru")) == ()
     # Numbers and ids that look like nothing personal are as they were.
     given, left = json.loads(answer.encoded), part(record, "answer")
     assert {name: given[name] for name in ("turn_id", "scores", "verdict")} == {
         name: left[name] for name in ("turn_id", "scores", "verdict")
     }
-    assert [one["chunk_id"] for one in given["citations"]] == [one["chunk_id"] for one in left["citations"]]  # type: ignore[attr-defined]
+    assert [item["chunk_id"] for item in given["citations"]] == [item["chunk_id"] for item in left["citations"]]  # type: ignore[attr-defined]
 
 
 def test_an_anonymous_turn_is_nobodys(ask: Ask) -> None:
@@ -91,7 +91,7 @@ def test_the_conversation_is_kept_as_the_turn_knew_it(ask: Ask) -> None:
         _, record = recorded(ask, AskRequest(question=question, session_id="talk"))
     history = (record.content or {})["history"]
     assert isinstance(history, list)
-    assert [one[0] for one in history] == ["Пишите на [email], что значит E20?"]
+    assert [item[0] for item in history] == ["Пишите на [email], что значит E20?"]
     assert Exchange(*history[0]).outcome in {"answered", "low_confidence"}
 
 
@@ -122,10 +122,10 @@ def test_a_recorder_that_fails_costs_nobody_an_answer(
 
 
 def test_evaluation_leaves_no_records(ask: Ask) -> None:
-    before = len(search.find(Wanted(), limit=1_000))
+    before = len(search.find(TurnQuery(), limit=1_000))
     ask.turn(AskRequest(question=E20))
     ask.recorder.close()
-    assert len(search.find(Wanted(), limit=1_000)) == before
+    assert len(search.find(TurnQuery(), limit=1_000)) == before
     assert not list((get_settings().data_dir / "spool").glob("*.jsonl"))
 
 

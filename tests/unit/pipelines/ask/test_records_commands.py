@@ -54,7 +54,7 @@ def opora(*arguments: str) -> Result:
 
 
 def listed(*options: str) -> list[str]:
-    return [one["turn_id"] for one in json.loads(opora("audit", "list", "--json", *options).stdout)]
+    return [row["turn_id"] for row in json.loads(opora("audit", "list", "--json", *options).stdout)]
 
 
 def test_turns_are_listed_by_what_is_asked_for() -> None:

@@ -18,8 +18,8 @@ from pipelines.ingest.usecase import Ingest, read_path
 from settings import get_settings
 from tenants import context, handoffs, policy
 from tenants.audit import search, store
-from tenants.audit.search import Record, Wanted
-from tenants.audit.store import Whose
+from tenants.audit.search import Record, TurnQuery
+from tenants.audit.store import TurnOwner
 from tenants.context import SCOPES, Tenant
 from tenants.errors import Invalid, NotFound
 from tenants.registry import Registry
@@ -57,7 +57,7 @@ def records(shop: Tenant) -> tuple[Record, ...]:
     for question in ("Что значит E20?", "А если не поможет?"):
         ask.answer(AskRequest(question=question, session_id="talk"))
     ask.close()
-    return search.find(Wanted(), limit=100)
+    return search.find(TurnQuery(), limit=100)
 
 
 @pytest.fixture(scope="module")
@@ -80,12 +80,12 @@ def run(tried: Trial, records: tuple[Record, ...]) -> list[Replayed]:
 def outcomes(engine: AskEngine, records: tuple[Record, ...]) -> dict[str, str]:
     """What each question comes to when it is simply asked."""
     ask = Ask(engine)
-    asked = {one.turn_id: AskRequest(question=one.question or "") for one in records}
+    asked = {record.turn_id: AskRequest(question=record.question or "") for record in records}
     return {turn_id: str(ask.turn(request).outcome) for turn_id, request in asked.items()}
 
 
 def test_a_changed_threshold_changes_exactly_these_outcomes(records: tuple[Record, ...], lenient: Path) -> None:
-    alone = tuple(one for one in records if not (one.content or {})["history"])
+    alone = tuple(record for record in records if not (record.content or {})["history"])
     before, after = outcomes(AskEngine(), alone), outcomes(AskEngine(lenient), alone)
     expected = {turn_id for turn_id in before if before[turn_id] != after[turn_id]}
     listed = {turn.record.turn_id for turn in run(Trial(pipeline=lenient), alone) if "outcome" in turn.changes}
@@ -128,13 +128,13 @@ def test_another_knowledge_base_is_tried_with_this_tenants_policy(records: tuple
 def test_replaying_leaves_no_trace(records: tuple[Record, ...], lenient: Path) -> None:
     tickets = handoffs.latest()
     run(Trial(pipeline=lenient), records)
-    assert len(search.find(Wanted(), limit=100)) == len(records)
+    assert len(search.find(TurnQuery(), limit=100)) == len(records)
     assert handoffs.latest() == tickets
     assert not list((get_settings().data_dir / "spool").glob("*.jsonl"))
 
 
 def test_a_conversation_is_replayed_as_it_was(records: tuple[Record, ...]) -> None:
-    follow_up = next(one for one in records if one.question == "А если не поможет?")
+    follow_up = next(record for record in records if record.question == "А если не поможет?")
     (turn,) = run(Trial(), (follow_up,))
     assert turn.changes == ()
     assert follow_up.content is not None
@@ -157,15 +157,15 @@ def edited(shared_installation: None) -> Iterator[tuple[Record, ...]]:
     """A tenant of its own, whose article on returns is changed after its turns were recorded."""
     Registry().add("edited")
     with context.acting_as(Tenant("edited", "anna", SCOPES)):
-        few = [one for one in read_path(DEMO / "ru") if one.doc_id in FEW]
+        few = [document for document in read_path(DEMO / "ru") if document.doc_id in FEW]
         Ingest().run(few)
         ask = Ask()
         for question in (*ASKED[2:7], "Привет!"):
             ask.answer(AskRequest(question=question))
         ask.close()
         text = "# Возврат товара\n\nТовар можно вернуть в течение 45 дней. Деньги возвращаем за 3 дня на карту.\n"
-        Ingest().run([replace(one, text=text) for one in few if one.doc_id == "returns.md"])
-        yield search.find(Wanted(), limit=100)
+        Ingest().run([replace(item, text=text) for item in few if item.doc_id == "returns.md"])
+        yield search.find(TurnQuery(), limit=100)
 
 
 def test_a_changed_document_lists_the_answers_that_it_changes(edited: tuple[Record, ...]) -> None:
@@ -174,20 +174,20 @@ def test_a_changed_document_lists_the_answers_that_it_changes(edited: tuple[Reco
     for record in edited:
         now = answer_of(ask.turn(AskRequest(question=record.question or "")))
         was = TurnAnswer.model_validate((record.content or {})["answer"])
-        same = [one.chunk_id for one in now.citations] == [one.chunk_id for one in was.citations]
+        same = [citation.chunk_id for citation in now.citations] == [citation.chunk_id for citation in was.citations]
         if now.outcome != was.outcome or not same:
             expected.add(record.turn_id)
-    found = search.find(Wanted(document="returns.md"), limit=100)
+    found = search.find(TurnQuery(document="returns.md"), limit=100)
     listed = {turn.record.turn_id for turn in run(Trial(), found) if turn.changes}
     assert listed == expected
     assert 0 < len(listed) < len(found) < len(edited)
 
 
 def test_an_erased_turn_is_counted_and_not_asked(edited: tuple[Record, ...]) -> None:
-    store.erase("edited", Whose(person=edited[0].person), get_settings())
-    records = search.find(Wanted(), limit=5)
+    store.erase("edited", TurnOwner(person=edited[0].person), get_settings())
+    records = search.find(TurnQuery(), limit=5)
     turns = run(Trial(), records)
     assert turns == []
-    told = report(turns, asked=len(records))
+    told = report(turns, total=len(records))
     assert (told["asked"], told["erased"], told["changed"]) == (5, 5, 0)
     assert json.loads(json.dumps(told))["schema"] == "replay.v1"

@@ -69,7 +69,7 @@ def writing(*pieces: str, passes: int = 1) -> tuple[Narrator, str]:
     """A narrator behind the relevance gate that has heard these pieces of an answer, and what it told of them."""
     narrator = Narrator()
     list(narrator.step("evaluate_retrieval", replace(turn("q"), verdict=PASSED, passes=passes)))
-    return narrator, "".join(tokens(list(narrator.piece(one, provisional=False)) for one in pieces))
+    return narrator, "".join(tokens(list(narrator.piece(piece, provisional=False)) for piece in pieces))
 
 
 def tokens(told: Iterable[Sequence[tuple[str, Mapping[str, object]]]]) -> Iterator[str]:
@@ -78,7 +78,7 @@ def tokens(told: Iterable[Sequence[tuple[str, Mapping[str, object]]]]) -> Iterat
 
 @pytest.mark.usefixtures("_careful")
 @given(texts, st.integers(0, 200))
-def test_an_answer_told_while_it_is_written_is_told_to_its_end(text: str, place: int) -> None:
+def test_a_streamed_answer_is_completed(text: str, place: int) -> None:
     narrator, heard = writing(text[:place])
     told = list(narrator.end(answer_of(finished("answered", text))))
     assert heard + "".join(tokens([told])) == text

@@ -216,12 +216,12 @@ def test_a_server_that_fails_degrades_the_search_and_no_more(served: Served, kin
     with acting_as(Tenant("hurried" if kind in {"hang", "slow"} else "patient", "anna")):
         if later:
             first = retriever.run(replace(asking, query=replace(asking.query, search="Когда меняют пароль?")))["turn"]
-            before = {one.doc_id for one in first.evidence.passages}
+            before = {passage.doc_id for passage in first.evidence.passages}
             asking = replace(first, passes=2, query=replace(asking.query, variants=(asking.query.search,)))
         with served.turned(kind):
             found = retriever.run(asking)["turn"]
     assert found.degraded == ("embedder",)
-    assert {one.doc_id for one in found.evidence.passages} >= {*before, "delivery"}
+    assert {passage.doc_id for passage in found.evidence.passages} >= {*before, "delivery"}
 
 
 @pytest.mark.parametrize("kind", ["refused", "empty"])

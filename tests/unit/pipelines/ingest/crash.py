@@ -52,7 +52,7 @@ _STEPS: tuple[tuple[type | ModuleType, tuple[str, ...]], ...] = (
     (EdgeCollection, ("upsert", "describe", "delete")),
     (EdgeFolder, ("create", "remove")),
     (documents, ("put", "remove")),
-    (generations, ("begin", "put_in_force", "forget")),
+    (generations, ("begin", "activate", "forget")),
     (lexicon, ("begin", "apply", "finish", "rebuild")),
 )
 
@@ -187,7 +187,11 @@ def check_tidy(_: int, tenant_id: str) -> None:
     with acting(tenant_id):
         check_consistent()
         placement = registry.current().placement
-        known = {placement.at(one.number).physical for one in generations.all() if one.state in {"in_force", "kept"}}
+        known = {
+            placement.at(generation.number).physical
+            for generation in generations.all()
+            if generation.state in {"in_force", "kept"}
+        }
         assert len(generations.all()) == len(known)
         folder = get_settings().data_dir / "index"
         assert {path.name for path in folder.glob(f"{placement.collection}~g*")} == known

@@ -38,13 +38,13 @@ def check_consistent() -> None:
     for record in documents.all():
         assert record.content_hash
         own = [meta(stored[chunk_id]) for chunk_id in record.chunk_ids]
-        assert [one["chunk_index"] for one in own] == list(range(len(own)))
-        assert {one["doc_id"] for one in own} == {record.doc_id}
+        assert [item["chunk_index"] for item in own] == list(range(len(own)))
+        assert {item["doc_id"] for item in own} == {record.doc_id}
     known = lexicon.current()
     terms = [stored_terms(hit) for hit in stored.values()]
     assert known.chunks == len(stored)
-    assert dict(known.stems) == _counted(stem for one in terms for stem in one.stems)
-    assert dict(known.words) == _counted(word for one in terms for word in one.words)
+    assert dict(known.stems) == _counted(stem for term in terms for stem in term.stems)
+    assert dict(known.words) == _counted(word for term in terms for word in term.words)
 
 
 def _counted(terms: Iterable[str]) -> dict[str, int]:

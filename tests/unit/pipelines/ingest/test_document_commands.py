@@ -45,7 +45,7 @@ def test_documents_are_listed_and_paged() -> None:
     assert "1 of 2 shown" in listed.stderr
     assert "--after pump.md" in listed.stderr
     rest = read("list", "--after", "pump.md")
-    assert [one["doc_id"] for one in rest["documents"]] == ["returns.md"]  # type: ignore[attr-defined]
+    assert [document["doc_id"] for document in rest["documents"]] == ["returns.md"]  # type: ignore[attr-defined]
     assert (rest["total"], rest["next"]) == (2, None)
 
 
@@ -87,7 +87,7 @@ def test_versions_are_shown_and_gone_back_to(shop: Path) -> None:
     (shop / "pump.md").write_text(PUMP + "\nИ ещё.")
     opora("ingest", str(shop))
     listed = json.loads(opora("document", "versions", "pump.md", "--json").stdout)
-    assert [(one["version"], one["in_force"]) for one in listed] == [(2, True), (1, False)]
+    assert [(row["version"], row["in_force"]) for row in listed] == [(2, True), (1, False)]
     assert "•" in opora("document", "versions", "pump.md").stdout
     assert "Version 3" in opora("document", "restore", "pump.md", "1").stdout
     assert read("show", "pump.md", "--version", "2")["text"] == PUMP + "\nИ ещё."
@@ -100,7 +100,7 @@ def test_documents_are_removed_all_or_none() -> None:
     assert "opora document list" in refused.stderr
     assert read("list")["total"] == 2
     removed = json.loads(opora("document", "delete", "pump.md", "returns.md", "--json").stdout)
-    assert [one["doc_id"] for one in removed] == ["pump.md", "returns.md"]
+    assert [item["doc_id"] for item in removed] == ["pump.md", "returns.md"]
     assert read("list")["total"] == 0
 
 

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.ingest.folder import Changes, FolderChange, Lookout
-from pipelines.ingest.shift import Shift
+from pipelines.ingest.folder import Changes, FolderChange, FolderScanner
+from pipelines.ingest.tenant_jobs import TenantJobs
 from pipelines.ingest.usecase import Ingest
 from pipelines.ingest.watch import Watcher
 from tenants import documents, jobs, watched
@@ -35,16 +35,16 @@ def known(**doc_ids: str) -> dict[str, WatchedFile]:
     return {f"{name}.md": WatchedFile(1, 1_000_000_000, (doc_id,)) for name, doc_id in doc_ids.items()}
 
 
-def test_a_file_is_left_alone_until_it_stays_the_same(folder: Path) -> None:
-    lookout = Lookout(folder)
+def test_a_file_is_ignored_until_it_stops_changing(folder: Path) -> None:
+    scanner = FolderScanner(folder)
     write(folder / "a.md", "x", 1)
-    assert not lookout.look({})
+    assert not scanner.scan({})
     write(folder / "a.md", "xy", 1)
-    assert not lookout.look({})
+    assert not scanner.scan({})
     write(folder / "a.md", "yx", 2)
-    assert not lookout.look({})
-    assert lookout.look({}) == Changes(("a.md",))
-    assert lookout.look({}) == Changes(("a.md",))
+    assert not scanner.scan({})
+    assert scanner.scan({}) == Changes(("a.md",))
+    assert scanner.scan({}) == Changes(("a.md",))
 
 
 def test_only_differences_count(folder: Path) -> None:
@@ -52,28 +52,28 @@ def test_only_differences_count(folder: Path) -> None:
         write(folder / f"{name}.md", "x")
     write(folder / ".hidden.md", "x")
     write(folder / "changed.md", "xx")
-    lookout = Lookout(folder)
+    scanner = FolderScanner(folder)
     before = known(same="1", changed="2", gone="3")
-    assert not lookout.look(before)
-    assert lookout.look(before) == Changes(("changed.md", "new.md"), ("gone.md",))
+    assert not scanner.scan(before)
+    assert scanner.scan(before) == Changes(("changed.md", "new.md"), ("gone.md",))
 
 
-def test_a_file_has_to_be_missed_twice(folder: Path) -> None:
+def test_a_file_counts_as_removed_after_two_scans(folder: Path) -> None:
     write(folder / "a.md", "x")
     write(folder / "b.md", "x")
-    lookout = Lookout(folder)
+    scanner = FolderScanner(folder)
     before = known(a="1", b="2")
-    assert not lookout.look(before)
+    assert not scanner.scan(before)
     (folder / "b.md").unlink()
-    assert not lookout.look(before)
-    assert lookout.look(before) == Changes((), ("b.md",))
+    assert not scanner.scan(before)
+    assert scanner.scan(before) == Changes((), ("b.md",))
 
 
-def test_an_empty_folder_may_be_a_disk_that_is_not_there(folder: Path) -> None:
-    lookouts = Lookout(folder), Lookout(folder / "missing")
-    for lookout in lookouts:
+def test_an_empty_folder_removes_nothing(folder: Path) -> None:
+    scanners = FolderScanner(folder), FolderScanner(folder / "missing")
+    for scanner in scanners:
         for _ in range(3):
-            assert not lookout.look(known(a="1"))
+            assert not scanner.scan(known(a="1"))
 
 
 def ids() -> list[str]:
@@ -86,7 +86,7 @@ def work_off(ingest: Ingest, folder: Path) -> jobs.Job:
     watcher.look()
     watcher.look()
     (job,) = jobs.open_jobs()
-    shift = Shift("acme", ingest, folder.parent)
+    shift = TenantJobs("acme", ingest, folder.parent)
     while shift.step() is None:
         pass
     return jobs.get(job.job_id)
@@ -116,7 +116,7 @@ def test_documents_follow_their_files(tenant: Tenant, ingest: Ingest, folder: Pa
     assert not jobs.open_jobs()
 
 
-def test_a_document_that_moves_to_another_file_stays(tenant: Tenant, ingest: Ingest, folder: Path) -> None:
+def test_a_document_moved_to_another_file_is_kept(tenant: Tenant, ingest: Ingest, folder: Path) -> None:
     write(folder / "a.jsonl", '{"doc_id": "x", "text": "один"}\n')
     write(folder / "b.jsonl", '{"doc_id": "y", "text": "два"}\n')
     work_off(ingest, folder)
@@ -139,14 +139,14 @@ def test_a_file_that_cannot_be_read_keeps_its_documents(tenant: Tenant, ingest: 
     assert ids() == ["l1"]
 
 
-def test_a_run_cut_short_forgets_nothing(tenant: Tenant, ingest: Ingest, folder: Path) -> None:
+def test_an_interrupted_run_keeps_its_documents(tenant: Tenant, ingest: Ingest, folder: Path) -> None:
     write(folder / "a.md", "# A\n\nСтатья.")
     change = FolderChange(folder, Changes(("a.md",)), {"a.md": WatchedFile(0, 0, ("old",))})
     never_begun = change.run(ingest)
-    assert change.now_known(never_begun, whole=False)["a.md"].doc_ids == ("old",)
+    assert change.updated_files(never_begun, whole=False)["a.md"].doc_ids == ("old",)
 
 
-def test_a_folder_of_nobody_and_a_name_that_leads_out_are_left_alone(tenant: Tenant, folder: Path) -> None:
+def test_folders_of_unknown_tenants_and_escaping_names_are_ignored(tenant: Tenant, folder: Path) -> None:
     write(folder.parent / "stranger" / "a.md", "x")
     write(folder.parent.parent / "outside.md", "x")
     Registry().add("..")

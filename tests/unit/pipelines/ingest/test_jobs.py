@@ -11,7 +11,7 @@ from components.ingest.formats.parsed import Parsed
 from pipelines.ingest import run
 from pipelines.ingest.jobs import cancel
 from pipelines.ingest.runner import JobRunner
-from pipelines.ingest.shift import Shift
+from pipelines.ingest.tenant_jobs import TenantJobs
 from pipelines.ingest.usecase import Ingest
 from settings import get_settings
 from tenants import claims, documents, jobs, uploads
@@ -55,8 +55,8 @@ def ids() -> list[str]:
     return [record.doc_id for record in documents.all()]
 
 
-def shift(ingest: Ingest) -> Shift:
-    return Shift("acme", ingest, None)
+def tenant_jobs(ingest: Ingest) -> TenantJobs:
+    return TenantJobs("acme", ingest, None)
 
 
 def test_a_job_is_done_and_its_files_are_removed() -> None:
@@ -79,13 +79,13 @@ def test_tenants_take_turns_batch_by_batch(monkeypatch: pytest.MonkeyPatch, tena
     with acting_as(Tenant("globex", "tests")):
         small = upload("x.md", "y.md")
     turns: list[str] = []
-    step = Shift.step
+    step = TenantJobs.step
 
-    def noted(shift: Shift) -> float | None:
+    def noted(shift: TenantJobs) -> float | None:
         turns.append(shift.tenant_id)
         return step(shift)
 
-    monkeypatch.setattr(Shift, "step", noted)
+    monkeypatch.setattr(TenantJobs, "step", noted)
     take_turns(JobRunner(), ended(bulk))
     assert turns[:5] == ["acme", "globex", "acme", "globex", "acme"]
     assert len(ids()) == 4
@@ -94,7 +94,7 @@ def test_tenants_take_turns_batch_by_batch(monkeypatch: pytest.MonkeyPatch, tena
         assert ids() == ["x.md", "y.md"]
 
 
-def test_a_file_that_is_long_in_reading_holds_up_nobody_else(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_slow_file_does_not_delay_other_tenants(monkeypatch: pytest.MonkeyPatch) -> None:
     goes_on, read = Event(), formats.read
 
     def slow(name: str, data: bytes) -> Parsed:
@@ -127,7 +127,7 @@ def test_a_tenants_jobs_keep_their_order() -> None:
     assert (report["added"], report["unchanged"]) == (1, 1)
 
 
-def test_a_job_that_was_cut_off_is_begun_again() -> None:
+def test_an_interrupted_job_is_restarted() -> None:
     job = upload("a.md", "b.md")
     # What a killed process leaves: a row that says that the job is in work.
     assert jobs.begin() is not None
@@ -136,7 +136,7 @@ def test_a_job_that_was_cut_off_is_begun_again() -> None:
     assert ids() == ["a.md", "b.md"]
 
 
-def test_a_job_in_which_the_process_ends_again_and_again_rests_and_is_never_given_up(
+def test_a_job_that_keeps_crashing_the_process_backs_off_and_is_never_dropped(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     job = upload("a.md", "b.md")
@@ -150,7 +150,7 @@ def test_a_job_in_which_the_process_ends_again_and_again_rests_and_is_never_give
     assert jobs.get(job.job_id).state == "done"
 
 
-def test_a_job_that_gets_farther_each_time_does_not_rest() -> None:
+def test_a_job_that_makes_progress_does_not_back_off() -> None:
     job = upload(*(f"{at}.md" for at in range(9)))
     for met in range(1, 9):
         assert jobs.begin() is not None
@@ -158,11 +158,11 @@ def test_a_job_that_gets_farther_each_time_does_not_rest() -> None:
     assert jobs.begin() is not None
 
 
-def test_a_clean_stop_leaves_the_job_for_later(ingest: Ingest) -> None:
+def test_a_clean_stop_requeues_the_job(ingest: Ingest) -> None:
     job = upload("a.md", "b.md")
-    stopped = shift(ingest)
+    stopped = tenant_jobs(ingest)
     assert stopped.step() is None
-    stopped.leave()
+    stopped.pause()
     assert (jobs.get(job.job_id).state, jobs.get(job.job_id).attempts) == ("queued", 0)
     check_consistent()
     take_turns(JobRunner(), ended(job))
@@ -171,7 +171,7 @@ def test_a_clean_stop_leaves_the_job_for_later(ingest: Ingest) -> None:
 
 def test_cancelling_stops_after_the_batch_in_work(ingest: Ingest) -> None:
     job, next_one = upload("a.md", "b.md", "c.md"), upload("d.md")
-    working = shift(ingest)
+    working = tenant_jobs(ingest)
     assert working.step() is None
     assert cancel(job.job_id).cancelling
     assert working.step() is None
@@ -203,7 +203,7 @@ def test_files_that_are_not_there_fail_the_job_and_not_the_next_one(ingest: Inge
     assert ids() == ["b.md"]
 
 
-def test_a_fault_of_ours_is_tried_again_and_given_up_in_the_end(
+def test_an_internal_fault_is_retried_a_limited_number_of_times(
     ingest: Ingest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     job = upload("a.md")
@@ -215,23 +215,23 @@ def test_a_fault_of_ours_is_tried_again_and_given_up_in_the_end(
         patched.setattr(Ingest, "start_files", broken)
         for _ in range(jobs.MOST_FAULTS):
             assert jobs.get(job.job_id).state == "queued"
-            pause = shift(ingest).step()
+            pause = tenant_jobs(ingest).step()
             assert pause is not None
             assert pause > 1
     assert (jobs.get(job.job_id).state, jobs.get(job.job_id).error) == ("failed", "job_given_up")
 
 
-def test_a_tenant_that_somebody_else_ingests_for_waits(ingest: Ingest) -> None:
+def test_a_tenant_ingested_by_another_process_waits(ingest: Ingest) -> None:
     job = upload("a.md")
     with claims.ingesting():
-        assert shift(ingest).step() == 1.0
+        assert tenant_jobs(ingest).step() == 1.0
     assert (jobs.get(job.job_id).state, jobs.get(job.job_id).attempts) == ("queued", 0)
-    working = shift(ingest)
+    working = tenant_jobs(ingest)
     assert working.step() is None
     assert working.step() == 0.0
 
 
-def test_the_thread_does_all_and_leaves_when_told() -> None:
+def test_the_thread_processes_all_jobs_and_stops_on_close() -> None:
     job = upload("a.md")
     runner = JobRunner()
     runner.start()
@@ -241,27 +241,27 @@ def test_the_thread_does_all_and_leaves_when_told() -> None:
     assert ids() == ["a.md"]
 
 
-def test_a_queue_has_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_queue_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPORA_QUEUED_JOBS", "2")
     get_settings.cache_clear()
     first, _ = upload("a.md"), upload("b.md")
     with pytest.raises(QueueFull):
         upload("c.md")
     with pytest.raises(QueueFull):
-        jobs.check_room()
+        jobs.check_capacity()
     cancel(first.job_id)
-    jobs.check_room()
+    jobs.check_capacity()
     monkeypatch.setenv("OPORA_QUEUED_BYTES", "1000")
     get_settings.cache_clear()
     jobs.add(jobs.new_id(), "upload", ["big.pdf"], size=1_000)
     with pytest.raises(QueueFull):
-        jobs.check_room()
+        jobs.check_capacity()
     Registry().add("globex")
     with acting_as(Tenant("globex", "tests")):
-        jobs.check_room()
+        jobs.check_capacity()
 
 
-def test_jobs_of_others_are_not_there(tenant: Tenant) -> None:
+def test_jobs_of_other_tenants_are_invisible(tenant: Tenant) -> None:
     job = upload("a.md")
     Registry().add("globex")
     with acting_as(Tenant("globex", "tests")):
@@ -273,7 +273,7 @@ def test_jobs_of_others_are_not_there(tenant: Tenant) -> None:
     assert jobs.get(job.job_id).state == "queued"
 
 
-def test_lists_go_back_in_time() -> None:
+def test_jobs_are_listed_newest_first() -> None:
     made = [upload(f"{at}.md") for at in range(4)]
     cancel(made[1].job_id)
     newest = [job.job_id for job in reversed(made)]

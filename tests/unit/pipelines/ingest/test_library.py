@@ -73,7 +73,7 @@ def test_properties_reach_record_and_chunks_without_encoding(
     check_consistent()
 
 
-def test_what_is_set_wins_over_a_document_that_comes_anew(library: Library, ingest: Ingest) -> None:
+def test_set_properties_survive_ingesting_again(library: Library, ingest: Ingest) -> None:
     ingest.run([article("a", status="active")])
     library.change("a", {"status": "deprecated", "title": "Имя от оператора"})
     ingest.run([article("a", edit="правка", status="superseded", priority=5)])
@@ -99,7 +99,7 @@ def test_a_title_is_found_by(library: Library, ingest: Ingest, encoded: list[str
     check_consistent()
 
 
-def test_the_same_again_changes_nothing(
+def test_repeating_a_change_changes_nothing(
     library: Library, ingest: Ingest, encoded: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ingest.run([article("a")])
@@ -126,7 +126,7 @@ WRONG: list[tuple[dict[str, Json], str]] = [
 ]
 
 
-def test_what_is_wrong_changes_nothing(library: Library, ingest: Ingest) -> None:
+def test_an_invalid_change_changes_nothing(library: Library, ingest: Ingest) -> None:
     ingest.run([article("a")])
     before = library.read("a"), hits()
     for changes, code in WRONG:
@@ -178,7 +178,7 @@ def test_other_tenants_see_and_change_nothing(library: Library, ingest: Ingest) 
 def test_versions_can_be_gone_back_to(library: Library, ingest: Ingest, encoded: list[str]) -> None:
     for edit in ("первая", "вторая", "третья"):
         ingest.run([article("a", 5, edit=edit)])
-    assert [one.version for one in library.versions("a")] == [3, 2, 1]
+    assert [version.version for version in library.versions("a")] == [3, 2, 1]
     encoded.clear()
     record = library.restore("a", 1)
     assert (record.version, len(encoded)) == (4, 1)
@@ -210,12 +210,12 @@ def test_restoring_what_is_in_force_makes_no_version(library: Library, ingest: I
 def test_ten_versions_are_kept(library: Library, ingest: Ingest) -> None:
     for at in range(13):
         ingest.run([article("a", edit=f"правка {at}")])
-    assert [one.version for one in library.versions("a")] == list(range(13, 3, -1))
+    assert [version.version for version in library.versions("a")] == list(range(13, 3, -1))
     with pytest.raises(NotFound, match="version_unknown"):
         library.restore("a", 3)
     library.delete("a")
     ingest.run([article("a")])
-    assert [one.version for one in library.versions("a")] == [1]
+    assert [version.version for version in library.versions("a")] == [1]
 
 
 def test_a_document_that_is_only_processed_anew_gets_no_version_and_keeps_its_day(
@@ -328,7 +328,7 @@ class Life(RuleBasedStateMachine):
     def restore(self, data: st.DataObject) -> None:
         doc_id = data.draw(st.sampled_from(sorted(self.texts)))
         with acting_as(self.tenant):
-            number = data.draw(st.sampled_from([one.version for one in self.library.versions(doc_id)]))
+            number = data.draw(st.sampled_from([item.version for item in self.library.versions(doc_id)]))
             self.texts[doc_id] = self.library.version(doc_id, number).text
             self.library.restore(doc_id, number)
 

@@ -62,7 +62,7 @@ class _Watched(Library):
         return super().check(mend=mend, patience=0)
 
 
-def test_who_was_not_reached_comes_first_the_next_night(
+def test_tenants_not_reached_are_checked_first_the_next_night(
     tenant: Tenant, ingest: Ingest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     Registry().add("globex")

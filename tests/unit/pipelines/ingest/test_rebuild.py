@@ -14,7 +14,7 @@ from components.language.encoder_settings import EncoderSettings, settings_from
 from pipelines.ingest import usecase
 from pipelines.ingest.library import Library
 from pipelines.ingest.rebuild import Rebuilding, generations_json
-from pipelines.ingest.shift import Shift
+from pipelines.ingest.tenant_jobs import TenantJobs
 from pipelines.ingest.usecase import Ingest
 from tenants import generations, jobs
 from tenants.context import Tenant, acting_as
@@ -51,7 +51,7 @@ def found(question: str) -> set[str]:
 
 
 def states() -> list[tuple[int, str]]:
-    return [(one.number, one.state) for one in generations.all()]
+    return [(generation.number, generation.state) for generation in generations.all()]
 
 
 def test_every_chunk_is_encoded_anew_and_is_what_it_was(tenant: Tenant, ingest: Ingest, other: Ingest) -> None:
@@ -88,7 +88,7 @@ def test_afterwards_documents_are_encoded_as_the_rest_whatever_the_pipeline_says
     check_consistent()
 
 
-def test_what_an_operator_changes_meanwhile_is_brought_over(tenant: Tenant, ingest: Ingest, other: Ingest) -> None:
+def test_changes_during_a_rebuild_are_carried_over(tenant: Tenant, ingest: Ingest, other: Ingest) -> None:
     ingest.run(ARTICLES)
     library = Library(ingest.rewrite)
     steps = other.rebuild().steps()
@@ -113,7 +113,7 @@ def test_ingest_waits_for_a_rebuild(tenant: Tenant, ingest: Ingest, tmp_path: Pa
 
     def somebody_else() -> int:
         with acting_as(tenant):
-            return len(list(ingest.start_files(tmp_path, ["e.md"], held={}).steps(patience=0)))
+            return len(list(ingest.start_files(tmp_path, ["e.md"], documents_before={}).steps(patience=0)))
 
     with pytest.raises(Busy, match="ingest_busy"):
         Context().run(somebody_else)
@@ -122,7 +122,7 @@ def test_ingest_waits_for_a_rebuild(tenant: Tenant, ingest: Ingest, tmp_path: Pa
     check_consistent()
 
 
-def test_a_rebuild_that_is_left_changes_nothing(tenant: Tenant, ingest: Ingest, other: Ingest, tmp_path: Path) -> None:
+def test_an_abandoned_rebuild_changes_nothing(tenant: Tenant, ingest: Ingest, other: Ingest, tmp_path: Path) -> None:
     ingest.run(ARTICLES)
     before, folders = hits(), sorted(path.name for path in tmp_path.rglob("*~g*"))
     steps = other.rebuild().steps()
@@ -177,7 +177,7 @@ def test_there_is_one_step_back_and_no_more(tenant: Tenant, ingest: Ingest) -> N
 
 
 def worked_off(ingest: Ingest) -> None:
-    shift = Shift("acme", ingest, None)
+    shift = TenantJobs("acme", ingest, None)
     while shift.step() is None:
         pass
 
@@ -186,7 +186,7 @@ def test_jobs_rebuild_and_roll_back(tenant: Tenant, ingest: Ingest, other: Inges
     ingest.run(ARTICLES)
     rebuilt, back = (jobs.add(jobs.new_id(), kind, ()).job_id for kind in ("rebuild", "rollback"))
     Context().run(worked_off, other)
-    assert [(jobs.get(one).state, jobs.get(one).report) for one in (rebuilt, back)] == [
+    assert [(jobs.get(item).state, jobs.get(item).report) for item in (rebuilt, back)] == [
         ("done", {"generation": 2, "chunks": 12, "seconds": jobs.get(rebuilt).report["seconds"]}),  # type: ignore[index]
         ("done", {"generation": 1, "chunks": 12, "seconds": jobs.get(back).report["seconds"]}),  # type: ignore[index]
     ]
@@ -208,7 +208,7 @@ def test_a_job_that_was_cut_off_after_the_switch_is_not_done_twice(
     assert (jobs.get(job).state, states()) == ("done", before)
 
 
-def test_a_tenant_without_documents_is_rebuilt_into_nothing(tenant: Tenant, ingest: Ingest, other: Ingest) -> None:
+def test_rebuilding_an_empty_tenant_does_nothing(tenant: Tenant, ingest: Ingest, other: Ingest) -> None:
     assert other.rebuild().finish().chunks == 0
     ingest.run(ARTICLES)
     assert encoder() == other.encoder

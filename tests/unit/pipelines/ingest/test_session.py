@@ -32,7 +32,7 @@ def begun(ingest: Ingest, tmp_path: Path) -> Callable[..., "Begun"]:
     def begin(**texts: str) -> Begun:
         for doc_id, edit in texts.items():
             (tmp_path / f"{doc_id}.md").write_text(f"# Статья {doc_id}\n\n{article(doc_id, 2, edit).text}")
-        return Begun(ingest.start_files(tmp_path, [f"{doc_id}.md" for doc_id in texts], held={}).steps())
+        return Begun(ingest.start_files(tmp_path, [f"{doc_id}.md" for doc_id in texts], documents_before={}).steps())
 
     return begin
 
@@ -109,7 +109,7 @@ def test_a_change_that_was_cut_off_is_finished_by_whoever_comes_next(
     assert not ingest.run([]).healed
 
 
-def test_a_run_that_is_left_early_is_whole(library: Library, ingest: Ingest, begun: Callable[..., Begun]) -> None:
+def test_an_abandoned_run_is_consistent(library: Library, ingest: Ingest, begun: Callable[..., Begun]) -> None:
     begun(a="", b="").leave()
     assert library.page().total == 1
     check_consistent()
@@ -176,8 +176,8 @@ def test_changes_and_runs_at_once_lose_nothing(library: Library, ingest: Ingest)
     with ThreadPoolExecutor(4) as pool:
         work = [pool.submit(copy_context().run, load, edit) for edit in ("первая", "вторая")]
         work += [pool.submit(copy_context().run, change, doc_id) for doc_id in ids[:3]]
-        for one in work:
-            one.result()
+        for item in work:
+            item.result()
     assert {(library.read(doc_id).priority, library.read(doc_id).title) for doc_id in ids[:3]} == {(3, "Название 3")}
     assert {library.read(doc_id).version for doc_id in ids} == {3}
     check_consistent()

@@ -111,7 +111,10 @@ def test_a_refusal_keeps_the_others_and_stops_pruning(tenant: Tenant, ingest: In
     ingest.run([article("a"), article("b")])
     report = ingest.run([article("c"), SourceDocument("b", "", " ")], prune=True)
     assert counts(report) == (1, 0, 0, 0)
-    assert [(one.error.code, one.doc_id) for one in report.errors] == [("text_missing", "b"), ("prune_skipped", "")]
+    assert [(error.error.code, error.doc_id) for error in report.errors] == [
+        ("text_missing", "b"),
+        ("prune_skipped", ""),
+    ]
     assert len(documents.all()) == 3
     check_consistent()
 
@@ -126,7 +129,7 @@ def test_of_two_with_one_id_the_first_is_taken(
     path.write_text("\n".join([*lines, json.dumps({"doc_id": "a", "text": "второй"}), "{broken", '{"doc_id": "e"}']))
     report = ingest.run_path(path)
     assert report.added == 3
-    assert [(one.error.code, one.line) for one in report.errors] == [
+    assert [(error.error.code, error.line) for error in report.errors] == [
         ("doc_id_duplicate", 4),
         ("json_invalid", 5),
         ("text_missing", 6),
@@ -143,7 +146,7 @@ def test_a_folder_and_its_renamed_file(tenant: Tenant, ingest: Ingest, tmp_path:
     (folder / "b.txt").write_text("Гарантия два года.")
     (folder / "c.ppt").write_bytes(b"%PPT")
     report = ingest.run_path(folder, prune=True)
-    assert (counts(report), [one.error.code for one in report.errors]) == ((2, 0, 0, 0), ["file_unsupported"])
+    assert (counts(report), [error.error.code for error in report.errors]) == ((2, 0, 0, 0), ["file_unsupported"])
     assert {(meta(hit)["doc_id"], meta(hit)["title"]) for hit in hits()} == {("a.md", "Возврат"), ("b.txt", "b")}
     (folder / "b.txt").rename(folder / "d.txt")
     assert counts(ingest.run_path(folder, prune=True)) == (1, 0, 1, 1)
@@ -283,4 +286,4 @@ def test_read_path_raises_or_tells(tmp_path: Path) -> None:
         list(read_path(path))
     refused: list[Refusal] = []
     assert [found.doc_id for found in read_path(path, refuse=refused.append)] == ["a", "b"]
-    assert [(one.error.code, one.line) for one in refused] == [("doc_id_missing", 2)]
+    assert [(item.error.code, item.line) for item in refused] == [("doc_id_missing", 2)]

@@ -116,7 +116,7 @@ def test_an_index_without_gets_them_by_a_rebuild_and_loses_them_by_a_rollback(
     check_consistent()
 
 
-def test_without_the_model_there_are_words_and_with_it_a_rebuild_is_due(
+def test_without_the_model_search_is_lexical_and_installing_it_makes_a_rebuild_due(
     tenant: Tenant, models: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     block = EMBEDDER.format(model=ENCODER, dimensions=DIMENSIONS, file=FILE, folder=tmp_path, more=", required: false")
@@ -199,7 +199,7 @@ def test_only_what_is_new_is_embedded(tenant: Tenant, with_vectors: Ingest, mode
     assert embedded == []
     rebuilt = {hit.id: hit.dense for hit in open_collection().scan(dense=True)}
     assert rebuilt.keys() == vectors.keys()
-    assert all(rebuilt[one] == pytest.approx(vectors[one]) for one in vectors)
+    assert all(rebuilt[vector] == pytest.approx(vectors[vector]) for vector in vectors)
 
 
 def test_an_operator_may_change_documents_while_others_are_embedded(
@@ -253,7 +253,7 @@ def failing(monkeypatch: pytest.MonkeyPatch, models: Path) -> Failing:
     return made  # type: ignore[return-value]
 
 
-def test_what_cannot_be_embedded_is_not_stored_and_not_lost(
+def test_documents_that_cannot_be_embedded_are_refused_and_kept_for_later(
     tenant: Tenant, with_vectors: Ingest, failing: Failing
 ) -> None:
     with_vectors.run(ARTICLES[:1])
@@ -293,7 +293,7 @@ def test_a_rebuild_that_cannot_embed_changes_nothing(
     failing.times = 1
     with pytest.raises(EmbeddingFailed):
         with_vectors.rebuild().finish()
-    assert [(one.number, one.state) for one in generations.all()] == [(1, "in_force")]
+    assert [(generation.number, generation.state) for generation in generations.all()] == [(1, "in_force")]
     check_consistent()
     with_vectors.rebuild().finish()
     assert nearest("помпа") == "pump"

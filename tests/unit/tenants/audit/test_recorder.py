@@ -17,7 +17,7 @@ from tenants import database
 from tenants.audit import recorder, search, store
 from tenants.audit.entry import Entry
 from tenants.audit.recorder import Recorder
-from tenants.audit.search import Wanted
+from tenants.audit.search import TurnQuery
 from tenants.audit.spool import Spool, read
 from tenants.context import Tenant, acting_as
 from tenants.errors import TryAgain
@@ -33,7 +33,7 @@ def _tenant(installation: Settings) -> Iterator[None]:
 
 
 def recorded() -> list[str]:
-    return sorted(record.turn_id for record in search.find(Wanted(), limit=10_000))
+    return sorted(record.turn_id for record in search.find(TurnQuery(), limit=10_000))
 
 
 def spooled(installation: Settings) -> list[str]:
@@ -83,7 +83,7 @@ def test_a_line_cut_short_spoils_no_other(data: st.DataObject, tmp_path_factory:
     assert next(one.turn_id for one, _ in read(path) if one) == "t1"
 
 
-def test_what_is_recorded_arrives_once_and_the_spool_is_empty(installation: Settings) -> None:
+def test_recorded_turns_arrive_once_and_the_spool_is_emptied(installation: Settings) -> None:
     carrier = Recorder(installation)
     carrier.start()
     for number in range(200):
@@ -94,7 +94,7 @@ def test_what_is_recorded_arrives_once_and_the_spool_is_empty(installation: Sett
     assert search.verify().faults == ()
 
 
-def test_a_turn_is_in_the_spool_before_anybody_carries_it(installation: Settings) -> None:
+def test_a_turn_is_spooled_before_it_is_carried_over(installation: Settings) -> None:
     carrier = Recorder(installation)
     carrier.record(entry("t1"))
     (name,) = spooled(installation)
@@ -103,7 +103,7 @@ def test_a_turn_is_in_the_spool_before_anybody_carries_it(installation: Settings
     carrier.close()
 
 
-def test_an_outage_loses_nothing_and_stops_nobody(
+def test_an_outage_loses_nothing_and_blocks_nobody(
     installation: Settings, outage: Outage, caplog: pytest.LogCaptureFixture
 ) -> None:
     carrier = Recorder(installation)
@@ -124,7 +124,7 @@ def test_an_outage_loses_nothing_and_stops_nobody(
     assert search.verify().faults == ()
 
 
-def test_what_the_database_does_not_take_waits_for_the_next_start(installation: Settings, outage: Outage) -> None:
+def test_records_refused_by_the_database_wait_for_the_next_start(installation: Settings, outage: Outage) -> None:
     carrier = Recorder(installation)
     carrier.record(entry("t1"))
     carrier.close()
@@ -136,7 +136,7 @@ def test_what_the_database_does_not_take_waits_for_the_next_start(installation: 
     assert recorded() == ["t1"]
 
 
-def test_a_segment_in_use_is_not_taken_for_abandoned(installation: Settings) -> None:
+def test_a_segment_in_use_is_not_treated_as_abandoned(installation: Settings) -> None:
     living = Recorder(installation)
     living.record(entry("t1"))
     Recorder(installation).collect()
@@ -163,13 +163,13 @@ def test_a_disk_that_is_full_makes_records_wait_in_memory(
     assert "turn t2 is not recorded" in caplog.text
 
 
-def test_a_record_that_the_database_refuses_is_put_aside_and_holds_up_no_other(
+def test_a_refused_record_is_quarantined_and_delays_no_other(
     installation: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     works = store.append
 
     def append(entries: list[Entry], settings: Settings) -> int:
-        if any(one.turn_id == "bad" for one in entries):
+        if any(entry.turn_id == "bad" for entry in entries):
             raise IntegrityError("INSERT", {}, Exception("refused"))
         return works(entries, settings)
 
@@ -180,7 +180,7 @@ def test_a_record_that_the_database_refuses_is_put_aside_and_holds_up_no_other(
     carrier.close()
     assert recorded() == ["t1", "t2"]
     assert b'"bad"' in (installation.data_dir / "spool" / "aside.txt").read_bytes()
-    assert carrier.spool.clean_aside(lambda one: one.turn_id == "bad") == 1
+    assert carrier.spool.erase_quarantined(lambda one: one.turn_id == "bad") == 1
     assert (installation.data_dir / "spool" / "aside.txt").read_bytes() == b""
 
 
@@ -229,7 +229,7 @@ def test_a_killed_process_loses_no_turn_that_it_answered(installation: Settings,
     assert spooled(installation) == []
 
 
-def test_a_database_that_hangs_does_not_hold_up_the_end(
+def test_a_hanging_database_does_not_delay_shutdown(
     installation: Settings, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     hanging, free = Event(), Event()

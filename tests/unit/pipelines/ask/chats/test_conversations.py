@@ -15,7 +15,7 @@ from pipelines.ask.usecase import Ask
 from settings import Settings
 from tenants import conversations, gaps, handoffs
 from tenants.audit import search
-from tenants.audit.search import Wanted
+from tenants.audit.search import TurnQuery
 from tenants.chats import store
 from tenants.chats.store import Chat
 from tenants.context import Tenant, acting_as
@@ -133,7 +133,7 @@ async def test_nothing_of_the_assistant_appears_once_a_person_has_the_chat() -> 
         await chats.idle()
         chats.runner.ask.recorder.close()
     assert lines(chat) == ["customer: Где мой заказ?", "(joined)", "operator: Здравствуйте!"]
-    assert len(list(search.find(Wanted(), limit=10))) == 1
+    assert len(list(search.find(TurnQuery(), limit=10))) == 1
     assert gaps.all(None) == ()
 
 

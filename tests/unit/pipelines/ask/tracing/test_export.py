@@ -42,8 +42,8 @@ def sent(collector: Receiver, *traces: Spans) -> Mapping[str, ResourceSpans]:
     """What the collector receives of these, by the project."""
     export = SpanExport(collector.url, {}, 10)
     export.begin()
-    for one in traces:
-        export.add(one)
+    for trace in traces:
+        export.add(trace)
     export.flush()
     export.close()
     request = ExportTraceServiceRequest.FromString(collector.next().body)
@@ -91,10 +91,10 @@ def test_each_tenant_has_its_own_resource_whatever_order_they_come_in(collector:
     )
     for project in ("acme", "globex"):
         expected = {one for one, of in zip(ids, projects, strict=True) if of == project}
-        assert {one.trace_id.hex() for scope in made[project].scope_spans for one in scope.spans} == expected
+        assert {span.trace_id.hex() for scope in made[project].scope_spans for span in scope.spans} == expected
 
 
-def test_nothing_of_a_long_span_is_left_out(collector: Receiver) -> None:
+def test_a_long_span_is_exported_in_full(collector: Receiver) -> None:
     attributes: Pairs = {f"retrieval.documents.{place}.document.id": str(place) for place in range(400)}
     events = [Event("rag_iteration", place, {}) for place in range(200)]
     made = received(sent(collector, trace(Span("search", 1, 2, attributes, parent=None, events=events)))["acme"])
@@ -151,7 +151,7 @@ def test_a_batch_in_many_requests_fails_with_any_of_them() -> None:
 
 
 @given(st.integers(1, 2**128 - 1), st.integers(0, 500), st.integers(0, 500))
-def test_places_have_ids_of_their_own(number: int, one: int, other: int) -> None:
+def test_span_ids_are_unique(number: int, one: int, other: int) -> None:
     ids = span_id(f"{number:032x}", one), span_id(f"{number:032x}", other)
     assert len(ids[0]) == 16
     assert (ids[0] == ids[1]) is (one == other)

@@ -73,22 +73,26 @@ def test_traces_are_sent_with_their_scores() -> None:
         sender.close()
     assert (spans.what, traces_in(spans)) == ("POST /v1/traces", [1])
     assert scores.what == "POST /v1/span_annotations"
-    assert ("0000000000000001", "outcome") in [(one["span_id"], one["name"]) for one in json.loads(scores.body)["data"]]
+    assert ("0000000000000001", "outcome") in [
+        (item["span_id"], item["name"]) for item in json.loads(scores.body)["data"]
+    ]
 
 
 def test_thumbs_stand_at_the_turn_one_of_each_person_and_without_words() -> None:
     with receiving() as phoenix:
         sender = Sender(Settings(phoenix_url=phoenix.url))
-        for one in (judged("anna", "down"), judged("anna", "up"), judged("bob", "down")):
-            sender.take(one)
+        for item in (judged("anna", "down"), judged("anna", "up"), judged("bob", "down")):
+            sender.take(item)
         sender.start()
         heard = phoenix.next()
         sender.close()
     told = json.loads(heard.body)["data"]
     assert heard.what == "POST /v1/span_annotations"
-    assert {(one["span_id"], one["name"], one["annotator_kind"]) for one in told} == {(f"{1:016x}", "thumb", "HUMAN")}
-    assert [(one["result"]["label"], one["result"]["score"]) for one in told] == [("up", 1), ("down", 0)]
-    assert len({one["identifier"] for one in told}) == 2
+    assert {(item["span_id"], item["name"], item["annotator_kind"]) for item in told} == {
+        (f"{1:016x}", "thumb", "HUMAN")
+    }
+    assert [(item["result"]["label"], item["result"]["score"]) for item in told] == [("up", 1), ("down", 0)]
+    assert len({item["identifier"] for item in told}) == 2
     assert not {"anna", "Мне помогло"} & set(json.dumps(told, ensure_ascii=False).split('"'))
 
 
@@ -100,12 +104,12 @@ def test_another_collector_gets_no_scores() -> None:
         sender.take(traced(1))
         first = collector.next()
         sender.take(traced(2))
-        assert [one.what for one in (first, collector.next())] == ["POST /spans"] * 2
+        assert [item.what for item in (first, collector.next())] == ["POST /spans"] * 2
         sender.close()
 
 
 @pytest.mark.parametrize("status", [408, 429, 500, 503])
-def test_what_a_server_has_no_time_for_is_sent_again(status: int, caplog: pytest.LogCaptureFixture) -> None:
+def test_an_overloaded_collector_is_retried(status: int, caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.WARNING), receiving([status, status, 200]) as collector:
         sender = Sender(Settings(otlp_endpoint=collector.url))
         sender.take(traced(1))
@@ -118,7 +122,7 @@ def test_what_a_server_has_no_time_for_is_sent_again(status: int, caplog: pytest
     ]
 
 
-def test_what_a_server_refuses_for_good_is_dropped_and_counted(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_refused_batch_is_dropped_and_counted(caplog: pytest.LogCaptureFixture) -> None:
     with receiving([401, 200]) as collector:
         sender = Sender(Settings(otlp_endpoint=collector.url))
         sender.take(traced(1))
@@ -130,7 +134,7 @@ def test_what_a_server_refuses_for_good_is_dropped_and_counted(caplog: pytest.Lo
     assert logged(caplog) == ["1 traces are dropped: refused: 401", "traces are sent again, 1 were dropped"]
 
 
-def test_what_fails_for_too_long_gives_way_to_what_waits_behind_it(
+def test_a_batch_that_fails_too_long_is_dropped(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sending, "MOST_ATTEMPTS", 2)
@@ -145,19 +149,19 @@ def test_what_fails_for_too_long_gives_way_to_what_waits_behind_it(
     assert "1 traces are dropped: tried too often" in logged(caplog)
 
 
-def test_the_oldest_give_way_when_too_many_wait(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_full_queue_drops_the_oldest_traces(caplog: pytest.LogCaptureFixture) -> None:
     with receiving() as collector:
         sender = Sender(Settings(otlp_endpoint=collector.url))
         for number in range(1, sending.WAITING + 11):
             sender.take(traced(number))
         sender.start()
-        sent = [one for _ in range(sending.WAITING // sending.BATCH) for one in traces_in(collector.next())]
+        sent = [item for _ in range(sending.WAITING // sending.BATCH) for item in traces_in(collector.next())]
         sender.close()
     assert sent == list(range(11, sending.WAITING + 11))
     assert logged(caplog) == ["traces are sent again, 10 were dropped"]
 
 
-def test_a_server_that_is_not_there_keeps_traces_waiting_and_says_so(caplog: pytest.LogCaptureFixture) -> None:
+def test_an_unreachable_collector_keeps_traces_queued_and_is_logged(caplog: pytest.LogCaptureFixture) -> None:
     with receiving() as collector:
         url = collector.url
     sender = Sender(Settings(otlp_endpoint=url))
@@ -167,7 +171,7 @@ def test_a_server_that_is_not_there_keeps_traces_waiting_and_says_so(caplog: pyt
     assert logged(caplog) == ["traces wait, their collector is unavailable: no answer", "1 traces were not sent"]
 
 
-def test_a_server_that_hangs_holds_nobody_up(
+def test_a_hanging_collector_delays_nobody(
     nobody: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(sending, "TIMEOUT", 0.05)

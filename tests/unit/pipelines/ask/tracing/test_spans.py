@@ -47,7 +47,7 @@ def traced(ask: Ask) -> Callable[..., Trace]:
         turn, steps = ask.finish(begun)
         answer = answer_of(turn, trace_id=traces.trace_id(turn.turn_id), steps=steps.milliseconds)
         with policy.trying(policy.Policy(trace_content=content)):
-            return Trace.of(request, begun, steps, answer, asked=datetime.now(UTC), pipeline="digest")
+            return Trace.of(request, begun, steps, answer, asked_at=datetime.now(UTC), pipeline="digest")
 
     return trace
 
@@ -72,7 +72,7 @@ def output(span: Span) -> dict[str, object]:
 def test_a_retried_turn_shows_both_passes_in_order(retried: Trace) -> None:
     made = spans(retried)
     names = [span.name for span in made]
-    assert names == ["ask", *(step.label for step in retried.steps.taken)]
+    assert names == ["ask", *(step.label for step in retried.steps.finished)]
     assert {"retrieve", "verify", "retrieve #2", "verify #2"} <= set(names)
     assert [event.name for event in made[0].events] == ["rag_iteration", "rag_iteration", "graph_outcome"]
     assert [event.attributes.get("iteration") for event in made[0].events] == [1, 2, None]
@@ -89,21 +89,21 @@ def test_kinds_are_those_of_openinference(retried: Trace) -> None:
 
 
 def test_passages_come_with_every_component_of_their_score(retried: Trace) -> None:
-    made, last = by_name(spans(retried)), retried.steps.taken[-1].sent
+    made, last = by_name(spans(retried)), retried.steps.finished[-1].output
     assert last is not None
     found = made["rerank #2"].attributes
     for place, passage in enumerate(last.evidence.passages):
         at = f"reranker.output_documents.{place}.document."
-        assert found[f"{at}id"] in {one.chunk_id for one in last.evidence.passages}
+        assert found[f"{at}id"] in {passage.chunk_id for passage in last.evidence.passages}
         assert set(json.loads(str(found[f"{at}metadata"]))["scores"]) >= {"search", "lexical"}
         assert passage.chunk_id in {value for name, value in found.items() if name.endswith(".id")}
     graded = output(made["grade"])["graded"]
     assert isinstance(graded, list)
-    assert {one["verdict"] for one in graded} == {"YES", "NO"}
+    assert {item["verdict"] for item in graded} == {"YES", "NO"}
 
 
 def test_claims_come_with_their_verdicts(retried: Trace) -> None:
-    draft, last = output(by_name(spans(retried))["verify #2"])["draft"], retried.steps.taken[-1].sent
+    draft, last = output(by_name(spans(retried))["verify #2"])["draft"], retried.steps.finished[-1].output
     assert isinstance(draft, dict)
     assert last is not None
     assert last.best is not None
@@ -121,13 +121,13 @@ def test_a_trace_belongs_to_its_tenant_and_session(retried: Trace) -> None:
     assert resource(retried)["openinference.project.name"] == "opora:shop"
 
 
-def test_nobodys_turn_names_nobody(traced: Callable[..., Trace]) -> None:
+def test_an_anonymous_turn_identifies_nobody(traced: Callable[..., Trace]) -> None:
     made = spans(traced("Ошибка E20", anonymous=True))
     assert not {"session.id", "user.id"} & set(made[0].attributes)
     assert "s-1" not in str(made)
 
 
-def test_words_are_told_of_tenants_that_want_it_and_without_personal_data(traced: Callable[..., Trace]) -> None:
+def test_enabled_traces_contain_text_without_personal_data(traced: Callable[..., Trace]) -> None:
     told = str(spans(traced(PRIVATE)))
     assert "мой телефон [phone], почта [email]" in told
     assert "вода не сливается" in told
@@ -136,22 +136,22 @@ def test_words_are_told_of_tenants_that_want_it_and_without_personal_data(traced
 
 
 @pytest.mark.parametrize("question", [PRIVATE, RETRIED, "Отмените мой заказ!", "фыва олдж", "Что такое E401?"])
-def test_no_word_is_told_of_tenants_that_do_not(traced: Callable[..., Trace], question: str) -> None:
+def test_traces_contain_no_text_unless_enabled(traced: Callable[..., Trace], question: str) -> None:
     told = str(spans(traced(question, content=False)))
     assert not any("а" <= letter.lower() <= "я" for letter in told)
     assert not any(word in told for word in ("example", "E20", "E401"))
 
 
 def test_a_call_of_a_model_stands_under_its_step(retried: Trace) -> None:
-    place = [step.label for step in retried.steps.taken].index("verify #2")
-    step = retried.steps.taken[place]
+    place = [step.label for step in retried.steps.finished].index("verify #2")
+    step = retried.steps.finished[place]
     began = (step.started + step.ended) / 2e9
     calls = (
         Call("claims", "ollama", "qwen", "claims.ru@1", "fast", began, 20.0, "ok", 300, 40, 0.002),
         Call("answer", "ollama", "qwen", "answer.ru@1", "fast", began - 900, 5.0, "timeout"),
     )
     steps = Steps()
-    steps.taken, steps.calls = retried.steps.taken, calls
+    steps.finished, steps.calls = retried.steps.finished, calls
     made = spans(replace(retried, steps=steps))
     good, bad = made[-2:]
     assert (made[good.parent or 0].name, made[bad.parent or 0].name) == ("verify #2", "ask")
@@ -163,7 +163,7 @@ def test_a_call_of_a_model_stands_under_its_step(retried: Trace) -> None:
 
 def test_a_step_that_raised_is_marked(retried: Trace) -> None:
     steps = Steps()
-    steps.taken = [*retried.steps.taken[:-1], replace(retried.steps.taken[-1], sent=None)]
+    steps.finished = [*retried.steps.finished[:-1], replace(retried.steps.finished[-1], output=None)]
     made = spans(replace(retried, steps=steps))
     assert (made[-1].name, made[-1].error) == ("outcome", "raised")
 

@@ -1,4 +1,4 @@
-"""One tenant's jobs, in the order in which they came, a batch at a time."""
+"""The jobs of one tenant, in order of arrival, a batch at a time."""
 
 import logging
 from collections.abc import Generator
@@ -22,21 +22,21 @@ log = logging.getLogger("opora.jobs")
 Work: TypeAlias = Generator[None, None, None]
 
 _LATER_SECONDS = 1.0
-"""Pause of a tenant for which another process or an operator is at work."""
+"""Pause for a tenant whose data another process or an operator is changing."""
 
 _AFTER_FAULT_SECONDS = 5.0
 
 
-class Shift:
-    """Goes on from where it stopped. Each shift has a context of its own, in which its tenant acts."""
+class TenantJobs:
+    """Works through the jobs of one tenant, in a context of its own in which the tenant is set."""
 
     def __init__(self, tenant_id: str, ingest: Ingest, watch_dir: Path | None) -> None:
         self.tenant_id = tenant_id
         self._context = Context()
-        self._work = _worked_off(tenant_id, ingest, watch_dir)
+        self._work = _process_jobs(tenant_id, ingest, watch_dir)
 
     def step(self) -> float | None:
-        """Do one batch. None: there is more to do. Otherwise this shift is over, and a number says for how long."""
+        """Do one batch. None: there is more to do; otherwise the seconds to wait before starting again."""
         try:
             with fairness.interruptible():
                 self._context.run(next, self._work)
@@ -49,21 +49,21 @@ class Shift:
             return _AFTER_FAULT_SECONDS
         return None
 
-    def leave(self) -> None:
-        """Stop between two batches. The job in work waits for the next shift."""
+    def pause(self) -> None:
+        """Stop between two batches. The running job is resumed later."""
         self._context.run(self._work.close)
 
 
-def _worked_off(tenant_id: str, ingest: Ingest, watch_dir: Path | None) -> Work:
+def _process_jobs(tenant_id: str, ingest: Ingest, watch_dir: Path | None) -> Work:
     with acting_as(Tenant(tenant_id, "jobs")), claims.ingesting(patience=0):
         while (job := jobs.begin()) is not None:
             try:
                 yield from _run(job, ingest, watch_dir)
             except GeneratorExit:
-                jobs.put_back(job.job_id)
+                jobs.requeue(job.job_id)
                 raise
             except Exception as error:
-                _take_fault(job, error)
+                _handle_error(job, error)
 
 
 def _run(job: Job, ingest: Ingest, watch_dir: Path | None) -> Work:
@@ -75,7 +75,7 @@ def _run(job: Job, ingest: Ingest, watch_dir: Path | None) -> Work:
     with closing(run.steps(patience=0)) as steps:
         for now in steps:
             if jobs.note(job.job_id, now.as_json()):
-                # Leaving the block stops the run, which is whole after each batch.
+                # Leaving the block stops the run, which is consistent after each batch.
                 _end(job, "cancelled", source, run)
                 return
             yield
@@ -97,7 +97,7 @@ def _run_on_index(job: Job, work: Rebuild | Rollback) -> Work:
 
 
 def _switched_before(job: Job) -> bool:
-    """Whether an attempt before this one was cut off when all but the job's end was done. Nothing is switched twice."""
+    """Whether an interrupted attempt had already switched generations, so that only the end of the job was missing."""
     if job.attempts < 2:
         return False
     if job.kind == "rollback":
@@ -113,21 +113,21 @@ def _end(job: Job, state: JobState, source: Source, run: Run) -> None:
     log.info("job %s %s", job.job_id, state)
 
 
-def _take_fault(job: Job, error: Exception) -> None:
-    """A fault of the caller's ends the job. After any other it is begun again later, though not for ever."""
-    known = _known(error)
-    if isinstance(known, CallerError):
-        jobs.end(job.job_id, "failed", error=known.code)
+def _handle_error(job: Job, error: Exception) -> None:
+    """A caller error fails the job. After any other error it is retried later, a bounded number of times."""
+    cause = _own_error(error)
+    if isinstance(cause, CallerError):
+        jobs.end(job.job_id, "failed", error=cause.code)
         return
-    if isinstance(known, TryAgain):
-        jobs.put_back(job.job_id)
-        raise known
+    if isinstance(cause, TryAgain):
+        jobs.requeue(job.job_id)
+        raise cause
     jobs.fault(job.job_id)
     raise error
 
 
-def _known(error: BaseException | None) -> OporaError | None:
-    """Our own error behind one of the pipeline's."""
+def _own_error(error: BaseException | None) -> OporaError | None:
+    """The Opora error behind an error of the pipeline."""
     while error is not None and not isinstance(error, OporaError):
         error = error.__cause__
     return error
