@@ -36,6 +36,7 @@ from pipelines.ask import (
     ui_messages,
 )
 from pipelines.ask.chats import desk_routes, session_routes, visitor_routes
+from pipelines.ask.chats.clock import ChatClock
 from pipelines.ask.chats.conversations import Conversations
 from pipelines.ask.chats.delivery import WebhookDelivery
 from pipelines.ask.contract import AskRequest
@@ -163,7 +164,9 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     _add_health(app, settings)
     if settings.api_docs:
         app.include_router(api_docs.ApiDocs(app, routes(settings)).router())
-    _add_lifespan(app, settings, limiter, mcp, NightlyCheck(library, settings.check_hour), WebhookDelivery())
+    _add_lifespan(
+        app, settings, limiter, mcp, NightlyCheck(library, settings.check_hour), WebhookDelivery(), ChatClock()
+    )
     return app
 
 

@@ -52,6 +52,9 @@ class Policy(BaseModel):
     failures_to_person: Annotated[int, Field(ge=0, le=100)] = Field(
         2, description="Questions in a row that a chat may leave unanswered before a person is called; 0: any number."
     )
+    queue_minutes: Annotated[int, Field(ge=0, le=100_000)] = Field(
+        0, description="How long a chat waits for a person before the assistant has it again; 0: until one takes it."
+    )
     synonyms: tuple[Synonyms, ...] = Field(
         (), max_length=100, description="Groups of words that mean the same; those that the articles lack are replaced."
     )

@@ -1,0 +1,67 @@
+"""What time does to chats: those put off come back, those that nobody takes return to the assistant."""
+
+import logging
+from datetime import UTC, datetime, timedelta
+from threading import Event, Thread
+
+from tenants import policy
+from tenants.chats import outbox, store
+from tenants.context import Tenant, acting_as
+from tenants.errors import trail
+from tenants.registry import Registry
+
+log = logging.getLogger("opora.chats")
+
+EVERY_SECONDS = 30.0
+DELIVERIES_KEPT = timedelta(days=30)
+"""How long it can be looked up what was sent to webhooks."""
+
+_GRACE_SECONDS = 10.0
+
+
+class ChatClock:
+    """Looks every half minute, as long as the service runs. Several processes may do so at once."""
+
+    def __init__(self, every_seconds: float = EVERY_SECONDS) -> None:
+        self._every_seconds = every_seconds
+        self._closing = Event()
+        self._thread = Thread(target=self._run, name="chat-clock", daemon=True)
+
+    def warm_up(self) -> None:
+        """Begin to look."""
+        self._thread.start()
+
+    def close(self) -> None:
+        """Finish the tenant in work."""
+        self._closing.set()
+        if self._thread.is_alive():
+            self._thread.join(_GRACE_SECONDS)
+
+    def look(self, now: datetime | None = None) -> None:
+        """Do what is due in the chats of all tenants."""
+        now = now or datetime.now(UTC)
+        outbox.forget(now - DELIVERIES_KEPT)
+        for tenant in Registry().list():
+            if self._closing.is_set():
+                return
+            try:
+                with acting_as(Tenant(tenant.tenant_id, "clock")):
+                    _act(now)
+            except Exception as error:
+                log.error("chats of %r: %s", tenant.tenant_id, trail(error))
+
+    def _run(self) -> None:
+        while not self._closing.wait(self._every_seconds):
+            try:
+                self.look()
+            except Exception as error:
+                # The database may be away; there is another chance soon.
+                log.error("chats: %s", trail(error))
+
+
+def _act(now: datetime) -> None:
+    woken = store.wake_up(now)
+    minutes = policy.current().queue_minutes
+    given_up = store.give_up_waiting(now - timedelta(minutes=minutes)) if minutes else ()
+    if woken or given_up:
+        log.info("chats: %d woken, %d returned to the assistant", len(woken), len(given_up))

@@ -1,0 +1,56 @@
+"""Chats that were put off come back; those that nobody takes go back to the assistant, by their own tenant's rule."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from pipelines.ask.chats.clock import ChatClock
+from settings import Settings
+from tenants import handoffs, policy
+from tenants.chats import store
+from tenants.chats.store import Chat, HandoffRequest
+from tenants.context import Tenant, acting_as
+from tenants.registry import Registry
+
+PATIENT, HURRIED = Tenant("patient", "v:1"), Tenant("hurried", "v:1")
+
+
+@pytest.fixture(autouse=True)
+def _tenants(installation: Settings) -> None:
+    for tenant in (PATIENT, HURRIED):
+        Registry().add(tenant.tenant_id)
+    with acting_as(HURRIED):
+        policy.change(queue_minutes=10)
+
+
+def queued(tenant: Tenant) -> Chat:
+    with acting_as(tenant):
+        handed = store.hand_over(store.start().chat_id, HandoffRequest("user_request"))
+        assert handed is not None
+        return handed.chat
+
+
+def state(tenant: Tenant, chat: Chat) -> str:
+    with acting_as(tenant):
+        return store.get(chat.chat_id).state
+
+
+def test_who_waits_too_long_is_the_assistants_again_and_the_ticket_stays_open() -> None:
+    patient, hurried = queued(PATIENT), queued(HURRIED)
+    ChatClock().look(datetime.now(UTC) + timedelta(minutes=9))
+    assert (state(PATIENT, patient), state(HURRIED, hurried)) == ("queued", "queued")
+    ChatClock().look(datetime.now(UTC) + timedelta(minutes=11))
+    assert (state(PATIENT, patient), state(HURRIED, hurried)) == ("queued", "bot")
+    with acting_as(HURRIED):
+        assert store.get(hurried.chat_id).ticket_id == handoffs.latest()[0].ticket_id
+
+
+def test_a_chat_that_was_put_off_comes_back_with_whoever_has_it() -> None:
+    chat = queued(PATIENT)
+    with acting_as(Tenant("patient", "anna")):
+        store.take(chat.chat_id, name="Анна")
+        store.snooze(chat.chat_id, datetime.now(UTC) + timedelta(hours=1))
+    ChatClock().look()
+    assert state(PATIENT, chat) == "snoozed"
+    ChatClock().look(datetime.now(UTC) + timedelta(hours=2))
+    assert state(PATIENT, chat) == "human"
