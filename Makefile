@@ -9,7 +9,7 @@ DEV := $(VENV)/.ready-dev
 INSTALL := VIRTUAL_ENV=$(VENV) $(BIN)/uv pip install --quiet
 PHOENIX := .venv-phoenix
 
-.PHONY: setup demo test clients test-inside test-service check serve phoenix bench evaluate lock clean
+.PHONY: setup demo ui test clients test-inside test-service check serve phoenix bench evaluate lock clean
 
 setup: $(DEV)
 
@@ -32,6 +32,10 @@ $(DEV): requirements/dev.txt pyproject.toml $(BIN)/uv
 demo: $(RUN)
 	$(BIN)/opora demo
 
+# Builds the widget from `ui/src`; what it writes into `ui/static` is committed.
+ui: setup
+	$(BIN)/python -m ui.build
+
 # In two processes, for the two cores that the smallest machine has. In memory where 4 GB are free there: a third of
 # the time goes by while hundreds of small databases are forced to the disk.
 test: setup clients
@@ -44,7 +48,7 @@ clients: setup
 	$(BIN)/python -m tests.clients.install
 
 test-inside:
-	$(BIN)/python -m pytest tests/unit --ignore=tests/unit/evaluation
+	$(BIN)/python -m pytest tests/unit tests/browser --ignore=tests/unit/evaluation
 
 test-service:
 	$(BIN)/python -m pytest tests/contract tests/service tests/unit/evaluation

@@ -137,7 +137,7 @@ def test_a_missing_annotation_is_seen() -> None:
 
 
 TESTS = {path: ast.parse(_SOURCES[path]) for path in MODULES if _named(path).startswith("tests/")}
-_CHECKS = {"raises", "warns", "fail", "run_state_machine_as_test"}
+_CHECKS = {"raises", "warns", "fail", "expect", "run_state_machine_as_test"}
 
 
 def _functions(tree: ast.AST) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:

@@ -1,0 +1,98 @@
+"""A real browser, the widget on a page of another origin, and a service whose answers the test decides."""
+
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, BrowserContext, Locator, Page, expect, sync_playwright
+
+from tests import servers
+from tests.browser.fake_service import SITE, FakeService, shop
+
+_FLAGS = (
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+)
+_PATIENCE_MS = 20_000
+expect.set_options(timeout=_PATIENCE_MS)
+
+
+@pytest.fixture(scope="package")
+def browser() -> Iterator[Browser]:
+    """Debian's Chromium; `OPORA_TEST_CHROMIUM` names another one. Without any the tests are skipped, loudly.
+
+    Closed with the last of these tests: Playwright keeps an event loop running, and other tests have their own.
+    """
+    binary = os.environ.get("OPORA_TEST_CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
+    if binary is None or not Path(binary).exists():
+        pytest.skip(f"{servers.MISSING}Chromium (apt-get install chromium, or set OPORA_TEST_CHROMIUM)")
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=binary, args=list(_FLAGS))
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def service() -> Iterator[FakeService]:
+    with FakeService().running() as service:
+        yield service
+
+
+@pytest.fixture
+def context(browser: Browser) -> Iterator[BrowserContext]:
+    with browser.new_context(locale="ru-RU", timezone_id="Europe/Moscow", reduced_motion="reduce") as context:
+        context.set_default_timeout(_PATIENCE_MS)
+        yield context
+
+
+@pytest.fixture
+def page(context: BrowserContext) -> Page:
+    return context.new_page()
+
+
+def host_page(service: FakeService, body: str = "<h1>Магазин</h1>", style: str = "") -> str:
+    """A page of the shop that has the widget."""
+    return (
+        f'<!doctype html><html lang="ru"><head><meta charset="utf-8"><title>Магазин</title>'
+        f'<meta name="viewport" content="width=device-width, initial-scale=1">'
+        f"<style>{style}</style></head><body><main>{body}</main>"
+        f'<script src="{service.url}/widget/loader.js" data-site="{SITE}" async></script></body></html>'
+    )
+
+
+@pytest.fixture
+def address(service: FakeService) -> Iterator[str]:
+    with shop(host_page(service)) as address:
+        yield address
+
+
+@pytest.fixture
+def opened(page: Page, address: str) -> Page:
+    """The page with the chat open."""
+    page.goto(address)
+    return open_chat(page)
+
+
+def open_chat(page: Page) -> Page:
+    """Click the launcher and wait until the chat can be written in."""
+    page.locator(".launcher").click()
+    page.locator("textarea").wait_for()
+    return page
+
+
+def ask(page: Page, question: str) -> None:
+    """Write a question and send it."""
+    page.locator("textarea").fill(question)
+    page.keyboard.press("Enter")
+
+
+def last_answer(page: Page) -> Locator:
+    """The newest answer of the bot."""
+    return page.locator(".message.bot .answer").last

@@ -1,0 +1,365 @@
+"""What a customer does in the chat, and what a bad connection does to it."""
+
+import pytest
+from playwright.sync_api import BrowserContext, Page, expect
+
+from tests.browser.conftest import ask, host_page, last_answer, open_chat
+from tests.browser.fake_service import FakeService, shop
+from tests.browser.turns import OUTCOMES, Json, turn
+
+
+def _texts(page: Page) -> list[str]:
+    return [text.strip() for text in page.locator(".message .text").all_inner_texts()]
+
+
+def _turn_events(whole: Json) -> list[tuple[str, Json]]:
+    """The events of an answer, as the service sends them while it is being written."""
+    answer = whole["answer"]
+    assert isinstance(answer, dict)
+    pieces = [f"{piece}. " for piece in str(answer["text"]).split(". ")]
+    pieces[-1] = pieces[-1].removesuffix(". ")
+    events: list[tuple[str, Json]] = [
+        ("accepted", {}),
+        ("stage", {"node": "retrieve", "iteration": 1}),
+        ("sources-early", {"citations": whole["citations"], "provisional": True}),
+        *(("token", {"text": piece, "provisional": False}) for piece in pieces),
+        ("claim", {"index": 1, "status": "supported"}),
+        ("verdict", {"route": "auto"}),
+        ("result", whole),
+    ]
+    return [(name, {**data, "turn_id": whole["turn_id"]}) for name, data in events]
+
+
+def _three_sentences() -> Json:
+    return turn("answered", "Первое предложение. Второе предложение. Третье предложение.", turn_id="turn-s")
+
+
+def test_an_answer_appears_sentence_by_sentence_and_ends_as_it_is_stored(opened: Page, service: FakeService) -> None:
+    ask(opened, "Вопрос")
+    service.wait_for("customer")
+    expect(opened.locator(".live .stage")).to_be_visible()
+    whole = _three_sentences()
+    events = _turn_events(whole)
+    for name, data in events[:4]:
+        service.push(name, data)
+    expect(opened.locator(".live .text")).to_have_text("Первое предложение.")
+    for name, data in events[4:]:
+        service.push(name, data)
+    service.say(whole)
+    expect(opened.locator(".live")).to_have_count(0)
+    expect(last_answer(opened).locator(".text")).to_have_text(
+        "Первое предложение. Второе предложение. Третье предложение."
+    )
+    expect(opened.locator(".message.bot .answer")).to_have_count(1)
+    expect(opened.locator("[role=status].hidden")).to_contain_text("Третье предложение")
+
+
+def test_a_correction_replaces_and_a_withdrawal_removes_what_was_shown(opened: Page, service: FakeService) -> None:
+    ask(opened, "Вопрос")
+    service.wait_for("customer")
+    for name, data in _turn_events(_three_sentences())[:5]:
+        service.push(name, data)
+    expect(opened.locator(".live .text")).to_contain_text("Второе")
+    service.push("revise", {"turn_id": "turn-s", "text": "Исправлено."})
+    expect(opened.locator(".live .text")).to_have_text("Исправлено.")
+    expect(opened.locator(".live .notice")).to_have_text("Ответ исправлен после проверки")
+    service.push("retract", {"turn_id": "turn-s", "what": "answer", "notice": "Ответ отозван."})
+    expect(opened.locator(".live .text")).to_have_count(0)
+    expect(opened.locator(".live .notice")).to_contain_text("отозван")
+
+
+@pytest.mark.parametrize("cut", range(9))
+def test_a_connection_cut_after_any_event_changes_nothing_in_the_end(
+    opened: Page, service: FakeService, cut: int
+) -> None:
+    ask(opened, "Вопрос")
+    service.wait_for("customer")
+    whole = _three_sentences()
+    for place, (name, data) in enumerate(_turn_events(whole)):
+        service.push(name, data)
+        if place == cut:
+            service.cut()
+    service.say(whole)
+    expect(last_answer(opened).locator(".text")).to_have_text(
+        "Первое предложение. Второе предложение. Третье предложение."
+    )
+    expect(opened.locator(".live")).to_have_count(0)
+    assert _texts(opened) == ["Вопрос", "Первое предложение. Второе предложение. Третье предложение."]
+
+
+def test_a_proxy_that_buffers_is_polled_around(opened: Page, service: FakeService) -> None:
+    service.silent = True
+    ask(opened, "Вопрос")
+    service.wait_for("customer")
+    service.say(_three_sentences())
+    expect(last_answer(opened).locator(".text")).to_contain_text("Третье предложение")
+    assert _texts(opened)[0] == "Вопрос"
+
+
+def test_eight_tabs_share_one_stream(context: BrowserContext, service: FakeService, address: str) -> None:
+    service.begin()
+    pages = [context.new_page() for _ in range(8)]
+    for page in pages:
+        page.goto(address)
+        open_chat(page)
+    ask(pages[5], "Вопрос")
+    service.say(_three_sentences())
+    for page in pages:
+        expect(page.locator(".message.bot .text")).to_contain_text("Третье предложение")
+        expect(page.locator(".message.customer")).to_have_count(1)
+    assert service.most_streams == 1
+    pages[0].close()
+    service.add("operator", "Вы ещё здесь?", name="Анна")
+    for page in pages[1:]:
+        expect(page.locator(".message.operator")).to_contain_text("Вы ещё здесь?")
+
+
+def test_what_is_written_offline_is_sent_once_it_can_be(
+    context: BrowserContext, opened: Page, service: FakeService
+) -> None:
+    context.set_offline(True)
+    ask(opened, "Вопрос")
+    expect(opened.locator(".unsent")).to_have_count(1)
+    expect(opened.locator(".banner")).to_contain_text("Нет связи")
+    context.set_offline(False)
+    expect(opened.locator(".unsent")).to_have_count(0)
+    assert [body["text"] for body in service.called("/messages")] == ["Вопрос"]
+    assert _texts(opened) == ["Вопрос"]
+
+
+def test_a_message_on_its_way_survives_the_page(page: Page, service: FakeService, address: str) -> None:
+    service.begin()
+    page.goto(address)
+    open_chat(page)
+    service.refused_paths, service.refusal = {"/chats/chat-1/messages"}, (503, "unavailable")
+    ask(page, "Вопрос")
+    expect(page.locator(".unsent")).to_have_count(1)
+    service.refusal = None
+    page.goto(address)
+    open_chat(page)
+    expect(page.locator(".unsent")).to_have_count(0)
+    sent = {str(body["client_id"]) for body in service.called("/messages")}
+    assert len(sent) == 1
+    assert [one["text"] for one in service.messages] == ["Вопрос"]
+
+
+def test_frames_without_storage_have_a_chat_too(page: Page, service: FakeService, address: str) -> None:
+    page.add_init_script(
+        "Object.defineProperty(window, 'localStorage', {get() { throw new DOMException('no', 'SecurityError') }});"
+    )
+    service.answers = [OUTCOMES["refused"]()]
+    page.goto(address)
+    open_chat(page)
+    ask(page, "Вопрос")
+    page.locator('[data-outcome="refused"]').wait_for()
+
+
+def test_nobody_writes_before_they_agree(page: Page, service: FakeService, address: str) -> None:
+    service.site["consent"] = {
+        "text": "Согласен на обработку персональных данных",
+        "url": "https://pristan.example/law",
+    }
+    page.goto(address)
+    open_chat(page)
+    box = page.get_by_role("checkbox")
+    assert not box.is_checked()
+    ask(page, "Вопрос")
+    expect(page.locator(".banner")).to_contain_text("отметьте согласие")
+    assert service.called("/messages") == []
+    box.check()
+    page.get_by_role("button", name="Отправить").click()
+    expect(page.locator(".message.customer")).to_have_count(1)
+    expect(box).to_have_count(0)
+    assert service.called("/consent") == [{"text": "Согласен на обработку персональных данных"}]
+
+
+def test_a_person_takes_over_and_leaves(opened: Page, service: FakeService) -> None:
+    service.answers = [OUTCOMES["cannot_answer"]()]
+    ask(opened, "Вопрос")
+    opened.get_by_role("button", name="Спросить сотрудника").click()
+    expect(opened.locator(".event").last).to_contain_text("передан сотруднику")
+    expect(opened.locator(".status")).to_have_text("Ждём сотрудника")
+    expect(opened.get_by_role("button", name="Позвать сотрудника")).to_have_count(0)
+    service.add("system", kind="event", name="Анна", body={"event": "joined", "name": "Анна"})
+    service.change(state="human", owner="human", assignee_name="Анна")
+    expect(opened.locator(".status")).to_have_text("Анна на связи")
+    service.push("typing", {"who": "operator", "name": "Анна", "active": True})
+    expect(opened.locator(".typing")).to_contain_text("Анна печатает")
+    service.add("operator", "Здравствуйте, я помогу.", name="Анна")
+    expect(opened.locator(".typing")).to_have_count(0)
+    expect(opened.locator(".message.operator")).to_contain_text("я помогу")
+    opened.locator("textarea").press_sequentially("Спа")
+    ask(opened, "Спасибо")
+    assert {"active": True} in service.called("/typing")
+    service.push("token", {"turn_id": "late", "text": "Бот говорит дальше.", "provisional": False})
+    service.add("system", kind="event", body={"event": "handed_back"})
+    service.change(state="bot", owner="bot", assignee_name=None)
+    expect(opened.locator(".event").last).to_contain_text("снова отвечает помощник")
+    assert "Бот говорит дальше" not in opened.locator(".messages").inner_text()
+
+
+def test_stop_ends_an_answer(opened: Page, service: FakeService) -> None:
+    ask(opened, "Вопрос")
+    opened.get_by_role("button", name="Остановить ответ").click()
+    expect(opened.locator(".live")).to_have_count(0)
+    service.push("token", {"turn_id": "turn-s", "text": "Поздно."})
+    service.add("system", kind="event", body={"event": "stopped"})
+    expect(opened.locator(".event").last).to_have_text("Ответ остановлен")
+    assert service.called("/stop") == [{}]
+    expect(opened.locator(".live")).to_have_count(0)
+
+
+def test_another_answer_takes_the_place_of_the_first(opened: Page, service: FakeService) -> None:
+    service.answers = [_three_sentences(), turn("answered", "Другой ответ.", turn_id="turn-2")]
+    ask(opened, "Вопрос")
+    opened.get_by_role("button", name="Ответить заново").click()
+    expect(last_answer(opened)).to_contain_text("Другой ответ")
+    assert service.called("/regenerate") == [{"turn_id": "turn-s"}]
+    assert _texts(opened) == ["Вопрос", "Другой ответ."]
+
+
+def test_the_last_question_can_be_edited(opened: Page, service: FakeService) -> None:
+    service.answers = [_three_sentences()]
+    ask(opened, "Вапрос")
+    opened.get_by_role("button", name="Изменить").click()
+    expect(opened.locator("textarea")).to_have_value("Вапрос")
+    ask(opened, "Вопрос")
+    expect(opened.locator("textarea")).to_have_value("")
+    service.add("customer", "Вопрос", body={"replaces": "m1"})
+    expect(opened.locator(".message.customer")).to_have_count(1)
+    assert _texts(opened) == ["Вопрос"]
+    [edit] = service.called("/edit")
+    assert (edit["message_id"], edit["text"]) == ("m1", "Вопрос")
+
+
+def test_a_file_goes_with_a_message(opened: Page, service: FakeService) -> None:
+    field = opened.locator("input[type=file]")
+    field.set_input_files({"name": "big.pdf", "mimeType": "application/pdf", "buffer": b"x" * 1_100_000})
+    expect(opened.locator(".attachment")).to_contain_text("больше")
+    field.set_input_files({"name": "чек.pdf", "mimeType": "application/pdf", "buffer": b"%PDF"})
+    expect(opened.locator(".attachment")).to_contain_text("20 КБ")
+    ask(opened, "Вот чек")
+    expect(opened.locator(".message.customer")).to_have_count(1)
+    [sent] = service.called("/messages")
+    assert (sent["text"], sent["file_id"]) == ("Вот чек", "f1")
+    service.add(
+        "customer", kind="file", body={"file": {"file_id": "f1", "name": "чек.pdf", "size": 20_480, "media_type": ""}}
+    )
+    expect(opened.get_by_role("button", name="Скачать файл чек.pdf")).to_be_visible()
+
+
+def test_a_conversation_is_rated_after_its_end_and_not_before(opened: Page, service: FakeService) -> None:
+    service.answers = [_three_sentences()]
+    ask(opened, "Вопрос")
+    service.wait_for("bot")
+    assert opened.locator(".rating").count() == 0
+    service.change(state="resolved", owner="nobody")
+    opened.get_by_role("radio", name="4 из 5").check(force=True)
+    opened.get_by_label("Что можно улучшить").fill("Всё понятно")
+    opened.get_by_role("button", name="Отправить оценку").click()
+    expect(opened.locator(".rating")).to_have_text("Спасибо за оценку!")
+    assert service.called("/rating") == [{"csat": 4, "comment": "Всё понятно"}]
+
+
+def test_the_conversation_can_be_downloaded(opened: Page, service: FakeService) -> None:
+    service.answers = [_three_sentences()]
+    ask(opened, "Вопрос")
+    with opened.expect_download() as download:
+        opened.get_by_role("button", name="Скачать переписку").click()
+    assert download.value.suggested_filename == "chat.txt"
+
+
+def test_unread_messages_are_counted_on_the_button(opened: Page, service: FakeService) -> None:
+    service.answers = [_three_sentences()]
+    ask(opened, "Вопрос")
+    expect(last_answer(opened)).to_contain_text("Третье")
+    opened.keyboard.press("Escape")
+    launcher = opened.locator(".launcher")
+    expect(launcher).to_be_focused()
+    service.add("operator", "Здравствуйте", name="Анна")
+    expect(opened.locator(".badge")).to_have_text("1")
+    expect(launcher).to_have_attribute("aria-label", "Открыть чат с поддержкой. Непрочитанных сообщений: 1")
+    launcher.click()
+    expect(opened.locator(".badge")).to_be_hidden()
+    seen = [int(str(body["seq"])) for body in service.called("/seen")]
+    assert max(seen) == len(service.messages)
+
+
+def test_an_answer_can_be_judged(opened: Page, service: FakeService) -> None:
+    service.answers = [_three_sentences()]
+    ask(opened, "Вопрос")
+    button = opened.get_by_role("button", name="Да", exact=True)
+    button.click()
+    expect(button).to_have_attribute("aria-pressed", "true")
+    assert service.called("/feedback") == [{"turn_id": "turn-s", "thumb": "up"}]
+
+
+def test_everything_works_by_keyboard(page: Page, service: FakeService, address: str) -> None:
+    service.answers = [OUTCOMES["answered"]()]
+    page.goto(address)
+    page.locator(".launcher").wait_for()
+    page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+    expect(page.locator("textarea")).to_be_focused()
+    page.keyboard.type("Ошибка E20")
+    page.keyboard.press("Enter")
+    number = page.locator(".cite").first
+    number.wait_for()
+    for _ in range(30):
+        page.keyboard.press("Shift+Tab")
+        if number.evaluate("one => one.getRootNode().activeElement === one"):
+            break
+    page.keyboard.press("Enter")
+    expect(page.locator(".passage")).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(page.locator(".passage")).to_be_hidden()
+    expect(page.locator(".panel")).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(page.locator(".panel")).to_be_hidden()
+    expect(page.locator(".launcher")).to_be_focused()
+
+
+@pytest.mark.parametrize(
+    ("status", "code", "words"),
+    [
+        (403, "origin_forbidden", "не настроен"),
+        (401, "identity_required", "Войдите"),
+        (503, "unavailable", "недоступен"),
+    ],
+)
+def test_a_chat_that_cannot_be_had_says_why(
+    page: Page, service: FakeService, address: str, status: int, code: str, words: str
+) -> None:
+    service.refusal = (status, code)
+    page.goto(address)
+    page.locator(".launcher").click()
+    expect(page.get_by_role("alert")).to_contain_text(words)
+
+
+def test_a_page_in_english_has_english_texts_and_right_to_left_stays_whole(page: Page, service: FakeService) -> None:
+    service.begin()
+    service.say(OUTCOMES["answered"]())
+    with shop(host_page(service).replace('lang="ru"', 'lang="en" dir="rtl"')) as address:
+        page.goto(address)
+        open_chat(page)
+        expect(page.locator("textarea")).to_have_attribute("placeholder", "Ask a question…")
+        box = page.locator(".frame").bounding_box()
+        assert box is not None
+        assert box["x"] < 40
+        assert page.locator(".panel").get_attribute("dir") == "ltr"
+
+
+def test_the_chat_opens_at_once(page: Page, service: FakeService, address: str) -> None:
+    page.goto(address)
+    page.locator(".launcher").hover()
+    page.wait_for_function("performance.getEntriesByType('resource').some(one => one.name.includes('chat.js'))")
+    spent = page.evaluate(
+        """async () => {
+          const element = document.querySelector('opora-chat'), start = performance.now();
+          element.shadowRoot.querySelector('.launcher').click();
+          const shown = () => element.shadowRoot.querySelector('.panel')?.checkVisibility();
+          while (!shown()) await new Promise(requestAnimationFrame);
+          return performance.now() - start;
+        }"""
+    )
+    assert spent < 2_000  # a machine under load; alone it is some 30 ms

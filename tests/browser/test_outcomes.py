@@ -1,0 +1,130 @@
+"""What each outcome looks like, and that everybody can read it."""
+
+import json
+import os
+import re
+from pathlib import Path
+from typing import get_args
+
+import pytest
+from playwright.sync_api import Browser, Page
+
+from components.turn import Outcome
+from tests.browser.conftest import ask, host_page, last_answer, open_chat
+from tests.browser.fake_service import FakeService, shop
+from tests.browser.turns import OUTCOMES
+from ui import build
+
+GOLDEN = Path(__file__).parent / "golden"
+AXE = build.FOLDER / "node_modules" / "axe-core" / "axe.min.js"
+_COMMENTS = re.compile(r"<!--.*?-->", re.DOTALL)
+_BETWEEN = re.compile(r">\s+<|\s+")
+
+
+def test_every_outcome_of_the_pipeline_has_its_own_look() -> None:
+    assert set(OUTCOMES) == set(get_args(Outcome))
+
+
+def _dom(page: Page) -> str:
+    """The answer as elements, one a line, without the marks of the template library."""
+    text = _COMMENTS.sub("", str(last_answer(page).evaluate("answer => answer.outerHTML")))
+    text = _BETWEEN.sub(lambda match: "><" if match.group().startswith(">") else " ", text)
+    return re.sub(r"(?<=>)(?=<(?!/))", "\n", text) + "\n"
+
+
+def _faults(page: Page) -> list[str]:
+    """What axe-core finds wrong in the widget."""
+    if not AXE.exists() and build.packages() is None:
+        pytest.skip("no server: the npm packages of the widget cannot be installed")
+    page.evaluate(AXE.read_text(encoding="utf-8"))
+    found = page.evaluate("axe.run('opora-chat', {resultTypes: ['violations']})")
+    return [f"{one['id']}: {json.dumps([node['target'] for node in one['nodes']])}" for one in found["violations"]]
+
+
+@pytest.mark.parametrize("outcome", OUTCOMES)
+def test_an_outcome_looks_as_agreed(opened: Page, service: FakeService, outcome: str) -> None:
+    service.answers = [OUTCOMES[outcome]()]
+    ask(opened, "Вопрос")
+    opened.locator(f'[data-outcome="{outcome}"]').wait_for()
+    shown, golden = _dom(opened), GOLDEN / f"{outcome}.html"
+    if os.environ.get("OPORA_WRITE_GOLDEN"):
+        golden.write_text(shown, encoding="utf-8")
+    assert shown == golden.read_text(encoding="utf-8")
+    assert not _faults(opened)
+
+
+@pytest.mark.parametrize("scheme", ["dark", "forced"])
+def test_other_colours_and_a_phone_are_readable_too(browser: Browser, service: FakeService, scheme: str) -> None:
+    service.answers = [OUTCOMES["answered"](), OUTCOMES["low_confidence"]()]
+    with (
+        shop(host_page(service)) as address,
+        browser.new_context(
+            color_scheme="dark",
+            forced_colors="active" if scheme == "forced" else "none",
+            viewport={"width": 390, "height": 780},
+        ) as context,
+    ):
+        page = context.new_page()
+        page.goto(address)
+        open_chat(page)
+        for outcome in ("answered", "low_confidence"):
+            ask(page, "Вопрос")
+            page.locator(f'[data-outcome="{outcome}"]').wait_for()
+        assert not _faults(page)
+        box = page.locator(".frame").bounding_box()
+        assert box is not None
+        assert (box["x"], box["y"], box["width"], box["height"]) == (0, 0, 390, 780)
+        assert page.evaluate("document.documentElement.scrollWidth") <= 390
+
+
+def test_the_notice_stands_above_the_text(opened: Page, service: FakeService) -> None:
+    service.answers = [OUTCOMES["low_confidence"]()]
+    ask(opened, "Вопрос")
+    notice, text = (last_answer(opened).locator(part) for part in (".notice", ".text"))
+    above, below = notice.bounding_box(), text.bounding_box()
+    assert above is not None
+    assert below is not None
+    assert above["y"] + above["height"] <= below["y"]
+
+
+def test_a_number_opens_the_exact_passage_with_the_sentence_marked(opened: Page, service: FakeService) -> None:
+    service.answers = [OUTCOMES["answered"]()]
+    ask(opened, "Ошибка E20")
+    number = last_answer(opened).locator(".cite").first
+    number.click()
+    passage = opened.locator(".passage")
+    assert passage.locator("h3").inner_text() == "Коды ошибок E10–E30"
+    assert passage.locator("mark").inner_text() == "Выключите машину и очистите фильтр сливного насоса."
+    assert passage.locator(".quote").inner_text().startswith("Код E20 означает")
+    inside, panel = passage.bounding_box(), opened.locator(".panel").bounding_box()
+    assert inside is not None
+    assert panel is not None
+    assert inside["x"] >= panel["x"]
+    assert inside["x"] + inside["width"] <= panel["x"] + panel["width"]
+    assert not _faults(opened)
+    opened.keyboard.press("Escape")
+    passage.wait_for(state="hidden")
+    assert opened.locator(".panel").is_visible()
+    assert number.evaluate("one => one.getRootNode().activeElement === one")
+
+
+def test_steps_beyond_four_are_folded(opened: Page, service: FakeService) -> None:
+    service.answers = [OUTCOMES["answered"]()]
+    ask(opened, "Ошибка E20")
+    folded = last_answer(opened).get_by_text("Закрутите фильтр")
+    folded.wait_for(state="attached")
+    assert not folded.is_visible()
+    last_answer(opened).get_by_text("Ещё шаги: 2").click()
+    assert folded.is_visible()
+    assert last_answer(opened).locator("details.steps ol").get_attribute("start") == "5"
+
+
+def test_a_topic_and_a_follow_up_are_asked_by_a_click(opened: Page, service: FakeService) -> None:
+    service.answers = [OUTCOMES["clarify"](), OUTCOMES["answered"](), OUTCOMES["refused"]()]
+    ask(opened, "Возврат")
+    opened.get_by_role("button", name="Возврат товара с недостатком").click()
+    opened.get_by_role("button", name="Где находится фильтр?").click()
+    opened.locator('[data-outcome="refused"]').wait_for()
+    questions = [body["text"] for body in service.called("/messages")]
+    assert questions == ["Возврат", "Возврат товара с недостатком", "Где находится фильтр?"]
+    assert opened.get_by_role("button", name="Возврат товара с недостатком").count() == 0

@@ -1,0 +1,61 @@
+"""What browsers fetch of the widget."""
+
+import gzip
+
+import httpx
+import pytest
+from fastapi import FastAPI
+
+from ui import pages
+
+
+def _client(*sites: str) -> httpx.AsyncClient:
+    async def has_site(key: str) -> bool:
+        return key in sites
+
+    app = FastAPI()
+    app.include_router(pages.router(has_site))
+    return httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://service")
+
+
+@pytest.mark.parametrize("name", pages.ASSETS)
+async def test_a_script_is_sent_compressed_to_any_origin_and_once(name: str) -> None:
+    async with _client() as client:
+        whole = await client.get(f"/widget/{name}", headers={"Accept-Encoding": "gzip"})
+        plain = await client.get(f"/widget/{name}", headers={"Accept-Encoding": "identity"})
+        again = await client.get(f"/widget/{name}", headers={"If-None-Match": whole.headers["etag"]})
+    assert whole.headers["content-encoding"] == "gzip"
+    assert whole.content == plain.content
+    assert len(gzip.compress(plain.content)) < len(plain.content) / 2
+    assert whole.headers["access-control-allow-origin"] == "*"
+    assert whole.headers["content-type"].startswith("text/javascript")
+    assert (again.status_code, again.content) == (304, b"")
+
+
+async def test_the_loader_names_the_chat_by_its_digest_so_that_browsers_may_keep_it() -> None:
+    async with _client() as client:
+        loader = await client.get("/widget/loader.js")
+        chat = await client.get("/widget/chat.js")
+    assert chat.headers["etag"].strip('"')[:12] in loader.text
+    assert "immutable" in chat.headers["cache-control"]
+    assert "immutable" not in loader.headers["cache-control"]
+
+
+async def test_a_chat_page_names_its_site_and_nothing_else_gets_in() -> None:
+    async with _client() as client:
+        page = await client.get("/chat/site_1", headers={"Accept-Language": "en-GB"})
+        refused = await client.get('/chat/x"><script>')
+    assert 'data-site="site_1"' in page.text
+    assert '<html lang="en">' in page.text
+    assert "script-src 'self'" in page.headers["content-security-policy"]
+    assert "frame-ancestors 'none'" in page.headers["content-security-policy"]
+    assert refused.status_code in {404, 422}
+
+
+async def test_the_demo_shop_is_there_once_its_site_is() -> None:
+    async with _client() as client:
+        assert (await client.get("/demo")).status_code == 404
+    async with _client(pages.DEMO_SITE) as client:
+        page = await client.get("/demo")
+    assert f'data-site="{pages.DEMO_SITE}"' in page.text
+    assert "style-src 'sha256-" in page.headers["content-security-policy"]

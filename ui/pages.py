@@ -1,0 +1,123 @@
+"""What browsers fetch of the widget: its two scripts, the chat as a page of its own, and the demo shop.
+
+Nothing here needs a token, and nothing here is a tenant's: a page holds the public key of a site, which says nothing.
+"""
+
+import gzip
+import re
+from base64 import b64encode
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import Annotated
+
+from fastapi import APIRouter, Header
+from fastapi import Path as PathParameter
+from jinja2 import Environment, FileSystemLoader
+from markupsafe import Markup
+from starlette.responses import Response
+
+ASSETS = ("loader.js", "chat.js")
+PATHS = ("/widget/loader.js", "/widget/chat.js", "/chat/{site}", "/demo")
+"""What the gate lets through, each by GET and without a token."""
+
+DEMO_SITE = "demo-ru"
+"""The key of the site that `opora demo` adds for the shop's page."""
+
+_HERE = Path(__file__).parent
+_SITE_KEY = r"^[A-Za-z0-9_-]{4,64}$"
+_TEXTS = {
+    "ru": ("Чат с поддержкой", "Чату нужен JavaScript."),
+    "en": ("Support chat", "The chat needs JavaScript."),
+}
+_POLICY = (
+    "default-src 'none'; script-src 'self'; connect-src 'self'; style-src {style}; img-src data:; base-uri 'none'; "
+    "form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Asset:
+    body: bytes
+    compressed: bytes
+    tag: str
+
+
+def router(has_site: Callable[[str], Awaitable[bool]]) -> APIRouter:
+    """The endpoints.
+
+    :param has_site: whether a site with this public key exists.
+    """
+    endpoints = APIRouter(tags=["widget"])
+    assets = {name: _asset(name) for name in ASSETS}
+    templates = Environment(loader=FileSystemLoader(_HERE / "templates"), autoescape=True)
+
+    def asset(name: str, cache: str) -> Callable[..., Response]:
+        def send(
+            accept_encoding: Annotated[str, Header()] = "", if_none_match: Annotated[str, Header()] = ""
+        ) -> Response:
+            """A script of the widget."""
+            return _sent(assets[name], cache, accept_encoding, if_none_match)
+
+        return send
+
+    # The loader's address stays, and it names the chat by its digest.
+    endpoints.add_api_route(PATHS[0], asset(ASSETS[0], "public, max-age=300"), methods=["GET"], name="loader")
+    endpoints.add_api_route(
+        PATHS[1], asset(ASSETS[1], "public, max-age=31536000, immutable"), methods=["GET"], name="chat"
+    )
+
+    @endpoints.get(PATHS[2])
+    def chat(
+        site: Annotated[str, PathParameter(pattern=_SITE_KEY)], accept_language: Annotated[str, Header()] = ""
+    ) -> Response:
+        """The chat of a site as a page, for places that let no script of another origin in."""
+        locale = "en" if re.match(r"\s*en\b", accept_language, re.IGNORECASE) else "ru"
+        title, noscript = _TEXTS[locale]
+        page = templates.get_template("chat.html").render(site=site, locale=locale, title=title, noscript=noscript)
+        return _page(page, "'none'")
+
+    @endpoints.get(PATHS[3])
+    async def demo() -> Response:
+        """The demo shop with the widget in its corner, once `opora demo` has set it up."""
+        if not await has_site(DEMO_SITE):
+            return Response(status_code=404)
+        style = (_HERE / "templates" / "demo.css").read_text(encoding="utf-8")
+        digest = b64encode(sha256(style.encode()).digest()).decode()
+        page = templates.get_template("demo.html").render(site=DEMO_SITE, style=Markup(style))  # noqa: S704
+        return _page(page, f"'sha256-{digest}'")
+
+    return endpoints
+
+
+def _asset(name: str) -> _Asset:
+    body = (_HERE / "static" / name).read_bytes()
+    return _Asset(body, gzip.compress(body, mtime=0), f'"{sha256(body).hexdigest()[:24]}"')
+
+
+def _sent(asset: _Asset, cache: str, accept_encoding: str, if_none_match: str) -> Response:
+    headers = {
+        "Cache-Control": cache,
+        "ETag": asset.tag,
+        "Vary": "Accept-Encoding",
+        # A module of another origin is fetched with CORS; there is nothing in it that is not public.
+        "Access-Control-Allow-Origin": "*",
+        "Cross-Origin-Resource-Policy": "cross-origin",
+        "X-Content-Type-Options": "nosniff",
+    }
+    if asset.tag in if_none_match:
+        return Response(status_code=304, headers=headers)
+    if "gzip" in accept_encoding:
+        return Response(asset.compressed, headers=headers | {"Content-Encoding": "gzip"}, media_type="text/javascript")
+    return Response(asset.body, headers=headers, media_type="text/javascript")
+
+
+def _page(text: str, style: str) -> Response:
+    headers = {
+        "Content-Security-Policy": _POLICY.format(style=style),
+        "Referrer-Policy": "strict-origin",
+        "X-Content-Type-Options": "nosniff",
+        "Cache-Control": "no-cache",
+    }
+    return Response(text, headers=headers, media_type="text/html; charset=utf-8")

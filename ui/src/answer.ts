@@ -1,0 +1,199 @@
+/** How each of the thirteen outcomes of a turn looks. */
+
+import { html, nothing, type TemplateResult } from 'lit-html';
+import type { Article, Citation, Outcome, Turn } from './contract';
+import { markdown, safeLink } from './markdown';
+import type { Texts } from './texts';
+
+interface Shape {
+  /** The answer was checked and stands on its sources. */
+  readonly proved?: true;
+  readonly articles?: true;
+  readonly topics?: true;
+  readonly ticket?: true;
+  readonly retry?: true;
+  /** How loudly a person is offered. */
+  readonly person?: 'button' | 'link';
+  readonly links?: 1 | 2;
+  readonly look?: 'hint' | 'plain' | 'weighty';
+}
+
+const SHAPES: Readonly<Record<Outcome, Shape>> = {
+  answered: { proved: true, links: 2 },
+  partially_answered: { proved: true, links: 1, person: 'link' },
+  low_confidence: { articles: true, person: 'link' },
+  clarify: { articles: true, topics: true },
+  refused: { articles: true, person: 'link' },
+  cannot_answer: { articles: true, person: 'button' },
+  human_followup: { ticket: true, look: 'weighty' },
+  high_stakes: { ticket: true, person: 'button', look: 'weighty' },
+  out_of_scope: { topics: true, person: 'button' },
+  irrelevant: { topics: true },
+  nonsense: { look: 'hint' },
+  blocked: { look: 'plain' },
+  failed: { retry: true, person: 'button', look: 'plain' },
+};
+
+export interface AnswerActions {
+  readonly texts: Texts;
+  readonly hours: string;
+  readonly topics: readonly string[];
+  /** The turn is the last of a chat that the assistant has: what it offers can still be taken. */
+  readonly current: boolean;
+  show(turn: Turn, index: number, button: HTMLElement): void;
+  ask(question: string): void;
+  person(): void;
+  again(turnId: string): void;
+}
+
+export function answer(turn: Turn, actions: AnswerActions): TemplateResult {
+  const { say } = actions.texts;
+  const shape: Shape = SHAPES[turn.outcome] ?? {};
+  const { notice, text, missing, verified } = turn.answer;
+  return html`<div class="answer ${shape.look ?? ''}" data-outcome=${turn.outcome}>
+    ${notice ? html`<p class="notice" role="note" dir="auto">${notice}</p>` : nothing}
+    ${text ? html`<div class="text" dir="auto">${prose(turn, actions)}</div>` : nothing}
+    ${missing.length ? gaps(missing, actions) : nothing}
+    ${shape.ticket ? ticket(turn, actions) : nothing}
+    ${shape.proved && verified
+      ? html`<p class="checked">${mark()}${say('checked')}</p>`
+      : nothing}
+    ${shape.proved ? sources(turn, actions) : nothing}
+    ${shape.links ? related(turn, shape.links, actions) : nothing}
+    ${shape.topics && actions.current ? topics(turn, actions) : nothing}
+    ${shape.articles && turn.articles.length ? articles(turn.articles, actions) : nothing} ${actions.current ? ways(turn, shape, actions) : nothing}
+  </div>`;
+}
+
+function prose(turn: Turn, actions: AnswerActions): unknown {
+  const known = new Map(turn.citations.map((one) => [one.index, one]));
+  return markdown(turn.answer.text, {
+    cite: (index) => cite(index, known.get(index), actions.texts, (button) => actions.show(turn, index, button)),
+    more: (count) => actions.texts.say('more_steps', { count }),
+  });
+}
+
+/** A number in the text, which opens the passage that the sentence stands on. */
+export function cite(
+  index: number,
+  citation: Citation | undefined,
+  texts: Texts,
+  show: (button: HTMLElement) => void,
+): TemplateResult {
+  if (!citation) return html`[${index}]`;
+  const open = (event: Event): void => show(event.currentTarget as HTMLElement);
+  return html`<button
+    type="button"
+    class="cite"
+    aria-haspopup="dialog"
+    aria-label=${texts.say('source_of', { index, title: citation.title })}
+    @click=${open}
+  >${index}</button>`;
+}
+
+function gaps(missing: readonly string[], { texts }: AnswerActions): TemplateResult {
+  return html`<div class="missing">
+    <p>${texts.say('missing')}</p>
+    <ul>${missing.map((one) => html`<li dir="auto">${one}</li>`)}</ul>
+  </div>`;
+}
+
+function ticket(turn: Turn, { texts, hours }: AnswerActions): TemplateResult | typeof nothing {
+  const handoff = turn.handoff;
+  if (!handoff?.ticket_id) return nothing;
+  return html`<div class="ticket">
+    <p class="number">${texts.say('ticket', { ticket: handoff.ticket_id })}</p>
+    ${hours ? html`<p class="hours">${hours}</p>` : nothing}
+  </div>`;
+}
+
+function sources(turn: Turn, actions: AnswerActions): TemplateResult | typeof nothing {
+  const cited = turn.citations.filter((one) => one.cited !== false);
+  if (!cited.length) return nothing;
+  const open = (index: number) => (event: Event) => actions.show(turn, index, event.currentTarget as HTMLElement);
+  return html`<details class="sources">
+    <summary>${actions.texts.say('sources')} <span class="count">${cited.length}</span></summary>
+    <ol>
+      ${cited.map(
+        (one) => html`<li>
+          <button type="button" class="source" aria-haspopup="dialog" @click=${open(one.index)}>
+            <span class="index">${one.index}</span>
+            <span class="words" dir="auto">${one.title}${heading(one)}</span>
+          </button>
+        </li>`,
+      )}
+    </ol>
+  </details>`;
+}
+
+function heading(one: { readonly title: string; readonly heading: string }): TemplateResult | typeof nothing {
+  return one.heading && one.heading !== one.title ? html`<span class="under">${one.heading}</span>` : nothing;
+}
+
+function related(turn: Turn, most: number, { texts }: AnswerActions): TemplateResult | typeof nothing {
+  const addresses = new Map<string, string>();
+  for (const one of turn.citations) {
+    const address = one.cited === false && one.origin !== 'related' ? undefined : safeLink(one.url);
+    if (address && !addresses.has(address)) addresses.set(address, one.title);
+  }
+  const links = [...addresses].slice(0, most);
+  if (!links.length) return nothing;
+  return html`<ul class="links" aria-label=${texts.say('related')}>
+    ${links.map(([address, title]) => html`<li>${outside(address, title)}</li>`)}
+  </ul>`;
+}
+
+export function outside(address: string, words: string): TemplateResult {
+  return html`<a href=${address} target="_blank" rel="noopener noreferrer nofollow" dir="auto">${words}</a>`;
+}
+
+function articles(list: readonly Article[], { texts }: AnswerActions): TemplateResult {
+  return html`<div class="articles">
+    <ul aria-label=${texts.say('articles')}>
+      ${list.map((one) => {
+        const address = safeLink(one.url);
+        return html`<li>
+          <p class="title" dir="auto">${address ? outside(address, one.title) : one.title}</p>
+          ${one.heading && one.heading !== one.title ? html`<p class="under" dir="auto">${one.heading}</p>` : nothing}
+          ${one.snippet ? html`<p class="snippet" dir="auto">${one.snippet}</p>` : nothing}
+        </li>`;
+      })}
+    </ul>
+  </div>`;
+}
+
+function topics(turn: Turn, actions: AnswerActions): TemplateResult | typeof nothing {
+  const options = turn.clarification?.options.length ? turn.clarification.options : turn.suggested_questions;
+  return chips(options.length ? options : actions.topics, actions.texts.say('topics'), actions.ask);
+}
+
+export function chips(
+  options: readonly string[],
+  label: string,
+  ask: (question: string) => void,
+): TemplateResult | typeof nothing {
+  if (!options.length) return nothing;
+  return html`<div class="chips" role="group" aria-label=${label}>
+    ${options.map((one) => html`<button type="button" class="chip" dir="auto" @click=${() => ask(one)}>${one}</button>`)}
+  </div>`;
+}
+
+function ways(turn: Turn, shape: Shape, actions: AnswerActions): TemplateResult | typeof nothing {
+  const { say } = actions.texts;
+  const person = shape.person && turn.handoff?.status !== 'open' ? shape.person : undefined;
+  if (!person && !shape.retry) return nothing;
+  return html`<div class="ways">
+    ${shape.retry
+      ? html`<button type="button" class="action" @click=${() => actions.again(turn.turn_id)}>${say('retry')}</button>`
+      : nothing}
+    ${person
+      ? html`<button type="button" class=${person === 'link' ? 'soft' : 'action'} @click=${actions.person}>
+          ${say('ask_person')}
+        </button>`
+      : nothing}
+  </div>`;
+}
+
+function mark(): TemplateResult {
+  return html`<svg viewBox="0 0 16 16" aria-hidden="true"><path d="M6.500 11.600 3 8.100l1.100-1.100 2.400 2.400L11.900 4 13 5.100Z" /></svg>`;
+}

@@ -1,0 +1,93 @@
+/** Requests to the service, with a visitor token that is renewed before it expires. */
+
+import type { Config, Session } from './contract';
+import { exclusively, type Memory } from './storage';
+
+const RENEW_BEFORE_MS = 60_000;
+
+/** What the service refused, by its stable code. Status 0: it was not reached. */
+export class Problem extends Error {
+  constructor(
+    readonly status: number,
+    readonly code: string,
+    readonly detail = '',
+  ) {
+    super(code);
+  }
+}
+
+interface Options {
+  readonly json?: unknown;
+  readonly form?: FormData;
+  readonly signal?: AbortSignal;
+  readonly accept?: string;
+}
+
+export class Api {
+  private session: Session | undefined;
+  private renewAt = 0;
+
+  constructor(
+    private readonly config: Config,
+    private readonly memory: Memory,
+  ) {}
+
+  /** The session of this browser. Tabs take turns, so that all of them are the same visitor. */
+  async start(): Promise<Session> {
+    return exclusively(`opora:session:${this.config.site}`, async () => {
+      const { site, identity } = this.config;
+      const visitor = this.memory.read().token ?? null;
+      const response = await this.send('POST', '/widget/sessions', { json: { site, identity, visitor } });
+      const session = (await response.json()) as Session;
+      this.session = session;
+      this.renewAt = Date.now() + session.expires_in * 1_000 - RENEW_BEFORE_MS;
+      this.memory.write({ token: session.token });
+      return session;
+    });
+  }
+
+  async json<T>(method: string, path: string, json?: unknown): Promise<T> {
+    const response = await this.request(method, path, json === undefined ? {} : { json });
+    const text = await response.text();
+    return (text ? JSON.parse(text) : null) as T;
+  }
+
+  async request(method: string, path: string, options: Options = {}): Promise<Response> {
+    if (!this.session || Date.now() > this.renewAt) await this.start();
+    try {
+      return await this.send(method, path, options, this.session!.token);
+    } catch (problem) {
+      if (!(problem instanceof Problem) || problem.status !== 401) throw problem;
+      await this.start();
+      return this.send(method, path, options, this.session!.token);
+    }
+  }
+
+  private async send(method: string, path: string, options: Options, token?: string): Promise<Response> {
+    const headers = new Headers({ 'Accept-Language': this.config.locale });
+    if (options.accept) headers.set('Accept', options.accept);
+    if (token) headers.set('Authorization', `Bearer ${token}`);
+    let body: BodyInit | null = options.form ?? null;
+    if (options.json !== undefined) {
+      headers.set('Content-Type', 'application/json');
+      body = JSON.stringify(options.json);
+    }
+    let response: Response;
+    try {
+      response = await fetch(this.config.base + path, {
+        method,
+        headers,
+        body,
+        signal: options.signal ?? null,
+        credentials: 'omit',
+        cache: 'no-store',
+        referrerPolicy: 'strict-origin',
+      });
+    } catch {
+      throw new Problem(0, 'unreachable');
+    }
+    if (response.ok) return response;
+    const problem = (await response.json().catch(() => ({}))) as { code?: string; detail?: string };
+    throw new Problem(response.status, problem.code ?? 'unknown', problem.detail);
+  }
+}

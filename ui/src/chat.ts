@@ -1,0 +1,198 @@
+/** The chat itself, put into the loader's shadow root when it is wanted. */
+
+import { render } from 'lit-html';
+import sheetText from './chat.css';
+import type { Host, Message, Mounted, Turn } from './contract';
+import { Conversation } from './conversation';
+import { panel, type PanelActions, type PanelState } from './panel';
+import { passageOf, place } from './passage';
+import { themed } from './theme';
+import { Texts } from './texts';
+
+const FOCUSABLE = 'button:not([disabled]), a[href], input:not([disabled]), textarea, summary, [tabindex="0"]';
+const AT_END_PX = 80;
+
+export function mount(host: Host): Mounted {
+  const { root, config } = host;
+  const texts = new Texts(config.locale);
+  const state: PanelState = { draft: '', editing: null, passage: null, stars: 0, comment: '' };
+  const frame = document.createElement('div');
+  frame.className = config.page ? 'frame page' : 'frame';
+  frame.lang = config.locale;
+  frame.hidden = true;
+  const sheet = new CSSStyleSheet();
+  sheet.replaceSync(sheetText);
+  root.adoptedStyleSheets = [...root.adoptedStyleSheets, sheet];
+  root.append(frame);
+
+  let planned = false;
+  let decorated = false;
+  let number: HTMLElement | null = null;
+  const conversation = new Conversation(config, texts, () => {
+    if (planned) return;
+    planned = true;
+    queueMicrotask(() => {
+      planned = false;
+      draw();
+    });
+  });
+
+  function draw(): void {
+    const log = frame.querySelector('.thread');
+    const atEnd = !log || log.scrollHeight - log.scrollTop - log.clientHeight < AT_END_PX;
+    render(panel(conversation, state, actions, config.page), frame);
+    if (conversation.site && !decorated) {
+      decorated = true;
+      root.adoptedStyleSheets = [...root.adoptedStyleSheets, themed(conversation.site.theme)];
+    }
+    const after = frame.querySelector('.thread');
+    if (after && atEnd) after.scrollTop = after.scrollHeight;
+    host.unread(conversation.unread);
+  }
+
+  function field(): HTMLTextAreaElement | null {
+    return frame.querySelector('textarea');
+  }
+
+  /** As high as its text, without a style in the markup. */
+  function fit(): void {
+    const area = field();
+    if (!area) return;
+    area.style.setProperty('block-size', 'auto');
+    area.style.setProperty('block-size', `${Math.min(area.scrollHeight, 132)}px`);
+  }
+
+  function reset(): void {
+    state.draft = '';
+    state.editing = null;
+    draw();
+    fit();
+    field()?.focus();
+  }
+
+  async function save(blob: Promise<Blob>, name: string): Promise<void> {
+    try {
+      const address = URL.createObjectURL(await blob);
+      const link = document.createElement('a');
+      link.href = address;
+      link.download = name;
+      link.click();
+      setTimeout(() => URL.revokeObjectURL(address), 60_000);
+    } catch {
+      conversation.fault = 'failed_action';
+      draw();
+    }
+  }
+
+  const actions: PanelActions = {
+    texts,
+    close,
+    submit(): void {
+      if (conversation.needsConsent) {
+        conversation.fault = 'consent_needed';
+        draw();
+        return;
+      }
+      if (state.editing) void conversation.edit(state.editing, state.draft);
+      else conversation.send(state.draft);
+      conversation.typed(false);
+      const log = frame.querySelector('.thread');
+      if (log) log.scrollTop = log.scrollHeight;
+      reset();
+    },
+    write(text: string): void {
+      state.draft = text;
+      conversation.typed(Boolean(text.trim()));
+      draw();
+      fit();
+    },
+    edit(message: Message): void {
+      state.editing = message;
+      state.draft = message.text;
+      draw();
+      fit();
+      field()?.focus();
+    },
+    cancelEdit: reset,
+    download(message: Message): void {
+      const file = message.body.file;
+      if (file) void save(conversation.file(file.file_id), file.name);
+    },
+    transcript(): void {
+      void save(conversation.transcript(), 'chat.txt');
+    },
+    show(turn: Pick<Turn, 'citations' | 'sources' | 'claims'>, index: number, button: HTMLElement): void {
+      const passage = passageOf(turn, index);
+      const popover = frame.querySelector<HTMLElement>('.passage');
+      if (!passage || !popover) return;
+      state.passage = passage;
+      number = button;
+      draw();
+      popover.showPopover();
+      place(popover, button, frame);
+      popover.querySelector('mark')?.scrollIntoView({ block: 'nearest' });
+      popover.querySelector<HTMLElement>('.icon')?.focus();
+    },
+    hidePassage(): void {
+      state.passage = null;
+      draw();
+      // Browsers give the focus back by themselves, but not always out of a shadow root.
+      if (!root.activeElement) number?.focus();
+    },
+    star(count: number): void {
+      state.stars = count;
+      draw();
+    },
+    describe(comment: string): void {
+      state.comment = comment;
+    },
+  };
+
+  function open(): void {
+    frame.hidden = false;
+    conversation.open = true;
+    void conversation.start();
+    draw();
+    host.opened(true);
+    conversation.markSeen();
+    const log = frame.querySelector('.thread');
+    if (log) log.scrollTop = log.scrollHeight;
+    // A phone's keyboard would cover the conversation that was just opened.
+    const touch = matchMedia('(pointer: coarse)').matches;
+    void conversation.start().then(() => {
+      draw();
+      if (!config.page && conversation.open && !touch) field()?.focus();
+    });
+    if (!config.page) frame.querySelector<HTMLElement>('.icon.close')?.focus();
+  }
+
+  function close(): void {
+    if (config.page || frame.hidden) return;
+    conversation.open = false;
+    frame.hidden = true;
+    host.opened(false);
+    draw();
+  }
+
+  /** On a phone the chat covers the page, so the keyboard stays inside. */
+  function trap(event: KeyboardEvent): void {
+    if (config.page || getComputedStyle(frame).getPropertyValue('--covers').trim() !== '1') return;
+    const stops = [...frame.querySelectorAll<HTMLElement>(FOCUSABLE)].filter((one) => one.checkVisibility());
+    const edge = event.shiftKey ? stops[0] : stops.at(-1);
+    if (root.activeElement !== edge) return;
+    event.preventDefault();
+    (event.shiftKey ? stops.at(-1) : stops[0])?.focus();
+  }
+
+  frame.addEventListener('keydown', (event) => {
+    event.stopPropagation(); // Shortcuts of the page are not meant.
+    if (event.key === 'Tab') trap(event);
+    if (event.key !== 'Escape' || event.defaultPrevented || frame.querySelector(':popover-open')) return;
+    if (state.editing) reset();
+    else close();
+  });
+  const view = window.visualViewport;
+  view?.addEventListener('resize', () => frame.style.setProperty('--visible', `${Math.round(view.height)}px`));
+
+  return { open, close, resume: () => void conversation.start() };
+}

@@ -1,0 +1,132 @@
+/**
+ * Answers as templates, without a string of HTML anywhere: what a model or an author wrote can hold any tag, and none of
+ * them becomes an element. Images would tell somebody else who reads, so they are shown as their description.
+ */
+
+import { html, nothing, type TemplateResult } from 'lit-html';
+import { Lexer, type Token, type Tokens } from 'marked';
+
+export const FOLDED_AFTER = 4;
+const CITATION = /\[(\d{1,3})\]/;
+const ENTITIES: Readonly<Record<string, string>> = { amp: '&', lt: '<', gt: '>', quot: '"', '#39': "'" };
+
+export interface Rendering {
+  /** A button for the source with that number. */
+  cite(index: number): TemplateResult;
+  more(count: number): string;
+}
+
+type Piece = TemplateResult | string | typeof nothing;
+
+export function markdown(text: string, rendering: Rendering): Piece[] {
+  return blocks(new Lexer({ gfm: true, breaks: true }).lex(text), rendering);
+}
+
+/** An address that a click may go to; undefined for scripts, data and whatever else there is. */
+export function safeLink(address: string | null | undefined): string | undefined {
+  try {
+    const url = new URL(address ?? '');
+    return ['http:', 'https:', 'mailto:', 'tel:'].includes(url.protocol) ? url.href : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function blocks(tokens: readonly Token[], rendering: Rendering): Piece[] {
+  return tokens.map((token) => block(token, rendering));
+}
+
+function block(token: Token, rendering: Rendering): Piece {
+  switch (token.type) {
+    case 'space':
+    case 'def':
+      return nothing;
+    case 'heading':
+      return html`<p class="heading">${inline(token as Tokens.Heading, rendering)}</p>`;
+    case 'paragraph':
+      return html`<p>${inline(token as Tokens.Paragraph, rendering)}</p>`;
+    case 'list':
+      return list(token as Tokens.List, rendering);
+    case 'blockquote':
+      return html`<blockquote>${blocks((token as Tokens.Blockquote).tokens, rendering)}</blockquote>`;
+    case 'code':
+      return html`<pre tabindex="0"><code>${(token as Tokens.Code).text}</code></pre>`;
+    case 'hr':
+      return html`<hr />`;
+    case 'table':
+      return table(token as Tokens.Table, rendering);
+    case 'text':
+      return html`${inline(token as Tokens.Text, rendering)}`;
+    default:
+      return html`<p>${cited(token.raw.trim(), rendering)}</p>`;
+  }
+}
+
+function list(token: Tokens.List, rendering: Rendering): TemplateResult {
+  const item = (one: Tokens.ListItem): TemplateResult => html`<li>${blocks(one.tokens, rendering)}</li>`;
+  if (!token.ordered) return html`<ul>${token.items.map(item)}</ul>`;
+  const first = Number(token.start) || 1;
+  const rest = token.items.slice(FOLDED_AFTER);
+  return html`<ol start=${first}>${token.items.slice(0, FOLDED_AFTER).map(item)}</ol>
+    ${rest.length
+      ? html`<details class="steps">
+          <summary>${rendering.more(rest.length)}</summary>
+          <ol start=${first + FOLDED_AFTER}>${rest.map(item)}</ol>
+        </details>`
+      : nothing}`;
+}
+
+function table(token: Tokens.Table, rendering: Rendering): TemplateResult {
+  const cells = (row: readonly Tokens.TableCell[]): TemplateResult[] =>
+    row.map((cell) => html`<td>${inline(cell, rendering)}</td>`);
+  return html`<div class="wide" tabindex="0" role="group">
+    <table>
+      <thead><tr>${token.header.map((cell) => html`<th scope="col">${inline(cell, rendering)}</th>`)}</tr></thead>
+      <tbody>${token.rows.map((row) => html`<tr>${cells(row)}</tr>`)}</tbody>
+    </table>
+  </div>`;
+}
+
+function inline(token: { readonly tokens?: Token[]; readonly text: string }, rendering: Rendering): Piece[] {
+  return token.tokens ? token.tokens.flatMap((one) => span(one, rendering)) : cited(plain(token.text), rendering);
+}
+
+function span(token: Token, rendering: Rendering): Piece | Piece[] {
+  switch (token.type) {
+    case 'strong':
+      return html`<strong>${inline(token as Tokens.Strong, rendering)}</strong>`;
+    case 'em':
+      return html`<em>${inline(token as Tokens.Em, rendering)}</em>`;
+    case 'del':
+      return html`<s>${inline(token as Tokens.Del, rendering)}</s>`;
+    case 'codespan':
+      return html`<code>${(token as Tokens.Codespan).text}</code>`;
+    case 'br':
+      return html`<br />`;
+    case 'link':
+      return link(token as Tokens.Link, rendering);
+    case 'image':
+      return (token as Tokens.Image).text;
+    case 'escape':
+    case 'text':
+      return inline(token as Tokens.Text, rendering);
+    default:
+      return cited(token.raw, rendering);
+  }
+}
+
+function link(token: Tokens.Link, rendering: Rendering): Piece | Piece[] {
+  const address = safeLink(token.href);
+  const words = inline(token, rendering);
+  return address ? html`<a href=${address} target="_blank" rel="noopener noreferrer nofollow">${words}</a>` : words;
+}
+
+/** `[2]` is a button. */
+function cited(text: string, rendering: Rendering): Piece[] {
+  return text.split(CITATION).map((part, place) => (place % 2 ? rendering.cite(Number(part)) : part));
+}
+
+/** The lexer leaves the entities of text as they stand in the source. */
+function plain(text: string): string {
+  return text.replace(/&(amp|lt|gt|quot|#39);/g, (_, name: string) => ENTITIES[name]!);
+}

@@ -1,0 +1,44 @@
+/** Texts and numbers in the customer's language. */
+
+import en from './locales/en.json';
+import ru from './locales/ru.json';
+
+export type Key = keyof typeof ru;
+type Values = Readonly<Record<string, string | number>>;
+
+const LOCALES: Record<string, Record<Key, string>> = { ru, en };
+const RIGHT_TO_LEFT = new Set(['ar', 'fa', 'he', 'ur']);
+
+export class Texts {
+  private readonly texts: Record<Key, string>;
+
+  constructor(readonly locale: string) {
+    this.texts = LOCALES[locale] ?? ru;
+  }
+
+  get direction(): 'ltr' | 'rtl' {
+    return RIGHT_TO_LEFT.has(this.locale) ? 'rtl' : 'ltr';
+  }
+
+  say = (key: Key, values: Values = {}): string =>
+    this.texts[key].replace(/\{(\w+)\}/g, (_, name: string) => String(values[name] ?? ''));
+
+  time = (stamp: string): string => {
+    const date = new Date(stamp);
+    if (Number.isNaN(date.valueOf())) return '';
+    const today = date.toDateString() === new Date().toDateString();
+    const day: Intl.DateTimeFormatOptions = today ? {} : { day: 'numeric', month: 'short' };
+    return date.toLocaleString(this.locale, { ...day, hour: '2-digit', minute: '2-digit' });
+  };
+
+  date = (stamp: string): string => {
+    const date = new Date(stamp);
+    return Number.isNaN(date.valueOf()) ? '' : date.toLocaleDateString(this.locale, { dateStyle: 'medium' });
+  };
+
+  size = (bytes: number): string => {
+    if (bytes < 1024) return this.say('size_b', { size: bytes });
+    if (bytes < 1024 * 1024) return this.say('size_kb', { size: Math.round(bytes / 1024) });
+    return this.say('size_mb', { size: (bytes / 1024 / 1024).toFixed(1) });
+  };
+}

@@ -1,0 +1,180 @@
+/** The messages of a conversation, oldest first. */
+
+import { html, nothing, type TemplateResult } from 'lit-html';
+import { repeat } from 'lit-html/directives/repeat.js';
+import { answer, type AnswerActions, chips, cite } from './answer';
+import type { Message, Outcome, Turn } from './contract';
+import { type Conversation, eventText, type Live } from './conversation';
+import { markdown } from './markdown';
+import type { Pending } from './storage';
+import type { Texts } from './texts';
+
+export interface ThreadActions {
+  readonly texts: Texts;
+  show(turn: Pick<Turn, 'citations' | 'sources' | 'claims'>, index: number, button: HTMLElement): void;
+  edit(message: Message): void;
+  download(message: Message): void;
+}
+
+export function thread(conversation: Conversation, actions: ThreadActions): TemplateResult {
+  const { texts } = actions;
+  const { live, pending, shown } = conversation;
+  const last = conversation.lastBot;
+  const settled = conversation.botOwns && !conversation.awaiting && conversation.chat?.state !== 'resolved';
+  return html`
+    ${welcome(conversation)}
+    ${repeat(
+      shown,
+      (one) => one.seq,
+      (one) => message(one, conversation, actions, settled && one === last),
+    )}
+    ${repeat(
+      pending,
+      (one) => one.client_id,
+      (one) => unsent(one, conversation, texts),
+    )}
+    ${conversation.awaiting ? writing(live, actions) : nothing}
+    ${conversation.typing
+      ? html`<p class="typing" dir="auto">${dots()}${texts.say('typing', { name: conversation.typing })}</p>`
+      : conversation.looking && conversation.chat?.owner === 'human'
+        ? html`<p class="typing" dir="auto">${texts.say('looking', { name: conversation.looking })}</p>`
+        : nothing}
+  `;
+}
+
+function welcome(conversation: Conversation): TemplateResult | typeof nothing {
+  const { site, texts } = conversation;
+  if (!site) return nothing;
+  const fresh = !conversation.shown.length && !conversation.pending.length;
+  return html`${site.welcome ? html`<div class="message bot"><div class="bubble" dir="auto">${site.welcome}</div></div>` : nothing}
+  ${fresh ? chips(site.suggested, texts.say('followups'), (question) => conversation.send(question)) : nothing}`;
+}
+
+function message(one: Message, conversation: Conversation, actions: ThreadActions, current: boolean): TemplateResult {
+  const { texts } = actions;
+  if (one.kind === 'event' || one.author === 'system') {
+    const words = one.kind === 'event' ? eventText(one, texts) : one.text;
+    return html`${words ? html`<p class="event" dir="auto">${words}</p>` : nothing}`;
+  }
+  const turn = one.body.turn;
+  return html`<article class="message ${one.author}" aria-label=${`${author(one, texts)}, ${texts.time(one.created_at)}`}>
+    ${one.author === 'operator' ? html`<p class="name" dir="auto">${author(one, texts)}</p>` : nothing}
+    <div class="bubble">
+      ${one.author === 'bot' && turn ? answer(turn, answerActions(conversation, actions, current)) : plain(one, actions)}
+    </div>
+    ${foot(one, conversation, actions, current)}
+  </article>
+  ${current && turn && ANSWERS.has(turn.outcome) ? chips(turn.suggested_questions.slice(0, 3), texts.say('followups'), (question) => conversation.send(question)) : nothing}`;
+}
+
+/** Other outcomes have topics of their own, and a chat on its way to a person needs no more questions. */
+const ANSWERS: ReadonlySet<Outcome> = new Set(['answered', 'partially_answered', 'low_confidence']);
+
+function author(one: Message, texts: Texts): string {
+  if (one.author === 'customer') return texts.say('you');
+  return one.author === 'bot' ? texts.say('bot') : one.name || texts.say('staff');
+}
+
+function answerActions(conversation: Conversation, actions: ThreadActions, current: boolean): AnswerActions {
+  const { site } = conversation;
+  return {
+    texts: actions.texts,
+    hours: site?.hours?.text ?? '',
+    topics: site?.suggested ?? [],
+    current,
+    show: actions.show,
+    ask: (question) => conversation.send(question),
+    person: () => void conversation.person(),
+    again: (turnId) => void conversation.regenerate(turnId),
+  };
+}
+
+function plain(one: Message, actions: ThreadActions): TemplateResult {
+  const file = one.body.file;
+  return html`${file
+      ? html`<button
+          type="button"
+          class="file"
+          aria-label=${actions.texts.say('download', { name: file.name })}
+          @click=${() => actions.download(one)}
+        >
+          <svg viewBox="0 0 24 24" aria-hidden="true"><path d=${CLIP} /></svg>
+          <span class="words" dir="auto">${file.name}</span><span class="size">${actions.texts.size(file.size)}</span>
+        </button>`
+      : nothing}
+    ${one.text && one.text !== file?.name ? html`<div class="text written" dir="auto">${one.text}</div>` : nothing}`;
+}
+
+function foot(one: Message, conversation: Conversation, actions: ThreadActions, current: boolean): TemplateResult {
+  const { texts } = actions;
+  const editable =
+    one === conversation.lastCustomer &&
+    one.kind === 'text' &&
+    conversation.botOwns &&
+    !conversation.pending.length &&
+    conversation.chat?.state === 'bot';
+  const turn = one.body.turn;
+  return html`<footer>
+    <time datetime=${one.created_at}>${texts.time(one.created_at)}</time>
+    ${editable ? html`<button type="button" class="quiet" @click=${() => actions.edit(one)}>${texts.say('edit')}</button>` : nothing}
+    ${current && turn && ANSWERS.has(turn.outcome)
+      ? html`<button type="button" class="quiet" @click=${() => void conversation.regenerate(turn.turn_id)}>
+          ${texts.say('regenerate')}
+        </button>`
+      : nothing}
+    ${turn && turn.outcome !== 'low_confidence' && ANSWERS.has(turn.outcome) ? votes(turn, conversation, texts) : nothing}
+  </footer>`;
+}
+
+function votes(turn: Turn, conversation: Conversation, texts: Texts): TemplateResult {
+  const given = conversation.votes.get(turn.turn_id);
+  const button = (thumb: 'up' | 'down', words: string): TemplateResult => html`<button
+    type="button"
+    class="quiet"
+    aria-pressed=${given === thumb ? 'true' : 'false'}
+    @click=${() => void conversation.vote(turn.turn_id, thumb)}
+  >${words}</button>`;
+  return html`<span class="votes" role="group" aria-label=${texts.say('useful')}>
+    <span aria-hidden="true">${texts.say('useful')}</span>${button('up', texts.say('yes'))}${button('down', texts.say('no'))}
+  </span>`;
+}
+
+function unsent(one: Pending, conversation: Conversation, texts: Texts): TemplateResult {
+  return html`<article class="message customer unsent" aria-label=${texts.say('you')}>
+    <div class="bubble"><div class="text written" dir="auto">${one.text}</div></div>
+    <footer>
+      ${one.failed
+        ? html`<span class="wrong">${texts.say('unsent')}</span>
+            <button type="button" class="quiet" @click=${() => conversation.resend(one.client_id)}>${texts.say('retry')}</button>`
+        : html`<span>${texts.say('pending')}</span>`}
+    </footer>
+  </article>`;
+}
+
+function writing(live: Live | null, actions: ThreadActions): TemplateResult {
+  const { texts } = actions;
+  const text = live?.whole ? live.text : '';
+  const known = new Map(live?.citations.map((one) => [one.index, one]));
+  const turn = { citations: live?.citations ?? [], sources: [], claims: [] };
+  const rendering = {
+    cite: (index: number) => cite(index, known.get(index), texts, (button) => actions.show(turn, index, button)),
+    more: (count: number) => texts.say('more_steps', { count }),
+  };
+  return html`<article class="message bot live" aria-busy="true" aria-label=${texts.say('bot')}>
+    <div class="bubble">
+      <div class="answer">
+        ${live?.correction ? html`<p class="notice" role="note">${texts.say(live.correction)}</p>` : nothing}
+        ${live?.notice ? html`<p class="notice" role="note" dir="auto">${live.notice}</p>` : nothing}
+        ${text ? html`<div class="text" dir="auto">${markdown(text, rendering)}</div>` : nothing}
+        <p class="stage">${dots()}${text ? '' : texts.say(live?.checking ? 'checking' : 'thinking')}</p>
+      </div>
+    </div>
+  </article>`;
+}
+
+function dots(): TemplateResult {
+  return html`<span class="dots" aria-hidden="true"><i></i><i></i><i></i></span>`;
+}
+
+export const CLIP =
+  'M8 18.500a4.500 4.500 0 0 1-4.500-4.500V6.500a3.500 3.500 0 0 1 7 0V13a2.500 2.500 0 0 1-5 0V7H7v6a1 1 0 0 0 2 0V6.500a2 2 0 0 0-4 0V14a3 3 0 0 0 6 0V7h1.500v7A4.500 4.500 0 0 1 8 18.500Z';
