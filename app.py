@@ -50,10 +50,11 @@ from pipelines.ingest.nightly import NightlyCheck
 from pipelines.ingest.usecase import Ingest
 from settings import Settings, get_settings
 from tenants import claims, database, index, policy, quotas
-from tenants.chats import fanout
+from tenants.chats import fanout, sites
 from tenants.chats.visitors import Visitors
-from tenants.errors import TryAgain, trail
+from tenants.errors import NotFound, TryAgain, trail
 from tenants.tokens import TokenVerifier
+from ui import pages
 
 log = logging.getLogger("opora.service")
 
@@ -117,6 +118,7 @@ def routes(settings: Settings) -> tuple[Route, ...]:
         *session_routes.ROUTES,
         *visitor_routes.ROUTES,
         *desk_routes.ROUTES,
+        *(Route("GET", path) for path in pages.PATHS),
     )
 
 
@@ -161,6 +163,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     app.include_router(session_routes.router(asking.runner, visitors))
     app.include_router(visitor_routes.router(conversations))
     app.include_router(desk_routes.router(conversations))
+    app.include_router(pages.router(_has_site))
     _add_health(app, settings)
     if settings.api_docs:
         app.include_router(api_docs.ApiDocs(app, routes(settings)).router())
@@ -180,6 +183,14 @@ def _declared_routes(app: FastAPI) -> Iterator[Route]:
 
 async def _tenant_locale() -> str:
     return (await policy.load()).locale
+
+
+async def _has_site(key: str) -> bool:
+    try:
+        await sites.load(key)
+    except NotFound:
+        return False
+    return True
 
 
 async def _unreadable(request: Request, error: Exception) -> Response:  # noqa: ARG001

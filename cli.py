@@ -107,6 +107,7 @@ def demo() -> None:
     from evaluation.datasets.fixture import DEMO, questions
     from pipelines.ask.usecase import Ask
     from pipelines.ingest.usecase import Ingest
+    from settings import get_settings
     from tenants import policy
 
     fetch_encoder()
@@ -120,6 +121,9 @@ def demo() -> None:
                 ingest.rebuild().finish()
             if policy.current().approved_offers != shop.offers:
                 policy.change(approved_offers=shop.offers)
+    with acting_for(tenants["ru"]):
+        shop = questions().shops["ru"]
+        _add_demo_site(shop.name, shop.welcome, shop.suggested)
     Ingest().warm_up()
     ask = Ask()
     ask.warm_up()
@@ -138,8 +142,21 @@ def demo() -> None:
     total = len(questions().showcase)
     terminal_console().print("\n" + say("demo.done", matched=matched, total=total))
     terminal_console().print(say("demo.more", tenant=tenants[terminal_locale()]), highlight=False)
+    settings = get_settings()
+    address = f"http://{settings.host}:{settings.port}/demo"
+    terminal_console().print(say("demo.chat", address=address), highlight=False)
     if matched < total:
         raise typer.Exit(1)
+
+
+def _add_demo_site(name: str, welcome: str, suggested: tuple[str, ...]) -> None:
+    """The site of the shop's page, which the service itself serves: no other origin may show its widget."""
+    from tenants.chats import sites
+    from ui.pages import DEMO_SITE
+
+    if DEMO_SITE in {site.key for site in sites.own()}:
+        return
+    sites.add(name, [], sites.SiteConfig(welcome=welcome, suggested=suggested), key=DEMO_SITE)
 
 
 @app.command(help=say("help.serve"))

@@ -16,7 +16,7 @@ from tenants.errors import trail
 
 log = logging.getLogger("opora.gate")
 
-OPEN_TO_SITES = ("/widget/", "/chats", "/feedback")
+OPEN_TO_SITES = ("/widget/sessions", "/chats", "/feedback")
 
 _PREFLIGHT: Mapping[str, str] = {
     "Access-Control-Allow-Methods": "GET, POST",

@@ -69,6 +69,8 @@ class Shop(BaseModel):
 
     name: str
     offers: dict[str, str]
+    welcome: str
+    suggested: tuple[str, ...]
 
 
 class ShowcaseQuestion(BaseModel):

@@ -48,6 +48,10 @@ OPEN = {
     ("GET", "/openapi.json"),
     ("GET", "/docs"),
     ("POST", "/widget/sessions"),
+    ("GET", "/widget/loader.js"),
+    ("GET", "/widget/chat.js"),
+    ("GET", "/chat/{site}"),
+    ("GET", "/demo"),
 }
 SAID: dict[str, object] = {"text": "Что значит код E20?", "client_id": "c1"}
 CHANGED = "chat_changed"

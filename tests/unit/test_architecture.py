@@ -16,7 +16,7 @@ from settings import ROOT
 ROOMS = ("app", "cli", "settings", "pipelines", "components", "tenants", "evaluation", "ui")
 MAY_IMPORT = {
     "app": {"settings", "pipelines", "components", "tenants", "ui"},
-    "cli": {"settings", "app", "pipelines", "components", "tenants", "evaluation"},
+    "cli": {"settings", "app", "pipelines", "components", "tenants", "evaluation", "ui"},
     "settings": set(),
     "pipelines": {"settings", "pipelines", "components", "tenants"},
     "components": {"settings", "components", "tenants"},
