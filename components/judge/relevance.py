@@ -28,6 +28,12 @@ CANDIDATES = 10
 """The best and the mean are those of so many passages, best first by search, as many as the fit saw of a question."""
 
 
+FEWEST_CANDIDATES = 8
+"""As few as the fit saw of a question. Where a small knowledge base has fewer, those that are not there would have
+shared no word with the question: they count as such, so that a match is not held against its being the only one."""
+
+_BY_WORDS = [EVIDENCE.index(name) for name in ("words", "saturation")]
+
 _CODE = 0.7
 """Log-odds for a passage that holds the identifier asked about. Not fitted: too few graded questions have one."""
 
@@ -99,7 +105,10 @@ def design(values: Numbers, alone: Numbers | float = 0.0) -> Numbers:
     :param alone: the distances from the mean where there is nothing to compare with.
     """
     candidates = values[:CANDIDATES]
-    lead = values - candidates.mean(axis=0) if len(values) > 1 else np.broadcast_to(alone, values.shape)
+    means = candidates.mean(axis=0) if len(values) > 1 else values[0] - alone
+    if len(candidates) < FEWEST_CANDIDATES:
+        means[_BY_WORDS] = candidates[:, _BY_WORDS].sum(axis=0) / FEWEST_CANDIDATES
+    lead = values - means
     return np.stack([values, values - candidates.max(axis=0), lead], axis=2).reshape(len(values), -1)
 
 
