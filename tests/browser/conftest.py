@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Locator, Page, expect, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Locator, Page, Playwright, expect, sync_playwright
 
 from tests import servers
 from tests.browser.fake_service import SITE, FakeService, shop
@@ -30,13 +30,18 @@ def browser() -> Iterator[Browser]:
 
     Closed with the last of these tests: Playwright keeps an event loop running, and other tests have their own.
     """
+    with sync_playwright() as playwright:
+        browser = launched(playwright)
+        yield browser
+        browser.close()
+
+
+def launched(playwright: Playwright) -> Browser:
+    """A browser; the test is skipped where there is none."""
     binary = os.environ.get("OPORA_TEST_CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
     if binary is None or not Path(binary).exists():
         pytest.skip(f"{servers.MISSING}Chromium (apt-get install chromium, or set OPORA_TEST_CHROMIUM)")
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=binary, args=list(_FLAGS))
-        yield browser
-        browser.close()
+    return playwright.chromium.launch(executable_path=binary, args=list(_FLAGS))
 
 
 @pytest.fixture

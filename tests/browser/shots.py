@@ -5,7 +5,7 @@ from pathlib import Path
 
 from playwright.sync_api import sync_playwright
 
-from tests.browser.conftest import _FLAGS, ask, host_page, open_chat
+from tests.browser.conftest import ask, host_page, launched, open_chat
 from tests.browser.fake_service import FakeService, shop
 from tests.browser.turns import OUTCOMES
 
@@ -14,7 +14,7 @@ def main(folder: Path) -> None:
     """Each outcome in light, dark and on a phone."""
     folder.mkdir(parents=True, exist_ok=True)
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path="/usr/bin/chromium", args=list(_FLAGS))
+        browser = launched(playwright)
         for look, scheme, size in (
             ("light", "light", (460, 740)),
             ("dark", "dark", (460, 740)),
