@@ -46,8 +46,15 @@ export function mount(host: Host): Mounted {
       root.adoptedStyleSheets = [...root.adoptedStyleSheets, themed(conversation.site.theme)];
     }
     const after = frame.querySelector('.thread');
-    if (after && atEnd) after.scrollTop = after.scrollHeight;
+    if (after && atEnd) after.scrollTop = restingPlace(after);
     host.unread(conversation.unread);
+  }
+
+  /** The end of the thread, but never past the beginning of an answer that is longer than what can be seen. */
+  function restingPlace(log: Element): number {
+    const last = [...log.querySelectorAll('.message')].at(-1);
+    if (!last?.matches('.bot') || last.clientHeight < log.clientHeight) return log.scrollHeight;
+    return log.scrollTop + last.getBoundingClientRect().top - log.getBoundingClientRect().top - 8;
   }
 
   function field(): HTMLTextAreaElement | null {
