@@ -74,9 +74,6 @@ class Settings(BaseSettings):
     max_files_bytes: int = Field(
         500_000_000, ge=1_000, le=100_000_000_000, description="Maximum total size of the files in one upload."
     )
-    max_chat_file_bytes: int = Field(
-        10_000_000, ge=1_000, le=100_000_000, description="Largest file that a customer may send in a chat."
-    )
     queued_jobs: int = Field(100, ge=1, le=100_000, description="Maximum number of queued jobs per tenant.")
     queued_bytes: int = Field(
         5_000_000_000, ge=1_000, le=10**13, description="Maximum total size of the files in a tenant's queued jobs."

@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from pipelines.ask.contract import QUESTION_LIMIT
 from pipelines.ask.runner import Runner
 from pipelines.gate import Route
-from settings import Settings, get_settings
+from settings import get_settings
 from tenants.chats import sites
 from tenants.chats.sites import Consent, Site
 from tenants.chats.visitors import TOKEN_SECONDS, Visitors, check_origin
@@ -29,6 +29,10 @@ class SessionRequest(BaseModel):
     site: Annotated[str, Field(min_length=1, max_length=64)]
     identity: Annotated[str, Field(max_length=4_096)] | None = None
     visitor: Annotated[str, Field(max_length=4_096)] | None = None
+
+
+_NO_FILES = 0
+"""Customers cannot send files yet: nothing here scans pictures. The widget shows no clip then."""
 
 
 class LimitsPart(BaseModel):
@@ -77,13 +81,13 @@ def router(runner: Runner, visitors: Visitors) -> APIRouter:
             site = await sites.renewed(site)
         token = visitors.begin(site, identity=body.identity, visitor=body.visitor)
         return SessionAnswer(
-            token=token.token, expires_in=TOKEN_SECONDS, subject=token.subject, site=site_part(site, get_settings())
+            token=token.token, expires_in=TOKEN_SECONDS, subject=token.subject, site=site_part(site)
         )
 
     return endpoints
 
 
-def site_part(site: Site, settings: Settings) -> SitePart:
+def site_part(site: Site) -> SitePart:
     """A site as everybody may see it."""
     config = site.config
     return SitePart(
@@ -93,7 +97,7 @@ def site_part(site: Site, settings: Settings) -> SitePart:
         welcome=config.welcome,
         suggested=config.suggested,
         consent=config.consent,
-        limits=LimitsPart(file_bytes=settings.max_chat_file_bytes, question=QUESTION_LIMIT),
+        limits=LimitsPart(file_bytes=_NO_FILES, question=QUESTION_LIMIT),
     )
 
 
