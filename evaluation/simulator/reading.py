@@ -74,7 +74,10 @@ class Tool:
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """What a call asks: `instructions` are the system's words, `example` its last example reply, `full_text` everything."""
+    """What a call asks.
+
+    `instructions` are the system's words, `example` its last example reply, `full_text` everything.
+    """
 
     task: Task
     question: str

@@ -36,8 +36,9 @@ def shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         patch.setenv("LC_ALL", "en_GB.UTF-8")
         articles = folder / "articles"
         articles.mkdir()
-        (articles / "drain.md").write_text("# Слив\n\nЕсли вода не сливается, прочистите фильтр насоса.", "utf-8")
-        (articles / "return.md").write_text("# Возврат\n\nВернуть товар можно за 7 дней.", "utf-8")
+        drain = "# Что делать, если вода не сливается\n\nЕсли вода не сливается, прочистите фильтр насоса."
+        (articles / "drain.md").write_text(drain, "utf-8")
+        (articles / "return.md").write_text("# Как вернуть товар\n\nВернуть товар можно за 7 дней.", "utf-8")
         lines = "\n".join(json.dumps(case, ensure_ascii=False) for case in CASES)
         (folder / "cases.jsonl").write_text(lines, encoding="utf-8")
         assert opora("tenant", "add", "shop").exit_code == 0
@@ -76,14 +77,14 @@ def test_a_tenant_is_measured_kept_shown_again_and_compared(shop: Path) -> None:
 def test_a_broken_promise_ends_a_comparison_with_1(shop: Path) -> None:
     strict = shop / "strict.yaml"
     source = YAML.read_text(encoding="utf-8")
-    assert "threshold: 0.57" in source
-    strict.write_text(source.replace("threshold: 0.57", "threshold: 1.0"), encoding="utf-8")
+    assert source.count(" threshold: 0.45") == 1
+    strict.write_text(source.replace(" threshold: 0.45", " threshold: 1.0"), encoding="utf-8")
     cases = str(shop / "cases.jsonl")
     assert evaluate(cases, "--tenant", "shop").exit_code == 0
     assert evaluate(cases, "--tenant", "shop", "--pipeline", str(strict)).exit_code == 0
     lost = evaluate("compare", "latest~1", "latest")
     assert lost.exit_code == 1
-    assert "evaluate_retrieval.threshold: 0.57 → 1.0" in lost.stdout
+    assert "evaluate_retrieval.threshold: 0.45 → 1.0" in lost.stdout
     assert "return" in lost.stdout
     assert evaluate("compare", "latest", "latest~1").exit_code == 0, "a gain never fails"
 
@@ -163,7 +164,7 @@ KEY = (
         "passages": [
             {
                 "doc_id": "drain.md",
-                "title": "Слив",
+                "title": "Что делать, если вода не сливается",
                 "heading": "",
                 "text": "Если вода не сливается, прочистите фильтр насоса.",
                 "grade": 2,
