@@ -95,14 +95,15 @@ def _broken_encoder() -> Iterator[None]:
 
 
 PLANTED = {
-    "gate of the router": _with("retry_router", relevance_threshold=0.99),
+    # Relevance is held to the gate before the answer, and quotations of the demo shop have the full quality of 100.
+    "gate of the router": _with("retry_router", quality_threshold=101),
     "relevance threshold": _with("evaluate_retrieval", threshold=0.995),
     "verifier dropped": _without("verify"),
 }
 HARMLESS = {
     "more claims checked": _with("verify", max_claims=30),
     "fewer suggestions": _with("suggest", limit=2),
-    "a threshold nearby": _with("evaluate_retrieval", threshold=0.575),
+    "a threshold nearby": _with("evaluate_retrieval", threshold=0.455),
 }
 
 
