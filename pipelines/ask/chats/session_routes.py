@@ -80,9 +80,7 @@ def router(runner: Runner, visitors: Visitors) -> APIRouter:
         with acting_as(Tenant(site.tenant_id, "")):
             site = await sites.renewed(site)
         token = visitors.begin(site, identity=body.identity, visitor=body.visitor)
-        return SessionAnswer(
-            token=token.token, expires_in=TOKEN_SECONDS, subject=token.subject, site=site_part(site)
-        )
+        return SessionAnswer(token=token.token, expires_in=TOKEN_SECONDS, subject=token.subject, site=site_part(site))
 
     return endpoints
 
