@@ -45,8 +45,9 @@ _MEASURES = (
         frozenset({"day", "hour", "minute", "second", "week", "month", "year"}),
         re.compile(
             r"\b(?:сразу|мгновенно|немедленно|бессрочн\w+|неограничен\w+|постоянно|регулярно|"
-            r"еж(?:едневн|ечасн|енедельн|емесячн|еминутн|егодн)\w+|"
-            r"immediately|instantly|indefinitely|daily|hourly|weekly|monthly|annually)\b|"
+            r"еж(?:едневн|ечасн|енедельн|емесячн|еминутн|егодн|еквартальн)\w+|"
+            r"пол(?:года|месяца|недели|дня|часа|минуты)|полугод\w+|квартал\w*|"
+            r"immediately|instantly|indefinitely|daily|hourly|weekly|monthly|quarterly|annually)\b|"
             r"\b(?:сут\w+|дн[яей]+|день|час\w*|минут\w*|секунд\w*|недел\w+|месяц\w*|год\w*)\b|"
             r"\b(?:days?|hours?|minutes?|seconds?|weeks?|months?|years?)\b|\d ?(?:мс|с|ч|мин|сек|ms|s|h|min)\b"
         ),

@@ -10,7 +10,7 @@ from tests.service.serving import problem
 
 FILTER: dict[str, object] = {
     "doc_id": "kb/фильтр насоса.md",
-    "title": "Фильтр насоса",
+    "title": "Как часто чистят фильтр насоса",
     "text": "## Очистка\n\nФильтр насоса чистят раз в три месяца. Сначала слейте воду.\n",
     "tags": ["насос"],
 }

@@ -200,9 +200,12 @@ async def test_an_answer_that_is_stopped_does_not_come_later() -> None:
 async def test_an_answer_is_written_anew_and_a_question_put_in_other_words() -> None:
     replies = iter(["Первый.", "Второй.", "Третий."])
     histories: list[int] = []
+    repeated = Event()
 
     def next_reply(turn: Turn) -> Turn:
         histories.append(len(turn.history))
+        # The edit is sent again while its answer is being written, which must not stop it.
+        assert len(histories) < 3 or repeated.wait(SECONDS)
         return replace(turn, outcome="answered", reply=Reply(text=next(replies)))
 
     chat = store.start()
@@ -216,6 +219,7 @@ async def test_an_answer_is_written_anew_and_a_question_put_in_other_words() -> 
             await chats.regenerate(chat.chat_id, first.turn_id)
         for _ in range(2):
             edited = await chats.edit(chat.chat_id, asked.message.message_id, "Где мой заказ 1042?", "e1")
+        repeated.set()
         await chats.idle()
         with pytest.raises(Conflict):
             await chats.edit(chat.chat_id, asked.message.message_id, "Ещё раз", "e2")
