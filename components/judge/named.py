@@ -21,11 +21,14 @@ _SHORT = 30
 
 _CYRILLIC = re.compile("[а-яёА-ЯЁ]")
 _LATIN = re.compile("[a-zA-Z]{2}")
-_ASIDE = re.compile(r"\([^)]*\)")
+_ASIDE = re.compile(r"\([^)]*\)|\S+@\S+")
 
 
 def names(query: Query) -> tuple[str, ...]:
-    """The stems of the rare names in the question, in order; what stands in brackets only says something again."""
+    """The stems of the rare names in the question, in order.
+
+    What stands in brackets only says something again, and an email address is whose question it is.
+    """
     if not _CYRILLIC.search(query.search):
         return ()
     said = words(_ASIDE.sub(" ", query.search))

@@ -10,13 +10,13 @@ QUESTION = "В течение какого срока можно вернуть 
 DISHES: list[dict[str, object]] = [
     {
         "doc_id": "dishes-2024.md",
-        "title": "Возврат посуды",
+        "title": "В течение какого срока можно вернуть посуду",
         "text": "Посуду можно вернуть в течение 14 дней. Сохраните чек.",
         "updated_at": "2024-01-10",
     },
     {
         "doc_id": "dishes.md",
-        "title": "Возврат посуды",
+        "title": "В течение какого срока можно вернуть посуду",
         "text": "Посуду можно вернуть в течение 30 дней. Чек не нужен.",
         "updated_at": "2026-02-01",
         "supersedes": "dishes-2024.md",
@@ -37,7 +37,7 @@ def test_declared_relations_are_listed_and_shown_with_the_answer(
     assert "01.02.2026" in answer["answer"]["notice"]
     origins = {citation["doc_id"]: citation["origin"] for citation in answer["citations"]}
     assert origins == {"dishes.md": "primary", "dishes-2024.md": "conflicting"}
-    asked = acme.post("/ask/run", json={"question": "Можно ли вернуть посуду почтой?"}).json()
+    asked = acme.post("/ask/run", json={"question": "В течение какого срока можно вернуть посуду почтой?"}).json()
     assert "Способ «Вернуть посуду почтой» отклонён 05.05.2025. Причина: бьётся." in asked["answer"]["notice"]
 
 
