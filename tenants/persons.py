@@ -29,7 +29,7 @@ from tenants import context, conversations, database, feedback, handoffs, idempo
 from tenants.audit import search, store
 from tenants.audit.recorder import Recorder
 from tenants.audit.store import TurnOwner
-from tenants.chats import store as chats
+from tenants.chats import people as chats
 from tenants.context import Tenant
 from tenants.errors import Invalid
 from tenants.jobs import Job

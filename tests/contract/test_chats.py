@@ -14,9 +14,9 @@ import pytest
 
 from settings import Settings
 from tenants import handoffs
-from tenants.chats import fanout, outbox, store
+from tenants.chats import fanout, outbox, people, store
 from tenants.chats.fanout import Announcement
-from tenants.chats.store import Chat, HandoffRequest
+from tenants.chats.records import Chat, HandoffRequest, Posted
 from tenants.chats.transitions import EVENTS, STATES, Event, State, after
 from tenants.context import Tenant, acting_as
 from tenants.errors import Conflict, NotFound
@@ -40,7 +40,7 @@ def chat(records: Settings) -> Iterator[Chat]:
 
 def operator(who: Tenant = ANNA) -> Chat:
     with acting_as(who):
-        return store.take(store.of_person(VISITOR.subject, None)[0].chat_id)
+        return store.take(people.of_person(VISITOR.subject, None)[0].chat_id)
 
 
 def lines(chat: Chat) -> list[str]:
@@ -65,7 +65,7 @@ def test_messages_are_numbered_and_read_from_any_one_on(chat: Chat) -> None:
 def test_the_same_client_id_is_one_message_however_often_it_is_sent(chat: Chat) -> None:
     barrier = Barrier(4)
 
-    def send() -> store.Posted:
+    def send() -> Posted:
         barrier.wait()
         return store.post(chat.chat_id, "Привет", client_id="c1")
 
@@ -176,7 +176,7 @@ def test_the_assistant_is_silent_once_a_person_has_the_chat(chat: Chat, records:
 
         def answer(
             version: int = posted.chat.version, barrier: Barrier = barrier, late: bool = chance.random() < 0.5
-        ) -> store.Posted | None:
+        ) -> Posted | None:
             barrier.wait()
             if late:
                 store.get(chat.chat_id)  # about the time that a takeover takes
@@ -284,10 +284,10 @@ async def test_watchers_are_told_of_changes_and_signals(chat: Chat) -> None:
 def test_a_person_is_exported_and_erased_with_all_chats(chat: Chat) -> None:
     webhook("chat.message")
     store.post(chat.chat_id, "Мой телефон 8 999 123-45-67")
-    assert [one.chat_id for one in store.of_person(VISITOR.subject, None)] == [chat.chat_id]
+    assert [one.chat_id for one in people.of_person(VISITOR.subject, None)] == [chat.chat_id]
     assert len(outbox.of_chats([chat.chat_id])) == 1
-    store.erase(VISITOR.subject, None)
-    assert store.of_person(VISITOR.subject, None) == ()
+    people.erase(VISITOR.subject, None)
+    assert people.of_person(VISITOR.subject, None) == ()
     assert store.messages(chat.chat_id) == ()
     assert outbox.of_chats([chat.chat_id]) == ()
 

@@ -13,7 +13,7 @@ from tenants.errors import Invalid
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
-    from tenants.chats.store import Chat
+    from tenants.chats.records import Chat
 
 
 def say(key: str, **params: str | float) -> str:

@@ -7,7 +7,7 @@ from typing import Any, Literal, TypeAlias
 from pydantic import BaseModel
 
 from tenants.chats import store
-from tenants.chats.store import Author, Chat, Kind, Message, Posted
+from tenants.chats.records import Author, Chat, Kind, Message, Posted
 from tenants.chats.transitions import State
 
 Owner: TypeAlias = Literal["bot", "human", "nobody"]

@@ -21,7 +21,7 @@ from pipelines.ask.runner import Runner
 from pipelines.ask.streams import Stream
 from tenants import context, database
 from tenants.chats import store
-from tenants.chats.store import NOTHING, Body, Chat, HandoffRequest, Kind, Posted
+from tenants.chats.records import NOTHING, Body, Chat, HandoffRequest, Kind, Message, Posted
 from tenants.errors import Conflict, NotFound, OporaError, trail
 
 log = logging.getLogger("opora.chats")
@@ -246,5 +246,5 @@ class Conversations:
             channel.live = None
 
 
-def _own_thread(chat_id: str) -> tuple[Chat, tuple[store.Message, ...]]:
+def _own_thread(chat_id: str) -> tuple[Chat, tuple[Message, ...]]:
     return store.own(chat_id), store.recent(chat_id)

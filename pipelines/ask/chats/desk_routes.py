@@ -16,7 +16,7 @@ from pipelines.ask.chats.events import EVENT_HEADERS, SILENCE_SECONDS, signal
 from pipelines.ask.chats.visitor_routes import ClientId, SeenUpTo, TypingNow
 from pipelines.gate import Route
 from tenants.chats import fanout, store
-from tenants.chats.store import Chat
+from tenants.chats.records import Chat, Posted
 from tenants.chats.transitions import State
 from tenants.errors import NotFound
 
@@ -224,7 +224,7 @@ def thread(chat: Chat, after: int = 0) -> DeskThreadAnswer:
     return DeskThreadAnswer(chat=desk_chat_part(chat), messages=tuple(map(desk_message_part, messages)))
 
 
-def posted_part(posted: store.Posted) -> DeskPostedAnswer:
+def posted_part(posted: Posted) -> DeskPostedAnswer:
     """A message that was just stored."""
     return DeskPostedAnswer(chat=desk_chat_part(posted.chat), message=desk_message_part(posted.message))
 

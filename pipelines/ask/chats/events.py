@@ -20,7 +20,7 @@ from pipelines.ask.events import LAST, Event, EventName
 from tenants import context
 from tenants.chats import fanout, store
 from tenants.chats.fanout import Announcement
-from tenants.chats.store import Chat, Message
+from tenants.chats.records import Chat, Message
 
 ChatEventName: TypeAlias = Literal["snapshot", "message", "state", "typing", "presence"]
 EVENT_NAMES: tuple[str, ...] = (*get_args(ChatEventName), *(one for one in get_args(EventName) if one != "done"))

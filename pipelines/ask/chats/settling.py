@@ -8,7 +8,7 @@ from pipelines.ask.contract import TurnAnswer
 from pipelines.ask.effects import HANDED_OVER, OFFERED, EndedTurn, unverified, with_ticket
 from tenants import policy
 from tenants.chats import store
-from tenants.chats.store import Body, Chat, HandoffRequest, Said
+from tenants.chats.records import Body, Chat, HandoffRequest, Said
 from tenants.handoffs import Ticket
 
 FAILED: frozenset[Outcome] = frozenset({"refused", "cannot_answer", "failed"})

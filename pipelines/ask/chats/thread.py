@@ -7,7 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from components.turn import Exchange
-from tenants.chats.store import Message, answer_id
+from tenants.chats.records import Message
+from tenants.chats.store import answer_id
 
 MOST_EXCHANGES = 10
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from components.language.texts import text
 from tenants.chats import store
-from tenants.chats.store import Chat, Message
+from tenants.chats.records import Chat, Message
 
 _MOST = 10_000
 

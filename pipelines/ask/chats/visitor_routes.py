@@ -26,6 +26,7 @@ from pipelines.gate import Route
 from settings import get_settings
 from tenants import context, policy
 from tenants.chats import sites, store
+from tenants.chats.records import Chat
 
 SCOPE = "visit"
 _CHATS = "/chats"
@@ -239,7 +240,7 @@ def _add_stored(endpoints: APIRouter) -> None:
         store.consent(body.text, site=chat.site, address=request.client.host if request.client else "")
 
 
-async def _own(chat_id: str) -> store.Chat:
+async def _own(chat_id: str) -> Chat:
     return await to_thread(store.own, chat_id)
 
 

@@ -8,7 +8,7 @@ from pipelines.ask.chats.clock import ChatClock
 from settings import Settings
 from tenants import handoffs, policy
 from tenants.chats import store
-from tenants.chats.store import Chat, HandoffRequest
+from tenants.chats.records import Chat, HandoffRequest
 from tenants.context import Tenant, acting_as
 from tenants.registry import Registry
 

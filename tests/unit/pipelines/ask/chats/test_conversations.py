@@ -17,7 +17,7 @@ from tenants import conversations, gaps, handoffs
 from tenants.audit import search
 from tenants.audit.search import TurnQuery
 from tenants.chats import store
-from tenants.chats.store import Chat
+from tenants.chats.records import Chat
 from tenants.context import Tenant, acting_as
 from tenants.errors import Conflict, NotFound
 from tenants.registry import Registry

@@ -1,0 +1,205 @@
+"""One change of a chat: its row under a lock, and everything that is stored with it in one transaction."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from secrets import token_hex
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from tenants import context, database, handoffs
+from tenants.chats import fanout, outbox
+from tenants.chats.fanout import Announcement
+from tenants.chats.records import NOTHING, Author, Body, HandoffRequest, Kind, Message, message_of, state_of
+from tenants.chats.tables import ChatMessageRow, ChatRow
+from tenants.chats.transitions import Event, State, after
+from tenants.errors import Conflict, NotFound
+from tenants.handoffs import Ticket
+from tenants.models import TicketRow
+
+
+class Change:
+    """A chat's row, locked, and what is done to it in one transaction."""
+
+    def __init__(self, session: Session, row: ChatRow) -> None:
+        self.session = session
+        self.row = row
+
+    def belongs_to_assistant(self, version: int) -> bool:
+        """Whether the assistant has the chat, and has had it since it was at this version."""
+        return self.row.state == "bot" and self.row.version == version
+
+    def sent_before(self, client_id: str | None) -> Message | None:
+        """The message that was stored under this `client_id` before."""
+        if client_id is None:
+            return None
+        row = self.session.scalar(
+            select(ChatMessageRow).where(
+                ChatMessageRow.tenant_id == self.row.tenant_id,
+                ChatMessageRow.chat_id == self.row.chat_id,
+                ChatMessageRow.client_id == client_id,
+            )
+        )
+        return message_of(row) if row is not None else None
+
+    def reply_of_another(self, seen: int, operator: str) -> Message | None:
+        """The newest public reply behind `seen` that is not this operator's."""
+        query = select(ChatMessageRow).where(
+            ChatMessageRow.tenant_id == self.row.tenant_id,
+            ChatMessageRow.chat_id == self.row.chat_id,
+            ChatMessageRow.seq > seen,
+            ChatMessageRow.author == "operator",
+            ChatMessageRow.kind == "text",
+            ChatMessageRow.operator != operator,
+        )
+        row = self.session.scalars(query.order_by(ChatMessageRow.seq.desc()).limit(1)).first()
+        return message_of(row) if row is not None else None
+
+    def add(
+        self,
+        author: Author,
+        kind: Kind,
+        text: str,
+        *,
+        client_id: str | None = None,
+        name: str = "",
+        turn_id: str = "",
+        body: Body = NOTHING,
+    ) -> Message:
+        """Number a message and store it."""
+        now = datetime.now(UTC)
+        self.row.last_seq += 1
+        self.row.updated_at = now
+        row = ChatMessageRow(
+            tenant_id=self.row.tenant_id,
+            chat_id=self.row.chat_id,
+            seq=self.row.last_seq,
+            message_id=token_hex(12),
+            client_id=client_id,
+            author=author,
+            operator=context.current().subject if author == "operator" else "",
+            name=name,
+            kind=kind,
+            text=text,
+            turn_id=turn_id,
+            body=dict(body),
+            created_at=now,
+        )
+        self.session.add(row)
+        message = message_of(row)
+        if kind in ("text", "file"):
+            shown = {"message_id": message.message_id, "seq": message.seq, "author": author, "kind": kind, "text": text}
+            self.enqueue("chat.message", {"message": shown})
+        return message
+
+    def become(self, event: Event) -> State:
+        """Follow the table; the state before. Raises `Conflict` where it knows no way."""
+        row, before = self.row, state_of(self.row)
+        following = after(before, event, assigned=row.assignee is not None)
+        if following is None:
+            raise Conflict("chat_state", state=before)
+        if following == before:
+            return before
+        now = datetime.now(UTC)
+        row.state = following
+        row.version += 1
+        row.updated_at = now
+        row.waiting_since = now if following == "queued" else None
+        row.snoozed_until = None
+        row.resolved_at = now if following == "resolved" else None
+        if before == "resolved":
+            row.reopened += 1
+        if following in ("bot", "resolved"):
+            row.failures = 0
+        if following in ("bot", "queued"):
+            row.assignee = None
+        if following == "resolved" or event == "handed_back":
+            self.close_ticket()
+        self.enqueue("chat.state", {"before": before})
+        return before
+
+    def move(self, event: Event, more: Body = NOTHING) -> None:
+        """Follow the table, with a line in the chat that says so."""
+        if self.become(event) != self.row.state:
+            self.add("system", "event", "", body={"event": event, **more})
+
+    def assign(self, event: Event, operator: str, name: str) -> None:
+        """Follow the table to an operator, with a line in the chat that says who has joined."""
+        before = self.row.assignee
+        self.become(event)
+        if before == operator:
+            return
+        self.row.assignee = operator
+        self.row.version += 1
+        if before is not None:
+            self.add("system", "event", "", body={"event": "left", "operator": before})
+        self.add("system", "event", "", name=name, body={"event": "joined", "operator": operator, "name": name})
+
+    def open_ticket(self, request: HandoffRequest) -> Ticket:
+        """The chat's open ticket, opened now when it has none."""
+        row = self.row
+        stored = self.session.get(TicketRow, (row.tenant_id, row.ticket_id)) if row.ticket_id else None
+        if stored is None:
+            stored = handoffs.new_ticket(
+                turn_id=request.turn_id,
+                reason=request.reason,
+                question=request.question,
+                draft=request.draft,
+                session_id=row.chat_id,
+                chat_id=row.chat_id,
+                subject=row.subject,
+            )
+            self.session.add(stored)
+            row.ticket_id = stored.ticket_id
+        return handoffs.ticket_of(stored)
+
+    def close_ticket(self) -> None:
+        """The chat's ticket is done with."""
+        if self.row.ticket_id is None:
+            return
+        ticket = self.session.get(TicketRow, (self.row.tenant_id, self.row.ticket_id))
+        if ticket is not None:
+            ticket.closed_at = datetime.now(UTC)
+        self.row.ticket_id = None
+
+    def enqueue(self, event: outbox.EventName, data: Mapping[str, object]) -> None:
+        """Write an event for the tenant's webhooks."""
+        self.session.flush()
+        outbox.enqueue(self.session, event, self.row.chat_id, {**shown_to_webhooks(self.row), **data})
+
+
+@contextmanager
+def changing(chat_id: str) -> Iterator[Change]:
+    """A chat under a lock. What the block does is stored as one, and announced once it is."""
+    with database.writing() as session:
+        # Not the stronger lock: that would hold up whoever inserts a message into this chat.
+        key = (context.current().tenant_id, chat_id)
+        row = session.get(ChatRow, key, with_for_update={"key_share": True})
+        yield Change(session, existing(row, chat_id))
+    announce(chat_id)
+
+
+def existing(row: ChatRow | None, chat_id: str) -> ChatRow:
+    """The row, or `NotFound`."""
+    if row is None:
+        raise NotFound("chat_unknown", chat_id=chat_id)
+    return row
+
+
+def shown_to_webhooks(row: ChatRow) -> dict[str, object]:
+    """What a webhook learns of a chat with every event."""
+    return {
+        "chat_id": row.chat_id,
+        "subject": row.subject,
+        "site": row.site,
+        "channel": row.channel,
+        "state": row.state,
+        "assignee": row.assignee,
+        "ticket_id": row.ticket_id,
+    }
+
+
+def announce(chat_id: str) -> None:
+    """Tell watchers that a chat has changed; call it after the commit."""
+    fanout.announce(Announcement(context.current().tenant_id, chat_id))

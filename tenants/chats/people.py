@@ -1,0 +1,73 @@
+"""What chats hold about a person: found, exported and erased. A chat is a session of its own, named by its id."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict
+from datetime import datetime
+
+from sqlalchemy import ColumnElement, delete, select
+
+from tenants import context, database
+from tenants.chats import outbox
+from tenants.chats.records import Chat, chat_of
+from tenants.chats.store import messages
+from tenants.chats.tables import ChatFileRow, ChatRow, ConsentRow, OutboxRow
+
+_MAX_MESSAGES = 1_000_000
+
+
+def of_person(subject: str | None, session_id: str | None) -> tuple[Chat, ...]:
+    """The tenant's chats of a person; a chat is a session of its own, named by its id."""
+    with database.reading() as session:
+        return tuple(chat_of(row) for row in session.scalars(select(ChatRow).where(*_theirs(subject, session_id))))
+
+
+def export(subject: str | None, session_id: str | None) -> list[object]:
+    """The same chats for the person to read: with messages, file names, and what was sent to webhooks about them."""
+    tenant_id = context.current().tenant_id
+    exported: list[object] = []
+    for chat in of_person(subject, session_id):
+        with database.reading() as session:
+            in_chat = (ChatFileRow.tenant_id == tenant_id, ChatFileRow.chat_id == chat.chat_id)
+            files = session.execute(select(ChatFileRow.name, ChatFileRow.media_type, ChatFileRow.size).where(*in_chat))
+            named = [{"name": name, "media_type": media_type, "size": size} for name, media_type, size in files]
+        thread = [_plain(asdict(one)) for one in messages(chat.chat_id, limit=_MAX_MESSAGES, notes=True)]
+        sent = [_plain(asdict(one)) for one in outbox.of_chats([chat.chat_id])]
+        exported.append({**_plain(asdict(chat)), "messages": thread, "files": named, "webhooks": sent})
+    return exported
+
+
+def consents(subject: str | None, session_id: str | None) -> list[object]:
+    """What a person has agreed to. A consent belongs to no chat."""
+    if subject is None or session_id is not None:
+        return []
+    query = select(ConsentRow).where(ConsentRow.tenant_id == context.current().tenant_id, ConsentRow.subject == subject)
+    with database.reading() as session:
+        return [
+            {"site": row.site, "text": row.text, "address": row.address, "at": row.at.isoformat()}
+            for row in session.scalars(query)
+        ]
+
+
+def erase(subject: str | None, session_id: str | None) -> None:
+    """Forget the same chats with their messages and files, what waits for webhooks, and the person's consents."""
+    tenant_id = context.current().tenant_id
+    with database.writing() as session:
+        ids = select(ChatRow.chat_id).where(*_theirs(subject, session_id)).scalar_subquery()
+        session.execute(delete(OutboxRow).where(OutboxRow.tenant_id == tenant_id, OutboxRow.chat_id.in_(ids)))
+        session.execute(delete(ChatRow).where(*_theirs(subject, session_id)))
+        if subject is not None and session_id is None:
+            mine = (ConsentRow.tenant_id == tenant_id, ConsentRow.subject == subject)
+            session.execute(delete(ConsentRow).where(*mine))
+
+
+def _theirs(subject: str | None, session_id: str | None) -> Iterator[ColumnElement[bool]]:
+    yield ChatRow.tenant_id == context.current().tenant_id
+    if subject is not None:
+        yield ChatRow.subject == subject
+    if session_id is not None:
+        yield ChatRow.chat_id == session_id
+
+
+def _plain(fields: Mapping[str, object]) -> dict[str, object]:
+    """Fields as JSON has them."""
+    return {name: value.isoformat() if isinstance(value, datetime) else value for name, value in fields.items()}

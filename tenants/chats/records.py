@@ -1,0 +1,145 @@
+"""Chats and messages as values, apart from the rows that they are stored in."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
+
+from tenants.chats.tables import ChatMessageRow, ChatRow
+from tenants.chats.transitions import STATES, State
+
+if TYPE_CHECKING:
+    from tenants.index.protocol import Json
+
+    Body: TypeAlias = Mapping[str, Json]
+else:
+    Body: TypeAlias = Mapping
+
+Author: TypeAlias = Literal["customer", "bot", "operator", "system"]
+Kind: TypeAlias = Literal["text", "note", "event", "file"]
+NOTHING: Body = {}
+_AUTHORS: tuple[Author, ...] = get_args(Author)
+_KINDS: tuple[Kind, ...] = get_args(Kind)
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One message. `kind` `note` is for operators alone; `event` says in `body` what has happened to the chat."""
+
+    message_id: str
+    seq: int
+    author: Author
+    kind: Kind
+    text: str
+    name: str
+    client_id: str | None
+    turn_id: str
+    body: Body
+    created_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Chat:
+    """A chat as it stands. `version` counts changes of state or assignee, `last_seq` messages."""
+
+    chat_id: str
+    subject: str
+    site: str
+    channel: str
+    locale: str
+    state: State
+    assignee: str | None
+    version: int
+    last_seq: int
+    ticket_id: str | None
+    reason: str
+    confidence: float | None
+    failures: int
+    reopened: int
+    csat: int | None
+    csat_comment: str
+    customer_seen: int
+    operator_seen: int
+    waiting_since: datetime | None
+    snoozed_until: datetime | None
+    resolved_at: datetime | None
+    created_at: datetime
+    updated_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Posted:
+    """A stored message and the chat after it. `repeated`: it had been stored before, under the same `client_id`."""
+
+    chat: Chat
+    message: Message
+    repeated: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """What the assistant says in a chat, with the whole turn in `body`."""
+
+    text: str
+    body: Body
+
+
+@dataclass(frozen=True, slots=True)
+class HandoffRequest:
+    """Why a chat goes to a person. `draft` is the unverified answer, for operators' eyes only."""
+
+    reason: str
+    question: str = ""
+    turn_id: str = ""
+    draft: str = ""
+    confidence: float | None = None
+
+
+def chat_of(row: ChatRow) -> Chat:
+    """The chat of a row."""
+    return Chat(
+        chat_id=row.chat_id,
+        subject=row.subject,
+        site=row.site,
+        channel=row.channel,
+        locale=row.locale,
+        state=state_of(row),
+        assignee=row.assignee,
+        version=row.version,
+        last_seq=row.last_seq,
+        ticket_id=row.ticket_id,
+        reason=row.reason,
+        confidence=row.confidence,
+        failures=row.failures,
+        reopened=row.reopened,
+        csat=row.csat,
+        csat_comment=row.csat_comment,
+        customer_seen=row.customer_seen,
+        operator_seen=row.operator_seen,
+        waiting_since=row.waiting_since,
+        snoozed_until=row.snoozed_until,
+        resolved_at=row.resolved_at,
+        created_at=row.created_at,
+        updated_at=row.updated_at,
+    )
+
+
+def message_of(row: ChatMessageRow) -> Message:
+    """The message of a row."""
+    return Message(
+        message_id=row.message_id,
+        seq=row.seq,
+        author=next(author for author in _AUTHORS if author == row.author),
+        kind=next(kind for kind in _KINDS if kind == row.kind),
+        text=row.text,
+        name=row.name,
+        client_id=row.client_id,
+        turn_id=row.turn_id,
+        body=row.body,
+        created_at=row.created_at,
+    )
+
+
+def state_of(row: ChatRow) -> State:
+    """The state of a row."""
+    return next(state for state in STATES if state == row.state)
