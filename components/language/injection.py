@@ -4,7 +4,7 @@ A filter of the obvious, not a proof. `injection.yaml` holds the patterns and sa
 """
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import TypeAlias
@@ -33,11 +33,11 @@ def plain(text: str) -> str:
     return _WORD.sub(lambda match: one_script(match.group()), joined)
 
 
-@lru_cache(maxsize=8)
-def patterns(path: Path) -> Mapping[str, re.Pattern[str]]:
-    """What an order looks like in a plain text, by category, as the file at `path` says."""
-    stored = read_yaml(path)
-    return _compiled(stored["patterns"], stored["words"])
+@lru_cache(maxsize=1)
+def patterns() -> Mapping[str, re.Pattern[str]]:
+    """What an order looks like in a plain text, by category."""
+    stored = read_yaml(PATTERNS)
+    return {category: re.compile(joined) for category, joined in alternatives(stored)}
 
 
 def orders(text: str, spans: Sequence[tuple[int, int]]) -> frozenset[int]:
@@ -77,8 +77,8 @@ def _triggered(text: str) -> bool:
 @lru_cache(maxsize=1)
 def _for_documents() -> tuple[re.Pattern[str], tuple[re.Pattern[str], ...]]:
     stored = read_yaml(PATTERNS)
-    further = _compiled(stored["documents"], stored["words"])
-    return any_of(stored["triggers"]), (*patterns(PATTERNS).values(), *further.values())
+    further = alternatives({**stored, "patterns": stored["documents"]})
+    return any_of(stored["triggers"]), (*patterns().values(), *(re.compile(joined) for _, joined in further))
 
 
 def any_of(words: Iterable[str]) -> re.Pattern[str]:
@@ -101,11 +101,10 @@ def _alternatives(tree: _Tree) -> str:
     return "(?:" + "|".join(re.escape(letter) + _alternatives(branch) for letter, branch in tree.items()) + ")"
 
 
-def _compiled(patterns: Mapping[str, Sequence[str]], words: Mapping[str, str]) -> Mapping[str, re.Pattern[str]]:
-    compiled = {}
-    for category, forms in patterns.items():
+def alternatives(stored: Mapping[str, Mapping[str, Sequence[str]]]) -> Iterator[tuple[str, str]]:
+    """The `patterns` of a file, those of a category in one, its `words` put in."""
+    for category, forms in stored["patterns"].items():
         joined = "|".join(f"(?:{form})" for form in forms)
-        for name, choice in words.items():
-            joined = joined.replace("{" + name + "}", choice)
-        compiled[category] = re.compile(joined)
-    return compiled
+        for name, choice in stored["words"].items():
+            joined = joined.replace("{" + name + "}", str(choice))
+        yield category, joined

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from components.language.words import stems
 from components.turn import Frozen
 from tenants.index.protocol import Json
+from tenants.patterns import compiled
 from tenants.tools import Property, Tool
 
 _NUMBER = re.compile(r"(?<![\w.,])-?\d+(?:[.,]\d+)?(?![\w.,]*\d)")
@@ -40,7 +41,7 @@ def _argument(schema: Property, question: str) -> str | int | float | None:
         words = set(stems(question))
         return next((option for option in schema.enum if (named := stems(option)) and words.issuperset(named)), None)
     if schema.pattern is not None:
-        match = re.search(schema.pattern, question, re.IGNORECASE)
+        match = compiled(schema.pattern).search(question)
         return typed(schema, match.group()) if match else None
     if schema.type == "string":
         return question

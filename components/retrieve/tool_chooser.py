@@ -1,6 +1,5 @@
 """Choosing a tool by a language model, for questions that say in other words what a tool's description says."""
 
-import re
 from collections.abc import Sequence
 from typing import Protocol
 
@@ -12,6 +11,7 @@ from components.nested import Nested
 from components.retrieve.tool_arguments import Lookup, typed
 from components.turn import Turn
 from tenants.index.protocol import Json
+from tenants.patterns import compiled
 from tenants.tools import Property, Tool
 
 
@@ -84,7 +84,7 @@ def _checked_value(schema: Property, text: str, question: str) -> str | int | fl
         return text if text in schema.enum else None
     if fold(text.strip()) not in fold(question) or not text.strip():
         return None
-    if schema.pattern is not None and not re.fullmatch(schema.pattern, text.strip(), re.IGNORECASE):
+    if schema.pattern is not None and not compiled(schema.pattern).fullmatch(text.strip()):
         return None
     return typed(schema, text.strip())
 

@@ -6,24 +6,32 @@ commanded, a language model can; the same guard stands before both. It is a filt
 shown is still held to citations and claim checks.
 """
 
-import re
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import lru_cache
 from pathlib import Path
+from typing import Protocol
 
 from haystack import component
 
-from components.language.injection import PATTERNS, patterns, plain
+from components.language.injection import alternatives, patterns, plain
+from components.language.yaml_files import read_yaml
 from components.turn import Turn
+from tenants.patterns import compiled
 
 LONGEST = 2000
+
+
+class _Pattern(Protocol):
+    def search(self, text: str, /) -> object | None: ...
 
 
 @component
 class Guard:
     """Blocks prompt injection and abuse of the assistant, in Russian and English.
 
-    :param patterns: path of a YAML file with `words` and `patterns` by category; None for the one that ships.
+    :param patterns: path of a YAML file with `words` and `patterns` by category, in the syntax of RE2; None for the one
+        that ships.
     :param allow: categories that are let through (`override`, `persona`, `extraction`, `foreign_data`, `markup`).
     """
 
@@ -52,5 +60,11 @@ class Guard:
                 return category
         return None
 
-    def _compiled(self) -> Mapping[str, re.Pattern[str]]:
-        return patterns(Path(self.patterns) if self.patterns else PATTERNS)
+    def _compiled(self) -> Mapping[str, _Pattern]:
+        return _patterns_of(Path(self.patterns)) if self.patterns else patterns()
+
+
+@lru_cache(maxsize=8)
+def _patterns_of(path: Path) -> Mapping[str, _Pattern]:
+    """Another author's patterns, which nobody has checked for backtracking."""
+    return {category: compiled(joined) for category, joined in alternatives(read_yaml(path))}
