@@ -31,7 +31,7 @@ def test_a_tool_is_added_listed_without_secrets_and_removed(acme: httpx.Client, 
     [
         ({"url": "ftp://shop.example"}, "url"),
         ({"headers": {"host": "other.example"}}, "headers"),
-        ({"parameters": {"properties": {"n": {"type": "string", "pattern": "(a+)+"}}}}, "parameters.properties.n"),
+        ({"parameters": {"properties": {"n": {"type": "string", "pattern": "(?=a)b"}}}}, "parameters.properties.n"),
     ],
 )
 def test_an_invalid_field_is_named_and_secrets_are_not_echoed(
