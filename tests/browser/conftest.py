@@ -2,8 +2,10 @@
 
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from time import monotonic
+from typing import TypeVar
 
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Locator, Page, Playwright, expect, sync_playwright
@@ -20,6 +22,8 @@ _FLAGS = (
     "--disable-component-update",
     "--disable-sync",
 )
+T = TypeVar("T")
+
 _PATIENCE_MS = 20_000
 expect.set_options(timeout=_PATIENCE_MS)
 
@@ -96,6 +100,14 @@ def ask(page: Page, question: str) -> None:
     """Write a question and send it."""
     page.locator("textarea").fill(question)
     page.keyboard.press("Enter")
+
+
+def eventually(page: Page, read: Callable[[], T], expected: T) -> T:
+    """What is read once it is as expected, or what there is after the patience of all these tests."""
+    deadline = monotonic() + _PATIENCE_MS / 1_000
+    while (value := read()) != expected and monotonic() < deadline:
+        page.wait_for_timeout(50)
+    return value
 
 
 def last_answer(page: Page) -> Locator:

@@ -155,8 +155,15 @@ class FakeService:
         assert heard, f"nothing came from {author}"
 
     def called(self, ending: str) -> list[Json]:
-        """The bodies of all requests to a path that ends so."""
+        """The bodies of all requests so far to a path that ends so."""
         return [body for _, path, body in self.calls if path.endswith(ending)]
+
+    def wait_for_call(self, ending: str, expected: Callable[[Json], bool] = lambda _: True) -> list[Json]:
+        """The same, once one is as expected: a request may be on its way when the page already looks right."""
+        with self._news:
+            came = self._news.wait_for(lambda: any(map(expected, self.called(ending))), timeout=20)
+        assert came, f"not called as expected: {ending} {self.called(ending)}"
+        return self.called(ending)
 
     # What the widget calls
 
@@ -178,7 +185,9 @@ class FakeService:
         body: Json = {}
         if request.headers.get("content-type") == "application/json":
             body = await request.json()
-        self.calls.append((request.method, path, body))
+        with self._news:
+            self.calls.append((request.method, path, body))
+            self._news.notify_all()
         refusal = self.refusal if not self.refused_paths or path in self.refused_paths else None
         if refusal:
             response: Response = JSONResponse({"code": refusal[1], "detail": refusal[1]}, refusal[0])

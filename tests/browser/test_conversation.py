@@ -8,8 +8,9 @@ from tests.browser.fake_service import FakeService, shop
 from tests.browser.turns import OUTCOMES, Json, turn
 
 
-def _texts(page: Page) -> list[str]:
-    return [text.strip() for text in page.locator(".message .text").all_inner_texts()]
+def _shows(page: Page, *texts: str) -> None:
+    """These are the messages with texts, and there is no other."""
+    expect(page.locator(".message .text")).to_have_text(list(texts))
 
 
 def _turn_events(whole: Json) -> list[tuple[str, Json]]:
@@ -84,7 +85,7 @@ def test_a_connection_cut_after_any_event_changes_nothing_in_the_end(
         "Первое предложение. Второе предложение. Третье предложение."
     )
     expect(opened.locator(".live")).to_have_count(0)
-    assert _texts(opened) == ["Вопрос", "Первое предложение. Второе предложение. Третье предложение."]
+    _shows(opened, "Вопрос", "Первое предложение. Второе предложение. Третье предложение.")
 
 
 def test_a_proxy_that_buffers_is_polled_around(opened: Page, service: FakeService) -> None:
@@ -92,8 +93,7 @@ def test_a_proxy_that_buffers_is_polled_around(opened: Page, service: FakeServic
     ask(opened, "Вопрос")
     service.wait_for("customer")
     service.say(_three_sentences())
-    expect(last_answer(opened).locator(".text")).to_contain_text("Третье предложение")
-    assert _texts(opened)[0] == "Вопрос"
+    _shows(opened, "Вопрос", "Первое предложение. Второе предложение. Третье предложение.")
 
 
 def test_eight_tabs_share_one_stream(context: BrowserContext, service: FakeService, address: str) -> None:
@@ -124,7 +124,7 @@ def test_what_is_written_offline_is_sent_once_it_can_be(
     context.set_offline(False)
     expect(opened.locator(".unsent")).to_have_count(0)
     assert [body["text"] for body in service.called("/messages")] == ["Вопрос"]
-    assert _texts(opened) == ["Вопрос"]
+    _shows(opened, "Вопрос")
 
 
 def test_a_message_on_its_way_survives_the_page(page: Page, service: FakeService, address: str) -> None:
@@ -162,7 +162,7 @@ def test_nobody_writes_before_they_agree(page: Page, service: FakeService, addre
     page.goto(address)
     open_chat(page)
     box = page.get_by_role("checkbox")
-    assert not box.is_checked()
+    expect(box).not_to_be_checked()
     ask(page, "Вопрос")
     expect(page.locator(".banner")).to_contain_text("отметьте согласие")
     assert service.called("/messages") == []
@@ -170,7 +170,7 @@ def test_nobody_writes_before_they_agree(page: Page, service: FakeService, addre
     page.get_by_role("button", name="Отправить").click()
     expect(page.locator(".message.customer")).to_have_count(1)
     expect(box).to_have_count(0)
-    assert service.called("/consent") == [{"text": "Согласен на обработку персональных данных"}]
+    assert service.wait_for_call("/consent") == [{"text": "Согласен на обработку персональных данных"}]
 
 
 def test_a_person_takes_over_and_leaves(opened: Page, service: FakeService) -> None:
@@ -190,12 +190,12 @@ def test_a_person_takes_over_and_leaves(opened: Page, service: FakeService) -> N
     expect(opened.locator(".message.operator")).to_contain_text("я помогу")
     opened.locator("textarea").press_sequentially("Спа")
     ask(opened, "Спасибо")
-    assert {"active": True} in service.called("/typing")
+    service.wait_for_call("/typing", lambda body: body == {"active": True})
     service.push("token", {"turn_id": "late", "text": "Бот говорит дальше.", "provisional": False})
     service.add("system", kind="event", body={"event": "handed_back"})
     service.change(state="bot", owner="bot", assignee_name=None)
     expect(opened.locator(".event").last).to_contain_text("снова отвечает помощник")
-    assert "Бот говорит дальше" not in opened.locator(".messages").inner_text()
+    expect(opened.locator(".messages")).not_to_contain_text("Бот говорит дальше")
 
 
 def test_stop_ends_an_answer(opened: Page, service: FakeService) -> None:
@@ -205,7 +205,7 @@ def test_stop_ends_an_answer(opened: Page, service: FakeService) -> None:
     service.push("token", {"turn_id": "turn-s", "text": "Поздно."})
     service.add("system", kind="event", body={"event": "stopped"})
     expect(opened.locator(".event").last).to_have_text("Ответ остановлен")
-    assert service.called("/stop") == [{}]
+    assert service.wait_for_call("/stop") == [{}]
     expect(opened.locator(".live")).to_have_count(0)
 
 
@@ -215,7 +215,7 @@ def test_another_answer_takes_the_place_of_the_first(opened: Page, service: Fake
     opened.get_by_role("button", name="Ответить заново").click()
     expect(last_answer(opened)).to_contain_text("Другой ответ")
     assert service.called("/regenerate") == [{"turn_id": "turn-s"}]
-    assert _texts(opened) == ["Вопрос", "Другой ответ."]
+    _shows(opened, "Вопрос", "Другой ответ.")
 
 
 def test_the_last_question_can_be_edited(opened: Page, service: FakeService) -> None:
@@ -225,11 +225,10 @@ def test_the_last_question_can_be_edited(opened: Page, service: FakeService) -> 
     expect(opened.locator("textarea")).to_have_value("Вапрос")
     ask(opened, "Вопрос")
     expect(opened.locator("textarea")).to_have_value("")
-    service.add("customer", "Вопрос", body={"replaces": "m1"})
-    expect(opened.locator(".message.customer")).to_have_count(1)
-    assert _texts(opened) == ["Вопрос"]
-    [edit] = service.called("/edit")
+    [edit] = service.wait_for_call("/edit")
     assert (edit["message_id"], edit["text"]) == ("m1", "Вопрос")
+    service.add("customer", "Вопрос", body={"replaces": "m1"})
+    _shows(opened, "Вопрос")
 
 
 def test_a_file_goes_with_a_message(opened: Page, service: FakeService) -> None:
@@ -240,7 +239,7 @@ def test_a_file_goes_with_a_message(opened: Page, service: FakeService) -> None:
     expect(opened.locator(".attachment")).to_contain_text("20 КБ")
     ask(opened, "Вот чек")
     expect(opened.locator(".message.customer")).to_have_count(1)
-    [sent] = service.called("/messages")
+    [sent] = service.wait_for_call("/messages")
     assert (sent["text"], sent["file_id"]) == ("Вот чек", "f1")
     service.add(
         "customer", kind="file", body={"file": {"file_id": "f1", "name": "чек.pdf", "size": 20_480, "media_type": ""}}
@@ -251,8 +250,8 @@ def test_a_file_goes_with_a_message(opened: Page, service: FakeService) -> None:
 def test_a_conversation_is_rated_after_its_end_and_not_before(opened: Page, service: FakeService) -> None:
     service.answers = [_three_sentences()]
     ask(opened, "Вопрос")
-    service.wait_for("bot")
-    assert opened.locator(".rating").count() == 0
+    expect(last_answer(opened)).to_contain_text("Третье")
+    expect(opened.locator(".rating")).to_have_count(0)
     service.change(state="resolved", owner="nobody")
     opened.get_by_role("radio", name="4 из 5").check(force=True)
     opened.get_by_label("Что можно улучшить").fill("Всё понятно")
@@ -281,8 +280,7 @@ def test_unread_messages_are_counted_on_the_button(opened: Page, service: FakeSe
     expect(launcher).to_have_attribute("aria-label", "Открыть чат с поддержкой. Непрочитанных сообщений: 1")
     launcher.click()
     expect(opened.locator(".badge")).to_be_hidden()
-    seen = [int(str(body["seq"])) for body in service.called("/seen")]
-    assert max(seen) == len(service.messages)
+    service.wait_for_call("/seen", lambda body: body["seq"] == len(service.messages))
 
 
 def test_an_answer_can_be_judged(opened: Page, service: FakeService) -> None:
@@ -291,7 +289,7 @@ def test_an_answer_can_be_judged(opened: Page, service: FakeService) -> None:
     button = opened.get_by_role("button", name="Да", exact=True)
     button.click()
     expect(button).to_have_attribute("aria-pressed", "true")
-    assert service.called("/feedback") == [{"turn_id": "turn-s", "thumb": "up"}]
+    assert service.wait_for_call("/feedback") == [{"turn_id": "turn-s", "thumb": "up"}]
 
 
 def test_everything_works_by_keyboard(page: Page, service: FakeService, address: str) -> None:
@@ -309,11 +307,13 @@ def test_everything_works_by_keyboard(page: Page, service: FakeService, address:
         page.keyboard.press("Shift+Tab")
         if number.evaluate("one => one.getRootNode().activeElement === one"):
             break
+    expect(number).to_be_focused()
     page.keyboard.press("Enter")
-    expect(page.locator(".passage")).to_be_visible()
+    expect(page.get_by_role("button", name="Закрыть источник")).to_be_focused()
     page.keyboard.press("Escape")
     expect(page.locator(".passage")).to_be_hidden()
     expect(page.locator(".panel")).to_be_visible()
+    expect(number).to_be_focused()
     page.keyboard.press("Escape")
     expect(page.locator(".panel")).to_be_hidden()
     expect(page.locator(".launcher")).to_be_focused()
@@ -346,7 +346,7 @@ def test_a_page_in_english_has_english_texts_and_right_to_left_stays_whole(page:
         box = page.locator(".frame").bounding_box()
         assert box is not None
         assert box["x"] < 40
-        assert page.locator(".panel").get_attribute("dir") == "ltr"
+        expect(page.locator(".panel")).to_have_attribute("dir", "ltr")
 
 
 def test_the_chat_opens_at_once(page: Page, service: FakeService, address: str) -> None:

@@ -4,7 +4,7 @@ from collections import Counter
 from urllib.parse import urlsplit
 
 import pytest
-from playwright.sync_api import Dialog, Page
+from playwright.sync_api import Dialog, Page, expect
 
 from tests.browser.conftest import ask, host_page, open_chat
 from tests.browser.fake_service import SITE, FakeService, shop
@@ -72,7 +72,7 @@ def test_no_text_runs_anything(page: Page, service: FakeService, address: str) -
     page.goto(address)
     open_chat(page)
     page.locator('[data-outcome="clarify"]').wait_for()
-    assert page.locator(".message").count() >= 5 * len(PAYLOADS)
+    expect(page.locator(".message").nth(5 * len(PAYLOADS) - 1)).to_be_attached()
     made = Counter(
         page.locator(".messages").evaluate("all => [...all.querySelectorAll('*')].map(one => one.localName)")
     )
@@ -198,4 +198,4 @@ def test_the_exact_passage_survives_characters_beyond_the_basic_plane(
     page.goto(address)
     open_chat(page)
     page.locator(".cite").first.click()
-    assert page.locator(".passage mark").inner_text() == EXCERPT
+    expect(page.locator(".passage mark")).to_have_text(EXCERPT)

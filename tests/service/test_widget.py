@@ -50,9 +50,9 @@ def test_a_customer_asks_and_a_person_takes_over(
         assert acme.post(f"/desk/chats/{chat['chat_id']}/reply", json=body, headers=headers).is_success
         expect(page.locator(".message.operator")).to_contain_text("Приедет мастер")
         expect(page.locator(".status")).to_have_text("Ольга на связи")
-        before = page.locator(".message .text").all_inner_texts()
+        before = page.locator(".message .text").all_text_contents()
         page.reload()
         page.locator(".launcher").click()
         expect(page.locator(".message.operator")).to_contain_text("Приедет мастер")
-        assert page.locator(".message .text").all_inner_texts() == before
+        expect(page.locator(".message .text")).to_have_text(before)
         browser.close()

@@ -140,11 +140,17 @@ export function mount(host: Host): Mounted {
       popover.querySelector('mark')?.scrollIntoView({ block: 'nearest' });
       popover.querySelector<HTMLElement>('.icon')?.focus();
     },
-    hidePassage(): void {
-      state.passage = null;
-      draw();
-      // Browsers give the focus back by themselves, but not always out of a shadow root.
-      if (!root.activeElement) number?.focus();
+    passage: {
+      leave(): void {
+        // Browsers give the focus back by themselves, but not always out of a shadow root. The answer may have been
+        // written anew in the meantime, and its numbers with it.
+        if (!frame.querySelector('.passage')?.contains(root.activeElement)) return;
+        (number?.isConnected ? number : field())?.focus();
+      },
+      hidden(): void {
+        state.passage = null;
+        draw();
+      },
     },
     star(count: number): void {
       state.stars = count;

@@ -4,7 +4,7 @@ import { html, nothing, type TemplateResult } from 'lit-html';
 import { live } from 'lit-html/directives/live.js';
 import type { Message } from './contract';
 import type { Conversation } from './conversation';
-import { CROSS, type Passage, passageView } from './passage';
+import { CROSS, type Passage, type PassageActions, passageView } from './passage';
 import { CLIP, thread, type ThreadActions } from './thread';
 import { outside } from './answer';
 import { safeLink } from './markdown';
@@ -22,7 +22,7 @@ export interface PanelActions extends ThreadActions {
   submit(): void;
   write(text: string): void;
   cancelEdit(): void;
-  hidePassage(): void;
+  readonly passage: PassageActions;
   transcript(): void;
   star(count: number): void;
   describe(comment: string): void;
@@ -44,7 +44,7 @@ export function panel(conversation: Conversation, state: PanelState, actions: Pa
     ${conversation.chat?.state === 'resolved' ? ending(conversation, state, actions) : nothing}
     ${conversation.site && !conversation.refusal ? composer(conversation, state, actions) : nothing}
     <p class="hidden" role="status" aria-live="polite">${conversation.spoken}</p>
-    ${passageView(state.passage, texts, actions.hidePassage)}
+    ${passageView(state.passage, texts, actions.passage)}
   </section>`;
 }
 

@@ -32,10 +32,20 @@ function spanOf(text: string, excerpt: string, span?: readonly [number, number])
   return found < 0 ? [0, 0] : [found, found + excerpt.length];
 }
 
-export function passageView(passage: Passage | null, texts: Texts, close: () => void): TemplateResult {
-  return html`<div class="passage" popover="auto" role="dialog" aria-labelledby="passage-title" @toggle=${(event: Event) => {
-    if (!(event.currentTarget as HTMLElement).matches(':popover-open')) close();
-  }}>${passage ? content(passage, texts) : nothing}</div>`;
+export interface PassageActions {
+  /** Before it is hidden, whoever hides it: the one moment at which the focus is still inside. */
+  leave(): void;
+  hidden(): void;
+}
+
+export function passageView(passage: Passage | null, texts: Texts, actions: PassageActions): TemplateResult {
+  const before = (event: ToggleEvent): void => {
+    if (event.newState === 'closed') actions.leave();
+  };
+  const after = (event: ToggleEvent): void => {
+    if (event.newState === 'closed') actions.hidden();
+  };
+  return html`<div class="passage" popover="auto" role="dialog" aria-labelledby="passage-title" @beforetoggle=${before} @toggle=${after}>${passage ? content(passage, texts) : nothing}</div>`;
 }
 
 function content({ citation, text, marked: [from, to] }: Passage, texts: Texts): TemplateResult {
