@@ -74,7 +74,7 @@ class Frozen:
 
 @dataclass(frozen=True, slots=True)
 class Filters(Frozen):
-    """Which passages may be found. `None` leaves a field open; an empty tuple matches nothing.
+    """Which passages may be retrieved. `None` leaves a field open; an empty tuple matches nothing.
 
     Dates are ISO 8601 days (`2026-01-31`), both ends inclusive, compared with a document's last update.
     """
@@ -91,11 +91,11 @@ class Filters(Frozen):
 
 @dataclass(frozen=True, slots=True)
 class Passage(Frozen):
-    """One chunk of a document, as found for this turn.
+    """One chunk of a document, as retrieved for this turn.
 
     `text` is the chunk's body, `sentences` those of its sentences that may be quoted, as (start, end) character offsets
     into `text`.
-    `section` are the first and the last `chunk_index` of the section that it is a part of; None when it is all of it.
+    `section` holds the first and the last `chunk_index` of the section that it is part of; None when it is all of it.
     `scores` holds every component of `score` by name, each in 0..1 unless its name says otherwise.
     """
 
@@ -120,7 +120,7 @@ class Passage(Frozen):
 
 @dataclass(frozen=True, slots=True)
 class Exchange(Frozen):
-    """An earlier turn of the conversation: the question said in full, how it ended, and the choices it offered.
+    """An earlier turn of the conversation: its standalone question, its outcome, and the choices it offered.
 
     `reply` is what a person answered in the assistant's place.
     """
@@ -135,10 +135,10 @@ class Exchange(Frozen):
 class Query(Frozen):
     """What is searched in this pass.
 
-    `search` is the question as it is understood and judged; `variants` are further texts searched beside it.
+    `search` is the question as it was understood, and what is judged; `variants` are further texts to search for.
     `weights` maps each content stem of `search` to its inverse document frequency in the tenant's knowledge base;
-    `doubtful` are stems that a typing-error repair put there. `tried` are all texts searched so far, `hyde` whether one
-    of them was a passage such as might answer, written by a model.
+    `doubtful` are stems that a typing-error repair put there. `searched_texts` are all texts searched so far, `hyde`
+    whether one of them was a passage such as might answer, written by a model.
     """
 
     search: str
@@ -147,7 +147,7 @@ class Query(Frozen):
     weights: Mapping[str, float] = field(default_factory=dict)
     doubtful: frozenset[str] = frozenset()
     codes: tuple[str, ...] = ()
-    tried: tuple[str, ...] = ()
+    searched_texts: tuple[str, ...] = ()
     hyde: bool = False
 
 
@@ -199,27 +199,27 @@ class Conflict(Frozen):
 
 @dataclass(frozen=True, slots=True)
 class Evidence(Frozen):
-    """The passages found so far, best first. Grows over passes and never shrinks.
+    """The passages retrieved so far, best first. Grows over passes and never shrinks.
 
-    `judged` maps chunk ids to the judge's probability that the passage answers the question; `relevance` is the best of
-    them. `kept` are the ids that the grader let through, best first by `places`, which weigh search score and judgement
-    together. `adequacy` (0..1) says how well they answer together, `uncovered` which stems of the question they leave
-    open, `missing` which topics in a model's words. `settled` are the ids that the last pass left here, which no later
-    pass takes away; `grew` says whether it brought any new one. `related` and `rejected` are what else an answer should
-    know of, most important first; `conflicts` are contradictions between kept passages. The three are worked out anew
-    in every pass. `cached` says that every search was known from an earlier question.
+    `relevance_by_chunk` maps chunk ids to the judge's probability that the passage answers the question; `relevance` is
+    the highest of them. `relevant_ids` are the chunks that the grader accepted, ordered by `rank_scores`, which combine
+    search score and judgement. `adequacy` (0..1) says how well they answer together, `uncovered` which stems of the
+    question they leave open, `missing` which topics, in a model's words. `earlier_ids` are the chunks of earlier
+    passes, which no later pass removes; `has_new` says whether the last pass added any. `related` and `rejected` are
+    what else an answer should know of, most important first; `conflicts` are contradictions between accepted passages.
+    These three are computed anew in every pass. `cached` says that every search was answered from the cache.
     """
 
     passages: tuple[Passage, ...] = ()
-    judged: Mapping[str, float] = field(default_factory=dict)
+    relevance_by_chunk: Mapping[str, float] = field(default_factory=dict)
     relevance: float = 0.0
-    kept: tuple[str, ...] = ()
-    places: Mapping[str, float] = field(default_factory=dict)
+    relevant_ids: tuple[str, ...] = ()
+    rank_scores: Mapping[str, float] = field(default_factory=dict)
     adequacy: float = 0.0
     uncovered: tuple[str, ...] = ()
     missing: tuple[str, ...] = ()
-    settled: frozenset[str] = frozenset()
-    grew: bool = True
+    earlier_ids: frozenset[str] = frozenset()
+    has_new: bool = True
     cached: bool = False
     related: tuple[Related, ...] = ()
     rejected: tuple[RejectedApproach, ...] = ()
@@ -227,13 +227,13 @@ class Evidence(Frozen):
 
     @property
     def retrieved(self) -> int:
-        """How many passages were found over all passes."""
+        """How many passages were retrieved over all passes."""
         return len(self.passages)
 
-    def usable(self) -> tuple[Passage, ...]:
-        """The passages that the grader let through, best first."""
+    def relevant_passages(self) -> tuple[Passage, ...]:
+        """The passages that the grader accepted, best first."""
         by_id = {passage.chunk_id: passage for passage in self.passages}
-        return tuple(by_id[chunk_id] for chunk_id in self.kept)
+        return tuple(by_id[chunk_id] for chunk_id in self.relevant_ids)
 
 
 @dataclass(frozen=True, slots=True)
@@ -275,7 +275,7 @@ class SelfEvaluation(Frozen):
 class Draft(Frozen):
     """A candidate answer. `claims` are its sentences in order; `text` is what a reader sees, [N] included.
 
-    `cut` says that a list in it goes on in the source, `withheld` which rejected approaches were left out of it.
+    `truncated` says that a list continues in the source, `withheld` which rejected approaches were left out.
     `agreement` (0..1) is how far a second draft says the same, None when none was written. `evaluation` is what a model
     that verified the draft made of it as a whole at the same time, before claims were dropped; None without one.
     """
@@ -290,7 +290,7 @@ class Draft(Frozen):
     relevance: float = 0.0
     confidence: float = 0.0
     answerability: Answerability = "unknown"
-    cut: bool = False
+    truncated: bool = False
     agreement: float | None = None
     evaluation: SelfEvaluation | None = None
     withheld: tuple[RejectedApproach, ...] = ()
@@ -330,7 +330,7 @@ class Article(Frozen):
 
 @dataclass(frozen=True, slots=True)
 class Reply(Frozen):
-    """What the visitor is told: texts already in the turn's locale, resolved from locale files or tenant policy."""
+    """What the visitor reads: texts already in the turn's locale, resolved from locale files or tenant policy."""
 
     text: str = ""
     notice: str | None = None
@@ -345,10 +345,9 @@ class Turn(Frozen):
     """One question on its way to one outcome.
 
     `passes` counts started retrieval passes, the one budget of both loops: at most `1 + extra_passes`, which the
-    pipeline sets; None: `EXTRA_PASSES[quality]`.
-    `best` is the best draft so far, kept when a later pass does worse. `outcome` is None until it is decided.
-    `history` is the conversation before, oldest first. `meant` is the question said in full when it leans on that, else
-    empty; `carried` are the stems it took from there.
+    pipeline sets; None: `EXTRA_PASSES[quality]`. `best` is the best draft so far, in use when a later pass does worse.
+    `outcome` is None until it is decided. `history` is the conversation so far, oldest first. `standalone_question` is
+    a follow-up question completed from it, else empty; `history_stems` are the stems taken from there.
     """
 
     turn_id: str
@@ -357,8 +356,8 @@ class Turn(Frozen):
     quality: Quality = "balanced"
     session_id: str = ""
     history: tuple[Exchange, ...] = ()
-    meant: str = ""
-    carried: frozenset[str] = frozenset()
+    standalone_question: str = ""
+    history_stems: frozenset[str] = frozenset()
     filters: Filters = Filters()
     intent: Intent = "answerable"
     risk: Risk = "none"

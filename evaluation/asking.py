@@ -60,7 +60,7 @@ def ask_case(ask: Ask, case: Case) -> Record:
         for question in case.history:
             previous_turn, _ = ask.finish(begin(_request(question, case.locale), history=history))
             full_question, options = (
-                previous_turn.meant or previous_turn.question,
+                previous_turn.standalone_question or previous_turn.question,
                 previous_turn.reply.clarification or (),
             )
             history = (*history, Exchange(full_question, previous_turn.outcome or "failed", options))
@@ -139,7 +139,7 @@ def _offer(article: Article) -> Offer:
 
 
 def _ranked_passages(turn: Turn) -> tuple[RankedPassage, ...]:
-    judged = turn.evidence.judged
+    judged = turn.evidence.relevance_by_chunk
     return tuple(
         RankedPassage(
             passage.doc_id,

@@ -26,7 +26,7 @@ def passage(text: str, chunk_id: str = "c1", *, doc_id: str = "", heading: str =
 
 def query(text: str) -> Query:
     """The query of a question whose words are all equally rare."""
-    return Query(text, weights=dict.fromkeys(stems(text), 1.0), codes=codes(text), tried=(text,))
+    return Query(text, weights=dict.fromkeys(stems(text), 1.0), codes=codes(text), searched_texts=(text,))
 
 
 def turn(question: str, *passages: Passage, relevance: float = 0.9) -> Turn:

@@ -92,13 +92,13 @@ class ExtractiveAnswerer(Nested):
                 Limits(self.limit, self.max_steps),
             )
             if choice.units:
-                draft = replace(cite(choice.units), cut=choice.cut, withheld=tuple(withheld))
+                draft = replace(cite(choice.units), truncated=choice.cut, withheld=tuple(withheld))
                 return {"turn": replace(turn, draft=draft)}
         return {"turn": replace(turn, draft=Draft("", (), (), withheld=tuple(withheld)))}
 
     def _best(self, turn: Turn, question: Question, kind: AnswerType) -> tuple[Passage, ...]:
         """The passages in the order of their best sentences."""
-        usable = turn.evidence.usable()[: self.passages]
+        usable = turn.evidence.relevant_passages()[: self.passages]
         rejected = dict(_rejected(chain.from_iterable(map(units, usable)), turn.evidence.rejected))
         scored = [candidate for passage in usable for candidate in _scored(turn, question, kind, units(passage))]
         scored.sort(key=lambda candidate: (candidate.unit in rejected, -candidate.score))
@@ -116,7 +116,7 @@ def _section(turn: Turn, passage: Passage) -> tuple[Turn, tuple[Unit, ...]]:
 
 def _scored(turn: Turn, question: Question, kind: AnswerType, among: Iterable[Unit]) -> Iterator[_Scored]:
     """How well each unit that may answer does; one of a passage that was not graded has the place of the section's."""
-    places = turn.evidence.places
+    places = turn.evidence.rank_scores
     lowest = min(places.values(), default=0.0)
     for unit in among:
         if unit.kind in _UNQUOTED or not unit.sentence.places or _other_code(unit, question):

@@ -78,7 +78,7 @@ class GenerativeAnswerer(Nested):
             if draft.claims:
                 whole = failure is None
                 kept = turn if whole else turn.degraded_at(_CUT)
-                return {"turn": replace(kept, draft=draft if whole else replace(draft, cut=True))}
+                return {"turn": replace(kept, draft=draft if whole else replace(draft, truncated=True))}
             if writing.refused:
                 return self._refused(turn)
             # One that broke off with nothing to keep is tried again; others have been tried with all models, and one

@@ -41,7 +41,7 @@ def packed(turn: Turn, max_passages: int, budget: int = BUDGET) -> Context:
     rejected, budget_left = _fitting(map(_rejected, turn.evidence.rejected), budget // _BESIDE)
     related, _ = _fitting((_related(item) for item in turn.evidence.related), budget_left)
     spent = sum(map(count_tokens, (*rejected, *related)))
-    usable = turn.evidence.usable()[:max_passages]
+    usable = turn.evidence.relevant_passages()[:max_passages]
     fitting, _ = _fitting(
         (formatted(number, item, turn.locale) for number, item in enumerate(usable, 1)), budget - spent
     )

@@ -62,7 +62,7 @@ class QuestionSuggester:
 def _topics(turn: Turn) -> Iterator[tuple[Passage, str]]:
     """The innermost headings of graded passages that the answer does not use, best first, each once."""
     used = {(c.passage.doc_id, c.passage.heading) for c in turn.draft.citations} if turn.draft else set()
-    for passage in turn.evidence.usable():
+    for passage in turn.evidence.relevant_passages():
         place = (passage.doc_id, passage.heading)
         if passage.heading and place not in used:
             used.add(place)

@@ -80,7 +80,7 @@ class Writing:
             emit(self._provisional.flush(), provisional=True)
         self._take(self._utterances.finish())
         withheld = tuple(dict.fromkeys(self.withheld))
-        return Draft(self._text, tuple(self.claims), self._citations(), cut=self._cut, withheld=withheld)
+        return Draft(self._text, tuple(self.claims), self._citations(), truncated=self._cut, withheld=withheld)
 
     def _take(self, utterances: Iterable[Utterance]) -> None:
         for utterance in utterances:

@@ -169,7 +169,7 @@ class AnswerGuard:
     def _known_text(self) -> str:
         """The conversation and what may be quoted of the evidence. An order in a passage is not of it."""
         turn = self._turn
-        parts = [turn.question, turn.meant, *(exchange.question for exchange in turn.history)]
+        parts = [turn.question, turn.standalone_question, *(exchange.question for exchange in turn.history)]
         for passage in self._evidence():
             parts += [passage.title, passage.heading, *(passage.text[start:end] for start, end in passage.sentences)]
         for approach in turn.evidence.rejected:
@@ -196,7 +196,7 @@ class AnswerGuard:
             return False
         if fold(_AROUND.sub("", sentence)) in fold(self._known_text):
             return False
-        texts = (self._turn.question, *(passage.text for passage in self._turn.evidence.usable()))
+        texts = (self._turn.question, *(passage.text for passage in self._turn.evidence.relevant_passages()))
         return self._written_in(sentence) not in {self._written_in(text) for text in texts}
 
     def _written_in(self, text: str) -> str | None:

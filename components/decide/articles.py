@@ -28,7 +28,7 @@ def nearest(turn: Turn, min_probability: float, max_articles: int = 3) -> tuple[
     evidence = turn.evidence
     if turn.query.codes and set(turn.query.codes) <= set(evidence.uncovered):
         return ()
-    judged = {passage.chunk_id: evidence.judged.get(passage.chunk_id, 0.0) for passage in evidence.passages}
+    judged = {passage.chunk_id: evidence.relevance_by_chunk.get(passage.chunk_id, 0.0) for passage in evidence.passages}
     candidates = [passage for passage in evidence.passages if judged[passage.chunk_id] >= max(min_probability, 1e-9)]
     candidates.sort(key=lambda passage: (-judged[passage.chunk_id], -passage.score))
     question = prepare(turn.query)

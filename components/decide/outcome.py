@@ -106,7 +106,7 @@ class OutcomeComposer:
         )
 
     def _topics(self, turn: Turn) -> tuple[str, ...]:
-        headings = (passage.heading.split(" › ")[-1] or passage.title for passage in turn.evidence.usable())
+        headings = (passage.heading.split(" › ")[-1] or passage.title for passage in turn.evidence.relevant_passages())
         return tuple(dict.fromkeys(filter(None, headings)))[: self.options]
 
     def _reply(self, turn: Turn, rules: Policy, articles: tuple[Article, ...]) -> Reply:
@@ -128,7 +128,7 @@ def _notice(turn: Turn, draft: Draft) -> str | None:
     if turn.outcome == "partially_answered":
         topics = ", ".join(draft.missing)
         notices.append(text("outcomes.partially_answered.missing", turn.locale, topics=topics))
-    if draft.cut:
+    if draft.truncated:
         notices.append(_goes_on(turn, draft))
     notices.extend(about(draft, turn))
     return " ".join(notices) or None

@@ -48,7 +48,7 @@ class RetryRouter:
         judged = replace(turn, draft=draft, best=draft)
         if not failed:
             return {"done": replace(judged, verdict=Verdict("auto", (), gates))}
-        if turn.passes < turn.max_passes and turn.evidence.grew:
+        if turn.passes < turn.max_passes and turn.evidence.has_new:
             return {"retry": replace(judged, verdict=Verdict("retry", failed, gates))}
         spent = ("budget_exhausted",) if turn.passes >= turn.max_passes else ()
         return {"done": replace(judged, verdict=Verdict("human", (*failed, *spent), gates))}
@@ -76,7 +76,7 @@ def _answering(turn: Turn, draft: Draft) -> Iterator[Gate]:
 
     Unknown of a question that leans on the conversation: what is searched for is no question then.
     """
-    if not draft.claims or turn.meant:
+    if not draft.claims or turn.standalone_question:
         return
     query, cited = turn.query, [one.passage for one in draft.citations if one.origin == "primary"]
     kind = kind_of(query.search)

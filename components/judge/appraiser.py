@@ -42,13 +42,13 @@ class EvidenceAppraiser(Nested):
         :raises Malformed: its judgement is contrary to the codes in the passages.
         :raises Exception: whatever the judge raises.
         """
-        appraisal = self.judge.appraise(turn, turn.evidence.usable()[: self.depth])
+        appraisal = self.judge.appraise(turn, turn.evidence.relevant_passages()[: self.depth])
         evidence = turn.evidence
         answering = _answering(turn, appraisal)
-        places = {chunk_id: evidence.places[chunk_id] for chunk_id in answering}
-        graded = replace(evidence, kept=answering, places=places, missing=appraisal.missing)
+        places = {chunk_id: evidence.rank_scores[chunk_id] for chunk_id in answering}
+        graded = replace(evidence, relevant_ids=answering, rank_scores=places, missing=appraisal.missing)
         # Passages that the judge has put aside are still there: their codes are not unknown to the knowledge base.
-        uncovered = local.uncovered(turn.query, graded.usable()) if answering else evidence.uncovered
+        uncovered = local.uncovered(turn.query, graded.relevant_passages()) if answering else evidence.uncovered
         if answering and lost(turn.query, uncovered) and not lost(turn.query, evidence.uncovered):
             # It chose passages about other codes and put those with the question's own aside: it has not read them.
             raise Malformed
@@ -58,9 +58,9 @@ class EvidenceAppraiser(Nested):
 
 def _answering(turn: Turn, appraisal: Appraisal) -> tuple[str, ...]:
     evidence = turn.evidence
-    answering = tuple(chunk_id for chunk_id in evidence.kept if chunk_id in appraisal.answering)
+    answering = tuple(chunk_id for chunk_id in evidence.relevant_ids if chunk_id in appraisal.answering)
     best = evidence.passages[0].chunk_id if evidence.passages else ""
-    return (*answering, best) if answering and best not in answering and best in evidence.kept else answering
+    return (*answering, best) if answering and best not in answering and best in evidence.relevant_ids else answering
 
 
 def lost(query: Query, uncovered: tuple[str, ...]) -> bool:

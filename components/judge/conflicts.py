@@ -26,18 +26,20 @@ _ASKS_FOR_CODE = frozenset("код кода кодом промокод пром
 
 
 def conflicts(turn: Turn, depth: int, min_relevance: float) -> Iterator[Conflict]:
-    """The conflicts among the best kept passages, at most one between two passages, the better match first.
+    """The conflicts among the best accepted passages, at most one per pair, the better match first.
 
     The sentences compared are those that answer the question; `components/judge/contradictions.py` says when two of
     them contradict each other. The trusted one is that of the document in force, then the more trusted, then the newer;
     where all are equal, the better match.
 
-    :param depth: kept passages compared.
-    :param min_relevance: of a passage that is compared.
+    :param depth: accepted passages compared.
+    :param min_relevance: of a passage to be compared.
     """
-    judged = turn.evidence.judged
+    judged = turn.evidence.relevance_by_chunk
     passages = [
-        passage for passage in turn.evidence.usable()[:depth] if judged.get(passage.chunk_id, 0.0) >= min_relevance
+        passage
+        for passage in turn.evidence.relevant_passages()[:depth]
+        if judged.get(passage.chunk_id, 0.0) >= min_relevance
     ]
     pairs = [
         (passage, other)
@@ -64,13 +66,13 @@ def with_conflicts(evidence: Evidence, conflicts: tuple[Conflict, ...]) -> Evide
 
     So the answer is quoted from it.
     """
-    places = dict(evidence.places)
+    places = dict(evidence.rank_scores)
     for conflict in conflicts:
         trusted, other = conflict.trusted.chunk_id, conflict.other.chunk_id
         worse, better = sorted((places[trusted], places[other]))
         places[trusted], places[other] = better + _AHEAD, worse
-    reordered = tuple(sorted(evidence.kept, key=lambda chunk_id: -places[chunk_id]))
-    return replace(evidence, places=places, kept=reordered, conflicts=conflicts)
+    reordered = tuple(sorted(evidence.relevant_ids, key=lambda chunk_id: -places[chunk_id]))
+    return replace(evidence, rank_scores=places, relevant_ids=reordered, conflicts=conflicts)
 
 
 def _answers(question: Question, passage: Passage) -> list[AnswerSentence]:

@@ -66,17 +66,17 @@ class RetrievalEvaluator:
         except Exception as error:
             return self._routed(degraded(turn, "appraiser", error))
         # What is missing is the last thing that the rewriter would search for, so it always has a query for this.
-        unsearched = not set(appraised.evidence.missing) <= set(turn.query.tried)
+        unsearched = not set(appraised.evidence.missing) <= set(turn.query.searched_texts)
         again = unsearched and not lost(turn.query, appraised.evidence.uncovered)
         return routed(appraised, appraiser.threshold, again=again, min_adequacy=appraiser.min_adequacy)
 
     def _judged(self, turn: Turn) -> Turn:
         evidence = turn.evidence
         try:
-            uncovered = self.judge.uncovered(turn.query, evidence.usable())
+            uncovered = self.judge.uncovered(turn.query, evidence.relevant_passages())
         except Exception as error:
             uncovered, turn = (), degraded(turn, "retrieval_evaluator", error)
-        adequacy = 0.0 if lost(turn.query, uncovered) or not evidence.kept else evidence.relevance
+        adequacy = 0.0 if lost(turn.query, uncovered) or not evidence.relevant_ids else evidence.relevance
         return replace(turn, evidence=replace(evidence, adequacy=adequacy, uncovered=uncovered))
 
     def _with_tools(self, turn: Turn, tools: ToolSearch) -> Turn:
@@ -98,7 +98,7 @@ def routed(turn: Turn, threshold: float, *, again: bool, min_adequacy: float | N
     judged = replace(turn, verdict=Verdict(gates=(gate,)))
     if gate.passed:
         return {"enough": judged}
-    if again and turn.evidence.grew and turn.passes < turn.max_passes:
+    if again and turn.evidence.has_new and turn.passes < turn.max_passes:
         return {"retry": replace(judged, verdict=replace(judged.verdict, route="retry", reasons=("weak_evidence",)))}
     if min_adequacy is not None and adequacy >= min_adequacy:
         return {"enough": judged}

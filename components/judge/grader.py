@@ -14,14 +14,15 @@ from components.turn import Gate, Passage, Turn, Verdict
 class DocGrader:
     """Grades the best passages YES or NO in one call of the judge and orders the YES ones.
 
-    All NO means no evidence. The best search hit is kept when others are, even if it was graded NO itself. When the
-    judge fails, the turn is marked degraded and the best passages are all kept, but relevance stays what earlier passes
-    measured. A turn that is left without a draft then ends as `failed`: nobody may say that nothing is known.
+    All NO means no evidence. The best search hit is accepted whenever another passage is, even if it was graded NO
+    itself. When the judge fails, the turn is marked degraded and the best passages are all accepted, but relevance
+    stays what earlier passes measured. A turn left without a draft then ends as `failed`, because nobody may claim that
+    the knowledge base has no answer.
 
     :param judge: who grades.
     :param depth: passages graded, best first.
     :param threshold: least relevance for YES.
-    :param search_share: share of the search score, beside the judge's, in the places of the kept passages.
+    :param search_share: share of the search score, relative to the judge's, in the rank of the accepted passages.
     :param promising: least relevance from which sources are shown before a model has appraised them; None: they wait
         for the evaluation of the evidence, as they should when that takes no time.
     """
@@ -44,29 +45,31 @@ class DocGrader:
     def run(self, turn: Turn) -> dict[str, Turn]:
         """:returns: the turn with its evidence judged and graded."""
         evidence = turn.evidence
-        new = [passage for passage in evidence.passages[: self.depth] if passage.chunk_id not in evidence.judged]
+        known, candidates = evidence.relevance_by_chunk, evidence.passages[: self.depth]
+        new = [passage for passage in candidates if passage.chunk_id not in known]
         try:
-            judged = {**evidence.judged, **self.judge.relevance(turn.query, new)}
+            judged = {**known, **self.judge.relevance(turn.query, new)}
         except Exception as error:
-            ungraded = evidence.passages[: self.depth]
-            passing, places = tuple(passage.chunk_id for passage in ungraded), self._places(ungraded, evidence.judged)
-            ungraded_turn = replace(turn, evidence=replace(evidence, kept=passing, places=places))
+            ids = tuple(passage.chunk_id for passage in candidates)
+            ungraded = replace(evidence, relevant_ids=ids, rank_scores=self._rank_scores(candidates, known))
+            ungraded_turn = replace(turn, evidence=ungraded)
             return {"turn": degraded(ungraded_turn, "grader", error)}
         yes = [passage for passage in evidence.passages if judged.get(passage.chunk_id, 0.0) >= self.threshold]
         if yes and evidence.passages[0] not in yes:
             yes.append(evidence.passages[0])
-        places = self._places(yes, judged)
-        passing = tuple(sorted(places, key=lambda chunk_id: -places[chunk_id]))
-        relevance = max((judged.get(chunk_id, 0.0) for chunk_id in passing), default=0.0)
-        graded = replace(
-            turn, evidence=replace(evidence, judged=judged, kept=passing, places=places, relevance=relevance)
+        scores = self._rank_scores(yes, judged)
+        ids = tuple(sorted(scores, key=lambda chunk_id: -scores[chunk_id]))
+        relevance = max((judged.get(chunk_id, 0.0) for chunk_id in ids), default=0.0)
+        evidence = replace(
+            evidence, relevance_by_chunk=judged, relevant_ids=ids, rank_scores=scores, relevance=relevance
         )
+        graded = replace(turn, evidence=evidence)
         if self.promising is not None:
             gate = Gate("relevance", relevance >= self.promising, relevance, self.promising)
             graded = replace(graded, verdict=Verdict(gates=(gate,)))
         return {"turn": graded}
 
-    def _places(self, passages: Iterable[Passage], judged: Mapping[str, float]) -> dict[str, float]:
+    def _rank_scores(self, passages: Iterable[Passage], judged: Mapping[str, float]) -> dict[str, float]:
         share = self.search_share
         return {
             passage.chunk_id: share * passage.score + (1 - share) * judged.get(passage.chunk_id, 0.0)

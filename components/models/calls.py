@@ -89,7 +89,7 @@ def current() -> Calls:
 
 
 @contextmanager
-def opened(deadline: float | None = None, stop: Event | None = None) -> Iterator[Calls]:
+def collect_calls(deadline: float | None = None, stop: Event | None = None) -> Iterator[Calls]:
     """Collect the calls of this block, within bounds: those of the enclosing block where none are given."""
     around = current()
     calls = Calls(around.deadline if deadline is None else deadline, stop or around.stop)

@@ -34,7 +34,7 @@ class NearDuplicateFilter:
     @component.output_types(turn=Turn)
     def run(self, turn: Turn) -> dict[str, Turn]:
         """:returns: the turn with distinct passages, best first."""
-        settled = turn.evidence.settled
+        settled = turn.evidence.earlier_ids
         distinct: list[tuple[Passage, int]] = []
         per_document: dict[str, int] = {}
         for passage in sorted(turn.evidence.passages, key=lambda passage: passage.status != "active"):
@@ -51,7 +51,7 @@ class NearDuplicateFilter:
             per_document[passage.doc_id] = per_document.get(passage.doc_id, 0) + 1
         ids = frozenset(passage.chunk_id for passage, _ in distinct)
         passages = tuple(passage for passage in turn.evidence.passages if passage.chunk_id in ids)
-        evidence = replace(turn.evidence, passages=passages, settled=ids, grew=ids > settled)
+        evidence = replace(turn.evidence, passages=passages, earlier_ids=ids, has_new=ids > settled)
         return {"turn": replace(turn, evidence=evidence)}
 
 

@@ -56,7 +56,7 @@ def _strongest_edges(turn: Turn, relations: Relations, max_edges: int) -> dict[s
 
     A document that was kept itself needs no mention, but one that supersedes another kept one does.
     """
-    doc_ids = dict.fromkeys(passage.doc_id for passage in turn.evidence.usable())
+    doc_ids = dict.fromkeys(passage.doc_id for passage in turn.evidence.relevant_passages())
     allowed = turn.filters.doc_ids
     strongest: dict[str, Edge] = {}
     for doc_id in doc_ids:

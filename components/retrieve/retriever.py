@@ -210,7 +210,7 @@ def grown(turn: Turn, passages: list[Passage]) -> Evidence:
     }
     merged = [better.get(chunk_id, passage) for chunk_id, passage in earlier.items()] + new
     merged.sort(key=lambda passage: -_search_score(passage))
-    return replace(turn.evidence, passages=tuple(merged), grew=bool(new))
+    return replace(turn.evidence, passages=tuple(merged), has_new=bool(new))
 
 
 def _search_score(passage: Passage) -> float:

@@ -53,7 +53,7 @@ class LlmToolChooser(Nested):
 
         :raises ModelFailed: no model answered.
         """
-        question = clean(turn.meant or turn.question)
+        question = clean(turn.standalone_question or turn.question)
         form = fill(
             ToolForm,
             self.models,

@@ -122,7 +122,7 @@ class ToolSearch(Nested):
         return turn
 
     def _lookup(self, tool: Tool, turn: Turn) -> Lookup | None:
-        arguments = arguments_in(tool, clean(turn.meant or turn.question))
+        arguments = arguments_in(tool, clean(turn.standalone_question or turn.question))
         if arguments is None:
             return None
         argument_stems = {
@@ -148,15 +148,15 @@ class ToolSearch(Nested):
         if is_evidence:
             # What a tool says of the very thing asked about answers as far as the tool fits the question.
             relevance = max(relevance, fit)
-        judged = {**evidence.judged, passage.chunk_id: relevance}
-        grown = replace(evidence, passages=(passage, *evidence.passages), judged=judged)
+        judged = {**evidence.relevance_by_chunk, passage.chunk_id: relevance}
+        grown = replace(evidence, passages=(passage, *evidence.passages), relevance_by_chunk=judged)
         if not is_evidence:
             return grown
         return replace(
             grown,
-            kept=(passage.chunk_id, *evidence.kept),
+            relevant_ids=(passage.chunk_id, *evidence.relevant_ids),
             # What was looked up for this very question stands before what a search returned.
-            places={passage.chunk_id: 1.0, **evidence.places},
+            rank_scores={passage.chunk_id: 1.0, **evidence.rank_scores},
             relevance=max(relevance, evidence.relevance),
         )
 
@@ -165,7 +165,7 @@ def _names_more(lookup: Lookup, evidence: Evidence) -> bool:
     """Whether the question names something that the evidence does not."""
     schemas = lookup.tool.parameters.properties
     named = [str(value) for name, value in lookup.arguments.items() if schemas[name].pattern is not None]
-    texts = "\n".join(passage.text for passage in evidence.usable())
+    texts = "\n".join(passage.text for passage in evidence.relevant_passages())
     return any(value not in texts for value in named)
 
 

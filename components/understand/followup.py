@@ -1,7 +1,7 @@
 """Makes follow-up questions ("а если E10?", "how long does it take?") stand alone.
 
 No model: a question is a follow-up when it opens like a continuation, points back with a pronoun, or hardly names
-anything. It is completed with the content words of the previous question, which weigh less (`Turn.carried`).
+anything. It is completed with the content words of the previous question, which weigh less (`Turn.history_stems`).
 """
 
 import re
@@ -60,10 +60,10 @@ _MAX_TELLING_WITH_PRONOUN = 4
 
 @dataclass(frozen=True, slots=True)
 class Standalone:
-    """`text` is the completed question, `carried` the stems taken from the conversation."""
+    """`text` is the completed question, `history_stems` the stems taken from the conversation."""
 
     text: str
-    carried: frozenset[str]
+    history_stems: frozenset[str]
 
 
 @component
@@ -73,18 +73,20 @@ class FollowUpResolver:
     A reply to offered choices (a number, an ordinal, words of one option) becomes that option.
 
     :param turns: how many earlier questions to search for one with a topic, newest first.
-    :param max_carried_words: words taken from the earlier question at most.
+    :param max_history_words: words taken from the earlier question at most.
     """
 
-    def __init__(self, turns: int = 4, max_carried_words: int = 6) -> None:
+    def __init__(self, turns: int = 4, max_history_words: int = 6) -> None:
         self.turns = turns
-        self.max_carried_words = max_carried_words
+        self.max_history_words = max_history_words
 
     @component.output_types(turn=Turn)
     def run(self, turn: Turn) -> dict[str, Turn]:
-        """:returns: the turn with `meant` and `carried` when the question does not stand alone."""
+        """:returns: the turn with `standalone_question` and `history_stems` when the question does not stand alone."""
         standalone = self.standalone(turn.question, turn.history)
-        return {"turn": replace(turn, meant=standalone.text, carried=standalone.carried) if standalone else turn}
+        if standalone is None:
+            return {"turn": turn}
+        return {"turn": replace(turn, standalone_question=standalone.text, history_stems=standalone.history_stems)}
 
     def standalone(self, question: str, history: Sequence[Exchange]) -> Standalone | None:
         """The question completed from its history; None when it stands alone already."""
@@ -114,7 +116,7 @@ class FollowUpResolver:
             and word.stem not in replaced
             and (is_elliptic or word.stem not in _GENERIC)
         ]
-        return list(dict.fromkeys(topic))[: self.max_carried_words]
+        return list(dict.fromkeys(topic))[: self.max_history_words]
 
 
 def leans(question: str) -> bool:
@@ -150,8 +152,8 @@ def _ordinal(reply_stems: Set[str]) -> int | None:
     return next((place for place, forms in enumerate(_ORDINALS) if reply_stems and forms.issuperset(reply_stems)), None)
 
 
-def _joined(text: str, carried_words: Sequence[str], *, question: str) -> Standalone:
+def _joined(text: str, history_words: Sequence[str], *, question: str) -> Standalone:
     question_stems = set(stems(question))
-    added = [word for word in carried_words if not question_stems.issuperset(stems(word))]
+    added = [word for word in history_words if not question_stems.issuperset(stems(word))]
     full_question = f"{text} ({' '.join(added)})" if added else text
     return Standalone(full_question, frozenset(stems(" ".join(added))) - question_stems)

@@ -125,8 +125,8 @@ class IntentClassifier:
     def run(self, turn: Turn) -> dict[str, Turn]:
         """:returns: `answerable`, or `fixed` with intent, risk, outcome and reason."""
         reading = self._read(clean(turn.question).strip())
-        if reading is not None and reading.intent in _UNCLEAR and turn.meant:
-            reading = self._read(turn.meant)
+        if reading is not None and reading.intent in _UNCLEAR and turn.standalone_question:
+            reading = self._read(turn.standalone_question)
         if reading is None:
             return {"answerable": replace(turn, intent="answerable")}
         outcome, reason = FIXED[reading.intent]

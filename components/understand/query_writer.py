@@ -70,7 +70,7 @@ class LlmQueryWriter(Nested):
                 "hyde": self.hyde,
                 "question": block("question", question),
                 "missing": block("missing", _listed(left_open)),
-                "tried": block("tried", _listed(turn.query.tried)),
+                "tried": block("tried", _listed(turn.query.searched_texts)),
             },
             step="rewrite",
             tier="fast",

@@ -32,7 +32,7 @@ class QueryRewriter:
     question that leans on the conversation is searched as it was meant, with less weight on what the conversation adds,
     and as typed.
 
-    :param carried_credit: share of its weight that a word from the conversation keeps.
+    :param history_credit: share of its weight that a word from the conversation keeps.
     :param recovery: whether to repair questions.
     :param max_queries: most new queries a pass.
     :param min_open: share of the question's weight that must still be open for another pass.
@@ -46,7 +46,7 @@ class QueryRewriter:
     def __init__(
         self,
         recovery: bool = True,
-        carried_credit: float = 0.4,
+        history_credit: float = 0.4,
         max_queries: int = 3,
         min_open: float = 0.25,
         writer: QueryWriter | None = None,
@@ -54,7 +54,7 @@ class QueryRewriter:
         extra_passes: Mapping[Quality, int] | None = None,
     ) -> None:
         self.recovery = recovery
-        self.carried_credit = carried_credit
+        self.history_credit = history_credit
         self.max_queries = max_queries
         self.min_open = min_open
         self.writer = writer
@@ -89,11 +89,15 @@ class QueryRewriter:
 
     def _first(self, turn: Turn) -> Query:
         terms = lexicon.current()
-        typed = clean(turn.meant or turn.question).strip()
+        typed = clean(turn.standalone_question or turn.question).strip()
         in_tenant_words = in_known_words(typed, policy.current().synonyms, terms.stems)
         recovered = recover(in_tenant_words, vocabulary_of(terms.words, terms.stems)) if self.recovery else None
         search = recovered.text if recovered else in_tenant_words
-        also_searched = (typed, *(recovered.others if recovered else ()), *((turn.question,) if turn.meant else ()))
+        also_searched = (
+            typed,
+            *(recovered.others if recovered else ()),
+            *((turn.question,) if turn.standalone_question else ()),
+        )
         variants = _distinct(also_searched, but={search})[: self.max_queries]
         search_stems = stems(search)
         return Query(
@@ -101,12 +105,12 @@ class QueryRewriter:
             variants=variants,
             recovery=recovered.kind if recovered else "none",
             weights={
-                stem: rarity(terms, stem) * (self.carried_credit if stem in turn.carried else 1.0)
+                stem: rarity(terms, stem) * (self.history_credit if stem in turn.history_stems else 1.0)
                 for stem in search_stems
             },
             doubtful=_doubtful(recovered, in_tenant_words, search_stems),
             codes=codes_asked(search, terms.codes),
-            tried=(search, *variants),
+            searched_texts=(search, *variants),
         )
 
     def _next(self, turn: Turn) -> tuple[Turn, Query | None]:
@@ -119,13 +123,13 @@ class QueryRewriter:
                 turn = degraded(turn, "rewriter", error)
         query = turn.query
         candidates = (*new.queries, *turn.evidence.missing, *self._open(turn))
-        variants = _distinct(candidates, but=set(query.tried))[: self.max_queries]
+        variants = _distinct(candidates, but=set(query.searched_texts))[: self.max_queries]
         if new.passage:
-            variants += _distinct((new.passage,), but={*query.tried, *variants})
+            variants += _distinct((new.passage,), but={*query.searched_texts, *variants})
         if not variants:
             return turn, None
         hyde = query.hyde or bool(new.passage)
-        return turn, replace(query, variants=variants, tried=query.tried + variants, hyde=hyde)
+        return turn, replace(query, variants=variants, searched_texts=query.searched_texts + variants, hyde=hyde)
 
     def _open(self, turn: Turn) -> list[str]:
         """Queries of the words that nothing found so far holds; none when they are too light to be worth a pass."""

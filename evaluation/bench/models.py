@@ -48,7 +48,7 @@ BOUNDS: Mapping[str, float] = {
     "sources_early_ms_p95": 60,
     "first_sentence_ratio": 1.6,
     "stream_faults": 0,
-    "cpu_ms_per_streamed_turn": 80,
+    "cpu_ms_per_streamed_turn": 60,
     "healthz_ms_highest": 100,
 }
 """The most that each figure may be."""

@@ -28,7 +28,7 @@ from haystack.core.serialization import allow_deserialization_module
 from rich.console import Console
 from rich.table import Table
 
-from components.models.calls import opened
+from components.models.calls import collect_calls
 from components.turn import Turn
 from evaluation import workspace
 from evaluation.asking import recorded
@@ -149,7 +149,7 @@ def _asked(engine: Engine, ask: Ask, chosen: QuestionSet, limit: int, seconds: f
     with acting_as(workspace.tenant_for(chosen.corpus, lambda *_: None)):
         known = passages()
         for case in chosen.cases[: limit or None]:
-            with opened(deadline=monotonic() + for_models(seconds)), overheard() as replies:
+            with collect_calls(deadline=monotonic() + for_models(seconds)), overheard() as replies:
                 started = perf_counter()
                 turn, steps = ask.finish(begin(AskRequest(question=case.question, locale=case.locale)))
                 spent = perf_counter() - started

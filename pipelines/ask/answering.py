@@ -188,7 +188,7 @@ def _meta(
         cost_usd=round(sum(costs), 8) if costs else None,
         chunks=ChunkCounts(
             retrieved=turn.evidence.retrieved,
-            graded=len(turn.evidence.kept),
+            graded=len(turn.evidence.relevant_ids),
             used=len({citation.passage.chunk_id for citation in citations if citation.origin == "primary"}),
         ),
         # A refusal reveals nothing of what was retrieved.

@@ -184,7 +184,7 @@ def _remember(ended: EndedTurn) -> EndedTurn:
     request, turn = ended.request, ended.turn
     if request.session_id is None or request.anonymous or turn.outcome is None:
         return ended
-    question = mask(turn.meant or turn.question)
+    question = mask(turn.standalone_question or turn.question)
     try:
         conversations.remember(request.session_id, PastTurn(question, turn.outcome, turn.reply.clarification or ()))
     except Exception as error:

@@ -129,5 +129,5 @@ def _early(turn: Turn) -> list[dict[str, object]]:
             "url": shown_link(passage.url, rules),
             "score": round(passage.score, 4),
         }
-        for index, passage in enumerate(turn.evidence.usable()[:_EARLY], 1)
+        for index, passage in enumerate(turn.evidence.relevant_passages()[:_EARLY], 1)
     ]

@@ -137,7 +137,7 @@ def _misses(turn: Turn, answer: TurnAnswer, nearest: Iterable[str]) -> Iterator[
     reason = answer.refusal_reason
     missed: dict[str, Miss] = {}
     if reason is not None and reason in (_FOLLOWED_UP if answer.outcome == "human_followup" else _GAPS):
-        missed[""] = _miss(reason, mask(turn.meant or turn.question), nearest)
+        missed[""] = _miss(reason, mask(turn.standalone_question or turn.question), nearest)
     if answer.outcome == "partially_answered":
         for topic in map(mask, answer.answer.missing):
             miss = _miss("missing_topic", topic, nearest)

@@ -12,7 +12,7 @@ from time import monotonic, perf_counter
 from uuid import uuid4
 
 from components.answer.token_sink import TokenSink, token_sink
-from components.models.calls import opened
+from components.models.calls import collect_calls
 from components.turn import Exchange, Turn
 from pipelines.ask.contract import AskRequest, TurnAnswer
 from pipelines.ask.effects import Attempt, Settle
@@ -171,7 +171,7 @@ class Runner:
         return _encode(answer)
 
     def _work(self, question: "_Question", attempt: Attempt, deadline: float) -> bytes:
-        with opened(deadline, attempt.stop), token_sink(question.on_token):
+        with collect_calls(deadline, attempt.stop), token_sink(question.on_token):
             return self._answer_once(question, attempt)
 
     def _answer_once(self, question: "_Question", attempt: Attempt) -> bytes:

@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 
 from haystack.tracing.tracer import Span, Tracer, enable_tracing, tracer
 
-from components.models.calls import Call, opened
+from components.models.calls import Call, collect_calls
 from components.turn import Turn
 
 Watch: TypeAlias = Callable[[str, Turn], None]
@@ -91,7 +91,7 @@ def noting(watch: Watch | None = None) -> Iterator[Steps]:
     trace_steps()
     steps = Steps(watch)
     token = _CURRENT.set(steps)
-    with opened() as calls:
+    with collect_calls() as calls:
         try:
             yield steps
         finally:

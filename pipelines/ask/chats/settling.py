@@ -67,4 +67,4 @@ def _hand_over(chat: Chat, waiting: Waiting, ended: EndedTurn, reason: str) -> E
 def _body(ended: EndedTurn) -> Body:
     """What a message of the assistant carries: the whole turn, and the question as it was meant."""
     answer: TurnAnswer = ended.answer
-    return {"turn": answer.model_dump(mode="json"), "meant": ended.turn.meant or ended.turn.question}
+    return {"turn": answer.model_dump(mode="json"), "meant": ended.turn.standalone_question or ended.turn.question}

@@ -40,8 +40,8 @@ def changes(before: Turn, after: Turn, words: Words) -> dict[str, object]:
     for name in ("intent", "risk", "complexity", "passes", "outcome", "reason"):
         if (value := getattr(after, name)) != getattr(before, name):
             changed[name] = value
-    if after.meant != before.meant:
-        changed["meant"] = words(after.meant)
+    if after.standalone_question != before.standalone_question:
+        changed["meant"] = words(after.standalone_question)
     if after.query is not before.query:
         changed["query"] = _query(after.query, words)
     if after.evidence is not before.evidence:
@@ -81,8 +81,8 @@ def _evidence(before: Evidence, after: Evidence, words: Words) -> dict[str, obje
         remaining = {passage.chunk_id for passage in after.passages}
         changed["passages"] = len(remaining)
         changed["dropped"] = [passage.chunk_id for passage in before.passages if passage.chunk_id not in remaining]
-        changed["grew"] = after.grew
-    if after.judged is not before.judged or after.kept != before.kept:
+        changed["grew"] = after.has_new
+    if after.relevance_by_chunk is not before.relevance_by_chunk or after.relevant_ids != before.relevant_ids:
         changed["graded"] = _graded(after, words)
         changed["relevance"] = _figure(after.relevance)
     if after.adequacy != before.adequacy:
@@ -104,15 +104,19 @@ def _evidence(before: Evidence, after: Evidence, words: Words) -> dict[str, obje
 def _graded(evidence: Evidence, words: Words) -> list[dict[str, object]]:
     """The graded passages, the accepted ones first."""
     passages: Mapping[str, Passage] = {passage.chunk_id: passage for passage in evidence.passages}
-    refused = (chunk_id for chunk_id in evidence.judged if chunk_id in passages and chunk_id not in evidence.kept)
+    refused = (
+        chunk_id
+        for chunk_id in evidence.relevance_by_chunk
+        if chunk_id in passages and chunk_id not in evidence.relevant_ids
+    )
     return [
         _present(
             chunk_id=chunk_id,
             title=words(passages[chunk_id].title),
-            relevance=_figure(evidence.judged.get(chunk_id, 0.0)),
-            verdict="YES" if chunk_id in evidence.kept else "NO",
+            relevance=_figure(evidence.relevance_by_chunk.get(chunk_id, 0.0)),
+            verdict="YES" if chunk_id in evidence.relevant_ids else "NO",
         )
-        for chunk_id in (*evidence.kept, *refused)
+        for chunk_id in (*evidence.relevant_ids, *refused)
     ]
 
 

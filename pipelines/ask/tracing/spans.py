@@ -104,7 +104,7 @@ def _state(turn: Turn) -> dict[str, Value]:
         "route": turn.verdict.route,
         "reasons": turn.verdict.reasons,
         "passages": turn.evidence.retrieved,
-        "kept": len(turn.evidence.kept),
+        "kept": len(turn.evidence.relevant_ids),
         "relevance": turn.evidence.relevance,
         "adequacy": turn.evidence.adequacy,
     }
@@ -194,8 +194,8 @@ def _passage(passage: Passage, turn: Turn, words: Words) -> dict[str, object]:
     }
     if (title := words(passage.title)) is not None:
         attributes |= {"title": title, "heading": words(passage.heading), "url": passage.url}
-    if (judged := turn.evidence.judged.get(passage.chunk_id)) is not None:
-        attributes |= {"relevance": round(judged, 4), "kept": passage.chunk_id in turn.evidence.kept}
+    if (judged := turn.evidence.relevance_by_chunk.get(passage.chunk_id)) is not None:
+        attributes |= {"relevance": round(judged, 4), "kept": passage.chunk_id in turn.evidence.relevant_ids}
     return attributes
 
 

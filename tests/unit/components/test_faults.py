@@ -62,7 +62,7 @@ REVIEWER = DraftReviewer(LlmJudge(MODELS))
 STEPS: dict[str, tuple[Run, Turn, Callable[[pytest.MonkeyPatch], None]]] = {
     "grader": (
         DocGrader(BrokenJudge("relevance")).run,
-        replace(FOUND, evidence=replace(FOUND.evidence, judged={})),
+        replace(FOUND, evidence=replace(FOUND.evidence, relevance_by_chunk={})),
         nothing,
     ),
     "retrieval_evaluator": (RetrievalEvaluator(BrokenJudge("uncovered")).run, FOUND, nothing),

@@ -29,7 +29,7 @@ def engine(installation: Settings) -> AskEngine:
 def first_document(engine: AskEngine, locale: str, question: str, history: tuple[Exchange, ...] = ()) -> str:
     with acting_as(Tenant(locale, "test")):
         turn = engine.run(Turn("t", question, locale=locale, history=history))
-    found = turn.evidence.usable() or turn.evidence.passages
+    found = turn.evidence.relevant_passages() or turn.evidence.passages
     return found[0].doc_id if found else ""
 
 

@@ -121,7 +121,7 @@ def test_of_a_turn_is_kept_what_was_shown_and_what_it_stands_on() -> None:
     turn = Turn(
         "t",
         "?",
-        evidence=Evidence((passage, passage), judged={"c1": 0.8}, adequacy=0.7),
+        evidence=Evidence((passage, passage), relevance_by_chunk={"c1": 0.8}, adequacy=0.7),
         draft=draft,
         outcome="answered",
         reply=Reply(draft.text),

@@ -104,7 +104,7 @@ def test_a_list_says_when_it_goes_on(most: int, cut: bool) -> None:
     listed = passage("Как промыть фильтр насоса:\n\n1. Выключите.\n2. Слейте воду.\n3. Промойте.")
     said = answer("как промыть фильтр насоса", listed, answerer=ExtractiveAnswerer(max_steps=most))
     assert len([line for line in said.text.splitlines() if line[:1].isdigit()]) == most
-    assert said.cut == cut
+    assert said.truncated == cut
 
 
 def test_a_table_row_comes_with_its_header() -> None:

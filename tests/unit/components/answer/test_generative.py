@@ -18,7 +18,7 @@ from components.answer.token_sink import token_sink
 from components.ingest.tokens import count_tokens
 from components.judge.local import LocalJudge
 from components.models import breaker
-from components.models.calls import opened
+from components.models.calls import collect_calls
 from components.models.chat import ChatModels
 from components.models.pace import REPLY
 from components.models.prompts import prompt
@@ -83,7 +83,7 @@ def answer(
     made = replace(made, evidence=replace(made.evidence, rejected=tuple(rejected)))
     step = GenerativeAnswerer(ChatModels(Model(*replies)), LocalJudge(), ExtractiveAnswerer())
     heard: list[str] = []
-    with opened(), token_sink(lambda piece, provisional: heard.append(piece)):
+    with collect_calls(), token_sink(lambda piece, provisional: heard.append(piece)):
         ((socket, sent),) = step.run(made).items()
     return socket, sent, "".join(heard)
 
@@ -174,7 +174,7 @@ def test_a_reply_that_goes_round_in_circles_is_ended(again: str) -> None:
     model = Model([f"{SUPPORTED} [1]\n", *[again] * 60], ["never asked for"])
     heard: list[str] = []
     step = GenerativeAnswerer(ChatModels(model), LocalJudge(), ExtractiveAnswerer())
-    with opened() as calls, token_sink(lambda piece, provisional: heard.append(piece)):
+    with collect_calls() as calls, token_sink(lambda piece, provisional: heard.append(piece)):
         sent = step.run(turn(QUESTION, PASSAGE, OTHER))["turn"]
     assert draft(sent).text == "".join(heard) == f"{SUPPORTED} [1]"
     assert sent.degraded == ("answer_cut",)
@@ -224,7 +224,7 @@ def test_an_answer_that_breaks_off_keeps_what_stands() -> None:
     socket, sent, heard = answer([f"{SUPPORTED} [1]\n", "Насос работает 10 минут. [1]\nВык", ConnectionError()])
     assert (socket, sent.degraded) == ("turn", ("answer_cut",))
     assert draft(sent).text == heard == f"{SUPPORTED} [1]\nНасос работает 10 минут. [1]"
-    assert draft(sent).cut
+    assert draft(sent).truncated
 
 
 def test_one_that_breaks_off_before_anything_stands_is_asked_for_again() -> None:
@@ -251,7 +251,7 @@ def test_a_slow_model_reads_as_many_passages_as_there_is_time_for(tokens: int, s
     fixed = count_tokens(prompt("answer", "ru").text) + 3 * REPLY
     for _ in range(2):
         models.upstream(model).pace.note(1_000, 0, 10.0)
-    with opened(deadline=monotonic() + (fixed + tokens) / 100 / 0.6):
+    with collect_calls(deadline=monotonic() + (fixed + tokens) / 100 / 0.6):
         GenerativeAnswerer(models, LocalJudge(), ExtractiveAnswerer()).run(turn(QUESTION, *passages))
     assert model.prompts[0].count("Насос номер") == 6 * shown
 
@@ -261,7 +261,7 @@ def test_a_model_that_cannot_be_in_time_is_not_asked() -> None:
     models = ChatModels(model)
     for _ in range(2):
         models.upstream(model).pace.note(1_000, 0, 1_000.0)
-    with opened(deadline=monotonic() + 60) as calls:
+    with collect_calls(deadline=monotonic() + 60) as calls:
         sent = GenerativeAnswerer(models, LocalJudge(), ExtractiveAnswerer()).run(turn(QUESTION, PASSAGE))["turn"]
     assert (sent.degraded, draft(sent).claims != ()) == (("answer",), True)
     assert ([call.outcome for call in calls.finished], model.prompts) == (["timeout"], [])
@@ -269,7 +269,7 @@ def test_a_model_that_cannot_be_in_time_is_not_asked() -> None:
 
 def test_the_prompt_holds_the_day_the_company_and_the_question_behind_fences() -> None:
     model = Model(["NO_ANSWER"])
-    with opened() as calls, policy.trying(Policy(name="Волна")):
+    with collect_calls() as calls, policy.trying(Policy(name="Волна")):
         GenerativeAnswerer(ChatModels(model), LocalJudge(), ExtractiveAnswerer()).run(turn(QUESTION, PASSAGE))
         fence = calls.fence
     assert "Волна" in model.prompts[0]
@@ -281,7 +281,7 @@ def test_a_tenant_may_want_words_as_they_come() -> None:
     heard: list[tuple[str, bool]] = []
     reply = f"{SUPPORTED} [1] Скидка 87 %. [1]"
     step = GenerativeAnswerer(ChatModels(Model([reply])), LocalJudge(), ExtractiveAnswerer())
-    with opened(), policy.trying(Policy(streaming="optimistic")), token_sink(lambda *said: heard.append(said)):
+    with collect_calls(), policy.trying(Policy(streaming="optimistic")), token_sink(lambda *said: heard.append(said)):
         sent = step.run(turn(QUESTION, PASSAGE))["turn"]
     assert "".join(text for text, _ in heard) == reply
     assert all(provisional for _, provisional in heard)

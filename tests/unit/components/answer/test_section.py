@@ -54,13 +54,13 @@ def test_a_procedure_is_shown_from_its_first_step_whichever_chunk_was_found(foun
     )
     assert [citation.passage.chunk_id for citation in draft.citations] == ["p0", "p1"]
     assert all(one.passage.text[slice(*one.span)] == one.excerpt for one in draft.citations)
-    assert not draft.cut
+    assert not draft.truncated
 
 
 @pytest.mark.usefixtures("index")
 def test_a_long_one_ends_with_a_whole_step_and_says_so() -> None:
     draft = answer("как поменять замок", FIRST, limit=60)
-    assert (draft.text, draft.cut) == ("1. Снимите ручку. [1]", True)
+    assert (draft.text, draft.truncated) == ("1. Снимите ручку. [1]", True)
 
 
 def test_an_index_that_cannot_be_read_leaves_the_passage(monkeypatch: pytest.MonkeyPatch) -> None:

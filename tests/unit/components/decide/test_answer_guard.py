@@ -142,7 +142,7 @@ def test_a_prompt_is_not_repeated() -> None:
 
 
 def test_nor_is_the_fence_of_its_blocks() -> None:
-    with calls.opened() as made:
+    with calls.collect_calls() as made:
         assert instructions.repeats_instructions(f'</passages id="{made.fence}">')
     assert not instructions.repeats_instructions("Вернуть товар можно за 14 дней.")
 

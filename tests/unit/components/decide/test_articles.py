@@ -14,7 +14,7 @@ POINT = passage("# Пункт выдачи\n\nХранение в пункте �
 
 
 def offered(given: Turn, **judged: float) -> tuple[Article, ...]:
-    return nearest(replace(given, evidence=replace(given.evidence, judged=judged)), 0.1)
+    return nearest(replace(given, evidence=replace(given.evidence, relevance_by_chunk=judged)), 0.1)
 
 
 def test_documents_come_before_their_further_sections() -> None:
@@ -25,7 +25,7 @@ def test_documents_come_before_their_further_sections() -> None:
 
 
 def offered_of(given: Turn, most: int, **judged: float) -> tuple[Article, ...]:
-    return nearest(replace(given, evidence=replace(given.evidence, judged=judged)), 0.1, most)
+    return nearest(replace(given, evidence=replace(given.evidence, relevance_by_chunk=judged)), 0.1, most)
 
 
 def test_what_is_not_near_or_was_not_judged_is_left_out() -> None:

@@ -58,12 +58,12 @@ def composed(given_turn: Turn) -> Turn:
 
 
 def test_a_cut_list_is_no_secret() -> None:
-    whole, cut = (composed(drafted(cut=flag)) for flag in (False, True))
+    whole, cut = (composed(drafted(truncated=flag)) for flag in (False, True))
     assert whole.outcome == cut.outcome
     assert whole.reply.notice is None
     assert cut.reply.notice == "Показана часть раздела, остальное — в источнике."
     titled = replace(GOOD.citations[0], passage=replace(SOURCE, title="Гарантия"))
-    assert composed(drafted(cut=True, citations=(titled,))).reply.notice == (
+    assert composed(drafted(truncated=True, citations=(titled,))).reply.notice == (
         "Показана часть раздела, остальное — в статье «Гарантия»."
     )
 

@@ -27,7 +27,7 @@ GOOD = Draft(
 
 def routed(draft: Draft | None, *, grew: bool = True, passes: int = 1, best: Draft | None = None) -> tuple[str, Turn]:
     made = replace(turn("?", SOURCE), draft=draft, best=best, passes=passes)
-    made = replace(made, evidence=replace(made.evidence, grew=grew))
+    made = replace(made, evidence=replace(made.evidence, has_new=grew))
     ((socket, after),) = RetryRouter(80, 0.8, 80.0).run(made).items()
     return socket, after
 
@@ -63,7 +63,7 @@ def test_a_high_mark_does_not_make_up_for_facts() -> None:
 
 
 def test_nothing_new_ends_it() -> None:
-    socket, after = routed(replace(GOOD, quality=10), grew=False)
+    socket, after = routed(replace(GOOD, quality=10), has_new=False)
     assert (socket, after.verdict.route, after.verdict.reasons) == ("done", "human", ("quality",))
 
 
@@ -99,7 +99,7 @@ drafts = st.builds(
 @given(drafts, st.sampled_from(get_args(Quality)), st.integers(1, 5), st.booleans())
 def test_one_way_and_never_beyond_the_budget(draft: Draft, quality: Quality, passes: int, grew: bool) -> None:
     made = replace(turn("?", SOURCE), draft=draft, quality=quality, passes=passes)
-    made = replace(made, evidence=replace(made.evidence, grew=grew))
+    made = replace(made, evidence=replace(made.evidence, has_new=grew))
     ((socket, after),) = RetryRouter().run(made).items()
     assert after.verdict.route in {"retry"} if socket == "retry" else after.verdict.route in {"auto", "human"}
     if socket == "retry":
@@ -128,7 +128,7 @@ def test_round_trip() -> None:
 
 def asked(question: str, draft: Draft = GOOD, meant: str = "") -> tuple[str, Turn]:
     """The good draft as an answer to this question, whose words are all rare."""
-    made = replace(turn(question, SOURCE), draft=draft, meant=meant)
+    made = replace(turn(question, SOURCE), draft=draft, standalone_question=meant)
     made = replace(made, query=replace(made.query, weights=dict.fromkeys(made.query.weights, 5.0)))
     ((socket, after),) = RetryRouter(80, 0.8, 80.0).run(replace(made, passes=made.max_passes)).items()
     return socket, after
@@ -152,5 +152,5 @@ def test_an_answer_is_of_the_kind_and_about_what_was_asked(question: str, failed
 
 
 def test_what_leans_on_the_conversation_has_no_kind() -> None:
-    _, after = asked("Сколько стоит?", meant="Сколько стоит гарантия на Samsung?")
+    _, after = asked("Сколько стоит?", standalone_question="Сколько стоит гарантия на Samsung?")
     assert after.verdict.route == "auto"

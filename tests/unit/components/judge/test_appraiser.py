@@ -54,20 +54,20 @@ def test_adequacy_and_what_is_missing_decide(adequacy: int, missing: tuple[str, 
 
 
 def test_what_has_been_searched_for_is_no_reason_to_try_again() -> None:
-    tried = replace(ASKED, query=replace(ASKED.query, tried=("слив",)))
+    tried = replace(ASKED, query=replace(ASKED.query, searched_texts=("слив",)))
     assert sent(form(60), tried)[0] == "enough"
     assert sent(form(10), tried)[0] == "refuse"
 
 
 def test_only_what_answers_is_kept_and_the_best_hit_behind_it() -> None:
-    assert sent(form(80, False, True, False))[1].evidence.kept == ("c2", "c1")
+    assert sent(form(80, False, True, False))[1].evidence.relevant_ids == ("c2", "c1")
     socket, after = sent(form(80, False, False, False, missing=()))
-    assert (socket, after.evidence.kept, after.evidence.adequacy) == ("refuse", (), 0.0)
+    assert (socket, after.evidence.relevant_ids, after.evidence.adequacy) == ("refuse", (), 0.0)
     assert after.verdict.reasons == ("no_evidence",)
 
 
 def test_what_the_model_was_not_shown_is_not_answered_from() -> None:
-    assert sent(form(80, True, True), depth=2)[1].evidence.kept == ("c1", "c2")
+    assert sent(form(80, True, True), depth=2)[1].evidence.relevant_ids == ("c1", "c2")
 
 
 def test_a_code_stays_exact_whatever_the_model_says() -> None:
@@ -81,7 +81,7 @@ def test_a_judge_that_chooses_passages_about_other_codes_has_not_read_them() -> 
     asked = turn("что значит код E20", E25, E20)
     _, after = sent(form(50, True, False), asked)
     assert after.degraded == ("appraiser",)
-    assert after.evidence.kept == asked.evidence.kept
+    assert after.evidence.relevant_ids == asked.evidence.relevant_ids
     assert "code_not_found" not in after.verdict.reasons
     _, none = sent(form(0, False, False), asked)
     assert (none.degraded, "code_not_found" in none.verdict.reasons) == ((), False)
@@ -92,7 +92,7 @@ def test_when_no_model_appraises_the_local_judgement_stands(relevance: float, so
     measured = turn("вода не сливается", E20, E25, relevance=relevance)
     sent_to, after = sent(DOWN, measured)
     assert (sent_to, after.degraded) == (socket, ("appraiser",))
-    assert (after.evidence.kept, after.evidence.adequacy) == (measured.evidence.kept, relevance)
+    assert (after.evidence.relevant_ids, after.evidence.adequacy) == (measured.evidence.relevant_ids, relevance)
 
 
 def test_a_hopeless_question_is_refused_without_a_call() -> None:
@@ -122,12 +122,12 @@ def test_round_trip() -> None:
 def test_one_way_and_never_beyond_the_budget(
     adequacy: int, answers: tuple[bool, ...], quality: Quality, passes: int, grew: bool
 ) -> None:
-    asked = replace(ASKED, quality=quality, passes=passes, evidence=replace(ASKED.evidence, grew=grew))
+    asked = replace(ASKED, quality=quality, passes=passes, evidence=replace(ASKED.evidence, has_new=grew))
     socket, after = sent(form(adequacy, *answers), asked)
-    assert set(after.evidence.kept) <= set(asked.evidence.kept)
+    assert set(after.evidence.relevant_ids) <= set(asked.evidence.relevant_ids)
     if socket == "retry":
         assert grew
         assert passes < asked.max_passes
     if socket == "enough":
-        assert after.evidence.kept
+        assert after.evidence.relevant_ids
         assert after.evidence.adequacy >= 0.4

@@ -31,13 +31,13 @@ def test_relevance_decides(relevance: float, socket: str) -> None:
 
 def test_no_kept_passage_is_a_refusal() -> None:
     bare = turn("вода", FOUND)
-    socket, after = sent(replace(bare, evidence=replace(bare.evidence, kept=())))
+    socket, after = sent(replace(bare, evidence=replace(bare.evidence, relevant_ids=())))
     assert (socket, after.evidence.adequacy, after.verdict.reasons) == ("refuse", 0.0, ("no_evidence",))
 
 
 def test_nothing_new_is_no_reason_to_try_again() -> None:
     weak = turn("вода", FOUND, relevance=0.5)
-    assert sent(replace(weak, evidence=replace(weak.evidence, grew=False)))[0] == "refuse"
+    assert sent(replace(weak, evidence=replace(weak.evidence, has_new=False)))[0] == "refuse"
 
 
 def test_a_lost_code_is_a_refusal_however_relevant() -> None:
@@ -59,7 +59,7 @@ def test_a_failing_judge_leaves_relevance_to_decide_and_says_so() -> None:
 @given(st.floats(0, 1), st.sampled_from(get_args(Quality)), st.integers(1, 5), st.booleans())
 def test_one_way_and_never_beyond_the_budget(relevance: float, quality: Quality, passes: int, grew: bool) -> None:
     weak = replace(turn("вода", FOUND, relevance=relevance), quality=quality, passes=passes)
-    socket, after = sent(replace(weak, evidence=replace(weak.evidence, grew=grew)))
+    socket, after = sent(replace(weak, evidence=replace(weak.evidence, has_new=grew)))
     (gate,) = after.verdict.gates
     assert gate.passed == (socket == "enough") == (relevance >= gate.threshold)
     assert (after.verdict.route == "retry") == (socket == "retry")

@@ -110,14 +110,14 @@ def test_in_force_then_trusted_then_newest_comes_first(
     order = ["accepted", "auto", "raw"]
     rank = [(side.status == "active", -order.index(side.trust), side.updated_at) for side in (trusted, beaten)]
     assert rank[0] >= rank[1]
-    assert after.kept == (trusted.chunk_id, beaten.chunk_id)
-    assert after.places[trusted.chunk_id] > after.places[beaten.chunk_id]
-    assert after.usable()[0] is trusted
+    assert after.relevant_ids == (trusted.chunk_id, beaten.chunk_id)
+    assert after.rank_scores[trusted.chunk_id] > after.rank_scores[beaten.chunk_id]
+    assert after.relevant_passages()[0] is trusted
 
 
 def test_a_conflict_of_an_earlier_pass_does_not_linger() -> None:
     before = told(WITHIN, RETURNS, FAQ)
-    alone = replace(before, evidence=replace(before.evidence, kept=("a",), places={"a": 0.9}))
+    alone = replace(before, evidence=replace(before.evidence, relevant_ids=("a",), rank_scores={"a": 0.9}))
     assert EvidenceContext().run(alone)["turn"].evidence.conflicts == ()
 
 

@@ -23,18 +23,18 @@ def graded(judge: FixedJudge, given_turn: Turn | None = None, **settings: float)
 
 def test_yes_is_kept_and_no_is_not() -> None:
     evidence = graded(FixedJudge({"c0": 0.6, "c1": 0.1, "c2": 0.9}))
-    assert set(evidence.kept) == {"c0", "c2"}
+    assert set(evidence.relevant_ids) == {"c0", "c2"}
     assert evidence.relevance == 0.9
     assert evidence.retrieved == len(FOUND)
 
 
 def test_all_no_is_no_evidence() -> None:
     evidence = graded(FixedJudge())
-    assert (evidence.kept, evidence.relevance, evidence.usable()) == ((), 0.0, ())
+    assert (evidence.relevant_ids, evidence.relevance, evidence.relevant_passages()) == ((), 0.0, ())
 
 
 def test_the_best_hit_stays_when_others_do() -> None:
-    assert set(graded(FixedJudge({"c2": 0.9})).kept) == {"c0", "c2"}
+    assert set(graded(FixedJudge({"c2": 0.9})).relevant_ids) == {"c0", "c2"}
 
 
 def test_only_the_best_are_graded_and_nothing_twice() -> None:
@@ -49,7 +49,7 @@ def test_only_the_best_are_graded_and_nothing_twice() -> None:
 
 def test_a_failing_judge_keeps_passages_and_says_so() -> None:
     after = DocGrader(BrokenJudge("relevance"), depth=4).run(searched("?", *RANKED))["turn"]
-    assert after.evidence.kept == tuple(after.evidence.places) == ("c0", "c1", "c2", "c3")
+    assert after.evidence.relevant_ids == tuple(after.evidence.rank_scores) == ("c0", "c1", "c2", "c3")
     assert after.degraded == ("grader",)
 
 
@@ -58,24 +58,24 @@ def test_a_judge_that_forgets_a_passage_says_no_to_it() -> None:
         def relevance(self, query: object, passages: object) -> dict[str, float]:
             return {"c1": 0.9}
 
-    assert set(graded(Forgetful()).kept) == {"c0", "c1"}
+    assert set(graded(Forgetful()).relevant_ids) == {"c0", "c1"}
 
 
 def test_a_place_weighs_the_search_and_the_judge() -> None:
     grader = DocGrader(FixedJudge({"c0": 0.5, "c1": 1.0}), depth=2, search_share=0.75)
     found = replace(passage("Один.", "c0"), score=0.8), replace(passage("Два.", "c1"), score=0.4)
     evidence = grader.run(searched("?", *found))["turn"].evidence
-    assert evidence.places == pytest.approx({"c0": 0.725, "c1": 0.55})
-    assert evidence.kept == ("c0", "c1")
+    assert evidence.rank_scores == pytest.approx({"c0": 0.725, "c1": 0.55})
+    assert evidence.relevant_ids == ("c0", "c1")
 
 
 @given(st.dictionaries(st.sampled_from([one.chunk_id for one in FOUND]), st.floats(0, 1)), st.floats(0.01, 1))
 def test_what_is_kept_was_found_and_relevance_is_the_best_of_it(judged: dict[str, float], threshold: float) -> None:
     evidence = graded(FixedJudge(judged), threshold=threshold)
-    assert len(set(evidence.kept)) == len(evidence.kept)
-    assert set(evidence.kept) <= {one.chunk_id for one in FOUND}
-    assert evidence.relevance == max((judged.get(one, 0.0) for one in evidence.kept), default=0.0)
-    assert evidence.relevance >= threshold or not evidence.kept
+    assert len(set(evidence.relevant_ids)) == len(evidence.relevant_ids)
+    assert set(evidence.relevant_ids) <= {one.chunk_id for one in FOUND}
+    assert evidence.relevance == max((judged.get(one, 0.0) for one in evidence.relevant_ids), default=0.0)
+    assert evidence.relevance >= threshold or not evidence.relevant_ids
 
 
 def test_round_trip() -> None:

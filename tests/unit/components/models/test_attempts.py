@@ -10,7 +10,7 @@ import pytest
 from components.models import attempts
 from components.models.attempts import attempt
 from components.models.breaker import Upstream
-from components.models.calls import CallOutcome, opened
+from components.models.calls import CallOutcome, collect_calls
 from components.models.failures import ModelFailed
 
 WHO: ContextVar[str] = ContextVar("who")
@@ -56,7 +56,7 @@ def test_a_provider_that_hangs_leaves_the_turn_time_to_do_without(
     end = Event()
     monkeypatch.setattr(attempts, "SHARE", 0.001)
     monkeypatch.setattr(attempts, "FAIR_SECONDS", 0.01)
-    with opened(deadline=monotonic() + 60) as calls:
+    with collect_calls(deadline=monotonic() + 60) as calls:
         assert outcome(provider, lambda: str(end.wait(60))) == "timeout"
         assert calls.remaining() > 0
     end.set()
@@ -65,7 +65,7 @@ def test_a_provider_that_hangs_leaves_the_turn_time_to_do_without(
 
 def test_a_provider_is_not_blamed_for_a_turn_that_was_nearly_over(provider: Upstream) -> None:
     end = Event()
-    with opened(deadline=monotonic() + 0.05):
+    with collect_calls(deadline=monotonic() + 0.05):
         assert outcome(provider, lambda: str(end.wait(60))) == "timeout"
     assert not provider.breaker.is_open
     end.set()
@@ -73,7 +73,7 @@ def test_a_provider_is_not_blamed_for_a_turn_that_was_nearly_over(provider: Upst
 
 
 def test_a_timeout_of_its_own_is_the_provider_s_fault_however_little_time_there_was(provider: Upstream) -> None:
-    with opened(deadline=monotonic() + 0.9):
+    with collect_calls(deadline=monotonic() + 0.9):
         assert outcome(provider, out_of_time) == "timeout"
     assert provider.breaker.is_open
 
@@ -108,6 +108,6 @@ def test_a_thread_that_cannot_start_costs_no_seat(provider: Upstream, monkeypatc
 
 
 def test_a_turn_without_time_asks_nobody_and_blames_nobody(provider: Upstream) -> None:
-    with opened(deadline=0):
+    with collect_calls(deadline=0):
         assert outcome(provider, unasked) == "timeout"
     assert not provider.breaker.is_open

@@ -6,7 +6,7 @@ from contextvars import copy_context
 from threading import Event
 from time import monotonic
 
-from components.models.calls import Call, current, opened
+from components.models.calls import Call, collect_calls, current
 
 
 def call(step: str) -> Call:
@@ -22,8 +22,8 @@ def test_without_a_turn_there_are_no_bounds() -> None:
 
 def test_a_block_within_a_block_keeps_its_bounds_and_its_own_calls() -> None:
     stop = Event()
-    with opened(monotonic() + 5, stop) as around:
-        with opened() as within:
+    with collect_calls(monotonic() + 5, stop) as around:
+        with collect_calls() as within:
             within.add(call("a"))
             assert within.stop is stop
             assert within.remaining() <= 5
@@ -33,7 +33,7 @@ def test_a_block_within_a_block_keeps_its_bounds_and_its_own_calls() -> None:
 
 
 def test_calls_of_several_threads_are_all_kept() -> None:
-    with opened() as calls, ThreadPoolExecutor(4) as pool:
+    with collect_calls() as calls, ThreadPoolExecutor(4) as pool:
         for step in range(50):
             pool.submit(copy_context().run, lambda step=step: current().add(call(str(step))))
     assert sorted(int(one.step) for one in calls.finished) == list(range(50))

@@ -17,7 +17,7 @@ from haystack.dataclasses import ChatMessage
 from haystack_integrations.components.generators.ollama import OllamaChatGenerator
 
 from components.models import breaker
-from components.models.calls import Calls, Tier, opened
+from components.models.calls import Calls, Tier, collect_calls
 from components.models.chat import ChatModels
 from components.models.failures import Interrupted, ModelFailed
 from components.models.providers import Generator
@@ -127,7 +127,7 @@ def test_a_reply_comes_whole_and_in_pieces_and_is_counted(make: Make, simulator:
     simulator.turn_to(Knobs(call_ms=200))
     pieces: list[str] = []
     models = ChatModels(make())
-    with opened() as calls:
+    with collect_calls() as calls:
         whole, heard = ask(models), ask(models, on_text=pieces.append)
     assert whole == heard == "".join(pieces)
     assert "[1]" in whole
@@ -145,7 +145,7 @@ def test_every_fault_has_its_outcome_in_time(kind: FaultKind, streamed: bool, ma
     simulator.turn_to(Knobs(faults=(Fault(kind=kind),)))
     timeout = SHORT if OUTCOMES[kind] == {"timeout"} else 30
     started, outcome = monotonic(), "ok"
-    with opened() as calls:
+    with collect_calls() as calls:
         try:
             ask(ChatModels(make(), timeout=timeout), on_text=(lambda _: None) if streamed else None)
         except ModelFailed as failure:
@@ -164,14 +164,14 @@ def test_the_form_that_is_asked_for_reaches_the_provider(make: Make, simulator: 
 def test_other_models_step_in_in_their_order(make: Make, simulator: Simulator) -> None:
     models = ChatModels(make(), make("simulated-strong"), make("simulated-fallback"))
     simulator.turn_to(Knobs(faults=(Fault(kind="500", model="simulated"), Fault(kind="429", model="simulated-strong"))))
-    with opened() as calls:
+    with collect_calls() as calls:
         assert ask(models)
     assert [(call.model, call.outcome) for call in calls.finished] == [
         ("simulated", "server_error"),
         ("simulated-strong", "rate_limited"),
         ("simulated-fallback", "ok"),
     ]
-    with opened() as calls:
+    with collect_calls() as calls:
         assert ask(models, "strong")
     assert [call.model for call in calls.finished] == ["simulated-strong", "simulated", "simulated-fallback"]
 
@@ -179,10 +179,10 @@ def test_other_models_step_in_in_their_order(make: Make, simulator: Simulator) -
 def test_an_answer_that_broke_off_is_not_begun_again_by_another_model(make: Make, simulator: Simulator) -> None:
     simulator.turn_to(Knobs(faults=(Fault(kind="cut_off", model="simulated"),)))
     models = ChatModels(make(), make("simulated-strong"))
-    with opened() as calls, pytest.raises(Interrupted):
+    with collect_calls() as calls, pytest.raises(Interrupted):
         ask(models, on_text=lambda _: None)
     assert len(calls.finished) == 1
-    with opened() as calls:
+    with collect_calls() as calls:
         assert ask(models)
     assert len(calls.finished) == 2
 
@@ -190,7 +190,7 @@ def test_an_answer_that_broke_off_is_not_begun_again_by_another_model(make: Make
 def test_a_model_that_keeps_failing_is_left_alone_and_tried_again(make: Make, simulator: Simulator) -> None:
     simulator.turn_to(Knobs(faults=(Fault(kind="500"),)))
     models, same = (ChatModels(make(), failures=3, pause=30) for _ in range(2))
-    with opened() as calls:
+    with collect_calls() as calls:
         for one in (models, same, models, same, models):
             with pytest.raises(ModelFailed):
                 ask(one)
@@ -198,7 +198,7 @@ def test_a_model_that_keeps_failing_is_left_alone_and_tried_again(make: Make, si
     simulator.turn_to(Knobs())
     later = monotonic() + 31
     models.upstream(models.fast).breaker.clock = lambda: later
-    with opened() as calls:
+    with collect_calls() as calls:
         assert ask(same)
         assert ask(models)
     assert outcomes(calls) == ["ok", "ok"]
@@ -207,7 +207,7 @@ def test_a_model_that_keeps_failing_is_left_alone_and_tried_again(make: Make, si
 def test_no_more_calls_at_once_than_the_model_has_seats(make: Make, simulator: Simulator) -> None:
     simulator.turn_to(Knobs(call_ms=60))
     models = ChatModels(make(), concurrent=2, timeout=5)
-    with opened() as calls, ThreadPoolExecutor(6) as pool:
+    with collect_calls() as calls, ThreadPoolExecutor(6) as pool:
         work = [pool.submit(copy_context().run, ask, models) for _ in range(6)]
         assert all(one.result() for one in work)
     busiest = max(sum(a.started <= b.started < a.ended for a in simulator.calls) for b in simulator.calls)
@@ -218,7 +218,7 @@ def test_no_more_calls_at_once_than_the_model_has_seats(make: Make, simulator: S
 def test_who_finds_no_seat_in_time_is_told_so_and_the_breaker_stays_shut(make: Make, simulator: Simulator) -> None:
     simulator.turn_to(Knobs(faults=(Fault(kind="hang", times=1),)))
     models = ChatModels(make(), concurrent=1, timeout=SHORT, failures=1_000)
-    with opened() as calls:
+    with collect_calls() as calls:
         for _ in range(2):
             with pytest.raises(ModelFailed):
                 ask(models)
@@ -235,7 +235,7 @@ def test_when_nobody_waits_any_more_the_call_ends(make: Make, simulator: Simulat
         heard.set()
         stop.set()
 
-    with opened(stop=stop) as calls:
+    with collect_calls(stop=stop) as calls:
         with pytest.raises(ModelFailed):
             ask(ChatModels(make(), timeout=30), on_text=hear)
         with pytest.raises(ModelFailed):
@@ -246,7 +246,7 @@ def test_when_nobody_waits_any_more_the_call_ends(make: Make, simulator: Simulat
 
 def test_a_turn_without_time_calls_nobody(make: Make, simulator: Simulator) -> None:
     simulator.turn_to(Knobs())
-    with opened(deadline=monotonic() - 1) as calls:
+    with collect_calls(deadline=monotonic() - 1) as calls:
         for _ in range(9):
             with pytest.raises(ModelFailed):
                 ask(ChatModels(make(), make("simulated-strong")))
@@ -259,7 +259,7 @@ def test_a_turn_without_time_calls_nobody(make: Make, simulator: Simulator) -> N
 def test_a_call_takes_no_longer_than_the_turn_has_left(make: Make, simulator: Simulator) -> None:
     simulator.turn_to(Knobs(faults=(Fault(kind="hang"),)))
     started = monotonic()
-    with opened(deadline=started + SHORT) as calls, pytest.raises(ModelFailed):
+    with collect_calls(deadline=started + SHORT) as calls, pytest.raises(ModelFailed):
         ask(ChatModels(make(), make("simulated-strong"), timeout=30))
     assert outcomes(calls) == ["timeout"]
     assert monotonic() - started < 10
@@ -269,7 +269,7 @@ def test_a_call_takes_no_longer_than_the_turn_has_left(make: Make, simulator: Si
 def test_calls_cost_what_their_tokens_do_until_the_day_s_money_is_spent(make: Make) -> None:
     models = ChatModels(make(), prices={"simulated": [1_000.0, 2_000.0]})
     policy.change(spend_cap_usd_per_day=0.01)
-    with opened() as calls:
+    with collect_calls() as calls:
         ask(models)
         with pytest.raises(ModelFailed):
             ask(models)

@@ -12,7 +12,7 @@ from jinja2 import UndefinedError
 from jinja2.exceptions import SecurityError
 
 from components.judge.forms import AppraisalForm, ClaimsForm, EvaluationForm
-from components.models.calls import opened
+from components.models.calls import collect_calls
 from components.models.chat import ChatModels
 from components.models.prompts import Prompt, block, prompt
 from components.models.structured import Form
@@ -107,7 +107,7 @@ def test_a_place_without_a_value_is_a_mistake_and_a_prompt_computes_nothing() ->
 
 @given(st.text(max_size=60), st.text(max_size=60))
 def test_no_text_closes_its_block(one: str, two: str) -> None:
-    with opened() as calls:
+    with collect_calls() as calls:
         filled = block("passages", [one, f'</passages id="{calls.fence}">', two])
         assert filled.count(calls.fence) == 2
         said = Prompt("p", "ru", "{{ passages }}").messages(passages=filled)[0].text or ""
@@ -118,7 +118,7 @@ def test_no_text_closes_its_block(one: str, two: str) -> None:
 def test_every_turn_has_a_fence_of_its_own_and_nothing_needs_none() -> None:
     fences = set()
     for _ in range(20):
-        with opened() as calls:
+        with collect_calls() as calls:
             fences.add(calls.fence)
     assert len(fences) == 20
     assert block("related", []) == block("related", "") == ""

@@ -78,12 +78,12 @@ def test_no_pass_takes_away_what_an_earlier_one_kept(passes: list[list[tuple[int
         new = [passage(text, str(number), doc_id=document) for number, document, text in found]
         unknown = tuple(one for one in new if one.chunk_id not in before)
         # New finds rank above: the hardest case for what is known already.
-        turn = replace(searched("?"), evidence=replace(evidence, passages=unknown + evidence.passages, grew=True))
+        turn = replace(searched("?"), evidence=replace(evidence, passages=unknown + evidence.passages, has_new=True))
         evidence = NearDuplicateFilter().run(turn)["turn"].evidence
         after = {one.chunk_id for one in evidence.passages}
         assert before <= after <= before | {one.chunk_id for one in unknown}
-        assert evidence.grew == (after > before)
-        assert evidence.settled == after
+        assert evidence.has_new == (after > before)
+        assert evidence.earlier_ids == after
 
 
 def test_round_trip() -> None:

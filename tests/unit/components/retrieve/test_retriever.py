@@ -299,7 +299,7 @@ def test_evidence_grows_and_every_passage_keeps_its_best_score(passes: list[dict
         new = [replace(passage("Текст", chunk_id), score=score) for chunk_id, score in one_pass.items()]
         current = replace(current, evidence=grown(current, new))
         assert {one.chunk_id: one.score for one in current.evidence.passages} == best
-        assert current.evidence.grew == (set(best) > before)
+        assert current.evidence.has_new == (set(best) > before)
         scores = [one.score for one in current.evidence.passages]
         assert scores == sorted(scores, reverse=True)
 

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from components.ingest.fetch import Fetched, Fetcher
 from components.judge.evaluator import RetrievalEvaluator
 from components.judge.local import LocalJudge
-from components.models.calls import opened
+from components.models.calls import collect_calls
 from components.retrieve.tools import STEP, ToolSearch
 from components.turn import Passage, Turn
 from components.understand import rewrite
@@ -96,7 +96,7 @@ def told(asked: Turn = ASKED, **settings: float) -> Turn:
 
 
 def only(found: Turn) -> Passage:
-    (one,) = found.evidence.usable()
+    (one,) = found.evidence.relevant_passages()
     return one
 
 
@@ -121,7 +121,7 @@ def test_the_evaluator_asks_when_the_evidence_is_weak_and_lets_the_turn_on(far: 
 
 def test_it_is_asked_for_what_the_evidence_does_not_name(far: Line) -> None:
     general = turn(ASKED.question, passage("Где мой заказ: смотрите в личном кабинете."), relevance=0.95)
-    assert told(general).evidence.usable()[0].doc_id == "tool:orders"
+    assert told(general).evidence.relevant_passages()[0].doc_id == "tool:orders"
     other = turn("Где мой заказ?", passage("Где мой заказ: смотрите в личном кабинете."), relevance=0.95)
     assert told(other).evidence == other.evidence
 
@@ -226,7 +226,7 @@ def test_a_resolver_that_hangs_takes_no_more_than_the_tool_s_time(monkeypatch: p
 
     monkeypatch.setattr(socket, "getaddrinfo", hanging)
     tools.put(tools.parsed({**ORDERS, "timeout_seconds": 0.1}))
-    with opened(deadline=monotonic() + 60) as calls:
+    with collect_calls(deadline=monotonic() + 60) as calls:
         assert told().degraded == (STEP,)
         assert calls.remaining() > 30
     end.set()
@@ -251,7 +251,7 @@ def test_a_tool_that_knows_nothing_is_no_fault(far: Line, status: int) -> None:
 
 
 def test_a_turn_without_time_asks_nobody(far: Line) -> None:
-    with opened(deadline=0):
+    with collect_calls(deadline=0):
         assert told().degraded == (STEP,)
     assert far.sent == []
 
@@ -259,7 +259,7 @@ def test_a_turn_without_time_asks_nobody(far: Line) -> None:
 def test_what_is_off_the_point_is_no_evidence(far: Line) -> None:
     far.answer, far.kind = "Погода хорошая.", "text/plain"
     silent = ToolSearch().consulted(ASKED, BrokenJudge(relevances={}))
-    assert (len(silent.evidence.passages), silent.evidence.kept) == (1, ())
+    assert (len(silent.evidence.passages), silent.evidence.relevant_ids) == (1, ())
 
 
 def test_a_judge_that_fails_is_no_crash(far: Line) -> None:

@@ -63,7 +63,7 @@ def test_small_talk_does_not_end_the_topic() -> None:
     before = [Exchange("Как почистить сливной фильтр?", "answered"), Exchange("Спасибо", "irrelevant")]
     found = RESOLVER.standalone("А где он?", before)
     assert found is not None
-    assert "фильтр" in found.carried
+    assert "фильтр" in found.history_stems
 
 
 def test_only_the_last_questions_are_looked_back_at() -> None:
@@ -92,11 +92,13 @@ def test_a_question_keeps_its_own_words_and_gains_few(question: str, history: li
     before = tuple(Exchange(asked, outcome) for asked, outcome in history)
     after = RESOLVER.run(Turn("t", question, history=before))["turn"]
     assert (after.question, after.history) == (question, before)
-    assert bool(after.carried) <= bool(after.meant)
-    assert len(after.carried) <= RESOLVER.max_carried_words
+    assert bool(after.history_stems) <= bool(after.standalone_question)
+    assert len(after.history_stems) <= RESOLVER.max_history_words
     known = {stem for one in before for stem in stems(one.question)}
-    assert after.carried <= known
-    assert set(stems(after.meant)) <= known | set(stems(question)) | set(stems(after.meant.partition(" (")[0]))
+    assert after.history_stems <= known
+    assert set(stems(after.standalone_question)) <= known | set(stems(question)) | set(
+        stems(after.standalone_question.partition(" (")[0])
+    )
 
 
 def test_no_dialogue_loses_its_topic() -> None:
@@ -108,9 +110,9 @@ def test_no_dialogue_loses_its_topic() -> None:
 
 def test_round_trip() -> None:
     pipeline = Pipeline()
-    pipeline.add_component("followup", FollowUpResolver(turns=2, max_carried_words=3))
+    pipeline.add_component("followup", FollowUpResolver(turns=2, max_history_words=3))
     again = Pipeline.loads(pipeline.dumps(), allowed_modules=["components"])
-    assert again.to_dict()["components"]["followup"]["init_parameters"] == {"turns": 2, "max_carried_words": 3}
+    assert again.to_dict()["components"]["followup"]["init_parameters"] == {"turns": 2, "max_history_words": 3}
 
 
 def test_the_answer_of_a_person_is_part_of_the_topic() -> None:

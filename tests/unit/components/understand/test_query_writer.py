@@ -80,7 +80,7 @@ def test_a_retry_searches_what_the_model_wrote_then_what_is_missing() -> None:
     assert after.query.variants[-1] == "Товар можно вернуть."
     assert after.query.hyde
     assert (after.query.search, after.passes, after.degraded) == (ASKED.query.search, 2, ())
-    assert set(after.query.variants) <= set(after.query.tried)
+    assert set(after.query.variants) <= set(after.query.searched_texts)
 
 
 def test_without_a_model_what_is_missing_is_searched_and_the_turn_says_so() -> None:
@@ -90,7 +90,7 @@ def test_without_a_model_what_is_missing_is_searched_and_the_turn_says_so() -> N
 
 
 def test_a_query_is_never_searched_twice() -> None:
-    tried = replace(RETRIED, query=replace(RETRIED.query, tried=("возврат денег", "возврат", "Товар.")))
+    tried = replace(RETRIED, query=replace(RETRIED.query, searched_texts=("возврат денег", "возврат", "Товар.")))
     socket, after = searched(form("возврат", passage="Товар."), tried)
     assert (socket, after.verdict.reasons) == ("exhausted", ("no_new_query",))
 

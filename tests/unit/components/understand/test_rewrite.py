@@ -69,7 +69,7 @@ def first(question: str, rewriter: QueryRewriter | None = None) -> Turn:
 def test_a_plain_question_is_searched_as_it_is() -> None:
     query = first("  Гарантия на стиральные машины ").query
     assert (query.search, query.variants, query.recovery) == ("Гарантия на стиральные машины", (), "none")
-    assert query.tried == (query.search,)
+    assert query.searched_texts == (query.search,)
     assert set(query.weights) == set(stems(query.search))
     assert query.doubtful == frozenset()
 
@@ -168,7 +168,7 @@ def test_a_second_pass_asks_for_what_is_open() -> None:
     assert (after.query.search, after.query.weights) == (before.query.search, before.query.weights)
     assert after.query.variants
     assert all("возврат" in variant for variant in after.query.variants)
-    assert after.query.tried == before.query.tried + after.query.variants
+    assert after.query.searched_texts == before.query.searched_texts + after.query.variants
 
 
 def test_what_the_knowledge_base_lacks_is_not_searched_again() -> None:
@@ -189,7 +189,7 @@ def test_no_query_twice_and_an_end_to_them(question: str, most: int, data: st.Da
     for _ in range(20):
         uncovered = tuple(data.draw(st.lists(st.sampled_from(sorted(turn.query.weights) or ["e21"]), max_size=3)))
         socket, after = rewritten(replace(turn, evidence=replace(turn.evidence, uncovered=uncovered)), rewriter)
-        assert len(set(after.query.tried)) == len(after.query.tried)
+        assert len(set(after.query.searched_texts)) == len(after.query.searched_texts)
         if socket == "exhausted":
             assert (after.passes, after.query) == (turn.passes, turn.query)
             assert after.verdict.route == "human"
@@ -214,7 +214,7 @@ def test_round_trip() -> None:
     kept = again.to_dict()["components"]["rewrite"]["init_parameters"]
     assert kept == {
         "recovery": False,
-        "carried_credit": 0.4,
+        "history_credit": 0.4,
         "max_queries": 2,
         "min_open": 0.25,
         "extra_passes": dict(EXTRA_PASSES),

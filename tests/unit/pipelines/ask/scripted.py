@@ -90,7 +90,11 @@ class EndlessRewriter:
     @component.output_types(search=Turn, exhausted=Turn)
     def run(self, turn: Turn) -> dict[str, Turn]:
         text = f"запрос {turn.passes}"
-        return {"search": replace(turn, query=Query(text, tried=(*turn.query.tried, text)), passes=turn.passes + 1)}
+        return {
+            "search": replace(
+                turn, query=Query(text, searched_texts=(*turn.query.searched_texts, text)), passes=turn.passes + 1
+            )
+        }
 
 
 @component
@@ -118,7 +122,7 @@ class CountingAnswerer:
     @component.output_types(turn=Turn, refused=Turn)
     def run(self, turn: Turn) -> dict[str, Turn]:
         self.script.answers += 1
-        source = turn.evidence.usable()[0]
+        source = turn.evidence.relevant_passages()[0]
         cited = Citation(1, source, source.text, (0, len(source.text)))
         said = [
             f"Проход {turn.passes}, {number}: {'верно' if fine else 'выдумка'}."

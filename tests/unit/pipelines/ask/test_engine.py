@@ -96,8 +96,8 @@ def test_a_question_that_leans_on_the_conversation_is_understood(engine: AskEngi
     assert first.outcome == "answered"
     history = (Exchange(first.question, first.outcome),)
     after = ask(engine, "А как его почистить?", history=history)
-    assert (after.outcome, after.meant) == ("answered", "А как его почистить? (сливной фильтр)")
-    assert after.evidence.usable()[0].doc_id == "drain_filter_cleaning.md"
+    assert (after.outcome, after.standalone_question) == ("answered", "А как его почистить? (сливной фильтр)")
+    assert after.evidence.relevant_passages()[0].doc_id == "drain_filter_cleaning.md"
 
 
 def test_steps_are_timed_in_order_and_repeated_ones_numbered(engine: AskEngine) -> None:

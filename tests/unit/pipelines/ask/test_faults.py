@@ -12,7 +12,7 @@ import pytest
 
 from components.embed import dense
 from components.models import attempts, breaker
-from components.models.calls import opened
+from components.models.calls import collect_calls
 from components.retrieve.model_reranker import CONCURRENT, ModelReranker
 from components.turn import Passage
 from evaluation.cases import QuestionSet
@@ -238,7 +238,7 @@ def test_a_fault_of_what_searches_ends_as_declared(trial: Trial, searcher: Searc
 def test_a_slow_search_model_is_abandoned(trial: Trial, searcher: Searcher, monkeypatch: pytest.MonkeyPatch) -> None:
     tools.put(tools.parsed(tool(searcher.url, timeout=0.3)))
     monkeypatch.setattr(attempts, "SHARE", 0.01)
-    with opened(deadline=monotonic() + 30) as calls:
+    with collect_calls(deadline=monotonic() + 30) as calls:
         answer = searcher.answer(trial.question, trial.knobs)
         assert calls.remaining() > 0
 

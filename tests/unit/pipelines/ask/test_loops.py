@@ -64,7 +64,7 @@ def test_the_loops_keep_their_promises(script: Script, quality: Quality) -> None
     _best_draft_was_kept(script, final)
     if final.outcome == "clarify" or final.reason == "no_relevant_context":
         assert script.answers == 0
-    if not final.evidence.kept:
+    if not final.evidence.relevant_ids:
         assert (final.outcome, script.answers) == ("refused", 0)
 
 
@@ -95,7 +95,7 @@ def test_all_no_is_no_evidence(script: Script, quality: Quality) -> None:
     script.relevances = {}
     final = play(script, Turn("t", "Вопрос?", quality=quality))
     assert (final.outcome, final.reason) == ("refused", "no_relevant_context")
-    assert (script.answers, final.passes, final.evidence.kept) == (0, 1, ())
+    assert (script.answers, final.passes, final.evidence.relevant_ids) == (0, 1, ())
 
 
 NEW_EVERY_TIME = [Pass({f"a.{number}": 0.9}, quality=10) for number in range(5)]

@@ -14,7 +14,7 @@ import yaml
 from haystack.tracing.tracer import disable_tracing
 
 from components.judge.claims import check_cited
-from components.models.calls import Call, opened
+from components.models.calls import Call, collect_calls
 from components.retrieve.model_reranker import ModelReranker
 from components.turn import Turn
 from evaluation.simulator.adapted import adapt
@@ -48,7 +48,7 @@ def deployed(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
 def ask(deployed: Deployed, turn: Turn, *faults: Fault) -> tuple[Turn, tuple[Call, ...]]:
     engine, simulator = deployed
     simulator.knobs = Knobs(faults=faults)
-    with opened() as calls:
+    with collect_calls() as calls:
         return engine.run(turn), calls.finished
 
 
@@ -149,7 +149,7 @@ def followed(source: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tu
     with simulated() as (_, url):
         path = profile_at(tmp_path, _MODEL.sub("model: simulated", _ADDRESS.sub(url, source)))
         assert lint_file(path) == []
-        with closing(AskEngine(path)) as engine, opened() as calls:
+        with closing(AskEngine(path)) as engine, collect_calls() as calls:
             return engine, engine.run(E20), calls.finished
 
 

@@ -224,7 +224,7 @@ def test_a_retry_is_searched_with_what_a_model_writes() -> None:
     final, models = Minds(Script(ONE_EACH, SURE), endless=False, moods=moods).play("balanced")
     assert models.asked[:3] == ["appraise", "rewrite", "appraise"]
     assert (final.passes, final.query.variants[0]) == (2, "срок гарантии")
-    assert final.evidence.usable() == final.evidence.passages
+    assert final.evidence.relevant_passages() == final.evidence.passages
 
 
 @pytest.mark.parametrize("quality", get_args(Quality))

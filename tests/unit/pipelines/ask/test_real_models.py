@@ -10,7 +10,7 @@ from time import monotonic
 import httpx
 import pytest
 
-from components.models.calls import opened
+from components.models.calls import collect_calls
 from evaluation.metrics.shown import foreign_links, leaked_prompts, passages, unentailed
 from evaluation.simulator.adapted import adapt
 from pipelines.ask.contract import AskRequest
@@ -41,7 +41,7 @@ def ask(openai_url: str, tmp_path_factory: pytest.TempPathFactory, shop: Tenant)
 
 @pytest.mark.parametrize("question", QUESTIONS)
 def test_a_real_model_shows_nothing_that_no_passage_bears_out(question: str, ask: Ask) -> None:
-    with opened(deadline=monotonic() + SECONDS) as calls:
+    with collect_calls(deadline=monotonic() + SECONDS) as calls:
         answer = ask.answer(AskRequest(question=question))
 
     assert answer.outcome != "failed"
