@@ -38,9 +38,9 @@ from pipelines.terminal import (
     checked_locale,
     counted_by,
     ensure_tenant,
+    message,
     print_json,
     progress_bar,
-    say,
     terminal_console,
 )
 from tenants import database
@@ -56,7 +56,7 @@ EXCERPT_SHOWN = 160
 
 app = typer.Typer(
     cls=Group,
-    help=say("help.app"),
+    help=message("help.app"),
     add_completion=False,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
@@ -72,16 +72,16 @@ def _print_version(requested: bool) -> None:
 @app.callback()
 def main_options(
     show_version: Annotated[
-        bool, typer.Option("--version", callback=_print_version, is_eager=True, help=say("help.version"))
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help=message("help.version"))
     ] = False,
 ) -> None:
     """Options that precede any command."""
 
 
-tenants_app = typer.Typer(help=say("help.tenant"), no_args_is_help=True)
+tenants_app = typer.Typer(help=message("help.tenant"), no_args_is_help=True)
 app.add_typer(tenants_app, name="tenant")
 tenants_app.command("policy", help=text("policy.help.policy", terminal_locale()))(policy_command)
-app.command("ingest", help=say("help.ingest"))(ingest)
+app.command("ingest", help=message("help.ingest"))(ingest)
 app.add_typer(job_app, name="job")
 app.add_typer(edge_app, name="edge")
 app.add_typer(rejected_app, name="rejected")
@@ -101,7 +101,7 @@ app.add_typer(index_app, name="index")
 app.add_typer(models_app, name="models")
 
 
-@app.command(help=say("help.demo"))
+@app.command(help=message("help.demo"))
 def demo() -> None:
     """Set up the demo shop, ask its showcase questions, and fail if any outcome differs from the expected one."""
     from evaluation.datasets.fixture import DEMO, questions
@@ -114,7 +114,7 @@ def demo() -> None:
     tenants = {locale: f"demo-{locale}" for locale in questions().shops}
     for locale, shop in questions().shops.items():
         ensure_tenant(tenants[locale], locale, shop.name)
-        with acting_for(tenants[locale]), progress_bar(say("demo.preparing")) as progress:
+        with acting_for(tenants[locale]), progress_bar(message("demo.preparing")) as progress:
             ingest = Ingest()
             ingest.run_path(DEMO / locale, prune=True, progress=counted_by(progress))
             if ingest.rebuild_due():
@@ -136,15 +136,15 @@ def demo() -> None:
             matched += 1
         else:
             terminal_console().print(
-                say("demo.unexpected", expected=f"{question.outcome} {question.reason or ''}"), style="bold red"
+                message("demo.unexpected", expected=f"{question.outcome} {question.reason or ''}"), style="bold red"
             )
     ask.close()
     total = len(questions().showcase)
-    terminal_console().print("\n" + say("demo.done", matched=matched, total=total))
-    terminal_console().print(say("demo.more", tenant=tenants[terminal_locale()]), highlight=False)
+    terminal_console().print("\n" + message("demo.done", matched=matched, total=total))
+    terminal_console().print(message("demo.more", tenant=tenants[terminal_locale()]), highlight=False)
     settings = get_settings()
     address = f"http://{settings.host}:{settings.port}/demo"
-    terminal_console().print(say("demo.chat", address=address), highlight=False)
+    terminal_console().print(message("demo.chat", address=address), highlight=False)
     if matched < total:
         raise typer.Exit(1)
 
@@ -159,10 +159,10 @@ def _add_demo_site(name: str, welcome: str, suggested: tuple[str, ...]) -> None:
     sites.add(name, [], sites.SiteConfig(welcome=welcome, suggested=suggested), key=DEMO_SITE)
 
 
-@app.command(help=say("help.serve"))
+@app.command(help=message("help.serve"))
 def serve(
-    port: Annotated[int | None, typer.Option(help=say("help.port"), min=1, max=65535)] = None,
-    host: Annotated[str | None, typer.Option(help=say("help.host"))] = None,
+    port: Annotated[int | None, typer.Option(help=message("help.port"), min=1, max=65535)] = None,
+    host: Annotated[str | None, typer.Option(help=message("help.host"))] = None,
 ) -> None:
     """Run the service until it is stopped. Settings come from the environment; options override them."""
     from settings import get_settings
@@ -176,15 +176,15 @@ def serve(
     from app import serve as serve_http
 
     fetch_encoder()
-    typer.echo(say("serve.listening", host=settings.host, port=settings.port), err=True)
+    typer.echo(message("serve.listening", host=settings.host, port=settings.port), err=True)
     serve_http(settings)
 
 
-@app.command(help=say("help.migrate"))
+@app.command(help=message("help.migrate"))
 def migrate() -> None:
     """Upgrade the records' database to this version."""
     before, now = database.migrate()
-    typer.echo(say("migrate.unchanged" if before == now else "migrate.done", before=before or "-", now=now))
+    typer.echo(message("migrate.unchanged" if before == now else "migrate.done", before=before or "-", now=now))
 
 
 def _check_port(host: str, port: int) -> None:
@@ -197,20 +197,20 @@ def _check_port(host: str, port: int) -> None:
             raise CallerError("port_taken", port=port) from taken
 
 
-@tenants_app.command("add", help=say("help.tenant_add"))
+@tenants_app.command("add", help=message("help.tenant_add"))
 def tenant_add(
-    tenant_id: Annotated[str, typer.Argument(help=say("help.tenant_id"))],
-    name: Annotated[str, typer.Option(help=say("help.name"))] = "",
+    tenant_id: Annotated[str, typer.Argument(help=message("help.tenant_id"))],
+    name: Annotated[str, typer.Option(help=message("help.name"))] = "",
     locale: LocaleOption = "",
 ) -> None:
     """Register a tenant."""
     from tenants.registry import Registry
 
     Registry().add(tenant_id, name=name, locale=checked_locale(locale))
-    typer.echo(say("tenant.added", tenant_id=tenant_id))
+    typer.echo(message("tenant.added", tenant_id=tenant_id))
 
 
-@tenants_app.command("list", help=say("help.tenant_list"))
+@tenants_app.command("list", help=message("help.tenant_list"))
 def tenant_list(as_json: Json = False) -> None:
     """Print every registered tenant."""
     from tenants.registry import Registry
@@ -229,24 +229,24 @@ def tenant_list(as_json: Json = False) -> None:
         print_json(rows)
         return
     if not tenants:
-        typer.echo(say("tenant.none"), err=True)
+        typer.echo(message("tenant.none"), err=True)
         return
     from rich.table import Table
 
     table = Table()
     for column in ("id", "name", "locale", "created_at"):
-        table.add_column(say(f"tenant.{column}"))
+        table.add_column(message(f"tenant.{column}"))
     for tenant in tenants:
         table.add_row(tenant.tenant_id, tenant.name, tenant.locale, f"{tenant.created_at:%Y-%m-%d %H:%M}")
     terminal_console().print(table)
 
 
-@tenants_app.command("token", help=say("help.tenant_token"))
+@tenants_app.command("token", help=message("help.tenant_token"))
 def tenant_token(
-    tenant_id: Annotated[str, typer.Argument(help=say("help.tenant_id"))],
-    scope: Annotated[list[str], typer.Option(help=say("help.scope"))] = ["ask"],  # noqa: B006 - Typer copies defaults
-    ttl: Annotated[int, typer.Option(help=say("help.ttl"), min=1)] = 3600,
-    subject: Annotated[str, typer.Option(help=say("help.subject"))] = SUBJECT,
+    tenant_id: Annotated[str, typer.Argument(help=message("help.tenant_id"))],
+    scope: Annotated[list[str], typer.Option(help=message("help.scope"))] = ["ask"],  # noqa: B006 - Typer copies defaults
+    ttl: Annotated[int, typer.Option(help=message("help.ttl"), min=1)] = 3600,
+    subject: Annotated[str, typer.Option(help=message("help.subject"))] = SUBJECT,
 ) -> None:
     """Print a signed token for a registered tenant, and nothing else, so that scripts can capture it."""
     from settings import get_settings
@@ -261,12 +261,12 @@ def tenant_token(
     typer.echo(issue(get_settings(), tenant_id, scopes=frozenset(scope), subject=subject, ttl_seconds=ttl))
 
 
-@app.command(help=say("help.ask"))
+@app.command(help=message("help.ask"))
 def ask(
-    question: Annotated[str, typer.Argument(help=say("help.question"))],
+    question: Annotated[str, typer.Argument(help=message("help.question"))],
     tenant: TenantOption = DEFAULT_TENANT,
     as_json: Json = False,
-    quality: Annotated[str, typer.Option(help=say("help.quality"))] = "balanced",
+    quality: Annotated[str, typer.Option(help=message("help.quality"))] = "balanced",
     locale: LocaleOption = "",
 ) -> None:
     """Answer one question as the service would."""
@@ -304,14 +304,14 @@ def _print_turn(console: "Console", answer: "TurnAnswer", question: str) -> None
     """Print a turn for people: question, outcome, answer with [N], then the source of each [N]."""
     from rich.markup import escape
 
-    outcome = say(f"outcome.{answer.outcome}")
+    outcome = message(f"outcome.{answer.outcome}")
     reason = f" / {answer.refusal_reason}" if answer.refusal_reason else ""
-    spent = say("turn.milliseconds", value=f"{answer.meta.latency_ms:.1f}")
+    spent = message("turn.milliseconds", value=f"{answer.meta.latency_ms:.1f}")
     colour = "green" if answer.outcome == "answered" else "yellow"
     console.print(f"\n[bold]{escape(question)}[/]")
     console.print(f"[{colour}]{answer.outcome}{reason}[/] ({outcome}), {spent}", highlight=False)
     if answer.answer.notice:
-        console.print(f"{say('turn.notice')}: {escape(answer.answer.notice)}", style="italic", highlight=False)
+        console.print(f"{message('turn.notice')}: {escape(answer.answer.notice)}", style="italic", highlight=False)
     console.print(escape(answer.answer.text), highlight=False)
     for option in answer.clarification.options if answer.clarification else ():
         console.print(f"  • {escape(option)}", highlight=False)

@@ -14,7 +14,7 @@ from evaluation.terminal import (
     Pipeline,
     checked_pipeline,
     load_run,
-    say,
+    message,
     show_run,
 )
 from pipelines.terminal import (
@@ -38,14 +38,14 @@ if TYPE_CHECKING:
 
 
 def answers(
-    key: Annotated[Path | None, typer.Option(help=say("help.key"), dir_okay=False)] = None,
-    corpus: Annotated[Path | None, typer.Option(help=say("help.corpus"), exists=True)] = None,
-    tenant: Annotated[str, typer.Option(help=say("help.key_tenant"))] = "",
+    key: Annotated[Path | None, typer.Option(help=message("help.key"), dir_okay=False)] = None,
+    corpus: Annotated[Path | None, typer.Option(help=message("help.corpus"), exists=True)] = None,
+    tenant: Annotated[str, typer.Option(help=message("help.key_tenant"))] = "",
     data: Data = None,
     pipeline: Pipeline = None,
     concurrency: Concurrency = 1,
     html: Html = None,
-    jsonl: Annotated[Path | None, typer.Option("--jsonl", help=say("help.jsonl"), dir_okay=False)] = None,
+    jsonl: Annotated[Path | None, typer.Option("--jsonl", help=message("help.jsonl"), dir_okay=False)] = None,
     locale: LocaleOption = "",
     as_json: Json = False,
 ) -> None:
@@ -92,10 +92,10 @@ def _measure(key: Path | None, corpus: Path | None, tenant: str, plan: "Plan", p
 
 
 def calibrate(
-    which: Annotated[str, typer.Argument(help=say("help.calibrated_run"))] = "",
+    which: Annotated[str, typer.Argument(help=message("help.calibrated_run"))] = "",
     tenant: TenantOption = DEFAULT_TENANT,
-    graded: Annotated[Path | None, typer.Option(help=say("help.graded"), exists=True, dir_okay=False)] = None,
-    right: Annotated[float, typer.Option(help=say("help.right"), min=0.01, max=1.0)] = 0.7,
+    graded: Annotated[Path | None, typer.Option(help=message("help.graded"), exists=True, dir_okay=False)] = None,
+    right: Annotated[float, typer.Option(help=message("help.right"), min=0.01, max=1.0)] = 0.7,
     as_json: Json = False,
 ) -> None:
     """Find the threshold of `confidence` above which answers are right as often as wished."""
@@ -126,7 +126,7 @@ def calibrate(
     if chosen:
         tables.print_choice(console, chosen, right, tenant, locale)
     else:
-        console.print(say("no_threshold", n=len(graded_answers), right=f"{right:.0%}"), highlight=False)
+        console.print(message("no_threshold", n=len(graded_answers), right=f"{right:.0%}"), highlight=False)
     if run:
         tables.print_advice(console, run, {name: lines for name, lines in advice.items() if lines}, locale)
 

@@ -16,7 +16,7 @@ from evaluation.terminal import (
     RunArgument,
     checked_pipeline,
     load_run,
-    say,
+    message,
     show_run,
 )
 from pipelines.terminal import (
@@ -70,22 +70,22 @@ class MeasureByDefault(Group):
         return super().parse_args(ctx, args)
 
 
-app = typer.Typer(cls=MeasureByDefault, help=say("help.group", names=", ".join(DATA_SETS)), no_args_is_help=True)
+app = typer.Typer(cls=MeasureByDefault, help=message("help.group", names=", ".join(DATA_SETS)), no_args_is_help=True)
 
-app.command("answers", help=say("help.answers"))(answers)
-app.command("calibrate", help=say("help.calibrate"))(calibrate)
+app.command("answers", help=message("help.answers"))(answers)
+app.command("calibrate", help=message("help.calibrate"))(calibrate)
 
 
-@app.command(_MEASURE, help=say("help.run", names=", ".join(DATA_SETS)))
+@app.command(_MEASURE, help=message("help.run", names=", ".join(DATA_SETS)))
 def run(
-    names: Annotated[list[str], typer.Argument(help=say("help.names"))],
+    names: Annotated[list[str], typer.Argument(help=message("help.names"))],
     tenant: TenantOption = DEFAULT_TENANT,
     data: Data = None,
     pipeline: Pipeline = None,
     concurrency: Concurrency = 1,
-    judge: Annotated[Path | None, typer.Option(help=say("help.judge"), exists=True, dir_okay=False)] = None,
-    tag: Annotated[list[str], typer.Option(help=say("help.tag"))] = [],  # noqa: B006 - Typer copies defaults
-    sealed: Annotated[bool, typer.Option("--sealed", help=say("help.sealed"))] = False,
+    judge: Annotated[Path | None, typer.Option(help=message("help.judge"), exists=True, dir_okay=False)] = None,
+    tag: Annotated[list[str], typer.Option(help=message("help.tag"))] = [],  # noqa: B006 - Typer copies defaults
+    sealed: Annotated[bool, typer.Option("--sealed", help=message("help.sealed"))] = False,
     html: Html = None,
     junit: Junit = None,
     locale: LocaleOption = "",
@@ -129,7 +129,7 @@ def _measure_sets(names: list[str], plan: "Plan", progress: "Progress") -> "list
     for result in measure(names, plan, progress):
         measured.append(result)
         if isinstance(result, Skipped):
-            typer.echo(say("skipped", name=result.name, path=str(result.path)), err=True)
+            typer.echo(message("skipped", name=result.name, path=str(result.path)), err=True)
     return measured
 
 
@@ -155,7 +155,7 @@ def _measure_files(
     return measured
 
 
-@app.command("report", help=say("help.report"))
+@app.command("report", help=message("help.report"))
 def report(
     which: RunArgument = "latest",
     html: Html = None,
@@ -167,10 +167,10 @@ def report(
     show_run(load_run(which), html, junit, checked_locale(locale) or terminal_locale(), as_json)
 
 
-@app.command("compare", help=say("help.compare"))
+@app.command("compare", help=message("help.compare"))
 def compare(
-    before: Annotated[str, typer.Argument(help=say("help.before"))],
-    after: Annotated[str, typer.Argument(help=say("help.after"))] = "latest",
+    before: Annotated[str, typer.Argument(help=message("help.before"))],
+    after: Annotated[str, typer.Argument(help=message("help.after"))] = "latest",
     as_json: Json = False,
 ) -> None:
     """Hold two kept runs against each other. Exit code 1 when something that counts became worse."""
@@ -186,7 +186,7 @@ def compare(
         raise typer.Exit(1)
 
 
-@app.command("runs", help=say("help.runs"))
+@app.command("runs", help=message("help.runs"))
 def runs(as_json: Json = False) -> None:
     """List the kept runs, oldest first."""
     from evaluation.runs import Runs
@@ -199,10 +199,10 @@ def runs(as_json: Json = False) -> None:
     for run_id in run_ids:
         typer.echo(run_id)
     if not run_ids:
-        typer.echo(say("no_runs"), err=True)
+        typer.echo(message("no_runs"), err=True)
 
 
-@app.command("phoenix", help=say("help.phoenix"))
+@app.command("phoenix", help=message("help.phoenix"))
 def phoenix(which: RunArgument = "latest", as_json: Json = False) -> None:
     """Bring a kept run into Phoenix, its sets as data sets and itself as an experiment on each."""
     from dataclasses import asdict
@@ -219,11 +219,11 @@ def phoenix(which: RunArgument = "latest", as_json: Json = False) -> None:
         print_json([asdict(one) for one in published])
         return
     for one in published:
-        typer.echo(say("published", name=one.name, runs=one.runs, traced=one.traced, url=one.url))
+        typer.echo(message("published", name=one.name, runs=one.runs, traced=one.traced, url=one.url))
 
 
-@app.command("figures", help=say("help.figures"))
-def figures(which: Annotated[list[str], typer.Argument(help=say("help.which_runs"))]) -> None:
+@app.command("figures", help=message("help.figures"))
+def figures(which: Annotated[list[str], typer.Argument(help=message("help.which_runs"))]) -> None:
     """Print the headline figures as a Markdown table."""
     from evaluation.metrics.results import reported
     from evaluation.report.markdown import as_markdown

@@ -14,17 +14,17 @@ if TYPE_CHECKING:
     from evaluation.runs import Run
 
 
-def say(key: str, **params: str | int | float) -> str:
+def message(key: str, **params: str | int | float) -> str:
     """A text of these commands in the terminal's language."""
     return text(f"evaluation.{key}", terminal_locale(), **params)
 
 
-RunArgument = Annotated[str, typer.Argument(help=say("help.which_run"))]
-Data = Annotated[Path | None, typer.Option(help=say("help.data"))]
-Pipeline = Annotated[Path | None, typer.Option(help=say("help.pipeline"), exists=True, dir_okay=False)]
-Concurrency = Annotated[int, typer.Option(help=say("help.concurrency"), min=1, max=64)]
-Html = Annotated[Path | None, typer.Option("--html", help=say("help.html"), dir_okay=False)]
-Junit = Annotated[Path | None, typer.Option("--junit", help=say("help.junit"), dir_okay=False)]
+RunArgument = Annotated[str, typer.Argument(help=message("help.which_run"))]
+Data = Annotated[Path | None, typer.Option(help=message("help.data"))]
+Pipeline = Annotated[Path | None, typer.Option(help=message("help.pipeline"), exists=True, dir_okay=False)]
+Concurrency = Annotated[int, typer.Option(help=message("help.concurrency"), min=1, max=64)]
+Html = Annotated[Path | None, typer.Option("--html", help=message("help.html"), dir_okay=False)]
+Junit = Annotated[Path | None, typer.Option("--junit", help=message("help.junit"), dir_okay=False)]
 
 
 def checked_pipeline(pipeline: Path | None) -> dict[str, Path]:
@@ -65,4 +65,4 @@ def show_run(run: "Run", html: Path | None, junit: Path | None, locale: str, as_
     for report in reports:
         tables.print_set(console, report, locale)
     tables.print_targets(console, [judged for report in reports for judged in report.targets()], locale)
-    typer.echo(say("kept", run=run.run_id), err=True)
+    typer.echo(message("kept", run=run.run_id), err=True)

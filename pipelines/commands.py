@@ -11,12 +11,12 @@ from pipelines.terminal import Group
 from tenants.errors import Invalid, NotFound
 
 
-def say(key: str, **params: str | int) -> str:
+def message(key: str, **params: str | int) -> str:
     """A text of these commands in the terminal's language."""
     return text(f"pipeline.{key}", terminal_locale(), **params)
 
 
-app = typer.Typer(cls=Group, help=say("help.group"), no_args_is_help=True)
+app = typer.Typer(cls=Group, help=message("help.group"), no_args_is_help=True)
 
 
 @app.callback()
@@ -24,10 +24,10 @@ def group() -> None:
     """Keeps the name of a single command in use."""
 
 
-@app.command("draw", help=say("help.draw"))
+@app.command("draw", help=message("help.draw"))
 def draw(
-    pipeline: Annotated[str, typer.Argument(help=say("help.pipeline"))],
-    out: Annotated[Path | None, typer.Option(help=say("help.out"), dir_okay=False)] = None,
+    pipeline: Annotated[str, typer.Argument(help=message("help.pipeline"))],
+    out: Annotated[Path | None, typer.Option(help=message("help.out"), dir_okay=False)] = None,
 ) -> None:
     """Draw a pipeline from its YAML as Mermaid text."""
     from pipelines import definition

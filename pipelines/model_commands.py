@@ -13,12 +13,12 @@ from tenants.errors import NotFound
 E5_SMALL = "e5-small"
 
 
-def say(key: str, **params: str | int) -> str:
+def message(key: str, **params: str | int) -> str:
     """A text of these commands in the terminal's language."""
     return text(f"models.{key}", terminal_locale(), **params)
 
 
-app = typer.Typer(cls=Group, help=say("help.group"), no_args_is_help=True)
+app = typer.Typer(cls=Group, help=message("help.group"), no_args_is_help=True)
 
 
 @app.callback()
@@ -26,22 +26,24 @@ def _group() -> None:
     """Keeps `add` a command of its own, though it is the only one."""
 
 
-@app.command("add", help=say("help.add"))
-def add(name: Annotated[str, typer.Argument(help=say("help.name"))] = E5_SMALL, as_json: Json = False) -> None:
+@app.command("add", help=message("help.add"))
+def add(name: Annotated[str, typer.Argument(help=message("help.name"))] = E5_SMALL, as_json: Json = False) -> None:
     """Fetch a model. Does nothing where it lies whole."""
     from components.embed.e5_small.install import install
 
     if name != E5_SMALL:
         raise NotFound("model_unknown", name=name, known=E5_SMALL)
-    typer.echo(say("fetching"), err=True)
+    typer.echo(message("fetching"), err=True)
     model = install(get_settings().models)
     if as_json:
         print_json({"name": name, "folder": str(model.folder), "source": model.source, "new": model.new})
         return
     params = {"name": name, "folder": str(model.folder)}
-    source = say(f"source.{model.source}")
+    source = message(f"source.{model.source}")
     typer.echo(
-        say("added", **params, megabytes=model.bytes // 10**6, source=source) if model.new else say("present", **params)
+        message("added", **params, megabytes=model.bytes // 10**6, source=source)
+        if model.new
+        else message("present", **params)
     )
 
 
@@ -56,8 +58,8 @@ def fetch_encoder() -> None:
     settings = get_settings()
     if not settings.fetch_models or installed(settings.models) is not None:
         return
-    typer.echo(say("fetching"), err=True)
+    typer.echo(message("fetching"), err=True)
     try:
         install(settings.models)
     except ModelUnavailable:
-        typer.echo(say("words_alone"), err=True)
+        typer.echo(message("words_alone"), err=True)

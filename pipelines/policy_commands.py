@@ -14,15 +14,15 @@ if TYPE_CHECKING:
     from tenants.policy import Policy
 
 
-def say(key: str, **params: str | int) -> str:
+def message(key: str, **params: str | int) -> str:
     """A text of this command in the terminal's language."""
     return text(f"policy.{key}", terminal_locale(), **params)
 
 
 def policy_command(
-    tenant_id: Annotated[str, typer.Argument(help=say("help.tenant_id"))],
-    changes: Annotated[list[str], typer.Option("--set", metavar="NAME=VALUE", help=say("help.set"))] = [],  # noqa: B006 - Typer copies defaults
-    defaults: Annotated[list[str], typer.Option("--unset", metavar="NAME", help=say("help.unset"))] = [],  # noqa: B006
+    tenant_id: Annotated[str, typer.Argument(help=message("help.tenant_id"))],
+    changes: Annotated[list[str], typer.Option("--set", metavar="NAME=VALUE", help=message("help.set"))] = [],  # noqa: B006 - Typer copies defaults
+    defaults: Annotated[list[str], typer.Option("--unset", metavar="NAME", help=message("help.unset"))] = [],  # noqa: B006
     as_json: Json = False,
 ) -> None:
     """Show a tenant's policy, after changing what is given."""
@@ -57,7 +57,7 @@ def _parsed(change: str) -> tuple[str, object]:
 def _print(now: "Policy") -> None:
     from rich.table import Table
 
-    table = Table(say("name"), say("value"), say("meaning"))
+    table = Table(message("name"), message("value"), message("meaning"))
     for name, value in now.model_dump(mode="json").items():
         shown = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
         table.add_row(name, shown, type(now).model_fields[name].description)

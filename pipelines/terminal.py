@@ -32,14 +32,14 @@ SUBJECT = "cli"
 _FAULT = 2
 
 
-def say(key: str, locale: str | None = None, **params: str | int | float) -> str:
+def message(key: str, locale: str | None = None, **params: str | int | float) -> str:
     """A text of the command line in the terminal's language, or in `locale`."""
     return text(f"cli.{key}", locale or terminal_locale(), **params)
 
 
-Json: TypeAlias = Annotated[bool, typer.Option("--json", help=say("help.json"))]
-TenantOption: TypeAlias = Annotated[str, typer.Option("--tenant", help=say("help.tenant_option"))]
-LocaleOption: TypeAlias = Annotated[str, typer.Option("--locale", help=say("help.locale"))]
+Json: TypeAlias = Annotated[bool, typer.Option("--json", help=message("help.json"))]
+TenantOption: TypeAlias = Annotated[str, typer.Option("--tenant", help=message("help.tenant_option"))]
+LocaleOption: TypeAlias = Annotated[str, typer.Option("--locale", help=message("help.locale"))]
 
 
 def explained(error: OporaError) -> str:
@@ -59,7 +59,7 @@ def refused(error: OporaError) -> str:
     try:
         return text(f"cli.refusal.{error.code}", terminal_locale(), **error.params)
     except KeyError:
-        return say("error.unknown", code=error.code)
+        return message("error.unknown", code=error.code)
 
 
 def flag_text(flag: str) -> str:
@@ -83,7 +83,7 @@ class Group(TyperGroup):
             fault = CallerError("settings_invalid", name=f"OPORA_{name}")
         except PermissionError as denied:
             fault = CallerError("folder_unusable", path=str(denied.filename))
-        typer.echo(f"{say('error.label')}: {explained(fault)}", err=True)
+        typer.echo(f"{message('error.label')}: {explained(fault)}", err=True)
         raise typer.Exit(_FAULT)
 
 
@@ -144,7 +144,7 @@ def counted_by(progress: "Progress") -> "OnProgress":
     task = progress.task_ids[0]
 
     def count(now: "Counted") -> None:
-        read = say("ingest.counted", pages=now.pages, chunks=now.chunks)
+        read = message("ingest.counted", pages=now.pages, chunks=now.chunks)
         progress.update(task, completed=now.documents, total=now.total or None, description=read)
 
     return count

@@ -131,15 +131,15 @@ def as_page(run: Run, reports: Sequence[SetReport], locale: str) -> str:
     environment = Environment(
         loader=FileSystemLoader(_FOLDER), autoescape=True, undefined=StrictUndefined, trim_blocks=True
     )
-    say = partial(_say, "page", locale)
+    message = partial(_message, "page", locale)
     judged = [judged_target for report in reports for judged_target in report.targets()]
     writer = _Writer(run, locale)
     sections = [writer.section(report, judged_target) for report, judged_target in zip(reports, run.sets, strict=True)]
     return environment.get_template("page.html").render(
         locale=locale,
         number=partial(localised, locale=locale),
-        say=say,
-        table=partial(_say, "table", locale),
+        message=message,
+        table=partial(_message, "table", locale),
         css=Markup((_FOLDER / "page.css").read_text(encoding="utf-8")),  # noqa: S704 - our own file
         run=run,
         date=f"{run.created_at:%Y-%m-%d %H:%M} UTC",
@@ -162,7 +162,7 @@ def as_page(run: Run, reports: Sequence[SetReport], locale: str) -> str:
     )
 
 
-def _say(area: str, locale: str, key: str, **params: str | int) -> str:
+def _message(area: str, locale: str, key: str, **params: str | int) -> str:
     return text(f"evaluation.{area}.{key}", locale, **params)
 
 
@@ -173,7 +173,7 @@ class _Writer:
         self.run = run
         self.locale = locale
         self.sets_by_name = run.by_name()
-        self.say = partial(_say, "page", locale)
+        self.message = partial(_message, "page", locale)
 
     def section(self, report: SetReport, set_run: SetRun) -> _Section:
         """Everything about one set."""
@@ -184,7 +184,7 @@ class _Writer:
             name=set_run.name,
             anchor="".join(letter if letter.isalnum() else "-" for letter in set_run.name),
             n=set_run.n,
-            index=f"{set_run.index.tenant} · {self.say('chunks', n=set_run.index.chunks)}" if set_run.index else "",
+            index=f"{set_run.index.tenant} · {self.message('chunks', n=set_run.index.chunks)}" if set_run.index else "",
             note=text(note, self.locale) if note in keys("evaluation.note.") else "",
             unjudged=", ".join(f"{reason} {count}" for reason, count in report.unjudged.items()),
             tiles=self._tiles(report),
@@ -244,12 +244,12 @@ class _Writer:
     def _plots(self, report: SetReport, set_run: SetRun) -> list[_Plot]:
         all_plots = [*self._claims_plots(report), *self._trust_plots(report, set_run), *self._category_plots(set_run)]
         if spent := steps(set_run.records):
-            all_plots.append(self._plot("latency", plots.time_bars(spent, self.say("ms"))))
+            all_plots.append(self._plot("latency", plots.time_bars(spent, self.message("ms"))))
         return all_plots
 
     def _claims_plots(self, report: SetReport) -> Iterator[_Plot]:
         if report.claims:
-            axes = (self.say("claimed"), self.say("right_of_claimed"), self.say("claimed_of_unanswerable"))
+            axes = (self.message("claimed"), self.message("right_of_claimed"), self.message("claimed_of_unanswerable"))
             claimed = report.figures["claimed"].value
             yield self._plot("claims", plots.claims_diagram(report.claims, claimed, *axes))
 
@@ -257,7 +257,7 @@ class _Writer:
         answerable, unanswerable = scores(set_run.records)
         if min(len(answerable), len(unanswerable)) < FEWEST_FOR_CALIBRATION:
             return []
-        confidence_label, correct_label = self.say("said"), self.say("true")
+        confidence_label, correct_label = self.message("said"), self.message("true")
         labels = [True] * len(answerable) + [False] * len(unanswerable)
         bins = reliability([*answerable, *unanswerable], labels)
         trust_plots = [self._plot("reliability", plots.reliability_diagram(bins, confidence_label, correct_label))]
@@ -268,7 +268,7 @@ class _Writer:
                 self._plot("confidence", plots.reliability_diagram(bins, confidence_label, correct_label))
             )
         threshold = float(threshold_now(self.run).replace("?", "nan"))
-        axes = (_say("table", self.locale, "over_refusal"), _say("table", self.locale, "false_answers"))
+        axes = (_message("table", self.locale, "over_refusal"), _message("table", self.locale, "false_answers"))
         return [
             *trust_plots,
             self._plot("refusal_curve", plots.refusal_diagram(report.curve, report.reference_curve, threshold, *axes)),
@@ -283,12 +283,12 @@ class _Writer:
                 for name, group in self._categories(set_run, by_case, figures[0])
             ]
             if rows:
-                legend = self._depths() if len(figures) > 1 else (self.say("right"),)
+                legend = self._depths() if len(figures) > 1 else (self.message("right"),)
                 category_plots.append(self._plot(key, plots.grouped_bars(rows, legend)))
         return category_plots
 
     def _depths(self) -> tuple[str, ...]:
-        return tuple(self.say("depth_1") if n == 1 else self.say("depth_n", n=n) for n in DEPTHS)
+        return tuple(self.message("depth_1") if n == 1 else self.message("depth_n", n=n) for n in DEPTHS)
 
     def _categories(
         self, set_run: SetRun, by_case: Mapping[str, Mapping[str, tuple[float, float]]], figure: str
@@ -299,14 +299,14 @@ class _Writer:
         large = {name for name, _ in counts.most_common(_CATEGORIES_SHOWN)}
         groups: dict[str, list[Mapping[str, tuple[float, float]]]] = {}
         for case in judged:
-            name = (case.category or set_run.name) if case.category in large else self.say("others")
+            name = (case.category or set_run.name) if case.category in large else self.message("others")
             groups.setdefault(name, []).append(by_case[case.case_id])
         return sorted(groups.items(), key=lambda item: -len(item[1]))
 
     def _plot(self, key: str, svg: str) -> _Plot:
         hint = f"evaluation.page.{key}_hint"
         caption = text(hint, self.locale) if hint in keys("evaluation.page.") else ""
-        return _Plot(self.say(key), caption, Markup(svg))  # noqa: S704 - drawn by us, its texts escaped
+        return _Plot(self.message(key), caption, Markup(svg))  # noqa: S704 - drawn by us, its texts escaped
 
     def _worst(self, record: Record) -> _Worst:
         expected = missed(record)

@@ -5,21 +5,21 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from pipelines.ask.records_commands import Last, print_table, say
+from pipelines.ask.records_commands import Last, message, print_table
 from pipelines.terminal import DEFAULT_TENANT, Json, TenantOption, acting_for, print_json
 from tenants.errors import Invalid
 
 if TYPE_CHECKING:
     from tenants.feedback import Feedback, Thumb
 
-feedback_app = typer.Typer(help=say("help.feedback"), no_args_is_help=True)
+feedback_app = typer.Typer(help=message("help.feedback"), no_args_is_help=True)
 
-ThumbOption = Annotated[str | None, typer.Option("--thumb", help=say("help.thumb"))]
+ThumbOption = Annotated[str | None, typer.Option("--thumb", help=message("help.thumb"))]
 
 _SHOWN = 50
 
 
-@feedback_app.command("list", help=say("help.feedback_list"))
+@feedback_app.command("list", help=message("help.feedback_list"))
 def feedback_list(
     tenant: TenantOption = DEFAULT_TENANT, thumb: ThumbOption = None, last: Last = _SHOWN, as_json: Json = False
 ) -> None:
@@ -30,15 +30,15 @@ def feedback_list(
         from tenants.audit import search
 
         verdicts = feedback.latest(direction, limit=last)
-        judged = [(verdict, search.get(verdict.turn_id).question or say("erased")) for verdict in verdicts]
+        judged = [(verdict, search.get(verdict.turn_id).question or message("erased")) for verdict in verdicts]
     if as_json:
         print_json([_as_json(verdict) | {"question": question} for verdict, question in judged])
         return
     rows = (
         (
             f"{verdict.at:%F %T}",
-            say(f"thumb.{verdict.thumb}"),
-            say(f"thumb.{verdict.reason}") if verdict.reason else "",
+            message(f"thumb.{verdict.thumb}"),
+            message(f"thumb.{verdict.reason}") if verdict.reason else "",
             question,
             verdict.comment,
             verdict.turn_id,
@@ -48,7 +48,7 @@ def feedback_list(
     print_table(("at", "thumb", "reason", "question", "comment", "turn_id"), rows)
 
 
-@feedback_app.command("cases", help=say("help.feedback_cases"))
+@feedback_app.command("cases", help=message("help.feedback_cases"))
 def feedback_cases(tenant: TenantOption = DEFAULT_TENANT, thumb: ThumbOption = None) -> None:
     """Print an evaluation case for each judged turn, one per line."""
     direction = _thumb(thumb)

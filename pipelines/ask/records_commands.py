@@ -18,30 +18,30 @@ if TYPE_CHECKING:
     from tenants.persons import Person
 
 
-def say(key: str, **params: str | int | float) -> str:
+def message(key: str, **params: str | int | float) -> str:
     """A text of these commands in the terminal's language."""
     return text(f"records.{key}", terminal_locale(), **params)
 
 
-audit_app = typer.Typer(help=say("help.audit"), no_args_is_help=True)
-gap_app = typer.Typer(help=say("help.gap"), no_args_is_help=True)
-person_app = typer.Typer(help=say("help.person"), no_args_is_help=True)
+audit_app = typer.Typer(help=message("help.audit"), no_args_is_help=True)
+gap_app = typer.Typer(help=message("help.gap"), no_args_is_help=True)
+person_app = typer.Typer(help=message("help.person"), no_args_is_help=True)
 
-Since = Annotated[datetime | None, typer.Option("--since", help=say("help.since"))]
-Until = Annotated[datetime | None, typer.Option("--until", help=say("help.until"))]
-Outcome = Annotated[str | None, typer.Option("--outcome", help=say("help.outcome"))]
-Reason = Annotated[str | None, typer.Option("--reason", help=say("help.reason"))]
-Document = Annotated[str | None, typer.Option("--document", help=say("help.document"))]
-Words = Annotated[str | None, typer.Option("--text", help=say("help.text"))]
-Subject = Annotated[str | None, typer.Option("--subject", help=say("help.subject"))]
-Session = Annotated[str | None, typer.Option("--session", help=say("help.session"))]
-Last = Annotated[int, typer.Option("--last", min=1, help=say("help.last"))]
+Since = Annotated[datetime | None, typer.Option("--since", help=message("help.since"))]
+Until = Annotated[datetime | None, typer.Option("--until", help=message("help.until"))]
+Outcome = Annotated[str | None, typer.Option("--outcome", help=message("help.outcome"))]
+Reason = Annotated[str | None, typer.Option("--reason", help=message("help.reason"))]
+Document = Annotated[str | None, typer.Option("--document", help=message("help.document"))]
+Words = Annotated[str | None, typer.Option("--text", help=message("help.text"))]
+Subject = Annotated[str | None, typer.Option("--subject", help=message("help.subject"))]
+Session = Annotated[str | None, typer.Option("--session", help=message("help.session"))]
+Last = Annotated[int, typer.Option("--last", min=1, help=message("help.last"))]
 
 _FAULTY = 1
 _SHOWN = 50
 
 
-@audit_app.command("list", help=say("help.audit_list"))
+@audit_app.command("list", help=message("help.audit_list"))
 def audit_list(
     tenant: TenantOption = DEFAULT_TENANT,
     since: Since = None,
@@ -67,15 +67,21 @@ def audit_list(
         print_json([summary(record) for record in records])
         return
     rows = (
-        (f"{record.at:%F %T}", record.outcome, record.reason or "", record.question or say("erased"), record.turn_id)
+        (
+            f"{record.at:%F %T}",
+            record.outcome,
+            record.reason or "",
+            record.question or message("erased"),
+            record.turn_id,
+        )
         for record in records
     )
     print_table(("at", "outcome", "reason", "question", "turn_id"), rows)
 
 
-@audit_app.command("show", help=say("help.audit_show"))
+@audit_app.command("show", help=message("help.audit_show"))
 def audit_show(
-    turn_id: Annotated[str, typer.Argument(help=say("help.turn_id"))], tenant: TenantOption = DEFAULT_TENANT
+    turn_id: Annotated[str, typer.Argument(help=message("help.turn_id"))], tenant: TenantOption = DEFAULT_TENANT
 ) -> None:
     """Print everything stored about one turn, as JSON."""
     with acting_for(tenant):
@@ -85,10 +91,10 @@ def audit_show(
         print_json(whole(search.get(turn_id)))
 
 
-@audit_app.command("verify", help=say("help.audit_verify"))
+@audit_app.command("verify", help=message("help.audit_verify"))
 def audit_verify(
     tenant: TenantOption = DEFAULT_TENANT,
-    head: Annotated[str, typer.Option("--head", help=say("help.head"))] = "",
+    head: Annotated[str, typer.Option("--head", help=message("help.head"))] = "",
     as_json: Json = False,
 ) -> None:
     """Verify the chain. Exits with 1 when anything in it was tampered with."""
@@ -101,22 +107,22 @@ def audit_verify(
     if as_json:
         print_json(asdict(verification))
     else:
-        typer.echo(say("verify.links", links=verification.links, erased=verification.erased))
-        typer.echo(say("verify.head", head=f"{verification.head.sequence}:{verification.head.hash}"))
+        typer.echo(message("verify.links", links=verification.links, erased=verification.erased))
+        typer.echo(message("verify.head", head=f"{verification.head.sequence}:{verification.head.hash}"))
         for fault in verification.faults:
             where = f"{fault.sequence} {fault.turn_id or ''}".strip()
-            typer.echo(f"  {where}: {say(f'fault.{fault.kind}')}", err=True)
-        typer.echo(say("verify.broken" if verification.faults else "verify.whole"))
+            typer.echo(f"  {where}: {message(f'fault.{fault.kind}')}", err=True)
+        typer.echo(message("verify.broken" if verification.faults else "verify.whole"))
     if verification.faults:
         raise typer.Exit(_FAULTY)
 
 
-@audit_app.command("export", help=say("help.audit_export"))
+@audit_app.command("export", help=message("help.audit_export"))
 def audit_export(
     tenant: TenantOption = DEFAULT_TENANT,
     since: Since = None,
     until: Until = None,
-    out: Annotated[Path | None, typer.Option("--out", help=say("help.out"), dir_okay=False)] = None,
+    out: Annotated[Path | None, typer.Option("--out", help=message("help.out"), dir_okay=False)] = None,
 ) -> None:
     """Write the chain as JSON Lines."""
     with acting_for(tenant):
@@ -131,8 +137,8 @@ def audit_export(
                 file.writelines(lines)
 
 
-@audit_app.command("erase", help=say("help.audit_erase"))
-@person_app.command("erase", help=say("help.person_erase"))
+@audit_app.command("erase", help=message("help.audit_erase"))
+@person_app.command("erase", help=message("help.person_erase"))
 def person_erase(
     tenant: TenantOption = DEFAULT_TENANT, subject: Subject = None, session: Session = None, as_json: Json = False
 ) -> None:
@@ -146,11 +152,11 @@ def person_erase(
     if as_json:
         print_json(erased)
     else:
-        typer.echo(say("erase.done", **erased))
-        typer.echo(say("erase.beyond"))
+        typer.echo(message("erase.done", **erased))
+        typer.echo(message("erase.beyond"))
 
 
-@person_app.command("export", help=say("help.person_export"))
+@person_app.command("export", help=message("help.person_export"))
 def person_export(tenant: TenantOption = DEFAULT_TENANT, subject: Subject = None, session: Session = None) -> None:
     """Print everything stored about a person, as JSON."""
     with acting_for(tenant):
@@ -159,11 +165,11 @@ def person_export(tenant: TenantOption = DEFAULT_TENANT, subject: Subject = None
         print_json(persons.export(_person(subject, session)))
 
 
-@audit_app.command("stale", help=say("help.audit_stale"))
+@audit_app.command("stale", help=message("help.audit_stale"))
 def audit_stale(
     tenant: TenantOption = DEFAULT_TENANT,
-    cited_days: Annotated[int, typer.Option("--cited-days", min=1, help=say("help.cited_days"))] = 30,
-    older_days: Annotated[int, typer.Option("--older-days", min=1, help=say("help.older_days"))] = 365,
+    cited_days: Annotated[int, typer.Option("--cited-days", min=1, help=message("help.cited_days"))] = 30,
+    older_days: Annotated[int, typer.Option("--older-days", min=1, help=message("help.older_days"))] = 365,
     as_json: Json = False,
 ) -> None:
     """Print cited documents that may be out of date."""
@@ -182,17 +188,17 @@ def audit_stale(
             document.title,
             document.updated_at,
             str(document.citations),
-            ", ".join(say(f"doubt.{name}") for name in document.doubts),
+            ", ".join(message(f"doubt.{name}") for name in document.doubts),
         )
         for document in stale
     )
     print_table(("doc_id", "title", "updated_at", "citations", "doubts"), rows)
 
 
-@gap_app.command("list", help=say("help.gap_list"))
+@gap_app.command("list", help=message("help.gap_list"))
 def gap_list(
     tenant: TenantOption = DEFAULT_TENANT,
-    closed: Annotated[bool, typer.Option("--closed", help=say("help.closed"))] = False,
+    closed: Annotated[bool, typer.Option("--closed", help=message("help.closed"))] = False,
     as_json: Json = False,
 ) -> None:
     """Print the questions that the knowledge base could not answer, grouped by meaning."""
@@ -213,26 +219,26 @@ def gap_list(
     print_table(("gap_id", "count", "reason", "question", "nearest"), rows)
 
 
-@gap_app.command("close", help=say("help.gap_close"))
+@gap_app.command("close", help=message("help.gap_close"))
 def gap_close(
-    gap_id: Annotated[str, typer.Argument(help=say("help.gap_id"))], tenant: TenantOption = DEFAULT_TENANT
+    gap_id: Annotated[str, typer.Argument(help=message("help.gap_id"))], tenant: TenantOption = DEFAULT_TENANT
 ) -> None:
     """Mark a gap as filled."""
     with acting_for(tenant):
         from tenants import gaps
 
-        typer.echo(say("gap.closed", question=gaps.close(gap_id).question))
+        typer.echo(message("gap.closed", question=gaps.close(gap_id).question))
 
 
-@gap_app.command("reopen", help=say("help.gap_reopen"))
+@gap_app.command("reopen", help=message("help.gap_reopen"))
 def gap_reopen(
-    gap_id: Annotated[str, typer.Argument(help=say("help.gap_id"))], tenant: TenantOption = DEFAULT_TENANT
+    gap_id: Annotated[str, typer.Argument(help=message("help.gap_id"))], tenant: TenantOption = DEFAULT_TENANT
 ) -> None:
     """Undo `close`."""
     with acting_for(tenant):
         from tenants import gaps
 
-        typer.echo(say("gap.reopened", question=gaps.reopen(gap_id).question))
+        typer.echo(message("gap.reopened", question=gaps.reopen(gap_id).question))
 
 
 def selected(
@@ -290,7 +296,7 @@ def print_table(columns: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> No
 
     table = Table()
     for column in columns:
-        table.add_column(say(f"column.{column}"), overflow="fold")
+        table.add_column(message(f"column.{column}"), overflow="fold")
     for row in rows:
         table.add_row(*(escape(cell) for cell in row))
     terminal_console().print(table)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from pipelines.ask.records_commands import Document, Last, Outcome, Reason, Since, Until, Words, say, selected
+from pipelines.ask.records_commands import Document, Last, Outcome, Reason, Since, Until, Words, message, selected
 from pipelines.terminal import (
     DEFAULT_TENANT,
     Json,
@@ -28,12 +28,12 @@ _LAST = 100
 def replay(
     tenant: TenantOption = DEFAULT_TENANT,
     pipeline: Annotated[
-        Path | None, typer.Option("--pipeline", help=say("help.pipeline"), exists=True, dir_okay=False)
+        Path | None, typer.Option("--pipeline", help=message("help.pipeline"), exists=True, dir_okay=False)
     ] = None,
     policy: Annotated[
-        Path | None, typer.Option("--policy", help=say("help.policy"), exists=True, dir_okay=False)
+        Path | None, typer.Option("--policy", help=message("help.policy"), exists=True, dir_okay=False)
     ] = None,
-    knowledge: Annotated[str | None, typer.Option("--knowledge", help=say("help.knowledge"))] = None,
+    knowledge: Annotated[str | None, typer.Option("--knowledge", help=message("help.knowledge"))] = None,
     document: Document = None,
     since: Since = None,
     until: Until = None,
@@ -44,7 +44,7 @@ def replay(
     as_json: Json = False,
 ) -> None:
     """Ask recorded turns again and print those with a change that a visitor would notice."""
-    with acting_for(tenant), progress_bar(say("replay.asking")) as progress:
+    with acting_for(tenant), progress_bar(message("replay.asking")) as progress:
         from pipelines.ask.replay import Replay, report, trial
         from tenants.audit import search
 
@@ -60,7 +60,7 @@ def replay(
     for turn in turns:
         if turn.changes:
             _print_turn(turn)
-    typer.echo(say("replay.done", **{name: value for name, value in summary.items() if isinstance(value, int)}))
+    typer.echo(message("replay.done", **{name: value for name, value in summary.items() if isinstance(value, int)}))
 
 
 def _fields(path: Path | None) -> Mapping[str, object]:
@@ -81,13 +81,13 @@ def _print_turn(turn: "Replayed") -> None:
 
     table = Table(title=escape(turn.question), title_justify="left", expand=True)
     for name in ("before", "after"):
-        table.add_column(say(f"replay.{name}"), ratio=1, overflow="fold")
+        table.add_column(message(f"replay.{name}"), ratio=1, overflow="fold")
     table.add_row(_outcome(turn.before), _outcome(turn.after))
     table.add_row(escape(turn.before.text), escape(turn.after.text))
     table.add_row(_documents(turn.before), _documents(turn.after))
     terminal_console().print(table)
     if turn.drifted:
-        typer.echo(say("replay.drifted"))
+        typer.echo(message("replay.drifted"))
 
 
 def _outcome(side: "Side") -> str:

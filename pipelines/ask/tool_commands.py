@@ -12,15 +12,15 @@ from pipelines.terminal import DEFAULT_TENANT, Group, Json, TenantOption, acting
 from tenants.errors import Invalid
 
 
-def say(key: str, **params: str | float) -> str:
+def message(key: str, **params: str | float) -> str:
     """A text of these commands in the terminal's language."""
     return text(f"tools.{key}", terminal_locale(), **params)
 
 
-tool_app = typer.Typer(cls=Group, help=say("help.tool"), no_args_is_help=True)
+tool_app = typer.Typer(cls=Group, help=message("help.tool"), no_args_is_help=True)
 
 
-@tool_app.command("list", help=say("help.list"))
+@tool_app.command("list", help=message("help.list"))
 def tool_list(tenant: TenantOption = DEFAULT_TENANT, as_json: Json = False) -> None:
     """Show all tools, without their secrets."""
     with acting_for(tenant):
@@ -33,15 +33,15 @@ def tool_list(tenant: TenantOption = DEFAULT_TENANT, as_json: Json = False) -> N
         return
     from rich.table import Table
 
-    table = Table(say("name"), say("title"), say("description"), say("url"))
+    table = Table(message("name"), message("title"), message("description"), message("url"))
     for tool in listing.tools:
         table.add_row(tool.name, tool.title, tool.description, tool.url)
     terminal_console().print(table)
 
 
-@tool_app.command("put", help=say("help.put"))
+@tool_app.command("put", help=message("help.put"))
 def tool_put(
-    file: Annotated[Path, typer.Argument(exists=True, dir_okay=False, help=say("help.file"))],
+    file: Annotated[Path, typer.Argument(exists=True, dir_okay=False, help=message("help.file"))],
     tenant: TenantOption = DEFAULT_TENANT,
 ) -> None:
     """Add the tool described by a JSON file, or replace the one with the same name."""
@@ -55,16 +55,16 @@ def tool_put(
         raise Invalid("tool_invalid", field=file.name)
     with acting_for(tenant):
         stored = tools.put(tools.parsed(definition))
-    typer.echo(say("set", name=stored.name))
+    typer.echo(message("set", name=stored.name))
 
 
-@tool_app.command("remove", help=say("help.remove"))
+@tool_app.command("remove", help=message("help.remove"))
 def tool_remove(
-    name: Annotated[str, typer.Argument(help=say("help.name"))], tenant: TenantOption = DEFAULT_TENANT
+    name: Annotated[str, typer.Argument(help=message("help.name"))], tenant: TenantOption = DEFAULT_TENANT
 ) -> None:
     """Remove a tool."""
     with acting_for(tenant):
         from tenants import tools
 
         tools.remove(name)
-    typer.echo(say("removed", name=name))
+    typer.echo(message("removed", name=name))

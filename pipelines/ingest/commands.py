@@ -36,21 +36,21 @@ if TYPE_CHECKING:
 REFUSALS_SHOWN = 50
 
 
-def say(key: str, **params: str | int) -> str:
+def message(key: str, **params: str | int) -> str:
     """A text of these commands in the terminal's language."""
     return text(f"jobs.{key}", terminal_locale(), **params)
 
 
-job_app = typer.Typer(cls=Group, help=say("help.group"), no_args_is_help=True)
+job_app = typer.Typer(cls=Group, help=message("help.group"), no_args_is_help=True)
 
-JobId = Annotated[str, typer.Argument(help=say("help.job_id"))]
+JobId = Annotated[str, typer.Argument(help=message("help.job_id"))]
 
 
 def ingest(
-    source: Annotated[str, typer.Argument(metavar="PATH|URL", help=terminal.say("help.source"))],
+    source: Annotated[str, typer.Argument(metavar="PATH|URL", help=terminal.message("help.source"))],
     tenant: TenantOption = DEFAULT_TENANT,
-    prune: Annotated[bool, typer.Option("--prune", help=terminal.say("help.prune"))] = False,
-    watch: Annotated[bool, typer.Option("--watch", help=say("help.watch"))] = False,
+    prune: Annotated[bool, typer.Option("--prune", help=terminal.message("help.prune"))] = False,
+    watch: Annotated[bool, typer.Option("--watch", help=message("help.watch"))] = False,
     as_json: Json = False,
 ) -> None:
     """Load articles. Exit code 1 when any was refused; the others are in."""
@@ -68,7 +68,7 @@ def ingest(
         fetch_encoder()
         ingest = Ingest()
         if prune or not watch:
-            with progress_bar(terminal.say("ingest.reading")) as progress:
+            with progress_bar(terminal.message("ingest.reading")) as progress:
                 run = ingest.run_site if site else ingest.run_path
                 report = run(source, prune=prune, progress=counted_by(progress))
             _print_report(report, as_json=as_json)
@@ -86,7 +86,7 @@ def _watch(ingest: "Ingest", folder: Path, *, as_json: bool) -> None:
 
     ingested: dict[str, WatchedFile] = {}
     scanner = FolderScanner(folder)
-    typer.echo(say("watching", folder=str(folder)), err=True)
+    typer.echo(message("watching", folder=str(folder)), err=True)
     try:
         while True:
             changes = scanner.scan(ingested)
@@ -95,18 +95,18 @@ def _watch(ingest: "Ingest", folder: Path, *, as_json: bool) -> None:
                 continue
             work = FolderChange(folder, changes, ingested)
             run = work.run(ingest)
-            with progress_bar(terminal.say("ingest.reading")) as progress:
+            with progress_bar(terminal.message("ingest.reading")) as progress:
                 report = run.finish(counted_by(progress))
             ingested = {path: file for path, file in ingested.items() if path not in changes.gone}
             ingested |= work.updated_files(run, whole=True)
             _print_report(report, as_json=as_json)
     except KeyboardInterrupt:
-        typer.echo(say("stopped"), err=True)
+        typer.echo(message("stopped"), err=True)
 
 
-@job_app.command("list", help=say("help.list"))
+@job_app.command("list", help=message("help.list"))
 def list_jobs(
-    limit: Annotated[int, typer.Option(min=1, max=1_000, help=say("help.limit"))] = 20,
+    limit: Annotated[int, typer.Option(min=1, max=1_000, help=message("help.limit"))] = 20,
     tenant: TenantOption = DEFAULT_TENANT,
     as_json: Json = False,
 ) -> None:
@@ -120,20 +120,20 @@ def list_jobs(
         print_json([shown(job) for job in listing])
         return
     if not listing:
-        typer.echo(say("none"), err=True)
+        typer.echo(message("none"), err=True)
         return
     from rich.table import Table
 
     table = Table()
     for name in ("id", "state", "files", "progress", "created"):
         # An id is there to be copied, so it is never cut.
-        table.add_column(say(f"column.{name}"), no_wrap=name == "id", min_width=32 if name == "id" else None)
+        table.add_column(message(f"column.{name}"), no_wrap=name == "id", min_width=32 if name == "id" else None)
     for job in listing:
         table.add_row(job.job_id, _state(job), _files(job), _progress(job), f"{job.created_at:%Y-%m-%d %H:%M}")
     terminal_console().print(table)
 
 
-@job_app.command("show", help=say("help.show"))
+@job_app.command("show", help=message("help.show"))
 def show_job(job_id: JobId, tenant: TenantOption = DEFAULT_TENANT, as_json: Json = False) -> None:
     """Show one job."""
     from tenants import jobs
@@ -142,7 +142,7 @@ def show_job(job_id: JobId, tenant: TenantOption = DEFAULT_TENANT, as_json: Json
         _print_job(jobs.get(job_id), as_json=as_json)
 
 
-@job_app.command("cancel", help=say("help.cancel"))
+@job_app.command("cancel", help=message("help.cancel"))
 def cancel_job(job_id: JobId, tenant: TenantOption = DEFAULT_TENANT, as_json: Json = False) -> None:
     """Stop one job."""
     from pipelines.ingest.jobs import cancel
@@ -165,27 +165,29 @@ def _print_job(job: "Job", *, as_json: bool) -> None:
     if as_json:
         print_json(shown(job))
         return
-    typer.echo(say("shown", job_id=job.job_id, state=_state(job), files=_files(job), progress=_progress(job)))
+    typer.echo(message("shown", job_id=job.job_id, state=_state(job), files=_files(job), progress=_progress(job)))
     if job.error is not None:
-        typer.echo(say("fault", code=job.error))
+        typer.echo(message("fault", code=job.error))
     if job.report is not None:
         counted = {name: int(str(job.report[name])) for name in ("added", "updated", "unchanged", "removed", "refused")}
-        typer.echo(say("report", **counted))
+        typer.echo(message("report", **counted))
 
 
 def _state(job: "Job") -> str:
-    return say("state.cancelling" if job.cancelling and not job.finished else f"state.{job.state}")
+    return message("state.cancelling" if job.cancelling and not job.finished else f"state.{job.state}")
 
 
 def _files(job: "Job") -> str:
     names = [*job.files, *job.gone]
-    return names[0] if len(names) == 1 else say("files", first=names[0], more=len(names) - 1)
+    return names[0] if len(names) == 1 else message("files", first=names[0], more=len(names) - 1)
 
 
 def _progress(job: "Job") -> str:
     if not job.progress:
         return ""
-    return say("progress", **{name: int(str(job.progress[name])) for name in ("documents", "total", "pages", "chunks")})
+    return message(
+        "progress", **{name: int(str(job.progress[name])) for name in ("documents", "total", "pages", "chunks")}
+    )
 
 
 def _print_report(report: "IngestReport", *, as_json: bool) -> None:
@@ -193,7 +195,7 @@ def _print_report(report: "IngestReport", *, as_json: bool) -> None:
         print_json(report.as_json())
         return
     typer.echo(
-        terminal.say(
+        terminal.message(
             "ingest.report",
             added=report.added,
             updated=report.updated,
@@ -206,16 +208,16 @@ def _print_report(report: "IngestReport", *, as_json: bool) -> None:
         )
     )
     if report.healed:
-        typer.echo(terminal.say("ingest.healed"), err=True)
+        typer.echo(terminal.message("ingest.healed"), err=True)
     if report.flagged:
-        typer.echo(terminal.say("ingest.flagged", count=len(report.flagged)), err=True)
+        typer.echo(terminal.message("ingest.flagged", count=len(report.flagged)), err=True)
     for document in report.flagged[:REFUSALS_SHOWN]:
         reasons = ", ".join(flag_text(flag) for flag in document.flags)
         typer.echo(f"  {document.doc_id}: {reasons}", err=True)
     if report.errors:
-        typer.echo(terminal.say("ingest.refused", refused=len(report.errors)), err=True)
+        typer.echo(terminal.message("ingest.refused", refused=len(report.errors)), err=True)
     for refusal in report.errors[:REFUSALS_SHOWN]:
         source = refusal.doc_id or refusal.source
-        line = terminal.say("ingest.line", line=refusal.line) if refusal.line else ""
+        line = terminal.message("ingest.line", line=refusal.line) if refusal.line else ""
         where = ", ".join(filter(None, (source, line)))
         typer.echo(f"  {where}: {refused(refusal.error)}" if where else f"  {refused(refusal.error)}", err=True)

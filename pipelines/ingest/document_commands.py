@@ -28,22 +28,22 @@ _SEVERAL_VALUES = {
 _SHOWN = ("status", "trust", "priority", "tags", "project_key", "evidence_tier", "source_type", "source", "url", "lang")
 
 
-def say(key: str, **params: str | int) -> str:
+def message(key: str, **params: str | int) -> str:
     """A text of these commands in the terminal's language."""
     return text(f"library.{key}", terminal_locale(), **params)
 
 
-app = typer.Typer(cls=Group, help=say("help.group"), no_args_is_help=True)
+app = typer.Typer(cls=Group, help=message("help.group"), no_args_is_help=True)
 
-Doc = Annotated[str, typer.Argument(help=say("help.doc"))]
-Where = Annotated[list[str] | None, typer.Option("--where", help=say("help.where"))]
+Doc = Annotated[str, typer.Argument(help=message("help.doc"))]
+Where = Annotated[list[str] | None, typer.Option("--where", help=message("help.where"))]
 
 
-@app.command("list", help=say("help.list"))
+@app.command("list", help=message("help.list"))
 def list_documents(
     where: Where = None,
-    limit: Annotated[int, typer.Option(min=1, max=500, help=say("help.limit"))] = 50,
-    after: Annotated[str, typer.Option(help=say("help.after"))] = "",
+    limit: Annotated[int, typer.Option(min=1, max=500, help=message("help.limit"))] = 50,
+    after: Annotated[str, typer.Option(help=message("help.after"))] = "",
     tenant: TenantOption = DEFAULT_TENANT,
     as_json: Json = False,
 ) -> None:
@@ -56,31 +56,31 @@ def list_documents(
         print_json(page.model_dump(mode="json"))
         return
     if not page.documents:
-        typer.echo(say("list.none"), err=True)
+        typer.echo(message("list.none"), err=True)
         return
     from rich.table import Table
 
     table = Table()
     for column in ("doc_id", "title", "status", "trust", "updated_at", "chunks"):
         # An id that is cut short cannot be copied into the next command.
-        table.add_column(say(f"property.{column}"), overflow="fold" if column == "doc_id" else "ellipsis")
+        table.add_column(message(f"property.{column}"), overflow="fold" if column == "doc_id" else "ellipsis")
     for document in page.documents:
         title = f"{document.title} ⚠" if document.flags else document.title
         table.add_row(
             document.doc_id, title, document.status, document.trust, document.updated_at, str(document.chunk_count)
         )
     terminal_console().print(table)
-    typer.echo(say("list.total", shown=len(page.documents), total=page.total), err=True)
+    typer.echo(message("list.total", shown=len(page.documents), total=page.total), err=True)
     if page.next is not None:
-        typer.echo(say("list.more", after=page.next), err=True)
+        typer.echo(message("list.more", after=page.next), err=True)
 
 
-@app.command("show", help=say("help.show"))
+@app.command("show", help=message("help.show"))
 def show(
     doc: Doc,
-    chunks: Annotated[bool, typer.Option("--chunks", help=say("help.chunks"))] = False,
-    whole: Annotated[bool, typer.Option("--text", help=say("help.text"))] = False,
-    version: Annotated[int | None, typer.Option(min=1, help=say("help.version"))] = None,
+    chunks: Annotated[bool, typer.Option("--chunks", help=message("help.chunks"))] = False,
+    whole: Annotated[bool, typer.Option("--text", help=message("help.text"))] = False,
+    version: Annotated[int | None, typer.Option(min=1, help=message("help.version"))] = None,
     tenant: TenantOption = DEFAULT_TENANT,
     as_json: Json = False,
 ) -> None:
@@ -100,19 +100,19 @@ def show(
         typer.echo(f"\n{document.text}")
 
 
-@app.command("set", help=say("help.set"))
+@app.command("set", help=message("help.set"))
 def set_properties(
-    docs: Annotated[list[str] | None, typer.Argument(help=say("help.docs"))] = None,
+    docs: Annotated[list[str] | None, typer.Argument(help=message("help.docs"))] = None,
     where: Where = None,
-    title: Annotated[str | None, typer.Option(help=say("help.title"))] = None,
-    status: Annotated[str | None, typer.Option(help=say("help.status"))] = None,
-    trust: Annotated[str | None, typer.Option(help=say("help.trust"))] = None,
-    priority: Annotated[int | None, typer.Option(min=0, max=100, help=say("help.priority"))] = None,
-    tag: Annotated[list[str] | None, typer.Option(help=say("help.tag"))] = None,
-    project_key: Annotated[str | None, typer.Option(help=say("help.project_key"))] = None,
-    evidence_tier: Annotated[str | None, typer.Option(help=say("help.evidence_tier"))] = None,
-    source_type: Annotated[str | None, typer.Option(help=say("help.source_type"))] = None,
-    unset: Annotated[list[str] | None, typer.Option(help=say("help.unset"))] = None,
+    title: Annotated[str | None, typer.Option(help=message("help.title"))] = None,
+    status: Annotated[str | None, typer.Option(help=message("help.status"))] = None,
+    trust: Annotated[str | None, typer.Option(help=message("help.trust"))] = None,
+    priority: Annotated[int | None, typer.Option(min=0, max=100, help=message("help.priority"))] = None,
+    tag: Annotated[list[str] | None, typer.Option(help=message("help.tag"))] = None,
+    project_key: Annotated[str | None, typer.Option(help=message("help.project_key"))] = None,
+    evidence_tier: Annotated[str | None, typer.Option(help=message("help.evidence_tier"))] = None,
+    source_type: Annotated[str | None, typer.Option(help=message("help.source_type"))] = None,
+    unset: Annotated[list[str] | None, typer.Option(help=message("help.unset"))] = None,
     tenant: TenantOption = DEFAULT_TENANT,
     as_json: Json = False,
 ) -> None:
@@ -138,12 +138,12 @@ def set_properties(
     if as_json:
         print_json({"documents": count})
     else:
-        typer.echo(say("done.set", count=count))
+        typer.echo(message("done.set", count=count))
 
 
-@app.command("delete", help=say("help.delete"))
+@app.command("delete", help=message("help.delete"))
 def delete(
-    docs: Annotated[list[str], typer.Argument(help=say("help.docs"))],
+    docs: Annotated[list[str], typer.Argument(help=message("help.docs"))],
     tenant: TenantOption = DEFAULT_TENANT,
     as_json: Json = False,
 ) -> None:
@@ -157,10 +157,10 @@ def delete(
         print_json([{"doc_id": doc_id, "chunks": chunks} for doc_id, chunks in removed.items()])
         return
     for doc_id, chunks in removed.items():
-        typer.echo(say("done.deleted", doc_id=doc_id, chunks=chunks))
+        typer.echo(message("done.deleted", doc_id=doc_id, chunks=chunks))
 
 
-@app.command("versions", help=say("help.versions"))
+@app.command("versions", help=message("help.versions"))
 def versions(doc: Doc, tenant: TenantOption = DEFAULT_TENANT, as_json: Json = False) -> None:
     """Show the kept versions of a document."""
     with acting_for(tenant):
@@ -172,17 +172,22 @@ def versions(doc: Doc, tenant: TenantOption = DEFAULT_TENANT, as_json: Json = Fa
         return
     from rich.table import Table
 
-    table = Table(say("property.version"), say("versions.created_at"), say("property.title"), say("versions.in_force"))
+    table = Table(
+        message("property.version"),
+        message("versions.created_at"),
+        message("property.title"),
+        message("versions.in_force"),
+    )
     for one in versions:
         written = f"{one.created_at:%Y-%m-%d %H:%M}" if one.created_at else ""
         table.add_row(str(one.version), written, one.title, "•" if one.in_force else "")
     terminal_console().print(table)
 
 
-@app.command("restore", help=say("help.restore"))
+@app.command("restore", help=message("help.restore"))
 def restore(
     doc: Doc,
-    version: Annotated[int, typer.Argument(min=1, help=say("help.version"))],
+    version: Annotated[int, typer.Argument(min=1, help=message("help.version"))],
     tenant: TenantOption = DEFAULT_TENANT,
     as_json: Json = False,
 ) -> None:
@@ -194,7 +199,7 @@ def restore(
     if as_json:
         print_json(document.model_dump(mode="json"))
     else:
-        typer.echo(say("done.restored", version=document.version))
+        typer.echo(message("done.restored", version=document.version))
 
 
 def _library() -> "Library":
@@ -238,7 +243,7 @@ def _selection(where: Sequence[str]) -> "Selection":
 
 def _flags(flags: Sequence[str]) -> str:
     texts = {flag: f"documents.flag.{flag}" for flag in flags}
-    return say(
+    return message(
         "show.flags",
         flags=", ".join(text(key, terminal_locale()) if key in keys(key) else flag for flag, key in texts.items()),
     )
@@ -259,11 +264,11 @@ def _print_record(document: "DocumentAnswer") -> None:
     for name in _SHOWN:
         shown = _value(record[name])
         if name in document.overrides:
-            shown = say("show.set_over", value=shown, given=_value(document.given[name]))
+            shown = message("show.set_over", value=shown, given=_value(document.given[name]))
         if shown:
-            console.print(f"  {say(f'property.{name}')}: {escape(shown)}", highlight=False)
+            console.print(f"  {message(f'property.{name}')}: {escape(shown)}", highlight=False)
     figures = {"updated_at": document.updated_at, "version": document.version, "chunks": document.chunk_count}
-    console.print("  " + ", ".join(f"{say(f'property.{name}')} {value}" for name, value in figures.items()))
+    console.print("  " + ", ".join(f"{message(f'property.{name}')} {value}" for name, value in figures.items()))
     if document.flags:
         console.print(f"  [yellow]{escape(_flags(document.flags))}[/]", highlight=False)
     for edge in document.edges or ():
@@ -275,17 +280,17 @@ def _print_chunk(chunk: "ChunkPart") -> None:
     from rich.markup import escape
 
     console = terminal_console()
-    figures = [say("show.figures", tokens=chunk.tokens, sentences=len(chunk.sentences))]
+    figures = [message("show.figures", tokens=chunk.tokens, sentences=len(chunk.sentences))]
     if chunk.page is not None:
-        figures.append(say("show.page", page=chunk.page))
+        figures.append(message("show.page", page=chunk.page))
     if chunk.overlap:
-        figures.append(say("show.overlap", overlap=chunk.overlap))
+        figures.append(message("show.overlap", overlap=chunk.overlap))
     if chunk.flags:
         figures.append(_flags(chunk.flags))
-    console.print(f"\n[bold]{say('show.heading', index=chunk.index + 1, heading=escape(chunk.heading))}[/]")
+    console.print(f"\n[bold]{message('show.heading', index=chunk.index + 1, heading=escape(chunk.heading))}[/]")
     console.print(f"[cyan]{escape('; '.join(figures))}[/]", highlight=False)
     console.print(
         f"[dim]{escape(chunk.text[: chunk.overlap])}[/]{escape(chunk.text[chunk.overlap :])}", highlight=False
     )
     terms = ", ".join(f"{term.stem} ({term.chunks})" for term in chunk.terms)
-    console.print(f"[cyan]{escape(say('show.terms', terms=terms))}[/]", highlight=False)
+    console.print(f"[cyan]{escape(message('show.terms', terms=terms))}[/]", highlight=False)

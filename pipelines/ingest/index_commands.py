@@ -26,22 +26,22 @@ if TYPE_CHECKING:
 _SHOWN = 20
 
 
-def say(key: str, **params: str | int) -> str:
+def message(key: str, **params: str | int) -> str:
     """A text of these commands in the terminal's language."""
     return text(f"library.{key}", terminal_locale(), **params)
 
 
-def say_index(key: str, **params: str | int) -> str:
+def index_message(key: str, **params: str | int) -> str:
     """A text about generations in the terminal's language."""
     return text(f"index.{key}", terminal_locale(), **params)
 
 
-app = typer.Typer(cls=Group, help=say("help.index"), no_args_is_help=True)
+app = typer.Typer(cls=Group, help=message("help.index"), no_args_is_help=True)
 
 
-@app.command("check", help=say("help.check"))
+@app.command("check", help=message("help.check"))
 def check(
-    repair: Annotated[bool, typer.Option("--repair", help=say("help.repair"))] = False,
+    repair: Annotated[bool, typer.Option("--repair", help=message("help.repair"))] = False,
     tenant: TenantOption = DEFAULT_TENANT,
     as_json: Json = False,
 ) -> None:
@@ -57,24 +57,24 @@ def check(
     else:
         _print_findings(findings)
         if repaired:
-            typer.echo(say("check.repaired"))
+            typer.echo(message("check.repaired"))
         elif not findings.clean:
-            typer.echo(say("check.advice", tenant=tenant), err=True)
+            typer.echo(message("check.advice", tenant=tenant), err=True)
     if not findings.clean and not repair:
         raise typer.Exit(1)
 
 
-@app.command("rebuild", help=say_index("help.rebuild"))
+@app.command("rebuild", help=index_message("help.rebuild"))
 def rebuild(tenant: TenantOption = DEFAULT_TENANT, as_json: Json = False) -> None:
     """Encode all chunks anew and put them in force."""
-    with acting_for(tenant), progress_bar(say_index("rebuild.encoding")) as progress:
+    with acting_for(tenant), progress_bar(index_message("rebuild.encoding")) as progress:
         from pipelines.ingest.usecase import Ingest
 
         done = Ingest().rebuild().finish(_shown_on(progress))
     _print_rebuilt(done, as_json=as_json)
 
 
-@app.command("rollback", help=say_index("help.rollback"))
+@app.command("rollback", help=index_message("help.rollback"))
 def rollback(tenant: TenantOption = DEFAULT_TENANT, as_json: Json = False) -> None:
     """Put the generation in force that was before the last rebuild."""
     with acting_for(tenant):
@@ -84,7 +84,7 @@ def rollback(tenant: TenantOption = DEFAULT_TENANT, as_json: Json = False) -> No
     _print_rebuilt(done, as_json=as_json)
 
 
-@app.command("generations", help=say_index("help.generations"))
+@app.command("generations", help=index_message("help.generations"))
 def show_generations(tenant: TenantOption = DEFAULT_TENANT, as_json: Json = False) -> None:
     """Show the generations, and whether a rebuild is due."""
     with acting_for(tenant):
@@ -96,23 +96,23 @@ def show_generations(tenant: TenantOption = DEFAULT_TENANT, as_json: Json = Fals
         print_json(answer)
         return
     if not answer["generations"]:
-        typer.echo(say_index("generations.none"), err=True)
+        typer.echo(index_message("generations.none"), err=True)
         return
     from rich.table import Table
 
     table = Table()
     for column in ("number", "state", "encoder", "created_at"):
-        table.add_column(say_index(f"generations.{column}"))
+        table.add_column(index_message(f"generations.{column}"))
     for generation in answer["generations"]:
         table.add_row(
             str(generation["number"]),
-            say_index(f"state.{generation['state']}"),
+            index_message(f"state.{generation['state']}"),
             generation["encoder"],
             generation["created_at"],
         )
     terminal_console().print(table)
     if answer["rebuild_due"]:
-        typer.echo(say_index("generations.due", digest=answer["encoder"], tenant=tenant), err=True)
+        typer.echo(index_message("generations.due", digest=answer["encoder"], tenant=tenant), err=True)
 
 
 def _shown_on(progress: "Progress") -> "OnRebuilding":
@@ -125,17 +125,17 @@ def _print_rebuilt(done: "Rebuilt", *, as_json: bool) -> None:
         print_json(done.as_json())
         return
     seconds = f"{done.seconds:.1f}"
-    typer.echo(say_index("rebuild.done", generation=done.generation, chunks=done.chunks, seconds=seconds))
+    typer.echo(index_message("rebuild.done", generation=done.generation, chunks=done.chunks, seconds=seconds))
 
 
 def _print_findings(findings: "Findings") -> None:
     if findings.clean:
-        typer.echo(say("check.clean", documents=findings.documents, chunks=findings.chunks))
+        typer.echo(message("check.clean", documents=findings.documents, chunks=findings.chunks))
     for name in ("orphans", "incomplete", "misdescribed", "uploads"):
         ids: tuple[str, ...] = getattr(findings, name)
         if ids:
-            typer.echo(say(f"check.{name}", count=len(ids)))
+            typer.echo(message(f"check.{name}", count=len(ids)))
             for item_id in ids[:_SHOWN]:
                 typer.echo(f"  {item_id}")
     if findings.lexicon_differs:
-        typer.echo(say("check.lexicon"))
+        typer.echo(message("check.lexicon"))

@@ -14,22 +14,22 @@ if TYPE_CHECKING:
     from pipelines.ingest.relation_contract import EdgeRequest
 
 
-def say(key: str, **params: str | float) -> str:
+def message(key: str, **params: str | float) -> str:
     """A text of these commands in the terminal's language."""
     return text(f"relations.{key}", terminal_locale(), **params)
 
 
-edge_app = typer.Typer(cls=Group, help=say("help.edge"), no_args_is_help=True)
-rejected_app = typer.Typer(cls=Group, help=say("help.rejected"), no_args_is_help=True)
+edge_app = typer.Typer(cls=Group, help=message("help.edge"), no_args_is_help=True)
+rejected_app = typer.Typer(cls=Group, help=message("help.rejected"), no_args_is_help=True)
 
-From = Annotated[str, typer.Argument(help=say("help.from_doc"))]
-Kind = Annotated[str, typer.Argument(help=say("help.kind"))]
-To = Annotated[str, typer.Argument(help=say("help.to_doc"))]
+From = Annotated[str, typer.Argument(help=message("help.from_doc"))]
+Kind = Annotated[str, typer.Argument(help=message("help.kind"))]
+To = Annotated[str, typer.Argument(help=message("help.to_doc"))]
 
 
-@edge_app.command("list", help=say("help.edge_list"))
+@edge_app.command("list", help=message("help.edge_list"))
 def edge_list(
-    doc: Annotated[str | None, typer.Option(help=say("help.doc"))] = None,
+    doc: Annotated[str | None, typer.Option(help=message("help.doc"))] = None,
     tenant: TenantOption = DEFAULT_TENANT,
     as_json: Json = False,
 ) -> None:
@@ -44,18 +44,18 @@ def edge_list(
         return
     from rich.table import Table
 
-    table = Table(say("from_doc"), say("kind"), say("to_doc"), say("weight"), say("declared"))
+    table = Table(message("from_doc"), message("kind"), message("to_doc"), message("weight"), message("declared"))
     for edge in answer.edges:
         table.add_row(edge.from_doc, edge.kind, edge.to_doc, f"{edge.weight:g}", "•" if edge.declared else "")
     terminal_console().print(table)
 
 
-@edge_app.command("add", help=say("help.edge_add"))
+@edge_app.command("add", help=message("help.edge_add"))
 def edge_add(
     from_doc: From,
     kind: Kind,
     to_doc: To,
-    weight: Annotated[float, typer.Option(help=say("help.weight"))] = 1.0,
+    weight: Annotated[float, typer.Option(help=message("help.weight"))] = 1.0,
     tenant: TenantOption = DEFAULT_TENANT,
 ) -> None:
     """Set an edge."""
@@ -64,20 +64,20 @@ def edge_add(
         from tenants import edges
 
         edges.put(edge.edge())
-    typer.echo(say("edge_set", from_doc=from_doc, kind=kind, to_doc=to_doc, weight=f"{weight:g}"))
+    typer.echo(message("edge_set", from_doc=from_doc, kind=kind, to_doc=to_doc, weight=f"{weight:g}"))
 
 
-@edge_app.command("remove", help=say("help.edge_remove"))
+@edge_app.command("remove", help=message("help.edge_remove"))
 def edge_remove(from_doc: From, kind: Kind, to_doc: To, tenant: TenantOption = DEFAULT_TENANT) -> None:
     """Take an edge away."""
     with acting_for(tenant):
         from tenants import edges
 
         edges.remove(from_doc, kind, to_doc)
-    typer.echo(say("edge_removed", from_doc=from_doc, kind=kind, to_doc=to_doc))
+    typer.echo(message("edge_removed", from_doc=from_doc, kind=kind, to_doc=to_doc))
 
 
-@rejected_app.command("list", help=say("help.rejected_list"))
+@rejected_app.command("list", help=message("help.rejected_list"))
 def rejected_list(tenant: TenantOption = DEFAULT_TENANT, as_json: Json = False) -> None:
     """Show all rejected approaches."""
     with acting_for(tenant):
@@ -90,18 +90,18 @@ def rejected_list(tenant: TenantOption = DEFAULT_TENANT, as_json: Json = False) 
         return
     from rich.table import Table
 
-    table = Table("id", say("text"), say("reason"), say("day"), say("doc_id"))
+    table = Table("id", message("text"), message("reason"), message("day"), message("doc_id"))
     for approach in answer.rejected:
         table.add_row(approach.rejected_id, approach.text, approach.reason, approach.day, approach.doc_id or "")
     terminal_console().print(table)
 
 
-@rejected_app.command("add", help=say("help.rejected_add"))
+@rejected_app.command("add", help=message("help.rejected_add"))
 def rejected_add(
-    approach: Annotated[str, typer.Argument(help=say("help.approach"))],
-    reason: Annotated[str, typer.Option(help=say("help.reason"))] = "",
-    doc: Annotated[str | None, typer.Option(help=say("help.rejected_doc"))] = None,
-    day: Annotated[str | None, typer.Option(help=say("help.day"))] = None,
+    approach: Annotated[str, typer.Argument(help=message("help.approach"))],
+    reason: Annotated[str, typer.Option(help=message("help.reason"))] = "",
+    doc: Annotated[str | None, typer.Option(help=message("help.rejected_doc"))] = None,
+    day: Annotated[str | None, typer.Option(help=message("help.day"))] = None,
     tenant: TenantOption = DEFAULT_TENANT,
 ) -> None:
     """Reject an approach."""
@@ -115,19 +115,19 @@ def rejected_add(
         from tenants import rejected
 
         stored = rejected.put(request.rejected())
-    typer.echo(say("rejected_set", rejected_id=stored.rejected_id))
+    typer.echo(message("rejected_set", rejected_id=stored.rejected_id))
 
 
-@rejected_app.command("remove", help=say("help.rejected_remove"))
+@rejected_app.command("remove", help=message("help.rejected_remove"))
 def rejected_remove(
-    rejected_id: Annotated[str, typer.Argument(help=say("help.rejected_id"))], tenant: TenantOption = DEFAULT_TENANT
+    rejected_id: Annotated[str, typer.Argument(help=message("help.rejected_id"))], tenant: TenantOption = DEFAULT_TENANT
 ) -> None:
     """Take a rejection back."""
     with acting_for(tenant):
         from tenants import rejected
 
         rejected.remove(rejected_id)
-    typer.echo(say("rejected_removed", rejected_id=rejected_id))
+    typer.echo(message("rejected_removed", rejected_id=rejected_id))
 
 
 def _edge(from_doc: str, kind: str, to_doc: str, weight: float) -> "EdgeRequest":

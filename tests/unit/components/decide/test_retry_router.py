@@ -25,10 +25,12 @@ GOOD = Draft(
 )
 
 
-def routed(draft: Draft | None, *, grew: bool = True, passes: int = 1, best: Draft | None = None) -> tuple[str, Turn]:
-    made = replace(turn("?", SOURCE), draft=draft, best=best, passes=passes)
-    made = replace(made, evidence=replace(made.evidence, has_new=grew))
-    ((socket, after),) = RetryRouter(80, 0.8, 80.0).run(made).items()
+def routed(
+    draft: Draft | None, *, has_new: bool = True, passes: int = 1, best: Draft | None = None
+) -> tuple[str, Turn]:
+    routed_turn = replace(turn("?", SOURCE), draft=draft, best=best, passes=passes)
+    routed_turn = replace(routed_turn, evidence=replace(routed_turn.evidence, has_new=has_new))
+    ((socket, after),) = RetryRouter(80, 0.8, 80.0).run(routed_turn).items()
     return socket, after
 
 
@@ -97,14 +99,14 @@ drafts = st.builds(
 
 
 @given(drafts, st.sampled_from(get_args(Quality)), st.integers(1, 5), st.booleans())
-def test_one_way_and_never_beyond_the_budget(draft: Draft, quality: Quality, passes: int, grew: bool) -> None:
-    made = replace(turn("?", SOURCE), draft=draft, quality=quality, passes=passes)
-    made = replace(made, evidence=replace(made.evidence, has_new=grew))
-    ((socket, after),) = RetryRouter().run(made).items()
+def test_one_way_and_never_beyond_the_budget(draft: Draft, quality: Quality, passes: int, has_new: bool) -> None:
+    routed_turn = replace(turn("?", SOURCE), draft=draft, quality=quality, passes=passes)
+    routed_turn = replace(routed_turn, evidence=replace(routed_turn.evidence, has_new=has_new))
+    ((socket, after),) = RetryRouter().run(routed_turn).items()
     assert after.verdict.route in {"retry"} if socket == "retry" else after.verdict.route in {"auto", "human"}
     if socket == "retry":
-        assert passes < made.max_passes
-        assert grew
+        assert passes < routed_turn.max_passes
+        assert has_new
     if after.verdict.route == "auto":
         assert draft.claims
         assert all(claim.status == "supported" and claim.citations for claim in draft.claims)
@@ -126,9 +128,9 @@ def test_round_trip() -> None:
     }
 
 
-def asked(question: str, draft: Draft = GOOD, meant: str = "") -> tuple[str, Turn]:
+def asked(question: str, draft: Draft = GOOD, standalone_question: str = "") -> tuple[str, Turn]:
     """The good draft as an answer to this question, whose words are all rare."""
-    made = replace(turn(question, SOURCE), draft=draft, standalone_question=meant)
+    made = replace(turn(question, SOURCE), draft=draft, standalone_question=standalone_question)
     made = replace(made, query=replace(made.query, weights=dict.fromkeys(made.query.weights, 5.0)))
     ((socket, after),) = RetryRouter(80, 0.8, 80.0).run(replace(made, passes=made.max_passes)).items()
     return socket, after
