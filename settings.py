@@ -90,11 +90,11 @@ class Settings(BaseSettings):
     )
     turn_timeout_seconds: float = Field(60, gt=0, le=600, description="Time budget of one turn.")
     workers: int = Field(
-        2, ge=1, le=64, description="Concurrent questions without models per process; more than 2 brings no gain."
+        2, ge=1, le=64, description="Questions that compute at once per process; more than 2 brings no gain."
     )
     profile: str = Field(EMBEDDED, pattern=PROFILE_NAME, description="Profile of tenants that do not choose one.")
     model_workers: int = Field(
-        64, ge=1, le=1_000, description="Concurrent questions with models, which mostly wait for the models."
+        64, ge=1, le=1_000, description="Questions at a time that wait for models or tools meanwhile."
     )
     otlp_endpoint: str = Field(
         "",

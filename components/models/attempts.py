@@ -11,6 +11,7 @@ from typing import Generic, TypeVar
 from components.models.breaker import Upstream
 from components.models.calls import CallOutcome, current
 from components.models.failures import ModelFailed, outcome_of
+from tenants import seats
 
 log = logging.getLogger("opora.models")
 
@@ -23,6 +24,7 @@ was nearly over, or other calls had taken the seats.
 """
 
 _LONGEST_WAIT = 3_600.0
+_OWN_WORK_SECONDS = 0.05
 
 T = TypeVar("T")
 
@@ -69,11 +71,11 @@ def attempt(name: str, upstream: Upstream, work: Callable[[], T], seconds: float
     if granted <= 0:
         raise ModelFailed("timeout")
     with upstream.breaker.call() as permit:
-        if not upstream.acquire(granted):
+        if not _acquired(upstream, granted):
             raise ModelFailed("busy")
         call = Background(name, upstream, work)
         remaining = started_at + granted - monotonic()
-        if not call.ended.wait(max(0.0, remaining)):
+        if not _ended(call.ended, max(0.0, remaining)):
             if remaining < min(seconds / 2, FAIR_SECONDS):
                 permit.release_trial()
             log.warning("%s failed: no answer in %.1f s", name, remaining)
@@ -82,3 +84,18 @@ def attempt(name: str, upstream: Upstream, work: Callable[[], T], seconds: float
             log.warning("%s failed: %s", name, call.fault)
             raise ModelFailed(call.outcome)
         return call.results[0]
+
+
+def _acquired(upstream: Upstream, patience: float) -> bool:
+    if upstream.acquire(0):
+        return True
+    with seats.waiting():
+        return upstream.acquire(patience)
+
+
+def _ended(ended: Event, patience: float) -> bool:
+    # What a model in this process computes takes less, and is the turn's own work.
+    if ended.wait(min(patience, _OWN_WORK_SECONDS)):
+        return True
+    with seats.waiting():
+        return ended.wait(patience - _OWN_WORK_SECONDS)

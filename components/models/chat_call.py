@@ -16,7 +16,7 @@ from components.models.breaker import Permit, Upstream
 from components.models.calls import Call, CallOutcome, Calls, Tier
 from components.models.failures import Interrupted, ModelFailed
 from components.models.providers import Generator, is_whole, prepared, provider, tokens, warm_up
-from tenants import spending
+from tenants import seats, spending
 
 log = logging.getLogger("opora.models")
 
@@ -96,12 +96,13 @@ class ChatCall:
             raise ModelFailed("too_dear")
 
     def _reply(self, permit: Permit) -> str:
-        if not self._model.upstream.acquire(self._budget()):
-            raise ModelFailed("busy")
-        seated, pace = monotonic(), self._model.upstream.pace
-        listener = _Listener(self._request.on_text, self._calls.stop)
-        call = Background("model", self._model.upstream, partial(self._generate, listener))
-        outcome, text = self._wait(call, listener), ""
+        with seats.waiting():
+            if not self._model.upstream.acquire(self._budget()):
+                raise ModelFailed("busy")
+            seated, pace = monotonic(), self._model.upstream.pace
+            listener = _Listener(self._request.on_text, self._calls.stop)
+            call = Background("model", self._model.upstream, partial(self._generate, listener))
+            outcome, text = self._wait(call, listener), ""
         if outcome == "ok":
             (reply,) = call.results
             self._used, text = tokens(reply), reply.text or ""

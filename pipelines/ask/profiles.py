@@ -1,14 +1,12 @@
 """The profiles of an installation: the ask pipeline itself or with an overlay. Each tenant chooses one."""
 
-from functools import lru_cache
 from pathlib import Path
 from threading import Lock
 
-from components.models.chat import ChatModels
 from components.turn import Turn
 from pipelines.ask.engine import AskEngine
 from pipelines.ask.steps import trace_steps
-from pipelines.definition import PROFILES, source
+from pipelines.definition import PROFILES
 from settings import EMBEDDED, get_settings
 from tenants import policy
 
@@ -23,16 +21,6 @@ def path_of(profile: str) -> Path:
 def chosen() -> str:
     """The profile of the tenant in context: its own, or the installation's."""
     return policy.current().profile or get_settings().profile
-
-
-def asks_models(profile: str) -> bool:
-    """Whether turns of a profile wait for models rather than use the processor. False for an unknown profile."""
-    return profile in get_settings().profiles and _names_models(path_of(profile))
-
-
-@lru_cache(maxsize=64)
-def _names_models(path: Path) -> bool:
-    return f"{ChatModels.__module__}.{ChatModels.__name__}" in source(path)
 
 
 class ProfileEngines:

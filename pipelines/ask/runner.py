@@ -2,11 +2,12 @@
 
 import asyncio
 import logging
+from collections import Counter
 from collections.abc import Iterator
-from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
+from concurrent.futures import CancelledError, Future
 from contextlib import ExitStack, contextmanager
-from contextvars import copy_context
 from dataclasses import dataclass, field
+from functools import partial
 from hashlib import sha256
 from time import monotonic, perf_counter
 from uuid import uuid4
@@ -17,19 +18,19 @@ from components.turn import Exchange, Turn
 from pipelines.ask.contract import AskRequest, TurnAnswer
 from pipelines.ask.effects import Attempt, Settle
 from pipelines.ask.events import Narrator
-from pipelines.ask.profiles import asks_models
 from pipelines.ask.steps import Watch
 from pipelines.ask.streams import Stream, Streams
 from pipelines.ask.usecase import Ask
-from settings import get_settings
-from tenants import fairness, idempotency, policy
+from tenants import context, fairness, idempotency
 from tenants.errors import Busy, InternalFault, OporaError, TimedOut, TryAgain, trail
 from tenants.quotas import RateLimiter
+from tenants.seats import Seats, may_take_more
 
 log = logging.getLogger("opora.ask")
 
 WAITING_LIMIT = 1_000
-"""Questions in the queue before the next one is turned away; at 60 answers a second they would wait 17 s."""
+"""Questions in the queue before the next one is turned away; at 60 answers a second they would wait 17 s. One tenant's
+may be three quarters of them."""
 
 _WITHOUT_MODELS = 0.05
 """Share of a turn's time reserved for answering without models when they do not respond."""
@@ -41,27 +42,29 @@ _WITHOUT_MODELS_SECONDS = 0.5
 class Runner:
     """Answers questions for connections, in threads because the pipeline would block the event loop.
 
-    :param workers: concurrent questions without models, which are CPU-bound.
+    :param workers: questions that compute at once.
     :param budget: seconds of one turn, waiting included.
-    :param model_workers: concurrent questions with models, which mostly wait for them.
-
+    :param model_workers: questions that may wait for models or tools meanwhile.
     :param limiter: bounds how often one person may ask; None: no limit.
     """
 
     def __init__(self, ask: Ask, workers: int, budget: float, model_workers: int = 1) -> None:
         self.ask = ask
         self.budget = budget
-        self.waiting = 0
         self.streams = Streams()
         self.limiter: RateLimiter | None = None
-        self._pool = ThreadPoolExecutor(workers, thread_name_prefix="ask")
-        self._model_pool = ThreadPoolExecutor(model_workers, thread_name_prefix="ask-model")
+        self._waiting: Counter[str] = Counter()
+        self._seats = Seats(workers, workers + model_workers)
         self._narrations: set[asyncio.Task[None]] = set()
+
+    @property
+    def waiting(self) -> int:
+        """How many questions have been taken in and not answered yet."""
+        return self._waiting.total()
 
     def close(self) -> None:
         """Finish the running questions and drop the queued ones."""
-        for pool in (self._pool, self._model_pool):
-            pool.shutdown(wait=True, cancel_futures=True)
+        self._seats.close()
 
     async def answer(
         self, request: AskRequest, turn_id: str, key: str | None, history: tuple[Exchange, ...] | None = None
@@ -73,8 +76,8 @@ class Runner:
         :raises OporaError: the caller's mistake, or a reason to try again.
         """
         with self._queue_slot():
-            pool = await self._admit()
-            return await self._result(self._submit(_Question(request, turn_id, key, history), pool))
+            await self._admit()
+            return await self._result(self._submit(_Question(request, turn_id, key, history)))
 
     async def stream(
         self,
@@ -94,7 +97,7 @@ class Runner:
         """
         with ExitStack() as stack:
             stack.enter_context(self._queue_slot())
-            pool = await self._admit()
+            await self._admit()
             stream, narrator = self.streams.begin(str(uuid4()), grace), Narrator()
             stream.publish("accepted", {})
 
@@ -106,7 +109,7 @@ class Runner:
                 for event, data in narrator.piece(piece, provisional=provisional):
                     stream.publish(event, data)
 
-            work = self._submit(_Question(request, stream.turn_id, key, history, watch, on_token, settle), pool)
+            work = self._submit(_Question(request, stream.turn_id, key, history, watch, on_token, settle))
             stream.when_abandoned(work.abandon)
             narration = asyncio.get_running_loop().create_task(self._narrate(stream, narrator, work, stack.pop_all()))
         self._narrations.add(narration)
@@ -132,25 +135,26 @@ class Runner:
     @contextmanager
     def _queue_slot(self) -> Iterator[None]:
         """Occupy a slot in the queue, before any work begins."""
-        if self.waiting >= WAITING_LIMIT:
+        tenant_id = context.current().tenant_id
+        if not may_take_more(self._waiting[tenant_id], WAITING_LIMIT - self.waiting):
             raise Busy
-        self.waiting += 1
+        self._waiting[tenant_id] += 1
         try:
             with fairness.question():
                 yield
         finally:
-            self.waiting -= 1
+            self._waiting[tenant_id] -= 1
+            self._waiting += Counter()  # drops the tenants that have none
 
-    async def _admit(self) -> ThreadPoolExecutor:
-        """Count a question against the caller's rate limit and return the pool that will run it."""
+    async def _admit(self) -> None:
+        """Count a question against the caller's rate limit."""
         if self.limiter is not None:
             await self.limiter.admit()
-        profile = (await policy.load()).profile or get_settings().profile
-        return self._model_pool if asks_models(profile) else self._pool
 
-    def _submit(self, question: "_Question", pool: ThreadPoolExecutor) -> "_Work":
+    def _submit(self, question: "_Question") -> "_Work":
         attempt, deadline = Attempt(), monotonic() + for_models(self.budget)
-        return _Work(question, attempt, pool.submit(copy_context().run, self._work, question, attempt, deadline))
+        work = partial(self._work, question, attempt, deadline)
+        return _Work(question, attempt, self._seats.submit(context.current().tenant_id, work))
 
     async def _result(self, work: "_Work") -> bytes:
         try:

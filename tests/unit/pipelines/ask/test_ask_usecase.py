@@ -13,10 +13,10 @@ from haystack.tracing.tracer import NullTracer
 from starlette.datastructures import Headers
 
 from components.turn import Claim, Draft, Reply, Turn
-from pipelines.ask import usecase
+from pipelines.ask import runner, usecase
 from pipelines.ask.contract import AskRequest
 from pipelines.ask.pipeline_wrapper import PipelineWrapper
-from pipelines.ask.runner import WAITING_LIMIT, Runner
+from pipelines.ask.runner import Runner
 from pipelines.ask.steps import StepTracer
 from pipelines.ask.tracing import sender
 from pipelines.ask.tracing.span import span_id
@@ -294,9 +294,11 @@ async def test_a_turn_that_never_began_has_no_outcome(serve: Callable[..., Pipel
     assert engine.calls == 1
 
 
-async def test_a_full_queue_refuses_questions(serve: Callable[..., PipelineWrapper]) -> None:
+async def test_a_full_queue_refuses_questions(
+    serve: Callable[..., PipelineWrapper], monkeypatch: pytest.MonkeyPatch
+) -> None:
     wrapper = serve(FakeEngine(answered))
-    wrapper.runner.waiting = WAITING_LIMIT
+    monkeypatch.setattr(runner, "WAITING_LIMIT", 0)
     response = await wrapper.run_api_async("q")
     assert (response.status_code, json.loads(bytes(response.body))["code"]) == (503, "busy")
     assert "retry-after" in response.headers

@@ -54,9 +54,6 @@ def test_a_file_in_the_folder_is_a_profile_and_nothing_else_is(tmp_path: Path, m
     evaluator = AskEngine(profiles.path_of(profiles.chosen())).pipeline.get_component("evaluate_retrieval")
     assert isinstance(evaluator, RetrievalEvaluator)
     assert (evaluator.threshold, evaluator.worth_retrying) == (0.9, 0.25)
-    asking = {name for name in get_settings().profiles if profiles.asks_models(name)}
-    assert asking == {"ollama", "openai"}
-    assert not profiles.asks_models("gone")
     with pytest.raises(Invalid) as refused:
         policy.change(profile="strickt")
     assert refused.value.code == "profile_unknown"

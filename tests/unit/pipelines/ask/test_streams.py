@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from components.models import calls
 from components.models.calls import Calls
 from components.turn import Citation, Claim, Draft, Gate, Outcome, Reason, Reply, Turn, Verdict
-from pipelines.ask import profiles, streams
 from pipelines.ask import runner as runner_module
+from pipelines.ask import streams
 from pipelines.ask.answering import answer_of
 from pipelines.ask.contract import SHOWN, AskRequest
 from pipelines.ask.events import Event, Narrator
@@ -22,7 +22,7 @@ from pipelines.ask.runner import Runner, for_models
 from pipelines.ask.streams import Stream, Streams
 from pipelines.ask.usecase import Ask
 from settings import Settings
-from tenants import policy
+from tenants import policy, seats
 from tenants.context import Tenant, acting_as
 from tenants.errors import Busy, NotFound, RateLimited
 from tenants.quotas import RateLimiter
@@ -338,17 +338,18 @@ def test_a_turn_has_time_left_when_models_were_waited_for_in_vain(budget: float)
 
 
 @pytest.mark.usefixtures("_acme")
-async def test_turns_with_models_and_those_without_do_not_wait_for_each_other() -> None:
-    release = Signal()
+async def test_a_turn_that_waits_for_a_model_leaves_its_seat_to_another() -> None:
+    release, asked = Signal(), iter(["first"])
 
     def stall(given: Turn) -> Turn:
-        assert profiles.chosen() == "ollama" or release.wait(30)
+        if next(asked, None):
+            with seats.waiting():
+                assert release.wait(30)
         return answered(given)
 
     runner = Runner(Ask(FakeEngine(stall)), workers=1, budget=30, model_workers=1)
     first = await runner.stream(AskRequest(question="q"))
-    with policy.trying(policy.Policy(profile="ollama")):
-        second = await runner.stream(AskRequest(question="q"))
+    second = await runner.stream(AskRequest(question="q"))
     assert (await events(second))[-1].name == "done"
     assert first.finished_at is None
     release.set()

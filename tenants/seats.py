@@ -1,0 +1,192 @@
+"""Turns at work: few compute at a time, many wait, and tenants take turns at both.
+
+The threat: a tenant whose tools or models answer slowly, or who asks a thousand questions at once, so that everybody
+else's question stands in line behind its own. A turn that waits for somebody else's server gives its seat at the
+processor to another one; free seats go round the tenants; and the more turns one tenant has at work, the more room must
+be left over before it gets another.
+"""
+
+from collections import Counter, deque
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from contextvars import ContextVar, copy_context
+from dataclasses import dataclass, field
+from functools import partial
+from threading import Event, Lock
+
+_SHARE = 3
+"""One tenant has at most this many times what is left over: alone, three quarters of everything."""
+
+
+def may_take_more(own: int, free: int) -> bool:
+    """Whether a tenant that has `own` of something bounded may take another while `free` are left.
+
+    The rule is that of dynamic thresholds in switches with a shared buffer (Choudhury and Hahne, 1998).
+    """
+    return own < _SHARE * free
+
+
+@dataclass(frozen=True, slots=True)
+class _Start:
+    future: Future[bytes]
+    work: Callable[[], bytes]
+
+
+@dataclass(slots=True)
+class _Line:
+    """Who of a tenant's waits: turns that come back from a wait, and turns that have not begun."""
+
+    returning: deque[Event] = field(default_factory=deque)
+    starting: deque[_Start] = field(default_factory=deque)
+
+
+class Seats:
+    """Runs work in threads. Thread-safe.
+
+    :param seats: how many compute at once.
+    :param threads: how many are at work at once, those that wait for others included.
+    """
+
+    def __init__(self, seats: int, threads: int) -> None:
+        self._free = seats
+        self._idle = max(seats, threads)
+        self._pool = ThreadPoolExecutor(self._idle, thread_name_prefix="ask")
+        self._lines: dict[str, _Line] = {}
+        self._at_work: Counter[str] = Counter()
+        self._closed = False
+        self._lock = Lock()
+
+    def submit(self, tenant_id: str, work: Callable[[], bytes]) -> Future[bytes]:
+        """Run `work` in the caller's context once it is the tenant's turn. A cancelled future is never begun."""
+        start = _Start(Future(), partial(copy_context().run, self._seated, tenant_id, work))
+        with self._lock:
+            if self._closed:
+                start.future.cancel()
+                return start.future
+            self._lines.setdefault(tenant_id, _Line()).starting.append(start)
+            self._fill()
+        return start.future
+
+    def close(self) -> None:
+        """Finish what has begun and cancel the rest."""
+        with self._lock:
+            self._closed = True
+            waiting = [start.future for line in self._lines.values() for start in line.starting]
+            for line in self._lines.values():
+                line.starting.clear()
+        for future in waiting:
+            future.cancel()
+        self._pool.shutdown(wait=True)
+
+    def release(self) -> None:
+        """Give a seat back."""
+        with self._lock:
+            self._free += 1
+            self._fill()
+
+    def regain(self, tenant_id: str) -> None:
+        """Wait for a seat, ahead of the tenant's turns that have not begun."""
+        seated = Event()
+        with self._lock:
+            self._lines.setdefault(tenant_id, _Line()).returning.append(seated)
+            self._fill()
+        seated.wait()
+
+    def _seated(self, tenant_id: str, work: Callable[[], bytes]) -> bytes:
+        seat = _Seat(self, tenant_id)
+        _SEAT.set(seat)
+        try:
+            return work()
+        finally:
+            seat.leave()
+
+    def _fill(self) -> None:
+        """Give the free seats away, one to each tenant in turn. Called with the lock."""
+        while self._free and (tenant_id := self._next()) is not None:
+            line = self._lines.pop(tenant_id)
+            self._free -= 1
+            if line.returning:
+                line.returning.popleft().set()
+            else:
+                self._begin(tenant_id, line.starting.popleft())
+            if line.returning or line.starting:
+                self._lines[tenant_id] = line
+
+    def _next(self) -> str | None:
+        return next((tenant_id for tenant_id, line in self._lines.items() if self._may_go(tenant_id, line)), None)
+
+    def _may_go(self, tenant_id: str, line: _Line) -> bool:
+        return bool(line.returning or (line.starting and may_take_more(self._at_work[tenant_id], self._idle)))
+
+    def _begin(self, tenant_id: str, start: _Start) -> None:
+        if not start.future.set_running_or_notify_cancel():
+            self._free += 1
+            return
+        self._idle -= 1
+        self._at_work[tenant_id] += 1
+        self._pool.submit(self._run, tenant_id, start)
+
+    def _run(self, tenant_id: str, start: _Start) -> None:
+        try:
+            result = start.work()
+        except BaseException as error:
+            self._leave(tenant_id)
+            start.future.set_exception(error)
+        else:
+            self._leave(tenant_id)
+            start.future.set_result(result)
+
+    def _leave(self, tenant_id: str) -> None:
+        with self._lock:
+            self._idle += 1
+            self._at_work[tenant_id] -= 1
+            if not self._at_work[tenant_id]:
+                del self._at_work[tenant_id]
+            self._fill()
+
+
+class _Seat:
+    """The seat of one turn, which may wait in several threads at once: it is left with the first and taken again after
+    the last of them."""
+
+    def __init__(self, seats: Seats, tenant_id: str) -> None:
+        self._seats = seats
+        self._tenant_id = tenant_id
+        self._waits = 0
+        self._over = False
+        self._lock = Lock()
+
+    @contextmanager
+    def left(self) -> Iterator[None]:
+        with self._lock:
+            self._waits += 1
+            if self._waits == 1 and not self._over:
+                self._seats.release()
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._waits -= 1
+                if not self._waits and not self._over:
+                    self._seats.regain(self._tenant_id)
+
+    def leave(self) -> None:
+        with self._lock:
+            self._over = True
+            if not self._waits:
+                self._seats.release()
+
+
+_SEAT: ContextVar[_Seat | None] = ContextVar("opora_seat", default=None)
+
+
+@contextmanager
+def waiting() -> Iterator[None]:
+    """Surround a wait for somebody else's server: another turn may compute meanwhile."""
+    seat = _SEAT.get()
+    if seat is None:
+        yield
+        return
+    with seat.left():
+        yield

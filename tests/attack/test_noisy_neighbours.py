@@ -1,0 +1,27 @@
+"""What one tenant does to the questions of another."""
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+
+import httpx
+
+from tests.attack.attacking import PATIENCE_SECONDS, SlowTool
+from tests.service.serving import tool_of
+
+
+def test_a_slow_tool_holds_nobody_elses_question(
+    attacker: httpx.Client, slow_tool: SlowTool, answered: Callable[[], bool]
+) -> None:
+    slow = tool_of("mallory") | {"url": slow_tool.url, "timeout_seconds": 20}
+    assert attacker.put("/tools", json=slow).is_success
+    with ThreadPoolExecutor(4) as pool:
+        asked = [
+            pool.submit(attacker.post, "/ask/run", json={"question": f"Где накладная {1_234_560 + number}?"})
+            for number in range(4)
+        ]
+        for _ in range(4):
+            assert slow_tool.called.acquire(timeout=PATIENCE_SECONDS)
+            assert answered()
+        assert not any(turn.done() for turn in asked)
+        slow_tool.go.set()
+        assert all("едет" in turn.result().text for turn in asked)

@@ -1,0 +1,155 @@
+"""Turns at work: a wait holds no seat, tenants take turns, and none of them takes everything."""
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import CancelledError, Future, ThreadPoolExecutor, wait
+from contextvars import copy_context
+from threading import Event, Lock
+
+import pytest
+
+from tenants.seats import Seats, may_take_more, waiting
+
+PATIENCE_SECONDS = 60
+
+
+@pytest.fixture
+def go() -> Iterator[Event]:
+    """Set it and every `held` turn ends."""
+    event = Event()
+    yield event
+    event.set()
+
+
+def held(go: Event) -> tuple[Callable[[], bytes], Event]:
+    """A turn that computes until `go`, and what is set once it has begun."""
+    begun = Event()
+
+    def work() -> bytes:
+        begun.set()
+        assert go.wait(PATIENCE_SECONDS)
+        return b""
+
+    return work, begun
+
+
+def away(go: Event) -> tuple[Callable[[], bytes], Event]:
+    """The same, of a turn that waits for somebody else."""
+    work, begun = held(go)
+
+    def waits() -> bytes:
+        with waiting():
+            return work()
+
+    return waits, begun
+
+
+def result(future: Future[bytes]) -> bytes:
+    return future.result(PATIENCE_SECONDS)
+
+
+def test_who_waits_for_somebody_else_holds_no_seat(go: Event) -> None:
+    seats = Seats(1, 8)
+    work, begun = away(go)
+    slow = [seats.submit("slow", work) for _ in range(4)]
+    assert begun.wait(PATIENCE_SECONDS)
+    assert result(seats.submit("quick", lambda: b"answer")) == b"answer"
+    assert not any(future.done() for future in slow)
+    go.set()
+    assert [result(future) for future in slow] == [b""] * 4
+    seats.close()
+
+
+def test_a_seat_is_left_once_however_many_threads_of_a_turn_wait(go: Event) -> None:
+    seats, computing, most, lock = Seats(1, 4), [0], [0], Lock()
+
+    def computes() -> None:
+        with lock:
+            computing[0] += 1
+            most[0] = max(most[0], computing[0])
+        with lock:
+            computing[0] -= 1
+
+    def work() -> bytes:
+        with ThreadPoolExecutor(2) as pool:
+            for future in [pool.submit(copy_context().run, away(go)[0]) for _ in range(2)]:
+                future.result()
+        computes()
+        return b""
+
+    turns = [seats.submit("acme", work) for _ in range(3)]
+    go.set()
+    wait(turns, PATIENCE_SECONDS)
+    assert [result(turn) for turn in turns] == [b""] * 3
+    assert most == [1]
+    assert result(seats.submit("acme", lambda: b"still one")) == b"still one"
+    seats.close()
+
+
+def test_free_seats_go_round_the_tenants(go: Event) -> None:
+    seats, order = Seats(1, 8), list[str]()
+    work, begun = held(go)
+    first = seats.submit("busy", work)
+    assert begun.wait(PATIENCE_SECONDS)
+
+    def noted(name: str) -> Callable[[], bytes]:
+        return lambda: order.append(name) or b""  # type: ignore[func-returns-value]
+
+    crowd = [seats.submit("busy", noted("busy")) for _ in range(5)]
+    other = seats.submit("quiet", noted("quiet"))
+    go.set()
+    wait([first, other, *crowd], PATIENCE_SECONDS)
+    assert order.index("quiet") <= 1
+
+
+def test_a_tenant_leaves_threads_for_others(go: Event) -> None:
+    seats = Seats(2, 8)
+    starts = [away(go) for _ in range(20)]
+    turns = [seats.submit("slow", work) for work, _ in starts]
+    for _, begun in starts[:6]:
+        assert begun.wait(PATIENCE_SECONDS)
+    assert result(seats.submit("quick", lambda: b"answer")) == b"answer"
+    assert not starts[6][1].is_set()
+    go.set()
+    wait(turns, PATIENCE_SECONDS)
+    seats.close()
+
+
+def test_a_cancelled_turn_never_begins_and_a_failing_one_gives_its_seat_back(go: Event) -> None:
+    seats = Seats(1, 1)
+    work, begun = held(go)
+    running = seats.submit("acme", work)
+    assert begun.wait(PATIENCE_SECONDS)
+    dropped = seats.submit("acme", lambda: pytest.fail("it began"))
+    assert dropped.cancel()
+    failing = seats.submit("acme", lambda: bytes(-1))
+    go.set()
+    assert result(running) == b""
+    with pytest.raises(ValueError, match="negative"):
+        result(failing)
+    assert result(seats.submit("acme", lambda: b"answer")) == b"answer"
+    seats.close()
+
+
+def test_closing_finishes_what_has_begun_and_drops_the_rest(go: Event) -> None:
+    seats = Seats(1, 4)
+    work, begun = held(go)
+    running = seats.submit("acme", work)
+    assert begun.wait(PATIENCE_SECONDS)
+    queued = seats.submit("acme", lambda: b"never")
+    with ThreadPoolExecutor(1) as pool:
+        closing = pool.submit(seats.close)
+        with pytest.raises(CancelledError):
+            result(queued)
+        go.set()
+        closing.result(PATIENCE_SECONDS)
+    assert result(running) == b""
+    assert seats.submit("acme", lambda: b"never").cancelled()
+
+
+def test_nobody_gets_all_of_something_bounded() -> None:
+    taken = 0
+    while may_take_more(taken, 64 - taken):
+        taken += 1
+    assert taken == 48
+    assert may_take_more(0, 16)
+    assert may_take_more(0, 1)
