@@ -35,7 +35,7 @@ from pipelines.ask import (
     tool_routes,
     ui_messages,
 )
-from pipelines.ask.chats import desk_routes, session_routes, visitor_routes
+from pipelines.ask.chats import desk_routes, file_routes, session_routes, visitor_routes
 from pipelines.ask.chats.clock import ChatClock
 from pipelines.ask.chats.conversations import Conversations
 from pipelines.ask.chats.delivery import WebhookDelivery
@@ -117,6 +117,7 @@ def routes(settings: Settings) -> tuple[Route, ...]:
         *tool_routes.ROUTES,
         *session_routes.ROUTES,
         *visitor_routes.ROUTES,
+        *file_routes.ROUTES,
         *desk_routes.ROUTES,
         *(Route("GET", path) for path in pages.PATHS),
     )
@@ -162,6 +163,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     app.include_router(tool_routes.router)
     app.include_router(session_routes.router(asking.runner, visitors))
     app.include_router(visitor_routes.router(conversations))
+    app.include_router(file_routes.router(conversations))
     app.include_router(desk_routes.router(conversations))
     app.include_router(pages.router(_has_site))
     _add_health(app, settings)

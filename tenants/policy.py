@@ -23,6 +23,8 @@ Synonyms: TypeAlias = Annotated[
 ]
 ProfileName: TypeAlias = Annotated[str, StringConstraints(pattern=PROFILE_NAME)]
 Limit: TypeAlias = Annotated[int, Field(ge=0, le=100_000_000)]
+LARGEST_FILE = 20_000_000
+"""Bytes. A file of a chat is held in memory while it is scanned, and stored in the database."""
 
 
 class Policy(BaseModel):
@@ -54,6 +56,18 @@ class Policy(BaseModel):
     )
     queue_minutes: Annotated[int, Field(ge=0, le=100_000)] = Field(
         0, description="How long a chat waits for a person before the assistant has it again; 0: until one takes it."
+    )
+    chat_file_bytes: Annotated[int, Field(ge=0, le=LARGEST_FILE)] = Field(
+        5_000_000, description="Bytes of a file that a customer may send in a chat; 0: none."
+    )
+    chat_files: Annotated[int, Field(ge=0, le=1_000)] = Field(
+        20, description="Files that a customer may send in one chat."
+    )
+    chat_storage_bytes: Annotated[int, Field(ge=0, le=10**13)] = Field(
+        2_000_000_000, description="Bytes that the files of all chats may take together."
+    )
+    chat_file_days: Annotated[int, Field(ge=1, le=36_500)] = Field(
+        396, description="Days to keep the files of chats; the default is 13 months."
     )
     synonyms: tuple[Synonyms, ...] = Field(
         (), max_length=100, description="Groups of words that mean the same; those that the articles lack are replaced."

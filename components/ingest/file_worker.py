@@ -7,6 +7,7 @@ code and params of a `CallerError`, and the `cause` where a reader failed as it 
 import json
 import re
 import traceback
+from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from pathlib import Path
 
@@ -21,25 +22,30 @@ _FRAMES = 6
 
 def main() -> None:
     """Serve requests until the parent closes the pipe."""
-    serve(_answer)
+    serve(guarded(_read))
 
 
-def _answer(name: str, data: bytes, memory: int) -> bytes:
-    cause = ""
-    try:
-        return _encoded(_read(name, data))
-    except CallerError as error:
-        refused = error
-    except MemoryError:
-        refused = TooLarge("file_too_demanding", megabytes=memory // 10**6)
-    except RecursionError:
-        refused = Invalid("file_too_deep")
-    except Exception as failure:
-        # Readers raise whatever their libraries do, and to a person it all means the same.
-        refused = Invalid("file_damaged")
-        cause = _place(failure)
-    fault = {"kind": type(refused).__name__, "code": refused.code, "params": refused.params}
-    return _encoded({"error": fault, "cause": cause})
+def guarded(read: Callable[[str, bytes], Mapping[str, object]]) -> Callable[[str, bytes, int], bytes]:
+    """What `read` makes of a file as JSON, or the error with which it failed."""
+
+    def answer(name: str, data: bytes, memory: int) -> bytes:
+        cause = ""
+        try:
+            return _encoded(read(name, data))
+        except CallerError as error:
+            refused = error
+        except MemoryError:
+            refused = TooLarge("file_too_demanding", megabytes=memory // 10**6)
+        except RecursionError:
+            refused = Invalid("file_too_deep")
+        except Exception as failure:
+            # Readers raise whatever their libraries do, and to a person it all means the same.
+            refused = Invalid("file_damaged")
+            cause = _place(failure)
+        fault = {"kind": type(refused).__name__, "code": refused.code, "params": refused.params}
+        return _encoded({"error": fault, "cause": cause})
+
+    return answer
 
 
 def _place(failure: Exception) -> str:
@@ -57,5 +63,5 @@ def _read(name: str, data: bytes) -> dict[str, object]:
     return asdict(parsed)
 
 
-def _encoded(answer: dict[str, object]) -> bytes:
+def _encoded(answer: Mapping[str, object]) -> bytes:
     return json.dumps(answer, ensure_ascii=False).encode(errors="replace")

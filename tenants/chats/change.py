@@ -12,7 +12,7 @@ from tenants import context, database, handoffs
 from tenants.chats import fanout, outbox
 from tenants.chats.fanout import Announcement
 from tenants.chats.records import NOTHING, Author, Body, HandoffRequest, Kind, Message, message_of, state_of
-from tenants.chats.tables import ChatMessageRow, ChatRow
+from tenants.chats.tables import ChatFileRow, ChatMessageRow, ChatRow
 from tenants.chats.transitions import Event, State, after
 from tenants.errors import Conflict, NotFound
 from tenants.handoffs import Ticket
@@ -90,8 +90,15 @@ class Change:
         message = message_of(row)
         if kind in ("text", "file"):
             shown = {"message_id": message.message_id, "seq": message.seq, "author": author, "kind": kind, "text": text}
-            self.enqueue("chat.message", {"message": shown})
+            self.enqueue("chat.message", {"message": {**shown, "file": body.get("file")}})
         return message
+
+    def unsent_file(self, file_id: str) -> ChatFileRow:
+        """A file of this chat that no message has been sent with. Raises `NotFound` with the code `file_unknown`."""
+        row = self.session.get(ChatFileRow, (self.row.tenant_id, file_id))
+        if row is None or row.chat_id != self.row.chat_id or row.message_id is not None:
+            raise NotFound("file_unknown")
+        return row
 
     def become(self, event: Event) -> State:
         """Follow the table; the state before. Raises `Conflict` where it knows no way."""

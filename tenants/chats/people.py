@@ -1,5 +1,6 @@
 """What chats hold about a person: found, exported and erased. A chat is a session of its own, named by its id."""
 
+from base64 import b64encode
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from datetime import datetime
@@ -7,10 +8,10 @@ from datetime import datetime
 from sqlalchemy import ColumnElement, delete, select
 
 from tenants import context, database
-from tenants.chats import outbox
+from tenants.chats import files, outbox
 from tenants.chats.records import Chat, chat_of
 from tenants.chats.store import messages
-from tenants.chats.tables import ChatFileRow, ChatRow, ConsentRow, OutboxRow
+from tenants.chats.tables import ChatRow, ConsentRow, OutboxRow
 
 _MAX_MESSAGES = 1_000_000
 
@@ -22,17 +23,16 @@ def of_person(subject: str | None, session_id: str | None) -> tuple[Chat, ...]:
 
 
 def export(subject: str | None, session_id: str | None) -> list[object]:
-    """The same chats for the person to read: with messages, file names, and what was sent to webhooks about them."""
-    tenant_id = context.current().tenant_id
+    """The same chats for the person to read: with messages, files, and what was sent to webhooks about them."""
     exported: list[object] = []
     for chat in of_person(subject, session_id):
-        with database.reading() as session:
-            in_chat = (ChatFileRow.tenant_id == tenant_id, ChatFileRow.chat_id == chat.chat_id)
-            files = session.execute(select(ChatFileRow.name, ChatFileRow.media_type, ChatFileRow.size).where(*in_chat))
-            named = [{"name": name, "media_type": media_type, "size": size} for name, media_type, size in files]
+        sent_files = [
+            {**_plain(asdict(file)), "content_base64": b64encode(content).decode()}
+            for file, content in files.of_chat(chat.chat_id)
+        ]
         thread = [_plain(asdict(one)) for one in messages(chat.chat_id, limit=_MAX_MESSAGES, notes=True)]
         sent = [_plain(asdict(one)) for one in outbox.of_chats([chat.chat_id])]
-        exported.append({**_plain(asdict(chat)), "messages": thread, "files": named, "webhooks": sent})
+        exported.append({**_plain(asdict(chat)), "messages": thread, "files": sent_files, "webhooks": sent})
     return exported
 
 

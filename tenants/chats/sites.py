@@ -52,6 +52,7 @@ class SiteConfig(BaseModel):
     welcome: _Line = ""
     suggested: Annotated[tuple[_Line, ...], Field(max_length=6)] = ()
     consent: Consent | None = None
+    files: bool = True
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from sqlalchemy import ColumnElement, func, select
 from tenants import context, database
 from tenants.chats import outbox
 from tenants.chats.change import Change, announce, changing, existing, shown_to_webhooks
-from tenants.chats.records import NOTHING, Body, Chat, HandoffRequest, Kind, Message, Posted, Said, chat_of, message_of
+from tenants.chats.records import NOTHING, Body, Chat, HandoffRequest, Message, Posted, Said, chat_of, message_of
 from tenants.chats.tables import ChatMessageRow, ChatRow, ConsentRow
 from tenants.chats.transitions import Event, State
 from tenants.errors import Conflict, NotFound
@@ -132,13 +132,35 @@ def start(*, site: str = "", channel: str = "api", locale: str = "ru") -> Chat:
     return chat
 
 
-def post(chat_id: str, text: str, *, client_id: str | None = None, kind: Kind = "text", body: Body = NOTHING) -> Posted:
-    """A message of the customer. The same `client_id` again stores nothing and returns what was stored."""
+def post(
+    chat_id: str,
+    text: str,
+    *,
+    client_id: str | None = None,
+    file_id: str | None = None,
+    body: Body = NOTHING,
+    unread_reply: str = "",
+) -> Posted:
+    """A message of the customer. The same `client_id` again stores nothing and returns what was stored.
+
+    :param file_id: a file of this chat that is sent with it.
+    :param unread_reply: what the assistant says at once to a file without words, which it cannot read.
+    :raises NotFound: `file_unknown`, for a file of another chat and for one that was sent before, too.
+    """
     with changing(chat_id) as change:
         if (before := change.sent_before(client_id)) is not None:
             return Posted(chat_of(change.row), before, repeated=True)
         change.become("customer_message")
-        message = change.add("customer", kind, text, client_id=client_id, body=body)
+        if file_id is None:
+            message = change.add("customer", "text", text, client_id=client_id, body=body)
+            return Posted(chat_of(change.row), message)
+        file = change.unsent_file(file_id)
+        words = text if text != file.name else ""
+        described: Body = {"file_id": file_id, "name": file.name, "media_type": file.media_type, "size": file.size}
+        message = change.add("customer", "file", words, client_id=client_id, body={**body, "file": described})
+        file.message_id = message.message_id
+        if not words and change.row.state == "bot":
+            change.add("bot", "text", unread_reply, client_id=answer_id(message.message_id))
         return Posted(chat_of(change.row), message)
 
 

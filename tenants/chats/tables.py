@@ -111,10 +111,12 @@ class ChatMessageRow(Base):
 
 
 class ChatFileRow(Base):
-    """A file that a customer sent, scanned before it was stored."""
+    """A file of a customer, scanned before it is stored. `message_id` is None until it is sent with a message."""
 
     __tablename__ = "chat_files"
     __table_args__ = (
+        Index("ix_chat_files_chat", "tenant_id", "chat_id"),
+        Index("ix_chat_files_created", "tenant_id", "created_at"),
         ForeignKeyConstraint(
             ["tenant_id", "chat_id"], ["chats.tenant_id", "chats.chat_id"], ondelete="CASCADE", name="fk_file_chat"
         ),
@@ -126,7 +128,8 @@ class ChatFileRow(Base):
     name: Mapped[str] = mapped_column(Text)
     media_type: Mapped[str] = mapped_column(String(128))
     size: Mapped[int] = mapped_column(BigInteger)
-    content: Mapped[bytes] = mapped_column(LargeBinary)
+    content: Mapped[bytes] = mapped_column(LargeBinary, deferred=True)
+    message_id: Mapped[str | None] = mapped_column(String(32))
     created_at: Mapped[datetime]
 
 

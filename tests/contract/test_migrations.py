@@ -16,23 +16,23 @@ from sqlalchemy import create_engine, text
 from settings import Settings, get_settings
 from tenants import conversations, database, documents, feedback, handoffs, index, policy
 from tenants.audit import search
-from tenants.chats import tables as _tables  # noqa: F401
+from tenants.chats import files, outbox, sites, store
 from tenants.context import Tenant, acting_as
 from tenants.errors import CallerError
 from tenants.models import Base
 
-STORED = Path(__file__).with_name("databases") / "0001.sql"
-"""What the first version had written about a tenant, as SQL."""
+STORED = Path(__file__).with_name("databases")
+"""What earlier versions had written about a tenant, as SQL."""
 ANNA = Tenant("acme", "anna")
 
 
-@pytest.fixture
-def old(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Settings]:
-    """An installation of the first version, on SQLite."""
+@pytest.fixture(params=["0001"])
+def old(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Settings]:
+    """An installation of the first version, or of the one that a test names, on SQLite."""
     monkeypatch.setenv("OPORA_DATA_DIR", str(tmp_path))
     get_settings.cache_clear()
     with closing(sqlite3.connect(tmp_path / "opora.db")) as connection:
-        connection.executescript(STORED.read_text(encoding="utf-8"))
+        connection.executescript((STORED / f"{request.param}.sql").read_text(encoding="utf-8"))
     yield get_settings()
     index.close_all()
     database.close_all()
@@ -56,6 +56,20 @@ def test_a_database_of_the_first_version_is_upgraded_with_all_that_is_in_it(old:
         assert [verdict.thumb for verdict in feedback.latest()] == ["up"]
         assert len(conversations.of_person("anna", "s1")) == 1
         assert search.verify().links == 3
+
+
+@pytest.mark.parametrize("old", ["0002"], indirect=True)
+def test_the_first_chats_are_upgraded_with_their_files(old: Settings) -> None:
+    assert database.migrate(old) == ("0002", database.HEAD)
+    assert differences(old) == []
+    with acting_as(ANNA):
+        (chat,) = store.of_caller()
+        assert (chat.state, chat.ticket_id) == ("queued", handoffs.latest()[0].ticket_id)
+        assert [one.text for one in store.messages(chat.chat_id)] == ["Где мой заказ?", ""]
+        file, content = files.get(chat.chat_id, "f1")
+        assert (file.name, file.message_id, content) == ("чек.pdf", None, b"%PDF-")
+        assert len(outbox.latest()) == 5
+        assert sites.get("site_acme").config.files
 
 
 def test_an_embedded_database_is_upgraded_when_it_is_opened(old: Settings) -> None:

@@ -26,6 +26,7 @@ from tests.service.serving import (
     kept_tool,
     recorded,
     stored_chat,
+    stored_file,
 )
 
 POLICIES: dict[str, dict[str, object]] = {
@@ -77,6 +78,8 @@ def installation(
             session.add(finished_job(tenant_id))
             session.add(kept_tool(tenant_id))
             session.add(stored_chat(tenant_id))
+            session.flush()
+            session.add(stored_file(tenant_id))
     return settings
 
 

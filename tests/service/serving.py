@@ -13,7 +13,7 @@ import httpx
 
 from settings import Settings
 from tenants.audit.entry import Entry
-from tenants.chats.tables import ChatRow
+from tenants.chats.tables import ChatFileRow, ChatRow
 from tenants.context import SCOPES
 from tenants.gaps import Miss
 from tenants.models import JobRow, ToolRow
@@ -126,6 +126,21 @@ def stored_chat(tenant_id: str) -> ChatRow:
         operator_seen=0,
         created_at=moment,
         updated_at=moment,
+    )
+
+
+def stored_file(tenant_id: str) -> ChatFileRow:
+    """A file of that chat."""
+    return ChatFileRow(
+        tenant_id=tenant_id,
+        file_id=f"file-of-{tenant_id}",
+        chat_id=f"chat-of-{tenant_id}",
+        name="чек.txt",
+        media_type="text/plain",
+        size=5,
+        content=b"total",
+        message_id=None,
+        created_at=datetime.now(UTC),
     )
 
 

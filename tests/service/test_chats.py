@@ -1,6 +1,7 @@
 """Chats over HTTP: visitors of sites, who may see what, and a conversation with the assistant and a person."""
 
 import json
+from base64 import b64decode
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from time import time
@@ -51,6 +52,7 @@ def shops(installation: Settings, anybody: httpx.Client) -> dict[str, Site]:
             added = {
                 "acme": sites.add("Магазин", [SHOP], config),
                 "known": sites.add("Кабинет", [SHOP], identity_required=True),
+                "closed": sites.add("Без файлов", [SHOP], SiteConfig(files=False)),
             }
         with acting_as(Tenant("globex", "admin")):
             added["globex"] = sites.add("Shop", [GLOBEX], config)
@@ -236,6 +238,78 @@ def test_no_visitor_reaches_another_ones_chat(anybody: httpx.Client, ivan: Visit
         problem(other.send("POST", f"/chats/{chat_id}/person"), 404, "chat_unknown")
         problem(other.send("POST", f"/chats/{chat_id}/rating", csat=1), 404, "chat_unknown")
     assert ivan.send("GET", f"/chats/{chat_id}").json()["messages"] == []
+
+
+PICTURE = b64decode("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==")
+
+
+def upload(who: Visitor, chat_id: str, name: str, content: bytes, field: str = "file") -> httpx.Response:
+    headers = {"Authorization": f"Bearer {who.token}", "Origin": who.origin}
+    return who.client.post(f"/chats/{chat_id}/files", files={field: (name, content, "image/png")}, headers=headers)
+
+
+def test_a_file_reaches_the_operator_and_its_own_visitor_and_nobody_else(
+    anybody: httpx.Client, ivan: Visitor, operator: httpx.Client, shops: dict[str, Site]
+) -> None:
+    chat_id = begun(ivan)
+    sent = upload(ivan, chat_id, "фото\u2009бойлера.exe", PICTURE)
+    assert sent.status_code == 201, sent.text
+    file = sent.json()
+    assert (file["media_type"], file["size"]) == ("image/png", len(PICTURE))
+    assert file["name"] == "фото бойлера.exe.png"
+    posted = ivan.send("POST", f"/chats/{chat_id}/messages", file_id=file["file_id"], client_id="f1").json()
+    assert (posted["message"]["kind"], posted["message"]["text"]) == ("file", "")
+    assert posted["message"]["body"]["file"] == file
+    thread = operator.get(f"/desk/chats/{chat_id}").json()["messages"]
+    assert thread[0]["body"]["file"] == file
+    assert thread[1]["author"] == "bot"
+    for client, path in ((ivan, f"/chats/{chat_id}"), (None, f"/desk/chats/{chat_id}")):
+        address = f"{path}/files/{file['file_id']}"
+        got = client.send("GET", address) if client else operator.get(address)
+        assert got.content == PICTURE
+        assert got.headers["content-type"] == "image/png"
+        assert got.headers["content-disposition"].startswith("attachment; filename*=UTF-8''")
+        assert got.headers["x-content-type-options"] == "nosniff"
+        assert "default-src 'none'" in got.headers["content-security-policy"]
+    for other in (visitor(anybody, shops["acme"]), visitor(anybody, shops["globex"], GLOBEX)):
+        problem(other.send("GET", f"/chats/{chat_id}/files/{file['file_id']}"), 404, "chat_unknown")
+        problem(other.send("GET", f"/chats/{begun(other)}/files/{file['file_id']}"), 404, "file_unknown")
+        problem(upload(other, chat_id, "a.png", PICTURE), 404, "chat_unknown")
+        foreign = other.send("POST", f"/chats/{begun(other)}/messages", file_id=file["file_id"], client_id="f1")
+        problem(foreign, 404, "file_unknown")
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "status", "code"),
+    [
+        ("page.png", b"<html><script>alert(1)</script>", 415, "attachment_unsupported"),
+        ("a.svg", b"<svg onload='alert(1)'/>", 415, "attachment_unsupported"),
+        ("a.exe", b"MZ\0\0", 415, "attachment_unsupported"),
+        ("a.pdf", b"%PDF-1.7 and nothing more", 422, "attachment_unreadable"),
+        ("a.docx", b"PK\x03\x04", 422, "attachment_unreadable"),
+        ("a.png", PICTURE[:40], 422, "attachment_unreadable"),
+        ("a.txt", b"", 422, "attachment_unreadable"),
+        ("a.png", PICTURE + bytes(5_000_001), 413, "chat_file_too_large"),
+    ],
+)
+def test_a_file_that_cannot_be_taken_is_refused_with_its_reason(
+    ivan: Visitor, name: str, content: bytes, status: int, code: str
+) -> None:
+    problem(upload(ivan, begun(ivan), name, content), status, code)
+
+
+def test_what_is_no_form_with_one_file_is_refused(ivan: Visitor) -> None:
+    chat_id = begun(ivan)
+    problem(upload(ivan, chat_id, "a.png", PICTURE, field="other"), 422, "field_missing")
+    problem(ivan.send("POST", f"/chats/{chat_id}/files", file="x"), 422, "field_missing")
+    problem(ivan.send("POST", f"/chats/{chat_id}/messages", client_id="m1"), 422, "question_empty")
+
+
+def test_the_session_says_what_a_site_takes(anybody: httpx.Client, shops: dict[str, Site]) -> None:
+    limits = {name: opened(anybody, shops[name]).json()["site"]["limits"]["file_bytes"] for name in ("acme", "closed")}
+    assert limits == {"acme": 5_000_000, "closed": 0}
+    who = visitor(anybody, shops["closed"])
+    problem(upload(who, begun(who), "a.png", PICTURE), 413, "chat_file_too_large")
 
 
 def test_a_question_is_answered_as_a_stream_and_then_stored(ivan: Visitor) -> None:

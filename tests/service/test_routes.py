@@ -38,6 +38,12 @@ def chat_case(scope: str, body: dict[str, object] | None = None, *, may_answer: 
     return Case(scope, body, own=own, foreign=foreign, may_answer=may_answer)
 
 
+def file_case(scope: str) -> Case:
+    """The case of a route to one file of a chat."""
+    own = {"chat_id": "chat-of-acme", "file_id": "file-of-acme"}
+    return Case(scope, own=own, foreign={"chat_id": "chat-of-globex", "file_id": "file-of-globex"})
+
+
 SPARE_ID = {"doc_id": "spare/door.md"}
 FOREIGN_ID = {"doc_id": "globex/door.md"}
 REJECTED = Rejected("Снять дверцу силой", doc_id="spare/door.md")
@@ -123,6 +129,8 @@ SCOPED: dict[tuple[str, str], Case] = {
     ("GET", "/chats/{chat_id}/events"): chat_case("visit"),
     ("GET", "/chats/{chat_id}/transcript"): chat_case("visit"),
     ("POST", "/chats/{chat_id}/messages"): chat_case("visit", SAID),
+    ("POST", "/chats/{chat_id}/files"): chat_case("visit", may_answer="field_missing"),
+    ("GET", "/chats/{chat_id}/files/{file_id}"): file_case("visit"),
     ("POST", "/chats/{chat_id}/edit"): chat_case("visit", {**SAID, "message_id": "m1"}, may_answer=CHANGED),
     ("POST", "/chats/{chat_id}/regenerate"): chat_case("visit", {"turn_id": "t1"}, may_answer=CHANGED),
     ("POST", "/chats/{chat_id}/stop"): chat_case("visit"),
@@ -134,6 +142,7 @@ SCOPED: dict[tuple[str, str], Case] = {
     ("GET", "/desk/chats"): Case("operate"),
     ("GET", "/desk/events"): Case("operate"),
     ("GET", "/desk/chats/{chat_id}"): chat_case("operate"),
+    ("GET", "/desk/chats/{chat_id}/files/{file_id}"): file_case("operate"),
     ("POST", "/desk/chats/{chat_id}/reply"): chat_case("operate", {"text": "Здравствуйте!", "seen": 1}),
     ("POST", "/desk/chats/{chat_id}/note"): chat_case("operate", {"text": "Постоянный клиент"}),
     ("POST", "/desk/chats/{chat_id}/take"): chat_case("operate", {"name": "Анна"}),

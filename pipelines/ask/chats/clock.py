@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 from threading import Event, Thread
 
 from tenants import policy
-from tenants.chats import outbox, store
+from tenants.chats import files, outbox, store
 from tenants.context import Tenant, acting_as
 from tenants.errors import trail
 from tenants.registry import Registry
@@ -63,5 +63,6 @@ def _act(now: datetime) -> None:
     woken = store.wake_up(now)
     minutes = policy.current().queue_minutes
     given_up = store.give_up_waiting(now - timedelta(minutes=minutes)) if minutes else ()
-    if woken or given_up:
-        log.info("chats: %d woken, %d returned to the assistant", len(woken), len(given_up))
+    pruned = files.prune(now)
+    if woken or given_up or pruned:
+        log.info("chats: %d woken, %d returned to the assistant, %d files deleted", len(woken), len(given_up), pruned)

@@ -13,6 +13,7 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import TypeAlias
 
+from components.language.texts import text
 from pipelines.ask.chats import settling, thread
 from pipelines.ask.chats.thread import Waiting
 from pipelines.ask.contract import AskRequest
@@ -21,7 +22,7 @@ from pipelines.ask.runner import Runner
 from pipelines.ask.streams import Stream
 from tenants import context, database
 from tenants.chats import store
-from tenants.chats.records import NOTHING, Body, Chat, HandoffRequest, Kind, Message, Posted
+from tenants.chats.records import NOTHING, Body, Chat, HandoffRequest, Message, Posted
 from tenants.errors import Conflict, NotFound, OporaError, trail
 
 log = logging.getLogger("opora.chats")
@@ -70,20 +71,26 @@ class Conversations:
         self._channels: dict[Key, _Channel] = {}
 
     async def post(
-        self, chat_id: str, text: str, *, client_id: str | None = None, kind: Kind = "text", body: Body = NOTHING
+        self,
+        chat_id: str,
+        words: str,
+        *,
+        client_id: str | None = None,
+        file_id: str | None = None,
+        body: Body = NOTHING,
     ) -> Posted:
         """Store a message of the caller in a chat of theirs; the assistant answers it if the chat is its own."""
 
         def store_message() -> Posted:
-            store.own(chat_id)
-            return store.post(chat_id, text, client_id=client_id, kind=kind, body=body)
+            reply = text("chats.file_unread", store.own(chat_id).locale)
+            return store.post(chat_id, words, client_id=client_id, file_id=file_id, body=body, unread_reply=reply)
 
         posted = await asyncio.to_thread(store_message)
         if posted.chat.state == "bot":
             self._answer_soon(chat_id, posted.message.message_id)
         return posted
 
-    async def edit(self, chat_id: str, message_id: str, text: str, client_id: str | None = None) -> Posted:
+    async def edit(self, chat_id: str, message_id: str, words: str, client_id: str | None = None) -> Posted:
         """Put other words in place of the customer's last message.
 
         :raises Conflict: `chat_changed`, when that is not the last one any more, or a person has the chat.
@@ -95,7 +102,7 @@ class Conversations:
             raise Conflict("chat_changed", state=chat.state, version=chat.version)
         if not repeated:
             await self._stop(chat)
-        return await self.post(chat_id, text, client_id=client_id, body={"replaces": message_id})
+        return await self.post(chat_id, words, client_id=client_id, body={"replaces": message_id})
 
     async def regenerate(self, chat_id: str, turn_id: str) -> Chat:
         """Have the last answer written anew.

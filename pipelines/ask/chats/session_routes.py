@@ -5,14 +5,17 @@ from typing import Annotated
 from fastapi import APIRouter, Request
 from pydantic import BaseModel, ConfigDict, Field
 
+from pipelines.ask.chats.limits import file_limit
 from pipelines.ask.contract import QUESTION_LIMIT
 from pipelines.ask.runner import Runner
 from pipelines.gate import Route
 from settings import get_settings
+from tenants import policy
 from tenants.chats import sites
 from tenants.chats.sites import Consent, Site
 from tenants.chats.visitors import TOKEN_SECONDS, Visitors, check_origin
 from tenants.context import Tenant, acting_as
+from tenants.policy import Policy
 
 _PATH = "/widget/sessions"
 _BODY_BYTES = 16_000
@@ -31,12 +34,8 @@ class SessionRequest(BaseModel):
     visitor: Annotated[str, Field(max_length=4_096)] | None = None
 
 
-_NO_FILES = 0
-"""Customers cannot send files yet: nothing here scans pictures. The widget shows no clip then."""
-
-
 class LimitsPart(BaseModel):
-    """What the service takes at most: bytes of a file, characters of a message."""
+    """What the service takes at most: bytes of a file (0: none is taken), characters of a message."""
 
     file_bytes: int
     question: int
@@ -79,13 +78,14 @@ def router(runner: Runner, visitors: Visitors) -> APIRouter:
         await _admit(runner, site, request.client.host if request.client else "")
         with acting_as(Tenant(site.tenant_id, "")):
             site = await sites.renewed(site)
+            shown = site_part(site, await policy.load())
         token = visitors.begin(site, identity=body.identity, visitor=body.visitor)
-        return SessionAnswer(token=token.token, expires_in=TOKEN_SECONDS, subject=token.subject, site=site_part(site))
+        return SessionAnswer(token=token.token, expires_in=TOKEN_SECONDS, subject=token.subject, site=shown)
 
     return endpoints
 
 
-def site_part(site: Site) -> SitePart:
+def site_part(site: Site, rules: Policy) -> SitePart:
     """A site as everybody may see it."""
     config = site.config
     return SitePart(
@@ -95,7 +95,7 @@ def site_part(site: Site) -> SitePart:
         welcome=config.welcome,
         suggested=config.suggested,
         consent=config.consent,
-        limits=LimitsPart(file_bytes=_NO_FILES, question=QUESTION_LIMIT),
+        limits=LimitsPart(file_bytes=file_limit(site, rules), question=QUESTION_LIMIT),
     )
 
 

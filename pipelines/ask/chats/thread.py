@@ -56,9 +56,9 @@ def history(messages: Sequence[Message], *, before: int) -> tuple[Exchange, ...]
     for one in messages:
         if one.seq >= before:
             break
-        if one.author == "customer" and one.message_id not in replaced:
+        if one.author == "customer" and one.text and one.message_id not in replaced:
             asked = one
-        elif one.author == "bot" and asked is not None:
+        elif one.author == "bot" and "turn" in one.body and asked is not None:
             # An answer that was asked for again takes the place of the first.
             exchanges[asked.message_id] = _answered(asked, one)
         elif one.author == "operator" and one.kind == "text":

@@ -1,6 +1,6 @@
 """A chat written down, for its customer to keep."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from components.language.texts import text
 from tenants.chats import store
@@ -20,9 +20,17 @@ def written(chat: Chat, *, notes: bool = False) -> str:
 
 def _lines(chat: Chat, *, notes: bool) -> Iterator[str]:
     for one in store.messages(chat.chat_id, limit=_MOST, notes=notes):
-        words = _event(one, chat.locale) if one.kind == "event" else one.text
+        words = _event(one, chat.locale) if one.kind == "event" else "\n".join(_said(one, chat.locale))
         if words:
             yield f"\n[{one.created_at:%Y-%m-%d %H:%M} UTC] {_author(one, chat.locale)}\n{words}"
+
+
+def _said(message: Message, locale: str) -> Iterator[str]:
+    file = message.body.get("file")
+    if isinstance(file, Mapping):
+        yield text("chats.transcript.file", locale, name=str(file["name"]))
+    if message.text:
+        yield message.text
 
 
 def _author(message: Message, locale: str) -> str:

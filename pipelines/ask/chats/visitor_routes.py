@@ -2,11 +2,11 @@
 
 from asyncio import to_thread
 from collections.abc import AsyncIterator
-from typing import Annotated
+from typing import Annotated, Self
 
 from fastapi import APIRouter, Depends, Header, Query, Request, Response
 from fastapi.sse import EventSourceResponse, ServerSentEvent
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, field_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, field_validator, model_validator
 from starlette.responses import PlainTextResponse
 
 from components.language.texts import LOCALES
@@ -21,9 +21,9 @@ from pipelines.ask.chats.contract import (
 )
 from pipelines.ask.chats.conversations import Conversations
 from pipelines.ask.chats.events import EVENT_HEADERS, EVENT_NAMES, ChatEvents, signal
+from pipelines.ask.chats.limits import admit_message
 from pipelines.ask.contract import QUESTION_LIMIT
 from pipelines.gate import Route
-from settings import get_settings
 from tenants import context, policy
 from tenants.chats import sites, store
 from tenants.chats.records import Chat
@@ -53,27 +53,40 @@ class NewChat(_Body):
     locale: Annotated[str, StringConstraints(max_length=20)] | None = None
 
 
+def _words(given: str) -> str:
+    # NUL is legal in JSON and in no database text column.
+    text = given.replace("\x00", " ").strip()
+    if len(text) > QUESTION_LIMIT:
+        raise ValueError("question_too_long")
+    return text
+
+
+def _some_words(given: str) -> str:
+    text = _words(given)
+    if not text:
+        raise ValueError("question_empty")
+    return text
+
+
 class NewMessage(_Body):
-    """A message. The same `client_id` again is the same message."""
+    """A message. The same `client_id` again is the same message. With a file, `text` may be empty."""
 
-    text: str
+    text: Annotated[str, AfterValidator(_words)] = ""
     client_id: ClientId
+    file_id: Annotated[str, StringConstraints(max_length=32)] | None = None
 
-    @field_validator("text")
-    @classmethod
-    def _trim(cls, given: str) -> str:
-        # NUL is legal in JSON and in no database text column.
-        text = given.replace("\x00", " ").strip()
-        if not text:
+    @model_validator(mode="after")
+    def _not_empty(self) -> Self:
+        if not self.text and self.file_id is None:
             raise ValueError("question_empty")
-        if len(text) > QUESTION_LIMIT:
-            raise ValueError("question_too_long")
-        return text
+        return self
 
 
-class EditedMessage(NewMessage):
+class EditedMessage(_Body):
     """Other words for the last message."""
 
+    text: Annotated[str, AfterValidator(_some_words)]
+    client_id: ClientId
     message_id: Annotated[str, StringConstraints(max_length=32)]
 
 
@@ -139,21 +152,21 @@ def router(conversations: Conversations) -> APIRouter:
     @endpoints.post(f"{_ONE}/messages", status_code=202)
     async def post_message(chat_id: str, body: NewMessage) -> PostedAnswer:
         """Write to a chat. The assistant answers while it has the chat; its answer comes by the chat's events."""
-        await _admit(conversations, chat_id)
-        posted = await conversations.post(chat_id, body.text, client_id=body.client_id)
+        await admit_message(conversations, chat_id)
+        posted = await conversations.post(chat_id, body.text, client_id=body.client_id, file_id=body.file_id)
         return await to_thread(posted_answer, posted)
 
     @endpoints.post(f"{_ONE}/edit", status_code=202)
     async def edit_message(chat_id: str, body: EditedMessage) -> PostedAnswer:
         """Put other words in place of the last message, while the assistant has the chat."""
-        await _admit(conversations, chat_id)
+        await admit_message(conversations, chat_id)
         posted = await conversations.edit(chat_id, body.message_id, body.text, body.client_id)
         return await to_thread(posted_answer, posted)
 
     @endpoints.post(f"{_ONE}/regenerate", status_code=202)
     async def regenerate(chat_id: str, body: Regenerated) -> ChatPart:
         """Have the last answer written anew."""
-        await _admit(conversations, chat_id)
+        await admit_message(conversations, chat_id)
         return await to_thread(chat_part, await conversations.regenerate(chat_id, body.turn_id))
 
     @endpoints.post(f"{_ONE}/stop")
@@ -242,12 +255,6 @@ def _add_stored(endpoints: APIRouter) -> None:
 
 async def _own(chat_id: str) -> Chat:
     return await to_thread(store.own, chat_id)
-
-
-async def _admit(conversations: Conversations, chat_id: str) -> None:
-    limiter = conversations.runner.limiter
-    if limiter is not None:
-        await limiter.admit_each({f"messages of chat {chat_id}": get_settings().chat_messages_per_minute})
 
 
 def _locale(wanted: str | None, site: str) -> str:

@@ -1,0 +1,112 @@
+"""Files of chats on every database: counted, sent once, reached by nobody else, exported, erased and pruned."""
+
+from base64 import b64encode
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from settings import Settings
+from tenants import policy
+from tenants.chats import files, outbox, people, store
+from tenants.chats.records import Chat, HandoffRequest
+from tenants.context import Tenant, acting_as
+from tenants.errors import NotFound, TooLarge
+from tenants.registry import Registry
+from tests.chats import webhook
+
+VISITOR = Tenant("acme", "visitor-1")
+PDF = "application/pdf"
+
+
+@pytest.fixture
+def chat(records: Settings) -> Iterator[Chat]:
+    """A visitor's chat with the assistant; the visitor is in context."""
+    for tenant_id in ("acme", "other"):
+        Registry(records).add(tenant_id)
+    with acting_as(VISITOR):
+        yield store.start()
+
+
+def test_a_file_is_sent_with_one_message(chat: Chat) -> None:
+    webhook("chat.message")
+    file = files.add(chat.chat_id, "чек.pdf", PDF, b"%PDF-")
+    assert files.get(chat.chat_id, file.file_id) == (file, b"%PDF-")
+    for _ in range(2):
+        posted = store.post(chat.chat_id, "Вот чек", client_id="c1", file_id=file.file_id)
+    described = {"file_id": file.file_id, "name": "чек.pdf", "media_type": PDF, "size": 5}
+    assert (posted.message.kind, posted.message.body["file"]) == ("file", described)
+    assert files.get(chat.chat_id, file.file_id)[0].message_id == posted.message.message_id
+    (delivery,) = outbox.latest()
+    assert file.file_id in delivery.body
+    with pytest.raises(NotFound, match="file_unknown"):
+        store.post(chat.chat_id, "Ещё раз", file_id=file.file_id)
+    assert len(store.messages(chat.chat_id)) == 1
+
+
+def test_a_file_without_words_is_answered_at_once_while_the_assistant_has_the_chat(chat: Chat) -> None:
+    for name in ("a.pdf", "b.pdf"):
+        file = files.add(chat.chat_id, name, PDF, b"%PDF-")
+        store.post(chat.chat_id, name, file_id=file.file_id, unread_reply="Файл принят.")
+        store.hand_over(chat.chat_id, HandoffRequest("user_request"))
+    thread = [(one.author, one.kind, one.text) for one in store.messages(chat.chat_id) if one.kind != "event"]
+    assert thread == [("customer", "file", ""), ("bot", "text", "Файл принят."), ("customer", "file", "")]
+
+
+def test_files_of_another_chat_or_tenant_are_missing(chat: Chat) -> None:
+    file = files.add(chat.chat_id, "a.pdf", PDF, b"%PDF-")
+    other = store.start()
+    for act in (
+        lambda: files.get(other.chat_id, file.file_id),
+        lambda: store.post(other.chat_id, "", file_id=file.file_id),
+    ):
+        with pytest.raises(NotFound, match="file_unknown"):
+            act()
+    with acting_as(Tenant("other", VISITOR.subject)):
+        with pytest.raises(NotFound):
+            files.get(chat.chat_id, file.file_id)
+        with pytest.raises(NotFound):
+            files.add(chat.chat_id, "a.pdf", PDF, b"%PDF-")
+        assert files.of_chat(chat.chat_id) == ()
+    assert store.messages(other.chat_id) == ()
+
+
+def test_size_number_and_storage_are_bounded_by_the_policy(chat: Chat) -> None:
+    policy.change(chat_file_bytes=10, chat_files=2, chat_storage_bytes=25)
+    with pytest.raises(TooLarge, match="chat_file_too_large"):
+        files.add(chat.chat_id, "a.pdf", PDF, b"x" * 11)
+    for _ in range(2):
+        files.add(chat.chat_id, "a.pdf", PDF, b"x" * 10)
+    with pytest.raises(TooLarge, match="chat_files_too_many"):
+        files.add(chat.chat_id, "a.pdf", PDF, b"x")
+    with pytest.raises(TooLarge, match="chat_storage_full"):
+        files.add(store.start().chat_id, "a.pdf", PDF, b"x" * 6)
+
+
+def test_what_is_never_sent_goes_after_a_day_and_the_rest_by_the_policy(chat: Chat) -> None:
+    policy.change(chat_file_days=30)
+    unsent, sent = (files.add(chat.chat_id, name, PDF, b"%PDF-") for name in ("a.pdf", "b.pdf"))
+    message = store.post(chat.chat_id, "Вот", file_id=sent.file_id).message
+    now = datetime.now(UTC)
+    assert files.prune(now + timedelta(hours=23)) == 0
+    with acting_as(Tenant("other", "x")):
+        assert files.prune(now + timedelta(days=1_000)) == 0
+    assert files.prune(now + timedelta(hours=25)) == 1
+    assert [file.file_id for file, _ in files.of_chat(chat.chat_id)] == [sent.file_id]
+    assert files.prune(now + timedelta(days=31)) == 1
+    assert [one.message_id for one in store.messages(chat.chat_id)] == [message.message_id]
+    assert unsent != sent
+
+
+def test_a_person_is_exported_and_erased_with_their_files(chat: Chat) -> None:
+    file = files.add(chat.chat_id, "чек.pdf", PDF, b"%PDF-")
+    with acting_as(Tenant("acme", "visitor-2")):
+        theirs = files.add(store.start().chat_id, "b.pdf", PDF, b"other")
+    (exported,) = people.export(VISITOR.subject, None)
+    assert isinstance(exported, dict)
+    (shown,) = exported["files"]
+    assert (shown["name"], shown["content_base64"]) == ("чек.pdf", b64encode(b"%PDF-").decode())
+    people.erase(VISITOR.subject, None)
+    with pytest.raises(NotFound):
+        files.get(chat.chat_id, file.file_id)
+    assert files.get(theirs.chat_id, theirs.file_id)[1] == b"other"
