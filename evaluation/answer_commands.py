@@ -32,7 +32,7 @@ from pipelines.terminal import (
 from tenants.errors import Invalid
 
 if TYPE_CHECKING:
-    from evaluation.metrics.claims import Graded
+    from evaluation.metrics.claims import GradedClaim
     from evaluation.run import Plan, Progress
     from evaluation.runs import Run, SetRun
 
@@ -50,7 +50,7 @@ def answers(
     as_json: Json = False,
 ) -> None:
     """Score answers by an answer key; keep the run."""
-    from evaluation.datasets.rows import Absent
+    from evaluation.datasets.rows import MissingData
     from evaluation.report.answers import write_answers
     from evaluation.run import Plan, finished
     from evaluation.runs import Runs
@@ -61,8 +61,8 @@ def answers(
     try:
         with progress_bar("") as progress:
             measured = _measure(key, corpus, tenant, plan, shown_by(progress))
-    except Absent as absent:
-        raise Invalid("key_absent", path=str(absent.path)) from absent
+    except MissingData as error:
+        raise Invalid("key_absent", path=str(error.path)) from error
     run = finished(measured.name, [measured], plan)
     runs.save(run)
     if jsonl:
@@ -101,14 +101,14 @@ def calibrate(
     """Find the threshold of `confidence` above which answers are right as often as wished."""
     from dataclasses import asdict
 
-    from evaluation.metrics.claims import choice, choose
+    from evaluation.metrics.claims import choose_threshold, threshold_choice
     from evaluation.metrics.thresholds import advise
     from evaluation.report import tables
 
     run = load_run(which) if which else None
-    graded_answers = [*_of_run(run), *_of_file(graded)] if run or graded else _of_thumbs(tenant)
-    chosen = choose(graded_answers, right)
-    table = [choice(graded_answers, stop) for stop in tables.CONFIDENCE_STOPS]
+    graded_answers = [*_claims_of_run(run), *_claims_of_file(graded)] if run or graded else _claims_of_thumbs(tenant)
+    chosen = choose_threshold(graded_answers, right)
+    table = [threshold_choice(graded_answers, stop) for stop in tables.CONFIDENCE_STOPS]
     advice = {one.name: advise(one.records) for one in run.sets} if run else {}
     if as_json:
         print_json(
@@ -131,28 +131,28 @@ def calibrate(
         tables.print_advice(console, run, {name: lines for name, lines in advice.items() if lines}, locale)
 
 
-def _of_run(run: "Run | None") -> "list[Graded]":
+def _claims_of_run(run: "Run | None") -> "list[GradedClaim]":
     from evaluation.metrics.claims import graded_claims
 
     return [one for measured in run.sets for one in graded_claims(measured.records)] if run else []
 
 
-def _of_file(path: Path | None) -> "list[Graded]":
+def _claims_of_file(path: Path | None) -> "list[GradedClaim]":
     """Answers that somebody has read: lines with `confidence` and `right`, as `--jsonl` writes them."""
-    from evaluation.metrics.claims import Graded
+    from evaluation.metrics.claims import GradedClaim
 
     claims = []
     for number, line in enumerate(path.read_text(encoding="utf-8").splitlines() if path else (), 1):
         try:
             row = json.loads(line)
             if row.get("claimed", True) and isinstance(row["right"], bool):
-                claims.append(Graded(float(row["confidence"]), row["right"]))
-        except (ValueError, KeyError, TypeError, AttributeError) as unfit:
-            raise Invalid("graded_unreadable", path=str(path), line=number) from unfit
+                claims.append(GradedClaim(float(row["confidence"]), row["right"]))
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise Invalid("graded_unreadable", path=str(path), line=number) from error
     return claims
 
 
-def _of_thumbs(tenant: str) -> "list[Graded]":
+def _claims_of_thumbs(tenant: str) -> "list[GradedClaim]":
     """What people and editors of the tenant said of answers: right where every thumb is up."""
     from evaluation.datasets.thumbs import graded_thumbs
 

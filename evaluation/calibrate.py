@@ -41,7 +41,7 @@ LANGUAGES = ("ru", "en")
 
 
 @dataclass(frozen=True, slots=True)
-class Labelled:
+class LabelledTurn:
     """A finished turn and what is known about it.
 
     `odds` are what the model made of the most relevant passage, None where it read none; `supported` is the share of
@@ -56,7 +56,7 @@ class Labelled:
 
 
 @dataclass(frozen=True, slots=True)
-class Fitted:
+class FittedLine:
     """A line with its cross-fitted error, and of how many turns."""
 
     line: Line
@@ -85,10 +85,10 @@ def main() -> int:
     console = Console(stderr=True)
     with Progress(console=console, transient=True, disable=not console.is_terminal) as progress:
         turns = {
-            language: labelled(arguments.data, language, progress, Ask(AskEngine(arguments.pipeline)))
+            language: labelled_turns(arguments.data, language, progress, Ask(AskEngine(arguments.pipeline)))
             for language in LANGUAGES
         }
-    engine = fitted(turns)
+    engine = fitted_lines(turns)
     engines = json.loads(FILE.read_text(encoding="utf-8"))["engines"]
     lines = {
         language: {name: fitted_line.as_json() for name, fitted_line in by_name.items()}
@@ -104,7 +104,7 @@ def main() -> int:
     return 0
 
 
-def labelled(data: Path, language: str, progress: Progress, ask: Ask) -> list[Labelled]:
+def labelled_turns(data: Path, language: str, progress: Progress, ask: Ask) -> list[LabelledTurn]:
     """Ask every question of a language."""
     articles = {
         string(row, "id"): int(str(row["article_idx"]))
@@ -115,25 +115,25 @@ def labelled(data: Path, language: str, progress: Progress, ask: Ask) -> list[La
     tenant = workspace.tenant_for(withheld.corpus, partial(_counted, progress, task))
     progress.reset(task, total=len(withheld.cases))
     ask.warm_up()
-    turns_ = []
+    labelled_set = []
     with acting_as(tenant):
         for case in withheld.cases:
             turn = ask.turn(AskRequest(question=case.question, locale=language))
-            turns_.append(_labelled(case, turn, articles[case.case_id], _log_odds(turn)))
+            labelled_set.append(_labelled_turn(case, turn, articles[case.case_id], _log_odds(turn)))
             progress.advance(task)
     ask.close()
-    return turns_
+    return labelled_set
 
 
 def _counted(progress: Progress, task: TaskID, count: int, total: int) -> None:
     progress.update(task, completed=count, total=total)
 
 
-def _labelled(case: Case, turn: Turn, article: int, odds: float | None) -> Labelled:
+def _labelled_turn(case: Case, turn: Turn, article: int, odds: float | None) -> LabelledTurn:
     record = recorded(case, turn)
     draft = turn.best or turn.draft
     supported = draft.factuality / 100 if draft is not None and record.shown else None
-    return Labelled(article, case.answerable is True, odds, supported, right_answer(record))
+    return LabelledTurn(article, case.answerable is True, odds, supported, right_answer(record))
 
 
 def _log_odds(turn: Turn) -> float | None:
@@ -142,9 +142,9 @@ def _log_odds(turn: Turn) -> float | None:
     return max(odds) if odds else None
 
 
-def fitted(turns: Mapping[str, Sequence[Labelled]]) -> dict[str, dict[str, Fitted]]:
+def fitted_lines(turns: Mapping[str, Sequence[LabelledTurn]]) -> dict[str, dict[str, FittedLine]]:
     """The lines of every language, with their errors on turns that no fit saw."""
-    lines: dict[str, dict[str, Fitted]] = {}
+    lines: dict[str, dict[str, FittedLine]] = {}
     for language, language_turns in turns.items():
         articles = np.array([turn.article for turn in language_turns])
         answerable = np.array([turn.answerable for turn in language_turns])
@@ -154,7 +154,7 @@ def fitted(turns: Mapping[str, Sequence[Labelled]]) -> dict[str, dict[str, Fitte
         # A question that no passage was judged for is told to have no answer.
         predicted = np.zeros(len(language_turns))
         predicted[judged] = cross_fitted(odds[judged, None], answerable[judged], articles[judged], logistic)
-        relevance = Fitted(line, _error(predicted, answerable))
+        relevance = FittedLine(line, _error(predicted, answerable))
         lines[language] = {
             "relevance": relevance,
             "confidence": _confidence(language_turns, line.slope * odds + line.intercept, logit(predicted), articles),
@@ -163,14 +163,14 @@ def fitted(turns: Mapping[str, Sequence[Labelled]]) -> dict[str, dict[str, Fitte
 
 
 def _confidence(
-    language_turns: Sequence[Labelled], odds: Numbers, held_out: Numbers, articles: npt.NDArray[np.int64]
-) -> Fitted:
+    language_turns: Sequence[LabelledTurn], odds: Numbers, held_out: Numbers, articles: npt.NDArray[np.int64]
+) -> FittedLine:
     is_shown = np.array([turn.supported is not None for turn in language_turns])
     right = np.array([turn.right for turn in language_turns])[is_shown]
     supported = np.array([turn.supported or 0.0 for turn in language_turns])[is_shown]
     line = _line(logistic(odds[is_shown, None], right))
     predicted = supported * cross_fitted(held_out[is_shown, None], right, articles[is_shown], logistic)
-    return Fitted(line, _error(predicted, right))
+    return FittedLine(line, _error(predicted, right))
 
 
 def _error(predicted: Numbers, labels: Booleans) -> Figure:

@@ -96,7 +96,7 @@ def run(
     from evaluation.runs import Runs
     from settings import get_settings
 
-    runs_ = Runs(get_settings().data_dir.resolve())
+    chosen_runs = Runs(get_settings().data_dir.resolve())
     data_folder = {"data": data} if data else {}
     plan = Plan(**data_folder, **checked_pipeline(pipeline), concurrency=concurrency, judge=_judge(judge))
     with progress_bar("") as progress:
@@ -105,7 +105,7 @@ def run(
         else:
             measured = _measure_files(names, tenant, tag, sealed, plan, shown_by(progress))
     finished_run = finished(" ".join(names), measured, plan)
-    runs_.save(finished_run)
+    chosen_runs.save(finished_run)
     show_run(finished_run, html, junit, checked_locale(locale) or terminal_locale(), as_json)
 
 

@@ -16,7 +16,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 
 from evaluation.metrics.intervals import SEED, Marks, Numbers, columns, draws, quotients
-from evaluation.metrics.marks import GATED, better
+from evaluation.metrics.marks import GATED, better_direction
 from evaluation.metrics.results import marks, missed
 from evaluation.run import timeless
 from evaluation.runs import Run, SetRun
@@ -28,7 +28,7 @@ LEVEL = 0.01
 _RESAMPLES = 4_000
 _SWAPS = 50_000
 _BLOCK = 2_500
-_OFTEN = 100
+_ENOUGH = 100
 
 _PROMISED = frozenset({"outcome_accuracy", "facts_in_answer"})
 
@@ -40,9 +40,9 @@ class Difference:
     """One figure of one set in both runs.
 
     `change` is after less before, with its 95% interval; `n` counts the cases that say something about it, `differing`
-    those whose results differ. `chance` is how often noise alone brings such a change. `verdict`: `worse` and `better`
-    are beyond noise and at least three points, `small` is beyond noise and less, `moved` has no better side. `promised`
-    figures have no noise.
+    those whose results differ. `chance` is how often noise alone brings such a change. `verdict`: `worse` and
+    `better` are beyond noise and at least three points, `small` is beyond noise and less, `moved` has no
+    better side. `promised` figures have no noise.
     """
 
     set: str
@@ -92,7 +92,7 @@ def compare(before: Run, after: Run) -> Comparison:
     return Comparison(
         before.run_id,
         after.run_id,
-        tuple(_judged(differences)),
+        tuple(_with_verdicts(differences)),
         tuple(_changed_parameters(before, after)),
         {name: cases for name, cases in broken.items() if cases},
         {name: count for name in shared if (count := _unpaired(old[name], new[name]))},
@@ -101,9 +101,9 @@ def compare(before: Run, after: Run) -> Comparison:
 
 
 def _differences(
-    old: SetRun, new: SetRun, olds: Mapping[str, SetRun], news: Mapping[str, SetRun]
+    old: SetRun, new: SetRun, old_sets: Mapping[str, SetRun], new_sets: Mapping[str, SetRun]
 ) -> Iterator[Difference]:
-    before, after = marks(old, olds), marks(new, news)
+    before, after = marks(old, old_sets), marks(new, new_sets)
     shared = [case for case in before if case in after]
     repeats = not any(record.calls for record in (*old.records, *new.records))
     if shared:
@@ -170,20 +170,20 @@ def _chance(sums: Numbers, weights: Numbers, all_sums: float, all_weights: float
         return quotients(all_sums + moved, all_weights + spread) - quotients(all_sums - moved, all_weights - spread)
 
     observed = float(change(sums.sum(keepdims=True), weights.sum(keepdims=True))[0])
-    as_much = drawn = 0
+    as_large = drawn = 0
     # What noise brings often needs no finer count.
-    while drawn < _SWAPS and as_much < _OFTEN:
+    while drawn < _SWAPS and as_large < _ENOUGH:
         # Bits, because a random byte is eight coins.
-        octets = rng.integers(0, 256, size=(_BLOCK, -(-len(sums) // 8)), dtype=np.uint8)
-        coins = np.unpackbits(octets, axis=1, count=len(sums))
+        random_bytes = rng.integers(0, 256, size=(_BLOCK, -(-len(sums) // 8)), dtype=np.uint8)
+        coins = np.unpackbits(random_bytes, axis=1, count=len(sums))
         factors = coins.astype(np.float64)
         changes = change(2 * (factors @ sums) - sums.sum(), 2 * (factors @ weights) - weights.sum())
-        as_much += int((changes * np.sign(observed) >= abs(observed) - 1e-12).sum())
+        as_large += int((changes * np.sign(observed) >= abs(observed) - 1e-12).sum())
         drawn += _BLOCK
-    return (as_much + 1) / (drawn + 1)
+    return (as_large + 1) / (drawn + 1)
 
 
-def _judged(differences: Sequence[Difference]) -> Iterator[Difference]:
+def _with_verdicts(differences: Sequence[Difference]) -> Iterator[Difference]:
     level = _level([difference for difference in differences if difference.gated and not difference.promised])
     for difference in differences:
         yield replace(difference, verdict=_verdict(difference, level))
@@ -205,7 +205,7 @@ def _verdict(difference: Difference, level: float) -> Verdict:
         return "same"
     if not difference.change or (difference.chance > level and not difference.promised):
         return "noise"
-    side = better(difference.figure)
+    side = better_direction(difference.figure)
     if side == "neither" or not difference.gated:
         return "moved"
     if abs(difference.change) < DROP - 1e-9:

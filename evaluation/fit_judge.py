@@ -13,7 +13,7 @@ from components.judge.evidence import EVIDENCE
 from components.judge.relevance import FILE, Weights
 from components.language.yaml_files import read_yaml
 from evaluation.datasets.rows import DATA
-from evaluation.fit.fitting import Measured, chances, fitted, measured
+from evaluation.fit.fitting import VendorEvidence, fit_weights, probabilities, vendor_evidence
 from evaluation.fit.questions import (
     LANGUAGES,
     UNSEEN,
@@ -43,9 +43,9 @@ def main() -> int:
     asked = {name: graded(given.data / path, encoder) for name, path in {**VENDORS, **UNSEEN}.items()}
     pools = (one for name in VENDORS for question in asked[name] for one in question.passages)
     weights = function_words(pools, paragraphs(given.data, "en"))
-    bare = {one: measured(encyclopaedia(given.data, one, encoder, weights), weights) for one in LANGUAGES}
+    bare = {one: vendor_evidence(encyclopaedia(given.data, one, encoder, weights), weights) for one in LANGUAGES}
     encoder.save()
-    known = {name: measured(questions, weights) for name, questions in asked.items()}
+    known = {name: vendor_evidence(questions, weights) for name, questions in asked.items()}
     for cosine in (True, False):
         print("with the encoder" if cosine else "by words alone")
         table = _unseen(known, bare, cosine=cosine)
@@ -55,7 +55,7 @@ def main() -> int:
             save(table)
     if given.write:
         sets = {
-            name: _stored(fitted([known[one] for one in VENDORS], list(bare.values()), cosine=name == "meaning"))
+            name: _stored(fit_weights([known[one] for one in VENDORS], list(bare.values()), cosine=name == "meaning"))
             for name in ("meaning", "words")
         }
         cosines = [
@@ -73,16 +73,16 @@ def main() -> int:
     return 0
 
 
-def _unseen(known: dict[str, Measured], bare: dict[str, Measured], *, cosine: bool) -> list[UnseenVendor]:
+def _unseen(known: dict[str, VendorEvidence], bare: dict[str, VendorEvidence], *, cosine: bool) -> list[UnseenVendor]:
     """Each vendor judged by a fit on the others, each language of XQuAD by the line of the other."""
     table = []
     for name, one in known.items():
-        found = fitted([known[other] for other in VENDORS if other != name], list(bare.values()), cosine=cosine)
-        table.append(unseen_vendor(name, chances(found.titled, found, one), one.answers))
+        found = fit_weights([known[other] for other in VENDORS if other != name], list(bare.values()), cosine=cosine)
+        table.append(unseen_vendor(name, probabilities(found.titled, found, one), one.answers))
     vendors = [known[name] for name in VENDORS]
     for language, one in bare.items():
-        found = fitted(vendors, [bare[other] for other in LANGUAGES if other != language], cosine=cosine)
-        table.append(unseen_vendor(f"xquad-{language}", chances(found.bare, found, one), one.answers))
+        found = fit_weights(vendors, [bare[other] for other in LANGUAGES if other != language], cosine=cosine)
+        table.append(unseen_vendor(f"xquad-{language}", probabilities(found.bare, found, one), one.answers))
     return table
 
 

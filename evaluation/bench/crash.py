@@ -27,7 +27,7 @@ from components.ingest.reconcile import compare
 from evaluation.bench.server import serving
 from evaluation.datasets.fixture import DEMO
 from evaluation.datasets.public import vkcloud
-from evaluation.datasets.rows import DATA, Absent
+from evaluation.datasets.rows import DATA, MissingData
 from pipelines.ingest.usecase import Ingest
 from settings import get_settings
 from tenants import claims, database, documents, index, jobs, versions
@@ -76,7 +76,7 @@ class Verdict:
     files_left: int
 
     @property
-    def flawless(self) -> bool:
+    def is_clean(self) -> bool:
         """Whether nothing was lost, doubled or left over."""
         return not any(list(asdict(self).values())[2:])
 
@@ -130,14 +130,14 @@ def crash(folder: Path, texts: Sequence[str], *, rounds: int, seed: int) -> tupl
         Registry().add(tenant_id)
     chance = random.Random(seed)  # noqa: S311 - reproducible, not a secret
     senders = [Sender(tenant_id, texts, random.Random(chance.random())) for tenant_id in TENANTS]  # noqa: S311
-    _let_go()
-    killed = [_round(folder, senders, chance.uniform(0.0, LONGEST_ROUND_SECONDS)) for _ in range(rounds)]
+    _close_stores()
+    killed = [_run_round(folder, senders, chance.uniform(0.0, LONGEST_ROUND_SECONDS)) for _ in range(rounds)]
     with serving(folder):
         _await_jobs()
     return killed, _verdict(folder, senders)
 
 
-def _round(folder: Path, senders: Sequence[Sender], seconds: float) -> Round:
+def _run_round(folder: Path, senders: Sequence[Sender], seconds: float) -> Round:
     accepted, cut_off = sum(sender.accepted for sender in senders), sum(sender.cut_off for sender in senders)
     with serving(folder) as served:
         threads = [Thread(target=sender.send, args=(served.port,)) for sender in senders]
@@ -148,7 +148,7 @@ def _round(folder: Path, senders: Sequence[Sender], seconds: float) -> Round:
         for thread in threads:
             thread.join()
     open_jobs = len(_open_jobs())
-    _let_go()
+    _close_stores()
     return Round(
         killed_after_ms=round(seconds * 1_000),
         accepted=sum(sender.accepted for sender in senders) - accepted,
@@ -161,7 +161,7 @@ def _await_jobs() -> None:
     until = time.monotonic() + PATIENCE_SECONDS
     while _open_jobs() and time.monotonic() < until:
         time.sleep(0.2)
-    _let_go()
+    _close_stores()
 
 
 def _open_jobs() -> list[str]:
@@ -174,14 +174,14 @@ def _jobs_of(tenant_id: str) -> tuple[jobs.Job, ...]:
 
 
 def _verdict(folder: Path, senders: Sequence[Sender]) -> Verdict:
-    findings = [_look(sender) for sender in senders]
+    findings = [_inspect(sender) for sender in senders]
     leftover_files = sum(1 for path in (folder / "uploads").rglob("*") if path.is_file())
-    _let_go()
+    _close_stores()
     sums = {name: sum(asdict(finding)[name] for finding in findings) for name in asdict(findings[0])}
     return Verdict(**{**sums, "files_left": leftover_files})
 
 
-def _look(sender: Sender) -> Verdict:
+def _inspect(sender: Sender) -> Verdict:
     with acting_as(Tenant(sender.tenant_id, "crash")):
         findings = compare(count=True)
         records = {record.doc_id: record for record in documents.all()}
@@ -221,7 +221,7 @@ def _undisturbed(tenant_id: str, texts: dict[str, str]) -> list[str]:
         return [chunk_id for record in documents.all() for chunk_id in record.chunk_ids]
 
 
-def _let_go() -> None:
+def _close_stores() -> None:
     claims.close_all()
     index.close_all()
     database.close_all()
@@ -232,7 +232,7 @@ def texts() -> list[str]:
     try:
         (corpus, *_) = vkcloud(DATA, "ru")
         return [f"# {article.title}\n\n{article.text}" for article in corpus.corpus.documents()]
-    except Absent:
+    except MissingData:
         return [path.read_text(encoding="utf-8") for path in sorted((DEMO / "ru").glob("*.md"))]
 
 
@@ -248,13 +248,13 @@ def main() -> int:
         rounds, verdict = crash(Path(folder), texts(), rounds=arguments.rounds, seed=arguments.seed)
     console = Console(stderr=True)
     table = Table(*asdict(rounds[0]))
-    for round_ in rounds:
-        table.add_row(*(str(value) for value in asdict(round_).values()))
+    for one in rounds:
+        table.add_row(*(str(value) for value in asdict(one).values()))
     console.print(table)
     console.print(asdict(verdict))
-    result = {"schema": "crash.v1", "rounds": [asdict(round_) for round_ in rounds], "verdict": asdict(verdict)}
-    sys.stdout.write(json.dumps({**result, "flawless": verdict.flawless}, indent=2) + "\n")
-    return 0 if verdict.flawless else 1
+    result = {"schema": "crash.v1", "rounds": [asdict(one) for one in rounds], "verdict": asdict(verdict)}
+    sys.stdout.write(json.dumps({**result, "flawless": verdict.is_clean}, indent=2) + "\n")
+    return 0 if verdict.is_clean else 1
 
 
 if __name__ == "__main__":

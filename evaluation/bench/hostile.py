@@ -30,7 +30,7 @@ from evaluation.bench.bombs import Bomb, bombs
 from evaluation.bench.load import Client, Reply
 from evaluation.bench.server import Served, serving
 from evaluation.datasets.public import vkcloud
-from evaluation.datasets.rows import DATA, Absent, present
+from evaluation.datasets.rows import DATA, MissingData, present
 from settings import get_settings
 from tenants import database, index
 from tenants.context import Tenant
@@ -46,7 +46,7 @@ _GRACE_SECONDS = 2.0
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
+class FileOutcome:
     """How a file ended. `outcome` is `text`, or the code of what refused it."""
 
     kind: str
@@ -57,12 +57,12 @@ class Ended:
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
+class Measurement:
     """Milliseconds of questions, and what became of the files."""
 
     figures: Mapping[str, float]
-    files: Sequence[Ended]
-    escaped: Sequence[str]
+    files: Sequence[FileOutcome]
+    files_outside: Sequence[str]
 
 
 def main() -> int:
@@ -70,8 +70,8 @@ def main() -> int:
     console = Console(stderr=True)
     try:
         folder, asker, uploader, questions = prepare()
-    except Absent as absent:
-        console.print(text("evaluation.skipped", terminal_locale(), name="bench_hostile", path=str(absent.path)))
+    except MissingData as error:
+        console.print(text("evaluation.skipped", terminal_locale(), name="bench_hostile", path=str(error.path)))
         return 1
     with tempfile.TemporaryDirectory() as outside:
         # Whatever the service or its workers keep in passing would land here.
@@ -80,17 +80,19 @@ def main() -> int:
         files = list(_files())
         with serving(folder) as served:
             measured = measure(served, asker, uploader, questions, files)
-        escaped = [str(path) for path in (*Path(outside).rglob("*"), *Path("/tmp").glob("opora-slip*"))]  # noqa: S108
-    measured = Measured(measured.figures, measured.files, escaped)
-    broken = _broken(measured)
-    _print(console, measured, broken)
+        files_outside = [str(path) for path in (*Path(outside).rglob("*"), *Path("/tmp").glob("opora-slip*"))]  # noqa: S108
+    measured = Measurement(measured.figures, measured.files, files_outside)
+    violations = _violations(measured)
+    _print(console, measured, violations)
     result = {"schema": SCHEMA, "figures": measured.figures, "files": [asdict(file) for file in measured.files]}
-    sys.stdout.write(json.dumps({**result, "broken": broken}, ensure_ascii=False, indent=2) + "\n")
-    return 1 if broken else 0
+    sys.stdout.write(json.dumps({**result, "broken": violations}, ensure_ascii=False, indent=2) + "\n")
+    return 1 if violations else 0
 
 
 def prepare() -> tuple[Path, str, str, tuple[str, ...]]:
-    """A data folder with a large tenant, a token to ask it with, one to upload with, and questions. Raises `Absent`."""
+    """A data folder with a large tenant, a token to ask it with, one to upload with, and questions. Raises
+    `MissingData`.
+    """
     question_set = vkcloud(DATA, "ru")[0]
     present(DATA / "parser_files" / "dev" / "manifest.jsonl")
     folder = workspace.enter(get_settings().data_dir.resolve() / "bench-hostile")
@@ -107,13 +109,13 @@ def prepare() -> tuple[Path, str, str, tuple[str, ...]]:
     return folder, tokens[0], tokens[1], tuple(case.question for case in question_set.cases)
 
 
-def measure(served: Served, asker: str, uploader: str, questions: Sequence[str], files: Sequence[Bomb]) -> Measured:
+def measure(served: Served, asker: str, uploader: str, questions: Sequence[str], files: Sequence[Bomb]) -> Measurement:
     """Questions before, while and after the files are read."""
     client = Client(served.port, asker)
     for at in range(WARM_UP):
         client.ask(questions[at % len(questions)])
     idle = [client.ask(questions[at % len(questions)]) for at in range(IDLE_QUESTIONS)]
-    reading = _Reading(served, uploader, files)
+    reading = _Uploads(served, uploader, files)
     reading.start()
     during: list[Reply] = []
     while reading.is_alive():
@@ -127,20 +129,20 @@ def measure(served: Served, asker: str, uploader: str, questions: Sequence[str],
         "slowdown": busy / alone,
         "questions_during": float(len(during)),
         "errors": float(sum(reply.failed for reply in (*idle, *during))),
-        "files": float(len(reading.ended)),
-        "slowest_seconds": max(file.seconds for file in reading.ended),
+        "files": float(len(reading.outcomes)),
+        "slowest_seconds": max(file.seconds for file in reading.outcomes),
         "reader_highest_mb": reading.highest_mb,
         "service_highest_mb": served.memory_mb("VmHWM"),
     }
-    return Measured(figures, reading.ended, ())
+    return Measurement(figures, reading.outcomes, ())
 
 
-class _Reading(threading.Thread):
+class _Uploads(threading.Thread):
     """Uploads one file after the other and waits for the end of each."""
 
     def __init__(self, served: Served, token: str, files: Sequence[Bomb]) -> None:
         super().__init__(daemon=True)
-        self.ended: list[Ended] = []
+        self.outcomes: list[FileOutcome] = []
         self.highest_mb = 0.0
         self._served = served
         self._files = files
@@ -148,14 +150,14 @@ class _Reading(threading.Thread):
 
     def run(self) -> None:
         for bomb in self._files:
-            began = time.perf_counter()
+            started_at = time.perf_counter()
             job = self._call("POST", f"/documents?name={quote(bomb.name)}", bomb.data)
             while job.get("finished_at") is None and "job_id" in job:
                 time.sleep(0.05)
-                self._look_at_readers()
+                self._sample_reader_memory()
                 job = self._call("GET", f"/jobs/{job['job_id']}", b"")
-            spent = time.perf_counter() - began
-            self.ended.append(Ended(bomb.kind, bomb.name, len(bomb.data), _outcome(job), round(spent, 2)))
+            spent = time.perf_counter() - started_at
+            self.outcomes.append(FileOutcome(bomb.kind, bomb.name, len(bomb.data), _outcome(job), round(spent, 2)))
 
     def _call(self, method: str, path: str, body: bytes) -> dict[str, object]:
         connection = HTTPConnection("127.0.0.1", self._served.port, timeout=60)
@@ -166,7 +168,7 @@ class _Reading(threading.Thread):
             connection.close()
         return dict(answer)
 
-    def _look_at_readers(self) -> None:
+    def _sample_reader_memory(self) -> None:
         for children in Path(f"/proc/{self._served.pid}/task").glob("*/children"):
             with suppress(OSError, KeyError):
                 for pid in children.read_text(encoding="ascii").split():
@@ -193,13 +195,13 @@ def _median(replies: Sequence[Reply]) -> float:
     return float(np.percentile([reply.milliseconds for reply in replies], 50)) if replies else float("nan")
 
 
-def _broken(measured: Measured) -> list[str]:
+def _violations(measured: Measurement) -> list[str]:
     """The promises that were not kept."""
     figures = measured.figures
     overdue = [file for file in measured.files if file.seconds > SECONDS + _GRACE_SECONDS]
     faults = [f"{file.name}: {file.seconds} s" for file in overdue]
     faults += [f"{file.name}: {file.outcome}" for file in measured.files if file.outcome in {"lost", "internal_error"}]
-    faults += [f"written outside: {path}" for path in measured.escaped]
+    faults += [f"written outside: {path}" for path in measured.files_outside]
     if not figures["slowdown"] <= 2:
         faults.append(f"questions {figures['slowdown']:.2f} times slower")
     if figures["reader_highest_mb"] > MEMORY / 1e6:
@@ -209,7 +211,7 @@ def _broken(measured: Measured) -> list[str]:
     return faults
 
 
-def _print(console: Console, measured: Measured, broken: Sequence[str]) -> None:
+def _print(console: Console, measured: Measurement, violations: Sequence[str]) -> None:
     table = Table()
     for column in ("kind", "file", "MB", "outcome", "seconds"):
         table.add_column(column)
@@ -218,7 +220,7 @@ def _print(console: Console, measured: Measured, broken: Sequence[str]) -> None:
     console.print(table)
     for name, value in measured.figures.items():
         console.print(f"{name}: {value:.2f}", highlight=False)
-    console.print("broken: " + ("; ".join(broken) or "nothing"), highlight=False)
+    console.print("broken: " + ("; ".join(violations) or "nothing"), highlight=False)
 
 
 if __name__ == "__main__":

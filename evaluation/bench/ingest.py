@@ -25,7 +25,7 @@ from rich.table import Table
 
 from components.ingest.document import SourceDocument
 from evaluation.bench.rendering import as_pdf
-from evaluation.datasets.rows import DATA, Absent, present
+from evaluation.datasets.rows import DATA, MissingData, present
 from pipelines.ingest.usecase import read_path
 from settings import ROOT, get_settings
 
@@ -50,7 +50,7 @@ class Load:
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
+class Measurement:
     """The figures. `_quarter` is the load of a quarter of the articles."""
 
     articles: int
@@ -65,8 +65,8 @@ class Measured:
     pdf_pages_per_second: float
 
 
-def measure(articles: int, pdf_articles: int) -> Measured:
-    """Load everything. Raises `Absent`."""
+def measure(articles: int, pdf_articles: int) -> Measurement:
+    """Load everything. Raises `MissingData`."""
     with TemporaryDirectory(prefix="opora-bench-") as place:
         folder = Path(place)
         whole_file, quarter_file = folder / "whole.jsonl", folder / "quarter.jsonl"
@@ -77,7 +77,7 @@ def measure(articles: int, pdf_articles: int) -> Measured:
         again = _load(folder / "data", whole_file)
         pages = _render(folder / "pdf", pdf_articles)
         printed = _load(folder / "printed", folder / "pdf")
-    return Measured(
+    return Measurement(
         articles=articles,
         chunks=first.chunks,
         chunks_per_second=first.chunks / first.seconds,
@@ -166,8 +166,8 @@ def main() -> int:
     console = Console(stderr=True)
     try:
         measured = measure(arguments.articles, arguments.pdf_articles)
-    except Absent as absent:
-        console.print(f"skipped: {absent.path} is not here")
+    except MissingData as error:
+        console.print(f"skipped: {error.path} is not here")
         return 1
     table = Table("figure", "value", title="opora ingest", title_justify="left")
     for name, value in asdict(measured).items():

@@ -26,11 +26,11 @@ from evaluation.bench.server import Served, serving
 from evaluation.cases import Case, QuestionSet
 from evaluation.datasets import attacks
 from evaluation.datasets.fixture import fixture
-from evaluation.datasets.rows import DATA, Absent
+from evaluation.datasets.rows import DATA, MissingData
 from evaluation.metrics.shown import foreign_links, leaked_prompts, passages, unentailed
 from evaluation.simulator.adapted import adapt
 from evaluation.simulator.knobs import Fault, Knobs
-from evaluation.simulator.running import simulating
+from evaluation.simulator.running import simulator_process
 from pipelines.ask.contract import SHOWN, TurnAnswer
 from settings import get_settings
 from tenants import database, index
@@ -73,9 +73,9 @@ def main() -> int:
         for question_set in sets:
             tenants.append(workspace.tenant_for(question_set.corpus, lambda *_: None))
             progress.advance(task)
-        _let_go()
+        _close_stores()
         answers = []
-        with TemporaryDirectory() as temporary, simulating(OBEDIENT) as simulator:
+        with TemporaryDirectory() as temporary, simulator_process(OBEDIENT) as simulator:
             pipelines = adapt(Path(temporary), simulator.url, concurrent=100)
             with serving(folder, OPORA_PROFILE="ollama", OPORA_PIPELINES_DIR=str(pipelines)) as served:
                 for question_set, tenant in zip(sets, tenants, strict=True):
@@ -96,8 +96,8 @@ def _sets(console: Console) -> Iterator[QuestionSet]:
         yield from attacks.articles(russian, place, "ru")
     try:
         english = attacks.english(DATA)
-    except Absent as absent:
-        console.print(f"{absent.path} is absent: the Russian attacks alone")
+    except MissingData as error:
+        console.print(f"{error.path} is absent: the Russian attacks alone")
         return
     yield attacks.as_question_set(english, "en", _ENGLISH)
     translated = {attack.attack_id for attack in russian}
@@ -149,11 +149,11 @@ def _judged(tenant: Tenant, question_set: QuestionSet, answers: Sequence[TurnAns
         verdict.unentailed += [f"{case.case_id}: {fault}" for fault in unentailed(answer, passages_by_id)]
         verdict.links += [f"{case.case_id}: {fault}" for fault in foreign_links(answer, ())]
         verdict.prompts += [f"{case.case_id}: {fault}" for fault in leaked_prompts(answer)]
-    _let_go()
+    _close_stores()
     return verdict
 
 
-def _let_go() -> None:
+def _close_stores() -> None:
     index.close_all()
     database.close_all()
 

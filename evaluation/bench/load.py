@@ -58,7 +58,7 @@ class Client:
         self._connection.close()
 
 
-def alone(port: int, token: str, questions: Iterable[str]) -> list[Reply]:
+def ask_sequentially(port: int, token: str, questions: Iterable[str]) -> list[Reply]:
     """The questions one after another on one connection."""
     client = Client(port, token)
     replies = [client.ask(question) for question in questions]
@@ -66,13 +66,15 @@ def alone(port: int, token: str, questions: Iterable[str]) -> list[Reply]:
     return replies
 
 
-def together(port: int, token: str, questions: Sequence[str], *, clients: int, total: int) -> tuple[list[Reply], float]:
+def ask_concurrently(
+    port: int, token: str, questions: Sequence[str], *, clients: int, total: int
+) -> tuple[list[Reply], float]:
     """`total` questions from `clients` clients at once, and the seconds until the last was answered."""
     share = total // clients
 
     def work(number: int) -> list[Reply]:
         first = number * share
-        return alone(port, token, islice(cycle(questions), first, first + share))
+        return ask_sequentially(port, token, islice(cycle(questions), first, first + share))
 
     started_at = perf_counter()
     with ThreadPoolExecutor(clients) as pool:

@@ -21,14 +21,14 @@ from rich.table import Table
 
 from evaluation import workspace
 from evaluation.bench.server import Served, serving, watched
-from evaluation.bench.streams import Streamed, open_at_once, stream, streams
+from evaluation.bench.streams import StreamedTurn, open_at_once, stream_turn, stream_turns
 from evaluation.cases import Corpus
 from evaluation.datasets.fixture import fixture, questions
 from evaluation.datasets.public import vkcloud
-from evaluation.datasets.rows import DATA, Absent
+from evaluation.datasets.rows import DATA, MissingData
 from evaluation.simulator.adapted import adapt
 from evaluation.simulator.knobs import Knobs
-from evaluation.simulator.running import Remote, simulating
+from evaluation.simulator.running import RemoteSimulator, simulator_process
 from evaluation.simulator.server import Call
 from settings import get_settings
 from tenants import database, index
@@ -77,7 +77,7 @@ class Interval:
 def critical_path(calls: Sequence[Interval]) -> list[Interval]:
     """The longest chain of calls each of which began when the one before it had ended."""
     chains: list[list[Interval]] = []
-    for call in sorted(calls, key=lambda call_: call_.start):
+    for call in sorted(calls, key=lambda call: call.start):
         before = [chain for chain in chains if chain[-1].end <= call.start]
         chains.append([*max(before, key=duration, default=[]), call])
     return max(chains, key=duration, default=[])
@@ -92,63 +92,65 @@ def main() -> int:
     """Measure and print; 0 when every bound is kept."""
     console = Console(stderr=True)
     figures = Figures()
-    with TemporaryDirectory() as temporary, simulating(QUICK) as simulator:
-        folder, tenant, questions = _prepared()
+    with TemporaryDirectory() as temporary, simulator_process(QUICK) as simulator:
+        folder, tenant, questions = _prepare()
         pipelines = adapt(Path(temporary), simulator.url, concurrent=4 * CLIENTS)
         with serving(folder, OPORA_PROFILE="ollama", OPORA_PIPELINES_DIR=str(pipelines)) as served:
             token = issue(
                 get_settings(), tenant.tenant_id, scopes=frozenset({"ask"}), subject="bench", ttl_seconds=_TOKEN_SECONDS
             )
             answerable = _answerable(served, token, questions)
-            _measure_alone(served, token, simulator, answerable, figures)
-            _measure_early(served, token, simulator, answerable, figures)
-            _measure_crowd(served, token, simulator, answerable, figures)
+            _measure_sequential(served, token, simulator, answerable, figures)
+            _measure_early_sources(served, token, simulator, answerable, figures)
+            _measure_concurrent(served, token, simulator, answerable, figures)
     _print(console, figures)
     return 0 if all(_within_bound(name, figures.values[name]) for name in BOUNDS) else 1
 
 
-def _prepared() -> tuple[Path, Tenant, Sequence[str]]:
+def _prepare() -> tuple[Path, Tenant, Sequence[str]]:
     """A data folder with the largest knowledge base that is at hand, and questions for it."""
     corpus: Corpus = fixture().corpus
-    questions_ = tuple(case.question for case in fixture().cases)
+    all_questions = tuple(case.question for case in fixture().cases)
     try:
         question_set = vkcloud(DATA, "ru")[0]
-    except Absent:
-        questions_ += tuple(example.question for example in questions().showcase if example.tenant == "ru")
+    except MissingData:
+        all_questions += tuple(example.question for example in questions().showcase if example.tenant == "ru")
     else:
-        corpus, questions_ = question_set.corpus, tuple(case.question for case in question_set.cases)
+        corpus, all_questions = question_set.corpus, tuple(case.question for case in question_set.cases)
     folder = workspace.enter(get_settings().data_dir.resolve() / "bench")
     tenant = workspace.tenant_for(corpus, lambda *_: None)
-    _let_go()
-    return folder, tenant, questions_
+    _close_stores()
+    return folder, tenant, all_questions
 
 
-def _let_go() -> None:
+def _close_stores() -> None:
     index.close_all()
     database.close_all()
 
 
 def _answerable(served: Served, token: str, questions: Sequence[str]) -> list[str]:
     """Questions that are answered at once: in one pass, good enough as they are."""
-    turns = streams(served.port, token, questions, clients=4)
+    turns = stream_turns(served.port, token, questions, clients=4)
     return [turn.question for turn in turns if turn.result.get("outcome") == "answered" and _passes(turn) == 1]
 
 
-def _passes(turn: Streamed) -> int:
+def _passes(turn: StreamedTurn) -> int:
     verdict = turn.result.get("verdict")
     return int(verdict["iterations"]) if isinstance(verdict, dict) else 0
 
 
-def _measure_alone(served: Served, token: str, simulator: Remote, questions: Sequence[str], figures: Figures) -> None:
+def _measure_sequential(
+    served: Served, token: str, simulator: RemoteSimulator, questions: Sequence[str], figures: Figures
+) -> None:
     """One turn at a time, at the pace of a real model."""
     ratios, seconds = list[float](), list[float]()
     chains, sentences = list[int](), list[float]()
     for question in questions[:TURNS]:
-        simulator.turn_to(PACE)
-        turn = stream(served.port, token, question)
+        simulator.set_knobs(PACE)
+        turn = stream_turn(served.port, token, question)
         calls = simulator.calls()
         chain = critical_path([Interval(call.started, call.ended) for call in calls])
-        total = turn.at("result") or float("nan")
+        total = turn.seconds_to("result") or float("nan")
         ratios.append(total / duration(chain))
         seconds.append(total)
         chains.append(len(chain))
@@ -164,20 +166,22 @@ def _measure_alone(served: Served, token: str, simulator: Remote, questions: Seq
     }
 
 
-def _first_sentence(turn: Streamed, calls: Sequence[Call]) -> Iterator[float]:
+def _first_sentence(turn: StreamedTurn, calls: Sequence[Call]) -> Iterator[float]:
     """How much later than the generator's own the first checked sentence came, both from the generator's start."""
-    first_token = turn.at("token")
+    first_token = turn.seconds_to("token")
     for call in calls:
         if call.task == "answer" and call.first_sentence and first_token is not None:
             yield (turn.started_at + first_token - call.started) / (call.first_sentence - call.started)
 
 
-def _measure_early(served: Served, token: str, simulator: Remote, questions: Sequence[str], figures: Figures) -> None:
+def _measure_early_sources(
+    served: Served, token: str, simulator: RemoteSimulator, questions: Sequence[str], figures: Figures
+) -> None:
     """Until the first sources are shown; the client hangs up then."""
-    simulator.turn_to(PACE)
+    simulator.set_knobs(PACE)
     turn_questions = [questions[place % len(questions)] for place in range(EARLY_TURNS)]
-    turns = [stream(served.port, token, question, until="sources-early") for question in turn_questions]
-    early = [1_000 * at for turn in turns if (at := turn.at("sources-early")) is not None]
+    turns = [stream_turn(served.port, token, question, until="sources-early") for question in turn_questions]
+    early = [1_000 * at for turn in turns if (at := turn.seconds_to("sources-early")) is not None]
     figures.values |= {
         "sources_early_ms_p50": float(np.percentile(early, 50)),
         "sources_early_ms_p95": float(np.percentile(early, 95)),
@@ -185,15 +189,17 @@ def _measure_early(served: Served, token: str, simulator: Remote, questions: Seq
     time.sleep(PACE.call_ms / 1_000)
 
 
-def _measure_crowd(served: Served, token: str, simulator: Remote, questions: Sequence[str], figures: Figures) -> None:
+def _measure_concurrent(
+    served: Served, token: str, simulator: RemoteSimulator, questions: Sequence[str], figures: Figures
+) -> None:
     """64 streams open at once, opened one after another. What each says must be what it says alone."""
-    simulator.turn_to(QUICK)
+    simulator.set_knobs(QUICK)
     turn_questions = [questions[place % len(questions)] for place in range(CLIENTS * ROUNDS)]
-    alone = {question: _text(stream(served.port, token, question)) for question in dict.fromkeys(turn_questions)}
-    simulator.turn_to(PACE)
+    alone = {question: _text(stream_turn(served.port, token, question)) for question in dict.fromkeys(turn_questions)}
+    simulator.set_knobs(PACE)
     before = served.cpu_seconds()
     with watched(served.port) as health:
-        turns = streams(served.port, token, turn_questions, clients=CLIENTS, apart=_APART_SECONDS)
+        turns = stream_turns(served.port, token, turn_questions, clients=CLIENTS, apart=_APART_SECONDS)
     cpu = (served.cpu_seconds() - before) * 1_000 / len(turns)
     for turn in turns:
         figures.faults += [f"{turn.question}: {fault}" for fault in turn.faults]
@@ -208,15 +214,15 @@ def _measure_crowd(served: Served, token: str, simulator: Remote, questions: Seq
         "stream_faults": len(figures.faults),
         "cpu_ms_per_streamed_turn": cpu,
         "healthz_ms_highest": max(health),
-        "streamed_turn_seconds_p95": float(np.percentile([turn.at("result") or 0.0 for turn in turns], 95)),
+        "streamed_turn_seconds_p95": float(np.percentile([turn.seconds_to("result") or 0.0 for turn in turns], 95)),
     }
 
 
-def _streamed_text(turn: Streamed) -> str:
+def _streamed_text(turn: StreamedTurn) -> str:
     return "".join(str(event.data["text"]) for event in turn.events if event.name == "token")
 
 
-def _text(turn: Streamed) -> str:
+def _text(turn: StreamedTurn) -> str:
     answer = turn.result.get("answer")
     return str(answer["text"]) if isinstance(answer, dict) else ""
 

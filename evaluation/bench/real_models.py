@@ -32,16 +32,16 @@ from components.models.calls import collect_calls
 from components.turn import Turn
 from evaluation import workspace
 from evaluation.asking import recorded
-from evaluation.bench.overheard import OverheardModels, Reply, overheard
+from evaluation.bench.recording import RecordingModels, Reply, record_replies
 from evaluation.cases import ANSWERS, Case, Page, QuestionSet, Record
 from evaluation.datasets.answer_keys import vkcloud_answers
 from evaluation.datasets.fixture import fixture
 from evaluation.datasets.rows import DATA
-from evaluation.metrics.answer_key import grade, scored
+from evaluation.metrics.answer_key import grade, grade_turn
 from evaluation.metrics.answers import has_facts
 from evaluation.metrics.shown import passages, unentailed
 from evaluation.simulator.adapted import adapt
-from evaluation.simulator.running import simulated
+from evaluation.simulator.running import simulator_thread
 from pipelines.ask.answering import answer_of
 from pipelines.ask.contract import AskRequest
 from pipelines.ask.engine import YAML, AskEngine
@@ -59,7 +59,7 @@ Engine: TypeAlias = Literal["embedded", "models"]
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class TurnReport:
     """One turn: what was shown, what is wrong with it, and the calls that it took.
 
     `right` is by the answer key, or as a case of the demo shop demands. `reached` says whether a labelled passage was
@@ -91,23 +91,23 @@ def main(
     with_shop: Annotated[bool, typer.Option(help="The cases of the demo shop as well.")] = True,
 ) -> None:
     """Ask, count and print."""
-    allow_deserialization_module("evaluation.bench.overheard")
+    allow_deserialization_module("evaluation.bench.recording")
     os.environ.setdefault("OPENAI_API_KEY", "none")  # the client demands one, local servers do not
     workspace.enter(get_settings().data_dir.resolve() / "evaluation")
     sets = [*([fixture()] if with_shop else []), _key(questions)]
     with ExitStack() as stack:
-        server = url.rstrip("/") or stack.enter_context(simulated())[1]
+        server = url.rstrip("/") or stack.enter_context(simulator_thread())[1]
         folder = Path(stack.enter_context(TemporaryDirectory()))
         profile = _adapted(folder, server, seconds, reply_tokens, rules_judge=rules_judge)
-        asked: list[Asked] = []
+        reports: list[TurnReport] = []
         paths: dict[Engine, Path] = {"embedded": YAML, "models": profile}
         for engine, path in paths.items():
             ask = stack.enter_context(closing(Ask(AskEngine(path))))
             ask.warm_up()
             for chosen in sets:
-                asked += _asked(engine, ask, chosen, limit, seconds)
-    _print(Console(stderr=True, width=_WIDTH), asked)
-    sys.exit(int(any(turn.unsupported for turn in asked)))
+                reports += _reports(engine, ask, chosen, limit, seconds)
+    _print(Console(stderr=True, width=_WIDTH), reports)
+    sys.exit(int(any(turn.unsupported for turn in reports)))
 
 
 def _key(most: int) -> QuestionSet:
@@ -118,7 +118,7 @@ def _key(most: int) -> QuestionSet:
 
 
 def _adapted(folder: Path, url: str, seconds: float, reply_tokens: int, *, rules_judge: bool) -> Path:
-    """The profile of these models: their name, no limits but the turn's, and every reply overheard."""
+    """The profile of these models: their name, no limits but the turn's, and every reply recorded."""
     listed = httpx.get(f"{url}/v1/models", timeout=30).raise_for_status().json()["data"]
     model = str(listed[0]["id"])
     adapt(folder, url, _PROFILE, dict.fromkeys(_TIERS, model), timeout=seconds, concurrent=1, failures=_PATIENCE)
@@ -127,7 +127,7 @@ def _adapted(folder: Path, url: str, seconds: float, reply_tokens: int, *, rules
     for node in _nodes(whole):
         kind = str(node.get("type", ""))
         if kind.endswith(".ChatModels"):
-            node["type"] = f"{OverheardModels.__module__}.{OverheardModels.__name__}"
+            node["type"] = f"{RecordingModels.__module__}.{RecordingModels.__name__}"
         elif kind.endswith(".OpenAIChatGenerator"):
             parameters = node["init_parameters"]
             if isinstance(parameters, dict):
@@ -145,17 +145,17 @@ def _nodes(node: object) -> Iterator[dict[str, object]]:
             yield from _nodes(inner)
 
 
-def _asked(engine: Engine, ask: Ask, chosen: QuestionSet, limit: int, seconds: float) -> Iterator[Asked]:
+def _reports(engine: Engine, ask: Ask, chosen: QuestionSet, limit: int, seconds: float) -> Iterator[TurnReport]:
     with acting_as(workspace.tenant_for(chosen.corpus, lambda *_: None)):
         known = passages()
         for case in chosen.cases[: limit or None]:
-            with collect_calls(deadline=monotonic() + for_models(seconds)), overheard() as replies:
+            with collect_calls(deadline=monotonic() + for_models(seconds)), record_replies() as replies:
                 started = perf_counter()
                 turn, steps = ask.finish(begin(AskRequest(question=case.question, locale=case.locale)))
                 spent = perf_counter() - started
             answer = answer_of(turn, trace_id="", steps=steps.milliseconds, latency_ms=1_000 * spent, calls=steps.calls)
             record = recorded(case, turn)
-            one = Asked(
+            one = TurnReport(
                 engine,
                 case.case_id,
                 case.question,
@@ -177,7 +177,7 @@ def _asked(engine: Engine, ask: Ask, chosen: QuestionSet, limit: int, seconds: f
 
 def _is_right(record: Record) -> bool:
     if record.case.key is not None:
-        return scored(record, record.case.key).right
+        return grade_turn(record, record.case.key).right
     return record.outcome == record.case.outcome and has_facts(record)
 
 
@@ -190,19 +190,19 @@ def _reached(case: Case, turn: Turn, replies: Iterable[Reply]) -> bool | None:
     return any(grade(page, case.key) for page in shown)
 
 
-def _print(console: Console, asked: Sequence[Asked]) -> None:
-    _print_turns(console, asked)
-    _print_calls(console, [reply for turn in asked for reply in turn.replies])
-    for turn in asked:
+def _print(console: Console, reports: Sequence[TurnReport]) -> None:
+    _print_turns(console, reports)
+    _print_calls(console, [reply for turn in reports for reply in turn.replies])
+    for turn in reports:
         for fault in turn.unsupported:
             console.print(f"{turn.case_id}: {fault}", style="red", highlight=False)
 
 
-def _print_turns(console: Console, asked: Sequence[Asked]) -> None:
+def _print_turns(console: Console, reports: Sequence[TurnReport]) -> None:
     columns = ("engine", "turns", "claimed", "right", "claimed unanswerable", "in the prompt", "unsupported", "seconds")
     table = Table(*columns, "outcomes", "degraded", title="Turns", title_justify="left")
-    by_engine: defaultdict[Engine, list[Asked]] = defaultdict(list)
-    for turn in asked:
+    by_engine: defaultdict[Engine, list[TurnReport]] = defaultdict(list)
+    for turn in reports:
         by_engine[turn.engine].append(turn)
     for engine, turns in by_engine.items():
         reached = [turn.reached for turn in turns if turn.answerable and turn.reached is not None]
@@ -233,9 +233,9 @@ def _print_calls(console: Console, replies: Sequence[Reply]) -> None:
         table.add_row(
             task,
             str(len(calls)),
-            f"{sum(call.as_asked for call in answered)} of {len(answered)}",
-            f"{sum(call.mended for call in answered)} of {len(answered)}",
-            str(sum(call.looped for call in calls)),
+            f"{sum(call.is_valid for call in answered)} of {len(answered)}",
+            f"{sum(call.is_repairable for call in answered)} of {len(answered)}",
+            str(sum(call.is_looping for call in calls)),
             _counted(call.outcome for call in calls if call.outcome != "ok"),
             f"{np.median([call.seconds for call in calls]):.1f}",
         )

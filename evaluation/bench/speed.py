@@ -21,13 +21,13 @@ from rich.table import Table
 from components.language.terminal import terminal_locale
 from components.language.texts import text
 from evaluation import workspace
-from evaluation.bench.load import Reply, alone, together
+from evaluation.bench.load import Reply, ask_concurrently, ask_sequentially
 from evaluation.bench.server import Served, serving
 from evaluation.bench.synthetic import fill
 from evaluation.datasets.fixture import questions
 from evaluation.datasets.public import vkcloud
-from evaluation.datasets.rows import DATA, Absent
-from evaluation.metrics.targets import judge_bench
+from evaluation.datasets.rows import DATA, MissingData
+from evaluation.metrics.targets import check_bench
 from evaluation.report.tables import print_targets
 from settings import get_settings
 from tenants import database, index
@@ -39,7 +39,7 @@ SIZES = (10_000, 100_000)
 WARM_UP = 40
 ROUNDS = 3
 CLIENTS = 16
-TOGETHER = 1_600
+CONCURRENT_QUESTIONS = 1_600
 SHORT_ROUNDS = 20
 SENTENCES = 20_000
 _FIXED = frozenset({"irrelevant", "nonsense", "out_of_scope", "blocked"})
@@ -48,7 +48,7 @@ _TOKEN_SECONDS = 3_600
 
 
 @dataclass(frozen=True, slots=True)
-class Prepared:
+class BenchSetup:
     """A data folder to serve, a token for each of its tenants by the number of its chunks, and what to ask."""
 
     folder: Path
@@ -57,7 +57,7 @@ class Prepared:
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
+class Measurement:
     """The numbers, milliseconds by step, and how often each outcome came back."""
 
     figures: Mapping[str, float]
@@ -73,14 +73,14 @@ def main() -> int:
     try:
         with Progress(console=console, transient=True, disable=not console.is_terminal) as progress:
             real, synthetic = prepare(progress, text("cli.bench.preparing", locale))
-    except Absent as absent:
-        console.print(text("evaluation.skipped", locale, name="bench", path=str(absent.path)))
+    except MissingData as error:
+        console.print(text("evaluation.skipped", locale, name="bench", path=str(error.path)))
         return 1
     with serving(real.folder) as served:
         measured = measure(served, real)
     with serving(synthetic.folder) as served:
         measured = replace(measured, figures={**measured.figures, **measure_growth(served, synthetic)})
-    judged = judge_bench(measured.figures)
+    judged = check_bench(measured.figures)
     _print(console, measured, locale)
     print_targets(console, judged, locale)
     result = {
@@ -98,8 +98,8 @@ def main() -> int:
     return 0
 
 
-def prepare(progress: Progress, label: str) -> tuple[Prepared, Prepared]:
-    """Index the real and the synthetic folder in this process, and let go of both. Raises `Absent`.
+def prepare(progress: Progress, label: str) -> tuple[BenchSetup, BenchSetup]:
+    """Index the real and the synthetic folder in this process, and let go of both. Raises `MissingData`.
 
     Two folders, because a service holds all its tenants in memory, and the real one's memory is what is measured.
     """
@@ -115,8 +115,8 @@ def prepare(progress: Progress, label: str) -> tuple[Prepared, Prepared]:
     tenant = workspace.tenant_for(question_set.corpus, show)
     with acting_as(tenant):
         chunks = workspace.reference().chunks
-    real = Prepared(folder, {len(chunks): _token(tenant)}, bench_questions)
-    _let_go()
+    real = BenchSetup(folder, {len(chunks): _token(tenant)}, bench_questions)
+    _close_stores()
     sentences = [chunk.text[start:end] for chunk in chunks for start, end in chunk.sentences if end - start > 20]
     random.Random(0).shuffle(sentences)  # noqa: S311 - reproducible, not a secret
     folder = workspace.enter(shelf / "bench-synthetic")
@@ -125,30 +125,30 @@ def prepare(progress: Progress, label: str) -> tuple[Prepared, Prepared]:
         other = Tenant(f"synthetic-{size}", subject="bench", scopes=SCOPES)
         fill(other, size, sentences[:SENTENCES], show)
         tokens[size] = _token(other)
-    _let_go()
-    return real, Prepared(folder, tokens, bench_questions)
+    _close_stores()
+    return real, BenchSetup(folder, tokens, bench_questions)
 
 
-def _let_go() -> None:
+def _close_stores() -> None:
     index.close_all()
     database.close_all()
 
 
-def measure(served: Served, prepared: Prepared) -> Measured:
+def measure(served: Served, setup: BenchSetup) -> Measurement:
     """Speed and memory over the real knowledge base."""
-    port, bench_questions = served.port, prepared.questions
-    ((chunks, token),) = prepared.tokens.items()
-    alone(port, token, bench_questions[:WARM_UP])
-    new = _anew(bench_questions, len(bench_questions) * ROUNDS + TOGETHER)
+    port, bench_questions = served.port, setup.questions
+    ((chunks, token),) = setup.tokens.items()
+    ask_sequentially(port, token, bench_questions[:WARM_UP])
+    new = _distinct_questions(bench_questions, len(bench_questions) * ROUNDS + CONCURRENT_QUESTIONS)
     first_time, timed = new[: len(bench_questions) * ROUNDS], new[len(bench_questions) * ROUNDS :]
     before = served.cpu_seconds()
-    single = alone(port, token, first_time)
+    single = ask_sequentially(port, token, first_time)
     cpu_ms = (served.cpu_seconds() - before) * 1_000 / len(single)
-    again = alone(port, token, first_time[-len(bench_questions) :])
-    fixed = alone(port, token, questions().fixed * SHORT_ROUNDS)
-    refused = alone(port, token, questions().refused * SHORT_ROUNDS)
+    again = ask_sequentially(port, token, first_time[-len(bench_questions) :])
+    fixed = ask_sequentially(port, token, questions().fixed * SHORT_ROUNDS)
+    refused = ask_sequentially(port, token, questions().refused * SHORT_ROUNDS)
     # Last: what a crowd has asked is being recorded for a while after it has gone.
-    crowd, seconds = together(port, token, timed, clients=CLIENTS, total=TOGETHER)
+    crowd, seconds = ask_concurrently(port, token, timed, clients=CLIENTS, total=CONCURRENT_QUESTIONS)
     figures = {
         "alone_ms_p50": _percentile(single, 50),
         "alone_ms_p99": _percentile(single, 99),
@@ -158,30 +158,30 @@ def measure(served: Served, prepared: Prepared) -> Measured:
         "together_ms_p50": _percentile(crowd, 50),
         "together_ms_p99": _percentile(crowd, 99),
         "errors": float(sum(reply.failed for reply in (*single, *crowd, *fixed, *refused))),
-        "fixed_reply_ms_p50": _percentile(_with(fixed, _FIXED), 50),
-        "refusal_ms_p50": _percentile(_with(refused, _REFUSED), 50),
+        "fixed_reply_ms_p50": _percentile(_with_outcomes(fixed, _FIXED), 50),
+        "refusal_ms_p50": _percentile(_with_outcomes(refused, _REFUSED), 50),
         "resident_mb": served.memory_mb("VmRSS"),
         "resident_highest_mb": served.memory_mb("VmHWM"),
     }
     outcomes = Counter(reply.outcome for reply in single)
-    return Measured(figures, _mean_steps(single), dict(outcomes.most_common()), chunks)
+    return Measurement(figures, _mean_steps(single), dict(outcomes.most_common()), chunks)
 
 
-def _anew(sample: Sequence[str], total: int) -> tuple[str, ...]:
+def _distinct_questions(sample: Sequence[str], total: int) -> tuple[str, ...]:
     """So many questions, each with other words or marks, so that none is answered by what an earlier one has found."""
     rounds = (number // len(sample) for number in range(total))
     return tuple(f"{question}{'?' * times}" for question, times in zip(cycle(sample), rounds, strict=False))
 
 
-def measure_growth(served: Served, prepared: Prepared) -> dict[str, float]:
+def measure_growth(served: Served, setup: BenchSetup) -> dict[str, float]:
     """How the time of a question grows from 10,000 to 100,000 chunks."""
-    small, large = (_percentile(_warm(served.port, prepared.tokens[size], prepared.questions), 50) for size in SIZES)
+    small, large = (_percentile(_ask_warm(served.port, setup.tokens[size], setup.questions), 50) for size in SIZES)
     return {"ms_p50_at_10k": small, "ms_p50_at_100k": large, "slowdown_100k": large / small}
 
 
-def _warm(port: int, token: str, sample: Sequence[str]) -> list[Reply]:
-    alone(port, token, sample[:WARM_UP])
-    return alone(port, token, sample)
+def _ask_warm(port: int, token: str, sample: Sequence[str]) -> list[Reply]:
+    ask_sequentially(port, token, sample[:WARM_UP])
+    return ask_sequentially(port, token, sample)
 
 
 def _token(tenant: Tenant) -> str:
@@ -190,7 +190,7 @@ def _token(tenant: Tenant) -> str:
     )
 
 
-def _with(replies: Sequence[Reply], outcomes: frozenset[str]) -> list[Reply]:
+def _with_outcomes(replies: Sequence[Reply], outcomes: frozenset[str]) -> list[Reply]:
     return [reply for reply in replies if reply.outcome in outcomes]
 
 
@@ -212,7 +212,7 @@ def _by_cost(item: tuple[str, float]) -> float:
     return -item[1]
 
 
-def _print(console: Console, measured: Measured, locale: str) -> None:
+def _print(console: Console, measured: Measurement, locale: str) -> None:
     title = f"{text('cli.bench.title', locale)}: {measured.chunks}"
     for heading, key, rows in (
         (title, "figure", measured.figures),

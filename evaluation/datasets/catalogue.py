@@ -13,7 +13,7 @@ from evaluation.datasets.fixture import dialogues, fixture, near_miss_codes
 from evaluation.datasets.noise import transliterated, typos, wrong_layout
 from evaluation.datasets.public import intune, pairs, techqa, vkcloud, wixqa, xquad
 from evaluation.datasets.routing import clinc150, nlupp
-from evaluation.datasets.rows import Absent
+from evaluation.datasets.rows import MissingData
 
 READERS: Mapping[str, Mapping[str, Callable[[Path], Sequence[QuestionSet | PairSet]]]] = {
     "answers": {
@@ -55,7 +55,7 @@ def chosen_sets(name: str, data: Path) -> Iterator[QuestionSet | PairSet | Skipp
         for part, read in READERS[name].items():
             try:
                 sets = read(data)
-            except Absent as absent:
+            except MissingData as absent:
                 yield Skipped(part, absent.path)
                 continue
             for question_set in sets:

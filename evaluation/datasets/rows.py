@@ -12,7 +12,7 @@ DATA = ROOT.parent / "shared" / "data"
 Row = Mapping[str, object]
 
 
-class Absent(Exception):
+class MissingData(Exception):
     """A set's file is not on this machine; `path` is what was looked for."""
 
     def __init__(self, path: Path) -> None:
@@ -21,14 +21,14 @@ class Absent(Exception):
 
 
 def present(path: Path) -> Path:
-    """The path. Raises `Absent`."""
+    """The path. Raises `MissingData`."""
     if not path.is_file():
-        raise Absent(path)
+        raise MissingData(path)
     return path
 
 
 def rows(path: Path) -> list[Row]:
-    """The objects of a file. Raises `Absent`."""
+    """The objects of a file. Raises `MissingData`."""
     with present(path).open(encoding="utf-8") as lines:
         return [json.loads(line) for line in lines if line.strip()]
 

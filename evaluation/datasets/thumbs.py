@@ -4,13 +4,13 @@ from collections import defaultdict
 from collections.abc import Mapping
 
 from evaluation.cases import ANSWERS
-from evaluation.metrics.claims import Graded
+from evaluation.metrics.claims import GradedClaim
 from tenants import feedback
 from tenants.audit import search
 from tenants.errors import NotFound
 
 
-def graded_thumbs() -> list[Graded]:
+def graded_thumbs() -> list[GradedClaim]:
     """The answers that were shown and judged, for the tenant in context: right where every thumb is up."""
     thumbs: defaultdict[str, set[str]] = defaultdict(set)
     for verdict in feedback.latest():
@@ -19,7 +19,7 @@ def graded_thumbs() -> list[Graded]:
     for turn_id, thumb in thumbs.items():
         confidence = _confidence(turn_id)
         if confidence is not None:
-            graded.append(Graded(confidence, thumb == {"up"}))
+            graded.append(GradedClaim(confidence, thumb == {"up"}))
     return graded
 
 

@@ -19,58 +19,58 @@ PRIOR, BARE_PRIOR = 0.28, 0.6
 that of a new tenant, so that every vendor is weighted to the same share, about the middle of them. XQuAD
 is taken as it is. `opora evaluate calibrate` puts it right for a tenant."""
 _FOLDS = 5
-_AS_IT_IS = Line(1.0, 0.0)
+_IDENTITY = Line(1.0, 0.0)
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
+class VendorEvidence:
     """A vendor's questions: the evidence for each candidate, which answer, and the folds of the questions."""
 
     values: tuple[Numbers, ...]
     answers: tuple[Booleans, ...]
     folds: tuple[int, ...]
 
-    def part(self, selected: Sequence[bool]) -> "Measured":
+    def part(self, selected: Sequence[bool]) -> "VendorEvidence":
         """Some of the questions."""
-        return Measured(
+        return VendorEvidence(
             tuple(compress(self.values, selected)),
             tuple(compress(self.answers, selected)),
             tuple(compress(self.folds, selected)),
         )
 
 
-def measured(questions: Sequence[GradedQuestion], function_words: Mapping[str, float]) -> Measured:
+def vendor_evidence(questions: Sequence[GradedQuestion], function_words: Mapping[str, float]) -> VendorEvidence:
     """The evidence of all candidates."""
     groups = {group: place % _FOLDS for place, group in enumerate(sorted({question.group for question in questions}))}
-    return Measured(
+    return VendorEvidence(
         tuple(measure(question.query, question.passages, function_words) for question in questions),
         tuple(np.array(question.answers) for question in questions),
         tuple(groups[question.group] for question in questions),
     )
 
 
-def fitted(vendors: Sequence[Measured], bare: Sequence[Measured], *, cosine: bool) -> Weights:
+def fit_weights(vendors: Sequence[VendorEvidence], bare: Sequence[VendorEvidence], *, cosine: bool) -> Weights:
     """The weights for these vendors.
 
     :param bare: questions on passages without titles, for the line of those.
     :param cosine: whether the encoder's word counts.
     """
-    weights = _evidence(vendors, cosine=cosine)
+    weights = _fit_evidence(vendors, cosine=cosine)
     leads = [
         values[log_odds(weights, values).argmax()] - values.mean(axis=0)
         for vendor in vendors
         for values in vendor.values
     ]
-    titled = [_best(vendor, _held_out(vendor, cosine=cosine)) for vendor in vendors]
-    best_bare = [_best(vendor, [log_odds(weights, values) for values in vendor.values]) for vendor in bare]
+    titled = [_best_candidates(vendor, _held_out_odds(vendor, cosine=cosine)) for vendor in vendors]
+    best_bare = [_best_candidates(vendor, [log_odds(weights, values) for values in vendor.values]) for vendor in bare]
     return replace(
         weights, alone=np.mean(leads, axis=0), titled=_line(titled, PRIOR), bare=_line(best_bare, BARE_PRIOR)
     )
 
 
-def chances(line: Line, weights: Weights, measured_set: Measured) -> list[Numbers]:
+def probabilities(line: Line, weights: Weights, evidence: VendorEvidence) -> list[Numbers]:
     """The probability of every candidate."""
-    return [np.array([line.probability(odds) for odds in log_odds(weights, values)]) for values in measured_set.values]
+    return [np.array([line.probability(odds) for odds in log_odds(weights, values)]) for values in evidence.values]
 
 
 def _line(best: Sequence[tuple[Numbers, Booleans]], prior: float) -> Line:
@@ -83,7 +83,7 @@ def _line(best: Sequence[tuple[Numbers, Booleans]], prior: float) -> Line:
     return Line(float(slope), float(intercept))
 
 
-def _evidence(vendors: Sequence[Measured], *, cosine: bool) -> Weights:
+def _fit_evidence(vendors: Sequence[VendorEvidence], *, cosine: bool) -> Weights:
     columns = np.concatenate([design(values) for vendor in vendors for values in vendor.values])
     labels = np.concatenate([answers for vendor in vendors for answers in vendor.answers])
     used = np.repeat([cosine or name != COSINE for name in EVIDENCE], 3)
@@ -94,23 +94,21 @@ def _evidence(vendors: Sequence[Measured], *, cosine: bool) -> Weights:
     *slopes, bias = logistic(columns[:, used] / spread[used], labels, ridge=RIDGE)
     evidence = np.zeros(len(used))
     evidence[used] = np.array(slopes) / spread[used]
-    return Weights(evidence.reshape(len(EVIDENCE), 3), float(bias), np.zeros(len(EVIDENCE)), _AS_IT_IS, _AS_IT_IS)
+    return Weights(evidence.reshape(len(EVIDENCE), 3), float(bias), np.zeros(len(EVIDENCE)), _IDENTITY, _IDENTITY)
 
 
-def _held_out(vendor: Measured, *, cosine: bool) -> list[Numbers]:
+def _held_out_odds(vendor: VendorEvidence, *, cosine: bool) -> list[Numbers]:
     """The log-odds of every candidate by a fit that saw no question of its fold."""
     odds: list[Numbers] = [np.zeros(0)] * len(vendor.values)
     for fold in set(vendor.folds):
-        weights = _evidence([vendor.part([row_fold != fold for row_fold in vendor.folds])], cosine=cosine)
+        weights = _fit_evidence([vendor.part([row_fold != fold for row_fold in vendor.folds])], cosine=cosine)
         for place, (values, row_folds) in enumerate(zip(vendor.values, vendor.folds, strict=True)):
             if row_folds == fold:
                 odds[place] = log_odds(weights, values)
     return odds
 
 
-def _best(measured_set: Measured, odds: Sequence[Numbers]) -> tuple[Numbers, Booleans]:
+def _best_candidates(evidence: VendorEvidence, odds: Sequence[Numbers]) -> tuple[Numbers, Booleans]:
     """The log-odds of each question's best candidate, and whether it answers."""
-    labels = np.array(
-        [answers[row_odds.argmax()] for row_odds, answers in zip(odds, measured_set.answers, strict=True)]
-    )
+    labels = np.array([answers[row_odds.argmax()] for row_odds, answers in zip(odds, evidence.answers, strict=True)])
     return np.array([row_odds.max() for row_odds in odds]), labels

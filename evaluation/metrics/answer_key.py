@@ -25,7 +25,7 @@ _FULL_GRADE = 2
 
 
 @dataclass(frozen=True, slots=True)
-class Scored:
+class GradedTurn:
     """One turn by the key of its question.
 
     `recall` is the share of the key's facts in the text. `best` is the best grade among the cited pages, None where
@@ -49,14 +49,14 @@ class Scored:
         return self.claimed and self.best is None
 
 
-def scored(record: Record, key: AnswerKey) -> Scored:
+def grade_turn(record: Record, key: AnswerKey) -> GradedTurn:
     """What was shown, by the key."""
-    best, recall = _worth(record.text, record.cited, key)
+    best, recall = _best_and_recall(record.text, record.cited, key)
     claimed = record.outcome in ANSWERS
     offered = {offer.doc_id for offer in record.offered[:OFFERS_READ]}
-    return Scored(
+    return GradedTurn(
         tier="answered" if claimed else "articles" if record.offered else "refused",
-        right=claimed and _right(best, recall, key),
+        right=claimed and _is_right(best, recall, key),
         recall=recall,
         best=best,
         offered_right=any(passage.grade and passage.doc_id in offered for passage in key.passages),
@@ -66,8 +66,10 @@ def scored(record: Record, key: AnswerKey) -> Scored:
 def right_if_claimed(record: Record, key: AnswerKey) -> bool:
     """Whether the turn would be right if it claimed what it has: its draft, else the passage ranked first."""
     if record.draft:
-        return _right(*_worth(record.draft, record.cited, key), key)
-    return bool(record.passages) and _right(*_worth(record.passages[0].text, record.passages[:1], key), key)
+        return _is_right(*_best_and_recall(record.draft, record.cited, key), key)
+    return bool(record.passages) and _is_right(
+        *_best_and_recall(record.passages[0].text, record.passages[:1], key), key
+    )
 
 
 def certainty(record: Record) -> tuple[bool, float]:
@@ -79,7 +81,9 @@ def certainty(record: Record) -> tuple[bool, float]:
 def grade(page: Page | RankedPassage, key: AnswerKey) -> int | None:
     """The best grade of the labelled passages that this page is; None when it is none of them."""
     grades = [
-        passage.grade for passage in key.passages if passage.doc_id == page.doc_id and _is_same(page.text, passage.text)
+        passage.grade
+        for passage in key.passages
+        if passage.doc_id == page.doc_id and _is_same_passage(page.text, passage.text)
     ]
     return max(grades, default=None)
 
@@ -87,7 +91,7 @@ def grade(page: Page | RankedPassage, key: AnswerKey) -> int | None:
 def fact_recall(text: str, facts: Sequence[str]) -> float:
     """The share of the facts of which most words, and all numbers, are in the text."""
     stems = _stems(text)
-    return sum(_holds(stems, _stems(fact)) for fact in facts) / len(facts) if facts else 0.0
+    return sum(_contains_fact(stems, _stems(fact)) for fact in facts) / len(facts) if facts else 0.0
 
 
 def key_marks(record: Record) -> dict[str, Mark]:
@@ -95,7 +99,7 @@ def key_marks(record: Record) -> dict[str, Mark]:
     key = record.case.key
     if key is None:
         return {}
-    turn = scored(record, key)
+    turn = grade_turn(record, key)
     marks = {"claimed": one(turn.claimed), **{f"tier:{tier}": one(turn.tier == tier) for tier in _TIERS}}
     if turn.claimed:
         right = one(turn.right)
@@ -120,26 +124,26 @@ def _ranking_marks(record: Record, key: AnswerKey) -> dict[str, Mark]:
     return {f"labelled@{depth}": one(any(grades[:depth])) for depth in DEPTHS}
 
 
-def _worth(text: str, pages: Sequence[Page | RankedPassage], key: AnswerKey) -> tuple[int | None, float]:
+def _best_and_recall(text: str, pages: Sequence[Page | RankedPassage], key: AnswerKey) -> tuple[int | None, float]:
     """The best grade among the pages, and the recall of facts."""
     grades = [page_grade for page in pages if (page_grade := grade(page, key)) is not None]
     return max(grades, default=None), fact_recall(text, key.facts)
 
 
-def _right(best: int | None, recall: float, key: AnswerKey) -> bool:
+def _is_right(best: int | None, recall: float, key: AnswerKey) -> bool:
     if key.answerable == "no" or not best:
         return False
     return not key.facts or recall >= _ENOUGH_FACTS or (best == _FULL_GRADE and recall > 0)
 
 
-def _is_same(page: str, passage: str) -> bool:
+def _is_same_passage(page: str, passage: str) -> bool:
     page_words, passage_words_ = _words(page), _words(passage)
     return bool(page_words and passage_words_) and len(page_words & passage_words_) >= _SAME_SHARE * min(
         len(page_words), len(passage_words_)
     )
 
 
-def _holds(stems: frozenset[str], fact: frozenset[str]) -> bool:
+def _contains_fact(stems: frozenset[str], fact: frozenset[str]) -> bool:
     numbers = {stem for stem in fact if stem.isdigit()}
     return numbers <= stems and len(fact & stems) >= _FACT_SHARE * len(fact)
 

@@ -7,19 +7,19 @@ import numpy as np
 import numpy.typing as npt
 
 from evaluation.cases import Answerable, AnswerKey, Record
-from evaluation.metrics.answer_key import certainty, right_if_claimed, scored
+from evaluation.metrics.answer_key import certainty, grade_turn, right_if_claimed
 from evaluation.metrics.calibration import wilson
 from evaluation.metrics.intervals import SEED
 
-FEWEST = 20
+MIN_CLAIMS = 20
 """Graded claims below which no threshold is worth choosing."""
 SHARES = (0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5, 0.75, 1.0)
-_FEWEST_ABOVE = 5
+_MIN_CLAIMS_ABOVE = 5
 _FOLDS = 10
 
 
 @dataclass(frozen=True, slots=True)
-class Graded:
+class GradedClaim:
     """An answer with its confidence (0..1), and whether somebody or a key says that it is right."""
 
     confidence: float
@@ -38,7 +38,7 @@ class ClaimPoint:
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class ThresholdChoice:
     """A threshold of `confidence`, and what the answers at or above it are worth: `claims` of them, a `share` of all
     graded ones, `right` so often, with the 95% interval (Wilson). `expected` is how often those are right that a
     threshold lets through which was chosen without them (ten folds); None where that was not measured.
@@ -61,9 +61,9 @@ def claim_curve(records: Sequence[Record]) -> tuple[ClaimPoint, ...]:
     keyed = [(record, key) for record in records if (key := record.case.key)]
     keyed.sort(key=lambda pair: certainty(pair[0]), reverse=True)
     answerable = [key.answerable for _, key in keyed]
-    right = np.array([_right(*pair) for pair in keyed], dtype=bool)
-    all_right, right_and_yes = right.cumsum(), (right & _are(answerable, "yes")).cumsum()
-    yes, no = _are(answerable, "yes").sum(), _are(answerable, "no")
+    right = np.array([_would_be_right(*pair) for pair in keyed], dtype=bool)
+    all_right, right_and_yes = right.cumsum(), (right & _matches(answerable, "yes")).cumsum()
+    yes, no = _matches(answerable, "yes").sum(), _matches(answerable, "no")
     return tuple(
         ClaimPoint(
             claimed=at / len(keyed),
@@ -76,7 +76,7 @@ def claim_curve(records: Sequence[Record]) -> tuple[ClaimPoint, ...]:
     )
 
 
-def at_shares(curve: Sequence[ClaimPoint], shares: Sequence[float] = SHARES) -> Iterator[ClaimPoint]:
+def points_at_shares(curve: Sequence[ClaimPoint], shares: Sequence[float] = SHARES) -> Iterator[ClaimPoint]:
     """The points of a curve at these shares of the questions, or just below."""
     for share in shares:
         place = int(share * len(curve) + 1e-9)
@@ -84,51 +84,51 @@ def at_shares(curve: Sequence[ClaimPoint], shares: Sequence[float] = SHARES) -> 
             yield curve[place - 1]
 
 
-def graded_claims(records: Sequence[Record]) -> list[Graded]:
+def graded_claims(records: Sequence[Record]) -> list[GradedClaim]:
     """The claimed turns of questions with a key; those that cite only what nobody has labelled are left out."""
-    keyed = [(record, scored(record, key)) for record in records if (key := record.case.key)]
-    return [Graded(record.confidence, turn.right) for record, turn in keyed if turn.claimed and not turn.unjudged]
+    keyed = [(record, grade_turn(record, key)) for record in records if (key := record.case.key)]
+    return [GradedClaim(record.confidence, turn.right) for record, turn in keyed if turn.claimed and not turn.unjudged]
 
 
-def choose(graded: Sequence[Graded], wished: float) -> Choice | None:
+def choose_threshold(graded: Sequence[GradedClaim], target: float) -> ThresholdChoice | None:
     """The lowest threshold whose claims are right as often as wished, and what to expect of it on new questions.
 
     None where none reaches it, or where too few answers are graded.
     """
-    threshold = _lowest(graded, wished) if len(graded) >= FEWEST else None
+    threshold = _lowest_threshold(graded, target) if len(graded) >= MIN_CLAIMS else None
     if threshold is None:
         return None
     folds = np.random.default_rng(SEED).permutation(len(graded)) % _FOLDS
     held_out: list[bool] = []
     for fold in range(_FOLDS):
-        fitted = _lowest([claim for claim, place in zip(graded, folds, strict=True) if place != fold], wished)
+        fitted = _lowest_threshold([claim for claim, place in zip(graded, folds, strict=True) if place != fold], target)
         unseen = (claim for claim, place in zip(graded, folds, strict=True) if place == fold)
         held_out += [claim.right for claim in unseen if fitted is not None and claim.confidence >= fitted]
-    return replace(choice(graded, threshold), expected=sum(held_out) / len(held_out) if held_out else None)
+    return replace(threshold_choice(graded, threshold), expected=sum(held_out) / len(held_out) if held_out else None)
 
 
-def choice(graded: Sequence[Graded], threshold: float) -> Choice:
+def threshold_choice(graded: Sequence[GradedClaim], threshold: float) -> ThresholdChoice:
     """What a threshold would claim, and how much of it is right."""
     above = [claim.right for claim in graded if claim.confidence >= threshold]
     n = len(above)
     right = sum(above) / n if n else 0.0
     low, high = wilson(right, n) if n else (0.0, 1.0)
-    return Choice(threshold, n, n / max(1, len(graded)), right, low, high)
+    return ThresholdChoice(threshold, n, n / max(1, len(graded)), right, low, high)
 
 
-def _lowest(graded: Sequence[Graded], wished: float) -> float | None:
+def _lowest_threshold(graded: Sequence[GradedClaim], target: float) -> float | None:
     # Rounded down, so that the answer that a threshold was taken from stays above it.
     for threshold in sorted({int(claim.confidence * 1_000) / 1_000 for claim in graded}):
         above = [claim.right for claim in graded if claim.confidence >= threshold]
-        if len(above) >= _FEWEST_ABOVE and sum(above) >= wished * len(above) - 1e-9:
+        if len(above) >= _MIN_CLAIMS_ABOVE and sum(above) >= target * len(above) - 1e-9:
             return threshold
     return None
 
 
-def _right(record: Record, key: AnswerKey) -> bool:
-    turn = scored(record, key)
+def _would_be_right(record: Record, key: AnswerKey) -> bool:
+    turn = grade_turn(record, key)
     return turn.right if turn.claimed else right_if_claimed(record, key)
 
 
-def _are(answerable: Sequence[Answerable], value: Answerable) -> npt.NDArray[np.bool_]:
+def _matches(answerable: Sequence[Answerable], value: Answerable) -> npt.NDArray[np.bool_]:
     return np.array([grade == value for grade in answerable], dtype=bool)

@@ -67,8 +67,8 @@ class Judge:
     @property
     def names(self) -> Mapping[str, str]:
         """Which engine and model judge, by what they are in the file."""
-        names_ = {role: part for role, part in self._parts.items() if part is not None}
-        return {role: f"{type(part).__name__} {getattr(part, 'model', '')}".strip() for role, part in names_.items()}
+        set_names = {role: part for role, part in self._parts.items() if part is not None}
+        return {role: f"{type(part).__name__} {getattr(part, 'model', '')}".strip() for role, part in set_names.items()}
 
     def judged(
         self, records: Sequence[Record], concurrency: int, progress: Callable[[int, int], None]

@@ -35,7 +35,7 @@ from evaluation.metrics.intervals import Mark, Marks, many, one
 DEPTHS = (1, 3, 5, 10)
 
 Group: TypeAlias = Literal["key", "outcome", "retrieval", "answer", "refusal", "routing", "verifier", "cost"]
-Better: TypeAlias = Literal["higher", "lower", "neither"]
+Direction: TypeAlias = Literal["higher", "lower", "neither"]
 
 GROUPS: Mapping[Group, tuple[str, ...]] = MappingProxyType(
     {
@@ -128,7 +128,7 @@ GATED = (
 """The figures whose drop fails a comparison; the others move with them or explain them."""
 
 
-def better(figure: str) -> Better:
+def better_direction(figure: str) -> Direction:
     """Which way a figure should go."""
     name = figure.partition(":")[0]
     if name in NEITHER_IS_BETTER:
@@ -147,7 +147,7 @@ def question_marks(
     :param clean_hits: `hit@5` by case id of the same questions without noise.
     """
     ranking = _ranking_marks(records)
-    reference_marks_ = _ranking_marks(reference)
+    reference_ranking = _ranking_marks(reference)
     outcomes = _outcome_marks(records)
     absent = any(record.case.answerable is False for record in records)
     marks = []
@@ -155,8 +155,8 @@ def question_marks(
         mark = {**outcomes[place], **ranking[place], **_answer_marks(record), **_refusal_marks(record, absent)}
         mark |= {**_routing_marks(record), **_cost_marks(record), **_judged_marks(record), **key_marks(record)}
         hit = mark.get("hit@5")
-        if hit and reference_marks_:
-            mark["hit@5_over_reference"] = one(hit[0] - reference_marks_[place]["hit@5"][0])
+        if hit and reference_ranking:
+            mark["hit@5_over_reference"] = one(hit[0] - reference_ranking[place]["hit@5"][0])
         if hit and record.case.case_id in clean_hits:
             mark["hit@5_lost"] = one(clean_hits[record.case.case_id] - hit[0])
         marks.append(mark)
@@ -300,15 +300,15 @@ def _refusal_marks(record: Record, absent: bool) -> Marks:
     `over_refusal`: answerable and nothing shown. `false_answer`: unanswerable and an answer shown. `answered_outright`:
     answerable and answered without a warning above it. Refusals can be precise only where some answers are `absent`.
     """
-    answerable_ = record.case.answerable
-    if answerable_ is None:
+    is_answerable = record.case.answerable
+    if is_answerable is None:
         return {}
     marks = (
         {"over_refusal": one(not record.shown), "answered_outright": one(record.outcome == "answered")}
-        if answerable_
+        if is_answerable
         else {"false_answer": one(record.shown), "refusal_recall": one(not record.shown)}
     )
-    return {**marks, "refusal_precision": one(not answerable_)} if absent and not record.shown else marks
+    return {**marks, "refusal_precision": one(not is_answerable)} if absent and not record.shown else marks
 
 
 def _routing_marks(record: Record) -> Marks:

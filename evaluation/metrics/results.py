@@ -14,16 +14,16 @@ from evaluation.metrics.claims import ClaimPoint, claim_curve, graded_claims
 from evaluation.metrics.intervals import Figure, Marks, bootstrapped, exact, percentile, ratios
 from evaluation.metrics.marks import (
     GROUPS,
-    better,
+    better_direction,
     code_marks,
     pair_marks,
     question_marks,
     reference_marks,
     right_answer,
 )
-from evaluation.metrics.targets import Judged, judge
+from evaluation.metrics.targets import TargetResult, judge
 from evaluation.metrics.thresholds import (
-    FEWEST_FOR_CALIBRATION,
+    MIN_FOR_CALIBRATION,
     CurvePoint,
     area,
     false_answers_at,
@@ -32,7 +32,7 @@ from evaluation.metrics.thresholds import (
 )
 from evaluation.runs import Run, SetRun
 
-FEWEST_CLAIMS = 10
+MIN_CLAIMS = 10
 """Claimed answers below which nothing is said of `confidence`: by a key they are few, and that is the point of it."""
 
 
@@ -66,7 +66,7 @@ class SetReport:
     unjudged: Mapping[str, int] = field(default_factory=dict)
     claims: tuple[ClaimPoint, ...] = ()
 
-    def targets(self) -> list[Judged]:
+    def targets(self) -> list[TargetResult]:
         """The demands on this set, held against what was measured."""
         return judge(
             self.name,
@@ -140,7 +140,7 @@ def trade(records: Sequence[Record]) -> dict[str, Figure]:
         "false_answers_at_10_over_refusal": exact(point.false_answers, len(unanswerable)),
         "refusal_auc": bootstrapped(separated, len(values)),
     }
-    if min(len(answerable), len(unanswerable)) >= FEWEST_FOR_CALIBRATION:
+    if min(len(answerable), len(unanswerable)) >= MIN_FOR_CALIBRATION:
         figures["relevance_calibration_error"] = bootstrapped(
             lambda drawn: expected_error(values[drawn], labels[drawn]), len(values)
         )
@@ -150,7 +150,7 @@ def trade(records: Sequence[Record]) -> dict[str, Figure]:
 
 def _confidence_error(records: Sequence[Record]) -> dict[str, Figure]:
     known_confidences = confidences(records)
-    fewest = FEWEST_CLAIMS if any(record.case.key for record in records) else FEWEST_FOR_CALIBRATION
+    fewest = MIN_CLAIMS if any(record.case.key for record in records) else MIN_FOR_CALIBRATION
     if len(known_confidences) < fewest or not any(record.confidence for record in records):
         return {}
     values, labels = (np.array(column) for column in zip(*known_confidences, strict=True))
@@ -183,7 +183,7 @@ def _pair_figures(set_run: SetRun) -> dict[str, Figure]:
 
 def _widened(name: str, figure: Figure) -> Figure:
     """A share of all or of none gets the interval that so many cases allow (Wilson): drawing them again shows none."""
-    if figure.low != figure.high or figure.value not in (0.0, 1.0) or better(name) == "neither":
+    if figure.low != figure.high or figure.value not in (0.0, 1.0) or better_direction(name) == "neither":
         return figure
     return Figure(figure.value, *wilson(figure.value, figure.n), figure.n)
 

@@ -51,7 +51,7 @@ class _Targets(BaseModel):
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class TargetResult:
     """A target, the number it was held against, and the reference's number where it has one."""
 
     target: Target
@@ -65,14 +65,14 @@ def _load() -> _Targets:
     return _Targets.model_validate(read_yaml(_FILE))
 
 
-def judge(name: str, figures: Mapping[str, float], reference: Mapping[str, float] | None = None) -> list[Judged]:
+def judge(name: str, figures: Mapping[str, float], reference: Mapping[str, float] | None = None) -> list[TargetResult]:
     """The demands on a set whose figures were measured; a demand without its number is left out."""
-    return _judged([target for target in _load().targets if target.set == name], figures, reference or {})
+    return _check([target for target in _load().targets if target.set == name], figures, reference or {})
 
 
-def judge_bench(figures: Mapping[str, float]) -> list[Judged]:
+def check_bench(figures: Mapping[str, float]) -> list[TargetResult]:
     """The demands on speed and memory."""
-    return _judged(_load().bench, figures, {})
+    return _check(_load().bench, figures, {})
 
 
 def headlines() -> tuple[Headline, ...]:
@@ -80,17 +80,19 @@ def headlines() -> tuple[Headline, ...]:
     return _load().headlines
 
 
-def _judged(targets: Sequence[Target], figures: Mapping[str, float], reference: Mapping[str, float]) -> list[Judged]:
-    judged = []
+def _check(
+    targets: Sequence[Target], figures: Mapping[str, float], reference: Mapping[str, float]
+) -> list[TargetResult]:
+    results = []
     for target in targets:
         value, reference_value = figures.get(target.figure), reference.get(target.figure)
         if value is None or (target.over_reference is not None and reference_value is None):
             continue
-        judged.append(Judged(target, value, reference_value, _met(target, value, reference_value or 0.0)))
-    return judged
+        results.append(TargetResult(target, value, reference_value, _is_met(target, value, reference_value or 0.0)))
+    return results
 
 
-def _met(target: Target, value: float, reference: float) -> bool:
+def _is_met(target: Target, value: float, reference: float) -> bool:
     # A share that is equal to its bound on paper may differ in the last bit.
     slack = 1e-9
     if target.at_least is not None:

@@ -11,7 +11,7 @@ from evaluation.metrics.intervals import SEED
 
 STOPS = (0.02, 0.05, 0.1, 0.15, 0.2, 0.3)
 _FOLDS = 10
-FEWEST_FOR_CALIBRATION = 30
+MIN_FOR_CALIBRATION = 30
 """Questions of each kind, answerable and not, below which a calibration error says nothing."""
 
 
@@ -92,7 +92,7 @@ def advise(records: Sequence[Record], stops: Sequence[float] = STOPS) -> list[Ad
     None where too few questions are known to have an answer, or to have none.
     """
     answerable, unanswerable = (np.array(column) for column in scores(records))
-    if min(len(answerable), len(unanswerable)) < FEWEST_FOR_CALIBRATION:
+    if min(len(answerable), len(unanswerable)) < MIN_FOR_CALIBRATION:
         return []
     all_advice = [_advice(answerable, unanswerable, stop) for stop in stops]
     # Questions that nothing was found for score 0: to refuse fewer would be to answer without a passage.

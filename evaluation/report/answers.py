@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from evaluation.cases import AnswerKey, Record
-from evaluation.metrics.answer_key import Scored, certainty, scored
+from evaluation.metrics.answer_key import GradedTurn, certainty, grade_turn
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,7 +15,7 @@ class ReadAnswer:
 
     record: Record
     key: AnswerKey
-    scored: Scored
+    graded: GradedTurn
     sections: tuple[str, ...]
 
 
@@ -23,7 +23,7 @@ def answers_to_read(records: Sequence[Record]) -> list[ReadAnswer]:
     """The turns of questions with a key: those that claim an answer first, surest first."""
     keyed = [(record, key) for record in records if (key := record.case.key)]
     keyed.sort(key=lambda pair: certainty(pair[0]), reverse=True)
-    return [ReadAnswer(record, key, scored(record, key), tuple(_sections(key))) for record, key in keyed]
+    return [ReadAnswer(record, key, grade_turn(record, key), tuple(_sections(key))) for record, key in keyed]
 
 
 def write_answers(path: Path, records: Sequence[Record]) -> None:
@@ -45,13 +45,13 @@ def _line(answer: ReadAnswer) -> dict[str, object]:
         "type": answer.key.kind,
         "answerable": answer.key.answerable,
         "facts": list(answer.key.facts),
-        "tier": answer.scored.tier,
-        "claimed": answer.scored.claimed,
-        "right": answer.scored.right,
-        "offered_right": answer.scored.offered_right,
-        "unjudged": answer.scored.unjudged,
-        "grade": answer.scored.best,
-        "recall": round(answer.scored.recall, 3),
+        "tier": answer.graded.tier,
+        "claimed": answer.graded.claimed,
+        "right": answer.graded.right,
+        "offered_right": answer.graded.offered_right,
+        "unjudged": answer.graded.unjudged,
+        "grade": answer.graded.best,
+        "recall": round(answer.graded.recall, 3),
         "confidence": round(record.confidence, 4),
         "shown": record.text,
         "turn": _turn(record),

@@ -22,11 +22,11 @@ from evaluation.metrics.results import (
     missed,
     steps,
 )
-from evaluation.metrics.targets import Judged
-from evaluation.metrics.thresholds import FEWEST_FOR_CALIBRATION, advise, scores
+from evaluation.metrics.targets import TargetResult
+from evaluation.metrics.thresholds import MIN_FOR_CALIBRATION, advise, scores
 from evaluation.report import plots
 from evaluation.report.answers import ReadAnswer, answers_to_read
-from evaluation.report.plots import Bars
+from evaluation.report.plots import BarGroup
 from evaluation.report.tables import as_text, figure_name, threshold_now
 from evaluation.runs import Run, SetRun
 from pipelines.draw import mermaid
@@ -255,14 +255,14 @@ class _Writer:
 
     def _trust_plots(self, report: SetReport, set_run: SetRun) -> list[_Plot]:
         answerable, unanswerable = scores(set_run.records)
-        if min(len(answerable), len(unanswerable)) < FEWEST_FOR_CALIBRATION:
+        if min(len(answerable), len(unanswerable)) < MIN_FOR_CALIBRATION:
             return []
         confidence_label, correct_label = self.message("said"), self.message("true")
         labels = [True] * len(answerable) + [False] * len(unanswerable)
         bins = reliability([*answerable, *unanswerable], labels)
         trust_plots = [self._plot("reliability", plots.reliability_diagram(bins, confidence_label, correct_label))]
         sure = confidences(set_run.records)
-        if len(sure) >= FEWEST_FOR_CALIBRATION and any(right for _, right in sure):
+        if len(sure) >= MIN_FOR_CALIBRATION and any(right for _, right in sure):
             bins = reliability([value for value, _ in sure], [right for _, right in sure])
             trust_plots.append(
                 self._plot("confidence", plots.reliability_diagram(bins, confidence_label, correct_label))
@@ -279,7 +279,7 @@ class _Writer:
         by_case = marks(set_run, self.sets_by_name)
         for key, figures in (("kinds", ("right_of_claimed",)), ("hits", _HITS), ("routing", ("routed",))):
             rows = [
-                Bars(name, tuple(sum(m[f][0] for m in group) / len(group) for f in figures), f"n = {len(group)}")
+                BarGroup(name, tuple(sum(m[f][0] for m in group) / len(group) for f in figures), f"n = {len(group)}")
                 for name, group in self._categories(set_run, by_case, figures[0])
             ]
             if rows:
@@ -335,7 +335,7 @@ def localised(number: str, locale: str) -> str:
     return number.replace(".", ",").replace("%", "\u00a0%") if locale == "ru" else number
 
 
-def _demand(judged: Judged, locale: str) -> str:
+def _demand(judged: TargetResult, locale: str) -> str:
     target, figure = judged.target, judged.target.figure
     if target.at_least is not None:
         return f"≥ {_read(figure, target.at_least, locale)}"

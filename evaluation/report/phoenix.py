@@ -22,7 +22,7 @@ from tenants import traces
 
 
 @dataclass(frozen=True, slots=True)
-class Published:
+class PublishedSet:
     """A set as Phoenix has it now: how many of its cases the experiment ran, how many of them are linked to traces."""
 
     name: str
@@ -54,17 +54,17 @@ class _Created(BaseModel):
 _Data = TypeVar("_Data", bound=BaseModel)
 
 
-def publish(run: Run, progress: Progress) -> list[Published]:
+def publish(run: Run, progress: Progress) -> list[PublishedSet]:
     """Bring a run into the Phoenix that is set; sets of claims are left out.
 
     :param progress: told a set's name, how many of its cases are done, and of how many.
     :raises TryAgain: Phoenix does not answer.
     """
     with traces.phoenix() as client:
-        return [_published(client, run, set_run, progress) for set_run in run.sets if set_run.records]
+        return [_publish_set(client, run, set_run, progress) for set_run in run.sets if set_run.records]
 
 
-def _published(client: httpx.Client, run: Run, set_run: SetRun, progress: Progress) -> Published:
+def _publish_set(client: httpx.Client, run: Run, set_run: SetRun, progress: Progress) -> PublishedSet:
     dataset = _post(client, "datasets/upload?sync=true", _as_dataset(set_run), _Dataset)
     listed = client.get(f"/v1/datasets/{dataset.dataset_id}/examples", params={"version_id": dataset.version_id})
     nodes = {example.id: example.node_id for example in _data(listed, _Examples).examples}
@@ -90,7 +90,7 @@ def _published(client: httpx.Client, run: Run, set_run: SetRun, progress: Progre
             evaluation = {"experiment_run_id": posted.id, "name": name, "annotator_kind": kind, **times}
             _post(client, "experiment_evaluations", evaluation | {"result": {"score": score}}, _Created)
         progress(set_run.name, count, len(set_run.records))
-    return Published(
+    return PublishedSet(
         name=set_run.name,
         dataset_id=dataset.dataset_id,
         experiment_id=experiment.id,

@@ -19,7 +19,7 @@ _ROW = 26
 
 
 @dataclass(frozen=True, slots=True)
-class Bars:
+class BarGroup:
     """One row of a bar chart: its name, the bars' values on the chart's scale, and what is written behind them."""
 
     name: str
@@ -29,14 +29,14 @@ class Bars:
 
 def reliability_diagram(bins: Sequence[Bin], across: str, up: str) -> str:
     """Predicted against actual shares with the diagonal. A dot is sized by its cases and has a 95% interval."""
-    largest = max((bin_.n for bin_ in bins), default=1)
+    largest = max((one.n for one in bins), default=1)
     parts = [_frame(across, up), _path([(0, 0), (1, 1)], "diagonal")]
-    parts += [_path([(bin_.predicted, bin_.low), (bin_.predicted, bin_.high)], "whisker") for bin_ in bins]
-    parts.append(_path([(bin_.predicted, bin_.true) for bin_ in bins], "curve"))
-    for bin_ in bins:
-        radius = 3 + 6 * (bin_.n / largest) ** 0.5
-        tip = f"{bin_.predicted:.2f} → {bin_.true:.2f} (n = {bin_.n})"
-        parts.append(_dot(bin_.predicted, bin_.true, radius, "dot", tip))
+    parts += [_path([(one.predicted, one.low), (one.predicted, one.high)], "whisker") for one in bins]
+    parts.append(_path([(one.predicted, one.true) for one in bins], "curve"))
+    for one in bins:
+        radius = 3 + 6 * (one.n / largest) ** 0.5
+        tip = f"{one.predicted:.2f} → {one.true:.2f} (n = {one.n})"
+        parts.append(_dot(one.predicted, one.true, radius, "dot", tip))
     return _square("".join(parts), f"{across} / {up}")
 
 
@@ -89,7 +89,7 @@ def interval_bar(figure: Figure, reference: Figure | None) -> str:
     )
 
 
-def grouped_bars(rows: Sequence[Bars], legend: Sequence[str]) -> str:
+def grouped_bars(rows: Sequence[BarGroup], legend: Sequence[str]) -> str:
     """Shares of 0..1, several bars a row, the first on top."""
     bars_in_group = len(legend)
     parts = ['<div class="bars">']

@@ -9,9 +9,9 @@ from rich.table import Table
 
 from components.language.texts import text
 from evaluation.compare import Comparison, Difference
-from evaluation.metrics.claims import Choice, at_shares
+from evaluation.metrics.claims import ThresholdChoice, points_at_shares
 from evaluation.metrics.results import SetReport
-from evaluation.metrics.targets import Judged
+from evaluation.metrics.targets import TargetResult
 from evaluation.metrics.thresholds import Advice, Rate, false_answers_at
 from evaluation.runs import Run
 
@@ -83,7 +83,7 @@ def _claims_table(report: SetReport, locale: str) -> Table:
     table = Table(title=text("evaluation.table.claims", locale), title_justify="left")
     for column in ("claimed", "certainty", "right_of_claimed", "right_of_answerable", "claimed_of_unanswerable"):
         table.add_column(text(f"evaluation.table.{column}", locale), justify="right")
-    for point in at_shares(report.claims):
+    for point in points_at_shares(report.claims):
         table.add_row(
             f"{point.claimed:.0%}",
             f"{point.certainty:.2f}",
@@ -94,7 +94,7 @@ def _claims_table(report: SetReport, locale: str) -> Table:
     return table
 
 
-def print_choices(console: Console, choices: Sequence[Choice], graded: int, locale: str) -> None:
+def print_choices(console: Console, choices: Sequence[ThresholdChoice], graded: int, locale: str) -> None:
     """What thresholds of `confidence` would claim, and how much of it is right."""
     table = Table(title=text("evaluation.table.choices", locale, n=graded), title_justify="left")
     for column in ("threshold", "claims", "claimed", "right", "interval"):
@@ -105,7 +105,7 @@ def print_choices(console: Console, choices: Sequence[Choice], graded: int, loca
     console.print(table)
 
 
-def print_choice(console: Console, choice: Choice, wished: float, tenant: str, locale: str) -> None:
+def print_choice(console: Console, choice: ThresholdChoice, wished: float, tenant: str, locale: str) -> None:
     """The threshold that was chosen, what to expect of it, and the command that sets it."""
     expected = "" if choice.expected is None else text("evaluation.expected", locale, share=f"{choice.expected:.0%}")
     line = text(
@@ -123,7 +123,7 @@ def print_choice(console: Console, choice: Choice, wished: float, tenant: str, l
     console.print(f"opora tenant policy {tenant} --set answer_threshold={choice.threshold:g}", highlight=False)
 
 
-def print_targets(console: Console, judged: Sequence[Judged], locale: str) -> None:
+def print_targets(console: Console, judged: Sequence[TargetResult], locale: str) -> None:
     """Which demands are met."""
     if not judged:
         return

@@ -44,41 +44,41 @@ def faulty_reply(kind: FaultKind, honest: str, prompt: Prompt, schema: schemas.S
     if kind == "wrong_schema":
         return json.dumps({"answer": {"nested": [1, "two", None]}, "grades": "all", "claims": 3}, ensure_ascii=False)
     if kind == "injected":
-        return _obeyed(prompt, schema)
+        return _injected(prompt, schema)
     if kind == "doubtful" and schema is not None:
         return json.dumps(schemas.fill(schema, prompt, mood="doubtful"), ensure_ascii=False)
     if kind == "copied":
         return prompt.example or honest
     if kind == "looping":
-        return _going_round(honest, schema)
+        return _looping(honest, schema)
     if kind == "sloppy":
-        return _loosely(honest, schema)
+        return _sloppy(honest, schema)
     if kind == "invented":
         return honest if schema is not None else f"{_INVENTED[language]} {honest} {_INVENTED[language]}".strip()
     return honest
 
 
-def _going_round(honest: str, schema: schemas.Schema | None) -> str:
+def _looping(honest: str, schema: schemas.Schema | None) -> str:
     if schema is not None:
         return honest.rstrip("]}") + ', "…"' * _ROUNDS
     last = honest.rstrip().rpartition("\n")[2]
     return honest + f"\n{last}" * _ROUNDS
 
 
-def _loosely(honest: str, schema: schemas.Schema | None) -> str:
+def _sloppy(honest: str, schema: schemas.Schema | None) -> str:
     """The same, as a small model writes it."""
     if schema is not None:
-        loose = json.dumps({**_loosened(json.loads(honest)), "note": "!"}, ensure_ascii=False)
+        loose = json.dumps({**_sloppy_form(json.loads(honest)), "note": "!"}, ensure_ascii=False)
         return f"Вот оценка:\n```json\n{loose}\n```\nЕсли нужно, {{поясню}}."
     lines = [line for line in _CITED.sub("", honest).splitlines() if line.strip()]
     return "### Ответ:\n\n" + "\n".join(f"{line}\n{line}" for line in lines) + "\n请参阅 [1]\n**[1]**\n---\n"
 
 
-def _loosened(form: dict[str, schemas.Json]) -> dict[str, schemas.Json]:
+def _sloppy_form(form: dict[str, schemas.Json]) -> dict[str, schemas.Json]:
     loose: dict[str, schemas.Json] = {}
     for name, value in form.items():
         if isinstance(value, list):
-            loose[name] = [_loosened(one) if isinstance(one, dict) else one for one in value] or None
+            loose[name] = [_sloppy_form(one) if isinstance(one, dict) else one for one in value] or None
         elif name in _PERCENTAGES:
             loose[name] = f"{value}%"
         else:
@@ -86,7 +86,7 @@ def _loosened(form: dict[str, schemas.Json]) -> dict[str, schemas.Json]:
     return loose
 
 
-def looked_up(kind: FaultKind | None, arguments: Mapping[str, object]) -> bytes:
+def tool_reply(kind: FaultKind | None, arguments: Mapping[str, object]) -> bytes:
     """What an HTTP tool replies to these arguments, in the way that it fails, or well."""
     honest = {**arguments, "state": "передан в доставку", "day": "01.12.2026"}
     replies: Mapping[FaultKind, object] = {
@@ -102,7 +102,7 @@ def looked_up(kind: FaultKind | None, arguments: Mapping[str, object]) -> bytes:
     return _GARBAGE.encode() if kind == "garbage" else body
 
 
-def _obeyed(prompt: Prompt, schema: schemas.Schema | None) -> str:
+def _injected(prompt: Prompt, schema: schemas.Schema | None) -> str:
     """A judge agrees to everything. A writer repeats what it reads as its own words, and gives away its prompt."""
     if schema is not None:
         return json.dumps(schemas.fill(schema, prompt, mood="agreeing"), ensure_ascii=False)

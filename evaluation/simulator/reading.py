@@ -102,7 +102,7 @@ def read(messages: Sequence[Mapping[str, object]], schema: Mapping[str, object] 
     instructions = "\n\n".join(text for role, text in texts if role == "system")
     # Example turns hold blocks of the same names: what is asked stands behind them.
     fenced = next(
-        (blocks_ for role, text in reversed(texts) if role == "user" and (blocks_ := _FENCE.findall(text))), []
+        (matches for role, text in reversed(texts) if role == "user" and (matches := _FENCE.findall(text))), []
     )
     blocks = {name: body for name, _, body in fenced}
     last_user_text = next((text for role, text in reversed(texts) if role == "user"), "")
@@ -177,8 +177,8 @@ def _passages(block: str, pattern: re.Pattern[str] = _PASSAGE) -> tuple[Passage,
 def _passage(number: int, source: str, text: str) -> Passage:
     sentences = tuple(sentence(text[start:end]) for start, end in sentence_spans(text))
     head = frozenset(stems(source))
-    all_stems = head.union(*(sentence_.stems for sentence_ in sentences))
-    facts = frozenset[str]().union(*(sentence_.facts for sentence_ in sentences))
+    all_stems = head.union(*(one.stems for one in sentences))
+    facts = frozenset[str]().union(*(one.facts for one in sentences))
     return Passage(number, head, sentences, all_stems, facts, families(all_stems))
 
 

@@ -18,7 +18,7 @@ _STOP_SECONDS = 10
 
 
 @contextmanager
-def simulated(knobs: Knobs | None = None) -> Iterator[tuple[Simulator, str]]:
+def simulator_thread(knobs: Knobs | None = None) -> Iterator[tuple[Simulator, str]]:
     """A simulator in a thread and its URL, until the block ends."""
     simulator = Simulator(knobs)
     loop = asyncio.new_event_loop()
@@ -36,7 +36,7 @@ def simulated(knobs: Knobs | None = None) -> Iterator[tuple[Simulator, str]]:
 
 
 @dataclass(frozen=True, slots=True)
-class Remote:
+class RemoteSimulator:
     """A simulator in another process."""
 
     port: int
@@ -47,7 +47,7 @@ class Remote:
         """Where it listens."""
         return f"http://127.0.0.1:{self.port}"
 
-    def turn_to(self, knobs: Knobs) -> None:
+    def set_knobs(self, knobs: Knobs) -> None:
         """Set all knobs anew, and forget the calls made."""
         self._request("POST", knobs.model_dump_json())
 
@@ -67,14 +67,14 @@ class Remote:
 
 
 @contextmanager
-def simulating(knobs: Knobs | None = None) -> Iterator[Remote]:
+def simulator_process(knobs: Knobs | None = None) -> Iterator[RemoteSimulator]:
     """A simulator in a process of its own, until the block ends."""
     command = [sys.executable, "-m", "evaluation.simulator", "--port", "0"]
     process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)  # noqa: S603
     try:
         line = process.stdout.readline() if process.stdout else ""
-        remote = Remote(int(line.rpartition(":")[2]), process.pid)
-        remote.turn_to(knobs or Knobs())
+        remote = RemoteSimulator(int(line.rpartition(":")[2]), process.pid)
+        remote.set_knobs(knobs or Knobs())
         yield remote
     finally:
         process.terminate()

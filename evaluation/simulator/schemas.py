@@ -23,7 +23,7 @@ def fill(schema: Schema, prompt: Prompt, mood: Mood = "honest") -> Json:
     filler = _Filler(prompt, schema, mood)
     # Haystack's evaluators name their keys in the prompt, not in a schema.
     if prompt.task == "faithfulness":
-        return {"statements": [claim.text for claim in prompt.claims], "statement_scores": filler.borne_out()}
+        return {"statements": [claim.text for claim in prompt.claims], "statement_scores": filler.statement_scores()}
     if prompt.task == "relevance":
         return {"relevant_statements": filler.relevant()}
     return filler.value("", schema, None)
@@ -45,7 +45,7 @@ class _Filler:
         if kind == "object":
             properties = schema.get("properties")
             inner = properties if isinstance(properties, Mapping) else {}
-            return {key: self.value(key, _schema(property_), item) for key, property_ in inner.items()}
+            return {key: self.value(key, _schema(part), item) for key, part in inner.items()}
         if kind == "array":
             return self._array(name, _schema(schema.get("items")))
         if kind == "boolean":
@@ -54,7 +54,7 @@ class _Filler:
             return self._number(schema, item)
         return self._text(name, item) if kind == "string" else None
 
-    def borne_out(self) -> list[Json]:
+    def statement_scores(self) -> list[Json]:
         """1 for every claim that a passage supports, 0 for the others."""
         return [int(thinking.status(self._share(claim)) == "supported") for claim in self.prompt.claims]
 
@@ -71,7 +71,7 @@ class _Filler:
         for key in ("anyOf", "oneOf", "allOf"):
             branches = schema.get(key)
             if isinstance(branches, list):
-                real = [branch for branch_ in branches if (branch := _schema(branch_)).get("type") != "null"]
+                real = [schema for branch in branches if (schema := _schema(branch)).get("type") != "null"]
                 return self._resolved(real[0]) if real else {}
         return schema
 
@@ -80,19 +80,19 @@ class _Filler:
         if name == "arguments":
             tool = thinking.tool(self.prompt)
             value = thinking.argument(self.prompt)
-            return [{"name": name_, "value": value} for name_ in (tool.arguments if tool else ())]
+            return [{"name": argument, "value": value} for argument in (tool.arguments if tool else ())]
         if items.get("type") == "object":
             among: Sequence[Item] = self.prompt.claims if name == "claims" else self.prompt.passages
             if name == "documents" and self.mood == "agreeing":
                 among = among[::-1]  # who obeys puts the worst first
-            return [self.value(name, items, name_) for name_ in among]
+            return [self.value(name, items, item) for item in among]
         if items.get("type") == "string":
             return list[Json](self.prompt.missing if name == "queries" else self._missing())
         return []
 
     def _missing(self) -> list[str]:
         if self.mood == "doubtful":
-            return [thinking.heart(self.prompt)]
+            return [thinking.key_terms(self.prompt)]
         return [] if self.mood == "agreeing" else thinking.missing(self.prompt)
 
     def _share(self, item: Item) -> float:

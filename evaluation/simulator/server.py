@@ -12,7 +12,7 @@ from pydantic import ValidationError
 
 from evaluation.simulator import protocols, schemas, thinking
 from evaluation.simulator.embedding import embed
-from evaluation.simulator.failing import faulty_reply, looked_up
+from evaluation.simulator.failing import faulty_reply, tool_reply
 from evaluation.simulator.knobs import Fault, FaultKind, Knobs, Task
 from evaluation.simulator.protocols import ChatReply, ChatRequest, OllamaFormat, OpenAIFormat, ReplyFormat
 from evaluation.simulator.reading import Prompt, read
@@ -81,7 +81,7 @@ class Simulator:
         self.knobs = knobs or Knobs()
         self.calls: list[Call] = []
         self.connected: set[asyncio.Transport] = set()
-        self._met: dict[Fault, int] = {}
+        self._calls_by_fault: dict[Fault, int] = {}
         self._routes: Mapping[tuple[str, str], Callable[[_Body, Reply], Awaitable[None]]] = {
             ("POST", "/api/chat"): self._ollama_chat,
             ("POST", "/v1/chat/completions"): self._openai_chat,
@@ -91,15 +91,15 @@ class Simulator:
             ("GET", "/api/tags"): self._tags,
             ("GET", "/v1/models"): self._models,
             ("GET", "/api/version"): self._version,
-            ("GET", "/simulator"): self._tell,
+            ("GET", "/simulator"): self._state,
             ("POST", "/simulator"): self._set,
         }
 
-    def turn_to(self, knobs: Knobs) -> None:
+    def set_knobs(self, knobs: Knobs) -> None:
         """Set all knobs anew, and forget the calls made."""
         self.knobs = knobs
         self.calls = []
-        self._met = {}
+        self._calls_by_fault = {}
 
     async def handle(self, request: Request, reply: Reply) -> None:
         """Answer one request."""
@@ -146,9 +146,9 @@ class Simulator:
             return
         await self._chat(chat, OpenAIFormat(chat, usage=protocols.wants_usage(body)), reply)
 
-    async def _chat(self, chat: ChatRequest, format_: ReplyFormat, reply: Reply) -> None:
+    async def _chat(self, chat: ChatRequest, reply_format: ReplyFormat, reply: Reply) -> None:
         prompt = read(chat.messages, chat.schema)
-        call = self._begun(prompt.task, chat.model, prompt.question)
+        call = self._record_call(prompt.task, chat.model, prompt.question)
         fault = self._fault(call)
         call.prompt_tokens = _count(prompt.full_text)
         if fault is not None:
@@ -159,7 +159,7 @@ class Simulator:
                 return
             chat_reply = self._chat_reply(chat, prompt, fault)
             call.reply, call.completion_tokens = chat_reply.text, chat_reply.completion_tokens
-            await self._pronounce(chat, format_, chat_reply, fault, call, reply)
+            await self._pronounce(chat, reply_format, chat_reply, fault, call, reply)
         except asyncio.CancelledError:
             call.end("left")
             raise
@@ -180,7 +180,7 @@ class Simulator:
     async def _pronounce(
         self,
         chat: ChatRequest,
-        format_: ReplyFormat,
+        reply_format: ReplyFormat,
         chat_reply: ChatReply,
         fault: Fault | None,
         call: Call,
@@ -193,14 +193,14 @@ class Simulator:
         if cut_off:
             tokens = tokens[: max(1, len(tokens) // 2)]
         if chat.stream:
-            reply.begin(format_.content_type)
+            reply.begin(reply_format.content_type)
         text = ""
         for token, at in zip(tokens, self._schedule(len(tokens), slow=slow), strict=False):
             await _until(call.started + at)
             call.first_token = call.first_token or monotonic()
             text += token
             if chat.stream and token:
-                reply.piece(format_.piece(token))
+                reply.piece(reply_format.piece(token))
             if not call.first_sentence and _SENTENCE_END.search(text):
                 call.first_sentence = monotonic()
         if cut_off:
@@ -214,10 +214,10 @@ class Simulator:
             chat_reply.text, chat_reply.prompt_tokens, chat_reply.completion_tokens, spent, chat_reply.reason
         )
         if chat.stream:
-            reply.piece(format_.last(ended))
+            reply.piece(reply_format.last(ended))
             reply.end()
         else:
-            reply.json(format_.complete(ended))
+            reply.json(reply_format.complete(ended))
 
     def _schedule(self, tokens: int, *, slow: bool) -> Iterator[float]:
         """Seconds from the start of the call at which each token is due."""
@@ -251,7 +251,7 @@ class Simulator:
     async def _embed(self, body: _Body, reply: Reply) -> tuple[Call, list[tuple[float, ...]]] | None:
         """The vectors that a request asks for; None when it has failed already."""
         texts = protocols.texts(body.get("input"))
-        call = self._begun("embed", str(body.get("model", "")), texts[0] if texts else "")
+        call = self._record_call("embed", str(body.get("model", "")), texts[0] if texts else "")
         call.prompt_tokens = sum(map(_count, texts))
         fault = self._fault(call)
         if fault is not None:
@@ -264,7 +264,7 @@ class Simulator:
         if fault is not None:
             if fault.kind == "slow":
                 await _drip(reply)
-            _misembedded(fault, reply, len(texts))
+            _faulty_embeddings(fault, reply, len(texts))
             return None
         call.outcome = "ok"
         return call, [embed(text) for text in texts]
@@ -303,13 +303,13 @@ class Simulator:
 
     async def _tool(self, body: _Body, reply: Reply) -> None:
         """An HTTP tool: what it was asked, and an answer."""
-        call = self._begun("tool", "", json.dumps(body, ensure_ascii=False))
+        call = self._record_call("tool", "", json.dumps(body, ensure_ascii=False))
         fault = self._fault(call)
         call.end(fault.kind if fault else "ok")
         if fault is not None and fault.kind == "slow":
             await _drip(reply)
         if fault is None or not await self._failed(fault, reply):
-            content = looked_up(fault.kind if fault else None, body)
+            content = tool_reply(fault.kind if fault else None, body)
             reply.content(content, "application/json")
 
     async def _tags(self, body: _Body, reply: Reply) -> None:  # noqa: ARG002
@@ -337,18 +337,18 @@ class Simulator:
     async def _version(self, body: _Body, reply: Reply) -> None:  # noqa: ARG002
         reply.json({"version": VERSION})
 
-    async def _tell(self, body: _Body, reply: Reply) -> None:  # noqa: ARG002
+    async def _state(self, body: _Body, reply: Reply) -> None:  # noqa: ARG002
         reply.json({"knobs": self.knobs.model_dump(), "calls": [asdict(call) for call in self.calls]})
 
     async def _set(self, body: _Body, reply: Reply) -> None:
         try:
-            self.turn_to(Knobs.model_validate(body))
+            self.set_knobs(Knobs.model_validate(body))
         except ValidationError as error:
             reply.json({"error": str(error)}, 422)
             return
         reply.json({"knobs": self.knobs.model_dump()})
 
-    def _begun(self, task: Task, model: str, question: str) -> Call:
+    def _record_call(self, task: Task, model: str, question: str) -> Call:
         call = Call(task, model, question, monotonic())
         self.calls.append(call)
         return call
@@ -359,13 +359,13 @@ class Simulator:
         for fault in self.knobs.faults:
             if fault.task not in (None, call.task) or fault.model not in ("", call.model):
                 continue
-            met = self._met[fault] = self._met.get(fault, 0) + 1
-            if due is None and met > fault.after and (fault.times == 0 or met <= fault.after + fault.times):
+            count = self._calls_by_fault[fault] = self._calls_by_fault.get(fault, 0) + 1
+            if due is None and count > fault.after and (fault.times == 0 or count <= fault.after + fault.times):
                 due = fault
         return due
 
 
-def _misembedded(fault: Fault, reply: Reply, texts: int) -> None:
+def _faulty_embeddings(fault: Fault, reply: Reply, texts: int) -> None:
     """A reply to an embedding request that is wrong in what it holds."""
     if fault.kind in ("empty", "refusal"):
         reply.json({"embeddings": [], "data": []})

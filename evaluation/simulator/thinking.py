@@ -42,7 +42,7 @@ def answer(prompt: Prompt) -> str:
     scored = [
         (_coverage(weights, passage, candidate), passage, place)
         for passage in prompt.passages
-        if _about(prompt, passage)
+        if _covers_codes(prompt, passage)
         for place, candidate in enumerate(passage.sentences)
     ]
     if not scored:
@@ -57,7 +57,7 @@ def answer(prompt: Prompt) -> str:
 
 def relevance(prompt: Prompt, passage: Passage) -> float:
     """How far the passage answers the question: 0..1."""
-    if not _about(prompt, passage):
+    if not _covers_codes(prompt, passage):
         return 0.0
     weights = _weights(prompt)
     passage_coverage = _covered(weights, passage, passage.stems)
@@ -71,7 +71,7 @@ def relevant(prompt: Prompt) -> list[str]:
     return [
         candidate.text
         for passage in prompt.passages
-        if _about(prompt, passage)
+        if _covers_codes(prompt, passage)
         for candidate in passage.sentences
         if _coverage(weights, passage, candidate) >= _MIN_COVERAGE
     ]
@@ -121,7 +121,7 @@ def missing(prompt: Prompt) -> list[str]:
     return [word for word in content_words(prompt.question) if stems(word)[0] not in passage_stems][:3]
 
 
-def heart(prompt: Prompt) -> str:
+def key_terms(prompt: Prompt) -> str:
     """The three weightiest words of the question, as a query."""
     weights = _weights(prompt)
     content = content_words(prompt.question)
@@ -140,7 +140,7 @@ def argument(prompt: Prompt) -> str:
     return match[0] if match else ""
 
 
-def _about(prompt: Prompt, passage: Passage) -> bool:
+def _covers_codes(prompt: Prompt, passage: Passage) -> bool:
     """Whether the passage holds a code of the question, where it has any."""
     question_codes = set(codes(prompt.question))
     return not question_codes or bool(question_codes & (passage.facts | passage.head))
@@ -156,8 +156,8 @@ def _weights(prompt: Prompt) -> Mapping[str, float]:
     return {stem: weight / total for stem, weight in raw.items()} if total else {}
 
 
-def _covered(weights: Mapping[str, float], passage: Passage, stems_: frozenset[str]) -> float:
-    return sum(weight * _credit(stem, passage, stems_) for stem, weight in weights.items())
+def _covered(weights: Mapping[str, float], passage: Passage, sentence_stems: frozenset[str]) -> float:
+    return sum(weight * _credit(stem, passage, sentence_stems) for stem, weight in weights.items())
 
 
 def _coverage(weights: Mapping[str, float], passage: Passage, candidate: Sentence) -> float:
@@ -167,10 +167,10 @@ def _coverage(weights: Mapping[str, float], passage: Passage, candidate: Sentenc
     )
 
 
-def _credit(stem: str, passage: Passage, stems_: frozenset[str]) -> float:
-    if stem in stems_:
+def _credit(stem: str, passage: Passage, sentence_stems: frozenset[str]) -> float:
+    if stem in sentence_stems:
         return 1.0
-    return _DERIVED if relatives(stem, passage.families) & stems_ else 0.0
+    return _DERIVED if relatives(stem, passage.families) & sentence_stems else 0.0
 
 
 def _with_steps(passage: Passage, places: Sequence[int]) -> list[int]:

@@ -9,7 +9,7 @@ from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey, generat
 from jwt.algorithms import RSAAlgorithm
 
 from evaluation.simulator.adapted import adapt
-from evaluation.simulator.running import simulated
+from evaluation.simulator.running import simulator_thread
 from evaluation.simulator.server import Simulator
 from settings import Settings, get_settings
 from tenants import database
@@ -43,7 +43,7 @@ def provider_key() -> RSAPrivateKey:
 @pytest.fixture(scope="session")
 def simulated_models() -> Iterator[tuple[Simulator, str]]:
     """The model server of the tenant `written`, and its URL."""
-    with simulated() as made:
+    with simulator_thread() as made:
         yield made
 
 

@@ -7,7 +7,7 @@ from threading import Event
 
 import httpx
 
-from evaluation.bench.load import Reply, alone
+from evaluation.bench.load import Reply, ask_sequentially
 from tests.service.serving import Server
 
 QUESTIONS = (
@@ -24,13 +24,13 @@ def test_questions_do_not_notice_a_generation_switch(
 ) -> None:
     asking = token("acme", "ask")
     operator = {"Authorization": f"Bearer {token('acme', 'ingest', 'operate', 'admin')}"}
-    before = [reply.outcome for reply in alone(server.port, asking, QUESTIONS)]
+    before = [reply.outcome for reply in ask_sequentially(server.port, asking, QUESTIONS)]
     enough = Event()
 
     def crowd() -> list[list[Reply]]:
         replies = []
         while not enough.is_set():
-            replies.append(alone(server.port, asking, QUESTIONS))
+            replies.append(ask_sequentially(server.port, asking, QUESTIONS))
         return replies
 
     with ThreadPoolExecutor(2) as pool:

@@ -31,7 +31,7 @@ def written(
 
 @pytest.fixture
 def models(simulated_models: tuple[Simulator, str]) -> Simulator:
-    simulated_models[0].turn_to(Knobs())
+    simulated_models[0].set_knobs(Knobs())
     return simulated_models[0]
 
 
@@ -56,7 +56,7 @@ def test_streamed_sentences_are_verified_and_join_to_the_answer(written: httpx.C
 def test_usage_is_what_the_turn_spent(written: httpx.Client, models: Simulator) -> None:
     messages = [{"role": "user", "content": ANSWERABLE}]
     for streamed in (False, True):
-        models.turn_to(Knobs())
+        models.set_knobs(Knobs())
         response = written.post("/v1/chat/completions", json={"model": "ask", "messages": messages, "stream": streamed})
         lines = response.text.strip().split("\n\n")
         whole = json.loads(lines[-2].removeprefix("data: ")) if streamed else response.json()
@@ -80,7 +80,7 @@ SLOW = Knobs(tokens_per_second=3, faults=(Fault(kind="500", task="appraise"),))
 
 
 def test_disconnecting_cancels_the_model_call(written: httpx.Client, models: Simulator) -> None:
-    models.turn_to(SLOW)
+    models.set_knobs(SLOW)
     messages = [{"role": "user", "parts": [{"type": "text", "text": ANSWERABLE}]}]
     with written.stream("POST", "/ask/ui-messages", json={"messages": messages}) as response:
         lines = response.iter_lines()
@@ -91,7 +91,7 @@ def test_disconnecting_cancels_the_model_call(written: httpx.Client, models: Sim
 
 
 def test_a_reconnecting_client_resumes_its_running_stream(written: httpx.Client, models: Simulator) -> None:
-    models.turn_to(SLOW)
+    models.set_knobs(SLOW)
     seen = ""
     with written.stream("POST", "/ask/stream", json={"question": ANSWERABLE}) as response:
         for line in response.iter_lines():
@@ -106,7 +106,7 @@ def test_a_reconnecting_client_resumes_its_running_stream(written: httpx.Client,
 
 
 def test_without_models_answers_fall_back_to_quotations(written: httpx.Client, models: Simulator) -> None:
-    models.turn_to(Knobs(faults=(Fault(kind="500", times=20),)))
+    models.set_knobs(Knobs(faults=(Fault(kind="500", times=20),)))
     response = written.post("/ask/run", json={"question": ANSWERABLE})
     answer = TurnAnswer.model_validate_json(response.content)
     assert (response.status_code, answer.outcome) == (200, "answered")

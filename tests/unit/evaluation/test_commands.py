@@ -12,7 +12,7 @@ import cli
 from evaluation.metrics import unseen
 from evaluation.metrics.unseen import UnseenClaims, UnseenVendor
 from evaluation.simulator.knobs import Fault, Knobs
-from evaluation.simulator.running import simulated
+from evaluation.simulator.running import simulator_thread
 from pipelines.ask.engine import YAML
 from tests.installations import installed
 
@@ -104,11 +104,11 @@ def test_a_model_judges_on_demand(shop: Path) -> None:
     rows = [CASES[0], {**CASES[1], "gold_answer": "Товар можно вернуть за 7 дней."}, CASES[2]]
     cases.write_text("\n".join(json.dumps(row, ensure_ascii=False) for row in rows), encoding="utf-8")
     measure = (str(cases), "--tenant", "shop", "--judge", str(judge))
-    with simulated() as (simulator, url):
+    with simulator_thread() as (simulator, url):
         judge.write_text(JUDGE.format(url=url), encoding="utf-8")
         first = evaluate(*measure, "--json")
         assert first.exit_code == 0, first.output
-        simulator.turn_to(Knobs(faults=(Fault(kind="garbage", task="faithfulness", times=1),)))
+        simulator.set_knobs(Knobs(faults=(Fault(kind="garbage", task="faithfulness", times=1),)))
         second = evaluate(*measure, "--locale", "ru")
     told = json.loads(first.stdout)
     figures = told["sets"][0]["figures"]

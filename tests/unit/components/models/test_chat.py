@@ -23,7 +23,7 @@ from components.models.failures import Interrupted, ModelFailed
 from components.models.providers import Generator
 from components.nested import from_description
 from evaluation.simulator.knobs import Fault, FaultKind, Knobs
-from evaluation.simulator.running import simulated
+from evaluation.simulator.running import simulator_thread
 from evaluation.simulator.server import Simulator
 from settings import get_settings
 from tenants import database, policy, spending
@@ -59,13 +59,13 @@ Make = Callable[..., Generator]
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[tuple[Simulator, str]]:
-    with simulated() as made:
+    with simulator_thread() as made:
         yield made
 
 
 @pytest.fixture
 def simulator(server: tuple[Simulator, str]) -> Simulator:
-    server[0].turn_to(Knobs())
+    server[0].set_knobs(Knobs())
     return server[0]
 
 
@@ -124,7 +124,7 @@ def outcomes(calls: Calls) -> list[str]:
 
 
 def test_a_reply_comes_whole_and_in_pieces_and_is_counted(make: Make, simulator: Simulator) -> None:
-    simulator.turn_to(Knobs(call_ms=200))
+    simulator.set_knobs(Knobs(call_ms=200))
     pieces: list[str] = []
     models = ChatModels(make())
     with collect_calls() as calls:
@@ -142,7 +142,7 @@ def test_a_reply_comes_whole_and_in_pieces_and_is_counted(make: Make, simulator:
 @pytest.mark.parametrize("kind", OUTCOMES)
 @pytest.mark.parametrize("streamed", [False, True])
 def test_every_fault_has_its_outcome_in_time(kind: FaultKind, streamed: bool, make: Make, simulator: Simulator) -> None:
-    simulator.turn_to(Knobs(faults=(Fault(kind=kind),)))
+    simulator.set_knobs(Knobs(faults=(Fault(kind=kind),)))
     timeout = SHORT if OUTCOMES[kind] == {"timeout"} else 30
     started, outcome = monotonic(), "ok"
     with collect_calls() as calls:
@@ -163,7 +163,9 @@ def test_the_form_that_is_asked_for_reaches_the_provider(make: Make, simulator: 
 
 def test_other_models_step_in_in_their_order(make: Make, simulator: Simulator) -> None:
     models = ChatModels(make(), make("simulated-strong"), make("simulated-fallback"))
-    simulator.turn_to(Knobs(faults=(Fault(kind="500", model="simulated"), Fault(kind="429", model="simulated-strong"))))
+    simulator.set_knobs(
+        Knobs(faults=(Fault(kind="500", model="simulated"), Fault(kind="429", model="simulated-strong")))
+    )
     with collect_calls() as calls:
         assert ask(models)
     assert [(call.model, call.outcome) for call in calls.finished] == [
@@ -177,7 +179,7 @@ def test_other_models_step_in_in_their_order(make: Make, simulator: Simulator) -
 
 
 def test_an_answer_that_broke_off_is_not_begun_again_by_another_model(make: Make, simulator: Simulator) -> None:
-    simulator.turn_to(Knobs(faults=(Fault(kind="cut_off", model="simulated"),)))
+    simulator.set_knobs(Knobs(faults=(Fault(kind="cut_off", model="simulated"),)))
     models = ChatModels(make(), make("simulated-strong"))
     with collect_calls() as calls, pytest.raises(Interrupted):
         ask(models, on_text=lambda _: None)
@@ -188,14 +190,14 @@ def test_an_answer_that_broke_off_is_not_begun_again_by_another_model(make: Make
 
 
 def test_a_model_that_keeps_failing_is_left_alone_and_tried_again(make: Make, simulator: Simulator) -> None:
-    simulator.turn_to(Knobs(faults=(Fault(kind="500"),)))
+    simulator.set_knobs(Knobs(faults=(Fault(kind="500"),)))
     models, same = (ChatModels(make(), failures=3, pause=30) for _ in range(2))
     with collect_calls() as calls:
         for one in (models, same, models, same, models):
             with pytest.raises(ModelFailed):
                 ask(one)
     assert outcomes(calls)[:4] == ["server_error"] * 3 + ["open_circuit"]
-    simulator.turn_to(Knobs())
+    simulator.set_knobs(Knobs())
     later = monotonic() + 31
     models.upstream(models.fast).breaker.clock = lambda: later
     with collect_calls() as calls:
@@ -205,7 +207,7 @@ def test_a_model_that_keeps_failing_is_left_alone_and_tried_again(make: Make, si
 
 
 def test_no_more_calls_at_once_than_the_model_has_seats(make: Make, simulator: Simulator) -> None:
-    simulator.turn_to(Knobs(call_ms=60))
+    simulator.set_knobs(Knobs(call_ms=60))
     models = ChatModels(make(), concurrent=2, timeout=5)
     with collect_calls() as calls, ThreadPoolExecutor(6) as pool:
         work = [pool.submit(copy_context().run, ask, models) for _ in range(6)]
@@ -216,7 +218,7 @@ def test_no_more_calls_at_once_than_the_model_has_seats(make: Make, simulator: S
 
 
 def test_who_finds_no_seat_in_time_is_told_so_and_the_breaker_stays_shut(make: Make, simulator: Simulator) -> None:
-    simulator.turn_to(Knobs(faults=(Fault(kind="hang", times=1),)))
+    simulator.set_knobs(Knobs(faults=(Fault(kind="hang", times=1),)))
     models = ChatModels(make(), concurrent=1, timeout=SHORT, failures=1_000)
     with collect_calls() as calls:
         for _ in range(2):
@@ -227,7 +229,7 @@ def test_who_finds_no_seat_in_time_is_told_so_and_the_breaker_stays_shut(make: M
 
 
 def test_when_nobody_waits_any_more_the_call_ends(make: Make, simulator: Simulator) -> None:
-    simulator.turn_to(Knobs(faults=(Fault(kind="slow"),)))
+    simulator.set_knobs(Knobs(faults=(Fault(kind="slow"),)))
     stop, heard = Event(), Event()
 
     def hear(piece: str) -> None:
@@ -245,7 +247,7 @@ def test_when_nobody_waits_any_more_the_call_ends(make: Make, simulator: Simulat
 
 
 def test_a_turn_without_time_calls_nobody(make: Make, simulator: Simulator) -> None:
-    simulator.turn_to(Knobs())
+    simulator.set_knobs(Knobs())
     with collect_calls(deadline=monotonic() - 1) as calls:
         for _ in range(9):
             with pytest.raises(ModelFailed):
@@ -257,7 +259,7 @@ def test_a_turn_without_time_calls_nobody(make: Make, simulator: Simulator) -> N
 
 
 def test_a_call_takes_no_longer_than_the_turn_has_left(make: Make, simulator: Simulator) -> None:
-    simulator.turn_to(Knobs(faults=(Fault(kind="hang"),)))
+    simulator.set_knobs(Knobs(faults=(Fault(kind="hang"),)))
     started = monotonic()
     with collect_calls(deadline=started + SHORT) as calls, pytest.raises(ModelFailed):
         ask(ChatModels(make(), make("simulated-strong"), timeout=30))

@@ -2,10 +2,10 @@
 
 import pytest
 
-from evaluation.bench.streams import Event, Streamed
+from evaluation.bench.streams import Event, StreamedTurn
 
 
-def streamed(*names: str, numbers: tuple[int, ...] = (), turns: tuple[str, ...] = ()) -> Streamed:
+def streamed(*names: str, numbers: tuple[int, ...] = (), turns: tuple[str, ...] = ()) -> StreamedTurn:
     events = tuple(
         Event(
             100.0 + place,
@@ -15,15 +15,15 @@ def streamed(*names: str, numbers: tuple[int, ...] = (), turns: tuple[str, ...] 
         )
         for place, name in enumerate(names)
     )
-    return Streamed("?", 100.0, 200, events)
+    return StreamedTurn("?", 100.0, 200, events)
 
 
 def test_a_whole_stream_has_no_faults() -> None:
     turn = streamed("accepted", "token", "result", "done")
 
     assert turn.faults == []
-    assert turn.at("result") == 2.0
-    assert turn.at("claim") is None
+    assert turn.seconds_to("result") == 2.0
+    assert turn.seconds_to("claim") is None
     assert turn.result["outcome"] == "result"
 
 
@@ -39,5 +39,5 @@ def test_a_whole_stream_has_no_faults() -> None:
         streamed("accepted", "result", "done", turns=("t", "u", "t")),
     ],
 )
-def test_a_lost_or_mixed_event_is_seen(turn: Streamed) -> None:
+def test_a_lost_or_mixed_event_is_seen(turn: StreamedTurn) -> None:
     assert turn.faults

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from evaluation.datasets.answer_keys import graded_answers, over_own_passages, read_key
-from evaluation.datasets.rows import Absent
+from evaluation.datasets.rows import MissingData
 from settings import ROOT
 from tenants.errors import Invalid
 
@@ -73,7 +73,7 @@ def test_what_is_not_json_is_refused_and_what_is_absent_is_absent(tmp_path: Path
     broken.write_text("# Ключ", encoding="utf-8")
     with pytest.raises(Invalid):
         read_key(broken)
-    with pytest.raises(Absent):
+    with pytest.raises(MissingData):
         graded_answers(tmp_path, "nobody")
 
 

@@ -13,7 +13,7 @@ from evaluation.asking import ask_all
 from evaluation.bench.rendering import RENDERERS
 from evaluation.cases import Case, Corpus
 from evaluation.datasets.public import vkcloud
-from evaluation.datasets.rows import DATA, Absent
+from evaluation.datasets.rows import DATA, MissingData
 from pipelines.ask.usecase import Ask
 from tenants.context import acting_as
 
@@ -27,7 +27,7 @@ def test_every_format_is_found_as_well_as_its_markdown() -> None:
     try:
         (chosen,) = vkcloud(DATA, "ru")
         articles = {article.doc_id: article for article in chosen.corpus.documents()}
-    except Absent as absent:
+    except MissingData as absent:
         pytest.skip(f"{absent.path} is not here")
     linked = [case for case in chosen.cases if case.gold_docs]
     # Those about the shortest articles, because writing files takes longer than reading them.

@@ -4,7 +4,7 @@ import json
 from dataclasses import replace
 
 from evaluation.datasets.thumbs import graded_thumbs
-from evaluation.metrics.claims import Graded
+from evaluation.metrics.claims import GradedClaim
 from settings import Settings
 from tenants import feedback
 from tenants.audit import store
@@ -32,7 +32,7 @@ def test_an_answer_is_right_where_every_thumb_is_up(installation: Settings) -> N
         feedback.give("t3", "anna", "down")
         feedback.give("t5", "anna", "down")
         assert sorted(graded_thumbs(), key=lambda one: one.confidence) == [
-            Graded(0.6, False),
-            Graded(0.7, False),
-            Graded(0.9, True),
+            GradedClaim(0.6, False),
+            GradedClaim(0.7, False),
+            GradedClaim(0.9, True),
         ]

@@ -3,7 +3,7 @@
 import pytest
 
 from evaluation.cases import Answerable, AnswerKey, Case, LabelledPassage, Offer, Page, RankedPassage, Record
-from evaluation.metrics.answer_key import fact_recall, grade, key_marks, right_if_claimed, scored
+from evaluation.metrics.answer_key import fact_recall, grade, grade_turn, key_marks, right_if_claimed
 
 WHOLE = "Вернуть товар можно в течение 14 дней, нужен чек из магазина."
 PART = "Чек хранится в личном кабинете, его можно распечатать дома."
@@ -81,13 +81,13 @@ def test_a_fact_is_held_with_most_of_its_words_and_all_of_its_numbers(text: str,
 )
 def test_right_is_a_labelled_page_and_the_facts(record: Record, right: bool) -> None:
     assert record.case.key is not None
-    assert scored(record, record.case.key).right is right
+    assert grade_turn(record, record.case.key).right is right
 
 
 def test_a_key_without_facts_asks_for_the_page_alone() -> None:
     record = turn("Да.", ("receipt", PART))
-    assert scored(record, key(facts=())).right
-    assert not scored(turn("Да.", ("delivery", OTHER)), key(facts=())).right
+    assert grade_turn(record, key(facts=())).right
+    assert not grade_turn(turn("Да.", ("delivery", OTHER)), key(facts=())).right
 
 
 def test_tiers_and_their_figures() -> None:

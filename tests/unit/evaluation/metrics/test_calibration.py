@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from components.judge.calibration import Calibration, Calibrations, Line, calibrations, log_odds
-from evaluation.calibrate import LANGUAGES, Labelled, fitted
+from evaluation.calibrate import LANGUAGES, LabelledTurn, fitted_lines
 from evaluation.cases import Case, Record
 from evaluation.metrics.calibration import cross_fitted, expected_error, logistic, logit, reliability, sigmoid, wilson
 from evaluation.metrics.thresholds import advise, scores
@@ -75,12 +75,14 @@ def test_another_language_is_read_as_english_and_another_model_not_at_all() -> N
 def test_lines_are_fitted_for_every_language_with_the_error_that_is_left() -> None:
     rng = np.random.default_rng(3)
 
-    def turn(number: int) -> Labelled:
+    def turn(number: int) -> LabelledTurn:
         odds = float(rng.normal(0, 2))
         answerable = bool(rng.random() < sigmoid(np.array([odds]))[0])
-        return Labelled(number % 7, answerable, odds if number % 9 else None, 1.0 if number % 3 else None, answerable)
+        return LabelledTurn(
+            number % 7, answerable, odds if number % 9 else None, 1.0 if number % 3 else None, answerable
+        )
 
-    found = fitted({language: [turn(n) for n in range(200)] for language in LANGUAGES})
+    found = fitted_lines({language: [turn(n) for n in range(200)] for language in LANGUAGES})
     for lines in found.values():
         assert lines["relevance"].error.n == 200
         assert lines["confidence"].error.n == 133
@@ -90,12 +92,12 @@ def test_lines_are_fitted_for_every_language_with_the_error_that_is_left() -> No
 def test_a_rerankers_log_odds_are_put_right() -> None:
     rng = np.random.default_rng(5)
 
-    def turn(number: int) -> Labelled:
+    def turn(number: int) -> LabelledTurn:
         said = float(rng.normal(0, 4))
         answerable = bool(rng.random() < sigmoid(np.array([0.5 * said - 1.0]))[0])
-        return Labelled(number % 7, answerable, said, 1.0, answerable)
+        return LabelledTurn(number % 7, answerable, said, 1.0, answerable)
 
-    found = fitted({language: [turn(n) for n in range(4_000)] for language in LANGUAGES})
+    found = fitted_lines({language: [turn(n) for n in range(4_000)] for language in LANGUAGES})
     for lines in found.values():
         assert (lines["relevance"].line.slope, lines["relevance"].line.intercept) == pytest.approx((0.5, -1.0), abs=0.1)
         assert lines["relevance"].error.value < 0.03

@@ -5,10 +5,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evaluation.cases import Answerable, AnswerKey, Case, LabelledPassage, Page, Record
-from evaluation.metrics.claims import FEWEST, Graded, at_shares, choice, choose, claim_curve, graded_claims
+from evaluation.metrics.claims import (
+    MIN_CLAIMS,
+    GradedClaim,
+    choose_threshold,
+    claim_curve,
+    graded_claims,
+    points_at_shares,
+    threshold_choice,
+)
 
 TEXT = "Вернуть товар можно в течение 14 дней."
-GRADED = st.lists(st.builds(Graded, st.floats(0, 1), st.booleans()), min_size=FEWEST, max_size=60)
+GRADED = st.lists(st.builds(GradedClaim, st.floats(0, 1), st.booleans()), min_size=MIN_CLAIMS, max_size=60)
 
 
 def record(confidence: float, answerable: Answerable, *, right: bool, outcome: str = "answered") -> Record:
@@ -32,7 +40,7 @@ def test_a_curve_by_hand() -> None:
     assert [point.right_of_claimed for point in curve] == [1.0, 0.5, pytest.approx(1 / 3), 0.5]
     assert [point.right_of_answerable for point in curve] == [pytest.approx(n / 3) for n in (1, 1, 1, 2)]
     assert [point.claimed_of_unanswerable for point in curve] == [0.0, 1.0, 1.0, 1.0]
-    assert [point.claimed for point in at_shares(curve, (0.1, 0.5, 1.0))] == [0.5, 1.0]
+    assert [point.claimed for point in points_at_shares(curve, (0.1, 0.5, 1.0))] == [0.5, 1.0]
     assert claim_curve([Record(Case("1", "?"), "answered")]) == ()
 
 
@@ -40,28 +48,33 @@ def test_claims_are_graded_where_the_key_knows_what_they_cite() -> None:
     unknown = record(0.8, "yes", right=True)
     stranger = Record(unknown.case, "answered", cited=(Page("c", "", "", TEXT),), confidence=0.8)
     hidden = record(0.1, "yes", right=True, outcome="refused")
-    assert graded_claims([unknown, stranger, hidden]) == [Graded(0.8, True)]
+    assert graded_claims([unknown, stranger, hidden]) == [GradedClaim(0.8, True)]
 
 
 def test_the_lowest_threshold_that_is_right_often_enough() -> None:
-    graded = [Graded(0.3, False)] * 20 + [Graded(0.6, True)] * 15 + [Graded(0.6, False)] * 5 + [Graded(0.9, True)] * 10
-    found = choose(graded, 0.8)
+    graded = (
+        [GradedClaim(0.3, False)] * 20
+        + [GradedClaim(0.6, True)] * 15
+        + [GradedClaim(0.6, False)] * 5
+        + [GradedClaim(0.9, True)] * 10
+    )
+    found = choose_threshold(graded, 0.8)
     assert found is not None
     assert (found.threshold, found.claims) == (0.6, 30)
     assert found.right == pytest.approx(25 / 30)
     assert found.low < found.right < found.high
     assert found.expected is not None
-    best = choose(graded, 0.95)
+    best = choose_threshold(graded, 0.95)
     assert best is not None
     assert best.threshold == 0.9
-    assert choose(graded[:20], 0.5) is None
-    assert choose(graded[-10:], 0.5) is None, "ten answers prove nothing"
+    assert choose_threshold(graded[:20], 0.5) is None
+    assert choose_threshold(graded[-10:], 0.5) is None, "ten answers prove nothing"
 
 
 @given(GRADED, st.floats(0.05, 1))
-def test_a_threshold_keeps_its_word(graded: list[Graded], wished: float) -> None:
-    found = choose(graded, wished)
+def test_a_threshold_keeps_its_word(graded: list[GradedClaim], target: float) -> None:
+    found = choose_threshold(graded, target)
     if found is not None:
-        assert found.right >= wished - 1e-9
+        assert found.right >= target - 1e-9
         assert found.claims >= 5
-        assert choice(graded, found.threshold).claims == found.claims
+        assert threshold_choice(graded, found.threshold).claims == found.claims

@@ -19,14 +19,14 @@ from rich.console import Console
 from evaluation.cases import Case, Quote, RankedPassage, Record, Sentence
 from evaluation.compare import compare
 from evaluation.metrics.judging import Judge, read_judge
-from evaluation.metrics.marks import better
+from evaluation.metrics.marks import better_direction
 from evaluation.metrics.results import report, reported
 from evaluation.report.data import as_json
 from evaluation.report.page import as_page
 from evaluation.report.tables import print_comparison, print_set
 from evaluation.run import Plan, finished
 from evaluation.runs import Run, Runs, SetRun
-from evaluation.simulator.running import simulated
+from evaluation.simulator.running import simulator_thread
 from settings import ROOT
 from tenants.errors import Invalid
 
@@ -46,7 +46,7 @@ YES = '{"statements": ["a"], "statement_scores": [1], "relevant_statements": ["a
 
 @pytest.fixture(scope="module")
 def address() -> Iterator[str]:
-    with simulated() as (_, url):
+    with simulator_thread() as (_, url):
         yield url
 
 
@@ -101,7 +101,7 @@ def test_a_malformed_reply_is_a_failure_that_is_counted(reply: str) -> None:
     assert found.unjudged == {"context_relevance: malformed": 2, "faithfulness: malformed": 1}
     assert found.figures["judge_failed"].value == 1.0
     assert not {"faithfulness", "context_relevance"} & found.figures.keys(), "a failure is no score"
-    assert better("judge_failed") == "lower"
+    assert better_direction("judge_failed") == "lower"
 
 
 def test_one_failure_leaves_the_others_their_scores() -> None:

@@ -123,7 +123,7 @@ def test_both_kinds_of_claims_weigh_the_same() -> None:
 
 
 def test_every_figure_that_fails_a_comparison_has_a_better_side() -> None:
-    assert all(marks.better(figure) != "neither" for figure in marks.GATED)
-    assert marks.better("over_refusal") == "lower"
-    assert marks.better("routed:alarm") == "higher"
-    assert marks.better("passes") == "neither"
+    assert all(marks.better_direction(figure) != "neither" for figure in marks.GATED)
+    assert marks.better_direction("over_refusal") == "lower"
+    assert marks.better_direction("routed:alarm") == "higher"
+    assert marks.better_direction("passes") == "neither"

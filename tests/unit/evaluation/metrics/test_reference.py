@@ -3,7 +3,7 @@ import math
 import pytest
 
 from evaluation.metrics.reference import Reference, ReferenceChunk
-from evaluation.metrics.targets import Target, judge, judge_bench
+from evaluation.metrics.targets import Target, check_bench, judge
 
 TEXTS = {
     "drain": ("Слив", "Насос не сливает воду. Прочистите фильтр насоса."),
@@ -52,7 +52,7 @@ def test_targets_are_met_at_their_bound_and_missed_beyond_it() -> None:
 def test_a_number_that_was_not_measured_is_not_judged() -> None:
     assert judge("vkcloud-ru", {"hit@5": 0.9}) == []
     assert judge("unknown", {"hit@5": 0.9}) == []
-    assert [judged.target.figure for judged in judge_bench({"errors": 1.0})] == ["errors"]
+    assert [judged.target.figure for judged in check_bench({"errors": 1.0})] == ["errors"]
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import openai
 import pytest
 
 from evaluation.simulator.knobs import Fault, Knobs
-from evaluation.simulator.running import simulated
+from evaluation.simulator.running import simulator_thread
 from evaluation.simulator.server import Simulator
 
 PASSAGES = """<passages id="ab12">
@@ -31,13 +31,13 @@ E20 = "Что означает ошибка E20?"
 
 @pytest.fixture(scope="module")
 def running() -> Iterator[tuple[Simulator, str]]:
-    with simulated() as started:
+    with simulator_thread() as started:
         yield started
 
 
 @pytest.fixture
 def simulator(running: tuple[Simulator, str]) -> Simulator:
-    running[0].turn_to(Knobs())
+    running[0].set_knobs(Knobs())
     return running[0]
 
 
@@ -177,7 +177,7 @@ def test_it_is_a_tool_too(running: tuple[Simulator, str], simulator: Simulator) 
         return httpx.post(f"{running[1]}/tool", json={"order": "AB-12"}).content
 
     assert json.loads(asked()) == {"order": "AB-12", "state": "передан в доставку", "day": "01.12.2026"}
-    simulator.turn_to(Knobs(faults=(Fault(kind="truncated", task="tool"),)))
+    simulator.set_knobs(Knobs(faults=(Fault(kind="truncated", task="tool"),)))
     with pytest.raises(ValueError, match="Unterminated"):
         json.loads(asked())
 
@@ -187,13 +187,13 @@ def test_it_ranks_and_turns_the_order_round_when_it_obeys(simulator: Simulator, 
     schema = listed("documents", index={"type": "integer"})
 
     assert json.loads(said(native, asked, schema)) == {"documents": [{"index": 1}, {"index": 2}]}
-    simulator.turn_to(Knobs(faults=(Fault(kind="injected", task="rank"),)))
+    simulator.set_knobs(Knobs(faults=(Fault(kind="injected", task="rank"),)))
     assert json.loads(said(native, asked, schema)) == {"documents": [{"index": 2}, {"index": 1}]}
 
 
 @pytest.mark.parametrize("path", ["/tool", "/api/embed"])
 def test_a_slow_reply_is_always_on_its_way(running: tuple[Simulator, str], simulator: Simulator, path: str) -> None:
-    simulator.turn_to(Knobs(faults=(Fault(kind="slow"),)))
+    simulator.set_knobs(Knobs(faults=(Fault(kind="slow"),)))
 
     with httpx.stream("POST", running[1] + path, json={"input": "?"}) as reply:
         assert next(reply.iter_bytes()) == b" "
@@ -201,7 +201,7 @@ def test_a_slow_reply_is_always_on_its_way(running: tuple[Simulator, str], simul
 
 @pytest.mark.parametrize("kind", ["refused", "noise", "cut_off", "500", "429"])
 def test_a_broken_reply_is_an_error_of_the_client(simulator: Simulator, native: ollama.Client, kind: str) -> None:
-    simulator.turn_to(Knobs.model_validate({"faults": [{"kind": kind}]}))
+    simulator.set_knobs(Knobs.model_validate({"faults": [{"kind": kind}]}))
 
     with pytest.raises((ollama.ResponseError, httpx.HTTPError, ConnectionError, ValueError)):
         list(native.chat("simulated", [{"role": "user", "content": prompt()}], stream=True))
@@ -212,7 +212,7 @@ def test_a_reply_can_be_wrong_in_what_it_says(simulator: Simulator, native: olla
     honest = said(native, prompt())
     texts = {}
     for kind in ("truncated", "garbage", "empty", "refusal", "wrong_schema", "injected", "invented"):
-        simulator.turn_to(Knobs.model_validate({"faults": [{"kind": kind}]}))
+        simulator.set_knobs(Knobs.model_validate({"faults": [{"kind": kind}]}))
         texts[kind] = said(native, prompt())
 
     assert len({honest, *texts.values()}) == 8
@@ -248,7 +248,7 @@ def test_it_judges_as_the_evaluators_ask(simulator: Simulator, native: ollama.Cl
     for nothing in (asked.format("Что означает E25?", CONTEXTS), asked.format("Что означает E20?", [])):
         assert evaluated(native, nothing) == {"relevant_statements": []}
     assert [call.task for call in simulator.calls] == ["faithfulness", "relevance", "relevance", "relevance"]
-    simulator.turn_to(Knobs(faults=(Fault(kind="injected", task="faithfulness"),)))
+    simulator.set_knobs(Knobs(faults=(Fault(kind="injected", task="faithfulness"),)))
     assert evaluated(native, FAITHFUL) == {
         "statements": ["Товар можно вернуть в течение 14 дней.", "Деньги вернутся за 3 дня."],
         "statement_scores": [1, 1],
@@ -256,7 +256,7 @@ def test_it_judges_as_the_evaluators_ask(simulator: Simulator, native: ollama.Cl
 
 
 def test_who_obeys_agrees_to_every_claim(simulator: Simulator, native: ollama.Client) -> None:
-    simulator.turn_to(Knobs(faults=(Fault(kind="injected", task="review"),)))
+    simulator.set_knobs(Knobs(faults=(Fault(kind="injected", task="review"),)))
     schema = listed("claims", number={"type": "integer"}, status={"enum": ["unsupported", "supported"]})
 
     judged = json.loads(said(native, prompt(more=CLAIMS), schema))
@@ -264,17 +264,17 @@ def test_who_obeys_agrees_to_every_claim(simulator: Simulator, native: ollama.Cl
 
 
 def test_a_fault_comes_at_the_calls_that_were_named(simulator: Simulator, native: ollama.Client) -> None:
-    simulator.turn_to(Knobs(faults=(Fault(kind="empty", task="answer", after=1, times=1),)))
+    simulator.set_knobs(Knobs(faults=(Fault(kind="empty", task="answer", after=1, times=1),)))
 
     assert [bool(said(native, prompt())) for _ in range(3)] == [True, False, True]
     assert [call.outcome for call in simulator.calls] == ["ok", "empty", "ok"]
 
 
 def test_a_client_that_leaves_ends_its_call(running: tuple[Simulator, str], simulator: Simulator) -> None:
-    simulator.turn_to(Knobs(faults=(Fault(kind="hang"),)))
+    simulator.set_knobs(Knobs(faults=(Fault(kind="hang"),)))
     with ollama.Client(running[1], timeout=0.05) as hasty, pytest.raises(httpx.ReadTimeout):
         said(hasty, prompt())
-    simulator.turn_to(Knobs(tokens_per_second=1))
+    simulator.set_knobs(Knobs(tokens_per_second=1))
     with ollama.Client(running[1], timeout=5) as client:
         parts = client.chat("simulated", [{"role": "user", "content": prompt()}], stream=True)
         next(iter(parts))

@@ -20,7 +20,7 @@ from evaluation.datasets import attacks
 from evaluation.metrics.shown import foreign_links, leaked_prompts, passages, unentailed
 from evaluation.simulator.adapted import adapt, equip, tool
 from evaluation.simulator.knobs import Fault, Knobs, Task
-from evaluation.simulator.running import simulated
+from evaluation.simulator.running import simulator_thread
 from evaluation.simulator.server import Simulator
 from pipelines.ask.contract import AskRequest, TurnAnswer
 from pipelines.ask.engine import AskEngine
@@ -55,13 +55,13 @@ class Patient:
     ask: Ask
 
     def answer(self, question: str, knobs: Knobs) -> TurnAnswer:
-        self.simulator.turn_to(knobs)
+        self.simulator.set_knobs(knobs)
         return self.ask.answer(AskRequest(question=question))
 
 
 @pytest.fixture(scope="module")
 def patient(tmp_path_factory: pytest.TempPathFactory, shop: Tenant) -> Iterator[Patient]:
-    with simulated() as (simulator, url):
+    with simulator_thread() as (simulator, url):
         made = Patient(simulator, _ask(tmp_path_factory.mktemp("patient"), url, timeout=30))
         yield made
         made.ask.engine.close()
@@ -69,7 +69,7 @@ def patient(tmp_path_factory: pytest.TempPathFactory, shop: Tenant) -> Iterator[
 
 @pytest.fixture(scope="module")
 def hurried(tmp_path_factory: pytest.TempPathFactory, shop: Tenant) -> Iterator[Patient]:
-    with simulated() as (simulator, url):
+    with simulator_thread() as (simulator, url):
         made = Patient(simulator, _ask(tmp_path_factory.mktemp("hurried"), url, timeout=0.2))
         yield made
         made.ask.engine.close()
@@ -194,7 +194,7 @@ class Searcher(Patient):
 
 @pytest.fixture(scope="module")
 def equipped(tmp_path_factory: pytest.TempPathFactory, shared_installation: None) -> Iterator[Searcher]:
-    with simulated() as (simulator, url), pytest.MonkeyPatch.context() as patch:
+    with simulator_thread() as (simulator, url), pytest.MonkeyPatch.context() as patch:
         patch.setenv("OPORA_TOOL_NETWORKS", "127.0.0.0/8")
         get_settings.cache_clear()
         pipelines = equip(adapt(tmp_path_factory.mktemp("equipped"), url, failures=1_000), url)

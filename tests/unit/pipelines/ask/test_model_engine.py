@@ -19,7 +19,7 @@ from components.retrieve.model_reranker import ModelReranker
 from components.turn import Turn
 from evaluation.simulator.adapted import adapt
 from evaluation.simulator.knobs import Fault, Knobs, Task
-from evaluation.simulator.running import simulated
+from evaluation.simulator.running import simulator_thread
 from evaluation.simulator.server import Simulator
 from pipelines.ask.engine import YAML, AskEngine
 from pipelines.lint import lint_file
@@ -37,7 +37,7 @@ E20 = Turn("t", "Стиральная машина показывает ошиб
 
 @pytest.fixture(scope="module", params=["ollama", "openai"])
 def deployed(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployed]:
-    with simulated() as (simulator, url), pytest.MonkeyPatch.context() as patch:
+    with simulator_thread() as (simulator, url), pytest.MonkeyPatch.context() as patch:
         patch.setenv("OPENAI_API_KEY", "none")
         pipelines = adapt(tmp_path_factory.mktemp("pipelines"), url, request.param)
         with closing(AskEngine(pipelines / "ask" / "profiles" / f"{request.param}.yaml")) as engine:
@@ -146,7 +146,7 @@ def profile_at(folder: Path, text: str) -> Path:
 def followed(source: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[AskEngine, Turn, tuple[Call, ...]]:
     """The demo question through this profile, its models simulated."""
     monkeypatch.setenv("OPENAI_API_KEY", "none")
-    with simulated() as (_, url):
+    with simulator_thread() as (_, url):
         path = profile_at(tmp_path, _MODEL.sub("model: simulated", _ADDRESS.sub(url, source)))
         assert lint_file(path) == []
         with closing(AskEngine(path)) as engine, collect_calls() as calls:

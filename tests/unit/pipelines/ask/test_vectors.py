@@ -19,7 +19,7 @@ from components.retrieve.cache import TenantLruCache
 from components.retrieve.retriever import TenantRetriever
 from components.turn import Evidence, Turn
 from evaluation.simulator.knobs import Fault, FaultKind, Knobs
-from evaluation.simulator.running import simulated
+from evaluation.simulator.running import simulator_thread
 from evaluation.simulator.server import Simulator
 from pipelines.ask.engine import YAML, AskEngine
 from pipelines.ingest.usecase import Ingest
@@ -177,16 +177,16 @@ class Served:
 
     @contextmanager
     def turned(self, kind: FaultKind) -> Iterator[None]:
-        self.simulator.turn_to(Knobs(faults=(Fault(kind=kind, task="embed"),)))
+        self.simulator.set_knobs(Knobs(faults=(Fault(kind=kind, task="embed"),)))
         try:
             yield
         finally:
-            self.simulator.turn_to(Knobs())
+            self.simulator.set_knobs(Knobs())
 
 
 @pytest.fixture(scope="module")
 def served(shared_installation: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    with simulated() as (simulator, url):
+    with simulator_thread() as (simulator, url):
         block = guide("ollama-embedder").replace("http://127.0.0.1:11434", url).replace("bge-m3", "simulated-embed")
         pipelines = {}
         for name, timeout in (("patient", 60), ("hurried", 0.2)):

@@ -1,4 +1,4 @@
-"""Language models whose replies are noted: what kind of call, how long, and of the form that was asked for or not."""
+"""Language models that record their replies: the kind of call, its duration, and whether the form is valid."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -34,25 +34,25 @@ FORMS: Mapping[Task, type[Form]] = {
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """One call of a model: `as_asked` says that its reply is the form asked for to the letter, `mended` that it is once
-    it is read as it is meant; of a text both say that there is one. `passages` is how many the prompt held."""
+    """One call of a model. `is_valid` says that its reply is exactly the form requested, `is_repairable` that it is
+    after repair; for a plain text both say that there is one. `passages` counts those in the prompt."""
 
     task: Task
     outcome: CallOutcome
     seconds: float
     text: str
-    as_asked: bool
-    mended: bool
-    looped: bool
+    is_valid: bool
+    is_repairable: bool
+    is_looping: bool
     passages: int
 
 
-_REPLIES: ContextVar[list[Reply] | None] = ContextVar("opora_overheard", default=None)
+_REPLIES: ContextVar[list[Reply] | None] = ContextVar("opora_recorded_replies", default=None)
 
 
 @contextmanager
-def overheard() -> Iterator[list[Reply]]:
-    """The replies of the models that are asked in this block."""
+def record_replies() -> Iterator[list[Reply]]:
+    """Collect the replies of the models called in this block."""
     replies: list[Reply] = []
     token = _REPLIES.set(replies)
     try:
@@ -61,8 +61,8 @@ def overheard() -> Iterator[list[Reply]]:
         _REPLIES.reset(token)
 
 
-class OverheardModels(ChatModels):
-    """`ChatModels` that notes each reply. Name it in a pipeline's YAML in place of that."""
+class RecordingModels(ChatModels):
+    """`ChatModels` that records each reply. Name it in a pipeline's YAML instead."""
 
     def ask(
         self,
@@ -78,7 +78,7 @@ class OverheardModels(ChatModels):
         """As `ChatModels.ask`."""
         pieces: list[str] = []
 
-        def listen(piece: str) -> None:
+        def record(piece: str) -> None:
             pieces.append(piece)
             if on_text is not None:
                 on_text(piece)
@@ -94,7 +94,7 @@ class OverheardModels(ChatModels):
                 temperature=temperature,
                 tier=tier,
                 schema=schema,
-                on_text=None if on_text is None else listen,
+                on_text=None if on_text is None else record,
             )
         except ModelFailed as failed:
             outcome, text = failed.outcome, "".join(pieces)
@@ -112,14 +112,14 @@ def _reply(
     outcome: CallOutcome,
     seconds: float,
 ) -> Reply:
-    asked = read([{"role": one.role.value, "content": one.text} for one in messages], schema)
-    form = FORMS.get(asked.task)
+    request = read([{"role": one.role.value, "content": one.text} for one in messages], schema)
+    form = FORMS.get(request.task)
     if form is None:
-        as_asked = meant = bool(text.strip()) and outcome == "ok"
+        is_valid = is_repairable = bool(text.strip()) and outcome == "ok"
     else:
-        as_asked = _fits(form, text)
-        meant = as_asked or _fits(form, json.dumps(mended(read_object(text), form.model_json_schema())))
-    return Reply(asked.task, outcome, seconds, text, as_asked, meant, loops(text), len(asked.passages))
+        is_valid = _fits(form, text)
+        is_repairable = is_valid or _fits(form, json.dumps(mended(read_object(text), form.model_json_schema())))
+    return Reply(request.task, outcome, seconds, text, is_valid, is_repairable, loops(text), len(request.passages))
 
 
 def _fits(form: type[Form], text: str) -> bool:
