@@ -2,11 +2,10 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Condition, Thread
-from typing import TypeAlias
 
 import uvicorn
 from fastapi import FastAPI, Request
@@ -21,7 +20,7 @@ _ALLOW = {
     "Access-Control-Allow-Methods": "GET, POST",
     "Access-Control-Allow-Headers": "authorization, content-type, accept-language",
 }
-Handler: TypeAlias = Callable[[Request], Awaitable[Response]]
+_FILE: Json = {"file_id": "f1", "name": "чек.pdf", "size": 20_480, "media_type": "application/pdf"}
 
 
 class FakeService:
@@ -45,11 +44,14 @@ class FakeService:
         """What the bot answers, next first; nothing when it is empty."""
         self.refusal: tuple[int, str] | None = None
         self.refused_paths: set[str] = set()
+        self.held_paths: set[str] = set()
+        """Requests to these are answered once they are released."""
         self.silent = False
         """Streams bring nothing, as through a proxy that buffers."""
         self.most_streams = 0
         self._news = Condition()
         self._streams: set[asyncio.Queue[str | None]] = set()
+        self._released = asyncio.Event()
         self._loop = asyncio.new_event_loop()
         self._server = uvicorn.Server(
             uvicorn.Config(self._app(), port=0, log_config=None, timeout_graceful_shutdown=1, lifespan="off")
@@ -139,6 +141,10 @@ class FakeService:
         """End every stream."""
         self._send(None)
 
+    def release(self) -> None:
+        """Answer what was held."""
+        self._loop.call_soon_threadsafe(self._released.set)
+
     def _send(self, text: str | None) -> None:
         def put() -> None:
             for queue in self._streams:
@@ -188,6 +194,8 @@ class FakeService:
         with self._news:
             self.calls.append((request.method, path, body))
             self._news.notify_all()
+        if path in self.held_paths:
+            await self._released.wait()
         refusal = self.refusal if not self.refused_paths or path in self.refused_paths else None
         if refusal:
             response: Response = JSONResponse({"code": refusal[1], "detail": refusal[1]}, refusal[0])
@@ -215,7 +223,9 @@ class FakeService:
         if rest == "transcript":
             return PlainTextResponse("Вы: Ошибка E20\n")
         if rest == "files":
-            return JSONResponse({"file_id": "f1", "name": "чек.pdf", "size": 20_480, "media_type": "application/pdf"})
+            return JSONResponse(_FILE, 201)
+        if rest == "files/f1":
+            return PlainTextResponse("%PDF")
         if rest == "person":
             self.add("system", kind="event", body={"event": "queued"})
             self.change(state="queued", owner="nobody", ticket_id="T-1")
@@ -227,7 +237,8 @@ class FakeService:
 
     def _receive(self, body: Json) -> Response:
         known = next((one for one in self.messages if one["client_id"] == body["client_id"]), None)
-        sent = known or self.add("customer", str(body["text"]), client_id=body["client_id"])
+        kind, more = ("file", {"file": _FILE}) if body.get("file_id") else ("text", {})
+        sent = known or self.add("customer", str(body["text"]), kind=kind, client_id=body["client_id"], body=more)
         if known is None:
             self._answer()
         return JSONResponse({"message": sent, "chat": self.chat}, 202)

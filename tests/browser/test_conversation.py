@@ -1,7 +1,9 @@
 """What a customer does in the chat, and what a bad connection does to it."""
 
+import re
+
 import pytest
-from playwright.sync_api import BrowserContext, Page, expect
+from playwright.sync_api import BrowserContext, FilePayload, Page, expect
 
 from tests.browser.conftest import ask, host_page, last_answer, open_chat
 from tests.browser.fake_service import FakeService, shop
@@ -231,20 +233,105 @@ def test_the_last_question_can_be_edited(opened: Page, service: FakeService) -> 
     _shows(opened, "Вопрос")
 
 
+def test_a_person_who_looks_and_types_is_shown_and_so_is_the_customer(opened: Page, service: FakeService) -> None:
+    service.answers = [OUTCOMES["human_followup"]()]
+    ask(opened, "Позовите человека")
+    expect(last_answer(opened)).to_contain_text("T-20417")
+    service.change(state="human", owner="human", assignee_name="Анна")
+    expect(opened.locator(".status")).to_have_text("Анна на связи")
+    service.push("presence", {"who": "operator", "name": "Анна", "active": True})
+    expect(opened.locator(".typing")).to_have_text("Анна читает переписку")
+    service.push("typing", {"who": "operator", "name": "Анна", "active": True})
+    expect(opened.locator(".typing")).to_have_text("Анна печатает…")
+    service.push("typing", {"who": "operator", "name": "Анна", "active": False})
+    expect(opened.locator(".typing")).to_have_text("Анна читает переписку")
+    service.push("presence", {"who": "operator", "name": "Анна", "active": False})
+    expect(opened.locator(".typing")).to_have_count(0)
+    opened.locator("textarea").fill("Сп")
+    service.wait_for_call("/typing", lambda body: body == {"active": True})
+    opened.locator("textarea").fill("")
+    service.wait_for_call("/typing", lambda body: body == {"active": False})
+
+
+def test_whoever_waits_while_nobody_works_is_told_when_somebody_will(opened: Page, service: FakeService) -> None:
+    service.begin()
+    service.site["hours"] = {"open": False, "text": "Сотрудники ответят завтра с 8:00"}
+    opened.reload()
+    open_chat(opened)
+    opened.get_by_role("button", name="Позвать сотрудника").click()
+    expect(opened.locator(".status")).to_have_text("Сотрудники ответят завтра с 8:00")
+
+
+def _file(name: str, content: bytes = b"%PDF") -> FilePayload:
+    return {"name": name, "mimeType": "application/pdf", "buffer": content}
+
+
 def test_a_file_goes_with_a_message(opened: Page, service: FakeService) -> None:
-    field = opened.locator("input[type=file]")
-    field.set_input_files({"name": "big.pdf", "mimeType": "application/pdf", "buffer": b"x" * 1_100_000})
-    expect(opened.locator(".attachment")).to_contain_text("больше")
-    field.set_input_files({"name": "чек.pdf", "mimeType": "application/pdf", "buffer": b"%PDF"})
+    service.begin()
+    service.held_paths.add("/chats/chat-1/files")
+    opened.locator("input[type=file]").set_input_files(_file("чек.pdf"))
+    expect(opened.get_by_role("progressbar", name="чек.pdf")).to_be_visible()
+    expect(opened.get_by_role("button", name="Отправить")).to_be_disabled()
+    service.release()
     expect(opened.locator(".attachment")).to_contain_text("20 КБ")
+    expect(opened.locator(".attachment progress")).to_have_count(0)
     ask(opened, "Вот чек")
-    expect(opened.locator(".message.customer")).to_have_count(1)
     [sent] = service.wait_for_call("/messages")
     assert (sent["text"], sent["file_id"]) == ("Вот чек", "f1")
-    service.add(
-        "customer", kind="file", body={"file": {"file_id": "f1", "name": "чек.pdf", "size": 20_480, "media_type": ""}}
-    )
     expect(opened.get_by_role("button", name="Скачать файл чек.pdf")).to_be_visible()
+    with opened.expect_download() as download:
+        opened.get_by_role("button", name="Скачать файл чек.pdf").click()
+    assert download.value.suggested_filename == "чек.pdf"
+
+
+_GIVE = """(place, [name, files]) => {
+  const data = new DataTransfer();
+  for (const file of files) data.items.add(new File(['%PDF'], file, {type: 'application/pdf'}));
+  const drag = {dataTransfer: data, bubbles: true, cancelable: true};
+  const event = name === 'paste' ? new ClipboardEvent(name, {...drag, clipboardData: data}) : new DragEvent(name, drag);
+  return !place.dispatchEvent(event);
+}"""
+
+
+def test_a_file_can_be_dropped_and_pasted_and_removed(opened: Page, service: FakeService) -> None:
+    frame, attachment = opened.locator(".frame"), opened.locator(".attachment")
+    assert frame.evaluate(_GIVE, ["dragover", ["чек.pdf"]])
+    expect(frame).to_have_class(re.compile("dropping"))
+    assert frame.evaluate(_GIVE, ["drop", ["чек.pdf", "второй.pdf"]])
+    expect(frame).not_to_have_class(re.compile("dropping"))
+    expect(attachment).to_contain_text("20 КБ")
+    expect(opened.locator(".banner")).to_contain_text("один файл")
+    opened.get_by_role("button", name="Убрать файл чек.pdf").click()
+    expect(attachment).to_have_count(0)
+    assert opened.locator("textarea").evaluate(_GIVE, ["paste", ["снимок.png"]])
+    expect(attachment).to_contain_text("20 КБ")
+    opened.keyboard.press("Enter")
+    expect(opened.locator(".message.customer .file")).to_contain_text("чек.pdf")
+    [sent] = service.wait_for_call("/messages")
+    assert (sent["text"], sent["file_id"]) == ("", "f1")
+
+
+def test_a_file_that_is_refused_says_why(opened: Page, service: FakeService) -> None:
+    service.begin()
+    field, attachment = opened.locator("input[type=file]"), opened.locator(".attachment")
+    field.set_input_files(_file("big.pdf", b"x" * 1_100_000))
+    expect(attachment).to_contain_text("Файл больше 977 КБ")
+    service.refused_paths, service.refusal = {"/chats/chat-1/files"}, (422, "Такие файлы не принимаются")
+    field.set_input_files(_file("virus.exe"))
+    expect(attachment).to_contain_text("Такие файлы не принимаются")
+    ask(opened, "Без файла")
+    [sent] = service.wait_for_call("/messages")
+    assert "file_id" not in sent
+    expect(attachment).to_have_count(0)
+
+
+def test_a_site_that_takes_no_files_shows_no_clip(page: Page, service: FakeService, address: str) -> None:
+    service.site["limits"] = {"file_bytes": 0, "question": 2_000}
+    page.goto(address)
+    open_chat(page)
+    expect(page.locator("input[type=file]")).to_have_count(0)
+    assert page.locator(".frame").evaluate(_GIVE, ["drop", ["чек.pdf"]])  # the page is not left for the file
+    expect(page.locator(".attachment")).to_have_count(0)
 
 
 def test_a_conversation_is_rated_after_its_end_and_not_before(opened: Page, service: FakeService) -> None:
@@ -266,6 +353,30 @@ def test_the_conversation_can_be_downloaded(opened: Page, service: FakeService) 
     with opened.expect_download() as download:
         opened.get_by_role("button", name="Скачать переписку").click()
     assert download.value.suggested_filename == "chat.txt"
+
+
+def test_the_conversation_can_be_printed_under_a_strict_policy(page: Page, service: FakeService) -> None:
+    service.begin()
+    service.say(OUTCOMES["answered"]())
+    page.add_init_script(
+        "const open = window.open;"
+        "window.open = (...all) => Object.assign(open(...all), {print() { this.printed = true }})"
+    )
+    policy = (
+        f"default-src 'none'; script-src {service.url}; connect-src {service.url}; require-trusted-types-for 'script'"
+    )
+    with shop(host_page(service), policy=policy) as address:
+        page.goto(address)
+        open_chat(page)
+        with page.expect_popup() as popup:
+            page.get_by_role("button", name="Напечатать переписку").click()
+        paper = popup.value
+        expect(paper.locator("h1")).to_have_text("Магазин «Пристань»")
+        expect(paper.locator(".text")).to_contain_text("Вода не сливается")
+        expect(paper.get_by_text("Закрутите фильтр")).to_be_visible()
+        expect(paper.get_by_role("button", name="Ответить заново")).to_be_hidden()
+        expect(paper.locator("main")).to_have_css("max-width", "760px")
+        paper.wait_for_function("window.printed")
 
 
 def test_unread_messages_are_counted_on_the_button(opened: Page, service: FakeService) -> None:

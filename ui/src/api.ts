@@ -1,6 +1,6 @@
 /** Requests to the service, with a visitor token that is renewed before it expires. */
 
-import type { Config, Session } from './contract';
+import type { Config, FileInfo, Session } from './contract';
 import { exclusively, type Memory } from './storage';
 
 const RENEW_BEFORE_MS = 60_000;
@@ -16,9 +16,13 @@ export class Problem extends Error {
   }
 }
 
+interface Refusal {
+  readonly code?: string;
+  readonly detail?: string;
+}
+
 interface Options {
   readonly json?: unknown;
-  readonly form?: FormData;
   readonly signal?: AbortSignal;
   readonly accept?: string;
 }
@@ -52,14 +56,42 @@ export class Api {
     return (text ? JSON.parse(text) : null) as T;
   }
 
-  async request(method: string, path: string, options: Options = {}): Promise<Response> {
+  request(method: string, path: string, options: Options = {}): Promise<Response> {
+    return this.authorized((token) => this.send(method, path, options, token));
+  }
+
+  /** Send a file. Only the older way of sending requests tells how far it is. */
+  upload(path: string, file: File, signal: AbortSignal, progress: (percent: number) => void): Promise<FileInfo> {
+    const form = new FormData();
+    form.append('file', file);
+    const send = (token: string): Promise<FileInfo> =>
+      new Promise((resolve, reject) => {
+        const request = new XMLHttpRequest();
+        request.open('POST', this.config.base + path);
+        request.setRequestHeader('Accept-Language', this.config.locale);
+        request.setRequestHeader('Authorization', `Bearer ${token}`);
+        request.responseType = 'json';
+        request.upload.onprogress = ({ loaded, total }) => progress(Math.floor((100 * loaded) / (total || 1)));
+        request.onerror = request.onabort = () => reject(new Problem(0, 'unreachable'));
+        request.onload = () => {
+          const answer = request.response as (FileInfo & Refusal) | null;
+          if (request.status < 300 && answer) resolve(answer);
+          else reject(new Problem(request.status, answer?.code ?? 'unknown', answer?.detail));
+        };
+        signal.addEventListener('abort', () => request.abort());
+        request.send(form);
+      });
+    return this.authorized(send);
+  }
+
+  private async authorized<T>(send: (token: string) => Promise<T>): Promise<T> {
     if (!this.session || Date.now() > this.renewAt) await this.start();
     try {
-      return await this.send(method, path, options, this.session!.token);
+      return await send(this.session!.token);
     } catch (problem) {
       if (!(problem instanceof Problem) || problem.status !== 401) throw problem;
       await this.start();
-      return this.send(method, path, options, this.session!.token);
+      return send(this.session!.token);
     }
   }
 
@@ -67,7 +99,7 @@ export class Api {
     const headers = new Headers({ 'Accept-Language': this.config.locale });
     if (options.accept) headers.set('Accept', options.accept);
     if (token) headers.set('Authorization', `Bearer ${token}`);
-    let body: BodyInit | null = options.form ?? null;
+    let body: string | null = null;
     if (options.json !== undefined) {
       headers.set('Content-Type', 'application/json');
       body = JSON.stringify(options.json);
@@ -87,7 +119,7 @@ export class Api {
       throw new Problem(0, 'unreachable');
     }
     if (response.ok) return response;
-    const problem = (await response.json().catch(() => ({}))) as { code?: string; detail?: string };
+    const problem = (await response.json().catch(() => ({}))) as Refusal;
     throw new Problem(response.status, problem.code ?? 'unknown', problem.detail);
   }
 }

@@ -6,6 +6,7 @@ import type { Host, Message, Mounted, Turn } from './contract';
 import { Conversation } from './conversation';
 import { panel, type PanelActions, type PanelState } from './panel';
 import { passageOf, place } from './passage';
+import { print } from './print';
 import { themed } from './theme';
 import { Texts } from './texts';
 
@@ -86,8 +87,7 @@ export function mount(host: Host): Mounted {
       link.click();
       setTimeout(() => URL.revokeObjectURL(address), 60_000);
     } catch {
-      conversation.fault = 'failed_action';
-      draw();
+      conversation.fail();
     }
   }
 
@@ -95,11 +95,7 @@ export function mount(host: Host): Mounted {
     texts,
     close,
     submit(): void {
-      if (conversation.needsConsent) {
-        conversation.fault = 'consent_needed';
-        draw();
-        return;
-      }
+      if (conversation.refuseWithoutConsent()) return;
       if (state.editing) void conversation.edit(state.editing, state.draft);
       else conversation.send(state.draft);
       conversation.typed(false);
@@ -121,12 +117,21 @@ export function mount(host: Host): Mounted {
       field()?.focus();
     },
     cancelEdit: reset,
+    detach(): void {
+      conversation.attaching.detach();
+      field()?.focus(); // The button that had the focus is gone with the file.
+    },
     download(message: Message): void {
       const file = message.body.file;
       if (file) void save(conversation.file(file.file_id), file.name);
     },
     transcript(): void {
       void save(conversation.transcript(), 'chat.txt');
+    },
+    print(): void {
+      const messages = frame.querySelector('.messages');
+      const title = conversation.site?.name ?? '';
+      if (messages && !print(messages, title, sheetText, config.locale)) actions.transcript();
     },
     show(turn: Pick<Turn, 'citations' | 'sources' | 'claims'>, index: number, button: HTMLElement): void {
       const passage = passageOf(turn, index);
@@ -203,6 +208,23 @@ export function mount(host: Host): Mounted {
     if (event.key !== 'Escape' || event.defaultPrevented || frame.querySelector(':popover-open')) return;
     if (state.editing) reset();
     else close();
+  });
+  frame.dataset['drop'] = texts.say('drop');
+  const dropping = (on: boolean): boolean => frame.classList.toggle('dropping', on && Boolean(conversation.site?.limits.file_bytes));
+  frame.addEventListener('dragover', (event) => {
+    if (!event.dataTransfer?.types.includes('Files')) return;
+    event.preventDefault(); // Or the browser leaves the page for the file.
+    dropping(true);
+  });
+  frame.addEventListener('dragleave', (event) => {
+    if (!frame.contains(event.relatedTarget as Node | null)) dropping(false);
+  });
+  frame.addEventListener('drop', (event) => {
+    if (!event.dataTransfer?.files.length) return;
+    event.preventDefault();
+    dropping(false);
+    if (!state.editing) conversation.attach(event.dataTransfer.files);
+    field()?.focus();
   });
   const view = window.visualViewport;
   view?.addEventListener('resize', () => frame.style.setProperty('--visible', `${Math.round(view.height)}px`));

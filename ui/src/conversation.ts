@@ -1,63 +1,44 @@
 /** A conversation as this browser knows it, and all that a customer can do in it. */
 
 import { Api, Problem } from './api';
+import { Attaching } from './attachment';
 import { Connection, type Link } from './connection';
-import type { Chat, Citation, Config, FileInfo, Message, Session, Site, StreamEvent } from './contract';
+import type { Chat, Config, FileInfo, Message, Session, Site, StreamEvent } from './contract';
+import { awaitsAnswer, merged, spokenText, visible } from './history';
+import { after, isTurnEvent, type Live } from './live';
+import { Outbox } from './outbox';
+import { Presence } from './presence';
 import { Memory, type Pending, uuid } from './storage';
 import type { Key, Texts } from './texts';
 
-/** An answer that is being written. */
-export interface Live {
-  readonly turnId: string;
-  readonly text: string;
-  readonly notice: string;
-  readonly checking: boolean;
-  readonly citations: readonly Citation[];
-  readonly correction: 'revised' | 'retracted' | null;
-  /** Seen from its first event on. An answer that was joined in the middle is shown once it is whole. */
-  readonly whole: boolean;
-}
-
-export interface Attachment {
-  readonly name: string;
-  readonly info: FileInfo | null;
-  readonly fault: string | null;
-}
-
 const CONNECTED_MS = 1_500;
-const TYPING_SHOWN_MS = 6_000;
-const TYPING_SENT_MS = 3_000;
 const FAULTS: Readonly<Record<number, Key>> = { 429: 'rate_limited' };
 
 export class Conversation {
-  readonly memory: Memory;
   site: Site | null = null;
   chat: Chat | null = null;
   messages: readonly Message[] = [];
-  pending: readonly Pending[] = [];
   live: Live | null = null;
   link: Link = 'connecting';
-  typing = '';
-  looking = '';
   stopped = false;
   consented = false;
   /** The service has the consent: it is asked for no more. */
   consentStored = false;
-  attachment: Attachment | null = null;
   /** Why there is no chat at all. */
   refusal: Key | null = null;
   fault: Key | null = null;
   /** What a screen reader says next. */
   spoken = '';
-  readonly votes = new Map<string, 'up' | 'down'>();
   open = false;
+  readonly votes = new Map<string, 'up' | 'down'>();
+  readonly outbox: Outbox;
+  readonly attaching: Attaching;
+  readonly presence: Presence;
 
+  private readonly memory: Memory;
   private readonly api: Api;
   private connection: Connection | null = null;
   private starting: Promise<void> | null = null;
-  private flushing = false;
-  private typingTimer = 0;
-  private typingSentAt = 0;
   private seen = 0;
   private onConnected: () => void = () => undefined;
 
@@ -68,8 +49,19 @@ export class Conversation {
   ) {
     this.memory = new Memory(config.site);
     this.api = new Api(config, this.memory);
-    this.pending = this.memory.read().pending ?? [];
-    addEventListener('online', () => this.resumeSending());
+    this.outbox = new Outbox(this.memory, {
+      ready: () => !this.needsConsent,
+      deliver: (message) => this.deliver(message),
+      refused: (status) => this.fail(status),
+      unreachable: () => {
+        this.link = 'offline';
+      },
+      changed,
+    });
+    this.attaching = new Attaching(texts, (...upload) => this.upload(...upload), changed);
+    const told = (active: boolean): void => void this.api.json('POST', this.path('typing'), { active }).catch(() => undefined);
+    this.presence = new Presence(told, changed);
+    addEventListener('online', () => void this.outbox.send());
     document.addEventListener('visibilitychange', () => this.markSeen());
   }
 
@@ -84,32 +76,24 @@ export class Conversation {
     return this.starting;
   }
 
+  get pending(): readonly Pending[] {
+    return this.outbox.pending;
+  }
+
+  get shown(): readonly Message[] {
+    return visible(this.messages);
+  }
+
   get unread(): number {
     if (this.open || !this.chat) return 0;
     const seen = Math.max(this.chat.customer_seen, this.seen);
     return this.messages.filter((one) => one.seq > seen && (one.author === 'bot' || one.author === 'operator')).length;
   }
 
-  /** What has been replaced by an edit or by another answer stays in the records and out of sight. */
-  get shown(): readonly Message[] {
-    const hidden = new Set<number>();
-    for (const one of this.messages) {
-      const id = one.body['replaces'];
-      const replaced = typeof id === 'string' ? this.messages.find((other) => other.message_id === id) : undefined;
-      if (!replaced) continue;
-      hidden.add(replaced.seq);
-      if (one.author !== 'customer') continue;
-      // Whatever the assistant said to the question as it was goes with it.
-      const answers = this.messages.filter((other) => other.seq > replaced.seq && other.seq < one.seq);
-      for (const answer of answers) if (answer.author === 'bot' || answer.body.event === 'stopped') hidden.add(answer.seq);
-    }
-    return this.messages.filter((one) => !hidden.has(one.seq));
-  }
-
   /** The assistant is to answer, or is answering. */
   get awaiting(): boolean {
     if (this.live) return true;
-    return this.botOwns && !this.stopped && (this.pending.some((one) => !one.failed) || this.awaitsAnswer());
+    return this.botOwns && !this.stopped && (this.pending.some((one) => !one.failed) || awaitsAnswer(this.messages));
   }
 
   get botOwns(): boolean {
@@ -134,22 +118,14 @@ export class Conversation {
     this.changed();
   }
 
-  /** Messages stay on their way until the service has them, whatever happens to the connection or the page. */
   send(text: string): void {
-    const file = this.attachment?.info;
-    const words = text.trim() || file?.name || '';
-    if (!words || this.needsConsent) return;
-    const sent: Pending = { client_id: uuid(), text: words, ...(file ? { file_id: file.file_id } : {}) };
-    this.attachment = null;
+    const file = this.attaching.current?.info;
+    const words = text.trim();
+    if ((!words && !file) || this.needsConsent) return;
+    this.attaching.detach();
     this.stopped = false;
     this.fault = null;
-    this.setPending([...this.pending, sent]);
-    void this.flush();
-  }
-
-  resend(clientId: string): void {
-    this.setPending(this.pending.map(({ failed: _, ...one }) => (one.client_id === clientId ? one : { ...one })));
-    void this.flush();
+    this.outbox.add({ text: words, ...(file ? { file } : {}) });
   }
 
   async edit(message: Message, text: string): Promise<void> {
@@ -171,11 +147,7 @@ export class Conversation {
   }
 
   async person(): Promise<void> {
-    if (this.needsConsent) {
-      this.fault = 'consent_needed';
-      this.changed();
-      return;
-    }
+    if (this.refuseWithoutConsent()) return;
     await this.attempt(async () => {
       await this.ensureChat();
       this.take(await this.api.json<Chat>('POST', this.path('person'), {}));
@@ -196,33 +168,13 @@ export class Conversation {
     await this.attempt(() => this.api.json('POST', '/feedback', { turn_id: turnId, thumb }));
   }
 
-  async attach(file: File): Promise<void> {
+  /** Take the first of these files, where files are taken and the customer has agreed to what the site asks. */
+  attach(files: Iterable<File>): void {
+    const [file, ...more] = files;
     const limit = this.site?.limits.file_bytes ?? 0;
-    const shown = { name: file.name, info: null };
-    if (this.needsConsent) this.fault = 'consent_needed';
-    else if (file.size > limit) {
-      const size = Math.floor(limit / 1024 / 1024);
-      this.attachment = { ...shown, fault: this.texts.say('too_large', { size }) };
-    } else {
-      this.attachment = { ...shown, fault: null };
-      this.changed();
-      try {
-        await this.ensureChat();
-        const form = new FormData();
-        form.append('file', file);
-        const response = await this.api.request('POST', this.path('files'), { form });
-        this.attachment = { name: file.name, info: (await response.json()) as FileInfo, fault: null };
-      } catch (problem) {
-        const detail = problem instanceof Problem ? problem.detail : '';
-        this.attachment = { ...shown, fault: detail || this.texts.say('upload_failed') };
-      }
-    }
-    this.changed();
-  }
-
-  detach(): void {
-    this.attachment = null;
-    this.changed();
+    if (!file || !limit || this.refuseWithoutConsent()) return;
+    this.fault = more.length ? 'one_file' : null;
+    void this.attaching.attach(file, limit);
   }
 
   file(fileId: string): Promise<Blob> {
@@ -233,13 +185,9 @@ export class Conversation {
     return this.api.request('GET', this.path('transcript')).then((response) => response.blob());
   }
 
-  /** Say that the customer is writing: only people care, and not at every key. */
+  /** The customer writes, which only people care for. */
   typed(active: boolean): void {
-    if (this.botOwns || !this.chat) return;
-    const now = Date.now();
-    if (active && now - this.typingSentAt < TYPING_SENT_MS) return;
-    this.typingSentAt = active ? now : 0;
-    void this.api.json('POST', this.path('typing'), { active }).catch(() => undefined);
+    if (this.chat && !this.botOwns) this.presence.typed(active);
   }
 
   markSeen(): void {
@@ -250,16 +198,17 @@ export class Conversation {
     void this.api.json('POST', this.path('seen'), { seq: last }).catch(() => undefined);
   }
 
-  /** Leave a chat that has ended for a new one. */
-  startOver(): void {
-    this.connection?.stop();
-    this.connection = null;
-    this.chat = null;
-    this.messages = [];
-    this.live = null;
-    this.seen = 0;
-    this.memory.write({ chat: '' });
+  /** Say to the customer that something went wrong. */
+  fail(status = 0): void {
+    this.fault = FAULTS[status] ?? 'failed_action';
     this.changed();
+  }
+
+  refuseWithoutConsent(): boolean {
+    if (!this.needsConsent) return false;
+    this.fault = 'consent_needed';
+    this.changed();
+    return true;
   }
 
   private async begin(): Promise<void> {
@@ -272,13 +221,12 @@ export class Conversation {
     if (latest) this.enter(latest);
     else this.link = 'online';
     this.changed();
-    void this.flush();
+    void this.outbox.send();
   }
 
   private enter(chat: Chat): void {
     this.chat = chat;
     this.memory.write({ chat: chat.chat_id });
-    this.connection?.stop();
     this.link = 'connecting';
     this.connection = new Connection(this.api, chat.chat_id, {
       event: (event) => this.receive(event),
@@ -286,7 +234,7 @@ export class Conversation {
         this.link = link;
         if (link === 'online') {
           this.onConnected();
-          this.resumeSending();
+          if (this.pending.length) void this.outbox.send();
         }
         this.changed();
       },
@@ -298,6 +246,17 @@ export class Conversation {
       },
     });
     this.connection.start();
+  }
+
+  /** The chat is gone: its visitor has been erased, or another one has this browser. The next message begins another. */
+  private leave(): void {
+    this.connection?.stop();
+    this.connection = null;
+    this.chat = null;
+    this.messages = [];
+    this.live = null;
+    this.seen = 0;
+    this.memory.write({ chat: '' });
   }
 
   private async ensureChat(): Promise<void> {
@@ -322,46 +281,17 @@ export class Conversation {
     });
   }
 
-  private resumeSending(): void {
-    if (this.pending.length) void this.flush();
+  private async deliver({ client_id, text, file }: Pending): Promise<void> {
+    await this.ensureChat();
+    const sent = { client_id, text, ...(file ? { file_id: file.file_id } : {}) };
+    const accepted = await this.api.json<{ message: Message; chat: Chat }>('POST', this.path('messages'), sent);
+    this.take(accepted.chat);
+    this.add([accepted.message]);
   }
 
-  private async flush(): Promise<void> {
-    if (this.flushing) return;
-    this.flushing = true;
-    try {
-      for (let next = this.nextPending(); next; next = this.nextPending()) await this.deliver(next);
-    } catch {
-      this.link = 'offline'; // `online`, or the stream's return, tries again.
-    } finally {
-      this.flushing = false;
-      this.changed();
-    }
-  }
-
-  private nextPending(): Pending | undefined {
-    return this.needsConsent ? undefined : this.pending.find((one) => !one.failed);
-  }
-
-  private async deliver({ failed: _, ...sent }: Pending): Promise<void> {
-    try {
-      await this.ensureChat();
-      const accepted = await this.api.json<{ message: Message; chat: Chat }>('POST', this.path('messages'), sent);
-      this.setPending(this.pending.filter((one) => one.client_id !== sent.client_id));
-      this.take(accepted.chat);
-      this.add([accepted.message]);
-    } catch (problem) {
-      if (!(problem instanceof Problem) || problem.status === 0 || problem.status >= 500) throw problem;
-      this.fault = FAULTS[problem.status] ?? 'failed_action';
-      const marked = { ...sent, failed: true };
-      this.setPending(this.pending.map((one) => (one.client_id === sent.client_id ? marked : one)));
-    }
-  }
-
-  private setPending(pending: readonly Pending[]): void {
-    this.pending = pending;
-    this.memory.write({ pending });
-    this.changed();
+  private async upload(file: File, signal: AbortSignal, progress: (percent: number) => void): Promise<FileInfo> {
+    await this.ensureChat();
+    return this.api.upload(this.path('files'), file, signal, progress);
   }
 
   private async act(action: string, body: object = {}): Promise<void> {
@@ -374,7 +304,7 @@ export class Conversation {
     try {
       await work();
     } catch (problem) {
-      this.fault = FAULTS[problem instanceof Problem ? problem.status : 0] ?? 'failed_action';
+      this.fail(problem instanceof Problem ? problem.status : 0);
     }
     this.changed();
   }
@@ -389,118 +319,46 @@ export class Conversation {
     this.chat = chat;
   }
 
-  /** A message counts once, however often and in whichever order it comes. */
   private add(messages: readonly Message[]): void {
-    const known = new Map(this.messages.map((one) => [one.seq, one]));
-    const fresh = messages.filter((one) => !known.has(one.seq) && one.kind !== 'note');
-    for (const one of fresh) known.set(one.seq, one);
-    this.messages = [...known.values()].sort((one, other) => one.seq - other.seq);
-    const sent = new Set(this.messages.map((one) => one.client_id));
-    if (this.pending.some((one) => sent.has(one.client_id))) {
-      this.setPending(this.pending.filter((one) => !sent.has(one.client_id)));
-    }
+    const known = new Set(this.messages.map((one) => one.seq));
+    this.messages = merged(this.messages, messages);
+    const fresh = this.messages.filter((one) => !known.has(one.seq));
+    this.outbox.settle(new Set(this.messages.map((one) => one.client_id)));
     if (fresh.some((one) => one.author === 'bot' && (!this.live?.turnId || one.turn_id === this.live.turnId))) this.live = null;
-    if (fresh.some((one) => one.author === 'operator')) this.typing = '';
+    if (fresh.some((one) => one.author === 'operator')) this.presence.receive('typing', '');
     this.markSeen();
   }
 
   private receive({ name, data }: StreamEvent): void {
-    const turn = TURN_EVENTS[name];
-    if (turn) {
-      this.follow(turn, data);
+    if (isTurnEvent(name)) {
+      this.follow(name, data);
     } else if (name === 'snapshot' || name === 'news') {
       this.take(data['chat'] as Chat);
       if (name === 'snapshot' && this.live) this.live = { ...this.live, whole: false };
       this.add(data['messages'] as Message[]);
-      if (!this.awaitsAnswer()) this.live = null;
+      if (!awaitsAnswer(this.messages)) this.live = null;
     } else if (name === 'message') {
       const message = data as unknown as Message;
       if (message.author === 'customer' || message.body.event === 'asked_again') this.stopped = false;
       this.add([message]);
-      this.speak(message);
+      this.spoken = spokenText(message, this.texts) || this.spoken;
     } else if (name === 'state') {
       this.take(data as unknown as Chat);
-    } else if (name === 'typing') {
-      if (data['who'] !== 'customer') this.showTyping(data['active'] ? String(data['name'] || this.texts.say('staff')) : '');
-    } else if (name === 'presence') {
+    } else if (name === 'typing' || name === 'presence') {
       const { who, name: person, active } = data;
-      if (who !== 'customer') this.looking = active ? String(person || this.texts.say('staff')) : '';
+      if (who !== 'customer') this.presence.receive(name, active ? String(person || this.texts.say('staff')) : '');
     } else if (name === 'error') {
       this.live = null;
       this.stopped = true;
-      this.fault = 'failed_action';
+      this.fail();
     } else if (name === 'gone') {
-      this.startOver();
+      this.leave();
     }
     this.changed();
   }
 
-  private awaitsAnswer(): boolean {
-    const decides = (one: Message): boolean => one.kind !== 'event' || TURN_LINES.has(one.body.event ?? '');
-    const last = this.messages.findLast(decides);
-    return last?.author === 'customer' || last?.body.event === 'asked_again';
-  }
-
-  private follow(change: (live: Live, data: Record<string, unknown>) => Live, data: Record<string, unknown>): void {
-    const turnId = String(data['turn_id'] ?? '');
-    if (this.stopped || !this.botOwns || this.messages.some((one) => one.author === 'bot' && one.turn_id === turnId)) return;
-    const known = this.live?.turnId === turnId ? this.live : { ...EMPTY, turnId };
-    this.live = change(known, data);
-  }
-
-  private showTyping(name: string): void {
-    this.typing = name;
-    clearTimeout(this.typingTimer);
-    if (!name) return;
-    this.typingTimer = setTimeout(() => {
-      this.typing = '';
-      this.changed();
-    }, TYPING_SHOWN_MS);
-  }
-
-  private speak(message: Message): void {
-    if (message.author === 'customer') return;
-    const name = message.author === 'bot' ? this.texts.say('bot') : message.name || this.texts.say('staff');
-    const notice = message.body.turn?.answer.notice ?? '';
-    const words = message.kind === 'event' ? eventText(message, this.texts) : `${name}: ${notice} ${message.text}`;
-    this.spoken = words.replace(/\[\d+\]/g, '').replace(/[*_`#]+/g, '');
+  private follow(name: string, data: Record<string, unknown>): void {
+    const isStored = this.messages.some((one) => one.author === 'bot' && one.turn_id === data['turn_id']);
+    if (!this.stopped && this.botOwns && !isStored) this.live = after(this.live, name, data);
   }
 }
-
-/** A line about what happened; empty for events that customers need not know of. */
-export function eventText(message: Message, texts: Texts): string {
-  const event = message.body.event ?? '';
-  const key = `event_${event}`;
-  const name = message.name || texts.say('staff');
-  return key in EVENT_KEYS ? texts.say(key as Key, { name }) : '';
-}
-
-const TURN_LINES = new Set(['stopped', 'asked_again']);
-const EVENT_KEYS: Readonly<Record<string, true>> = {
-  event_queued: true,
-  event_stopped: true,
-  event_joined: true,
-  event_left: true,
-  event_handed_back: true,
-  event_resolved: true,
-  event_reopened: true,
-  event_snoozed: true,
-  event_queue_timed_out: true,
-};
-
-const EMPTY: Live = { turnId: '', text: '', notice: '', checking: false, citations: [], correction: null, whole: false };
-
-const TURN_EVENTS: Readonly<Record<string, (live: Live, data: Record<string, unknown>) => Live>> = {
-  accepted: (live) => ({ ...EMPTY, turnId: live.turnId, whole: true }),
-  stage: (live, data) => ({ ...live, checking: String(data['node']).startsWith('verify') }),
-  'sources-early': (live, data) => ({ ...live, citations: data['citations'] as Citation[] }),
-  notice: (live, data) => ({ ...live, notice: String(data['text']) }),
-  token: (live, data) => ({ ...live, text: live.text + String(data['text']) }),
-  revise: (live, data) => ({ ...live, text: String(data['text']), correction: 'revised', whole: true }),
-  retract: (live, data) =>
-    data['what'] === 'sources' ? { ...live, citations: [] } : { ...live, text: '', correction: data['notice'] ? 'retracted' : null },
-  claim: (live) => live,
-  verdict: (live) => live,
-  suggestions: (live) => live,
-  result: (live) => live,
-};

@@ -7,7 +7,7 @@ import { html, nothing, type TemplateResult } from 'lit-html';
 import { Lexer, type Token, type Tokens } from 'marked';
 
 export const FOLDED_AFTER = 4;
-const CITATION = /\[(\d{1,3})\]/;
+const CITATION = /\[(\d{1,3})\]([.,;:!?…)»]*)/;
 const ENTITIES: Readonly<Record<string, string>> = { amp: '&', lt: '<', gt: '>', quot: '"', '#39': "'" };
 
 export interface Rendering {
@@ -121,9 +121,17 @@ function link(token: Tokens.Link, rendering: Rendering): Piece | Piece[] {
   return address ? html`<a href=${address} target="_blank" rel="noopener noreferrer nofollow">${words}</a>` : words;
 }
 
-/** `[2]` is a button. */
+/** `[2]` is a button; what ends the sentence behind it stays on its line. */
 function cited(text: string, rendering: Rendering): Piece[] {
-  return text.split(CITATION).map((part, place) => (place % 2 ? rendering.cite(Number(part)) : part));
+  const parts = text.split(CITATION);
+  return parts.map((part, place) => {
+    const kind = place % 3;
+    if (kind === 0) return part;
+    const ending = parts[place + 1];
+    if (kind === 2) return nothing;
+    const button = rendering.cite(Number(part));
+    return ending ? html`<span class="whole">${button}${ending}</span>` : button;
+  });
 }
 
 /** The lexer leaves the entities of text as they stand in the source. */

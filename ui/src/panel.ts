@@ -22,14 +22,17 @@ export interface PanelActions extends ThreadActions {
   submit(): void;
   write(text: string): void;
   cancelEdit(): void;
+  detach(): void;
   readonly passage: PassageActions;
   transcript(): void;
+  print(): void;
   star(count: number): void;
   describe(comment: string): void;
 }
 
 const PERSON = 'M12 12a4 4 0 1 0 0-8 4 4 0 0 0 0 8Zm0 2c-3.600 0-7.500 1.700-7.500 4.500V20h15v-1.500c0-2.800-3.900-4.500-7.500-4.500Z';
 const DOWN = 'M11 4h2v8.200l2.900-2.900 1.400 1.400L12 16l-5.300-5.300 1.400-1.400 2.900 2.900ZM5 18h14v2H5Z';
+const PRINT = 'M7 3h10v4H7Zm-3 5h16a1 1 0 0 1 1 1v8h-4v4H7v-4H3V9a1 1 0 0 1 1-1Zm5 7v4h6v-4Z';
 const SEND = 'M4 20v-6l8-2-8-2V4l17 8Z';
 const STOP = 'M7 7h10v10H7Z';
 
@@ -64,7 +67,9 @@ function header(conversation: Conversation, actions: PanelActions, page: boolean
       <p class="status ${chat?.state === 'human' ? 'present' : ''}" dir="auto">${status(conversation)}</p>
     </div>
     ${site && reachable ? icon(say('person'), PERSON, () => void conversation.person()) : nothing}
-    ${chat && conversation.shown.length ? icon(say('transcript'), DOWN, actions.transcript) : nothing}
+    ${chat && conversation.shown.length
+      ? html`${icon(say('transcript'), DOWN, actions.transcript)}${icon(say('print'), PRINT, actions.print, 'wide-only')}`
+      : nothing}
     ${page ? nothing : icon(say('close'), CROSS, actions.close, 'close')}
   </div>`;
 }
@@ -129,7 +134,8 @@ function ending(conversation: Conversation, state: PanelState, actions: PanelAct
 
 function composer(conversation: Conversation, state: PanelState, actions: PanelActions): TemplateResult {
   const { say } = actions.texts;
-  const { attachment, site } = conversation;
+  const { site } = conversation;
+  const attachment = conversation.attaching.current;
   const busy = conversation.awaiting && !conversation.pending.length && conversation.botOwns;
   const uploading = attachment !== null && !attachment.info && !attachment.fault;
   const empty = !state.draft.trim() && !attachment?.info;
@@ -144,8 +150,9 @@ function composer(conversation: Conversation, state: PanelState, actions: PanelA
     ${attachment
       ? html`<p class="attachment ${attachment.fault ? 'wrong' : ''}">
           <span class="words" dir="auto">${attachment.name}</span>
-          <span>${attachment.fault ?? (attachment.info ? actions.texts.size(attachment.info.size) : say('uploading'))}</span>
-          ${icon(say('detach', { name: attachment.name }), CROSS, () => conversation.detach())}
+          <span>${attachment.fault ?? (attachment.info ? actions.texts.size(attachment.info.size) : say('uploading', { percent: attachment.percent }))}</span>
+          ${uploading ? html`<progress max="100" .value=${attachment.percent} aria-label=${attachment.name}></progress>` : nothing}
+          ${icon(say('detach', { name: attachment.name }), CROSS, actions.detach)}
         </p>`
       : nothing}
     <div class="row">
@@ -158,8 +165,7 @@ function composer(conversation: Conversation, state: PanelState, actions: PanelA
           ?disabled=${state.editing !== null}
           @change=${(event: Event) => {
             const field = event.target as HTMLInputElement;
-            const file = field.files?.[0];
-            if (file) void conversation.attach(file);
+            conversation.attach(field.files ?? []);
             field.value = '';
           }}
         />
@@ -174,6 +180,12 @@ function composer(conversation: Conversation, state: PanelState, actions: PanelA
         placeholder=${say('placeholder')}
         .value=${live(state.draft)}
         @input=${(event: Event) => actions.write((event.target as HTMLTextAreaElement).value)}
+        @paste=${(event: ClipboardEvent) => {
+          const files = event.clipboardData?.files;
+          if (!files?.length || state.editing || !site?.limits.file_bytes) return;
+          event.preventDefault();
+          conversation.attach(files);
+        }}
         @keydown=${(event: KeyboardEvent) => {
           if (event.key !== 'Enter' || event.shiftKey || event.isComposing) return;
           event.preventDefault();

@@ -1,10 +1,12 @@
 /** What the browser remembers of a site's chat. Frames without storage forget it with the page. */
 
+import type { FileInfo } from './contract';
+
 /** A message on its way: sent again under the same id until the service has it. */
 export interface Pending {
   readonly client_id: string;
   readonly text: string;
-  readonly file_id?: string;
+  readonly file?: FileInfo;
   readonly failed?: boolean;
 }
 

@@ -23,6 +23,8 @@ export class Texts {
   say = (key: Key, values: Values = {}): string =>
     this.texts[key].replace(/\{(\w+)\}/g, (_, name: string) => String(values[name] ?? ''));
 
+  has = (key: string): boolean => key in this.texts;
+
   time = (stamp: string): string => {
     const date = new Date(stamp);
     if (Number.isNaN(date.valueOf())) return '';

@@ -4,7 +4,9 @@ import { html, nothing, type TemplateResult } from 'lit-html';
 import { repeat } from 'lit-html/directives/repeat.js';
 import { answer, type AnswerActions, chips, cite } from './answer';
 import type { Message, Outcome, Turn } from './contract';
-import { type Conversation, eventText, type Live } from './conversation';
+import type { Conversation } from './conversation';
+import { eventText } from './history';
+import type { Live } from './live';
 import { markdown } from './markdown';
 import type { Pending } from './storage';
 import type { Texts } from './texts';
@@ -34,12 +36,14 @@ export function thread(conversation: Conversation, actions: ThreadActions): Temp
       (one) => unsent(one, conversation, texts),
     )}
     ${conversation.awaiting ? writing(live, actions) : nothing}
-    ${conversation.typing
-      ? html`<p class="typing" dir="auto">${dots()}${texts.say('typing', { name: conversation.typing })}</p>`
-      : conversation.looking && conversation.chat?.owner === 'human'
-        ? html`<p class="typing" dir="auto">${texts.say('looking', { name: conversation.looking })}</p>`
-        : nothing}
+    ${presence(conversation)}
   `;
+}
+
+function presence({ chat, presence: { typing, looking }, texts }: Conversation): TemplateResult | typeof nothing {
+  if (typing) return html`<p class="typing" dir="auto">${dots()}${texts.say('typing', { name: typing })}</p>`;
+  if (!looking || chat?.owner !== 'human') return nothing;
+  return html`<p class="typing" dir="auto">${texts.say('looking', { name: looking })}</p>`;
 }
 
 function welcome(conversation: Conversation): TemplateResult | typeof nothing {
@@ -141,11 +145,14 @@ function votes(turn: Turn, conversation: Conversation, texts: Texts): TemplateRe
 
 function unsent(one: Pending, conversation: Conversation, texts: Texts): TemplateResult {
   return html`<article class="message customer unsent" aria-label=${texts.say('you')}>
-    <div class="bubble"><div class="text written" dir="auto">${one.text}</div></div>
+    <div class="bubble">
+      ${one.file ? html`<p class="file"><span class="words" dir="auto">${one.file.name}</span></p>` : nothing}
+      ${one.text ? html`<div class="text written" dir="auto">${one.text}</div>` : nothing}
+    </div>
     <footer>
       ${one.failed
         ? html`<span class="wrong">${texts.say('unsent')}</span>
-            <button type="button" class="quiet" @click=${() => conversation.resend(one.client_id)}>${texts.say('retry')}</button>`
+            <button type="button" class="quiet" @click=${() => conversation.outbox.retry(one.client_id)}>${texts.say('retry')}</button>`
         : html`<span>${texts.say('pending')}</span>`}
     </footer>
   </article>`;

@@ -1,0 +1,78 @@
+/** Messages on their way: each stays until the service has it, whatever happens to the connection or the page. */
+
+import { Problem } from './api';
+import { type Memory, type Pending, uuid } from './storage';
+
+interface Way {
+  /** Whether anything may be sent yet. */
+  ready(): boolean;
+  deliver(message: Pending): Promise<void>;
+  refused(status: number): void;
+  unreachable(): void;
+  changed(): void;
+}
+
+export class Outbox {
+  pending: readonly Pending[];
+  private sending = false;
+
+  constructor(
+    private readonly memory: Memory,
+    private readonly way: Way,
+  ) {
+    this.pending = memory.read().pending ?? [];
+  }
+
+  add(message: Omit<Pending, 'client_id'>): void {
+    const added: Pending = { client_id: uuid(), ...message };
+    this.change((all) => [...all, added]);
+    void this.send();
+  }
+
+  retry(clientId: string): void {
+    this.change((all) => all.map(({ failed, ...one }) => (failed && one.client_id !== clientId ? { ...one, failed } : one)));
+    void this.send();
+  }
+
+  /** These have arrived, as the chat itself says. */
+  settle(clientIds: ReadonlySet<string | null>): void {
+    if (this.pending.some((one) => clientIds.has(one.client_id))) {
+      this.change((all) => all.filter((one) => !clientIds.has(one.client_id)));
+    }
+  }
+
+  async send(): Promise<void> {
+    if (this.sending) return;
+    this.sending = true;
+    try {
+      for (let next = this.next(); next; next = this.next()) await this.sendOne(next);
+    } catch {
+      this.way.unreachable(); // Whoever notices that the service is back calls this again.
+    } finally {
+      this.sending = false;
+      this.way.changed();
+    }
+  }
+
+  private next(): Pending | undefined {
+    return this.way.ready() ? this.pending.find((one) => !one.failed) : undefined;
+  }
+
+  private async sendOne(message: Pending): Promise<void> {
+    try {
+      await this.way.deliver(message);
+      this.settle(new Set([message.client_id]));
+    } catch (problem) {
+      if (!(problem instanceof Problem) || problem.status === 0 || problem.status >= 500) throw problem;
+      this.change((all) => all.map((one) => (one.client_id === message.client_id ? { ...one, failed: true } : one)));
+      this.way.refused(problem.status);
+    }
+  }
+
+  private change(update: (all: readonly Pending[]) => readonly Pending[]): void {
+    this.pending = update(this.pending);
+    // What other tabs have on their way stands there too.
+    this.memory.write({ pending: update(this.memory.read().pending ?? []) });
+    this.way.changed();
+  }
+}
