@@ -40,6 +40,8 @@ from pipelines.ask.chats.clock import ChatClock
 from pipelines.ask.chats.conversations import Conversations
 from pipelines.ask.chats.delivery import WebhookDelivery
 from pipelines.ask.contract import AskRequest
+from pipelines.ask.desk import account_pages, operator_routes
+from pipelines.ask.desk.view import Desk
 from pipelines.ask.runner import Runner
 from pipelines.cors import SiteCors
 from pipelines.gate import Gate, Route
@@ -54,6 +56,7 @@ from tenants.chats import fanout, sites
 from tenants.chats.visitors import Visitors
 from tenants.errors import NotFound, TryAgain, trail
 from tenants.tokens import TokenVerifier
+from ui import desk as desk_assets
 from ui import pages
 
 log = logging.getLogger("opora.service")
@@ -119,7 +122,9 @@ def routes(settings: Settings) -> tuple[Route, ...]:
         *visitor_routes.ROUTES,
         *file_routes.ROUTES,
         *desk_routes.ROUTES,
-        *(Route("GET", path) for path in pages.PATHS),
+        *operator_routes.ROUTES,
+        *account_pages.ROUTES,
+        *(Route("GET", path) for path in (*pages.PATHS, *desk_assets.PATHS)),
     )
 
 
@@ -133,6 +138,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         raise TypeError("the ask pipeline does not answer requests")
     limiter = asking.runner.limiter = quotas.RateLimiter(settings)
     visitors, conversations = Visitors(settings), Conversations(asking.runner)
+    desk = Desk(desk_assets.Templates())
     # Appended, so the gate stands inside CORS (which answers preflights, and must mark refusals too) and request ids,
     # and outside everything that does any work.
     app.user_middleware.append(
@@ -143,6 +149,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
             visitors=visitors,
             tenant_locale=_tenant_locale,
             locale=settings.default_locale,
+            page_error=desk.error,
         )
     )
     # Outside of all: Hayhooks refuses every other origin.
@@ -165,7 +172,10 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     app.include_router(visitor_routes.router(conversations))
     app.include_router(file_routes.router(conversations))
     app.include_router(desk_routes.router(conversations))
+    app.include_router(operator_routes.router)
+    app.include_router(account_pages.router(desk, limiter))
     app.include_router(pages.router(_has_site))
+    app.include_router(desk_assets.router())
     _add_health(app, settings)
     if settings.api_docs:
         app.include_router(api_docs.ApiDocs(app, routes(settings)).router())

@@ -15,6 +15,7 @@ from evaluation.commands import app as evaluate_app
 from pipelines.ask.chats.chat_commands import chat_app
 from pipelines.ask.chats.site_commands import site_app
 from pipelines.ask.chats.webhook_commands import webhook_app
+from pipelines.ask.desk.operator_commands import operator_app
 from pipelines.ask.feedback_commands import feedback_app
 from pipelines.ask.records_commands import audit_app, gap_app, person_app
 from pipelines.ask.replay_commands import replay
@@ -89,6 +90,7 @@ app.add_typer(tool_app, name="tool")
 app.add_typer(site_app, name="site")
 app.add_typer(chat_app, name="chat")
 app.add_typer(webhook_app, name="webhook")
+app.add_typer(operator_app, name="operator")
 app.add_typer(audit_app, name="audit")
 app.add_typer(gap_app, name="gap")
 app.add_typer(feedback_app, name="feedback")

@@ -63,7 +63,7 @@ class ApiDocs:
 
     def __init__(self, app: FastAPI, routes: Sequence[Route]) -> None:
         self._app = app
-        self._routes = {(route.method.lower(), _plain(route.path)): route for route in routes}
+        self._routes = {(route.method.lower(), _plain(route.path)): route for route in routes if not is_desk(route)}
 
     def router(self) -> APIRouter:
         """The endpoints: plain functions, so the document is built in a thread, on the first request."""
@@ -101,6 +101,11 @@ class ApiDocs:
             "securitySchemes": {"bearer": {"type": "http", "scheme": "bearer", "bearerFormat": "JWT"}},
         }
         return document
+
+
+def is_desk(route: Route) -> bool:
+    """Whether it is for the desk's own pages, which are nobody's interface."""
+    return route.page or route.path.startswith("/desk/assets/")
 
 
 def _completed(operation: Json, route: Route) -> Json:

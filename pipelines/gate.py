@@ -5,6 +5,7 @@ more may come with an update. So nothing passes that is not in the table, and th
 token. Errors from further in are answered here too: Hayhooks puts exception text into its 500s.
 """
 
+import asyncio
 import logging
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -13,15 +14,18 @@ from time import perf_counter
 
 import jwt
 from pydantic import BaseModel, ValidationError
-from starlette.datastructures import Headers
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.responses import Response
 from starlette.routing import compile_path
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from pipelines import problems
+from pipelines import pages, problems
 from tenants.chats import sites
 from tenants.chats.visitors import KID, Visitors, check_origin
 from tenants.chats.visitors import SCOPE as VISIT
 from tenants.context import Tenant, acting_as
+from tenants.desk import sessions
+from tenants.desk.sessions import SignedIn
 from tenants.errors import (
     Forbidden,
     InternalFault,
@@ -40,6 +44,7 @@ from tenants.tokens import MAX_TOKEN_BYTES
 log = logging.getLogger("opora.gate")
 
 _PROBLEM = problems.MEDIA_TYPE.encode()
+_PAGE = b"text/html"
 _BY_STATUS: Mapping[int, type[OporaError]] = {
     400: Malformed,
     404: NotFound,
@@ -54,7 +59,8 @@ _BY_STATUS: Mapping[int, type[OporaError]] = {
 class Route:
     """One open route. `scope` None: no token needed. `limit` is the largest body in bytes.
 
-    `visitors` opens it to the tokens of visitors, too, whatever its scope.
+    `visitors` opens it to the tokens of visitors, too, whatever its scope; `desk` to an operator who has signed in to
+    the desk. A `page` is for browsers: tokens do not open it, and its errors are pages.
 
     `path` may hold templates, written as the host application writes them: `{name}` is one segment, `{name:path}`
     all the rest, neither ever empty.
@@ -64,6 +70,8 @@ class Route:
     path: str
     scope: str | None = None
     visitors: bool = False
+    desk: bool = False
+    page: bool = False
     body: type[BaseModel] | None = None
     limit: int = 0
 
@@ -103,6 +111,7 @@ class Gate:
     :param visitors: does the same for tokens of visitors.
     :param tenant_locale: called inside the tenant's context; raises when the tenant is not registered.
     :param locale: the locale of unauthenticated callers.
+    :param page_error: shows an error of a page.
     """
 
     def __init__(
@@ -114,6 +123,7 @@ class Gate:
         visitors: Visitors,
         tenant_locale: Callable[[], Awaitable[str]],
         locale: str,
+        page_error: pages.PageError,
     ) -> None:
         self.app = app
         self.routes = _RouteTable(routes)
@@ -121,6 +131,7 @@ class Gate:
         self.visitors = visitors
         self.tenant_locale = tenant_locale
         self.locale = locale
+        self.page_error = page_error
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
@@ -177,6 +188,10 @@ class _GatedRequest:
         if self.route.scope is None:
             await self._pass_on(self.route)
             return
+        by_cookie = "authorization" not in self.headers and pages.presented(self.headers) != ""
+        if self.route.page or (self.route.desk and by_cookie):
+            await self._forward_signed_in(self.route, self.route.scope)
+            return
         tenant = await self._caller()
         self.tenant_id = tenant.tenant_id
         if self.route.scope not in tenant.scopes and not (self.route.visitors and VISIT in tenant.scopes):
@@ -184,6 +199,21 @@ class _GatedRequest:
         with acting_as(tenant):
             self._set_caller(await self.gate.tenant_locale())
             await self._pass_on(self.route)
+
+    async def _forward_signed_in(self, route: Route, scope: str) -> None:
+        """Forward a request of an operator, whom the session's cookie names."""
+        signed_in = await asyncio.to_thread(sessions.verify, pages.presented(self.headers))
+        if not pages.may(signed_in.operator, scope):
+            raise Forbidden(scope=scope)
+        tenant = signed_in.operator.acting()
+        with sessions.using(signed_in):
+            if tenant is None:
+                await self._pass_on(route, signed_in)
+                return
+            self.tenant_id = tenant.tenant_id
+            with acting_as(tenant):
+                self._set_caller(await self.gate.tenant_locale())
+                await self._pass_on(route, signed_in)
 
     async def _caller(self) -> Tenant:
         token = _bearer(self.headers)
@@ -194,14 +224,23 @@ class _GatedRequest:
             check_origin(await sites.load(visitor.site), origin, self.headers.get("host", ""))
         return visitor
 
-    async def _pass_on(self, route: Route) -> None:
+    async def _pass_on(self, route: Route, signed_in: SignedIn | None = None) -> None:
         """Give the request to the application, its body checked or bounded."""
         receive = self.receive
+        if route.method != "GET" and (route.page or signed_in is not None):
+            pages.check_source(self.headers)
+        if route.page and route.method != "GET":
+            form = await self._read_form(route.limit)
+            if signed_in is not None:
+                pages.check_csrf(signed_in, self.headers, form)
+            receive = _replay(form, self.receive)
+        elif signed_in is not None and route.method != "GET":
+            pages.check_csrf(signed_in, self.headers)
         if route.body is not None:
             body = await self._read(route.limit)
             _check(route.body, body)
             receive = _replay(body, self.receive)
-        elif route.limit:
+        elif route.limit and not route.page:
             receive = self._bounded(route.limit)
         await self.gate.app(self.scope, receive, self._send_response)
 
@@ -211,7 +250,15 @@ class _GatedRequest:
 
     async def _read(self, limit: int) -> bytes:
         """Read the whole body."""
-        _check_media(self.headers)
+        _check_media(self.headers, "application/json")
+        return await self._read_bounded(limit)
+
+    async def _read_form(self, limit: int) -> bytes:
+        """Read the whole body of a form."""
+        _check_media(self.headers, "application/x-www-form-urlencoded")
+        return await self._read_bounded(limit)
+
+    async def _read_bounded(self, limit: int) -> bytes:
         receive = self._bounded(limit)
         body = bytearray()
         more = True
@@ -249,11 +296,14 @@ class _GatedRequest:
         """Forward a response, replacing errors that are not problem objects of ours."""
         if message["type"] == "http.response.start":
             status = message["status"]
+            is_page = self.route is not None and self.route.page
             kind = dict(message.get("headers", ())).get(b"content-type", b"")
-            if status >= 400 and not kind.startswith(_PROBLEM):
+            if status >= 400 and not kind.startswith(_PAGE if is_page else _PROBLEM):
                 self.replacement = _BY_STATUS.get(status, InternalFault)()
             else:
                 self.status = status
+            if is_page:
+                MutableHeaders(raw=message.setdefault("headers", [])).update(pages.HEADERS)
         if self.replacement is None:
             await self.send(message)
 
@@ -261,10 +311,23 @@ class _GatedRequest:
         if self.status:
             return
         self.status = error.status
-        response = problems.response(error)
+        response = self._page_of(error) if self.route is not None and self.route.page else problems.response(error)
         if isinstance(error, TooLarge):
             response.headers["Connection"] = "close"
         await response(self.scope, self.receive, self.send)
+
+    def _page_of(self, error: OporaError) -> Response:
+        """An error for a browser: whoever has not signed in does that first."""
+        if isinstance(error, Unauthenticated):
+            query = bytes(self.scope.get("query_string", b"")).decode("latin-1")
+            # What was sent to be stored is not sent again by going there.
+            path = self.scope["path"] if self.scope["method"] == "GET" else "/desk"
+            response = pages.to_sign_in(path, query if self.scope["method"] == "GET" else "")
+            self.status = response.status_code
+        else:
+            response = self.gate.page_error(error)
+        response.headers.update(pages.HEADERS)
+        return response
 
 
 def _bearer(headers: Headers) -> str:
@@ -284,10 +347,10 @@ def _names_a_site(token: str) -> bool:
         return False
 
 
-def _check_media(headers: Headers) -> None:
+def _check_media(headers: Headers, wanted: str) -> None:
     media, _, parameters = headers.get("content-type", "").lower().partition(";")
     charset = parameters.strip().removeprefix("charset=").strip('"')
-    if media.strip() != "application/json" or charset not in ("", "utf-8", "utf8"):
+    if media.strip() != wanted or charset not in ("", "utf-8", "utf8"):
         raise UnsupportedMedia
 
 

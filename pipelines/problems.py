@@ -68,20 +68,20 @@ def response(error: OporaError, *, turn_id: str | None = None) -> TextResponse:
 
     :param turn_id: the turn that failed, when one had begun.
     """
-    locale = caller.get().locale
+    title, detail = explained(error)
     body: dict[str, object] = {
         "type": f"urn:opora:problem:{error.code}",
-        "title": _text("title", locale, error),
+        "title": title,
         "status": error.status,
         "code": error.code,
-        "detail": _text("detail", locale, error),
+        "detail": detail,
         "retryable": error.retryable,
         "request_id": caller.get().request_id,
         "turn_id": turn_id,
     }
     if isinstance(error, UnreadableFields):
         body["errors"] = [{"field": field, "code": code} for field, code in error.fields]
-    headers = {"Content-Language": locale, "Cache-Control": "no-store"}
+    headers = {"Content-Language": caller.get().locale, "Cache-Control": "no-store"}
     if error.status == HTTPStatus.UNAUTHORIZED:
         headers["WWW-Authenticate"] = 'Bearer error="invalid_token"'
     if isinstance(error, RateLimited):
@@ -89,6 +89,12 @@ def response(error: OporaError, *, turn_id: str | None = None) -> TextResponse:
     elif error.retryable:
         headers["Retry-After"] = str(RETRY_SECONDS)
     return TextResponse(json.dumps(body, ensure_ascii=False), error.status, headers, MEDIA_TYPE)
+
+
+def explained(error: OporaError) -> tuple[str, str]:
+    """What has happened and what to do about it, in the caller's language."""
+    locale = caller.get().locale
+    return _text("title", locale, error), _text("detail", locale, error)
 
 
 def from_validation(error: ValidationError) -> CallerError:

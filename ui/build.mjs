@@ -1,6 +1,6 @@
 // Bundles the widget into `static`. The loader carries the digest of the chat, so that browsers may keep both for good.
 import { createHash } from 'node:crypto';
-import { mkdirSync, readFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { build } from 'esbuild';
 
 const common = {
@@ -48,3 +48,23 @@ await build({
   define: { CHAT_VERSION: JSON.stringify(digest) },
   banner: notice('Opora, Apache-2.0'),
 });
+
+// The desk: its colours are the widget's, taken from where they stand.
+const colours = [...readFileSync('src/chat.css', 'utf8').matchAll(/\.frame \{\s*((?:--[\w-]+: [^;]+;\s*)+)/g)].map(([, tokens]) => tokens);
+if (colours.length !== 2) throw new Error('chat.css has colours for light and for dark');
+const [light, dark] = colours;
+writeFileSync(
+  'src/desk/colours.css',
+  `:root { ${light} }\n@media (prefers-color-scheme: dark) { :root { ${dark} } }\n`,
+);
+await build({
+  ...common,
+  entryPoints: ['src/desk/desk.ts', 'src/desk/all.css'],
+  format: 'esm',
+  outdir: 'static',
+  entryNames: '[name]',
+  loader: { '.css': 'css' },
+  plugins: [],
+  banner: { ...notice('Opora, Apache-2.0'), css: '/* Opora, Apache-2.0 */' },
+});
+renameSync('static/all.css', 'static/desk.css');

@@ -3,11 +3,9 @@
 Nothing here needs a token, and nothing here is a tenant's: a page holds the public key of a site, which says nothing.
 """
 
-import gzip
 import re
 from base64 import b64encode
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 from typing import Annotated
@@ -17,6 +15,8 @@ from fastapi import Path as PathParameter
 from jinja2 import Environment, FileSystemLoader
 from markupsafe import Markup
 from starlette.responses import Response
+
+from ui.assets import Asset, sent
 
 ASSETS = ("loader.js", "chat.js")
 PATHS = ("/widget/loader.js", "/widget/chat.js", "/chat/{site}", "/demo")
@@ -37,20 +37,13 @@ _POLICY = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class _Asset:
-    body: bytes
-    compressed: bytes
-    tag: str
-
-
 def router(has_site: Callable[[str], Awaitable[bool]]) -> APIRouter:
     """The endpoints.
 
     :param has_site: whether a site with this public key exists.
     """
     endpoints = APIRouter(tags=["widget"])
-    assets = {name: _asset(name) for name in ASSETS}
+    assets = {name: Asset.read(_HERE / "static" / name) for name in ASSETS}
     templates = Environment(loader=FileSystemLoader(_HERE / "templates"), autoescape=True)
 
     def asset(name: str, cache: str) -> Callable[..., Response]:
@@ -91,26 +84,11 @@ def router(has_site: Callable[[str], Awaitable[bool]]) -> APIRouter:
     return endpoints
 
 
-def _asset(name: str) -> _Asset:
-    body = (_HERE / "static" / name).read_bytes()
-    return _Asset(body, gzip.compress(body, mtime=0), f'"{sha256(body).hexdigest()[:24]}"')
-
-
-def _sent(asset: _Asset, cache: str, accept_encoding: str, if_none_match: str) -> Response:
-    headers = {
-        "Cache-Control": cache,
-        "ETag": asset.tag,
-        "Vary": "Accept-Encoding",
-        # A module of another origin is fetched with CORS; there is nothing in it that is not public.
-        "Access-Control-Allow-Origin": "*",
-        "Cross-Origin-Resource-Policy": "cross-origin",
-        "X-Content-Type-Options": "nosniff",
-    }
-    if asset.tag in if_none_match:
-        return Response(status_code=304, headers=headers)
-    if "gzip" in accept_encoding:
-        return Response(asset.compressed, headers=headers | {"Content-Encoding": "gzip"}, media_type="text/javascript")
-    return Response(asset.body, headers=headers, media_type="text/javascript")
+def _sent(asset: Asset, cache: str, accept_encoding: str, if_none_match: str) -> Response:
+    response = sent(asset, "text/javascript", cache, accept_encoding, if_none_match)
+    # A module of another origin is fetched with CORS; there is nothing in it that is not public.
+    response.headers.update({"Access-Control-Allow-Origin": "*", "Cross-Origin-Resource-Policy": "cross-origin"})
+    return response
 
 
 def _page(text: str, style: str) -> Response:

@@ -3,7 +3,8 @@
 from alembic import context
 from sqlalchemy import Connection
 
-from tenants.chats import tables as _tables  # noqa: F401  the tables that `Base` does not bring itself
+from tenants.chats import tables as _chat_tables  # noqa: F401  tables that `Base` does not bring itself
+from tenants.desk import tables as _desk_tables  # noqa: F401
 from tenants.models import Base
 
 connection: Connection = context.config.attributes["connection"]

@@ -17,7 +17,10 @@ from settings import Settings, get_settings
 from tenants import conversations, database, documents, feedback, handoffs, index, policy
 from tenants.audit import search
 from tenants.chats import files, outbox, sites, store
+from tenants.chats import tables as _chat_tables  # noqa: F401
 from tenants.context import Tenant, acting_as
+from tenants.desk import operators
+from tenants.desk import tables as _desk_tables  # noqa: F401
 from tenants.errors import CallerError
 from tenants.models import Base
 
@@ -70,6 +73,16 @@ def test_the_first_chats_are_upgraded_with_their_files(old: Settings) -> None:
         assert (file.name, file.message_id, content) == ("чек.pdf", None, b"%PDF-")
         assert len(outbox.latest()) == 5
         assert sites.get("site_acme").config.files
+
+
+@pytest.mark.parametrize("old", ["0003"], indirect=True)
+def test_an_installation_without_a_desk_gets_one_and_keeps_its_chats(old: Settings) -> None:
+    assert database.migrate(old) == ("0003", database.HEAD)
+    assert differences(old) == []
+    assert not operators.anybody()
+    with acting_as(ANNA):
+        assert operators.add("anna", "снег идёт над рекой", role="admin") == operators.get("anna")
+        assert len(store.of_caller()) == 1
 
 
 def test_an_embedded_database_is_upgraded_when_it_is_opened(old: Settings) -> None:

@@ -27,6 +27,7 @@ from tests.service.serving import (
     recorded,
     stored_chat,
     stored_file,
+    stored_operator,
 )
 
 POLICIES: dict[str, dict[str, object]] = {
@@ -80,6 +81,7 @@ def installation(
             session.add(stored_chat(tenant_id))
             session.flush()
             session.add(stored_file(tenant_id))
+            session.add(stored_operator(tenant_id))
     return settings
 
 

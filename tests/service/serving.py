@@ -15,6 +15,7 @@ from settings import Settings
 from tenants.audit.entry import Entry
 from tenants.chats.tables import ChatFileRow, ChatRow
 from tenants.context import SCOPES
+from tenants.desk.tables import OperatorRow
 from tenants.gaps import Miss
 from tenants.models import JobRow, ToolRow
 from tenants.tools import parsed
@@ -140,6 +141,18 @@ def stored_file(tenant_id: str) -> ChatFileRow:
         size=5,
         content=b"total",
         message_id=None,
+        created_at=datetime.now(UTC),
+    )
+
+
+def stored_operator(tenant_id: str) -> OperatorRow:
+    """An operator of the tenant's who has no password yet."""
+    return OperatorRow(
+        login=f"olga.{tenant_id}",
+        tenant_id=tenant_id,
+        role="operator",
+        name="Ольга",
+        password="",
         created_at=datetime.now(UTC),
     )
 

@@ -24,7 +24,7 @@ MAY_IMPORT = {
     "components.turn": set(),
     "tenants": {"settings", "tenants"},
     "evaluation": {"settings", "evaluation", "pipelines", "components", "tenants"},
-    "ui": set(),
+    "ui": {"ui"},
 }
 STORES = {"qdrant_client", "qdrant_edge", "sqlalchemy", "alembic", "redis", "psycopg", "sqlite3"}
 NOT_OURS = re.compile(r"\.(git|venv(-phoenix)?|opora|hypothesis|\w+_cache)|__pycache__|dist|build|.*\.egg-info")

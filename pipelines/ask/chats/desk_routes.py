@@ -93,19 +93,19 @@ class DeskPostedAnswer(BaseModel):
 
 
 ROUTES = (
-    Route("GET", _CHATS, scope=SCOPE),
-    Route("GET", "/desk/events", scope=SCOPE),
-    Route("GET", _ONE, scope=SCOPE),
-    Route("POST", f"{_ONE}/reply", scope=SCOPE, body=Reply, limit=_BODY_BYTES),
-    Route("POST", f"{_ONE}/note", scope=SCOPE, body=Note, limit=_BODY_BYTES),
-    Route("POST", f"{_ONE}/take", scope=SCOPE, body=Change, limit=_BODY_BYTES),
-    Route("POST", f"{_ONE}/transfer", scope=SCOPE, body=Transfer, limit=_BODY_BYTES),
-    Route("POST", f"{_ONE}/hand_back", scope=SCOPE, body=Change, limit=_BODY_BYTES),
-    Route("POST", f"{_ONE}/snooze", scope=SCOPE, body=Snooze, limit=_BODY_BYTES),
-    Route("POST", f"{_ONE}/resolve", scope=SCOPE, body=Change, limit=_BODY_BYTES),
-    Route("POST", f"{_ONE}/reopen", scope=SCOPE, body=Change, limit=_BODY_BYTES),
-    Route("POST", f"{_ONE}/typing", scope=SCOPE, body=TypingAs, limit=_BODY_BYTES),
-    Route("POST", f"{_ONE}/seen", scope=SCOPE, body=SeenUpTo, limit=_BODY_BYTES),
+    Route("GET", _CHATS, scope=SCOPE, desk=True),
+    Route("GET", "/desk/events", scope=SCOPE, desk=True),
+    Route("GET", _ONE, scope=SCOPE, desk=True),
+    Route("POST", f"{_ONE}/reply", scope=SCOPE, desk=True, body=Reply, limit=_BODY_BYTES),
+    Route("POST", f"{_ONE}/note", scope=SCOPE, desk=True, body=Note, limit=_BODY_BYTES),
+    Route("POST", f"{_ONE}/take", scope=SCOPE, desk=True, body=Change, limit=_BODY_BYTES),
+    Route("POST", f"{_ONE}/transfer", scope=SCOPE, desk=True, body=Transfer, limit=_BODY_BYTES),
+    Route("POST", f"{_ONE}/hand_back", scope=SCOPE, desk=True, body=Change, limit=_BODY_BYTES),
+    Route("POST", f"{_ONE}/snooze", scope=SCOPE, desk=True, body=Snooze, limit=_BODY_BYTES),
+    Route("POST", f"{_ONE}/resolve", scope=SCOPE, desk=True, body=Change, limit=_BODY_BYTES),
+    Route("POST", f"{_ONE}/reopen", scope=SCOPE, desk=True, body=Change, limit=_BODY_BYTES),
+    Route("POST", f"{_ONE}/typing", scope=SCOPE, desk=True, body=TypingAs, limit=_BODY_BYTES),
+    Route("POST", f"{_ONE}/seen", scope=SCOPE, desk=True, body=SeenUpTo, limit=_BODY_BYTES),
 )
 
 

@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict
 from starlette.responses import JSONResponse, PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from pipelines import problems
 from pipelines.gate import Gate, Route
 from settings import get_settings
 from tenants.chats.visitors import Visitors
@@ -75,7 +76,13 @@ async def tenant_locale() -> str:
 @pytest.fixture
 async def client() -> AsyncIterator[httpx.AsyncClient]:
     gate = Gate(
-        inner, routes=ROUTES, verify=verify, visitors=Visitors(get_settings()), tenant_locale=tenant_locale, locale="ru"
+        inner,
+        routes=ROUTES,
+        verify=verify,
+        visitors=Visitors(get_settings()),
+        tenant_locale=tenant_locale,
+        locale="ru",
+        page_error=problems.response,
     )
     async with httpx.AsyncClient(transport=httpx.ASGITransport(gate), base_url="http://opora") as client:
         yield client
@@ -293,7 +300,13 @@ async def test_websockets_are_closed() -> None:
         sent.append(message)
 
     gate = Gate(
-        inner, routes=ROUTES, verify=verify, visitors=Visitors(get_settings()), tenant_locale=tenant_locale, locale="ru"
+        inner,
+        routes=ROUTES,
+        verify=verify,
+        visitors=Visitors(get_settings()),
+        tenant_locale=tenant_locale,
+        locale="ru",
+        page_error=problems.response,
     )
     await gate({"type": "websocket", "path": "/open", "headers": []}, receive, send)
     assert sent == [{"type": "websocket.close", "code": 1008}]
@@ -313,7 +326,13 @@ async def test_a_disconnected_client_reaches_no_route() -> None:
         sent.append(message)
 
     gate = Gate(
-        inner, routes=ROUTES, verify=verify, visitors=Visitors(get_settings()), tenant_locale=tenant_locale, locale="ru"
+        inner,
+        routes=ROUTES,
+        verify=verify,
+        visitors=Visitors(get_settings()),
+        tenant_locale=tenant_locale,
+        locale="ru",
+        page_error=problems.response,
     )
     headers = [(b"authorization", b"Bearer acme:ask"), (b"content-type", b"application/json")]
     await gate({"type": "http", "method": "POST", "path": "/ask/run", "headers": headers}, receive, send)

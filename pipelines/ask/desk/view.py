@@ -1,0 +1,95 @@
+"""What every page of the desk is made with: its texts, who looks at it, and where else they may go."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+from starlette.responses import HTMLResponse, RedirectResponse, Response
+
+from components.language.texts import text
+from pipelines import pages, problems
+from tenants import registry
+from tenants.desk import sessions
+from tenants.desk.operators import Operator
+from tenants.errors import OporaError
+
+_MENU = (("inbox", "/desk", "operate"), ("people", "/desk/people", "admin"))
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A page in the menu."""
+
+    name: str
+    path: str
+    current: bool
+
+
+class Desk:
+    """Makes the pages."""
+
+    def __init__(self, templates: pages.Renderer) -> None:
+        self._templates = templates
+
+    def public(self, template: str, status: int = 200, **values: object) -> Response:
+        """A page for whoever has not signed in."""
+        return self._page(template, status, values)
+
+    def page(self, template: str, status: int = 200, *, section: str = "", **values: object) -> Response:
+        """A page of the operator in this request.
+
+        :param section: which entry of the menu it belongs to.
+        """
+        signed_in = sessions.current()
+        operator = signed_in.operator
+        menu = [Entry(name, path, name == section) for name, path, scope in _MENU if pages.may(operator, scope)]
+        about = {"me": operator, "csrf": signed_in.csrf, "menu": menu, "place": _place(operator)}
+        return self._page(template, status, {**about, **values})
+
+    def error(self, error: OporaError) -> Response:
+        """An error as a page."""
+        title, detail = problems.explained(error)
+        response = self._page("error.html", error.status, {"title": title, "detail": detail})
+        retry_after = getattr(error, "retry_after", None)
+        if retry_after is not None:
+            response.headers["Retry-After"] = str(retry_after)
+        return response
+
+    def _page(self, template: str, status: int, values: Mapping[str, object]) -> Response:
+        locale = problems.caller.get().locale
+        standing = {"me": None, "menu": (), "place": "", "csrf": "", "locale": locale, "t": texts(locale)}
+        html = self._templates.render(template, locale, {**standing, "clock": clock, "day": day, **values})
+        return HTMLResponse(html, status)
+
+
+def texts(locale: str) -> Callable[..., str]:
+    """The texts of the desk in a language."""
+
+    def find(key: str, **params: str | int | float) -> str:
+        return text(f"desk.{key}", locale, **params)
+
+    return find
+
+
+def home(operator: Operator) -> str:
+    """Where somebody begins."""
+    return "/desk/tenants" if operator.tenant_id is None else "/desk"
+
+
+def back_to(path: str) -> Response:
+    """Go on to a page after something was changed."""
+    return RedirectResponse(path, 303)
+
+
+def clock(moment: datetime) -> str:
+    """A moment as it stands in a page; browsers with JavaScript write it in the reader's own time and manner."""
+    return f"{moment:%d.%m.%Y %H:%M} UTC"
+
+
+def day(moment: datetime) -> str:
+    """A day, likewise."""
+    return f"{moment:%d.%m.%Y}"
+
+
+def _place(operator: Operator) -> str:
+    return registry.current().name if operator.tenant_id is not None else ""

@@ -1,0 +1,116 @@
+"""Pages of the desk at the gate: the cookie of a session, what it allows, and what browsers must not do.
+
+Threats: another site that sends a form or a request in an operator's name (the browser says where a request comes from,
+and every change carries a token that only a page of the same session knows), a page in somebody else's frame, a script
+in a text that a customer wrote (no script but our own file, no markup from strings but through one named policy), a
+page in a shared cache, and a cookie planted by a neighbouring host (the prefix `__Host-`).
+
+Browsers take loopback addresses for secure, so the same cookie works there over plain HTTP; Safari does not, and needs
+TLS for development too.
+"""
+
+import hmac
+from collections.abc import Mapping
+from typing import Protocol
+from urllib.parse import parse_qs, quote, urlsplit
+
+from starlette.datastructures import Headers
+from starlette.requests import cookie_parser
+from starlette.responses import RedirectResponse, Response
+
+from tenants.desk.operators import Operator
+from tenants.desk.sessions import LONGEST, SignedIn
+from tenants.errors import Forbidden, OporaError
+
+COOKIE = "__Host-opora-desk"
+SIGN_IN = "/desk/sign-in"
+CSRF_FIELD = "csrf"
+CSRF_HEADER = "x-csrf-token"
+SIGNED_IN = "signed_in"
+"""The scope of pages that everybody who has signed in may see."""
+INSTALLATION = "installation"
+"""The scope of pages for admins of the installation. No token can carry either of the two."""
+
+HEADERS: Mapping[str, str] = {
+    "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
+    "img-src 'self' data:; form-action 'self'; base-uri 'none'; frame-ancestors 'none'; "
+    "require-trusted-types-for 'script'; trusted-types opora-desk",
+    "X-Frame-Options": "DENY",
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "same-origin",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Cache-Control": "no-store",
+}
+
+
+class Renderer(Protocol):
+    """Makes a page of a template; what is put in is escaped."""
+
+    def render(self, template: str, locale: str, values: Mapping[str, object]) -> str:
+        """The page as HTML."""
+
+
+def presented(headers: Headers) -> str:
+    """The secret in the session's cookie, empty where there is none."""
+    return cookie_parser(headers.get("cookie", "")).get(COOKIE, "")
+
+
+def may(operator: Operator, scope: str) -> bool:
+    """Whether an operator may use a route with this scope."""
+    if scope == SIGNED_IN:
+        return True
+    if scope == INSTALLATION:
+        return operator.role == INSTALLATION
+    tenant = operator.acting()
+    return tenant is not None and scope in tenant.scopes
+
+
+def check_source(headers: Headers) -> None:
+    """Raise `Forbidden` unless a page of this service sent the request. A browser that does not say so is refused."""
+    site, origin = headers.get("sec-fetch-site"), headers.get("origin", "")
+    ours = site == "same-origin" if site else bool(origin) and urlsplit(origin).netloc == headers.get("host", "")
+    if not ours:
+        raise Forbidden("foreign_request")
+
+
+def check_csrf(signed_in: SignedIn, headers: Headers, form: bytes = b"") -> None:
+    """Raise `Forbidden` unless the request carries its session's token, in a header or in a field of the form."""
+    given = headers.get(CSRF_HEADER, "")
+    if not given:
+        [given] = parse_qs(form.decode("utf-8", "replace"), max_num_fields=100).get(CSRF_FIELD, [""])[:1]
+    if not hmac.compare_digest(given.encode(), signed_in.csrf.encode()):
+        raise Forbidden("form_expired")
+
+
+def to_sign_in(path: str, query: str) -> Response:
+    """Sends a browser to the sign-in page, which knows where to go afterwards."""
+    wanted = f"{path}?{query}" if query else path
+    return RedirectResponse(f"{SIGN_IN}?next={quote(wanted, safe='')}", 303)
+
+
+def with_session(response: Response, secret: str) -> Response:
+    """The response, with the cookie of a session that has just begun."""
+    seconds = int(LONGEST.total_seconds())
+    response.set_cookie(COOKIE, secret, max_age=seconds, path="/", secure=True, httponly=True, samesite="lax")
+    return response
+
+
+def without_session(response: Response) -> Response:
+    """The response, which takes the cookie away."""
+    response.delete_cookie(COOKIE, path="/", secure=True, httponly=True, samesite="lax")
+    return response
+
+
+def local(path: str, otherwise: str) -> str:
+    """A path of the desk to go on to; whatever else somebody has put into the address is not followed."""
+    plain = path.startswith("/desk") and not any(ord(character) <= 32 or character == "\\" for character in path)
+    parts = urlsplit(path) if plain else urlsplit("")
+    return path if plain and not parts.netloc and not parts.scheme and "//" not in parts.path else otherwise
+
+
+class PageError(Protocol):
+    """Shows an error as a page."""
+
+    def __call__(self, error: OporaError) -> Response:
+        """The page, with the error's status."""

@@ -1,0 +1,219 @@
+"""Operators: who may sign in to the desk, as what, with which password.
+
+Threats: a stolen database (argon2id, RFC 9106's second choice of parameters), guessing (the same time is spent on a
+login that does not exist; `pipelines/desk_sessions.py` bounds the attempts), a password that everybody tries first (ten
+characters, unlike the login), a password so long that hashing it is work (200 characters), and many at once (64 MB
+each: two at a time).
+"""
+
+import re
+import unicodedata
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from threading import BoundedSemaphore
+from typing import Literal, TypeAlias, get_args
+
+from argon2 import PasswordHasher
+from argon2.exceptions import InvalidHashError, VerificationError
+from argon2.profiles import RFC_9106_LOW_MEMORY
+from sqlalchemy import delete, select
+from sqlalchemy.exc import IntegrityError
+from sqlalchemy.orm import Session
+
+from tenants import context, database
+from tenants.context import Scope, Tenant
+from tenants.desk.tables import OperatorRow, OperatorSessionRow
+from tenants.errors import Invalid, NotFound, Unauthenticated
+
+Role: TypeAlias = Literal["operator", "editor", "admin", "installation"]
+ROLES: tuple[Role, ...] = get_args(Role)
+TENANT_ROLES: tuple[Role, ...] = ("operator", "editor", "admin")
+SCOPES_OF: Mapping[Role, frozenset[Scope]] = {
+    "operator": frozenset({"operate"}),
+    "editor": frozenset({"operate", "ingest"}),
+    "admin": frozenset({"operate", "ingest", "admin"}),
+    "installation": frozenset(),
+}
+"""What each role may do. An admin of the installation has no tenant, so nothing of one can be reached."""
+
+MIN_PASSWORD, MAX_PASSWORD = 10, 200
+_LOGIN = re.compile(r"[\w.@+-]{2,100}")
+_HASHER = PasswordHasher.from_parameters(RFC_9106_LOW_MEMORY)
+_HASHING = BoundedSemaphore(2)
+_NOBODYS = "$argon2id$v=19$m=65536,t=3,p=4$b3BvcmEtb3BvcmEtb3BvcmE$AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"
+"""A hash that no password has."""
+
+
+@dataclass(frozen=True, slots=True)
+class Operator:
+    """A person who can sign in. `tenant_id` is None for an admin of the installation. `name` is what customers see."""
+
+    login: str
+    tenant_id: str | None
+    role: Role
+    name: str
+    created_at: datetime
+
+    def acting(self) -> Tenant | None:
+        """The caller that this person is; None where they belong to no tenant."""
+        if self.tenant_id is None:
+            return None
+        return Tenant(self.tenant_id, self.login, frozenset(SCOPES_OF[self.role]))
+
+
+def add(login: str, password: str, *, role: Role, name: str = "") -> Operator:
+    """A new operator of the tenant in context.
+
+    :raises Invalid: `login_invalid`, `login_taken`, `password_short`, `password_weak`, `role_unknown`.
+    """
+    if role not in TENANT_ROLES:
+        raise Invalid("role_unknown", role=role, roles=", ".join(TENANT_ROLES))
+    return _add(context.current().tenant_id, login, password, role, name)
+
+
+def add_installation_admin(login: str, password: str, *, name: str = "") -> Operator:
+    """A new admin of the installation. Only the command line and the first run may do this."""
+    return _add(None, login, password, "installation", name)
+
+
+def all() -> tuple[Operator, ...]:
+    """The operators of the tenant in context, by login."""
+    query = select(OperatorRow).where(OperatorRow.tenant_id == context.current().tenant_id)
+    with database.reading() as session:
+        return tuple(operator_of(row) for row in session.scalars(query.order_by(OperatorRow.login)))
+
+
+def installation_admins() -> tuple[Operator, ...]:
+    """The admins of the installation, by login."""
+    query = select(OperatorRow).where(OperatorRow.tenant_id.is_(None)).order_by(OperatorRow.login)
+    with database.reading() as session:
+        return tuple(operator_of(row) for row in session.scalars(query))
+
+
+def anybody() -> bool:
+    """Whether anybody can sign in to this installation."""
+    with database.reading() as session:
+        return session.scalar(select(OperatorRow.login).limit(1)) is not None
+
+
+def get(login: str) -> Operator:
+    """An operator of the tenant in context. Raises `NotFound`: `operator_unknown`."""
+    with database.reading() as session:
+        return operator_of(_own(session, login, context.current().tenant_id))
+
+
+def remove(login: str) -> None:
+    """Take away an operator of the tenant in context, who is signed out at once. Raises `NotFound`."""
+    _remove(login, context.current().tenant_id)
+
+
+def remove_installation_admin(login: str) -> None:
+    """The same for an admin of the installation."""
+    _remove(login, None)
+
+
+def set_password(login: str, password: str) -> None:
+    """Give an operator of the tenant in context a new password, which ends all of their sessions."""
+    _set_password(login, password, context.current().tenant_id)
+
+
+def set_password_of_installation_admin(login: str, password: str) -> None:
+    """The same for an admin of the installation."""
+    _set_password(login, password, None)
+
+
+def authenticate(login: str, password: str) -> Operator:
+    """The operator with this login and password. Takes as long for one that does not exist.
+
+    :raises Unauthenticated: `sign_in_failed`, whatever was wrong.
+    """
+    login = normal_login(login)
+    row = None
+    if _LOGIN.fullmatch(login):
+        with database.reading() as session:
+            row = session.get(OperatorRow, login)
+    matches = _verify(row.password if row is not None else _NOBODYS, password)
+    if row is None or not matches:
+        raise Unauthenticated("sign_in_failed")
+    return operator_of(row)
+
+
+def operator_of(row: OperatorRow) -> Operator:
+    """The operator of a row."""
+    role = next(role for role in ROLES if role == row.role)
+    return Operator(row.login, row.tenant_id, role, row.name, row.created_at)
+
+
+def normal_login(login: str) -> str:
+    """A login as it is stored: two ways to type one name are one login."""
+    return unicodedata.normalize("NFKC", login).strip().casefold()
+
+
+def _add(tenant_id: str | None, login: str, password: str, role: Role, name: str) -> Operator:
+    login, name = normal_login(login), " ".join(name.split())[:100]
+    if not _LOGIN.fullmatch(login):
+        raise Invalid("login_invalid")
+    _check_password(login, password)
+    row = OperatorRow(
+        login=login,
+        tenant_id=tenant_id,
+        role=role,
+        name=name or login.partition("@")[0],
+        password=_hash(password),
+        created_at=datetime.now(UTC),
+    )
+    try:
+        with database.writing() as session:
+            session.add(row)
+    except IntegrityError as clash:
+        raise Invalid("login_taken") from clash
+    return operator_of(row)
+
+
+def _remove(login: str, tenant_id: str | None) -> None:
+    with database.writing() as session:
+        session.delete(_own(session, login, tenant_id))
+
+
+def _set_password(login: str, password: str, tenant_id: str | None) -> None:
+    login = normal_login(login)
+    with database.reading() as session:
+        _own(session, login, tenant_id)
+    _check_password(login, password)
+    hashed = _hash(password)
+    with database.writing() as session:
+        _own(session, login, tenant_id).password = hashed
+        session.execute(delete(OperatorSessionRow).where(OperatorSessionRow.login == login))
+
+
+def _own(session: Session, login: str, tenant_id: str | None) -> OperatorRow:
+    row = session.get(OperatorRow, normal_login(login))
+    if row is None or row.tenant_id != tenant_id:
+        raise NotFound("operator_unknown")
+    return row
+
+
+def _check_password(login: str, password: str) -> None:
+    if not MIN_PASSWORD <= len(password) <= MAX_PASSWORD:
+        raise Invalid("password_short", least=MIN_PASSWORD, most=MAX_PASSWORD)
+    if login in password.casefold() or len(set(password)) < 4:
+        raise Invalid("password_weak")
+
+
+def _hash(password: str) -> str:
+    with _HASHING:
+        return _HASHER.hash(_normal(password))
+
+
+def _verify(hashed: str, password: str) -> bool:
+    with _HASHING:
+        try:
+            return _HASHER.verify(hashed, _normal(password[:MAX_PASSWORD]))
+        except (VerificationError, InvalidHashError):
+            return False
+
+
+def _normal(password: str) -> str:
+    """One spelling of a password, whatever keyboard it was typed on (RFC 8265)."""
+    return unicodedata.normalize("NFC", password)

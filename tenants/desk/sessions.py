@@ -1,0 +1,167 @@
+"""Where operators are signed in. A session is a random secret in a cookie; the database has only its digest.
+
+A session ends by signing out, by a new password, with its operator, after 12 hours without use, and after 14 days.
+"""
+
+import hmac
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from hashlib import sha256
+from secrets import token_urlsafe
+
+from sqlalchemy import delete, select, update
+
+from tenants import database
+from tenants.desk.operators import Operator, operator_of
+from tenants.desk.tables import OperatorRow, OperatorSessionRow
+from tenants.errors import InternalFault, NotFound, Unauthenticated
+
+IDLE = timedelta(hours=12)
+LONGEST = timedelta(days=14)
+_NOTED_EVERY = timedelta(minutes=1)
+_MAX_SECRET = 100
+_ID_LENGTH = 16
+
+
+@dataclass(frozen=True, slots=True)
+class SignedIn:
+    """A session in use. `csrf` is what a page sends with every change, to prove that it is a page of this session."""
+
+    operator: Operator
+    session_id: str
+    digest: str
+    csrf: str
+
+
+@dataclass(frozen=True, slots=True)
+class OperatorSession:
+    """A session as its owner sees it in the list."""
+
+    session_id: str
+    address: str
+    browser: str
+    created_at: datetime
+    seen_at: datetime
+
+
+_CURRENT: ContextVar[SignedIn | None] = ContextVar("opora_operator_session", default=None)
+
+
+@contextmanager
+def using(signed_in: SignedIn) -> Iterator[None]:
+    """Run the block for a session. For the gate alone."""
+    token = _CURRENT.set(signed_in)
+    try:
+        yield
+    finally:
+        _CURRENT.reset(token)
+
+
+def current() -> SignedIn:
+    """The session of this request. Raises `InternalFault` where there is none."""
+    signed_in = _CURRENT.get()
+    if signed_in is None:
+        raise InternalFault("no_session")
+    return signed_in
+
+
+def begin(operator: Operator, *, address: str, browser: str) -> str:
+    """A new session of an operator; its secret, always a new one, so that nobody can have planted it."""
+    secret, now = token_urlsafe(32), datetime.now(UTC)
+    row = OperatorSessionRow(
+        digest=_digest(secret),
+        login=operator.login,
+        address=address[:64],
+        browser=browser[:200],
+        created_at=now,
+        seen_at=now,
+    )
+    with database.writing() as session:
+        session.execute(delete(OperatorSessionRow).where(OperatorSessionRow.seen_at < now - IDLE))
+        session.add(row)
+    return secret
+
+
+def verify(secret: str) -> SignedIn:
+    """The session of a secret. Raises `Unauthenticated`: `session_ended`."""
+    signed_in = _find(secret) if 0 < len(secret) <= _MAX_SECRET else None
+    if signed_in is None:
+        raise Unauthenticated("session_ended")
+    return signed_in
+
+
+def is_alive(signed_in: SignedIn) -> bool:
+    """Whether a session that was in use still is one: for streams, which outlast the moment they were opened."""
+    with database.reading() as session:
+        row = session.get(OperatorSessionRow, signed_in.digest)
+        return row is not None and not _over(row, datetime.now(UTC))
+
+
+def of(operator: Operator) -> tuple[OperatorSession, ...]:
+    """The sessions of an operator, the last used first."""
+    query = select(OperatorSessionRow).where(OperatorSessionRow.login == operator.login)
+    now = datetime.now(UTC)
+    with database.reading() as session:
+        rows = session.scalars(query.order_by(OperatorSessionRow.seen_at.desc()))
+        return tuple(
+            OperatorSession(row.digest[:_ID_LENGTH], row.address, row.browser, row.created_at, row.seen_at)
+            for row in rows
+            if not _over(row, now)
+        )
+
+
+def end(operator: Operator, session_id: str) -> None:
+    """End one session of an operator. Raises `NotFound`: `session_unknown`."""
+    with database.writing() as session:
+        query = select(OperatorSessionRow).where(OperatorSessionRow.login == operator.login)
+        rows = [row for row in session.scalars(query) if row.digest[:_ID_LENGTH] == session_id]
+        if not rows:
+            raise NotFound("session_unknown")
+        for row in rows:
+            session.delete(row)
+
+
+def end_all(operator: Operator) -> int:
+    """End every session of an operator; how many there were."""
+    with database.writing() as session:
+        rows = session.scalars(select(OperatorSessionRow).where(OperatorSessionRow.login == operator.login)).all()
+        for row in rows:
+            session.delete(row)
+        return len(rows)
+
+
+def end_by_secret(secret: str) -> None:
+    """End the session of a secret, if it is one."""
+    with database.writing() as session:
+        session.execute(delete(OperatorSessionRow).where(OperatorSessionRow.digest == _digest(secret)))
+
+
+def _find(secret: str) -> SignedIn | None:
+    digest, now = _digest(secret), datetime.now(UTC)
+    query = (
+        select(OperatorSessionRow, OperatorRow)
+        .join(OperatorRow, OperatorRow.login == OperatorSessionRow.login)
+        .where(OperatorSessionRow.digest == digest)
+    )
+    with database.reading() as session:
+        found = session.execute(query).first()
+    if found is None or _over(found[0], now):
+        return None
+    row, operator = found
+    if now - row.seen_at >= _NOTED_EVERY:
+        with database.writing() as session:
+            noted = update(OperatorSessionRow).where(OperatorSessionRow.digest == digest)
+            session.execute(noted.values(seen_at=now))
+    csrf = hmac.new(secret.encode(), b"csrf", "sha256").hexdigest()
+    return SignedIn(operator_of(operator), digest[:_ID_LENGTH], digest, csrf)
+
+
+def _over(row: OperatorSessionRow, now: datetime) -> bool:
+    return now - row.seen_at >= IDLE or now - row.created_at >= LONGEST
+
+
+def _digest(secret: str) -> str:
+    return sha256(secret.encode("utf-8", "surrogatepass")).hexdigest()

@@ -1,0 +1,62 @@
+"""The tables of the desk: operators, their sessions, one-time links, canned replies."""
+
+from datetime import datetime
+
+from sqlalchemy import ForeignKey, Index, String, Text
+from sqlalchemy.orm import Mapped, mapped_column
+
+from tenants.models import TENANT_ID, Base, TenantRow
+
+
+class OperatorRow(Base):
+    """A person who signs in. `login` is unique in the installation, so that it leads to one tenant.
+
+    `tenant_id` is None for an admin of the installation, who belongs to no tenant.
+    """
+
+    __tablename__ = "operators"
+    __table_args__ = (Index("ix_operators_tenant", "tenant_id"),)
+
+    login: Mapped[str] = mapped_column(String(100), primary_key=True)
+    tenant_id: Mapped[str | None] = mapped_column(TENANT_ID, ForeignKey(TenantRow.tenant_id))
+    role: Mapped[str] = mapped_column(String(16))
+    name: Mapped[str] = mapped_column(String(100))
+    password: Mapped[str] = mapped_column(Text)
+    created_at: Mapped[datetime]
+
+
+class OperatorSessionRow(Base):
+    """A browser in which an operator is signed in. The cookie holds a secret, this row only its digest."""
+
+    __tablename__ = "operator_sessions"
+    __table_args__ = (Index("ix_operator_sessions_login", "login"),)
+
+    digest: Mapped[str] = mapped_column(String(64), primary_key=True)
+    login: Mapped[str] = mapped_column(
+        String(100), ForeignKey(OperatorRow.login, ondelete="CASCADE", name="fk_session_operator")
+    )
+    address: Mapped[str] = mapped_column(String(64))
+    browser: Mapped[str] = mapped_column(String(200))
+    created_at: Mapped[datetime]
+    seen_at: Mapped[datetime]
+
+
+class OneTimeLinkRow(Base):
+    """A link that opens the first run, once. The link holds a secret, this row only its digest."""
+
+    __tablename__ = "one_time_links"
+
+    digest: Mapped[str] = mapped_column(String(64), primary_key=True)
+    created_at: Mapped[datetime]
+
+
+class CannedReplyRow(Base):
+    """A reply that operators of a tenant can insert; `{name}` and its like stand for what is known of the chat."""
+
+    __tablename__ = "canned_replies"
+
+    tenant_id: Mapped[str] = mapped_column(TENANT_ID, ForeignKey(TenantRow.tenant_id), primary_key=True)
+    reply_id: Mapped[str] = mapped_column(String(32), primary_key=True)
+    title: Mapped[str] = mapped_column(String(100))
+    text: Mapped[str] = mapped_column(Text)
+    created_at: Mapped[datetime]

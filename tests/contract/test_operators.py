@@ -1,0 +1,183 @@
+"""Operators and their sessions, on every database."""
+
+from collections.abc import Iterator
+from datetime import timedelta
+
+import pytest
+from sqlalchemy import update
+
+from settings import Settings
+from tenants import database
+from tenants.context import Tenant, acting_as
+from tenants.desk import operators, sessions
+from tenants.desk.operators import Operator
+from tenants.desk.tables import OperatorRow, OperatorSessionRow
+from tenants.errors import Invalid, NotFound, Unauthenticated
+from tenants.registry import Registry
+
+PASSWORD = "снег идёт над рекой"
+ACME, GLOBEX = Tenant("acme", "admin"), Tenant("globex", "admin")
+
+
+@pytest.fixture
+def acme(records: Settings) -> Iterator[None]:
+    for tenant_id in ("acme", "globex"):
+        Registry().add(tenant_id)
+    with acting_as(ACME):
+        yield
+
+
+@pytest.fixture
+def anna(acme: None) -> Operator:
+    return operators.add("Anna@Shop.example ", PASSWORD, role="editor", name="  Анна   Смирнова ")
+
+
+def test_an_operator_is_stored_under_one_spelling_with_a_hashed_password(anna: Operator) -> None:
+    assert (anna.login, anna.name, anna.tenant_id, anna.role) == (
+        "anna@shop.example",
+        "Анна Смирнова",
+        "acme",
+        "editor",
+    )
+    acting = anna.acting()
+    assert acting is not None
+    assert (acting.tenant_id, acting.subject, acting.scopes) == ("acme", anna.login, frozenset({"operate", "ingest"}))
+    assert operators.all() == (anna,)
+    assert operators.authenticate("ANNA@shop.example", PASSWORD) == anna
+    with database.reading() as session:
+        row = session.get(OperatorRow, anna.login)
+        assert row is not None
+        assert row.password.startswith("$argon2id$")
+
+
+@pytest.mark.parametrize(("login", "password"), [("anna@shop.example", "wrong"), ("nobody", PASSWORD), ("\0", "")])
+def test_a_wrong_password_and_an_unknown_login_are_the_same(anna: Operator, login: str, password: str) -> None:
+    with pytest.raises(Unauthenticated, match="sign_in_failed"):
+        operators.authenticate(login, password)
+
+
+@pytest.mark.parametrize(
+    ("login", "password", "code"),
+    [
+        ("a", PASSWORD, "login_invalid"),
+        ("an na", PASSWORD, "login_invalid"),
+        ("anna\n", PASSWORD, "login_taken"),
+        ("x" * 101, PASSWORD, "login_invalid"),
+        ("boris", "короткий", "password_short"),
+        ("boris", "x" * 201, "password_short"),
+        ("boris", "Boris-2026-", "password_weak"),
+        ("boris", "aaaaaaaaaaaa", "password_weak"),
+    ],
+)
+def test_a_bad_login_or_password_is_refused(acme: None, login: str, password: str, code: str) -> None:
+    if code == "login_taken":
+        operators.add("anna", PASSWORD, role="operator")
+    with pytest.raises(Invalid) as refused:
+        operators.add(login, password, role="operator")
+    assert refused.value.code == code
+
+
+def test_no_tenant_may_make_an_admin_of_the_installation(acme: None) -> None:
+    with pytest.raises(Invalid, match="role_unknown"):
+        operators.add("boris", PASSWORD, role="installation")
+
+
+def test_a_login_belongs_to_one_tenant_and_others_cannot_reach_it(anna: Operator) -> None:
+    with acting_as(GLOBEX):
+        assert operators.all() == ()
+        with pytest.raises(Invalid, match="login_taken"):
+            operators.add(anna.login, PASSWORD, role="admin")
+        for reach in (operators.get, operators.remove, lambda login: operators.set_password(login, PASSWORD)):
+            with pytest.raises(NotFound, match="operator_unknown"):
+                reach(anna.login)
+    with pytest.raises(NotFound):
+        operators.remove_installation_admin(anna.login)
+    assert operators.get(anna.login) == anna
+
+
+def test_an_admin_of_the_installation_has_no_tenant(acme: None) -> None:
+    root = operators.add_installation_admin("root", PASSWORD)
+    assert root.acting() is None
+    assert operators.installation_admins() == (root,)
+    assert operators.all() == ()
+    with pytest.raises(NotFound):
+        operators.remove("root")
+    operators.set_password_of_installation_admin("root", "дождь шёл всю ночь")
+    assert operators.authenticate("root", "дождь шёл всю ночь") == root
+    operators.remove_installation_admin("root")
+    assert not operators.anybody()
+
+
+def test_a_session_is_found_by_its_secret_alone(anna: Operator) -> None:
+    one, two = (sessions.begin(anna, address="10.0.0.1", browser="Firefox") for _ in range(2))
+    assert one != two
+    signed_in = sessions.verify(one)
+    assert signed_in.operator == anna
+    assert signed_in.csrf != sessions.verify(two).csrf
+    assert {listed.session_id for listed in sessions.of(anna)} == {
+        sessions.verify(secret).session_id for secret in (one, two)
+    }
+    with database.reading() as session:
+        assert session.get(OperatorSessionRow, one) is None
+    for wrong in ("", signed_in.digest, one + "x", "x" * 1_000, "\ud800"):
+        with pytest.raises(Unauthenticated, match="session_ended"):
+            sessions.verify(wrong)
+
+
+@pytest.mark.parametrize(
+    ("created", "seen", "alive"),
+    [
+        (timedelta(hours=11), timedelta(hours=11), True),
+        (timedelta(hours=12), timedelta(hours=12), False),
+        (timedelta(days=13), timedelta(0), True),
+        (timedelta(days=14), timedelta(0), False),
+    ],
+)
+def test_a_session_ends_with_time(anna: Operator, created: timedelta, seen: timedelta, alive: bool) -> None:
+    secret = sessions.begin(anna, address="", browser="")
+    signed_in = sessions.verify(secret)
+    with database.writing() as session:
+        row = session.get(OperatorSessionRow, signed_in.digest)
+        assert row is not None
+        moved = {"created_at": row.created_at - created, "seen_at": row.seen_at - seen}
+        session.execute(update(OperatorSessionRow).values(moved))
+    assert sessions.is_alive(signed_in) is alive
+    assert len(sessions.of(anna)) == alive
+    if alive:
+        assert sessions.verify(secret).operator == anna
+        assert sessions.of(anna)[0].seen_at > row.seen_at - timedelta(minutes=1)
+    else:
+        with pytest.raises(Unauthenticated):
+            sessions.verify(secret)
+        sessions.begin(anna, address="", browser="")
+        if seen:
+            with database.reading() as session:
+                assert session.get(OperatorSessionRow, signed_in.digest) is None
+
+
+def test_sessions_end_one_by_one_and_all_at_once(anna: Operator) -> None:
+    boris = operators.add("boris", PASSWORD, role="operator")
+    one, two, other = (sessions.begin(who, address="", browser="") for who in (anna, anna, boris))
+    with pytest.raises(NotFound, match="session_unknown"):
+        sessions.end(anna, sessions.verify(other).session_id)
+    sessions.end(anna, sessions.verify(one).session_id)
+    assert len(sessions.of(anna)) == 1
+    assert sessions.end_all(anna) == 1
+    for ended in (one, two):
+        with pytest.raises(Unauthenticated):
+            sessions.verify(ended)
+    sessions.end_by_secret(other)
+    assert sessions.of(boris) == ()
+
+
+def test_a_new_password_and_a_removal_end_every_session(anna: Operator) -> None:
+    secret = sessions.begin(anna, address="", browser="")
+    operators.set_password(anna.login, "дождь шёл всю ночь")
+    with pytest.raises(Unauthenticated):
+        sessions.verify(secret)
+    with pytest.raises(Unauthenticated):
+        operators.authenticate(anna.login, PASSWORD)
+    secret = sessions.begin(anna, address="", browser="")
+    operators.remove(anna.login)
+    with pytest.raises(Unauthenticated):
+        sessions.verify(secret)

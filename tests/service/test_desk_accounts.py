@@ -1,0 +1,270 @@
+"""Who gets to which page of the desk, by which session, and what others can make of one. Generated from the routes."""
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from urllib.parse import unquote
+
+import httpx
+import pytest
+
+import app
+from pipelines import pages
+from settings import Settings
+from tenants import database
+from tenants.context import Tenant, acting_as
+from tenants.desk import operators, sessions
+from tenants.desk.operators import Role
+from tenants.desk.tables import OperatorRow
+from tests.service.desk_cases import PAGES, PASSWORD, PageCase
+from tests.service.serving import ALL_SCOPES, Server, problem
+
+ROLES: Mapping[str, frozenset[str]] = {
+    "operator": frozenset({"operate", pages.SIGNED_IN}),
+    "editor": frozenset({"operate", "ingest", pages.SIGNED_IN}),
+    "admin": frozenset({"operate", "ingest", "admin", pages.SIGNED_IN}),
+    "installation": frozenset({pages.INSTALLATION, pages.SIGNED_IN}),
+}
+SAME_ORIGIN = {"Sec-Fetch-Site": "same-origin"}
+
+
+@dataclass(frozen=True)
+class Browser:
+    """A browser with a session's cookie, and what its pages know."""
+
+    client: httpx.Client
+    secret: str
+
+    @property
+    def cookie(self) -> dict[str, str]:
+        return {"Cookie": f"{pages.COOKIE}={self.secret}"}
+
+    @property
+    def csrf(self) -> str:
+        return sessions.verify(self.secret).csrf
+
+    def get(self, path: str) -> httpx.Response:
+        return self.client.get(path, headers=self.cookie)
+
+    def post(self, path: str, form: Mapping[str, str], **headers: str) -> httpx.Response:
+        fields = {"csrf": self.csrf, **form}
+        return self.client.post(path, data=fields, headers={**self.cookie, **SAME_ORIGIN, **headers})
+
+    def send(self, route: tuple[str, str], case: PageCase, ids: Mapping[str, str]) -> httpx.Response:
+        method, path = route
+        for name, value in ids.items():
+            path = path.replace(f"{{{name}}}", value)
+        return self.get(path) if method == "GET" else self.post(path, {**case.form, **ids})
+
+
+@pytest.fixture(scope="module")
+def staff(installation: Settings) -> Mapping[str, str]:
+    """Operators of acme by role, and an admin of the installation; their logins. Their passwords are hashed once."""
+    logins = {role: f"{role}.of.acme" for role in ROLES}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("OPORA_DATA_DIR", str(installation.data_dir))
+        from settings import get_settings
+
+        get_settings.cache_clear()
+        operators.add_installation_admin(logins["installation"], PASSWORD)
+        with acting_as(Tenant("acme", "admin")):
+            for role in ("operator", "editor", "admin"):
+                operators.add(logins[role], PASSWORD, role=_role(role), name=role)
+        get_settings.cache_clear()
+    return logins
+
+
+def _role(role: str) -> Role:
+    return next(one for one in operators.ROLES if one == role)
+
+
+@pytest.fixture
+def browser(server: Server, staff: Mapping[str, str]) -> Iterator[Callable[[str], Browser]]:
+    """A browser signed in with a role."""
+    with httpx.Client(base_url=server.url, timeout=60) as client:
+
+        def signed_in(role: str) -> Browser:
+            with database.reading() as session:
+                row = session.get(OperatorRow, staff[role])
+                assert row is not None
+            return Browser(client, sessions.begin(operators.operator_of(row), address="", browser="test"))
+
+        yield signed_in
+
+
+def _sign_in(client: httpx.Client, login: str, password: str, **headers: str) -> httpx.Response:
+    return client.post(pages.SIGN_IN, data={"login": login, "password": password}, headers={**SAME_ORIGIN, **headers})
+
+
+def _secret(response: httpx.Response) -> str:
+    cookie = response.headers["set-cookie"]
+    for part in ("Secure", "HttpOnly", "Path=/", "SameSite=lax"):
+        assert part in cookie
+    assert "Domain" not in cookie
+    found = re.match(rf"{pages.COOKIE}=([^;]+)", cookie)
+    assert found is not None
+    return found.group(1)
+
+
+def test_every_page_has_its_case(installation: Settings) -> None:
+    assert {(route.method, route.path): route.scope for route in app.routes(installation) if route.page} == {
+        route: case.scope for route, case in PAGES.items()
+    }
+
+
+@pytest.mark.parametrize("role", ROLES)
+@pytest.mark.parametrize("route", sorted(PAGES))
+def test_a_role_opens_its_own_pages_only(browser: Callable[[str], Browser], role: str, route: tuple[str, str]) -> None:
+    case = PAGES[route]
+    response = browser(role).send(route, case, case.own)
+    allowed = case.scope is None or case.scope in ROLES[role]
+    assert response.status_code in (case.answers if allowed else (403,)), response.text
+    assert "frame-ancestors 'none'" in response.headers["content-security-policy"]
+    assert "script-src 'self'" in response.headers["content-security-policy"]
+    assert response.headers["x-frame-options"] == "DENY"
+    assert response.headers["cache-control"] == "no-store"
+    assert not re.search(r"<script(?![^>]* src=)|<style|\son\w+=|\sstyle=", response.text)
+
+
+@pytest.mark.parametrize("route", sorted(route for route, case in PAGES.items() if case.foreign))
+def test_what_belongs_to_another_tenant_is_missing(browser: Callable[[str], Browser], route: tuple[str, str]) -> None:
+    case = PAGES[route]
+    signed_in = browser("admin")
+    foreign = signed_in.send(route, case, case.foreign)
+    missing = signed_in.send(route, case, dict.fromkeys(case.foreign, "no-such-thing"))
+    assert (foreign.status_code, missing.status_code) == (404, 404)
+    assert foreign.text == missing.text
+
+
+@pytest.mark.parametrize("route", sorted(route for route, case in PAGES.items() if case.scope))
+def test_without_a_session_a_browser_is_sent_to_sign_in_and_a_token_opens_nothing(
+    anybody: httpx.Client, token: Callable[..., str], route: tuple[str, str]
+) -> None:
+    method, path = route
+    named = re.sub(r"{\w+}", "x", path)
+    for headers in ({}, {"Authorization": f"Bearer {token('acme', *ALL_SCOPES)}"}, {"Cookie": f"{pages.COOKIE}=x"}):
+        response = anybody.request(method, named, headers=headers, data={} if method == "POST" else None)
+        assert (response.status_code, response.headers["location"].split("?")[0]) == (303, pages.SIGN_IN)
+
+
+@pytest.mark.parametrize("route", sorted(route for route in PAGES if route[0] == "POST"))
+def test_a_form_of_another_site_or_session_changes_nothing(
+    browser: Callable[[str], Browser], route: tuple[str, str]
+) -> None:
+    case, path = PAGES[route], re.sub(r"{\w+}", "x", route[1])
+    admin, other = browser("admin"), browser("admin")
+    role = admin if case.scope != pages.INSTALLATION else browser("installation")
+    fields = {**case.form, **case.own}
+    for headers in (
+        {"Sec-Fetch-Site": "cross-site"},
+        {"Sec-Fetch-Site": "same-site"},
+        {"Sec-Fetch-Site": "none"},
+        {"Origin": "https://evil.example"},
+        {"Origin": "null"},
+        {},
+    ):
+        response = role.client.post(path, data={**fields, "csrf": role.csrf}, headers={**role.cookie, **headers})
+        assert response.status_code == 403, headers
+    if case.scope is not None:
+        for csrf in ("", "x", other.csrf):
+            response = role.client.post(path, data={**fields, "csrf": csrf}, headers={**role.cookie, **SAME_ORIGIN})
+            assert response.status_code == 403
+    assert sessions.verify(role.secret)
+
+
+def test_a_session_opens_the_interface_of_its_role_with_the_pages_token_only(
+    browser: Callable[[str], Browser],
+) -> None:
+    operator, admin = browser("operator"), browser("admin")
+    assert operator.get("/desk/chats").is_success
+    problem(operator.get("/operators"), 403, "scope_missing")
+    assert admin.get("/operators").is_success
+    body = {"text": "Здравствуйте!"}
+    path = "/desk/chats/chat-of-acme/note"
+    problem(operator.client.post(path, json=body, headers={**operator.cookie, **SAME_ORIGIN}), 403, "form_expired")
+    known = {**operator.cookie, "X-CSRF-Token": operator.csrf}
+    problem(operator.client.post(path, json=body, headers=known), 403, "foreign_request")
+    assert operator.client.post(path, json=body, headers={**known, **SAME_ORIGIN}).is_success
+    problem(operator.get("/documents"), 401, "token_missing")
+    problem(browser("installation").get("/desk/chats"), 403, "scope_missing")
+
+
+def test_signing_in_takes_no_session_that_somebody_has_planted(
+    browser: Callable[[str], Browser], staff: Mapping[str, str]
+) -> None:
+    victim = browser("operator")
+    planted = browser("editor").secret
+    response = _sign_in(victim.client, staff["operator"], PASSWORD, Cookie=f"{pages.COOKIE}={planted}")
+    assert (response.status_code, response.headers["location"]) == (303, "/desk")
+    assert (secret := _secret(response)) != planted
+    assert sessions.verify(secret).operator.login == staff["operator"]
+    assert Browser(victim.client, planted).get("/desk/account").status_code == 303
+
+
+def test_guessing_is_slow_and_says_nothing(anybody: httpx.Client) -> None:
+    with acting_as(Tenant("acme", "admin")):
+        operators.add("guessed", PASSWORD, role="operator")
+    refused = [_sign_in(anybody, "guessed", f"wrong {number}") for number in range(5)]
+    unknown = _sign_in(anybody, "never.was", "wrong 0")
+    assert {response.status_code for response in (*refused, unknown)} == {401}
+    assert refused[0].text.replace("guessed", "") == unknown.text.replace("never.was", "")
+    late = _sign_in(anybody, "guessed", PASSWORD)
+    assert late.status_code == 429
+    assert int(late.headers["retry-after"]) > 0
+
+
+@pytest.mark.parametrize(
+    "target",
+    ["https://evil.example", "//evil.example", "/desk//evil.example", "/\\evil.example", "/desk\n", "javascript:hit()"],
+)
+def test_the_way_back_stays_in_the_desk(anybody: httpx.Client, target: str) -> None:
+    page = anybody.get(pages.SIGN_IN, params={"next": target})
+    assert 'name="next" value=""' in page.text
+    assert pages.local(target, "/desk") == "/desk"
+
+
+def test_a_page_knows_where_to_go_on(anybody: httpx.Client) -> None:
+    response = anybody.get("/desk/people?a=1")
+    assert unquote(response.headers["location"]) == "/desk/sign-in?next=/desk/people?a=1"
+
+
+def test_signing_out_ends_sessions_here_there_and_everywhere(
+    server: Server, installation: Settings, staff: Mapping[str, str]
+) -> None:
+    with acting_as(Tenant("acme", "admin")):
+        operator = operators.add("everywhere", PASSWORD, role="operator")
+    with httpx.Client(base_url=server.url, timeout=60) as client:
+        one, two, three, four = (
+            Browser(client, sessions.begin(operator, address="10.0.0.1", browser=f"Browser {number}"))
+            for number in range(4)
+        )
+        listed = one.get("/desk/account").text
+        assert all(f"Browser {number}" in listed for number in range(4))
+        two_id = sessions.verify(two.secret).session_id
+        assert one.post("/desk/account/sessions/end", {"session_id": two_id}).status_code == 303
+        assert two.get("/desk/account").status_code == 303
+        assert three.post("/desk/sign-out", {}).status_code == 303
+        assert three.get("/desk/account").status_code == 303
+        changed = one.post("/desk/account/password", {"password": PASSWORD, "new_password": "дождь шёл всю ночь"})
+        assert changed.status_code == 303, changed.text
+        renewed = Browser(client, _secret(changed))
+        assert one.get("/desk/account").status_code == four.get("/desk/account").status_code == 303
+        assert renewed.get("/desk/account").status_code == 200
+        assert renewed.post("/desk/account/sessions/end-all", {}).status_code == 303
+        assert renewed.get("/desk/account").status_code == 303
+        assert _sign_in(client, "everywhere", PASSWORD).status_code == 401
+
+
+def test_an_admin_of_the_installation_sees_tenants_and_nothing_in_them(browser: Callable[[str], Browser]) -> None:
+    page = browser("installation").get("/desk/tenants").text
+    assert "acme" in page
+    assert "globex" in page
+    assert "Вопрос?" not in page
+
+
+def test_pages_are_in_the_readers_language(browser: Callable[[str], Browser]) -> None:
+    admin = browser("admin")
+    for locale, title in (("ru", "Сотрудники"), ("en", "People")):
+        page = admin.client.get("/desk/people", headers={**admin.cookie, "Accept-Language": locale})
+        assert f'<html lang="{locale}">' in page.text
+        assert f"<h1>{title}</h1>" in page.text
