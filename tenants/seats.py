@@ -7,13 +7,20 @@ be left over before it gets another.
 """
 
 from collections import Counter, deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import ContextVar, copy_context
 from dataclasses import dataclass, field
 from functools import partial
 from threading import Event, Lock
+from typing import TypeVar
+
+from tenants import context
+from tenants.errors import NoTenant
+
+S = TypeVar("S")
+T = TypeVar("T")
 
 _SHARE = 3
 """One tenant has at most this many times what is left over: alone, three quarters of everything."""
@@ -29,8 +36,11 @@ def may_take_more(own: int, free: int) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Start:
-    future: Future[bytes]
-    work: Callable[[], bytes]
+    """Work that has not begun: `begin` says whether it still may, `run` does it and settles its future."""
+
+    begin: Callable[[], bool]
+    run: Callable[[], None]
+    cancel: Callable[[], bool]
 
 
 @dataclass(slots=True)
@@ -42,41 +52,65 @@ class _Line:
 
 
 class Seats:
-    """Runs work in threads. Thread-safe.
+    """Runs work in threads, in its caller's context and for the tenant of it. Thread-safe.
 
     :param seats: how many compute at once.
     :param threads: how many are at work at once, those that wait for others included.
+    :param each: how many of one tenant's are at work at once; None: as many as leave room for others.
     """
 
-    def __init__(self, seats: int, threads: int) -> None:
+    def __init__(self, seats: int, threads: int, *, each: int | None = None) -> None:
         self._free = seats
         self._idle = max(seats, threads)
-        self._pool = ThreadPoolExecutor(self._idle, thread_name_prefix="ask")
+        self._each = each
+        self._pool = ThreadPoolExecutor(self._idle, thread_name_prefix="seat")
         self._lines: dict[str, _Line] = {}
         self._at_work: Counter[str] = Counter()
         self._closed = False
         self._lock = Lock()
 
-    def submit(self, tenant_id: str, work: Callable[[], bytes]) -> Future[bytes]:
-        """Run `work` in the caller's context once it is the tenant's turn. A cancelled future is never begun."""
-        start = _Start(Future(), partial(copy_context().run, self._seated, tenant_id, work))
+    def submit(self, work: Callable[[], T]) -> Future[T]:
+        """Run `work` once it is the tenant's turn. A cancelled future is never begun."""
+        try:
+            tenant_id = context.current().tenant_id
+        except NoTenant:
+            tenant_id = ""
+        future: Future[T] = Future()
+        seated = partial(copy_context().run, self._seated, tenant_id, work)
+
+        def run() -> None:
+            try:
+                result = seated()
+            except BaseException as error:
+                self._leave(tenant_id)
+                future.set_exception(error)
+            else:
+                self._leave(tenant_id)
+                future.set_result(result)
+
         with self._lock:
             if self._closed:
-                start.future.cancel()
-                return start.future
+                future.cancel()
+                return future
+            start = _Start(future.set_running_or_notify_cancel, run, future.cancel)
             self._lines.setdefault(tenant_id, _Line()).starting.append(start)
             self._fill()
-        return start.future
+        return future
+
+    def map(self, work: Callable[[S], T], items: Iterable[S]) -> Iterator[T]:
+        """What `work` makes of each item, in order. All are in the queue when this returns."""
+        futures = [self.submit(partial(work, item)) for item in items]
+        return (future.result() for future in futures)
 
     def close(self) -> None:
         """Finish what has begun and cancel the rest."""
         with self._lock:
             self._closed = True
-            waiting = [start.future for line in self._lines.values() for start in line.starting]
+            waiting = [start for line in self._lines.values() for start in line.starting]
             for line in self._lines.values():
                 line.starting.clear()
-        for future in waiting:
-            future.cancel()
+        for start in waiting:
+            start.cancel()
         self._pool.shutdown(wait=True)
 
     def release(self) -> None:
@@ -93,7 +127,7 @@ class Seats:
             self._fill()
         seated.wait()
 
-    def _seated(self, tenant_id: str, work: Callable[[], bytes]) -> bytes:
+    def _seated(self, tenant_id: str, work: Callable[[], T]) -> T:
         seat = _Seat(self, tenant_id)
         _SEAT.set(seat)
         try:
@@ -117,25 +151,18 @@ class Seats:
         return next((tenant_id for tenant_id, line in self._lines.items() if self._may_go(tenant_id, line)), None)
 
     def _may_go(self, tenant_id: str, line: _Line) -> bool:
-        return bool(line.returning or (line.starting and may_take_more(self._at_work[tenant_id], self._idle)))
+        return bool(line.returning or (line.starting and self._may_begin(self._at_work[tenant_id])))
+
+    def _may_begin(self, own: int) -> bool:
+        return may_take_more(own, self._idle) if self._each is None else own < self._each and self._idle > 0
 
     def _begin(self, tenant_id: str, start: _Start) -> None:
-        if not start.future.set_running_or_notify_cancel():
+        if not start.begin():
             self._free += 1
             return
         self._idle -= 1
         self._at_work[tenant_id] += 1
-        self._pool.submit(self._run, tenant_id, start)
-
-    def _run(self, tenant_id: str, start: _Start) -> None:
-        try:
-            result = start.work()
-        except BaseException as error:
-            self._leave(tenant_id)
-            start.future.set_exception(error)
-        else:
-            self._leave(tenant_id)
-            start.future.set_result(result)
+        self._pool.submit(start.run)
 
     def _leave(self, tenant_id: str) -> None:
         with self._lock:

@@ -3,7 +3,6 @@
 import logging
 import pickle
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import numpy as np
@@ -11,6 +10,7 @@ import numpy as np
 from components.embed.encoding import EncoderFiles, Vectors
 from components.ingest.process import Processes, start_of
 from tenants.errors import CallerError, TryAgain
+from tenants.seats import Seats
 
 log = logging.getLogger("opora.embed")
 
@@ -36,7 +36,7 @@ class EmbeddingProcesses(Processes):
     def __init__(self, workers: int = 2) -> None:
         program = start_of("components.embed.worker")
         super().__init__(program, workers=workers, seconds=_SECONDS, memory=_MEMORY, requests=_REQUESTS)
-        self._threads = ThreadPoolExecutor(workers, "embedding")
+        self._seats = Seats(workers, workers)
 
     def embedded(self, files: EncoderFiles, texts: Sequence[str], batch: int) -> Vectors | None:
         """The vectors of passages, in their order; None when they are better computed in the caller's own process: for
@@ -52,7 +52,7 @@ class EmbeddingProcesses(Processes):
         ]
         vectors = np.zeros((len(texts), files.dimensions), np.float32)
         try:
-            for group, answer in zip(groups, self._threads.map(self._ask, requests), strict=True):
+            for group, answer in zip(groups, self._seats.map(self._ask, requests), strict=True):
                 vectors[group] = np.frombuffer(answer, np.float32).reshape(len(group), files.dimensions)
         except (TryAgain, CallerError, ValueError) as failure:
             log.warning("%d passages cannot be embedded by workers: %s", len(texts), type(failure).__name__)

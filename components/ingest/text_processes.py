@@ -11,8 +11,8 @@ nothing is ever unpickled.
 import json
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
+from functools import partial
 from typing import Generic, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, JsonValue, StrictInt, StrictStr
@@ -25,6 +25,7 @@ from components.ingest.process import Processes, start_of
 from components.ingest.sandbox import MEMORY, SECONDS
 from components.language.encoder_settings import EncoderSettings, VectorName
 from tenants.errors import CallerError, Invalid, TooLarge, TryAgain
+from tenants.seats import Seats
 
 _AT_HAND = 20_000
 """Characters that are worked on here: some ten chunks, as many milliseconds as a worker takes to begin."""
@@ -103,14 +104,14 @@ class TextProcesses(Processes):
     def __init__(self, workers: int = 2, seconds: float = SECONDS, memory: int = MEMORY) -> None:
         program = start_of("components.ingest.text_worker")
         super().__init__(program, workers=workers, seconds=seconds, memory=memory, requests=_REQUESTS)
-        self._threads = ThreadPoolExecutor(workers, "texts")
+        self._seats = Seats(workers, workers)
 
     def cut(self, documents: Sequence[SourceDocument], sizes: Sizes) -> list[Cut | CallerError]:
         """Each document cut, or why it could not be: `file_too_slow`, `file_too_demanding`, `file_too_deep`."""
         if sum(len(document.text) for document in documents) <= _AT_HAND:
             return [*cut_all(documents, sizes)]
         groups = list(_groups(documents))
-        cuts = self._threads.map(self._cut, groups, [sizes] * len(groups))
+        cuts = self._seats.map(partial(self._cut, sizes=sizes), groups)
         return [cut for group_cuts in cuts for cut in group_cuts]
 
     def analysed(self, texts: Sequence[Text], settings: EncoderSettings) -> Iterator[Analysed]:
@@ -118,7 +119,7 @@ class TextProcesses(Processes):
         if len(texts) <= _CHUNKS_AT_ONCE:
             return iter(analysed(texts, settings.json_form))
         groups = [texts[start : start + _CHUNKS_AT_ONCE] for start in range(0, len(texts), _CHUNKS_AT_ONCE)]
-        results = self._threads.map(self._analysed, groups, [settings.json_form] * len(groups))
+        results = self._seats.map(partial(self._analysed, settings=settings.json_form), groups)
         return (analysis for group_results in results for analysis in group_results)
 
     def _cut(self, documents: Sequence[SourceDocument], sizes: Sizes) -> Sequence[Cut | CallerError]:

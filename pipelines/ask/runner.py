@@ -154,7 +154,7 @@ class Runner:
     def _submit(self, question: "_Question") -> "_Work":
         attempt, deadline = Attempt(), monotonic() + for_models(self.budget)
         work = partial(self._work, question, attempt, deadline)
-        return _Work(question, attempt, self._seats.submit(context.current().tenant_id, work))
+        return _Work(question, attempt, self._seats.submit(work))
 
     async def _result(self, work: "_Work") -> bytes:
         try:

@@ -3,8 +3,7 @@
 import asyncio
 import json
 import logging
-from concurrent.futures import ThreadPoolExecutor
-from contextvars import copy_context
+from functools import partial
 
 from hayhooks.server.utils.base_pipeline_wrapper import BasePipelineWrapper
 from pydantic import JsonValue, ValidationError
@@ -17,15 +16,19 @@ from pipelines.ingest.usecase import Ingest
 from pipelines.ingest.watch import Watcher
 from settings import get_settings
 from tenants.errors import InternalFault, OporaError, trail
+from tenants.seats import Seats
 
 log = logging.getLogger("opora.ingest")
 
 _PATIENCE_SECONDS = 5.0
-"""How long a request waits for a job of its tenant. All tenants' requests wait meanwhile; a job waits for nobody."""
+"""How long a request waits for a job of its tenant; a job waits for nobody."""
+
+_AT_ONCE = 8
+"""Tenants whose requests are in work at once, one of each: a large one holds no other tenant's up."""
 
 
 class PipelineWrapper(BasePipelineWrapper):
-    """One ingest at a time: it is CPU work, and questions come first."""
+    """One ingest of a tenant at a time; questions come first."""
 
     skip_mcp = True
     skip_a2a = True
@@ -36,7 +39,7 @@ class PipelineWrapper(BasePipelineWrapper):
         watch_dir = get_settings().watch_dir
         self.runner = JobRunner(watch_dir)
         self.watcher = Watcher(watch_dir) if watch_dir else None
-        self.pool = ThreadPoolExecutor(1, thread_name_prefix="ingest")
+        self.seats = Seats(_AT_ONCE, _AT_ONCE, each=1)
 
     def warm_up(self) -> None:
         """Load the encoder, and go on with the jobs that the last process left."""
@@ -50,7 +53,7 @@ class PipelineWrapper(BasePipelineWrapper):
         if self.watcher is not None:
             self.watcher.close()
         self.runner.close()
-        self.pool.shutdown(wait=True, cancel_futures=True)
+        self.seats.close()
 
     async def run_api_async(self, documents: list[dict[str, JsonValue]]) -> Response:  # type: ignore[override]
         """Add or replace articles in the tenant's knowledge base.
@@ -61,7 +64,7 @@ class PipelineWrapper(BasePipelineWrapper):
         try:
             # Checked by the gate in strict form already; this is the same contract for callers without one.
             request = IngestRequest.model_validate({"documents": documents})
-            work = self.pool.submit(copy_context().run, self._work, request)
+            work = self.seats.submit(partial(self._work, request))
             body = await asyncio.wrap_future(work)
         except OporaError as error:
             return problems.response(error)

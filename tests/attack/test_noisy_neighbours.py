@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from time import monotonic
 
 import httpx
 
@@ -25,3 +26,20 @@ def test_a_slow_tool_holds_nobody_elses_question(
         assert not any(turn.done() for turn in asked)
         slow_tool.go.set()
         assert all("едет" in turn.result().text for turn in asked)
+
+
+def test_a_costly_ingest_holds_nobody_elses(
+    attacker: httpx.Client, victim: httpx.Client, answered: Callable[[], bool]
+) -> None:
+    letters = [{"doc_id": f"letters-{number}", "text": "А. " * 16_000} for number in range(25)]
+    pages = [{"doc_id": f"page-{number}", "text": "Возврат занимает 14 дней. " * 200} for number in range(10)]
+    with ThreadPoolExecutor(1) as pool:
+        costly = pool.submit(attacker.post, "/ingest/run", json={"documents": letters}, timeout=280)
+        documents = {"total": 0}
+        deadline = monotonic() + PATIENCE_SECONDS
+        while not costly.done() and monotonic() < deadline and "letters-0" not in str(documents):
+            documents = attacker.get("/documents").json()
+        assert victim.post("/ingest/run", json={"documents": pages}).json()["added"] == 10
+        assert answered()
+        assert not costly.done()
+        assert costly.result().is_success

@@ -7,6 +7,7 @@ from threading import Event, Lock
 
 import pytest
 
+from tenants.context import Tenant, acting_as
 from tenants.seats import Seats, may_take_more, waiting
 
 PATIENCE_SECONDS = 60
@@ -43,6 +44,11 @@ def away(go: Event) -> tuple[Callable[[], bytes], Event]:
     return waits, begun
 
 
+def submit(seats: Seats, tenant_id: str, work: Callable[[], bytes]) -> Future[bytes]:
+    with acting_as(Tenant(tenant_id, "anna")):
+        return seats.submit(work)
+
+
 def result(future: Future[bytes]) -> bytes:
     return future.result(PATIENCE_SECONDS)
 
@@ -50,9 +56,9 @@ def result(future: Future[bytes]) -> bytes:
 def test_who_waits_for_somebody_else_holds_no_seat(go: Event) -> None:
     seats = Seats(1, 8)
     work, begun = away(go)
-    slow = [seats.submit("slow", work) for _ in range(4)]
+    slow = [submit(seats, "slow", work) for _ in range(4)]
     assert begun.wait(PATIENCE_SECONDS)
-    assert result(seats.submit("quick", lambda: b"answer")) == b"answer"
+    assert result(submit(seats, "quick", lambda: b"answer")) == b"answer"
     assert not any(future.done() for future in slow)
     go.set()
     assert [result(future) for future in slow] == [b""] * 4
@@ -76,26 +82,26 @@ def test_a_seat_is_left_once_however_many_threads_of_a_turn_wait(go: Event) -> N
         computes()
         return b""
 
-    turns = [seats.submit("acme", work) for _ in range(3)]
+    turns = [submit(seats, "acme", work) for _ in range(3)]
     go.set()
     wait(turns, PATIENCE_SECONDS)
     assert [result(turn) for turn in turns] == [b""] * 3
     assert most == [1]
-    assert result(seats.submit("acme", lambda: b"still one")) == b"still one"
+    assert result(submit(seats, "acme", lambda: b"still one")) == b"still one"
     seats.close()
 
 
 def test_free_seats_go_round_the_tenants(go: Event) -> None:
     seats, order = Seats(1, 8), list[str]()
     work, begun = held(go)
-    first = seats.submit("busy", work)
+    first = submit(seats, "busy", work)
     assert begun.wait(PATIENCE_SECONDS)
 
     def noted(name: str) -> Callable[[], bytes]:
         return lambda: order.append(name) or b""  # type: ignore[func-returns-value]
 
-    crowd = [seats.submit("busy", noted("busy")) for _ in range(5)]
-    other = seats.submit("quiet", noted("quiet"))
+    crowd = [submit(seats, "busy", noted("busy")) for _ in range(5)]
+    other = submit(seats, "quiet", noted("quiet"))
     go.set()
     wait([first, other, *crowd], PATIENCE_SECONDS)
     assert order.index("quiet") <= 1
@@ -104,38 +110,58 @@ def test_free_seats_go_round_the_tenants(go: Event) -> None:
 def test_a_tenant_leaves_threads_for_others(go: Event) -> None:
     seats = Seats(2, 8)
     starts = [away(go) for _ in range(20)]
-    turns = [seats.submit("slow", work) for work, _ in starts]
+    turns = [submit(seats, "slow", work) for work, _ in starts]
     for _, begun in starts[:6]:
         assert begun.wait(PATIENCE_SECONDS)
-    assert result(seats.submit("quick", lambda: b"answer")) == b"answer"
+    assert result(submit(seats, "quick", lambda: b"answer")) == b"answer"
     assert not starts[6][1].is_set()
     go.set()
     wait(turns, PATIENCE_SECONDS)
     seats.close()
 
 
+def test_a_tenant_may_be_held_to_one_at_a_time(go: Event) -> None:
+    seats = Seats(4, 4, each=1)
+    first, begun = held(go)
+    second, begun_after = held(go)
+    turns = [submit(seats, "busy", work) for work in (first, second)]
+    assert begun.wait(PATIENCE_SECONDS)
+    assert result(submit(seats, "quiet", lambda: b"answer")) == b"answer"
+    assert not begun_after.is_set()
+    go.set()
+    wait(turns, PATIENCE_SECONDS)
+    assert begun_after.is_set()
+    seats.close()
+
+
+def test_a_list_is_worked_through_in_order() -> None:
+    seats = Seats(2, 2)
+    assert list(seats.map(str, range(50))) == [str(number) for number in range(50)]
+    seats.close()
+
+
 def test_a_cancelled_turn_never_begins_and_a_failing_one_gives_its_seat_back(go: Event) -> None:
     seats = Seats(1, 1)
     work, begun = held(go)
-    running = seats.submit("acme", work)
+    running = submit(seats, "acme", work)
     assert begun.wait(PATIENCE_SECONDS)
-    dropped = seats.submit("acme", lambda: pytest.fail("it began"))
+    dropped = submit(seats, "acme", lambda: pytest.fail("it began"))
     assert dropped.cancel()
-    failing = seats.submit("acme", lambda: bytes(-1))
+    failing = submit(seats, "acme", lambda: bytes(-1))
     go.set()
     assert result(running) == b""
     with pytest.raises(ValueError, match="negative"):
         result(failing)
-    assert result(seats.submit("acme", lambda: b"answer")) == b"answer"
+    assert result(submit(seats, "acme", lambda: b"answer")) == b"answer"
     seats.close()
 
 
 def test_closing_finishes_what_has_begun_and_drops_the_rest(go: Event) -> None:
     seats = Seats(1, 4)
     work, begun = held(go)
-    running = seats.submit("acme", work)
+    running = submit(seats, "acme", work)
     assert begun.wait(PATIENCE_SECONDS)
-    queued = seats.submit("acme", lambda: b"never")
+    queued = submit(seats, "acme", lambda: b"never")
     with ThreadPoolExecutor(1) as pool:
         closing = pool.submit(seats.close)
         with pytest.raises(CancelledError):
@@ -143,7 +169,7 @@ def test_closing_finishes_what_has_begun_and_drops_the_rest(go: Event) -> None:
         go.set()
         closing.result(PATIENCE_SECONDS)
     assert result(running) == b""
-    assert seats.submit("acme", lambda: b"never").cancelled()
+    assert submit(seats, "acme", lambda: b"never").cancelled()
 
 
 def test_nobody_gets_all_of_something_bounded() -> None:
