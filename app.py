@@ -35,7 +35,7 @@ from pipelines.ask import (
     tool_routes,
     ui_messages,
 )
-from pipelines.ask.chats import desk_routes, file_routes, session_routes, visitor_routes
+from pipelines.ask.chats import desk_routes, file_routes, hours_routes, session_routes, visitor_routes
 from pipelines.ask.chats.clock import ChatClock
 from pipelines.ask.chats.conversations import Conversations
 from pipelines.ask.chats.delivery import WebhookDelivery
@@ -122,6 +122,7 @@ def routes(settings: Settings) -> tuple[Route, ...]:
         *visitor_routes.ROUTES,
         *file_routes.ROUTES,
         *desk_routes.ROUTES,
+        *hours_routes.ROUTES,
         *operator_routes.ROUTES,
         *account_pages.ROUTES,
         *(Route("GET", path) for path in (*pages.PATHS, *desk_assets.PATHS)),
@@ -172,6 +173,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     app.include_router(visitor_routes.router(conversations))
     app.include_router(file_routes.router(conversations))
     app.include_router(desk_routes.router(conversations))
+    app.include_router(hours_routes.router())
     app.include_router(operator_routes.router)
     app.include_router(account_pages.router(desk, limiter))
     app.include_router(pages.router(_has_site))

@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints, Validation
 from settings import PROFILE_NAME, get_settings
 from tenants import context, registry
 from tenants.errors import Invalid
+from tenants.hours import Hours
 from tenants.registry import Registry, TenantRecord
 
 Text: TypeAlias = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=2_000)]
@@ -53,6 +54,9 @@ class Policy(BaseModel):
     )
     failures_to_person: Annotated[int, Field(ge=0, le=100)] = Field(
         2, description="Questions in a row that a chat may leave unanswered before a person is called; 0: any number."
+    )
+    hours: Hours | None = Field(
+        None, description="When people answer, unless a site has hours of its own; `opora chat hours` shows an example."
     )
     queue_minutes: Annotated[int, Field(ge=0, le=100_000)] = Field(
         0, description="How long a chat waits for a person before the assistant has it again; 0: until one takes it."

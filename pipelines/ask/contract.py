@@ -20,6 +20,7 @@ from pydantic import (
 )
 
 from components import turn as turns
+from pipelines.ask.staffing import Staffing
 
 QUESTION_LIMIT = 2_000
 SHOWN = frozenset({"answered", "partially_answered"})
@@ -232,6 +233,7 @@ class Handoff(_Part):
     channel: str | None = None
     created_at: str | None = None
     offer: str | None = None
+    staffing: Staffing | None = None
 
 
 class ChunkCounts(_Part):

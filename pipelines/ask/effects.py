@@ -20,6 +20,7 @@ from components.turn import Turn
 from pipelines.ask import record
 from pipelines.ask.answering import answer_of
 from pipelines.ask.contract import AskRequest, Handoff, TurnAnswer
+from pipelines.ask.staffing import staffing
 from pipelines.ask.steps import Steps
 from pipelines.ask.tracing.sender import Sender
 from pipelines.ask.tracing.trace import Trace
@@ -29,6 +30,7 @@ from tenants.context import Tenant, acting_as, current
 from tenants.conversations import PastTurn
 from tenants.errors import trail
 from tenants.handoffs import Ticket
+from tenants.hours import Hours
 
 log = logging.getLogger("opora.ask")
 
@@ -225,20 +227,28 @@ def _hand_over(turn: Turn) -> tuple[Turn, Handoff | None]:
         address = channel if channel != ROLE_CHANNEL else None
         key = "failed" if address else "failed_plain"
         return _add(turn, key, channel=address or ""), Handoff(status="failed", channel=channel, offer=offer)
-    return with_ticket(turn, ticket)
+    return with_ticket(turn, ticket, policy.current().hours)
 
 
-def with_ticket(turn: Turn, ticket: Ticket) -> tuple[Turn, Handoff]:
-    """The turn with its reply naming the ticket, which must be stored before that is shown."""
+def with_ticket(turn: Turn, ticket: Ticket, hours: Hours | None) -> tuple[Turn, Handoff]:
+    """The turn with its reply naming the ticket, which must be stored before that is shown.
+
+    :param hours: when people answer; None where nobody has said.
+    """
     turn, offer = _with_offer(turn)
+    now = staffing(hours, turn.locale)
     address = ticket.channel if ticket.channel != ROLE_CHANNEL else ""
     key = "created" if address else "created_plain"
-    return _add(turn, key, ticket_id=ticket.ticket_id, channel=address), Handoff(
+    turn = _add(turn, key, ticket_id=ticket.ticket_id, channel=address)
+    if now is not None:
+        turn = replace(turn, reply=replace(turn.reply, text=f"{turn.reply.text} {now.text}"))
+    return turn, Handoff(
         status="open",
         ticket_id=ticket.ticket_id,
         channel=ticket.channel,
         created_at=ticket.created_at.isoformat(),
         offer=offer,
+        staffing=now,
     )
 
 

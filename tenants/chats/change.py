@@ -126,10 +126,10 @@ class Change:
         self.enqueue("chat.state", {"before": before})
         return before
 
-    def move(self, event: Event, more: Body = NOTHING) -> None:
-        """Follow the table, with a line in the chat that says so."""
+    def move(self, event: Event, more: Body = NOTHING, *, text: str = "") -> None:
+        """Follow the table, with a line in the chat that says so, in these words or in the reader's own."""
         if self.become(event) != self.row.state:
-            self.add("system", "event", "", body={"event": event, **more})
+            self.add("system", "event", text, body={"event": event, **more})
 
     def assign(self, event: Event, operator: str, name: str) -> None:
         """Follow the table to an operator, with a line in the chat that says who has joined."""

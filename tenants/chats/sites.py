@@ -6,6 +6,7 @@ The key stands in the page, so it proves nothing: it names the site, and a brows
 import re
 from asyncio import to_thread
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from secrets import token_hex, token_urlsafe
@@ -16,10 +17,11 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints, Validation
 from sqlalchemy import select
 
 from settings import get_settings
-from tenants import context, database
+from tenants import context, database, policy
 from tenants.cache import TenantCache
 from tenants.chats.tables import SiteRow
 from tenants.errors import Invalid, NotFound
+from tenants.hours import Hours
 
 ANY_ORIGIN = "*"
 SECRET_AGE = timedelta(days=30)
@@ -53,6 +55,7 @@ class SiteConfig(BaseModel):
     suggested: Annotated[tuple[_Line, ...], Field(max_length=6)] = ()
     consent: Consent | None = None
     files: bool = True
+    hours: Hours | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,6 +157,26 @@ def add(
             raise Invalid("site_key_invalid")
         session.add(row)
     return _expired(row)
+
+
+def hours(key: str) -> Hours | None:
+    """When people answer in the chats of a site, empty for chats of none: the site's hours, else the tenant's."""
+    own_hours = None
+    if key:
+        with suppress(NotFound):  # it was removed, and its chats stay
+            own_hours = get(key).config.hours
+    return own_hours or policy.current().hours
+
+
+def set_hours(key: str, chosen: Hours | None) -> None:
+    """Set the hours of a site, or, with an empty key, the tenant's; None: a site follows the tenant, who has none."""
+    if not key:
+        policy.change(hours=chosen)
+        return
+    with database.writing() as session:
+        row = _row(session.get(SiteRow, key, with_for_update=True))
+        row.config = {**row.config, "hours": chosen.model_dump(mode="json") if chosen else None}
+    _expired(row)
 
 
 def remove(key: str) -> None:

@@ -44,13 +44,20 @@ def of_caller(*, limit: int = 20) -> tuple[Chat, ...]:
         return tuple(chat_of(row) for row in session.scalars(query.order_by(ChatRow.updated_at.desc()).limit(limit)))
 
 
-def latest(*, state: State | None = None, assignee: str | None = None, limit: int = 100) -> tuple[Chat, ...]:
-    """The tenant's chats, the last used first."""
+def latest(
+    *, state: State | None = None, assignee: str | None = None, with_ticket: bool = False, limit: int = 100
+) -> tuple[Chat, ...]:
+    """The tenant's chats, the last used first.
+
+    :param with_ticket: only those that a person still owes an answer, whoever has them by now.
+    """
     query = select(ChatRow).where(ChatRow.tenant_id == context.current().tenant_id)
     if state is not None:
         query = query.where(ChatRow.state == state)
     if assignee is not None:
         query = query.where(ChatRow.assignee == assignee)
+    if with_ticket:
+        query = query.where(ChatRow.ticket_id.is_not(None))
     with database.reading() as session:
         return tuple(chat_of(row) for row in session.scalars(query.order_by(ChatRow.updated_at.desc()).limit(limit)))
 
@@ -265,13 +272,17 @@ def hand_over(
     *,
     version: int | None = None,
     say: Callable[[Ticket], Said] | None = None,
+    notice: Callable[[Ticket], str] | None = None,
     client_id: str | None = None,
-) -> Posted | None:
+) -> Chat | None:
     """Ask for a person: ticket, state, notice and outbox entry in one transaction. There is one open ticket per chat.
 
+    Asking again while the chat waits, or while a person has it, changes nothing and promises nothing more.
+
     :param version: of the chat as the assistant began to answer it; None when the customer asks, at any moment.
-    :param say: what the assistant tells the customer about the ticket.
-    :param client_id: names what that answers, see `answer_id`.
+    :param say: what the assistant says about the ticket, as an answer.
+    :param notice: what the customer reads about it in the system's line instead.
+    :param client_id: names what `say` answers, see `answer_id`.
     :returns: None when somebody has taken the chat over meanwhile, or this was answered or stopped before.
     """
     with changing(chat_id) as change:
@@ -280,19 +291,21 @@ def hand_over(
             return None
         if change.sent_before(client_id) is not None:
             return None
-        waiting = row.state == "queued"
-        change.become("person_requested")
+        if change.become("person_requested") == row.state:
+            return chat_of(row)
         row.failures, row.reason, row.confidence = 0, request.reason, request.confidence
         ticket = change.open_ticket(request)
         if say is not None:
             said = say(ticket)
             change.add("bot", "text", said.text, turn_id=request.turn_id, body=said.body, client_id=client_id)
-        event: Body = {"event": "queued", "ticket_id": ticket.ticket_id, "reason": request.reason}
-        message = change.add("system", "event", "", turn_id=request.turn_id, body=event)
-        if not waiting:
-            about = {"ticket_id": ticket.ticket_id, "reason": request.reason, "question": request.question}
-            change.enqueue("chat.handoff", about)
-        return Posted(chat_of(row), message)
+        # An operator who had put the chat off has it again.
+        event = "queued" if row.state == "queued" else "woken"
+        body: Body = {"event": event, "ticket_id": ticket.ticket_id, "reason": request.reason}
+        words = notice(ticket) if notice is not None and event == "queued" else ""
+        change.add("system", "event", words, turn_id=request.turn_id, body=body)
+        about = {"ticket_id": ticket.ticket_id, "reason": request.reason, "question": request.question}
+        change.enqueue("chat.handoff", about)
+        return chat_of(row)
 
 
 # What operators do
@@ -369,9 +382,13 @@ def wake_up(now: datetime | None = None) -> tuple[str, ...]:
     return _each_due(ChatRow.state == "snoozed", ChatRow.snoozed_until <= now, event="woken")
 
 
-def give_up_waiting(since: datetime) -> tuple[str, ...]:
-    """Return chats of the tenant to the assistant that nobody has taken since; their ids. The ticket stays open."""
-    return _each_due(ChatRow.state == "queued", ChatRow.waiting_since <= since, event="queue_timed_out")
+def give_up_waiting(since: datetime, notice: Callable[[Chat], str]) -> tuple[str, ...]:
+    """Return chats of the tenant to the assistant that nobody has taken since; their ids. The ticket stays open.
+
+    :param notice: what the customer reads about it.
+    """
+    overdue = (ChatRow.state == "queued", ChatRow.waiting_since <= since)
+    return _each_due(*overdue, event="queue_timed_out", notice=notice)
 
 
 def _operated(chat_id: str, version: int | None, act: Callable[[Change], None]) -> Chat:
@@ -382,7 +399,9 @@ def _operated(chat_id: str, version: int | None, act: Callable[[Change], None]) 
         return chat_of(change.row)
 
 
-def _each_due(*conditions: ColumnElement[bool], event: Event) -> tuple[str, ...]:
+def _each_due(
+    *conditions: ColumnElement[bool], event: Event, notice: Callable[[Chat], str] | None = None
+) -> tuple[str, ...]:
     tenant_id = context.current().tenant_id
     query = select(ChatRow.chat_id).where(ChatRow.tenant_id == tenant_id, *conditions)
     with database.reading() as session:
@@ -397,6 +416,7 @@ def _each_due(*conditions: ColumnElement[bool], event: Event) -> tuple[str, ...]
                 .where(ChatRow.tenant_id == tenant_id, ChatRow.chat_id == chat_id, *conditions)
             )
             if change.session.scalar(fits):
-                change.move(event)
+                words = notice(chat_of(change.row)) if notice is not None else ""
+                change.move(event, {"ticket_id": change.row.ticket_id}, text=words)
                 moved.append(chat_id)
     return tuple(moved)

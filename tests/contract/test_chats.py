@@ -14,12 +14,13 @@ import pytest
 
 from settings import Settings
 from tenants import handoffs
-from tenants.chats import fanout, outbox, people, store
+from tenants.chats import fanout, outbox, people, sites, store
 from tenants.chats.fanout import Announcement
 from tenants.chats.records import Chat, HandoffRequest, Posted
 from tenants.chats.transitions import EVENTS, STATES, Event, State, after
 from tenants.context import Tenant, acting_as
 from tenants.errors import Conflict, NotFound
+from tenants.hours import Hours
 from tenants.registry import Registry
 from tests.chats import webhook
 
@@ -122,6 +123,38 @@ def test_there_is_one_open_ticket_per_chat(chat: Chat) -> None:
     assert len(handoffs.latest()) == 2
 
 
+def test_asking_for_a_person_again_promises_nothing_more(chat: Chat) -> None:
+    webhook("chat.handoff")
+    for _ in range(3):
+        store.hand_over(chat.chat_id, WANTED, notice=lambda ticket: f"Обращение {ticket.ticket_id}")
+    (notice,) = store.messages(chat.chat_id)
+    (ticket,) = handoffs.latest()
+    assert (notice.text, notice.body["ticket_id"]) == (f"Обращение {ticket.ticket_id}", ticket.ticket_id)
+    assert len(outbox.latest()) == 1
+    operator()
+    before = store.messages(chat.chat_id)
+    handed = store.hand_over(chat.chat_id, WANTED)
+    assert handed is not None
+    assert (handed.state, store.messages(chat.chat_id), len(outbox.latest())) == ("human", before, 1)
+
+
+def test_the_hours_of_a_site_go_before_those_of_its_tenant(chat: Chat) -> None:
+    site = sites.add("Магазин", ["https://shop.example"])
+    assert sites.hours(site.key) is None
+    weekly, daily = (Hours.model_validate({"zone": "UTC", "week": {day: ["09:00-18:00"]}}) for day in ("mon", "tue"))
+    sites.set_hours("", weekly)
+    assert [sites.hours(key) for key in ("", site.key, "removed")] == [weekly] * 3
+    sites.set_hours(site.key, daily)
+    assert [sites.hours(key) for key in ("", site.key)] == [weekly, daily]
+    assert sites.get(site.key).config.files
+    with acting_as(Tenant("other", "x")):
+        assert sites.hours(site.key) is None
+        with pytest.raises(NotFound):
+            sites.set_hours(site.key, daily)
+    sites.set_hours(site.key, None)
+    assert sites.hours(site.key) == weekly
+
+
 def test_an_operators_reply_takes_the_chat_over_and_customers_see_who_joined(chat: Chat) -> None:
     store.hand_over(chat.chat_id, WANTED)
     with acting_as(ANNA):
@@ -199,7 +232,7 @@ def test_the_assistant_is_silent_once_a_person_has_the_chat(chat: Chat, records:
 ACTS: dict[Event, Callable[[str], object]] = {
     "customer_message": lambda chat_id: store.post(chat_id, "?"),
     "person_requested": lambda chat_id: store.hand_over(chat_id, WANTED),
-    "queue_timed_out": lambda chat_id: store.give_up_waiting(datetime.now(UTC)),
+    "queue_timed_out": lambda chat_id: store.give_up_waiting(datetime.now(UTC), lambda chat: "Никого."),
     "taken": store.take,
     "operator_replied": lambda chat_id: store.reply(chat_id, "Ответ", seen=1_000),
     "transferred": lambda chat_id: store.transfer(chat_id, "boris"),

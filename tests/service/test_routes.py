@@ -156,6 +156,9 @@ SCOPED: dict[tuple[str, str], Case] = {
     ("POST", "/desk/chats/{chat_id}/snooze"): chat_case(
         "operate", {"until": "2027-01-01T00:00:00Z"}, may_answer="chat_state"
     ),
+    ("GET", "/desk/hours"): Case("operate"),
+    ("PUT", "/desk/hours"): Case("admin", {"zone": "Europe/Moscow", "week": {"mon": ["09:00-18:00"]}}),
+    ("DELETE", "/desk/hours"): Case("admin"),
     ("POST", "/desk/chats/{chat_id}/typing"): chat_case("operate", {"active": True}),
     ("POST", "/desk/chats/{chat_id}/seen"): chat_case("operate", {"seq": 1}),
     ("GET", "/operators"): Case("admin"),

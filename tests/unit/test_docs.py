@@ -20,6 +20,7 @@ from components.ingest.sandbox import MEMORY, SECONDS
 from pipelines.api_docs import is_desk
 from settings import ROOT, Settings
 from tenants import tools
+from tenants.hours import Hours
 
 PAGES = {
     path.relative_to(ROOT).as_posix(): path.read_text(encoding="utf-8")
@@ -94,9 +95,10 @@ def test_the_faq_examples_are_read_as_such(example: tuple[str, str]) -> None:
     assert len(re.findall(r"^##+ .*\?$", parsed.text, re.MULTILINE)) == 2
 
 
-def test_the_tool_is_one() -> None:
-    (example,) = re.findall(r"```json\n(.*?)```", PAGES["docs/integrators.md"], re.DOTALL)
-    assert tools.parsed(json.loads(example)).parameters.required == ("number",)
+def test_the_tool_and_the_hours_are_some() -> None:
+    tool, hours = re.findall(r"```json\n(.*?)```", PAGES["docs/integrators.md"], re.DOTALL)
+    assert tools.parsed(json.loads(tool)).parameters.required == ("number",)
+    assert Hours.model_validate_json(hours).holidays
 
 
 @both_readmes

@@ -1,9 +1,11 @@
 """`opora chat`: what operators do, from the terminal."""
 
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from pydantic import ValidationError
 
 from components.language.terminal import terminal_locale
 from components.language.texts import text
@@ -21,6 +23,7 @@ def say(key: str, **params: str | float) -> str:
     return text(f"chats.{key}", terminal_locale(), **params)
 
 
+_EXAMPLE = '{"zone": "Europe/Moscow", "week": {"mon": ["09:00-18:00"]}, "holidays": ["2027-01-01"]}'
 chat_app = typer.Typer(cls=Group, help=say("help.chat"), no_args_is_help=True)
 ChatId = Annotated[str, typer.Argument(help=say("help.chat_id"))]
 Text = Annotated[str, typer.Argument(help=say("help.text"))]
@@ -161,6 +164,31 @@ def chat_reopen(chat_id: ChatId, name: Name = "", tenant: TenantOption = DEFAULT
         from tenants.chats import store
 
         _print_chat(store.reopen(chat_id, name=name), as_json=as_json)
+
+
+@chat_app.command("hours", help=say("help.hours_of", example=_EXAMPLE))
+def chat_hours(
+    file: Annotated[Path | None, typer.Option("--set", exists=True, dir_okay=False, help=say("help.set_hours"))] = None,
+    clear: Annotated[bool, typer.Option("--clear", help=say("help.clear_hours"))] = False,
+    site: Annotated[str, typer.Option("--site", help=say("help.hours_site"))] = "",
+    tenant: TenantOption = DEFAULT_TENANT,
+) -> None:
+    """Show when people answer, after setting it."""
+    with acting_for(tenant):
+        from pipelines.ask.chats.hours_routes import hours_answer
+        from tenants.chats import sites
+        from tenants.hours import Hours
+
+        if file is not None:
+            try:
+                chosen = Hours.model_validate_json(file.read_bytes())
+            except ValidationError as unfit:
+                place = ".".join(map(str, unfit.errors()[0]["loc"])) or file.name
+                raise Invalid("hours_invalid", field=place) from unfit
+            sites.set_hours(site, chosen)
+        elif clear:
+            sites.set_hours(site, None)
+        print_json(hours_answer(site).model_dump(mode="json"))
 
 
 def _print_chat(chat: "Chat", *, as_json: bool) -> None:

@@ -4,8 +4,11 @@ import logging
 from datetime import UTC, datetime, timedelta
 from threading import Event, Thread
 
+from components.language.texts import text
+from pipelines.ask.staffing import sentence
 from tenants import policy
-from tenants.chats import files, outbox, store
+from tenants.chats import files, outbox, sites, store
+from tenants.chats.records import Chat
 from tenants.context import Tenant, acting_as
 from tenants.errors import trail
 from tenants.registry import Registry
@@ -59,10 +62,16 @@ class ChatClock:
                 log.error("chats: %s", trail(error))
 
 
+def _still_open(chat: Chat) -> str:
+    """What a customer reads whom nobody has answered in time."""
+    when = sentence(sites.hours(chat.site), chat.locale)
+    return text("chats.queue_timed_out", chat.locale, ticket_id=chat.ticket_id or "", when=when)
+
+
 def _act(now: datetime) -> None:
     woken = store.wake_up(now)
     minutes = policy.current().queue_minutes
-    given_up = store.give_up_waiting(now - timedelta(minutes=minutes)) if minutes else ()
+    given_up = store.give_up_waiting(now - timedelta(minutes=minutes), _still_open) if minutes else ()
     pruned = files.prune(now)
     if woken or given_up or pruned:
         log.info("chats: %d woken, %d returned to the assistant, %d files deleted", len(woken), len(given_up), pruned)

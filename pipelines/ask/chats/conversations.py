@@ -19,11 +19,13 @@ from pipelines.ask.chats.thread import Waiting
 from pipelines.ask.contract import AskRequest
 from pipelines.ask.effects import EndedTurn
 from pipelines.ask.runner import Runner
+from pipelines.ask.staffing import sentence
 from pipelines.ask.streams import Stream
 from tenants import context, database
-from tenants.chats import store
+from tenants.chats import sites, store
 from tenants.chats.records import NOTHING, Body, Chat, HandoffRequest, Message, Posted
 from tenants.errors import Conflict, NotFound, OporaError, trail
+from tenants.handoffs import Ticket
 
 log = logging.getLogger("opora.chats")
 
@@ -134,10 +136,15 @@ class Conversations:
         """Hand a chat of the caller over, at whatever moment. An answer that is being written comes to nothing."""
 
         def hand_over() -> Chat:
-            _, messages = _own_thread(chat_id)
+            own, messages = _own_thread(chat_id)
             last = next((one.text for one in reversed(messages) if one.author == "customer" and one.text), "")
-            handed = store.hand_over(chat_id, HandoffRequest(USER_REQUEST, question=last))
-            return handed.chat if handed is not None else store.get(chat_id)
+
+            def notice(ticket: Ticket) -> str:
+                when = sentence(sites.hours(own.site), own.locale)
+                return text("chats.queued", own.locale, ticket_id=ticket.ticket_id, when=when)
+
+            handed = store.hand_over(chat_id, HandoffRequest(USER_REQUEST, question=last), notice=notice)
+            return handed or store.get(chat_id)
 
         chat = await asyncio.to_thread(hand_over)
         self.drop(chat_id)

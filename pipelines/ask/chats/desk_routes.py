@@ -118,10 +118,12 @@ def router(conversations: Conversations) -> APIRouter:
     def list_desk_chats(
         state: State | None = None,
         assignee: Annotated[str | None, Query(max_length=255)] = None,
+        with_ticket: Annotated[bool, Query(description="Only those that a person still owes an answer.")] = False,
         limit: Annotated[int, Query(ge=1, le=500)] = 100,
     ) -> list[DeskChatPart]:
         """The tenant's chats, the last used first."""
-        return [desk_chat_part(chat) for chat in store.latest(state=state, assignee=assignee, limit=limit)]
+        chats = store.latest(state=state, assignee=assignee, with_ticket=with_ticket, limit=limit)
+        return [desk_chat_part(chat) for chat in chats]
 
     @endpoints.get(_ONE)
     def show_desk_chat(chat_id: str, after: Annotated[int, Query(ge=0)] = 0) -> DeskThreadAnswer:

@@ -8,6 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from pipelines.ask.chats.limits import file_limit
 from pipelines.ask.contract import QUESTION_LIMIT
 from pipelines.ask.runner import Runner
+from pipelines.ask.staffing import Staffing, staffing
 from pipelines.gate import Route
 from settings import get_settings
 from tenants import policy
@@ -50,7 +51,7 @@ class SitePart(BaseModel):
     welcome: str
     suggested: tuple[str, ...]
     consent: Consent | None
-    hours: None = None
+    hours: Staffing | None
     limits: LimitsPart
 
 
@@ -95,6 +96,7 @@ def site_part(site: Site, rules: Policy) -> SitePart:
         welcome=config.welcome,
         suggested=config.suggested,
         consent=config.consent,
+        hours=staffing(config.hours or rules.hours, config.locale),
         limits=LimitsPart(file_bytes=file_limit(site, rules), question=QUESTION_LIMIT),
     )
 

@@ -7,7 +7,7 @@ from pipelines.ask.chats.thread import Waiting
 from pipelines.ask.contract import TurnAnswer
 from pipelines.ask.effects import HANDED_OVER, OFFERED, EndedTurn, unverified, with_ticket
 from tenants import policy
-from tenants.chats import store
+from tenants.chats import sites, store
 from tenants.chats.records import Body, Chat, HandoffRequest, Said
 from tenants.handoffs import Ticket
 
@@ -55,7 +55,7 @@ def _hand_over(chat: Chat, waiting: Waiting, ended: EndedTurn, reason: str) -> E
 
     def say(ticket: Ticket) -> Said:
         nonlocal settled
-        said, handoff = with_ticket(turn, ticket)
+        said, handoff = with_ticket(turn, ticket, sites.hours(chat.site))
         settled = replace(ended, turn=said, handoff=handoff)
         return Said(settled.answer.answer.text, _body(settled))
 

@@ -38,6 +38,8 @@ def _author(message: Message, locale: str) -> str:
 
 
 def _event(message: Message, locale: str) -> str:
+    if message.text:
+        return message.text
     event = str(message.body["event"])
     ticket = str(message.body.get("ticket_id") or "")
     try:

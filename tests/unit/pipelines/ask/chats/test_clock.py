@@ -7,7 +7,7 @@ import pytest
 from pipelines.ask.chats.clock import ChatClock
 from settings import Settings
 from tenants import handoffs, policy
-from tenants.chats import store
+from tenants.chats import files, store
 from tenants.chats.records import Chat, HandoffRequest
 from tenants.context import Tenant, acting_as
 from tenants.registry import Registry
@@ -27,7 +27,7 @@ def queued(tenant: Tenant) -> Chat:
     with acting_as(tenant):
         handed = store.hand_over(store.start().chat_id, HandoffRequest("user_request"))
         assert handed is not None
-        return handed.chat
+        return handed
 
 
 def state(tenant: Tenant, chat: Chat) -> str:
@@ -42,7 +42,35 @@ def test_who_waits_too_long_is_the_assistants_again_and_the_ticket_stays_open() 
     ChatClock().look(datetime.now(UTC) + timedelta(minutes=11))
     assert (state(PATIENT, patient), state(HURRIED, hurried)) == ("queued", "bot")
     with acting_as(HURRIED):
-        assert store.get(hurried.chat_id).ticket_id == handoffs.latest()[0].ticket_id
+        ticket_id = handoffs.latest()[0].ticket_id
+        assert [one.ticket_id for one in store.latest(with_ticket=True)] == [ticket_id]
+        last = store.messages(hurried.chat_id)[-1]
+        assert (last.body["event"], last.body["ticket_id"]) == ("queue_timed_out", ticket_id)
+        assert f"Обращение {ticket_id} открыто" in last.text
+        assert "Сотрудники" not in last.text
+
+
+def test_who_is_not_answered_in_time_reads_when_somebody_will_be_there() -> None:
+    with acting_as(HURRIED):
+        policy.change(hours={"zone": "UTC", "week": {}, "away": {"ru": "У нас ремонт."}})
+    hurried = queued(HURRIED)
+    for _ in range(2):
+        ChatClock().look(datetime.now(UTC) + timedelta(minutes=11))
+    with acting_as(HURRIED):
+        lines = [one.text for one in store.messages(hurried.chat_id) if one.text]
+    assert len(lines) == 1
+    assert "У нас ремонт. Пока можно спросить помощника." in lines[0]
+
+
+def test_files_of_chats_go_when_their_time_has_come() -> None:
+    with acting_as(PATIENT):
+        chat = store.start()
+        files.add(chat.chat_id, "a.txt", "text/plain", b"text")
+        ChatClock().look()
+        assert len(files.of_chat(chat.chat_id)) == 1
+    ChatClock().look(datetime.now(UTC) + timedelta(days=2))
+    with acting_as(PATIENT):
+        assert files.of_chat(chat.chat_id) == ()
 
 
 def test_a_chat_that_was_put_off_comes_back_with_whoever_has_it() -> None:

@@ -13,7 +13,7 @@ from pipelines.ask.chats.conversations import Conversations
 from pipelines.ask.runner import Runner
 from pipelines.ask.usecase import Ask
 from settings import Settings
-from tenants import conversations, gaps, handoffs
+from tenants import conversations, gaps, handoffs, policy
 from tenants.audit import search
 from tenants.audit.search import TurnQuery
 from tenants.chats import store
@@ -89,6 +89,7 @@ async def test_somebody_elses_chat_is_a_missing_one() -> None:
 
 
 async def test_an_outcome_for_a_person_opens_one_ticket_and_names_it() -> None:
+    policy.change(hours={"zone": "UTC", "week": {}})
     chat = store.start()
     async with talking(handed_over) as chats:
         await chats.post(chat.chat_id, "Позовите человека")
@@ -96,10 +97,13 @@ async def test_an_outcome_for_a_person_opens_one_ticket_and_names_it() -> None:
     assert (ticket.session_id, ticket.subject) == (chat.chat_id, VISITOR.subject)
     _, notice, event = store.messages(chat.chat_id)
     assert ticket.ticket_id in notice.text
+    assert notice.text.endswith("Сейчас сотрудников на связи нет.")
+    assert event.text == ""
     assert (event.body["event"], event.body["ticket_id"]) == ("queued", ticket.ticket_id)
     turn = notice.body["turn"]
     assert isinstance(turn, dict)
     assert turn["handoff"]["ticket_id"] == ticket.ticket_id
+    assert turn["handoff"]["staffing"]["open"] is False
     assert store.get(chat.chat_id).state == "queued"
 
 
