@@ -43,12 +43,12 @@ def main() -> None:
         os.environ.setdefault(name, value)
     Path(os.environ["PHOENIX_WORKING_DIR"]).mkdir(parents=True, exist_ok=True)
     grpc = import_module("grpc.aio")
-    setattr(grpc, "server", _bound_to(os.environ["PHOENIX_HOST"], grpc.server))  # noqa: B010 - a module's, by design
+    setattr(grpc, "server", _bound_server(os.environ["PHOENIX_HOST"], grpc.server))  # noqa: B010 - a module's, by design
     sys.argv = ["phoenix", "serve"]
     import_module("phoenix.server.main").main()
 
 
-def _bound_to(host: str, make: Callable[..., _Listener]) -> Callable[..., _Listener]:
+def _bound_server(host: str, make: Callable[..., _Listener]) -> Callable[..., _Listener]:
     """The same maker of servers, whose servers listen at one address where they would at any."""
 
     def listening_at_host(*arguments: object, **options: object) -> _Listener:

@@ -58,7 +58,7 @@ def _merged(base: Mapping[str, Any], overlay: Mapping[str, Any]) -> Definition:
     return merged
 
 
-def ends(definition: Mapping[str, Any]) -> tuple[tuple[str, str], tuple[str, str]]:
+def entry_and_exit(definition: Mapping[str, Any]) -> tuple[tuple[str, str], tuple[str, str]]:
     """Where a turn comes in and where it goes out, each as component and socket."""
     metadata = definition["metadata"]
     entry, last = (tuple(str(metadata[key]).split(".")) for key in ("entry", "exit"))

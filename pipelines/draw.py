@@ -65,12 +65,12 @@ def _label(name: str, spec: Mapping[str, object], comments: Mapping[tuple[str, s
     yield _escaped(_class(spec["type"]))
     parameters = spec.get("init_parameters")
     for parameter, value in parameters.items() if isinstance(parameters, dict) else ():
-        line = _escaped(f"{parameter}: {_written(parameter, value)}")
+        line = _escaped(f"{parameter}: {_formatted(parameter, value)}")
         comment = comments.get((name, parameter))
         yield f"{line} <i>{_escaped(comment)}</i>" if comment else line
 
 
-def _written(name: str, value: object) -> str:
+def _formatted(name: str, value: object) -> str:
     """A parameter's value; a nested component by its class alone."""
     if isinstance(value, dict):
         return _class(value["type"]) if "type" in value else ", ".join(f"{key} {inner}" for key, inner in value.items())
@@ -100,14 +100,14 @@ def _connections(connections: Sequence[Mapping[str, object]], steps: Sequence[st
     sockets: defaultdict[str, set[str]] = defaultdict(set)
     for sender, socket, _ in raw:
         sockets[sender].add(socket)
-    back = _leading_back({name: [receiver for sender, _, receiver in raw if sender == name] for name in steps})
+    back = _back_edges({name: [receiver for sender, _, receiver in raw if sender == name] for name in steps})
     return [
         Connection(sender, receiver, socket if len(sockets[sender]) > 1 else "", (sender, receiver) in back)
         for sender, socket, receiver in raw
     ]
 
 
-def _leading_back(following: Mapping[str, Sequence[str]]) -> set[tuple[str, str]]:
+def _back_edges(following: Mapping[str, Sequence[str]]) -> set[tuple[str, str]]:
     """The connections that close a loop: those to a step from which the walk came."""
     back: set[tuple[str, str]] = set()
     done: set[str] = set()

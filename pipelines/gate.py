@@ -217,7 +217,7 @@ class _GatedRequest:
 
     async def _caller(self) -> Tenant:
         token = _bearer(self.headers)
-        if not _names_a_site(token):
+        if not _is_site_token(token):
             return self.gate.verify(token)
         visitor = await self.gate.visitors.verify(token)
         if origin := self.headers.get("origin", ""):
@@ -337,7 +337,7 @@ def _bearer(headers: Headers) -> str:
     return token.strip()
 
 
-def _names_a_site(token: str) -> bool:
+def _is_site_token(token: str) -> bool:
     """Whether a token says that it is a visitor's. It proves nothing yet."""
     if len(token) > MAX_TOKEN_BYTES:
         return False

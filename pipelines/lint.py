@@ -198,7 +198,7 @@ def _graph_faults(content: Mapping[str, object], components: Mapping[str, object
     joined = {name for c in connections for name in (c.sender, c.receiver)}
     if len(components) > 1 and not faults:
         yield from (Finding("unconnected", f"components.{name}") for name in components if name not in joined)
-    yield from _loop_faults(connections, content.get("max_runs_per_component"), _most_passes(components))
+    yield from _loop_faults(connections, content.get("max_runs_per_component"), _max_passes(components))
     if not faults:
         try:
             Pipeline.from_dict(dict(content), allowed_modules=ALLOWED_MODULES)
@@ -271,7 +271,7 @@ def _end_faults(
             yield Finding("missing_end", f"metadata.{key}")
 
 
-def _most_passes(components: Mapping[str, object]) -> int:
+def _max_passes(components: Mapping[str, object]) -> int:
     """The most passes that any quality may spend, the first one included."""
     budget = {str(quality): passes for quality, passes in EXTRA_PASSES.items()}
     for spec in components.values():
@@ -280,7 +280,7 @@ def _most_passes(components: Mapping[str, object]) -> int:
     return 1 + max(budget.values())
 
 
-def _loop_faults(connections: Iterable[_Connection], most_runs: object, most_passes: int) -> Iterator[Finding]:
+def _loop_faults(connections: Iterable[_Connection], max_runs: object, max_passes: int) -> Iterator[Finding]:
     """A value from outside a loop arrives once: a socket inside that nothing in the loop feeds is empty on pass two."""
     connections = list(connections)
     reachable = _reachable(connections)
@@ -291,8 +291,8 @@ def _loop_faults(connections: Iterable[_Connection], most_runs: object, most_pas
         senders = [c.sender for c in connections if (c.receiver, c.receiver_socket) == (component, socket)]
         if not any(sender in reachable[component] for sender in senders):
             yield Finding("loop_trap", f"{component}.{socket}", ", ".join(senders))
-    if in_loop and not (isinstance(most_runs, int) and most_runs > most_passes):
-        yield Finding("loop_without_net", "max_runs_per_component", str(most_passes))
+    if in_loop and not (isinstance(max_runs, int) and max_runs > max_passes):
+        yield Finding("loop_without_net", "max_runs_per_component", str(max_passes))
 
 
 def _reachable(connections: Iterable[_Connection]) -> dict[str, set[str]]:

@@ -64,7 +64,7 @@ def doc_ids(selection: Selection) -> list[str]:
         return sorted(
             doc_id
             for doc_id, title, tags, flags in session.execute(query)
-            if _fits(selection, doc_id, title, tags, flags)
+            if _matches(selection, doc_id, title, tags, flags)
         )
 
 
@@ -86,7 +86,7 @@ def _conditions(selection: Selection) -> list[ColumnElement[bool]]:
     return conditions
 
 
-def _fits(selection: Selection, doc_id: str, title: str, tags: list[str], flags: list[str]) -> bool:
+def _matches(selection: Selection, doc_id: str, title: str, tags: list[str], flags: list[str]) -> bool:
     words = selection.words.casefold()
     return (
         (selection.doc_ids is None or doc_id in selection.doc_ids)

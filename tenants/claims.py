@@ -25,7 +25,7 @@ from tenants import context
 from tenants.errors import Busy
 from tenants.names import collection_name
 
-_LOOK_SECONDS = 0.05
+_POLL_SECONDS = 0.05
 
 
 class Claims(Protocol):
@@ -120,7 +120,7 @@ def ingesting(patience: float | None = None) -> Iterator[Claim]:
     while not claims.take(name):
         if patience is not None and monotonic() - started >= patience:
             raise Busy("ingest_busy")
-        sleep(_LOOK_SECONDS)
+        sleep(_POLL_SECONDS)
     claim = Claim(claims, name)
     token = _HELD.set(claim)
     try:

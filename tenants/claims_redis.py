@@ -35,7 +35,7 @@ class RedisClaims:
     def __init__(self, url: str, lease_seconds: float = LEASE_SECONDS) -> None:
         self._redis = Redis.from_url(url, socket_timeout=_TIMEOUT_SECONDS, socket_connect_timeout=_TIMEOUT_SECONDS)
         self._lease = int(lease_seconds * 1_000)
-        self._me = token_hex(16)
+        self._owner = token_hex(16)
         self._held: dict[str, float] = {}
         self._lock = Lock()
         self._closing = Event()
@@ -51,7 +51,7 @@ class RedisClaims:
             self._held[name] = _PENDING
         started, acquired = monotonic(), False
         try:
-            acquired = bool(self._redis.set(_PREFIX + name, self._me, nx=True, px=self._lease))
+            acquired = bool(self._redis.set(_PREFIX + name, self._owner, nx=True, px=self._lease))
         except RedisError as failed:
             raise TryAgain("claims_unreachable") from failed
         finally:
@@ -71,7 +71,7 @@ class RedisClaims:
         with self._lock:
             self._held.pop(name, None)
         try:
-            self._redis.eval(_RELEASE, 1, _PREFIX + name, self._me)
+            self._redis.eval(_RELEASE, 1, _PREFIX + name, self._owner)
         except RedisError:
             log.warning("a claim was not given back; it ends by itself")
 
@@ -94,7 +94,7 @@ class RedisClaims:
             return
         started = monotonic()
         try:
-            renewed = bool(self._redis.eval(_RENEW, 1, _PREFIX + name, self._me, self._lease))
+            renewed = bool(self._redis.eval(_RENEW, 1, _PREFIX + name, self._owner, self._lease))
         except RedisError:
             # Until the lease is over nobody else can have the claim, and Redis may be back before.
             log.warning("a claim cannot be renewed now")

@@ -13,7 +13,7 @@ from tenants import context, database
 from tenants.models import ConversationRow, PastTurnJson
 
 RETENTION = timedelta(hours=24)
-MOST_TURNS = 10
+MAX_TURNS = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,24 +56,24 @@ def remember(session_id: str, turn: PastTurn) -> None:
             row = ConversationRow(tenant_id=tenant_id, subject=subject, session_id=session_id, turns=[])
             session.add(row)
         row.turns = [*row.turns, PastTurnJson(question=turn.question, outcome=turn.outcome, options=list(turn.options))]
-        row.turns = row.turns[-MOST_TURNS:]
+        row.turns = row.turns[-MAX_TURNS:]
         row.updated_at = now
 
 
 def of_person(subject: str | None, session_id: str | None) -> tuple[Conversation, ...]:
     """The tenant's conversations of a person, by session, or, of both, those that fit both."""
     with database.reading() as session:
-        rows = session.scalars(select(ConversationRow).where(*_theirs(subject, session_id)))
+        rows = session.scalars(select(ConversationRow).where(*_owned_by(subject, session_id)))
         return tuple(Conversation(row.session_id, row.subject, _turns(row), row.updated_at) for row in rows)
 
 
 def erase(subject: str | None, session_id: str | None) -> None:
     """Forget the same conversations."""
     with database.writing() as session:
-        session.execute(delete(ConversationRow).where(*_theirs(subject, session_id)))
+        session.execute(delete(ConversationRow).where(*_owned_by(subject, session_id)))
 
 
-def _theirs(subject: str | None, session_id: str | None) -> Iterator[ColumnElement[bool]]:
+def _owned_by(subject: str | None, session_id: str | None) -> Iterator[ColumnElement[bool]]:
     yield ConversationRow.tenant_id == context.current().tenant_id
     if subject is not None:
         yield ConversationRow.subject == subject

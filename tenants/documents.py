@@ -75,7 +75,7 @@ def find(doc_ids: Sequence[str]) -> Mapping[str, DocumentRecord]:
     return records
 
 
-def made_from(hashes: Sequence[str]) -> Mapping[str, str]:
+def doc_ids_by_content_hash(hashes: Sequence[str]) -> Mapping[str, str]:
     """Those of `hashes` that are the `content_hash` of a document of the tenant, each with that document's id."""
     tenant_id = context.current().tenant_id
     digests: dict[str, str] = {}
@@ -104,7 +104,7 @@ def put(*records: DocumentRecord, new_versions: Sequence[DocumentVersion] = ()) 
         _delete(session, tuple(record.doc_id for record in records))
         session.add_all([_row(record) for record in records])
         versions.keep(session, new_versions)
-        registry.note_documents(session)
+        registry.count_document_change(session)
     registry.expire()
 
 

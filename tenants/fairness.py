@@ -13,7 +13,7 @@ from time import perf_counter
 PATIENCE_SECONDS = 0.05
 """How long a slice waits for a gap: four questions or so, each of which a slice then delays by a third."""
 
-QUIET_SECONDS = 30.0
+IDLE_SECONDS = 30.0
 """After that long without a question the next one is not expected at once."""
 
 SLICE_SECONDS = 0.005
@@ -22,11 +22,11 @@ SLICE_SECONDS = 0.005
 _INTERRUPTION_SECONDS = 0.001
 
 
-class Crossing:
+class QuestionPriority:
     """Where questions have priority over ingest."""
 
     def __init__(self) -> None:
-        self._asking = 0
+        self._active_questions = 0
         self._last = float("-inf")
         self._changed = Condition()
         self._slice = local()
@@ -35,31 +35,31 @@ class Crossing:
     def question(self) -> Iterator[None]:
         """A question is in work for as long as the block lasts, waiting for its turn included. Any number may be."""
         with self._changed:
-            self._asking += 1
+            self._active_questions += 1
         try:
             yield
         finally:
             with self._changed:
-                self._asking -= 1
+                self._active_questions -= 1
                 self._last = perf_counter()
-                if not self._asking:
+                if not self._active_questions:
                     self._changed.notify_all()
 
-    def give_way(self) -> None:
+    def yield_to_questions(self) -> None:
         """Wait until no question is in work, or for `PATIENCE_SECONDS`, once a slice. Call it every few milliseconds or
         more often.
 
         Never inside a database transaction or a lock that a question takes.
         """
         # Read without the lock: ingest asks thousands of times a second, and one slice too many does no harm.
-        if self._asking and perf_counter() >= getattr(self._slice, "end", 0.0):
+        if self._active_questions and perf_counter() >= getattr(self._slice, "end", 0.0):
             with self._changed:
-                self._changed.wait_for(lambda: not self._asking, PATIENCE_SECONDS)
+                self._changed.wait_for(lambda: not self._active_questions, PATIENCE_SECONDS)
             self._slice.end = perf_counter() + SLICE_SECONDS
 
-    def quiet(self) -> bool:
+    def is_idle(self) -> bool:
         """Whether nobody has asked for a while: the time for what holds a question up for a second."""
-        return not self._asking and perf_counter() - self._last > QUIET_SECONDS
+        return not self._active_questions and perf_counter() - self._last > IDLE_SECONDS
 
 
 @contextmanager
@@ -69,15 +69,15 @@ def interruptible() -> Iterator[None]:
     Until a question counts as one, its request is read by a thread that waits for the interpreter several times over:
     under a bulk load the median question took 14% less with this, the slowest 15%. For one background thread at a time.
     """
-    usual = sys.getswitchinterval()
+    interval = sys.getswitchinterval()
     sys.setswitchinterval(_INTERRUPTION_SECONDS)
     try:
         yield
     finally:
-        sys.setswitchinterval(usual)
+        sys.setswitchinterval(interval)
 
 
-_PROCESS = Crossing()
+_PROCESS = QuestionPriority()
 question = _PROCESS.question
-give_way = _PROCESS.give_way
-quiet = _PROCESS.quiet
+yield_to_questions = _PROCESS.yield_to_questions
+is_idle = _PROCESS.is_idle

@@ -91,14 +91,14 @@ def of_person(person: str, session_id: str) -> tuple[Feedback, ...]:
     :param person: their digest; empty for everybody of the session, as `session_id` is for all sessions.
     """
     with database.reading() as session:
-        rows = session.scalars(select(FeedbackRow).where(*_theirs(person, session_id)))
+        rows = session.scalars(select(FeedbackRow).where(*_owned_by(person, session_id)))
         return tuple(_feedback(row) for row in rows)
 
 
 def erase(person: str, session_id: str) -> None:
     """Delete the same verdicts."""
     with database.writing() as session:
-        session.execute(delete(FeedbackRow).where(*_theirs(person, session_id)))
+        session.execute(delete(FeedbackRow).where(*_owned_by(person, session_id)))
 
 
 def forget(session: Session, tenant_id: str, turns: ColumnElement[bool]) -> None:
@@ -110,7 +110,7 @@ def forget(session: Session, tenant_id: str, turns: ColumnElement[bool]) -> None
     session.execute(delete(FeedbackRow).where(FeedbackRow.tenant_id == tenant_id, FeedbackRow.turn_id.in_(judged)))
 
 
-def _theirs(person: str, session_id: str) -> Iterator[ColumnElement[bool]]:
+def _owned_by(person: str, session_id: str) -> Iterator[ColumnElement[bool]]:
     yield FeedbackRow.tenant_id == context.current().tenant_id
     if person:
         yield FeedbackRow.person == person

@@ -99,7 +99,7 @@ def forget(number: int) -> None:
     if number == registry.current().placement.generation:
         raise InternalFault("generation_in_force")
     with database.writing() as session:
-        session.execute(delete(GenerationRow).where(*_one(number)))
+        session.execute(delete(GenerationRow).where(*_by_number(number)))
         lexicon.forget(session, number)
 
 
@@ -110,7 +110,7 @@ def changed_documents(after: int) -> frozenset[str]:
         return frozenset(session.scalars(select(DocumentRow.doc_id).where(of_tenant, DocumentRow.generation > after)))
 
 
-def _one(number: int) -> tuple[ColumnElement[bool], ColumnElement[bool]]:
+def _by_number(number: int) -> tuple[ColumnElement[bool], ColumnElement[bool]]:
     return GenerationRow.tenant_id == context.current().tenant_id, GenerationRow.number == number
 
 

@@ -82,17 +82,17 @@ def latest(*, limit: int = 100) -> tuple[Ticket, ...]:
 def of_person(subject: str | None, session_id: str | None) -> tuple[Ticket, ...]:
     """The tenant's tickets of a person, of a session, or, of both, those that fit both."""
     with database.reading() as session:
-        rows = session.scalars(select(TicketRow).where(*_theirs(subject, session_id)))
+        rows = session.scalars(select(TicketRow).where(*_owned_by(subject, session_id)))
         return tuple(ticket_of(row) for row in rows)
 
 
 def erase(subject: str | None, session_id: str | None) -> None:
     """Delete the same tickets."""
     with database.writing() as session:
-        session.execute(delete(TicketRow).where(*_theirs(subject, session_id)))
+        session.execute(delete(TicketRow).where(*_owned_by(subject, session_id)))
 
 
-def _theirs(subject: str | None, session_id: str | None) -> Iterator[ColumnElement[bool]]:
+def _owned_by(subject: str | None, session_id: str | None) -> Iterator[ColumnElement[bool]]:
     yield TicketRow.tenant_id == context.current().tenant_id
     if subject is not None:
         yield TicketRow.subject == subject

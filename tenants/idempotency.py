@@ -75,17 +75,17 @@ def abandon(key: str) -> None:
 def of_person(subject: str | None, session_id: str | None) -> tuple[str, ...]:
     """The answers kept for a person, for a session, or, of both, those that fit both."""
     with database.reading() as session:
-        return tuple(row.answer for row in _theirs(session, subject, session_id) if row.answer)
+        return tuple(row.answer for row in _owned_by(session, subject, session_id) if row.answer)
 
 
 def erase(subject: str | None, session_id: str | None) -> None:
     """Forget the same answers and their keys."""
     with database.writing() as session:
-        for row in _theirs(session, subject, session_id):
+        for row in _owned_by(session, subject, session_id):
             session.delete(row)
 
 
-def _theirs(session: Session, subject: str | None, session_id: str | None) -> list[IdempotencyRow]:
+def _owned_by(session: Session, subject: str | None, session_id: str | None) -> list[IdempotencyRow]:
     query = select(IdempotencyRow).where(IdempotencyRow.tenant_id == context.current().tenant_id)
     if subject is not None:
         query = query.where(IdempotencyRow.subject == subject)

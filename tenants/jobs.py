@@ -31,9 +31,9 @@ FINISHED: frozenset[JobState] = frozenset({"done", "failed", "cancelled"})
 RETENTION = timedelta(days=7)
 """How long finished jobs are kept. Their files are removed as soon as they end."""
 
-MOST_FAULTS = 5
+MAX_FAULTS = 5
 _HASTY_ATTEMPTS = 5
-_LONGEST_WAIT = timedelta(hours=1)
+_MAX_WAIT = timedelta(hours=1)
 RETRY_SECONDS = 30
 """When a tenant whose queue is full may try again: a waiting job of some articles is worked off by then."""
 
@@ -226,13 +226,13 @@ def requeue(job_id: str) -> None:
 
 
 def fault(job_id: str) -> None:
-    """A running job failed for a reason of ours: it is left for another attempt, or ended after `MOST_FAULTS`."""
+    """A running job failed for a reason of ours: it is left for another attempt, or ended after `MAX_FAULTS`."""
     with database.writing() as session:
         row = _row(session, job_id)
         row.faults += 1
         row.revision += 1
         row.state = "queued"
-        if row.faults >= MOST_FAULTS:
+        if row.faults >= MAX_FAULTS:
             _end(row, "failed", error="job_given_up")
 
 
@@ -285,7 +285,7 @@ def _wait(attempts: int) -> timedelta:
     """The back-off of a job after so many attempts without progress."""
     if attempts < _HASTY_ATTEMPTS:
         return timedelta(0)
-    return min(timedelta(minutes=2 ** (attempts - _HASTY_ATTEMPTS)), _LONGEST_WAIT)
+    return min(timedelta(minutes=2 ** (attempts - _HASTY_ATTEMPTS)), _MAX_WAIT)
 
 
 def _check_capacity(session: Session) -> None:

@@ -25,10 +25,10 @@ from settings import Settings
 from tenants.errors import InternalFault
 
 Algorithm: TypeAlias = Literal["HS256", "RS256", "ES256"]
-LOOK_SECONDS = 1.0
+RELOAD_SECONDS = 1.0
 """How long a changed key file may go unnoticed. Looking costs a system call, in which a busy process loses its turn."""
 _SECRET_BYTES = 32
-_LEAST_RSA_BITS = 2048
+_MIN_RSA_BITS = 2048
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,25 +109,25 @@ class KeyRing:
         self._files = own_keys_file(settings), settings.token_jwks_file
         self._clock = clock
         self._lock = Lock()
-        self._looked = float("-inf")
+        self._checked_at = float("-inf")
         self._versions: tuple[tuple[int, int, int] | None, ...] = ()
         self._keys: Mapping[str, Key] = {}
 
     def current(self) -> Mapping[str, Key]:
         """The keys in force: the same object until a file changes. The files are looked at once a second at most."""
-        if self._clock() - self._looked >= LOOK_SECONDS:
-            self._look()
+        if self._clock() - self._checked_at >= RELOAD_SECONDS:
+            self._reload()
         return self._keys
 
     def get(self, kid: str) -> Key | None:
         """The key of that name unless its overlap is over. Only ever looked up in memory: `kid` comes from outside."""
         if kid not in self.current():
             # A key that has just been created must work at once.
-            self._look()
+            self._reload()
         key = self._keys.get(kid)
         return None if key is None or (key.until is not None and key.until <= time()) else key
 
-    def _look(self) -> None:
+    def _reload(self) -> None:
         own_file, jwks_file = self._files
         with self._lock:
             versions = tuple(_version(path) for path in self._files if path is not None)
@@ -138,7 +138,7 @@ class KeyRing:
                 if len(keys) != len(loaded):
                     raise InternalFault("keys_ambiguous")
                 self._keys, self._versions = keys, versions
-            self._looked = self._clock()
+            self._checked_at = self._clock()
 
 
 def read_jwks(path: Path) -> list[Key]:
@@ -160,7 +160,7 @@ def _public_key(entry: Mapping[str, object]) -> Key:
         raise ValueError("a JWKS key needs a kid and must be public")
     material = PyJWK(dict(entry)).key
     algorithm: Algorithm
-    if isinstance(material, RSAPublicKey) and material.key_size >= _LEAST_RSA_BITS:
+    if isinstance(material, RSAPublicKey) and material.key_size >= _MIN_RSA_BITS:
         algorithm = "RS256"
     elif isinstance(material, EllipticCurvePublicKey) and isinstance(material.curve, SECP256R1):
         algorithm = "ES256"

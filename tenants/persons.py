@@ -34,12 +34,12 @@ from tenants.context import Tenant
 from tenants.errors import Invalid
 from tenants.jobs import Job
 
-_MOST = 1_000_000
+_MAX_ROWS = 1_000_000
 """Turns exported at most: more than one person asks in 13 months."""
 
 
 @dataclass(frozen=True, slots=True)
-class Erased:
+class ErasureReport:
     """How much was erased, by kind."""
 
     turns: int
@@ -86,7 +86,7 @@ def export(person: Person) -> Mapping[str, list[object]]:
     remembered = conversations.of_person(person.subject, person.session_id)
     tickets = handoffs.of_person(person.subject, person.session_id)
     return {
-        "turns": [dict(turn.content or {}) for turn in search.find(query, limit=_MOST)],
+        "turns": [dict(turn.content or {}) for turn in search.find(query, limit=_MAX_ROWS)],
         "feedback": [
             asdict(verdict) | {"at": verdict.at.isoformat()}
             for verdict in feedback.of_person(owner.person, owner.session_id)
@@ -103,7 +103,7 @@ def export(person: Person) -> Mapping[str, list[object]]:
     }
 
 
-def erase(person: Person) -> Erased:
+def erase(person: Person) -> ErasureReport:
     """Erase everything kept about a person, and what is on its way to the audit as it gets there.
 
     Raises `TryAgain` when Phoenix does not answer: all but the traces is erased then.
@@ -128,7 +128,7 @@ def erase(person: Person) -> Erased:
     if person_jobs:
         jobs.disown(person_jobs[0].subject)
     database.scrub(settings)
-    return Erased(
+    return ErasureReport(
         turns=len(turns) + quarantined,
         feedback=len(thumbs),
         conversations=len(remembered),

@@ -24,7 +24,7 @@ Synonyms: TypeAlias = Annotated[
 ]
 ProfileName: TypeAlias = Annotated[str, StringConstraints(pattern=PROFILE_NAME)]
 Limit: TypeAlias = Annotated[int, Field(ge=0, le=100_000_000)]
-LARGEST_FILE = 20_000_000
+MAX_FILE_SIZE = 20_000_000
 """Bytes. A file of a chat is held in memory while it is scanned, and stored in the database."""
 
 
@@ -61,7 +61,7 @@ class Policy(BaseModel):
     queue_minutes: Annotated[int, Field(ge=0, le=100_000)] = Field(
         0, description="How long a chat waits for a person before the assistant has it again; 0: until one takes it."
     )
-    chat_file_bytes: Annotated[int, Field(ge=0, le=LARGEST_FILE)] = Field(
+    chat_file_bytes: Annotated[int, Field(ge=0, le=MAX_FILE_SIZE)] = Field(
         5_000_000, description="Bytes of a file that a customer may send in a chat; 0: none."
     )
     chat_files: Annotated[int, Field(ge=0, le=1_000)] = Field(
@@ -90,17 +90,17 @@ class Policy(BaseModel):
     rate_limit_per_day: Limit | None = Field(None, description="Overrides the installation's; 0: off.")
 
 
-_TRIED: ContextVar[Policy | None] = ContextVar("opora_policy_tried", default=None)
+_OVERRIDE: ContextVar[Policy | None] = ContextVar("opora_policy_tried", default=None)
 
 
 def current() -> Policy:
     """The policy of the tenant in context."""
-    return _TRIED.get() or of(registry.current())
+    return _OVERRIDE.get() or of(registry.current())
 
 
 async def load() -> Policy:
     """The policy of the tenant in context, for the event loop: a database that has to be asked is asked in a thread."""
-    tried = _TRIED.get()
+    tried = _OVERRIDE.get()
     if tried is not None:
         return tried
     # One look: between two, the record could expire and be loaded on the loop.
@@ -109,13 +109,13 @@ async def load() -> Policy:
 
 
 @contextmanager
-def trying(policy: Policy) -> Iterator[None]:
+def overridden(policy: Policy) -> Iterator[None]:
     """Act in this block as if `policy` were in force; nothing is stored."""
-    token = _TRIED.set(policy)
+    token = _OVERRIDE.set(policy)
     try:
         yield
     finally:
-        _TRIED.reset(token)
+        _OVERRIDE.reset(token)
 
 
 def of(tenant: TenantRecord) -> Policy:

@@ -111,18 +111,18 @@ class _SharedUsage:
         minute, day = RateLimitItemPerMinute(per_minute), RateLimitItemPerDay(per_day)
         # Looked at first: a call that the day refuses must not use up the minute.
         if per_day and not await self._day.test(day, person):
-            return await self._left(self._day, day, person)
+            return await self._remaining(self._day, day, person)
         if per_minute and not await self._minute.hit(minute, person):
-            return await self._left(self._minute, minute, person)
+            return await self._remaining(self._minute, minute, person)
         if per_day and not await self._day.hit(day, person):
-            return await self._left(self._day, day, person)
+            return await self._remaining(self._day, day, person)
         return None
 
     async def close(self) -> None:
         """Close the connections."""
         await self._pool.disconnect()
 
-    async def _left(
+    async def _remaining(
         self, limiter: FixedWindowRateLimiter | MovingWindowRateLimiter, item: RateLimitItem, person: str
     ) -> float:
         return (await limiter.get_window_stats(item, person)).reset_time - time()
@@ -154,7 +154,7 @@ class _LocalUsage:
         now = self._clock()
         self._sweep(now)
         usage = self._usage.setdefault((caller.tenant_id, caller.subject), _Usage())
-        _roll(usage, now)
+        _roll_over(usage, now)
         waits = []
         if per_day and usage.day_calls >= per_day:
             waits.append(usage.day_began + _DAY - now)
@@ -175,7 +175,7 @@ class _LocalUsage:
                 del self._usage[key]
 
 
-def _roll(usage: _Usage, now: float) -> None:
+def _roll_over(usage: _Usage, now: float) -> None:
     while usage.minute and now - usage.minute[0] >= _MINUTE:
         usage.minute.popleft()
     if now - usage.day_began >= _DAY:

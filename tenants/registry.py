@@ -143,17 +143,17 @@ def changing_relations() -> Iterator[Session]:
     """A writing session, whose changes of edges and rejected approaches are seen from its commit on."""
     with database.writing() as session:
         yield session
-        note_relations(session)
+        count_relation_change(session)
     expire()
 
 
-def note_relations(session: Session) -> None:
+def count_relation_change(session: Session) -> None:
     """Count a change of the tenant's edges or rejected approaches. Call `expire` after the commit."""
     of_tenant = TenantRow.tenant_id == context.current().tenant_id
     session.execute(update(TenantRow).where(of_tenant).values(relations=TenantRow.relations + 1))
 
 
-def note_documents(session: Session) -> None:
+def count_document_change(session: Session) -> None:
     """Count a change of documents, which matters where they are tied to others. Call `expire` after the commit."""
     tied = TenantRow.tenant_id == context.current().tenant_id, TenantRow.relations > 0
     session.execute(update(TenantRow).where(*tied).values(relations=TenantRow.relations + 1))

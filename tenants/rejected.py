@@ -17,8 +17,8 @@ from tenants.errors import NotFound
 from tenants.models import DocumentRow, RejectedRow
 from tenants.registry import changing_relations
 
-LONGEST_TEXT = 300
-LONGEST_REASON = 1_000
+MAX_TEXT_LENGTH = 300
+MAX_REASON_LENGTH = 1_000
 """Characters. An approach is named in a sentence; a longer text would cover every question."""
 
 

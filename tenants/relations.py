@@ -59,7 +59,7 @@ def declare(doc_ids: Sequence[str], ties: Sequence[Edge], approaches: Sequence[R
         changed = edges.declare(session, doc_ids, ties)
         changed |= rejected.declare(session, doc_ids, approaches)
         if changed:
-            registry.note_relations(session)
+            registry.count_relation_change(session)
     registry.expire()
 
 
@@ -71,7 +71,7 @@ def forget(session: Session, doc_ids: Sequence[str]) -> None:
         removed |= edges.forget(session, some)
         removed |= rejected.forget(session, some)
     if removed:
-        registry.note_relations(session)
+        registry.count_relation_change(session)
 
 
 def _load() -> Relations:

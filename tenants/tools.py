@@ -29,7 +29,7 @@ from tenants.patterns import compiled
 
 log = logging.getLogger("opora.tools")
 
-MOST_TOOLS = 50
+MAX_TOOLS = 50
 ORIGIN = "tool:"
 """What the ids begin with under which answers of tools are cited, as if each tool were a document."""
 
@@ -42,7 +42,7 @@ _Url: TypeAlias = Annotated[str, StringConstraints(pattern=r"^https?://[^\s@\\]+
 # They say where a message goes and where it ends.
 _RESERVED = frozenset({"host", "content-length", "transfer-encoding", "connection", "upgrade", "content-type"})
 _SECRET = re.compile(r"[\x20-\x7e]{1,4000}")
-_LONGEST_PATTERN = 100
+_MAX_PATTERN_LENGTH = 100
 
 
 class Property(BaseModel):
@@ -53,7 +53,7 @@ class Property(BaseModel):
 
     type: Literal["string", "integer", "number"]
     description: Annotated[str, StringConstraints(max_length=500)] = ""
-    pattern: Annotated[str, StringConstraints(min_length=1, max_length=_LONGEST_PATTERN)] | None = None
+    pattern: Annotated[str, StringConstraints(min_length=1, max_length=_MAX_PATTERN_LENGTH)] | None = None
     enum: Annotated[tuple[Short, ...], Field(min_length=1, max_length=50)] | None = None
 
     @field_validator("pattern")
@@ -74,7 +74,7 @@ class Parameters(BaseModel):
     required: tuple[str, ...] = ()
 
     @model_validator(mode="after")
-    def _require_what_there_is(self) -> Self:
+    def _check_required(self) -> Self:
         if not set(self.required) <= set(self.properties):
             raise ValueError("required")
         return self
@@ -100,7 +100,7 @@ class Tool(BaseModel):
 
     @field_validator("headers")
     @classmethod
-    def _be_safe_to_send(cls, headers: dict[str, SecretStr] | None) -> dict[str, SecretStr] | None:
+    def _check_headers(cls, headers: dict[str, SecretStr] | None) -> dict[str, SecretStr] | None:
         for name, value in (headers or {}).items():
             if name in _RESERVED or not _SECRET.fullmatch(value.get_secret_value()):
                 raise ValueError(name)
@@ -141,8 +141,8 @@ def put(tool: Tool) -> Tool:
     with database.writing() as session:
         row = session.get(ToolRow, (tenant_id, tool.name))
         if row is None:
-            if (session.scalar(select(func.count()).where(ToolRow.tenant_id == tenant_id)) or 0) >= MOST_TOOLS:
-                raise Invalid("tools_too_many", limit=MOST_TOOLS)
+            if (session.scalar(select(func.count()).where(ToolRow.tenant_id == tenant_id)) or 0) >= MAX_TOOLS:
+                raise Invalid("tools_too_many", limit=MAX_TOOLS)
             row = ToolRow(tenant_id=tenant_id, name=tool.name, definition={}, headers={})
             session.add(row)
         row.definition = tool.model_dump(mode="json", exclude={"name", "headers"})

@@ -17,17 +17,17 @@ from tenants import context, jobs
 from tenants.errors import Invalid, TooLarge, TryAgain
 from tenants.names import collection_name
 
-LONGEST_NAME = 400
-LONGEST_SEGMENT_BYTES = 255
-DEEPEST = 16
-MOST_FILES = 1_000
+MAX_NAME_LENGTH = 400
+MAX_SEGMENT_BYTES = 255
+MAX_DEPTH = 16
+MAX_FILES = 1_000
 _FOLDER = "uploads"
 
 
 def check_name(name: str) -> str:
     """A file's name as a path of its own: `/` between folders. Raises `Invalid` with the code `file_name_invalid`."""
     segments = name.replace("\\", "/").split("/")
-    fits = len(name) <= LONGEST_NAME and len(segments) <= DEEPEST and name.isprintable()
+    fits = len(name) <= MAX_NAME_LENGTH and len(segments) <= MAX_DEPTH and name.isprintable()
     if not fits or not all(map(_is_plain, segments)):
         raise Invalid("file_name_invalid")
     return "/".join(segments)
@@ -36,7 +36,7 @@ def check_name(name: str) -> str:
 def _is_plain(segment: str) -> bool:
     # A leading dot is `.`, `..` or a hidden file, which ingestion skips; a colon names a drive or a stream on Windows.
     whole = segment.strip() and segment[0] != "." and ":" not in segment
-    return bool(whole) and len(segment.encode()) <= LONGEST_SEGMENT_BYTES
+    return bool(whole) and len(segment.encode()) <= MAX_SEGMENT_BYTES
 
 
 def folder(job_id: str) -> Path:
@@ -75,14 +75,14 @@ class Upload:
             home.mkdir(parents=True, exist_ok=True, mode=0o700)
             with _locked(home):
                 self._root.mkdir(mode=0o700)
-                self._hold = _opened(self._root)
+                self._hold = _open_directory(self._root)
                 fcntl.flock(self._hold, fcntl.LOCK_EX)
 
     def file(self, name: str) -> "UploadedFile":
         """A new file. Raises `Invalid`: `file_name_invalid`, `file_name_duplicate`; `TooLarge`: `files_too_many`."""
         path = check_name(name)
-        if len(self.names) >= MOST_FILES:
-            raise TooLarge("files_too_many", limit=MOST_FILES)
+        if len(self.names) >= MAX_FILES:
+            raise TooLarge("files_too_many", limit=MAX_FILES)
         target = self._root / path
         with _storing():
             try:
@@ -147,7 +147,7 @@ def _storing() -> Iterator[None]:
 
 
 def _sync(directory: Path) -> None:
-    handle = _opened(directory)
+    handle = _open_directory(directory)
     try:
         os.fsync(handle)
     finally:
@@ -156,7 +156,7 @@ def _sync(directory: Path) -> None:
 
 @contextmanager
 def _locked(directory: Path) -> Iterator[None]:
-    handle = _opened(directory)
+    handle = _open_directory(directory)
     try:
         fcntl.flock(handle, fcntl.LOCK_EX)
         yield
@@ -166,7 +166,7 @@ def _locked(directory: Path) -> Iterator[None]:
 
 def _is_unheld(directory: Path) -> bool:
     try:
-        handle = _opened(directory)
+        handle = _open_directory(directory)
     except FileNotFoundError:
         # Its job has ended just now.
         return False
@@ -179,7 +179,7 @@ def _is_unheld(directory: Path) -> bool:
     return True
 
 
-def _opened(directory: Path) -> int:
+def _open_directory(directory: Path) -> int:
     return os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
 
 

@@ -12,7 +12,7 @@ from tenants import context, database
 from tenants.index.protocol import Json
 from tenants.models import DocumentRow, DocumentVersionRow
 
-MOST_VERSIONS = 10
+MAX_VERSIONS = 10
 """Versions of one document. An older one goes when the next one comes."""
 
 _PARAMETERS = 500
@@ -83,16 +83,16 @@ def in_force(doc_ids: Sequence[str]) -> Iterator[DocumentVersion]:
 
 
 def keep(session: Session, new: Sequence[DocumentVersion]) -> None:
-    """Add versions inside the caller's transaction, and delete those beyond `MOST_VERSIONS`."""
+    """Add versions inside the caller's transaction, and delete those beyond `MAX_VERSIONS`."""
     tenant_id = context.current().tenant_id
     session.add_all([_row(version) for version in new])
     for version in new:
-        if version.version > MOST_VERSIONS:
+        if version.version > MAX_VERSIONS:
             session.execute(
                 delete(DocumentVersionRow).where(
                     DocumentVersionRow.tenant_id == tenant_id,
                     DocumentVersionRow.doc_id == version.doc_id,
-                    DocumentVersionRow.version <= version.version - MOST_VERSIONS,
+                    DocumentVersionRow.version <= version.version - MAX_VERSIONS,
                 )
             )
 

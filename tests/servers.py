@@ -23,7 +23,7 @@ MISSING = "no server: "
 """How the reason of a test begins that was skipped for want of a server."""
 
 _PATIENCE_SECONDS = 60.0
-_LOOK_SECONDS = 0.05
+_POLL_SECONDS = 0.05
 
 
 @contextmanager
@@ -105,7 +105,7 @@ def _running(command: Sequence[str | Path], ready: Callable[[], bool]) -> Iterat
         while not ready():
             assert monotonic() < deadline, f"{command[0]} does not answer"
             with pytest.raises(subprocess.TimeoutExpired):  # when it ends by itself, nothing is raised
-                process.wait(_LOOK_SECONDS)
+                process.wait(_POLL_SECONDS)
         yield
     finally:
         process.send_signal(SIGINT)

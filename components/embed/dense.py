@@ -55,7 +55,7 @@ def embed_passages(texts: Sequence[str], settings: DenseSettings) -> list[Dense]
     try:
         embedder = _embedder(settings.json_form)
         for start in range(0, len(texts), _AT_ONCE):
-            fairness.give_way()
+            fairness.yield_to_questions()
             batch = texts[start : start + _AT_ONCE]
             vectors.extend(_checked(embedder.passages(batch), len(batch), settings))
     except Exception as fault:

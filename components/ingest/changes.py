@@ -58,7 +58,7 @@ class ChangeDetector:
         :param seen: what the run has met before; unchanged documents are noted there.
         """
         hashes = [content_hash(article, recipe) for article in articles]
-        doc_ids_by_hash = stored_documents.made_from(hashes)
+        doc_ids_by_hash = stored_documents.doc_ids_by_content_hash(hashes)
         changed: list[Changed] = []
         refusals: list[Refusal] = []
         unchanged = 0

@@ -41,7 +41,7 @@ class Cut(Frozen):
 
 def cut(document: SourceDocument, sizes: Sizes) -> Cut:
     """Cut a document at headings, then paragraphs, then sentences."""
-    fairness.give_way()
+    fairness.yield_to_questions()
     text = unglued(clean(document.text))
     blocks = plain_blocks(text) if document.markup == "plain" else markdown_blocks(with_tables(text))
     blocks = tuple(_demoted(block) if _orders(block) else block for block in blocks)
@@ -119,7 +119,7 @@ def _identified(doc_id: str, parts: list[Part], flagged: frozenset[str]) -> tupl
     sections = _sections(parts)
     chunks = []
     for index, part in enumerate(parts):
-        fairness.give_way()
+        fairness.yield_to_questions()
         heading, text = HEADING_SEPARATOR.join(part.path), part.text
         digest = chunk_hash(heading, text)
         occurrence = occurrences[digest] = occurrences.get(digest, -1) + 1

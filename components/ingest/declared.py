@@ -18,7 +18,7 @@ from components.turn import EdgeKind
 from tenants.edges import Edge
 from tenants.errors import Invalid
 from tenants.index.protocol import Json
-from tenants.rejected import LONGEST_REASON, LONGEST_TEXT, Rejected
+from tenants.rejected import MAX_REASON_LENGTH, MAX_TEXT_LENGTH, Rejected
 
 REJECTED = "rejected"
 _KINDS = get_args(EdgeKind)
@@ -86,6 +86,6 @@ def _approach(item: Json) -> dict[str, Json]:
     text, reason, since = approach.get("text"), approach.get("reason") or "", approach.get("date")
     if approach.keys() - {"text", "reason", "date"} or not isinstance(text, str) or not isinstance(reason, str):
         raise Invalid("metadata_invalid", field=REJECTED)
-    if not 0 < len(text.strip()) <= LONGEST_TEXT or len(reason) > LONGEST_REASON:
+    if not 0 < len(text.strip()) <= MAX_TEXT_LENGTH or len(reason) > MAX_REASON_LENGTH:
         raise Invalid("metadata_invalid", field=REJECTED)
     return {"text": text.strip(), "reason": reason.strip(), "date": day(REJECTED, since) if since else ""}

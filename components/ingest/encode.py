@@ -33,7 +33,7 @@ def encoded(text: Text, payload: Mapping[str, Json], analysis: Analysed, dense: 
     :param found: what it is found by.
     :param dense: what `embedded` gave, for this chunk among others.
     """
-    fairness.give_way()
+    fairness.yield_to_questions()
     vectors: dict[str, Vector | Sparse] = {
         name: Sparse(np.frombuffer(dimensions, np.uint32), np.frombuffer(weights, np.float64))
         for name, (dimensions, weights) in analysis.packed.items()

@@ -71,7 +71,7 @@ class ChunkEnricher:
         return {"revisions": [self._enriched(revision, today) for revision in revisions]}
 
     def _enriched(self, revision: Revision, today: str) -> Revision:
-        fairness.give_way()
+        fairness.yield_to_questions()
         document = revision.document
         shared: dict[str, Json] = {
             "updated_at": today,

@@ -49,7 +49,7 @@ def inspect(hits: Iterable[Hit], stems: Mapping[str, int], *, max_terms: int = 2
     """
     previous: Hit | None = None
     for hit in hits:
-        fairness.give_way()
+        fairness.yield_to_questions()
         meta = stored_meta(hit)
         text = str(hit.payload["content"])
         page = meta.get("page")

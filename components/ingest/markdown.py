@@ -68,7 +68,7 @@ class Block(Frozen):
 def _read_inline(state: StateCore) -> None:
     for token in state.tokens:
         if token.type == "inline":
-            fairness.give_way()
+            fairness.yield_to_questions()
             token.children = []
             if not _INLINE_MARKUP.search(token.content):
                 # Half of all texts: reading them a character at a time would take a quarter of the whole.

@@ -49,7 +49,7 @@ class ArticleParser:
         revisions: list[Revision] = []
         refusals: list[Refusal] = []
         for article_change in changed:
-            fairness.give_way()
+            fairness.yield_to_questions()
             parsed = self.parse(article_change.article)
             if isinstance(parsed, Refusal):
                 refusals.append(parsed)

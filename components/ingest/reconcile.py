@@ -87,7 +87,7 @@ def compare(*, count: bool = False) -> Findings:
     misdescribed: set[str] = set()
     counted = _Count()
     for hit in open_collection().scan():
-        fairness.give_way()
+        fairness.yield_to_questions()
         present.add(hit.id)
         owner = owners.get(hit.id)
         if owner is None:
@@ -140,7 +140,7 @@ def recount(generation: int | None = None) -> None:
 
 def _analysed(hits: Iterator[Hit]) -> Iterator[ChunkTerms]:
     for hit in hits:
-        fairness.give_way()
+        fairness.yield_to_questions()
         yield stored_terms(hit)
 
 

@@ -167,7 +167,7 @@ def _settled(revisions: Iterable[Revision], records: Mapping[str, DocumentRecord
     hashes = versions.hashes(list(records))
     settled = []
     for revision in revisions:
-        fairness.give_way()
+        fairness.yield_to_questions()
         record = records.get(revision.document.doc_id)
         number = record.version if record else 0
         version = document_version(revision.document, revision.title, number + 1)

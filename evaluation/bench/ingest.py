@@ -31,7 +31,7 @@ from settings import ROOT, get_settings
 
 ARTICLES = 6_000
 PDF_ARTICLES = 60
-_LOOK_SECONDS = 0.1
+_POLL_SECONDS = 0.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +99,7 @@ def _load(data: Path, source: Path) -> Load:
         with subprocess.Popen(command, cwd=ROOT, env=environment, stdout=output) as process:  # noqa: S603
             while process.poll() is None:
                 peak = max(peak, _resident_mb(process.pid))
-                sleep(_LOOK_SECONDS)
+                sleep(_POLL_SECONDS)
         output.seek(0)
         report = json.load(output)
     used = getrusage(RUSAGE_CHILDREN)

@@ -197,7 +197,7 @@ def _meta(
         query=QueryPart(
             original=turn.question, search=turn.query.search, hyde=turn.query.hyde, recovery=turn.query.recovery
         ),
-        degraded=tuple(dict.fromkeys((*turn.degraded, *_helped(calls)))),
+        degraded=tuple(dict.fromkeys((*turn.degraded, *_served_by_fallback(calls)))),
         prompt_version=", ".join(dict.fromkeys(call.prompt for call in completed)),
     )
 
@@ -209,7 +209,7 @@ def _writer(turn: turns.Turn, completed: Sequence[Call]) -> Call | None:
     return next((call for call in reversed(completed) if call.step == WRITING), None)
 
 
-def _helped(calls: Sequence[Call]) -> Iterator[str]:
+def _served_by_fallback(calls: Sequence[Call]) -> Iterator[str]:
     """Steps that a fallback model served after another one failed. Where all failed, the step itself reports it."""
     served = {call.step for call in calls if call.outcome == "ok"}
     yield from (call.step for call in calls if call.outcome != "ok" and call.step in served)

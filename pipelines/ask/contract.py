@@ -57,7 +57,7 @@ class AskFilters(_Request):
 
     @field_validator("date_from", "date_to")
     @classmethod
-    def _be_a_day(cls, value: str | None) -> str | None:
+    def _check_day(cls, value: str | None) -> str | None:
         return None if value is None else date.fromisoformat(value).isoformat()
 
     def to_turn(self) -> turns.Filters:

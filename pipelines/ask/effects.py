@@ -44,7 +44,7 @@ ANONYMOUS = "anonymous"
 ROLE_CHANNEL: str = policy.Policy.model_fields["handoff_channel"].default
 """The default channel, which names a role. Any other value is an address to show to the visitor."""
 
-Standing: TypeAlias = Literal["awaited", "abandoned", "given_up"]
+ClientState: TypeAlias = Literal["awaited", "abandoned", "given_up"]
 """Whether a client is waiting for the answer; `given_up`: a timeout was answered instead."""
 
 
@@ -56,15 +56,15 @@ class Attempt:
 
     def __init__(self) -> None:
         self.stop = Event()
-        self._standing: Standing = "awaited"
+        self._client: ClientState = "awaited"
         self._settled = False
         self._lock = Lock()
 
-    def settle(self) -> Standing:
-        """Mark the turn as ended and return its standing, which can no longer change."""
+    def settle(self) -> ClientState:
+        """Mark the turn as ended and return the state of its client, which can no longer change it."""
         with self._lock:
             self._settled = True
-            return self._standing
+            return self._client
 
     def abandon(self) -> None:
         """Record that no client will read the answer."""
@@ -74,11 +74,11 @@ class Attempt:
         """Record that time has run out. False: the turn has just ended, and its own answer is about to arrive."""
         return self._end("given_up")
 
-    def _end(self, standing: Standing) -> bool:
+    def _end(self, client: ClientState) -> bool:
         self.stop.set()
         with self._lock:
             if not self._settled:
-                self._standing = standing
+                self._client = client
             return not self._settled
 
 
@@ -86,13 +86,13 @@ class Attempt:
 class EndedTurn:
     """A finished turn with the facts that its effects need.
 
-    :param begun: the turn as it started.
+    :param initial_turn: the turn as it started.
     :param asked_at: when the question arrived; `started` is the same moment of the performance counter.
     :param pipeline: digest of the pipeline that answered.
     """
 
     request: AskRequest
-    begun: Turn
+    initial_turn: Turn
     turn: Turn
     steps: Steps
     asked_at: datetime
@@ -130,29 +130,29 @@ class Effects:
         self.recorder = recorder
         self.sender = sender
 
-    def apply(self, ended: EndedTurn, standing: Standing, settle: Settle | None = None) -> TurnAnswer:
+    def apply(self, ended: EndedTurn, client: ClientState, settle: Settle | None = None) -> TurnAnswer:
         """The answer to a turn, once all that still applies has followed from it. A failing effect costs no answer.
 
         :param settle: in place of a ticket and a memory of the turn's own. Where it fails there is no answer: one that
             is not stored in its chat must not be shown.
         """
-        if settle is not None and standing == "awaited":
+        if settle is not None and client == "awaited":
             try:
                 settled = settle(ended)
             except Exception:
                 self.record(ended)
                 raise
-            ended, standing = (settled, standing) if settled is not None else (ended, "abandoned")
-        for effect in self._applicable(standing, in_chat=settle is not None):
+            ended, client = (settled, client) if settled is not None else (ended, "abandoned")
+        for effect in self._applicable(client, in_chat=settle is not None):
             ended = effect(ended)
         return ended.answer
 
-    def _applicable(self, standing: Standing, *, in_chat: bool) -> tuple[Effect, ...]:
-        if standing == "awaited":
+    def _applicable(self, client: ClientState, *, in_chat: bool) -> tuple[Effect, ...]:
+        if client == "awaited":
             own: tuple[Effect, ...] = () if in_chat else (_open_ticket, _remember)
             return (*own, self._record_with_gaps, self._trace)
         # Nobody reads the answer, so it has no effects. The caller that gave up has recorded the turn.
-        return (self.record,) if standing == "abandoned" else ()
+        return (self.record,) if client == "abandoned" else ()
 
     def record(self, ended: EndedTurn, *, gaps: bool = False) -> EndedTurn:
         """Record the turn in the audit."""
@@ -174,7 +174,12 @@ class Effects:
             return ended
         try:
             trace = Trace.of(
-                ended.request, ended.begun, ended.steps, ended.answer, asked_at=ended.asked_at, pipeline=ended.pipeline
+                ended.request,
+                ended.initial_turn,
+                ended.steps,
+                ended.answer,
+                asked_at=ended.asked_at,
+                pipeline=ended.pipeline,
             )
             self.sender.take(trace)
         except Exception as error:

@@ -10,7 +10,7 @@ from haystack import Pipeline
 from haystack.core.errors import PipelineRuntimeError
 
 from components.turn import Turn
-from pipelines.definition import ALLOWED_MODULES, ends, load
+from pipelines.definition import ALLOWED_MODULES, entry_and_exit, load
 
 YAML = Path(__file__).with_name("ask.yaml")
 
@@ -34,7 +34,7 @@ class AskEngine:
     def __init__(self, path: Path = YAML) -> None:
         definition = load(path)
         self.pipeline = Pipeline.from_dict(definition, allowed_modules=ALLOWED_MODULES)
-        self._entry, self._exit = ends(definition)
+        self._entry, self._exit = entry_and_exit(definition)
         self.digest = _digest(definition)
 
     def warm_up(self) -> None:

@@ -36,7 +36,7 @@ EventName: TypeAlias = Literal[
 ]
 LAST: frozenset[EventName] = frozenset({"done", "error"})
 
-_EARLY = 5
+_EARLY_CITATIONS = 5
 _SENTENCE = re.compile(r".+?(?:\[\d+\]\s*|\n+|\Z)", re.DOTALL)
 
 
@@ -49,7 +49,7 @@ class Event:
     data: Mapping[str, object]
 
 
-Fact: TypeAlias = tuple[EventName, Mapping[str, object]]
+NamedEvent: TypeAlias = tuple[EventName, Mapping[str, object]]
 """The name of an event and its data."""
 
 
@@ -65,9 +65,9 @@ class Narrator:
         self.text = ""
         self._pass = 0
         self._text_pass = 0
-        self._held: list[Fact] = []
+        self._buffered: list[NamedEvent] = []
 
-    def piece(self, text: str, *, provisional: bool) -> Iterator[Fact]:
+    def piece(self, text: str, *, provisional: bool) -> Iterator[NamedEvent]:
         """The events of the next piece of an answer."""
         if not self.sources_sent or (self.text and self._text_pass != self._pass):
             return
@@ -75,25 +75,25 @@ class Narrator:
         self.text += text
         yield "token", {"text": text, "provisional": provisional}
 
-    def step(self, name: str, turn: Turn) -> Iterator[Fact]:
+    def step(self, name: str, turn: Turn) -> Iterator[NamedEvent]:
         """The events of a finished step."""
         self._pass = turn.passes
-        stage: Fact = ("stage", {"node": name, "iteration": turn.passes})
+        stage: NamedEvent = ("stage", {"node": name, "iteration": turn.passes})
         if self.sources_sent:
             yield stage
             return
-        self._held.append(stage)
+        self._buffered.append(stage)
         if any(gate.name == "relevance" and gate.passed for gate in turn.verdict.gates):
             self.sources_sent = True
-            yield from self._held
-            yield "sources-early", {"citations": _early(turn), "provisional": True}
+            yield from self._buffered
+            yield "sources-early", {"citations": _early_citations(turn), "provisional": True}
 
-    def end(self, answer: TurnAnswer) -> Iterator[Fact]:
+    def end(self, answer: TurnAnswer) -> Iterator[NamedEvent]:
         """The events of the finished answer, up to `result`."""
         if answer.outcome in SHOWN:
             if answer.answer.notice:
                 yield "notice", {"text": answer.answer.notice}
-            yield from self._rest(answer)
+            yield from self._remaining_text(answer)
             for index, claim in enumerate(answer.claims, 1):
                 yield "claim", {"index": index, "status": claim.status}
             yield "verdict", answer.verdict.model_dump(mode="json")
@@ -106,7 +106,7 @@ class Narrator:
                 yield "retract", {"what": "sources"}
         yield "result", answer.model_dump(mode="json")
 
-    def _rest(self, answer: TurnAnswer) -> Iterator[Fact]:
+    def _remaining_text(self, answer: TurnAnswer) -> Iterator[NamedEvent]:
         """The events that complete or replace the text sent so far."""
         final = answer.answer.text
         if final.startswith(self.text):
@@ -116,7 +116,7 @@ class Narrator:
             yield "revise", {"text": final, "notice": text("outcomes.notice.revised", answer.locale)}
 
 
-def _early(turn: Turn) -> list[dict[str, object]]:
+def _early_citations(turn: Turn) -> list[dict[str, object]]:
     """The passages that an answer may cite, best first."""
     rules = policy.current()
     return [
@@ -129,5 +129,5 @@ def _early(turn: Turn) -> list[dict[str, object]]:
             "url": shown_link(passage.url, rules),
             "score": round(passage.score, 4),
         }
-        for index, passage in enumerate(turn.evidence.relevant_passages()[:_EARLY], 1)
+        for index, passage in enumerate(turn.evidence.relevant_passages()[:_EARLY_CITATIONS], 1)
     ]

@@ -24,7 +24,7 @@ from settings import Settings
 from tenants.errors import Invalid
 
 MODEL = "ask"
-_MOST_MESSAGES = 200
+_MAX_MESSAGES = 200
 
 
 class TextPart(BaseModel):
@@ -53,7 +53,7 @@ class ChatRequest(BaseModel):
 
     model_config = ConfigDict(extra="ignore", frozen=True)
 
-    messages: tuple[Message, ...] = Field(min_length=1, max_length=_MOST_MESSAGES)
+    messages: tuple[Message, ...] = Field(min_length=1, max_length=_MAX_MESSAGES)
     stream: bool = False
 
 

@@ -45,18 +45,18 @@ class _Text(_Part):
     text: str
 
 
-class _Cited(_Part):
+class _RecordedCitation(_Part):
     doc_id: str
     chunk_id: str
 
 
-class _Shown(_Part):
+class _RecordedAnswer(_Part):
     """The part of a recorded answer that is compared. Read leniently: an older record may lack newer fields."""
 
     outcome: str
     refusal_reason: str | None
     answer: _Text
-    citations: tuple[_Cited, ...]
+    citations: tuple[_RecordedCitation, ...]
 
 
 class _RecordedInput(_Part):
@@ -70,12 +70,12 @@ class _RecordedInput(_Part):
     def turn(self) -> Turn:
         """The turn as it began, with the conversation of that time."""
         question = without_masks(self.request.question).strip() or self.request.question
-        alone = self.request.model_copy(update={"question": question, "session_id": None})
-        return begin(alone, history=tuple(Exchange(*exchange) for exchange in self.history))
+        standalone = self.request.model_copy(update={"question": question, "session_id": None})
+        return begin(standalone, history=tuple(Exchange(*exchange) for exchange in self.history))
 
 
 @dataclass(frozen=True, slots=True)
-class Side:
+class VisibleResult:
     """The result of a turn as far as a visitor notices it.
 
     :param text: empty for a handed-over turn, whose text contains a ticket number.
@@ -90,7 +90,7 @@ class Side:
     @classmethod
     def of(cls, answer: Mapping[str, object]) -> Self:
         """The side that a redacted `turn.v1` object shows."""
-        shown = _Shown.model_validate(answer)
+        shown = _RecordedAnswer.model_validate(answer)
         return cls(
             shown.outcome,
             shown.refusal_reason,
@@ -119,13 +119,13 @@ class Trial:
 
 
 @dataclass(frozen=True, slots=True)
-class Replayed:
+class ReplayedTurn:
     """One turn asked again. `changes` is empty where a visitor would notice nothing."""
 
     record: Record
     question: str
-    before: Side
-    after: Side
+    before: VisibleResult
+    after: VisibleResult
     drifted: bool
 
     @property
@@ -156,7 +156,7 @@ class Replay:
         self._present = Ask()
         self._tried = Ask(_engine(trial.pipeline)) if trial.pipeline else self._present
 
-    def run(self, records: Iterable[Record], progress: Callable[[int], None]) -> Iterator[Replayed]:
+    def run(self, records: Iterable[Record], progress: Callable[[int], None]) -> Iterator[ReplayedTurn]:
         """The turns in the order given, erased ones left out.
 
         :param progress: called after each record with the number of records done.
@@ -171,18 +171,18 @@ class Replay:
         self._present.engine.close()
         self._tried.engine.close()
 
-    def _replay(self, record: Record, content: Mapping[str, object]) -> Replayed:
+    def _replay(self, record: Record, content: Mapping[str, object]) -> ReplayedTurn:
         saved = _RecordedInput.model_validate(content)
-        recorded = Side.of(saved.answer)
+        recorded = VisibleResult.of(saved.answer)
         before = recorded if self._trial.is_empty else _side(self._present, saved.turn())
-        with ExitStack() as tried:
+        with ExitStack() as overrides:
             chosen = self._trial.policy or policy.current()
             if self._trial.knowledge is not None:
                 elsewhere = replace(context.current(), tenant_id=self._trial.knowledge)
-                tried.enter_context(context.acting_as(elsewhere))
-            tried.enter_context(policy.trying(chosen))
+                overrides.enter_context(context.acting_as(elsewhere))
+            overrides.enter_context(policy.overridden(chosen))
             after = _side(self._tried, saved.turn())
-        return Replayed(record, saved.request.question, before, after, drifted=before != recorded)
+        return ReplayedTurn(record, saved.request.question, before, after, drifted=before != recorded)
 
 
 def trial(pipeline: Path | None, changes: Mapping[str, object], knowledge: str | None) -> Trial:
@@ -196,7 +196,7 @@ def trial(pipeline: Path | None, changes: Mapping[str, object], knowledge: str |
     return Trial(pipeline, policy.with_changes(changes) if changes else None, knowledge)
 
 
-def report(turns: Iterable[Replayed], *, total: int) -> dict[str, object]:
+def report(turns: Iterable[ReplayedTurn], *, total: int) -> dict[str, object]:
     """The changes as JSON.
 
     :param total: how many turns were selected; those missing from `turns` have been erased.
@@ -214,7 +214,7 @@ def report(turns: Iterable[Replayed], *, total: int) -> dict[str, object]:
     }
 
 
-def _as_json(turn: Replayed) -> dict[str, object]:
+def _as_json(turn: ReplayedTurn) -> dict[str, object]:
     return {
         "turn_id": turn.record.turn_id,
         "at": turn.record.at.isoformat(),
@@ -227,7 +227,7 @@ def _as_json(turn: Replayed) -> dict[str, object]:
     }
 
 
-def _side_as_json(side: Side) -> dict[str, object]:
+def _side_as_json(side: VisibleResult) -> dict[str, object]:
     citations = [{"doc_id": doc_id, "chunk_id": chunk_id} for doc_id, chunk_id in side.citations]
     return {"outcome": side.outcome, "reason": side.reason, "text": side.text, "citations": citations}
 
@@ -239,6 +239,6 @@ def _engine(path: Path) -> AskEngine:
     return AskEngine(path)
 
 
-def _side(ask: Ask, turn: Turn) -> Side:
+def _side(ask: Ask, turn: Turn) -> VisibleResult:
     answer = answer_of(ask.finish(turn)[0])
-    return Side.of(json.loads(redacted(answer)))
+    return VisibleResult.of(json.loads(redacted(answer)))

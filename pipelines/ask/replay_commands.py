@@ -20,7 +20,7 @@ from pipelines.terminal import (
 from tenants.errors import Invalid
 
 if TYPE_CHECKING:
-    from pipelines.ask.replay import Replayed, Side
+    from pipelines.ask.replay import ReplayedTurn, VisibleResult
 
 _LAST = 100
 
@@ -75,7 +75,7 @@ def _fields(path: Path | None) -> Mapping[str, object]:
     return policy
 
 
-def _print_turn(turn: "Replayed") -> None:
+def _print_turn(turn: "ReplayedTurn") -> None:
     from rich.markup import escape
     from rich.table import Table
 
@@ -90,9 +90,9 @@ def _print_turn(turn: "Replayed") -> None:
         typer.echo(message("replay.drifted"))
 
 
-def _outcome(side: "Side") -> str:
+def _outcome(side: "VisibleResult") -> str:
     return " / ".join(filter(None, (side.outcome, side.reason)))
 
 
-def _documents(side: "Side") -> str:
+def _documents(side: "VisibleResult") -> str:
     return ", ".join(dict.fromkeys(doc_id for doc_id, _ in side.citations))

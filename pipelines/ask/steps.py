@@ -86,7 +86,7 @@ def trace_steps() -> None:
 
 
 @contextmanager
-def noting(watch: Watch | None = None) -> Iterator[Steps]:
+def record_steps(watch: Watch | None = None) -> Iterator[Steps]:
     """Record the steps of the turn that runs in this block; model calls are added when the block ends."""
     trace_steps()
     steps = Steps(watch)
@@ -102,11 +102,11 @@ def noting(watch: Watch | None = None) -> Iterator[Steps]:
 class StepTracer(Tracer):
     """Records component runs for the turn in context.
 
-    :param behind: the wrapped tracer, which gets every span.
+    :param wrapped: the wrapped tracer, which gets every span.
     """
 
-    def __init__(self, behind: Tracer) -> None:
-        self.behind = behind
+    def __init__(self, wrapped: Tracer) -> None:
+        self.wrapped = wrapped
 
     @contextmanager
     def trace(
@@ -114,41 +114,41 @@ class StepTracer(Tracer):
     ) -> Iterator[Span]:
         """Record the block when it is a component's run."""
         steps = _CURRENT.get()
-        about = tags or {}
-        name = str(about.get("haystack.component.name", ""))
-        with self.behind.trace(operation_name, tags, parent_span) as behind:
+        attributes = tags or {}
+        name = str(attributes.get("haystack.component.name", ""))
+        with self.wrapped.trace(operation_name, tags, parent_span) as wrapped:
             if steps is None or not name:
-                yield behind
+                yield wrapped
                 return
-            visit, span = steps.visit(name), _StepSpan(behind, name, steps.watch)
+            visit, span = steps.visit(name), _StepSpan(wrapped, name, steps.watch)
             started = monotonic_ns()
             try:
                 yield span
             finally:
-                component = str(about.get("haystack.component.fully_qualified_type", ""))
+                component = str(attributes.get("haystack.component.fully_qualified_type", ""))
                 steps.finished.append(Step(name, visit, component, started, monotonic_ns(), span.output))
 
     def current_span(self) -> Span | None:
         """The current span of the wrapped tracer."""
-        return self.behind.current_span()
+        return self.wrapped.current_span()
 
 
 class _StepSpan(Span):
     """Captures a step's output regardless of Haystack's content tracing setting."""
 
-    def __init__(self, behind: Span, name: str, watch: Watch | None) -> None:
+    def __init__(self, wrapped: Span, name: str, watch: Watch | None) -> None:
         self.output: Turn | None = None
-        self._behind = behind
+        self._wrapped = wrapped
         self._name = name
         self._watch = watch
 
     def set_tag(self, key: str, value: Any) -> None:  # noqa: ANN401 - Haystack's own signature
         """Forward to the wrapped span."""
-        self._behind.set_tag(key, value)
+        self._wrapped.set_tag(key, value)
 
     def set_content_tag(self, key: str, value: Any) -> None:  # noqa: ANN401
         """Capture a step's output and forward; the wrapped span decides for itself what content it shows."""
-        self._behind.set_content_tag(key, value)
+        self._wrapped.set_content_tag(key, value)
         if key != _OUTPUT or not isinstance(value, Mapping):
             return
         for output in value.values():
@@ -159,8 +159,8 @@ class _StepSpan(Span):
 
     def raw_span(self) -> Any:  # noqa: ANN401
         """The wrapped span."""
-        return self._behind.raw_span()
+        return self._wrapped.raw_span()
 
     def get_correlation_data_for_logs(self) -> dict[str, Any]:
         """Correlation data of the wrapped span."""
-        return self._behind.get_correlation_data_for_logs()
+        return self._wrapped.get_correlation_data_for_logs()

@@ -19,7 +19,7 @@ RETENTION_SECONDS = 120
 """How long a finished stream can be read again."""
 GRACE_SECONDS = 20.0
 """How long a turn continues without a reader, so that a client whose network failed can resume it."""
-MOST_STREAMS = 2_000
+MAX_STREAMS = 2_000
 SILENCE_SECONDS = 5.0
 """How often a waiting reader checks whether the service is shutting down."""
 
@@ -163,6 +163,6 @@ class Streams:
         due = monotonic() - RETENTION_SECONDS
         while self._finished:
             ended = self._finished[0].finished_at or 0.0
-            if ended >= due and len(self._streams) <= MOST_STREAMS:
+            if ended >= due and len(self._streams) <= MAX_STREAMS:
                 return
             del self._streams[self._finished.popleft().turn_id]

@@ -24,7 +24,7 @@ from settings import Settings
 _PATH = "/ask/ui-messages"
 _PROTOCOL = "x-vercel-ai-ui-message-stream"
 _TEXT = "text-1"
-_MOST_MESSAGES = 200
+_MAX_MESSAGES = 200
 
 
 class UiPart(BaseModel):
@@ -50,7 +50,7 @@ class UiRequest(BaseModel):
 
     model_config = ConfigDict(extra="ignore", frozen=True)
 
-    messages: tuple[UiMessage, ...] = Field(min_length=1, max_length=_MOST_MESSAGES)
+    messages: tuple[UiMessage, ...] = Field(min_length=1, max_length=_MAX_MESSAGES)
 
 
 def routes(settings: Settings) -> tuple[Route, ...]:

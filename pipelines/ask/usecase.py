@@ -13,7 +13,7 @@ from components.turn import Exchange, Filters, Reason, Reply, Turn, Verdict
 from pipelines.ask.contract import AskRequest, TurnAnswer
 from pipelines.ask.effects import OFFERED, Attempt, Effects, EndedTurn, Settle
 from pipelines.ask.profiles import ProfileEngines
-from pipelines.ask.steps import Steps, Watch, noting
+from pipelines.ask.steps import Steps, Watch, record_steps
 from pipelines.ask.tracing.sender import Sender
 from settings import get_settings
 from tenants import conversations, feedback, persons, policy, traces
@@ -92,13 +92,13 @@ class Ask:
         :raises OporaError: the caller's mistake, or a reason to try again: no turn was begun.
         """
         started, asked_at = perf_counter(), datetime.now(UTC)
-        begun = begin(request, turn_id, history)
-        turn, steps = self.finish(begun, watch)
-        standing = (attempt or Attempt()).settle()
+        initial_turn = begin(request, turn_id, history)
+        turn, steps = self.finish(initial_turn, watch)
+        client = (attempt or Attempt()).settle()
         ended = EndedTurn(
-            request, begun, turn, steps, asked_at, started, self.engine.digest, trace_id=self._trace_id(turn)
+            request, initial_turn, turn, steps, asked_at, started, self.engine.digest, trace_id=self._trace_id(turn)
         )
-        answer = self.effects.apply(ended, standing, settle)
+        answer = self.effects.apply(ended, client, settle)
         log.info("turn %s %s %s %.1fms", turn.turn_id, turn.outcome, turn.reason, answer.meta.latency_ms)
         return answer
 
@@ -106,12 +106,12 @@ class Ask:
         self, request: AskRequest, reason: Reason, *, turn_id: str, latency_ms: float, settle: Settle | None = None
     ) -> TurnAnswer:
         """Record and return the answer to a turn that was stopped from outside, such as by a timeout."""
-        begun = begin(request, turn_id, history=())
-        turn = _fail(begun, reason)
+        initial_turn = begin(request, turn_id, history=())
+        turn = _fail(initial_turn, reason)
         log.warning("turn %s %s %s %.1fms", turn.turn_id, turn.outcome, turn.reason, latency_ms)
         ended = EndedTurn(
             request,
-            begun,
+            initial_turn,
             turn,
             Steps(),
             datetime.now(UTC) - timedelta(milliseconds=latency_ms),
@@ -143,7 +143,7 @@ class Ask:
 
         :raises OporaError: the caller's mistake, or a reason to try again.
         """
-        with noting(watch) as steps:
+        with record_steps(watch) as steps:
             return self._finished(turn), steps
 
     def _finished(self, turn: Turn) -> Turn:

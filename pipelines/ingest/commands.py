@@ -81,7 +81,7 @@ def ingest(
 def _watch(ingest: "Ingest", folder: Path, *, as_json: bool) -> None:
     """Ingest what is there and then whatever changes, until Ctrl+C. What was removed before the start is not known."""
     from pipelines.ingest.folder import FolderChange, FolderScanner
-    from pipelines.ingest.watch import LOOK_SECONDS
+    from pipelines.ingest.watch import POLL_SECONDS
     from tenants.watched import WatchedFile
 
     ingested: dict[str, WatchedFile] = {}
@@ -91,7 +91,7 @@ def _watch(ingest: "Ingest", folder: Path, *, as_json: bool) -> None:
         while True:
             changes = scanner.scan(ingested)
             if not changes:
-                sleep(LOOK_SECONDS)
+                sleep(POLL_SECONDS)
                 continue
             work = FolderChange(folder, changes, ingested)
             run = work.run(ingest)

@@ -12,7 +12,7 @@ from typing import TypeAlias
 from components.ingest.files import files_in
 from pipelines.ingest.run import Run
 from pipelines.ingest.usecase import Ingest
-from tenants.uploads import MOST_FILES
+from tenants.uploads import MAX_FILES
 from tenants.watched import WatchedFile
 
 Mark: TypeAlias = tuple[int, int]
@@ -50,7 +50,7 @@ class FolderScanner:
             path for path, mark in self._last_scan.items() if marks.get(path) != mark and before.get(path) == mark
         ]
         gone = [path for path in ingested if path not in self._last_scan and path not in before]
-        return Changes(tuple(changed[:MOST_FILES]), tuple(gone[:MOST_FILES]) if before else ())
+        return Changes(tuple(changed[:MAX_FILES]), tuple(gone[:MAX_FILES]) if before else ())
 
 
 class FolderChange:

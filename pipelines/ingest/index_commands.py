@@ -70,7 +70,7 @@ def rebuild(tenant: TenantOption = DEFAULT_TENANT, as_json: Json = False) -> Non
     with acting_for(tenant), progress_bar(index_message("rebuild.encoding")) as progress:
         from pipelines.ingest.usecase import Ingest
 
-        done = Ingest().rebuild().finish(_shown_on(progress))
+        done = Ingest().rebuild().finish(_progress_on(progress))
     _print_rebuilt(done, as_json=as_json)
 
 
@@ -115,7 +115,7 @@ def show_generations(tenant: TenantOption = DEFAULT_TENANT, as_json: Json = Fals
         typer.echo(index_message("generations.due", digest=answer["encoder"], tenant=tenant), err=True)
 
 
-def _shown_on(progress: "Progress") -> "OnRebuilding":
+def _progress_on(progress: "Progress") -> "OnRebuilding":
     task = progress.task_ids[0]
     return lambda now: progress.update(task, completed=now.chunks, total=now.total or None)
 

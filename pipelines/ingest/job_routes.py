@@ -18,7 +18,7 @@ from settings import Settings
 from tenants import jobs
 from tenants.jobs import Job, JobState
 
-_LOOK_SECONDS = 0.5
+_POLL_SECONDS = 0.5
 
 _FILES = "/documents"
 _LIST = "/jobs"
@@ -111,7 +111,7 @@ def router() -> APIRouter:
             if job.revision > revision:
                 revision = job.revision
                 yield _event("progress", job)
-            await sleep(_LOOK_SECONDS)
+            await sleep(_POLL_SECONDS)
             if shutdown.requested():
                 # The client reconnects by itself, to the next process, and says what it has seen.
                 return

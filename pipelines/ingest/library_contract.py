@@ -26,7 +26,7 @@ from tenants.documents import DocumentRecord
 from tenants.index.protocol import Json
 from tenants.versions import DocumentVersion
 
-MOST_LISTED = 500
+MAX_LISTED = 500
 
 _Id = Annotated[str, StringConstraints(min_length=1, max_length=500)]
 _Word = Annotated[str, StringConstraints(max_length=200)]
@@ -55,7 +55,7 @@ class DocumentFilter(_Request):
 
     @field_validator("date_from", "date_to")
     @classmethod
-    def _be_a_day(cls, value: str | None) -> str | None:
+    def _check_day(cls, value: str | None) -> str | None:
         return None if value is None else date.fromisoformat(value).isoformat()
 
     def selection(self) -> Selection:
@@ -79,7 +79,7 @@ class DocumentsQuery(DocumentFilter):
     """A page of the list."""
 
     after: str = Field("", max_length=500, description="`next` of the page before.")
-    limit: int = Field(50, ge=1, le=MOST_LISTED)
+    limit: int = Field(50, ge=1, le=MAX_LISTED)
 
 
 class DocumentQuery(_Request):
@@ -127,7 +127,7 @@ class DocumentsChange(_Request):
     set: Properties
 
     @model_validator(mode="after")
-    def _mean_something(self) -> Self:
+    def _check_not_empty(self) -> Self:
         if not self.filter.model_fields_set or not self.set.model_fields_set:
             raise ValueError("field_missing")
         return self

@@ -15,7 +15,7 @@ log = logging.getLogger("opora.nightly")
 
 NEVER = -1
 _GRACE_SECONDS = 10.0
-MOST_SECONDS = 3_600.0
+MAX_SECONDS = 3_600.0
 """How long one night's work may take. Tenants that were not reached come first the next night."""
 
 
@@ -25,10 +25,10 @@ class NightlyCheck:
     :param hour: of the day in UTC; `NEVER` for not at all.
     """
 
-    def __init__(self, library: Library, hour: int, *, most_seconds: float = MOST_SECONDS) -> None:
+    def __init__(self, library: Library, hour: int, *, max_seconds: float = MAX_SECONDS) -> None:
         self._library = library
         self._hour = hour
-        self._most_seconds = most_seconds
+        self._max_seconds = max_seconds
         self._reached = ""
         self._closing = Event()
         self._thread = Thread(target=self._run, name="nightly", daemon=True)
@@ -46,7 +46,7 @@ class NightlyCheck:
 
     def check_all(self) -> None:
         """Check one tenant after the other until all are done or the time is up."""
-        until = monotonic() + self._most_seconds
+        until = monotonic() + self._max_seconds
         ids = [tenant.tenant_id for tenant in Registry().list()]
         for tenant_id in [tenant for tenant in ids if tenant > self._reached] + [
             tenant for tenant in ids if tenant <= self._reached

@@ -109,10 +109,10 @@ class _Body(Protocol):
 
 def _body(request: Request, inbox: _Inbox) -> _Body:
     kind, options = parse_options_header(request.headers.get("content-type"))
-    return _Multipart(inbox, options.get(b"boundary", b"")) if kind == _MULTIPART else _Whole(inbox, request)
+    return _Multipart(inbox, options.get(b"boundary", b"")) if kind == _MULTIPART else _WholeBody(inbox, request)
 
 
-class _Whole:
+class _WholeBody:
     """The body is a file. Its name stands in the query: `?name=guide.pdf`."""
 
     def __init__(self, inbox: _Inbox, request: Request) -> None:

@@ -9,11 +9,11 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints, field_vali
 
 from components.turn import EdgeKind
 from tenants.edges import Edge
-from tenants.rejected import LONGEST_REASON, LONGEST_TEXT, Rejected
+from tenants.rejected import MAX_REASON_LENGTH, MAX_TEXT_LENGTH, Rejected
 
 _Id = Annotated[str, StringConstraints(min_length=1, max_length=500)]
-_Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=LONGEST_TEXT)]
-_Reason = Annotated[str, StringConstraints(strip_whitespace=True, max_length=LONGEST_REASON)]
+_Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=MAX_TEXT_LENGTH)]
+_Reason = Annotated[str, StringConstraints(strip_whitespace=True, max_length=MAX_REASON_LENGTH)]
 
 
 class _Request(BaseModel):
@@ -48,7 +48,7 @@ class RejectedRequest(_Request):
 
     @field_validator("day")
     @classmethod
-    def _be_a_day(cls, raw: str | None) -> str | None:
+    def _check_day(cls, raw: str | None) -> str | None:
         return None if raw is None else date.fromisoformat(raw).isoformat()
 
     def rejected(self) -> Rejected:

@@ -37,7 +37,7 @@ _SIZE_OF_FILE = _BATCH_SIZE // 8
 """What a file counts that is read in a sandbox: each may take that long, and a run can be left after a batch alone."""
 
 _READ_AT_HAND = HARMLESS | {"json_lines"}
-_LOOK_SECONDS = 0.2
+_POLL_SECONDS = 0.2
 """How long others wait for a batch that is still being read."""
 
 _HARMLESS = frozenset({"file_unsupported", "doc_id_duplicate"})
@@ -116,7 +116,7 @@ class Run:
             self._healed = now.healed
             batches, acting = _batches(self._articles), copy_context()
             reading = reader.submit(acting.run, self._read, batches)
-            while (batch := (yield from self._awaited(reading))) is not None:
+            while (batch := (yield from self._wait_for(reading))) is not None:
                 reading = reader.submit(acting.run, self._read, batches)
                 now.check()
                 yield self._write(batch)
@@ -149,7 +149,7 @@ class Run:
         holdings: defaultdict[str, dict[str, None]] = defaultdict(dict)
         for doc_id, file in self._seen.doc_ids.items():
             holdings[file][doc_id] = None
-        for file in self._doubtful():
+        for file in self._incomplete_files():
             holdings[file] |= dict.fromkeys(self._documents_before.get(file, ()))
         return holdings
 
@@ -175,8 +175,8 @@ class Run:
         ahead = self._stages.writer.prepare(revisions)
         return _Batch(len(batch), revisions, ahead, refusals, steps["changes"]["unchanged"], steps["parser"]["pages"])
 
-    def _awaited(self, reading: Future[_Batch | None]) -> Generator[Progress, None, _Batch | None]:
-        while not wait([reading], _LOOK_SECONDS).done:
+    def _wait_for(self, reading: Future[_Batch | None]) -> Generator[Progress, None, _Batch | None]:
+        while not wait([reading], _POLL_SECONDS).done:
             yield self._progress
         return reading.result()
 
@@ -198,17 +198,17 @@ class Run:
         return Progress(self._articles_read, self._total, chunks, self._pages)
 
     def _prune(self) -> None:
-        if self._doubtful():
+        if self._incomplete_files():
             self._refusals.append(Refusal(Invalid("prune_skipped")))
             return
         self._remove([record.doc_id for record in documents.all() if record.doc_id not in self._seen.doc_ids])
 
-    def _doubtful(self) -> set[str]:
+    def _incomplete_files(self) -> set[str]:
         """The files of which something was refused that may hide a document."""
         return {refusal.source for refusal in self._refusals if refusal.error.code not in _HARMLESS}
 
     def _dropped_documents(self) -> list[str]:
-        doubtful = self._doubtful()
+        doubtful = self._incomplete_files()
         earlier = [
             doc_id for file, doc_ids in self._documents_before.items() if file not in doubtful for doc_id in doc_ids
         ]

@@ -19,7 +19,7 @@ from tenants.registry import Registry
 
 log = logging.getLogger("opora.jobs")
 
-_LOOK_SECONDS = 1.0
+_POLL_SECONDS = 1.0
 """How often to look for jobs that another process accepted; this one's own are begun at once."""
 
 _AFTER_FAULT_SECONDS = 5.0
@@ -67,7 +67,7 @@ class JobRunner:
         self._tidy()
         self._admit()
         if not self._active:
-            jobs.arrived.wait(_LOOK_SECONDS)
+            jobs.arrived.wait(_POLL_SECONDS)
             jobs.arrived.clear()
             return
         tenant_jobs = self._active.popleft()

@@ -20,7 +20,7 @@ from tenants.errors import Busy, CallerError
 PATIENCE_SECONDS = 10.0
 """How long an operator's change waits for a writer before it is refused as busy."""
 
-_LOOK_SECONDS = 0.05
+_POLL_SECONDS = 0.05
 
 
 @dataclass(slots=True)
@@ -110,7 +110,7 @@ def _enter(stack: ExitStack, rewrite: Rewrite, patience: float) -> tuple[Session
                 return session, during is None
         if monotonic() >= until:
             raise Busy("documents_busy")
-        sleep(_LOOK_SECONDS)
+        sleep(_POLL_SECONDS)
 
 
 def _claimed(stack: ExitStack) -> Claim | None:

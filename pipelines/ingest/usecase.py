@@ -31,7 +31,7 @@ _NAMED = 5
 """Tenants that one line of the log names."""
 
 
-def path_in_force() -> Path:
+def current_path() -> Path:
     """The pipeline's file: that of the installation's profile, where it has one of its own."""
     settings = get_settings()
     folder = settings.pipelines_dir / "ingest"
@@ -64,7 +64,7 @@ class Ingest:
     """
 
     def __init__(self, yaml_path: Path | None = None) -> None:
-        content = definition.load(yaml_path or path_in_force())
+        content = definition.load(yaml_path or current_path())
         pipeline = Pipeline.from_dict(content, allowed_modules=definition.ALLOWED_MODULES)
         self.rewrite = rewriter(pipeline)
         # The writer runs beside the rest: one batch is written while the next is read.

@@ -13,7 +13,7 @@ from tenants.registry import Registry
 
 log = logging.getLogger("opora.watch")
 
-LOOK_SECONDS = 2.0
+POLL_SECONDS = 2.0
 
 
 class Watcher:
@@ -50,7 +50,7 @@ class Watcher:
                     _submit(scanner)
 
     def _run(self) -> None:
-        while not self._closing.wait(LOOK_SECONDS):
+        while not self._closing.wait(POLL_SECONDS):
             try:
                 self.look()
             except Exception as error:

@@ -23,7 +23,7 @@ log = logging.getLogger("opora.audit")
 PACE = 0.25
 """Seconds between two transactions: a dozen turns share one when the service is busy."""
 
-_LONGEST_PAUSE = 5.0
+_MAX_PAUSE = 5.0
 _SWEEP_SECONDS = 60.0
 _PRUNE_SECONDS = 86_400.0
 _BATCH = 64
@@ -32,7 +32,7 @@ _BATCH = 64
 _PATIENCE = 20.0
 """Seconds that `close` waits for a hanging database."""
 
-_SPARE = 10_000
+_MAX_IN_MEMORY = 10_000
 """Records kept in memory while not even the spool can be written, such as on a full disk."""
 
 
@@ -45,13 +45,13 @@ class Recorder:
     def __init__(self, settings: Settings | None = None) -> None:
         self._settings = settings or get_settings()
         self.spool = Spool(self._settings.data_dir / "spool")
-        self._spare: deque[Entry] = deque()
+        self._unspooled: deque[Entry] = deque()
         self._pending: list[Path] = []
         self._wake = Event()
         self._stop = Event()
         self._thread: Thread | None = None
         self._failures = 0
-        self._swept = self._pruned = float("-inf")
+        self._swept_at = self._pruned_at = float("-inf")
 
     def start(self) -> None:
         """Start the thread, which also carries over what earlier processes left behind."""
@@ -63,11 +63,11 @@ class Recorder:
         try:
             self.spool.append(entry)
         except OSError as error:
-            if len(self._spare) >= _SPARE:
+            if len(self._unspooled) >= _MAX_IN_MEMORY:
                 log.critical("turn %s is not recorded: %s", entry.turn_id, type(error).__name__)
                 return
             log.error("turn %s waits in memory, the spool cannot be written: %s", entry.turn_id, type(error).__name__)
-            self._spare.append(entry)
+            self._unspooled.append(entry)
         if not self._wake.is_set():
             self._wake.set()
 
@@ -77,7 +77,7 @@ class Recorder:
         Raises `TryAgain` when the database does not take it.
         """
         self._pending = self.spool.abandoned_segments()
-        if not self._carry():
+        if not self._store_pending():
             raise TryAgain
 
     def close(self) -> None:
@@ -89,31 +89,31 @@ class Recorder:
             if self._thread.is_alive():
                 log.error("the database hangs, records stay in the spool")
                 return
-        self._carry()
+        self._store_pending()
         self.spool.cut()
 
     def _run(self) -> None:
-        self._chores()
+        self._maintain()
         while not self._stop.is_set():
             self._wake.wait(_SWEEP_SECONDS)
-            self._stop.wait(min(PACE * 2**self._failures, _LONGEST_PAUSE))
+            self._stop.wait(min(PACE * 2**self._failures, _MAX_PAUSE))
             self._wake.clear()
-            if not self._carry():
+            if not self._store_pending():
                 self._wake.set()
-            self._chores()
+            self._maintain()
 
-    def _chores(self) -> None:
+    def _maintain(self) -> None:
         """Periodically look for abandoned segments and prune old turns."""
         now = monotonic()
-        if now - self._swept >= _SWEEP_SECONDS:
-            self._swept = now
+        if now - self._swept_at >= _SWEEP_SECONDS:
+            self._swept_at = now
             self._pending += [path for path in self.spool.abandoned_segments() if path not in self._pending]
             if self._pending:
                 self._wake.set()
-        if now - self._pruned >= _PRUNE_SECONDS and not self._failures:
+        if now - self._pruned_at >= _PRUNE_SECONDS and not self._failures:
             try:
                 self._prune()
-                self._pruned = now
+                self._pruned_at = now
             except Exception as error:
                 log.error("nothing pruned: %s", type(error).__name__)
 
@@ -124,7 +124,7 @@ class Recorder:
             if dropped:
                 log.info("tenant=%r: %d audit records pruned", tenant.tenant_id, dropped)
 
-    def _carry(self) -> bool:
+    def _store_pending(self) -> bool:
         try:
             if self._pending:
                 self.spool.force()
@@ -133,9 +133,9 @@ class Recorder:
             while self._pending:
                 self._store_segment(self._pending[0])
                 self._pending.pop(0).unlink(missing_ok=True)
-            while self._spare:
-                self._store(self._spare[0].tenant_id, [self._spare[0]])
-                self._spare.popleft()
+            while self._unspooled:
+                self._store(self._unspooled[0].tenant_id, [self._unspooled[0]])
+                self._unspooled.popleft()
         except Exception as error:
             # Whatever the error, the records are safe in the spool, and the thread must survive.
             if not self._failures:

@@ -14,7 +14,7 @@ from tenants.audit.entry import searchable
 from tenants.errors import NotFound
 from tenants.models import AuditChainRow, AuditContentRow, AuditDocumentRow, AuditRow
 
-_STRETCH = 500
+_PAGE_SIZE = 500
 """Links read in one query when the whole chain is walked."""
 
 
@@ -81,9 +81,9 @@ def get(turn_id: str) -> Record:
 def links(since: datetime | None = None, until: datetime | None = None) -> Iterator[Link]:
     """The chain in order, contents included. Read in stretches, so it can be of any length."""
     after = 0
-    while stretch := _stretch(after, since, until):
-        yield from stretch
-        after = stretch[-1].sequence
+    while page := _next_links(after, since, until):
+        yield from page
+        after = page[-1].sequence
 
 
 def head() -> Head | None:
@@ -105,9 +105,9 @@ def verify(earlier: Head | None = None) -> Verification:
     return verifier.result()
 
 
-def _stretch(after: int, since: datetime | None, until: datetime | None) -> list[Link]:
+def _next_links(after: int, since: datetime | None, until: datetime | None) -> list[Link]:
     tenant_id = context.current().tenant_id
-    query = _links(tenant_id).where(AuditRow.sequence > after).order_by(AuditRow.sequence).limit(_STRETCH)
+    query = _links(tenant_id).where(AuditRow.sequence > after).order_by(AuditRow.sequence).limit(_PAGE_SIZE)
     if since is not None:
         query = query.where(AuditRow.at >= since)
     if until is not None:
@@ -117,8 +117,10 @@ def _stretch(after: int, since: datetime | None, until: datetime | None) -> list
 
 
 def _links(tenant_id: str) -> Select[AuditRow, AuditContentRow]:
-    beside = and_(AuditContentRow.tenant_id == AuditRow.tenant_id, AuditContentRow.sequence == AuditRow.sequence)
-    return select(AuditRow, AuditContentRow).outerjoin(AuditContentRow, beside).where(AuditRow.tenant_id == tenant_id)
+    same_link = and_(AuditContentRow.tenant_id == AuditRow.tenant_id, AuditContentRow.sequence == AuditRow.sequence)
+    return (
+        select(AuditRow, AuditContentRow).outerjoin(AuditContentRow, same_link).where(AuditRow.tenant_id == tenant_id)
+    )
 
 
 def _conditions(tenant_id: str, query: TurnQuery) -> list[ColumnElement[bool]]:
@@ -140,11 +142,11 @@ def _conditions(tenant_id: str, query: TurnQuery) -> list[ColumnElement[bool]]:
     if query.text is not None:
         conditions.append(AuditContentRow.text.contains(searchable(query.text), autoescape=True))
     if query.document is not None:
-        conditions.append(AuditRow.sequence.in_(_finding(tenant_id, query.document, cited=query.cited)))
+        conditions.append(AuditRow.sequence.in_(_links_to_document(tenant_id, query.document, cited=query.cited)))
     return conditions
 
 
-def _finding(tenant_id: str, doc_id: str, *, cited: bool) -> Select[int]:
+def _links_to_document(tenant_id: str, doc_id: str, *, cited: bool) -> Select[int]:
     """The numbers of the links whose turns found, or cited, a document."""
     query = select(AuditDocumentRow.sequence).where(
         AuditDocumentRow.tenant_id == tenant_id, AuditDocumentRow.doc_id == doc_id

@@ -54,7 +54,7 @@ def append(entries: Iterable[Entry], settings: Settings) -> int:
     for entry in entries:
         by_turn.setdefault(entry.turn_id, entry)
     tenant_id = next(iter(by_turn.values())).tenant_id
-    with _adding(tenant_id, settings) as chain:
+    with _appending(tenant_id, settings) as chain:
         recorded = chain.session.scalars(
             select(AuditRow.turn_id).where(AuditRow.tenant_id == tenant_id, AuditRow.turn_id.in_(by_turn))
         ).all()
@@ -77,7 +77,7 @@ def append(entries: Iterable[Entry], settings: Settings) -> int:
 
 def erase(tenant_id: str, owner: TurnOwner, settings: Settings) -> tuple[str, ...]:
     """Erase the content of someone's turns, and of those still on their way here. Returns the ids of these turns."""
-    with _adding(tenant_id, settings) as chain:
+    with _appending(tenant_id, settings) as chain:
         until = datetime.now(UTC)
         chain.session.merge(
             ErasureRow(tenant_id=tenant_id, person=owner.person, session_id=owner.session_id, until=until)
@@ -94,7 +94,7 @@ def erase(tenant_id: str, owner: TurnOwner, settings: Settings) -> tuple[str, ..
 
 def prune(tenant_id: str, before: datetime, settings: Settings) -> int:
     """Drop the links from before a moment, up to the first that is not. Returns how many."""
-    with _adding(tenant_id, settings) as chain:
+    with _appending(tenant_id, settings) as chain:
         session = chain.session
         whole = AuditRow.tenant_id == tenant_id
         oldest = session.scalar(select(func.min(AuditRow.sequence)).where(whole, AuditRow.at >= before))
@@ -184,7 +184,7 @@ class _Chain:
 
 
 @contextmanager
-def _adding(tenant_id: str, settings: Settings) -> Iterator[_Chain]:
+def _appending(tenant_id: str, settings: Settings) -> Iterator[_Chain]:
     with database.writing(settings) as session:
         # On PostgreSQL the tenant's own row keeps a second writer waiting; SQLite has one writer anyway.
         session.execute(select(TenantRow.tenant_id).where(TenantRow.tenant_id == tenant_id).with_for_update())

@@ -72,8 +72,8 @@ def open_collection(
             return collection
         engine = _engine(settings)
         if create:
-            _make(engine, tenant, placement, encoder, dimensions)
-        opened = _IN_USE.get(key) or _opened(engine, tenant, placement)
+            _create(engine, tenant, placement, encoder, dimensions)
+        opened = _IN_USE.get(key) or _open_existing(engine, tenant, placement)
         if opened is None:
             return EmptyCollection()
         with _TABLES:
@@ -170,7 +170,7 @@ def _server(settings: Settings) -> Engine:
     return QdrantServer(settings.qdrant_url, settings.qdrant_api_key.get_secret_value())
 
 
-def _make(engine: Engine, tenant: TenantRecord, placement: Placement, encoder: str, dimensions: int) -> None:
+def _create(engine: Engine, tenant: TenantRecord, placement: Placement, encoder: str, dimensions: int) -> None:
     """Make the generation unless it is there. How it is encoded is written down first."""
     if engine.exists(placement):
         return
@@ -182,7 +182,7 @@ def _make(engine: Engine, tenant: TenantRecord, placement: Placement, encoder: s
         engine.activate(placement)
 
 
-def _opened(engine: Engine, tenant: TenantRecord, placement: Placement) -> Collection | None:
+def _open_existing(engine: Engine, tenant: TenantRecord, placement: Placement) -> Collection | None:
     if not engine.exists(placement):
         return None
     encoder, dimensions = generations.encoding_of(placement.generation)

@@ -53,8 +53,8 @@ from tenants.index.layout import (
     canonical_id,
     check_points,
     day_bounds,
-    nothing_matches,
-    worth_asking,
+    matches_nothing,
+    searchable_vectors,
 )
 from tenants.index.protocol import Conditions, Dense, Hit, Json, Point, Sparse, Vector
 from tenants.registry import Placement
@@ -181,29 +181,29 @@ class EdgeCollection:
         """Store points, replacing those with the same id."""
         slices = [points[start : start + _SLICE] for start in range(0, len(points), _SLICE)]
         for some in slices:
-            fairness.give_way()
+            fairness.yield_to_questions()
             check_points(some, self.dimensions)
         if not points:
             return
-        with self._changing([point.id for point in points]) as shard:
+        with self._writable_shard([point.id for point in points]) as shard:
             for some in slices:
-                fairness.give_way()
+                fairness.yield_to_questions()
                 batch = [EdgePoint(point.id, _vectors(point.vectors), dict(point.payload)) for point in some]
                 shard.update(UpdateOperation.upsert_points(batch))
         with self._writing:
             self._written += len(points)
-            if self._written >= _COMPACT_AFTER and fairness.quiet():
+            if self._written >= _COMPACT_AFTER and fairness.is_idle():
                 self._compact()
 
     def describe(self, payloads: Mapping[str, Payload]) -> None:
         """Replace the payloads of points by id; unknown ids are ignored."""
         if not payloads:
             return
-        with self._changing(list(payloads)) as shard:
+        with self._writable_shard(list(payloads)) as shard:
             # The engine fails on an id that it does not have.
             stored = {str(record.id) for record in shard.retrieve(list(payloads), False, False)}
             for point_id, payload in payloads.items():
-                fairness.give_way()
+                fairness.yield_to_questions()
                 if canonical_id(point_id) in stored:
                     shard.update(UpdateOperation.overwrite_payload([point_id], dict(payload)))
 
@@ -211,7 +211,7 @@ class EdgeCollection:
         """Remove points; unknown ids are ignored."""
         if not ids:
             return
-        with self._changing(ids) as shard:
+        with self._writable_shard(ids) as shard:
             shard.update(UpdateOperation.delete_points(list(ids)))
 
     def search(
@@ -223,7 +223,7 @@ class EdgeCollection:
         payloads: bool = True,
     ) -> Mapping[str, list[Hit]]:
         """The best `limit` hits for each named vector, all vectors in one call."""
-        names = worth_asking(queries, limit, conditions, self.dimensions)
+        names = searchable_vectors(queries, limit, conditions, self.dimensions)
         if not names:
             return {name: [] for name in queries}
         matching = _filter(conditions)
@@ -265,7 +265,7 @@ class EdgeCollection:
 
     def scan(self, *, conditions: Conditions | None = None, batch: int = 256, dense: bool = False) -> Iterator[Hit]:
         """Every stored point. Points written meanwhile may or may not appear."""
-        if nothing_matches(conditions):
+        if matches_nothing(conditions):
             return
         matching = _filter(conditions)
         offset = None
@@ -326,14 +326,14 @@ class EdgeCollection:
             raise InternalFault("index_failed") from fault
 
     @contextmanager
-    def _changing(self, ids: Sequence[str]) -> Iterator[EdgeShard]:
+    def _writable_shard(self, ids: Sequence[str]) -> Iterator[EdgeShard]:
         """One writer at a time; on disk when the block ends; changed payloads forgotten whatever happens."""
         changed = {canonical_id(point_id) for point_id in ids}
         with self._writing, self._reading() as shard:
             try:
                 yield shard
                 # Some 25 ms in which nobody else gets on.
-                fairness.give_way()
+                fairness.yield_to_questions()
                 shard.flush()
             finally:
                 self._payloads.forget(changed)

@@ -44,11 +44,11 @@ def check_points(points: Sequence[Point], dimensions: int) -> None:
     for point in points:
         canonical_id(point.id)
         for name, vector in point.vectors.items():
-            if not _sound(name, vector, dimensions):
+            if not _is_valid(name, vector, dimensions):
                 raise InternalFault("point_malformed")
 
 
-def _sound(name: str, vector: Vector | Sparse, dimensions: int) -> bool:
+def _is_valid(name: str, vector: Vector | Sparse, dimensions: int) -> bool:
     if isinstance(vector, Sparse):
         return name in VECTORS and _sparse(vector)
     if not isinstance(vector, Mapping):
@@ -80,7 +80,7 @@ def check_queries(queries: Mapping[str, Vector], dimensions: int) -> None:
             raise InternalFault("vector_unknown")
 
 
-def worth_asking(
+def searchable_vectors(
     queries: Mapping[str, Vector], limit: int, conditions: Conditions | None, dimensions: int
 ) -> list[str]:
     """The vectors among `queries`, checked, that can find anything.
@@ -88,12 +88,12 @@ def worth_asking(
     :param dimensions: of the collection's dense vectors.
     """
     check_queries(queries, dimensions)
-    if limit < 1 or nothing_matches(conditions):
+    if limit < 1 or matches_nothing(conditions):
         return []
     return [name for name, vector in queries.items() if vector]
 
 
-def nothing_matches(conditions: Conditions | None) -> bool:
+def matches_nothing(conditions: Conditions | None) -> bool:
     """Whether a field accepts no value at all. Qdrant itself drops such a condition in places, so it never sees one."""
     return conditions is not None and any(not accepted for accepted in conditions.any_of.values())
 

@@ -21,8 +21,8 @@ from tenants.index.layout import (
     canonical_id,
     check_points,
     day_bounds,
-    nothing_matches,
-    worth_asking,
+    matches_nothing,
+    searchable_vectors,
 )
 from tenants.index.protocol import Conditions, Dense, Hit, Json, Point, Sparse, Vector
 from tenants.registry import Placement
@@ -185,7 +185,7 @@ class ServerCollection:
         payloads: bool = True,
     ) -> Mapping[str, list[Hit]]:
         """The best `limit` hits for each named vector, all vectors in one request."""
-        names = worth_asking(queries, limit, conditions, self.dimensions)
+        names = searchable_vectors(queries, limit, conditions, self.dimensions)
         if not names:
             return {name: [] for name in queries}
         matching = _filter(conditions)
@@ -215,7 +215,7 @@ class ServerCollection:
 
     def scan(self, *, conditions: Conditions | None = None, batch: int = 256, dense: bool = False) -> Iterator[Hit]:
         """Every stored point. Points written meanwhile may or may not appear."""
-        if nothing_matches(conditions):
+        if matches_nothing(conditions):
             return
         matching = _filter(conditions)
         offset = None

@@ -15,7 +15,7 @@ from tenants.catalogue import Selection
 from tenants.context import Tenant, acting_as
 from tenants.documents import DocumentRecord
 from tenants.registry import Registry
-from tenants.versions import MOST_VERSIONS, DocumentVersion
+from tenants.versions import MAX_VERSIONS, DocumentVersion
 
 ANNA = Tenant("acme", "anna")
 OTHER = Tenant("other", "anna")
@@ -90,10 +90,10 @@ def test_a_version_comes_back_whole(acme: Tenant) -> None:
 def test_the_newest_versions_are_kept_and_go_with_their_document(acme: Tenant) -> None:
     with acting_as(OTHER):
         documents.put(replace(E20, version=1), new_versions=[version(1)])
-    for number in range(1, MOST_VERSIONS + 4):
+    for number in range(1, MAX_VERSIONS + 4):
         documents.put(replace(E20, version=number), new_versions=[version(number)])
-    assert [version.version for version in versions.history("e20")] == list(range(MOST_VERSIONS + 3, 3, -1))
-    assert versions.hashes(["e20", "missing"]) == {"e20": f"h{MOST_VERSIONS + 3}"}
+    assert [version.version for version in versions.history("e20")] == list(range(MAX_VERSIONS + 3, 3, -1))
+    assert versions.hashes(["e20", "missing"]) == {"e20": f"h{MAX_VERSIONS + 3}"}
     documents.put(replace(E20, version=5))
     assert versions.hashes(["e20"]) == {"e20": "h5"}
     assert [version.version for version in versions.in_force(["missing", "e20"])] == [5]

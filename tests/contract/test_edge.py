@@ -95,7 +95,7 @@ def test_written_chunks_are_compacted_in_quiet_moments(monkeypatch: pytest.Monke
         with fairness.question():
             collection.upsert(points(range(400, 700)))
             assert segments() == growing
-        monkeypatch.setattr(fairness, "QUIET_SECONDS", -1.0)
+        monkeypatch.setattr(fairness, "IDLE_SECONDS", -1.0)
         collection.upsert(points(range(700, 1_000)))
         assert segments() > growing
         assert {hit.payload["content"] for hit in collection.scan()} == {str(number) for number in range(1_000)}

@@ -47,7 +47,7 @@ def test_tools_belong_to_one_tenant(tenant: Tenant) -> None:
 
 
 def test_the_number_of_tools_is_limited(tenant: Tenant, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tools, "MOST_TOOLS", 1)
+    monkeypatch.setattr(tools, "MAX_TOOLS", 1)
     tools.put(tools.parsed(ORDERS))
     tools.put(tools.parsed(ORDERS))
     with pytest.raises(Invalid) as refused:

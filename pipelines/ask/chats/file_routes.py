@@ -22,7 +22,7 @@ from tenants import policy
 from tenants.chats import files, sites, store
 from tenants.chats.files import ChatFile
 from tenants.errors import TooLarge
-from tenants.policy import LARGEST_FILE
+from tenants.policy import MAX_FILE_SIZE
 
 _FILES = "/chats/{chat_id}/files"
 _FILE = "/chats/{chat_id}/files/{file_id}"
@@ -50,7 +50,7 @@ _DOWNLOAD: dict[int | str, dict[str, object]] = {
 }
 
 ROUTES = (
-    Route("POST", _FILES, scope="visit", limit=LARGEST_FILE + _FORM_BYTES),
+    Route("POST", _FILES, scope="visit", limit=MAX_FILE_SIZE + _FORM_BYTES),
     Route("GET", _FILE, scope="visit"),
     Route("GET", _DESK_FILE, scope="operate"),
 )

@@ -12,7 +12,7 @@ from components.turn import Claim, Draft, Evidence, Passage, Query, Reply, Turn,
 Words: TypeAlias = Callable[[str], str | None]
 """Maps a text to its form in a trace; None when it must not appear."""
 
-LONGEST = 2_000
+MAX_LENGTH = 2_000
 """Characters of one text in a trace; chunks are rarely longer."""
 
 
@@ -26,7 +26,7 @@ def withheld(text: str) -> None:
 @lru_cache(maxsize=4_096)
 def masked(text: str) -> str:
     """The text without personal data; cached, because most texts are passages that repeat."""
-    return mask(text[:LONGEST])
+    return mask(text[:MAX_LENGTH])
 
 
 def as_json(value: object) -> str:

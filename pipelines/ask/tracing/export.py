@@ -27,7 +27,7 @@ _QUEUE = 16_384
 """Spans; larger than a batch of traces, so that our own queue overflows first, by whole traces."""
 _BATCH = 512
 _SCHEDULE_MS = 1_000.0
-_MOST_TENANTS = 1_000
+_MAX_TENANTS = 1_000
 _LIMITS = SpanLimits(max_span_attributes=10_000, max_events=1_000, max_event_attributes=1_000)
 """Above what a turn needs: the SDK drops attributes beyond its default of 128, and passages have more."""
 
@@ -66,7 +66,7 @@ class SpanExport:
             max_export_batch_size=_BATCH,
             schedule_delay_millis=_SCHEDULE_MS,
         )
-        self._tracer = lru_cache(_MOST_TENANTS)(self._new_tracer)
+        self._tracer = lru_cache(_MAX_TENANTS)(self._new_tracer)
 
     def begin(self) -> None:
         """Begin a batch."""

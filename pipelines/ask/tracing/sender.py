@@ -36,7 +36,7 @@ TIMEOUT = 2.0
 PAUSE = 30.0
 """Seconds before retrying a collector that did not answer."""
 
-MOST_ATTEMPTS = 20
+MAX_ATTEMPTS = 20
 """A batch that has failed this often, for ten minutes, is dropped: others wait behind it."""
 
 _PARTING = 3.0
@@ -104,7 +104,7 @@ class Sender:
                 if not self._in_trouble:
                     log.warning("traces wait, their collector is unavailable: %s", error)
                 self._in_trouble = True
-                if self._attempts == MOST_ATTEMPTS:
+                if self._attempts == MAX_ATTEMPTS:
                     self._drop("tried too often")
                 return False
             except Exception as error:
@@ -145,7 +145,7 @@ class _Destination:
         done = [item for item in batch if isinstance(item, Trace)]
         self._export.begin()
         for trace in done:
-            fairness.give_way()
+            fairness.yield_to_questions()
             self._export.add(Spans(trace.answer.trace_id, spans(trace), resource(trace)))
         self._export.flush()
         if self._phoenix is not None:

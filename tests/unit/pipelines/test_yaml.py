@@ -12,7 +12,7 @@ from pipelines.ask.engine import YAML
 from pipelines.lint import Finding, deployed, lint, lint_file, main
 
 OURS = deployed()
-MOST_PASSES = 1 + max(EXTRA_PASSES.values())
+MAX_PASSES = 1 + max(EXTRA_PASSES.values())
 JOINER = "{type: haystack.components.joiners.branch.BranchJoiner, init_parameters: {type_: str}}"
 PROMPT = "{type: haystack.components.builders.prompt_builder.PromptBuilder, init_parameters: {template: '{{a}}{{b}}'}}"
 ROUTER = """
@@ -35,7 +35,7 @@ connections:
   - {{sender: prompt.prompt, receiver: router.n}}
   - {{sender: router.again, receiver: head.value}}
   - {{sender: router.done, receiver: end.value}}
-max_runs_per_component: {MOST_PASSES + 1}
+max_runs_per_component: {MAX_PASSES + 1}
 """
 SOUND = f"""
 components:
@@ -136,9 +136,9 @@ BROKEN = [
         "loop_trap",
         "prompt.b",
     ),
-    (changed(f"max_runs_per_component: {MOST_PASSES + 1}", "", LOOP), "loop_without_net", "max_runs_per_component"),
+    (changed(f"max_runs_per_component: {MAX_PASSES + 1}", "", LOOP), "loop_without_net", "max_runs_per_component"),
     (
-        changed(f"component: {MOST_PASSES + 1}", f"component: {MOST_PASSES}", LOOP),
+        changed(f"component: {MAX_PASSES + 1}", f"component: {MAX_PASSES}", LOOP),
         "loop_without_net",
         "max_runs_per_component",
     ),

@@ -8,10 +8,10 @@ from threading import Event
 import pytest
 
 from tenants import fairness
-from tenants.fairness import Crossing
+from tenants.fairness import QuestionPriority
 
 
-def waits(crossing: Crossing) -> bool:
+def waits(crossing: QuestionPriority) -> bool:
     """Whether a slice of ingest waits when it gives way; for ever where patience has no end."""
     waited: list[float] = []
     usual = crossing._changed.wait_for
@@ -22,24 +22,24 @@ def waits(crossing: Crossing) -> bool:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(crossing._changed, "wait_for", wait_for)
-        crossing.give_way()
+        crossing.yield_to_questions()
     return bool(waited)
 
 
 def test_ingest_does_not_wait_without_questions(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fairness, "PATIENCE_SECONDS", float("inf"))
-    assert not waits(Crossing())
+    assert not waits(QuestionPriority())
 
 
 def test_ingest_waits_until_the_last_question_is_answered(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fairness, "PATIENCE_SECONDS", 60.0)
-    crossing = Crossing()
+    crossing = QuestionPriority()
     waiting = Event()
     order: list[str] = []
 
     def slice_of_ingest() -> None:
         waiting.set()
-        crossing.give_way()
+        crossing.yield_to_questions()
         order.append("ingest")
 
     with ThreadPoolExecutor(1) as pool:
@@ -55,17 +55,17 @@ def test_ingest_waits_until_the_last_question_is_answered(monkeypatch: pytest.Mo
 
 def test_ingest_goes_on_under_questions_that_never_end(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fairness, "PATIENCE_SECONDS", 0.001)
-    crossing = Crossing()
+    crossing = QuestionPriority()
     with crossing.question():
         assert waits(crossing)
         for _ in range(10):
-            crossing.give_way()
+            crossing.yield_to_questions()
 
 
 def test_within_a_slice_ingest_does_not_wait_again(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fairness, "SLICE_SECONDS", 60.0)
     monkeypatch.setattr(fairness, "PATIENCE_SECONDS", 0.001)
-    crossing = Crossing()
+    crossing = QuestionPriority()
     with crossing.question():
         assert waits(crossing)
         monkeypatch.setattr(fairness, "PATIENCE_SECONDS", float("inf"))
@@ -80,18 +80,18 @@ def test_others_are_let_in_sooner_for_a_while() -> None:
 
 
 def test_it_is_quiet_when_nobody_has_asked_for_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
-    crossing = Crossing()
-    assert crossing.quiet()
+    crossing = QuestionPriority()
+    assert crossing.is_idle()
     with crossing.question():
-        assert not crossing.quiet()
-    assert not crossing.quiet()
-    monkeypatch.setattr(fairness, "QUIET_SECONDS", -1.0)
-    assert crossing.quiet()
+        assert not crossing.is_idle()
+    assert not crossing.is_idle()
+    monkeypatch.setattr(fairness, "IDLE_SECONDS", -1.0)
+    assert crossing.is_idle()
 
 
 def test_a_failed_question_no_longer_counts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fairness, "PATIENCE_SECONDS", float("inf"))
-    crossing = Crossing()
+    crossing = QuestionPriority()
     with pytest.raises(KeyError), crossing.question():
         raise KeyError
     assert not waits(crossing)

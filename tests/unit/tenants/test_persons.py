@@ -15,7 +15,7 @@ from tenants.chats import store as chats
 from tenants.context import Tenant, acting_as
 from tenants.conversations import PastTurn
 from tenants.errors import Invalid
-from tenants.persons import Erased, Person
+from tenants.persons import ErasureReport, Person
 from tenants.registry import Registry
 from tests.audits import entry, miss
 from tests.chats import webhook
@@ -94,7 +94,7 @@ def test_erasing_leaves_no_byte(installation: Settings) -> None:
     assert json.dumps(exported, ensure_ascii=False).count(CANARY) >= 5
     assert "сосед" not in json.dumps(exported, ensure_ascii=False)
 
-    assert persons.erase(Person(subject="anna")) == Erased(
+    assert persons.erase(Person(subject="anna")) == ErasureReport(
         turns=3, feedback=1, conversations=1, chats=1, tickets=1, answers=1, jobs=1, traces=0
     )
     database.close_all()
@@ -121,7 +121,7 @@ def test_erasing_leaves_no_byte(installation: Settings) -> None:
 def test_one_session_of_a_person_can_go_alone(installation: Settings) -> None:
     leave_traces(installation, ANNA, CANARY, "s1")
     leave_traces(installation, ANNA, "остаётся", "s2")
-    assert persons.erase(Person("anna", "s1")) == Erased(
+    assert persons.erase(Person("anna", "s1")) == ErasureReport(
         turns=3, feedback=1, conversations=1, chats=0, tickets=1, answers=1, jobs=0, traces=0
     )
     database.close_all()

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from settings import Settings
 from tenants.context import Tenant
 from tenants.errors import InternalFault, Invalid, Unauthenticated
-from tenants.keys import LOOK_SECONDS, own_keys_file, read_jwks, rotate, signing_key
+from tenants.keys import RELOAD_SECONDS, own_keys_file, read_jwks, rotate, signing_key
 from tenants.tokens import MAX_TOKEN_BYTES, REMEMBERED_SECONDS, TokenVerifier, issue
 
 RSA_KEY = rsa.generate_private_key(65537, 2048)
@@ -214,7 +214,7 @@ def test_rotation_overlaps_and_ends(settings: Settings, verifier: TokenVerifier,
     # No time has passed: a new key works at once, and a key that is gone is noticed within a second.
     assert verifier.verify(old) == verifier.verify(new)
     rotate(settings, overlap_seconds=0)
-    clock.now += LOOK_SECONDS
+    clock.now += RELOAD_SECONDS
     assert refusal(verifier, new) == "token_invalid"
     assert verifier.verify(old).subject == "anna"  # its own overlap has not ended
 
@@ -260,7 +260,7 @@ def test_a_changed_key_file_forgets_the_tokens(settings: Settings, verifier: Tok
     assert verifier.verify(raw).tenant_id == "acme"
     assert settings.token_jwks_file is not None
     settings.token_jwks_file.write_text(json.dumps({"keys": [public(EC_KEY, kid="ec")]}))
-    clock.now += LOOK_SECONDS
+    clock.now += RELOAD_SECONDS
     assert refusal(verifier, raw) == "token_invalid"
 
 

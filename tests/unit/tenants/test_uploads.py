@@ -70,7 +70,7 @@ def test_colliding_names_are_refused() -> None:
 
 
 def test_the_number_of_files_is_limited(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(uploads, "MOST_FILES", 1)
+    monkeypatch.setattr(uploads, "MAX_FILES", 1)
     upload = Upload("job")
     upload.file("a.md").close()
     with pytest.raises(TooLarge, match="files_too_many"):

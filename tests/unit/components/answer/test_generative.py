@@ -67,7 +67,7 @@ class Model:
 @pytest.fixture(autouse=True)
 def _rules(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(breaker, "_UPSTREAMS", {})
-    with policy.trying(Policy()):
+    with policy.overridden(Policy()):
         yield
 
 
@@ -269,7 +269,7 @@ def test_a_model_that_cannot_be_in_time_is_not_asked() -> None:
 
 def test_the_prompt_holds_the_day_the_company_and_the_question_behind_fences() -> None:
     model = Model(["NO_ANSWER"])
-    with collect_calls() as calls, policy.trying(Policy(name="Волна")):
+    with collect_calls() as calls, policy.overridden(Policy(name="Волна")):
         GenerativeAnswerer(ChatModels(model), LocalJudge(), ExtractiveAnswerer()).run(turn(QUESTION, PASSAGE))
         fence = calls.fence
     assert "Волна" in model.prompts[0]
@@ -281,7 +281,11 @@ def test_a_tenant_may_want_words_as_they_come() -> None:
     heard: list[tuple[str, bool]] = []
     reply = f"{SUPPORTED} [1] Скидка 87 %. [1]"
     step = GenerativeAnswerer(ChatModels(Model([reply])), LocalJudge(), ExtractiveAnswerer())
-    with collect_calls(), policy.trying(Policy(streaming="optimistic")), token_sink(lambda *said: heard.append(said)):
+    with (
+        collect_calls(),
+        policy.overridden(Policy(streaming="optimistic")),
+        token_sink(lambda *said: heard.append(said)),
+    ):
         sent = step.run(turn(QUESTION, PASSAGE))["turn"]
     assert "".join(text for text, _ in heard) == reply
     assert all(provisional for _, provisional in heard)

@@ -17,7 +17,7 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 
 from components.turn import Turn
 from pipelines.ask.engine import AskEngine
-from pipelines.ask.steps import StepTracer, noting, trace_steps
+from pipelines.ask.steps import StepTracer, record_steps, trace_steps
 
 GUARD = {"type": "components.understand.guard.Guard", "init_parameters": {}}
 COMPLEXITY = {"type": "components.understand.complexity.ComplexityClassifier", "init_parameters": {}}
@@ -71,7 +71,7 @@ def test_the_last_step_may_send_the_turn_on(tmp_path: Path) -> None:
 def test_there_may_be_many_steps(tmp_path: Path) -> None:
     steps = {f"s{n}": COMPLEXITY for n in range(30)}
     ways = [f"s{n}.turn s{n + 1}.turn" for n in range(29)]
-    with noting() as noted:
+    with record_steps() as noted:
         engine(tmp_path, "s0.turn", "s29.turn", steps, *ways).run(LONG)
     assert list(noted.milliseconds) == list(steps)
 
@@ -133,7 +133,7 @@ RUN = ["haystack.pipeline.run", "door", "weigh"]
 def test_haystack_s_own_tracing_shows_the_run(two: AskEngine) -> None:
     theirs = Recording()
     enable_tracing(theirs)
-    with noting() as noted:
+    with record_steps() as noted:
         two.run(LONG)
     assert theirs.seen == RUN
     assert theirs.spans[-1][1]["haystack.component.visits"] == 1
@@ -143,11 +143,11 @@ def test_haystack_s_own_tracing_shows_the_run(two: AskEngine) -> None:
 
 def test_a_tracer_enabled_later_sees_everything(two: AskEngine) -> None:
     trace_steps()
-    with noting() as before:
+    with record_steps() as before:
         two.run(LONG)
     theirs = Recording()
     enable_tracing(theirs)
-    with noting() as after:
+    with record_steps() as after:
         two.run(LONG)
     assert theirs.seen == RUN
     assert list(after.milliseconds) == list(before.milliseconds) == ["door", "weigh"]
@@ -156,11 +156,11 @@ def test_a_tracer_enabled_later_sees_everything(two: AskEngine) -> None:
 def test_our_tracer_stands_there_once() -> None:
     trace_steps()
     ours = tracer.actual_tracer
-    with noting():
+    with record_steps():
         trace_steps()
     assert isinstance(ours, StepTracer)
     assert tracer.actual_tracer is ours
-    assert not isinstance(ours.behind, StepTracer)
+    assert not isinstance(ours.wrapped, StepTracer)
 
 
 def test_without_a_recorder_the_wrapped_tracer_still_sees_spans(two: AskEngine) -> None:
@@ -183,7 +183,7 @@ def test_stock_instrumentation_of_haystack_sees_the_run(two: AskEngine) -> None:
     instrumentor = HaystackInstrumentor()
     instrumentor.instrument(tracer_provider=provider)
     try:
-        with noting() as noted:
+        with record_steps() as noted:
             two.run(LONG)
     finally:
         instrumentor.uninstrument()

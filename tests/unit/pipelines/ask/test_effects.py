@@ -11,7 +11,7 @@ import pytest
 from components.models import calls
 from components.turn import Reply, Turn
 from pipelines.ask.contract import AskRequest
-from pipelines.ask.effects import Attempt, Standing
+from pipelines.ask.effects import Attempt, ClientState
 from pipelines.ask.runner import Runner
 from pipelines.ask.usecase import Ask
 from settings import Settings
@@ -42,23 +42,23 @@ def recorded(ask: Ask) -> list[Record]:
     return list(search.find(TurnQuery(), limit=10))
 
 
-@pytest.mark.parametrize("standing", ["awaited", "abandoned", "given_up"])
-def test_what_follows_a_turn_depends_on_who_waits(standing: Standing) -> None:
+@pytest.mark.parametrize("client", ["awaited", "abandoned", "given_up"])
+def test_what_follows_a_turn_depends_on_who_waits(client: ClientState) -> None:
     attempt = Attempt()
-    if standing == "abandoned":
+    if client == "abandoned":
         attempt.abandon()
-    elif standing == "given_up":
+    elif client == "given_up":
         assert attempt.give_up()
     ask = Ask(FakeEngine(handed_over))
     answer = ask.answer(TALK, attempt=attempt)
     records = recorded(ask)
-    awaited = standing == "awaited"
+    awaited = client == "awaited"
     assert (answer.handoff is not None) is awaited
     assert bool(handoffs.latest()) is awaited
     assert bool(conversations.recall("s-1")) is awaited
     assert bool(gaps.all(None)) is awaited
     # Whoever gives a turn up records that in its place.
-    assert len(records) == (0 if standing == "given_up" else 1)
+    assert len(records) == (0 if client == "given_up" else 1)
 
 
 def test_an_attempt_is_decided_once() -> None:

@@ -17,7 +17,7 @@ from components.judge.local import LocalJudge
 from components.language.identifiers import codes
 from components.turn import EXTRA_PASSES, Exchange, Filters, Outcome, Quality, Turn
 from pipelines.ask.engine import YAML, AskEngine
-from pipelines.ask.steps import Steps, noting
+from pipelines.ask.steps import Steps, record_steps
 from tenants.context import SCOPES, Tenant, acting_as
 from tenants.errors import NoTenant
 from tenants.registry import Registry
@@ -43,7 +43,7 @@ def ask(engine: AskEngine, question: str, **changes: Quality | Filters | tuple[E
 
 
 def noted(engine: AskEngine, question: str, quality: Quality = "balanced") -> tuple[Turn, Steps]:
-    with noting() as steps:
+    with record_steps() as steps:
         return ask(engine, question, quality=quality), steps
 
 

@@ -12,7 +12,7 @@ from evaluation.datasets.fixture import DEMO
 from pipelines.ask.answering import answer_of
 from pipelines.ask.contract import AskRequest, TurnAnswer
 from pipelines.ask.engine import YAML, AskEngine
-from pipelines.ask.replay import Replay, Replayed, Trial, report, trial
+from pipelines.ask.replay import Replay, ReplayedTurn, Trial, report, trial
 from pipelines.ask.usecase import Ask
 from pipelines.ingest.usecase import Ingest, read_path
 from settings import get_settings
@@ -70,7 +70,7 @@ def lenient(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def run(tried: Trial, records: tuple[Record, ...]) -> list[Replayed]:
+def run(tried: Trial, records: tuple[Record, ...]) -> list[ReplayedTurn]:
     replay = Replay(tried)
     turns = list(replay.run(records, lambda done: None))
     replay.close()

@@ -41,7 +41,7 @@ async def events(stream: Stream, after: int = 0) -> list[Event]:
 
 @pytest.fixture(scope="module")
 def _careful() -> Iterator[None]:
-    with policy.trying(policy.Policy()):
+    with policy.overridden(policy.Policy()):
         yield
 
 
@@ -180,7 +180,7 @@ def test_only_its_owner_resumes_a_stream() -> None:
 
 
 def test_finished_streams_are_forgotten_and_running_ones_are_not(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(streams, "MOST_STREAMS", 3)
+    monkeypatch.setattr(streams, "MAX_STREAMS", 3)
     kept = Streams()
     with acting_as(ANNA):
         running, long = kept.begin("running"), kept.begin("long")

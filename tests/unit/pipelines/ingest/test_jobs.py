@@ -102,7 +102,7 @@ def test_a_slow_file_does_not_delay_other_tenants(monkeypatch: pytest.MonkeyPatc
         return read(name, data)
 
     monkeypatch.setattr(formats, "read", slow)
-    monkeypatch.setattr(run, "_LOOK_SECONDS", 0.001)
+    monkeypatch.setattr(run, "_POLL_SECONDS", 0.001)
     held = upload("a.md", "slow.md")
     Registry().add("globex")
     runner = JobRunner()
@@ -144,7 +144,7 @@ def test_a_job_that_keeps_crashing_the_process_backs_off_and_is_never_dropped(
     assert all(begun[:5])
     assert not any(begun[5:])
     assert jobs.get(job.job_id).state == "running"
-    monkeypatch.setattr(jobs, "_LONGEST_WAIT", timedelta(0))
+    monkeypatch.setattr(jobs, "_MAX_WAIT", timedelta(0))
     assert jobs.begin() is not None
     take_turns(JobRunner(), ended(job))
     assert jobs.get(job.job_id).state == "done"
@@ -213,7 +213,7 @@ def test_an_internal_fault_is_retried_a_limited_number_of_times(
 
     with monkeypatch.context() as patched:
         patched.setattr(Ingest, "start_files", broken)
-        for _ in range(jobs.MOST_FAULTS):
+        for _ in range(jobs.MAX_FAULTS):
             assert jobs.get(job.job_id).state == "queued"
             pause = tenant_jobs(ingest).step()
             assert pause is not None

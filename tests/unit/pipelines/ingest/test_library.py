@@ -355,7 +355,7 @@ class Life(RuleBasedStateMachine):
                 for hit in hits(doc_id):
                     assert {name: meta(hit)[name] for name in PROPERTIES} == in_force
                 kept = self.library.versions(doc_id)
-                assert len(kept) <= versions.MOST_VERSIONS
+                assert len(kept) <= versions.MAX_VERSIONS
                 assert kept[0].version == record.version
                 assert self.library.version(doc_id).text == self.texts[doc_id]
 

@@ -70,7 +70,7 @@ def test_tenants_not_reached_are_checked_first_the_next_night(
     clock = count()
     monkeypatch.setattr(nightly, "monotonic", lambda: next(clock))
     library = _Watched(ingest)
-    check = NightlyCheck(library, 3, most_seconds=2.5)
+    check = NightlyCheck(library, 3, max_seconds=2.5)
     for _ in range(3):
         check.check_all()
     assert library.checked == ["acme", "globex", "zeta", "acme", "globex", "zeta"]

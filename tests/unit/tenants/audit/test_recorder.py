@@ -153,7 +153,7 @@ def test_a_disk_that_is_full_makes_records_wait_in_memory(
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(Spool, "append", full)
-    monkeypatch.setattr(recorder, "_SPARE", 2)
+    monkeypatch.setattr(recorder, "_MAX_IN_MEMORY", 2)
     carrier = Recorder(installation)
     for number in range(3):
         carrier.record(entry(f"t{number}"))

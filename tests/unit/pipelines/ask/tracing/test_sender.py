@@ -137,7 +137,7 @@ def test_a_refused_batch_is_dropped_and_counted(caplog: pytest.LogCaptureFixture
 def test_a_batch_that_fails_too_long_is_dropped(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sending, "MOST_ATTEMPTS", 2)
+    monkeypatch.setattr(sending, "MAX_ATTEMPTS", 2)
     monkeypatch.setattr(sending, "BATCH", 1)
     with receiving([500, 500, 200]) as collector:
         sender = Sender(Settings(otlp_endpoint=collector.url))

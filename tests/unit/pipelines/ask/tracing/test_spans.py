@@ -46,7 +46,7 @@ def traced(ask: Ask) -> Callable[..., Trace]:
         begun = begin(request, str(uuid4()), ())
         turn, steps = ask.finish(begun)
         answer = answer_of(turn, trace_id=traces.trace_id(turn.turn_id), steps=steps.milliseconds)
-        with policy.trying(policy.Policy(trace_content=content)):
+        with policy.overridden(policy.Policy(trace_content=content)):
             return Trace.of(request, begun, steps, answer, asked_at=datetime.now(UTC), pipeline="digest")
 
     return trace
