@@ -19,7 +19,7 @@ from dataclasses import replace
 from functools import cached_property
 
 from components.decide.instructions import repeats_instructions
-from components.language.links import host_of, leads_to, without_links
+from components.language.links import code_spans, host_of, leads_to, without_links
 from components.language.normalise import fold
 from components.language.personal import mask_news
 from components.language.texts import text as said_in
@@ -105,6 +105,9 @@ class AnswerGuard:
             return draft if citations == draft.citations else replace(draft, citations=citations)
         text = "".join(map(self.sentence, _sentences(draft.text))).strip()
         claims = tuple(self._claims(draft)) if text else ()
+        if draft.opening and len(claims) < len(draft.claims):
+            text = text.removeprefix(draft.opening).strip()
+            draft = replace(draft, opening="")
         return replace(draft, text=text, claims=claims, citations=citations)
 
     def reply(self, reply: Reply) -> Reply:
@@ -211,9 +214,11 @@ class AnswerGuard:
 
 
 def _sentences(text: str) -> Iterator[str]:
-    """The text in pieces that end with marks or lines."""
-    start = 0
+    """The text in pieces that end with marks or lines; a block of code is one piece."""
+    start, code = 0, code_spans(text)
     for match in _END.finditer(text):
+        if any(begin < match.start() < end - 1 for begin, end in code):
+            continue
         yield text[start : match.end()]
         start = match.end()
     if start < len(text):

@@ -16,11 +16,16 @@ _TOP = (
 _MARKDOWN = re.compile(r"!?\[([^\[\]\n]*)\]\(\s*<?([^()\s<>]*(?:\([^()\s<>]*\)[^()\s<>]*)*)[^()\n]*\)")
 # An address ends where another begins, so that none hides in the tail of a welcome one.
 _LINK = re.compile(
-    r"(?i)(?P<address>(?<![\w/])(?:(?P<scheme>[a-z][a-z0-9+.-]{1,20}:)?//(?=(?P<dotted>[^\s/]*\.)?)(?:www\.)?|www\.)"
+    r"(?i)(?P<address>(?<![\w/])(?:(?P<scheme>[a-z][a-z0-9+.-]{1,20}:)?//(?!\])(?=(?P<dotted>[^\s/]*\.)?)(?:www\.)?|www\.)"
     r"(?:(?!https?://|www\.)[^\s<>\"'`«»{}|])+)"
     rf"|(?<![\w@./\\:-])(?:[^\W_](?:[\w-]{{0,62}}[^\W_])?\.){{1,8}}(?:{_TOP})(?![\w-]|\.\w)(?:[/:?#][^\s<>\"'`«»]*)?"
 )
 _HINT = re.compile(rf"(?i)//|\]\(|www\.|\.(?:{_TOP})(?!\w)")
+_FOOTED = re.compile(r"(?<=[\w)»\"'®™*])[ \t]*\[[ \t]*((?:https?|ftp)://[^\s\[\]<>]+)[ \t]*\]", re.IGNORECASE)
+"""An address in brackets behind the words that it is linked to, as exports of pages write links."""
+_CODE = re.compile(r"(?ms)^[ \t]*(?P<fence>```|~~~).*?(?:^[ \t]*(?P=fence)[ \t]*$|\Z)|(?<![\\`])`[^`\n]+`(?!`)")
+"""A block of code or a span of it, of which a chat window makes no links by itself."""
+_SCHEME = re.compile(r"\s*(?:[a-z][a-z0-9+.-]*:|//)", re.IGNORECASE)
 _CLICKABLE = frozenset({"http:", "https:", "ftp:"})
 _TRAILING = ".,;:!?)]*_~"
 _OWN_MACHINE = frozenset({"localhost", "127.0.0.1"})
@@ -51,32 +56,58 @@ def leads_to(address: str, domains: frozenset[str]) -> bool:
     return any(".".join(labels[start:]) in domains for start in range(len(labels)))
 
 
+def disarmed(address: str) -> str:
+    """An address that can be read and not followed, as security bulletins write them: `https:[//]evil[.]example/x`."""
+    opening, slashes, rest = address.partition("//") if "//" in address else ("", "", address)
+    host = re.split("[/?#]", rest, maxsplit=1)[0]
+    return f"{opening}{'[//]' if slashes else ''}{host.replace('.', '[.]')}{rest[len(host) :]}"
+
+
+def code_spans(text: str) -> list[tuple[int, int]]:
+    """Where the blocks and spans of code stand in a Markdown text."""
+    return [match.span() for match in _CODE.finditer(text)] if "`" in text or "~~~" in text else []
+
+
 def without_links(text: str, is_welcome: Callable[[str], bool], is_known: Callable[[str], bool], instead: str) -> str:
     """The text without the links that are not welcome. Idempotent; a text that has none comes back as it is.
 
-    Of a Markdown link its label stays, of a picture nothing; an address makes place for `instead`.
+    Of a Markdown link its label stays, of an address in brackets the words before it, of a picture nothing; an address
+    makes place for `instead`. In code an address can be part of a command, so it stays there to be read, `disarmed`.
 
-    :param welcome: whether an address may be linked to.
-    :param known: whether something that only looks like an address, a host's bare name or `s3://bucket`, may be said.
+    :param is_welcome: whether an address may be linked to.
+    :param is_known: whether something that only looks like an address, a host's bare name or `s3://bucket`, may be
+        said.
     """
     if _HINT.search(text) is None:
         return text
 
+    def in_code(match: re.Match[str]) -> bool:
+        return any(start <= match.start() < end for start, end in spans)
+
     def labelled(match: re.Match[str]) -> str:
-        if is_welcome(match[2]):
+        if is_welcome(match[2]) or (in_code(match) and not _SCHEME.match(match[2])):
             return match.group()
         return "" if match.group().startswith("!") else match[1]
+
+    def footed(match: re.Match[str]) -> str:
+        return match.group() if in_code(match) or is_welcome(match[1]) else ""
 
     def addressed(match: re.Match[str]) -> str:
         address = match.group().rstrip(_TRAILING)
         clickable = match["address"] and (match["scheme"] or "http:").lower() in _CLICKABLE
         comment = address.startswith("//") and not match["dotted"]
-        is_code = comment or host_of(address) in _OWN_MACHINE
-        if is_code or is_welcome(address) or (not clickable and is_known(address)):
+        is_own = comment or host_of(address) in _OWN_MACHINE
+        if is_own or is_welcome(address) or (not clickable and is_known(address)):
             return match.group()
-        return instead + match.group()[len(address) :]
+        return (disarmed(address) if in_code(match) else instead) + match.group()[len(address) :]
 
     before = None
     while before != text:  # a picture can be the label of a link
-        before, text = text, _MARKDOWN.sub(labelled, text)
-    return _LINK.sub(addressed, text)
+        before, spans = text, code_spans(text)
+        text = _MARKDOWN.sub(labelled, text)
+    text = _FOOTED.sub(footed, text)
+    before = None
+    while before != text:  # an address can carry another in its tail
+        before, spans = text, code_spans(text)
+        text = _LINK.sub(addressed, text)
+    return text

