@@ -9,6 +9,7 @@ from haystack import component
 
 from components.answer.choice import Limits, choose
 from components.answer.citations import cite
+from components.answer.opening import opening
 from components.answer.section import in_order, parts
 from components.answer.units import Unit, is_numbered, units
 from components.judge.analysis import analyse
@@ -93,7 +94,7 @@ class ExtractiveAnswerer(Nested):
             )
             if choice.units:
                 draft = replace(cite(choice.units), truncated=choice.cut, withheld=tuple(withheld))
-                return {"turn": replace(turn, draft=draft)}
+                return {"turn": replace(turn, draft=_opened(draft, choice.units, question, turn))}
         return {"turn": replace(turn, draft=Draft("", (), (), withheld=tuple(withheld)))}
 
     def _best(self, turn: Turn, question: Question, kind: AnswerType) -> tuple[Passage, ...]:
@@ -103,6 +104,15 @@ class ExtractiveAnswerer(Nested):
         scored = [candidate for passage in usable for candidate in _scored(turn, question, kind, units(passage))]
         scored.sort(key=lambda candidate: (candidate.unit in rejected, -candidate.score))
         return tuple({candidate.unit.passage.chunk_id: candidate.unit.passage for candidate in scored}.values())
+
+
+def _opened(draft: Draft, quoted: Sequence[Unit], question: Question, turn: Turn) -> Draft:
+    """The draft, opened with a yes or no where it says so. Of a follow-up the words searched for are no question."""
+    words_before = "" if turn.meant else opening(quoted, question, turn.query.search, turn.locale)
+    if not words_before:
+        return draft
+    gap = " " if quoted[0].kind in ("sentence", "lead") else "\n\n"
+    return replace(draft, text=f"{words_before}{gap}{draft.text}", opening=words_before)
 
 
 def _section(turn: Turn, passage: Passage) -> tuple[Turn, tuple[Unit, ...]]:

@@ -97,6 +97,7 @@ def repaired(draft: Draft, verdicts: Sequence[ClaimVerdict]) -> Draft:
     return replace(
         draft,
         text=without(unsupported, draft) if unsupported else draft.text,
+        opening="" if unsupported else draft.opening,
         claims=supported,
         citations=tuple(citation for citation in draft.citations if citation.index in used),
         factuality=round(100 * len(supported) / len(draft.claims), 1),
@@ -105,11 +106,11 @@ def repaired(draft: Draft, verdicts: Sequence[ClaimVerdict]) -> Draft:
 
 
 def without(claims_to_drop: Container[int], draft: Draft) -> str:
-    """The draft's text less its claims at these places and the marks [N] and list bullets that belong to them.
+    """The draft's text less its opening, its claims at these places, and the marks [N] and list bullets of those.
 
     Claims are looked up in their order, each behind the one before: a dropped claim may read like a part of another.
     """
-    text, text_left, position = draft.text, "", 0
+    text, text_left, position = draft.text.removeprefix(draft.opening), "", 0
     for place, claim in enumerate(draft.claims):
         marked = rf"{re.escape(claim.text)}(?:\s?\[\d+\])*"
         match = re.compile(rf"^(?:{ITEM} )?{marked}[ \n]?|{marked} ?", re.MULTILINE).search(text, position)

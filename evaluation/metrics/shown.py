@@ -18,6 +18,10 @@ from tenants.index import open_collection
 _MARK = re.compile(r"\[(\d+)\]")
 _AROUND = re.compile(rf"(?:\[\d+\]|^\s*{ITEM}(?=\s)|[\s|])+", re.MULTILINE)
 _ADDRESS = re.compile(r"(?:https?:)?//[^\s)\]]+|\bwww\.[^\s)\]]+", re.IGNORECASE)
+_POLARITY = re.compile(
+    r"(?:Да|Нет|Yes|No)"
+    r"(?:\.|, (?:но с условием|но есть исключение|with a condition|with an exception):|, ([^.\n]+)\.)\s"
+)
 _RUN = 8
 """Content words in a row that nobody says by chance."""
 
@@ -55,7 +59,12 @@ def _passage(citation: CitationPart, passages_by_id: Mapping[str, Passage]) -> P
 
 
 def unclaimed(text: str, claims: Sequence[str]) -> str:
-    """The text without its claims, each taken out once, and without marks and bullets."""
+    """The text without its claims, each taken out once, and without marks, bullets and a yes or no that opens it.
+
+    Of what stands behind "Yes, …" only a clause of a claim is taken for a condition.
+    """
+    if (said := _POLARITY.match(text)) and (not said[1] or any(said[1].lower() in claim.lower() for claim in claims)):
+        text = text[said.end() :]
     for claim in sorted(claims, key=len, reverse=True):
         text = text.replace(claim, "", 1)
     return _AROUND.sub("", text)

@@ -1,0 +1,82 @@
+"""The yes or no that an answer to a yes/no question opens with, where the quoted text says so."""
+
+from collections.abc import Sequence, Set
+
+from components.answer.section import steps
+from components.answer.units import Unit, plain
+from components.judge.analysis import analyse
+from components.judge.coverage import Question
+from components.language.polarity import Polarity, asks_whether_possible, contrasts, polarity, says_itself
+from components.language.question_kind import kind_of
+from components.language.questions import asked
+from components.language.relatives import families, relatives
+from components.language.texts import text
+from components.language.words import stems
+
+_LOOKED_AT = 2
+"""Sentences from the beginning in which a reader would look for a yes or no."""
+
+_ABOUT = 0.9
+"""Share of the question that a sentence and its headings must cover to speak of the very thing."""
+
+_ITSELF = 0.35
+_MIN_STEPS = 2
+_PREDICATES = frozenset(
+    stems(
+        """
+        можно возможно могу можем смогу нужно надо необходимо обязательно требуется нужен должен поддерживает
+        поддерживается поддержка доступен доступно предусмотрен предоставляется имеется есть разрешено допускается
+        possible need required support supported available allowed must should
+        """
+    )
+)
+"""Stems that ask for a yes or no, not about what."""
+
+
+def opening(units: Sequence[Unit], question: Question, typed: str, locale: str) -> str:
+    """The words to stand before an answer; empty where the text does not say yes or no, or says it itself.
+
+    :param units: what is quoted, in order.
+    :param typed: the question.
+    """
+    asking = asked(typed)
+    among = [unit for unit in units if unit.kind in ("sentence", "item", "lead")]
+    if kind_of(typed) != "yesno" or not among or says_itself(plain(among[0])):
+        return ""
+    for at, unit in enumerate(among[:_LOOKED_AT]):
+        if unit.kind == "lead" or not _is_about(unit, question):
+            continue
+        said = polarity(asking, plain(unit))
+        if said is not None:
+            restricted = said.conditional or (at + 1 < len(among) and contrasts(plain(among[at + 1])))
+            return _words(said, locale, restricted=restricted, first=at == 0)
+    if asks_whether_possible(asking) and steps(units) >= _MIN_STEPS and _is_headed(among[0], question):
+        return text("outcomes.polarity.yes", locale)
+    return ""
+
+
+def _words(said: Polarity, locale: str, *, restricted: bool, first: bool) -> str:
+    if said.condition:
+        return text(f"outcomes.polarity.{said.answer}_if", locale, condition=said.condition)
+    if restricted:
+        # What restricts it must stand right behind.
+        return text(f"outcomes.polarity.{said.answer}_but", locale) if first else ""
+    return text(f"outcomes.polarity.{said.answer}", locale)
+
+
+def _is_about(unit: Unit, question: Question) -> bool:
+    places = frozenset(unit.sentence.places)
+    return _share(places | analyse(unit.passage).head, question) >= _ABOUT and _share(places, question) >= _ITSELF
+
+
+def _is_headed(unit: Unit, question: Question) -> bool:
+    return _share(frozenset(stems(f"{unit.passage.title}\n{unit.passage.heading}")), question) >= _ABOUT
+
+
+def _share(said: Set[str], question: Question) -> float:
+    """The share of what the question is about that is said; nothing is where it is about nothing."""
+    about = {stem: weight for stem, weight in question.weights.items() if stem not in _PREDICATES}
+    kin = families(said)
+    total = sum(about.values())
+    held = sum(weight for stem, weight in about.items() if stem in said or relatives(stem, kin))
+    return held / total if total else 0.0

@@ -1,0 +1,56 @@
+"""An answer to a yes/no question opens with yes or no where the quoted text says so, and only there."""
+
+from dataclasses import replace
+
+import pytest
+
+from components.answer.extractive import ExtractiveAnswerer
+from components.judge.verifier import repaired, without
+from components.turn import Draft, Passage
+from tests.turns import passage, turn
+
+
+def draft(question: str, *passages: Passage, locale: str = "ru") -> Draft:
+    asked = replace(turn(question, *passages), locale=locale)
+    written = ExtractiveAnswerer().run(asked)["turn"].draft
+    assert written is not None
+    return written
+
+
+@pytest.mark.parametrize(
+    ("question", "said", "opening"),
+    [
+        ("Можно ли вернуть сумку?", "Вернуть сумку можно. Деньги придут на карту.", "Да."),
+        ("Можно ли вернуть сумку?", "Вернуть сумку нельзя. Её можно обменять.", "Нет."),
+        ("Можно ли вернуть сумку?", "Вернуть сумку можно, если цела бирка.", "Да, если цела бирка."),
+        ("Можно ли вернуть сумку?", "Вернуть сумку можно. Однако нужен чек.", "Да, но с условием:"),
+        ("Можно ли вернуть сумку?", "Да, вернуть сумку можно.", ""),
+        ("Можно ли вернуть сумку?", "Вернуть сумку помогут на кассе.", ""),
+        ("Можно ли вернуть сумку в другом городе?", "Вернуть сумку можно.", ""),
+        ("Можно ли вернуть сумку без чека?", "Вернуть сумку можно.", ""),
+        ("Нельзя вернуть сумку?", "Вернуть сумку нельзя.", ""),
+        ("Как вернуть сумку?", "Вернуть сумку можно на кассе.", ""),
+        ("Нужно ли платить за доставку?", "За доставку платить не нужно.", "Нет."),
+    ],
+)
+def test_a_text_that_says_yes_or_no_is_opened_with_it(question: str, said: str, opening: str) -> None:
+    written = draft(question, passage(said))
+    assert written.opening == opening
+    assert written.text.startswith(f"{opening} {said[:12]}" if opening else said[:12])
+
+
+def test_in_english() -> None:
+    written = draft("Can I return a bag?", passage("You can return a bag only if it is new."), locale="en")
+    assert written.text == "Yes, only if it is new. You can return a bag only if it is new. [1]"
+
+
+def test_instructions_under_a_heading_that_names_the_thing_say_yes() -> None:
+    guide = passage("1. Откройте профиль.\n2. Введите новый пароль.", title="Пароль", heading="Как сменить пароль")
+    assert draft("Можно ли сменить пароль?", guide).text.startswith("Да.\n\n1. Откройте профиль.")
+    assert draft("Можно ли сменить пароль бесплатно?", guide).opening == ""
+
+
+def test_the_opening_goes_with_a_claim_that_is_dropped() -> None:
+    written = draft("Можно ли вернуть сумку?", passage("Вернуть сумку можно. Деньги придут на карту."))
+    assert without({0}, written) == "Деньги придут на карту. [1]"
+    assert repaired(written, ()).opening == ""
