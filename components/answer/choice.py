@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from components.answer.section import Part, blocks, flat, steps, trimmed
 from components.answer.units import Unit, indent, is_frame, is_numbered, is_rule
 from components.judge.coverage import Question
-from components.language.captions import is_resolution
+from components.language.captions import is_abstract, is_resolution
 from components.language.question_kind import QuestionKind
 from components.language.questions import OPEN, AnswerType
 from components.language.words import stems
@@ -19,6 +19,14 @@ _FACT_CHARACTERS = 600
 
 _ANSWERED_BY_SECTION: frozenset[QuestionKind] = frozenset({"howto", "what_is", "list", "other"})
 """Kinds of questions that are answered by a whole section."""
+
+_RESOLVED: frozenset[QuestionKind] = frozenset({"howto", "why", "other"})
+"""Kinds of questions that want the solution of a problem whatever the other captions name."""
+
+_SENTENCES: frozenset[QuestionKind] = frozenset({"yesno", "quantity", "where"})
+"""Kinds of questions that one sentence answers, under whichever caption it stands."""
+
+_SOLUTIONS = frozenset(stems("решение исправление устранение fix solution resolution workaround remediation"))
 
 _NAMED = 0.1
 """How much more of the question one caption must cover than all others for its part to be the only answer."""
@@ -66,19 +74,37 @@ def choose(
     best = max(answering, key=lambda part: max(scores.get(unit, float("-inf")) for unit in part.units))
     if form not in OPEN:
         return _fact(best, scores, question, limits)
-    resolving = next((part for part in answering if part.resolves and kind != "what_is"), None)
-    intended_part = resolving or _named_part(answering, question)
+    resolving, named = _resolving_part(answering, question, kind), _named_part(answering, question)
+    if kind in _SENTENCES and named is not best:
+        named = None
+    intended_part = (resolving or named) if kind in _RESOLVED else (named or resolving)
     if intended_part is not None:
-        return _within_limits(_without_repetition(intended_part.with_caption, question), scores, kind, limits)
+        units = intended_part.with_caption
+        if kind == "why" and intended_part is resolving:
+            cause = next((part for part in answering[: answering.index(resolving)] if part.gives_cause), None)
+            units = (*(cause.with_caption if cause else ()), *units)
+        return _within_limits(_without_repetition(units, question, kind), scores, kind, limits)
     everything = tuple(flat(answering))
     if _size(everything) <= limits.characters and steps(everything) <= limits.steps:
-        return Choice(trimmed(_without_repetition(everything, question)))
+        return Choice(trimmed(_without_repetition(everything, question, kind)))
     # Alternatives one below the other: the article recommends the first.
-    first = next(part for part in answering if part.name or part is answering[-1])
+    alternatives = [part for part in answering if not part.states] or answering
+    first = next(part for part in alternatives if part.name or part is alternatives[-1])
     covered = {id(part): _covered(_words(part.with_caption), question) for part in (first, best)}
-    selected_part = first if covered[id(first)] >= covered[id(best)] - _OUTDOES else best
-    choice = _within_limits(_without_repetition(selected_part.with_caption, question), scores, kind, limits)
+    selected_part = first if best.states or covered[id(first)] >= covered[id(best)] - _OUTDOES else best
+    selected_units = selected_part.with_caption
+    following = alternatives[alternatives.index(selected_part) + 1 :] if is_abstract(selected_part.name) else []
+    if following:
+        selected_units = (*selected_units, *following[0].with_caption)
+    choice = _within_limits(_without_repetition(selected_units, question, kind), scores, kind, limits)
     return Choice(choice.units, cut=choice.cut or len(answering) > 1)
+
+
+def _resolving_part(among: Sequence[Part], question: Question, kind: QuestionKind) -> Part | None:
+    """The part that gives the solution of a problem, which is no definition unless a solution is asked for."""
+    if kind == "what_is" and not question.weights.keys() & _SOLUTIONS:
+        return None
+    return next((part for part in among if part.resolves), None)
 
 
 def _named_part(among: Sequence[Part], question: Question) -> Part | None:
@@ -119,17 +145,20 @@ def _rows(table: Sequence[Unit], question: Question, limits: Limits) -> Choice:
     return Choice(tuple(fitting), cut=len(fitting) < len(rows))
 
 
-def _without_repetition(units: Sequence[Unit], question: Question) -> tuple[Unit, ...]:
+def _without_repetition(units: Sequence[Unit], question: Question, kind: QuestionKind) -> tuple[Unit, ...]:
     """The units from where they begin to answer: captions and sentences that only repeat the question are left out."""
     remaining = list(units)
-    while len(remaining) > 1 and _repeats(remaining[0], question):
+    while len(remaining) > 1 and _repeats(remaining[0], question, kind):
         remaining.pop(0)
     return tuple(remaining)
 
 
-def _repeats(unit: Unit, question: Question) -> bool:
+def _repeats(unit: Unit, question: Question, kind: QuestionKind) -> bool:
     if unit.kind == "heading" and (unit.text.endswith("?") or is_resolution(unit.text.lstrip("# "))):
         return True
+    if kind == "yesno" and unit.kind == "sentence" and not unit.text.endswith("?"):
+        # "You can return it" answers in the question's own words.
+        return False
     unit_stems = set(stems(unit.text))
     return (
         unit.kind in ("heading", "sentence")

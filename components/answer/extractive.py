@@ -108,7 +108,7 @@ class ExtractiveAnswerer(Nested):
 
 def _opened(draft: Draft, quoted: Sequence[Unit], question: Question, turn: Turn) -> Draft:
     """The draft, opened with a yes or no where it says so. Of a follow-up the words searched for are no question."""
-    words_before = "" if turn.meant else opening(quoted, question, turn.query.search, turn.locale)
+    words_before = "" if turn.standalone_question else opening(quoted, question, turn.query.search, turn.locale)
     if not words_before:
         return draft
     gap = " " if quoted[0].kind in ("sentence", "lead") else "\n\n"

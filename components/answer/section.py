@@ -6,13 +6,14 @@ from dataclasses import dataclass
 from itertools import chain
 
 from components.answer.units import Unit, indent, is_numbered, plain, units
-from components.language.captions import is_resolution, leads_elsewhere
+from components.language.captions import is_cause, is_resolution, is_statement, leads_elsewhere
 from components.language.normalise import fold
 from components.turn import Passage
 
 _MAX_REPEATED = 12
 """Units that one chunk repeats of the one before: overlap is short, and an article may well say a thing twice."""
 
+_ENDS = ".!?…:;"
 _WORD = re.compile(r"\w+")
 _MARKER = re.compile(r"(?:^|(?<=[.:;!?])\s+)\d{1,2}[.)]\s")
 """The number of a list item, also where two items stand in one line."""
@@ -38,6 +39,16 @@ class Part:
     def resolves(self) -> bool:
         """Whether it gives the solution of a problem that the parts before it state."""
         return bool(self.units) and is_resolution(self.name)
+
+    @property
+    def states(self) -> bool:
+        """Whether it only says what the problem or the question is."""
+        return is_statement(self.name)
+
+    @property
+    def gives_cause(self) -> bool:
+        """Whether it says why a problem arises."""
+        return bool(self.units) and is_cause(self.name)
 
 
 def in_order(passages: Sequence[Passage]) -> tuple[Unit, ...]:
@@ -70,7 +81,7 @@ def _words(unit: Unit) -> list[str]:
 
 
 def parts(section: Sequence[Unit]) -> tuple[Part, ...]:
-    """The parts of a section. One that leads elsewhere ("See also") is none."""
+    """The parts of a section. What leads elsewhere ("See also") is none, nor are keywords above the first caption."""
     section_parts: list[Part] = []
     caption: Unit | None = None
     name, heading = "", section[0].passage.heading if section else ""
@@ -92,7 +103,14 @@ def parts(section: Sequence[Unit]) -> tuple[Part, ...]:
         elif unit.kind != "debris":
             part_units.append(unit)
     close()
+    if len(section_parts) > 1 and not section_parts[0].name and _is_keywords(section_parts[0].units):
+        section_parts.pop(0)
     return tuple(section_parts)
+
+
+def _is_keywords(opening: Sequence[Unit]) -> bool:
+    """Whether a document opens with words to find it by: one line that is no sentence."""
+    return len(opening) == 1 and opening[0].kind == "sentence" and opening[0].text[-1] not in _ENDS
 
 
 def blocks(among: Sequence[Unit]) -> list[tuple[Unit, ...]]:

@@ -43,12 +43,22 @@ def cut(document: SourceDocument, sizes: Sizes) -> Cut:
     """Cut a document at headings, then paragraphs, then sentences."""
     fairness.yield_to_questions()
     text = unglued(clean(document.text))
-    blocks = plain_blocks(text) if document.markup == "plain" else markdown_blocks(with_tables(text))
+    blocks = (
+        plain_blocks(_untitled(text, document.title))
+        if document.markup == "plain"
+        else markdown_blocks(with_tables(text))
+    )
     blocks = tuple(_demoted(block) if _orders(block) else block for block in blocks)
     title = _title(document, blocks)
     # A question is its own best search key, so no pair of an FAQ is merged with another.
     parts = packed(blocks, title, sizes, apart=document.markup == "faq")
     return Cut(title, _identified(document.doc_id, parts, _flags(document)))
+
+
+def _untitled(text: str, title: str) -> str:
+    """A text that opens with its own title, which is shown above it, without it."""
+    opening, _, rest = text.strip().partition("\n")
+    return rest if rest.strip() and " ".join(opening.split()).casefold() == title.strip().casefold() else text
 
 
 def _sections(parts: Sequence[Part]) -> list[tuple[int, int]]:

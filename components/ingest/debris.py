@@ -34,11 +34,23 @@ _COLUMNS = re.compile(r'cols="?([^"\]]*)"?')
 _CELL = re.compile(r"(?:^|(?<=[ ]))(?:(\d{1,3})\+)?[.\w^<>]{0,3}\|", re.MULTILINE)
 _WIDEST = 100
 
-_GLUED = re.compile(r"(?<![\w.@/-])([^\W\d_]+?[a-zа-яё])([A-ZА-ЯЁ][a-zа-яё]+)(?![\w@/]|\.\w)")
-_STOPPED = re.compile(r"(?<=[a-zа-яё)])([.!?:])(?=[A-ZА-ЯЁ][a-zа-яё]+[ A-ZА-ЯЁ])")
+_GLUED = re.compile(r"(?<![\w.@/\\`-])([^\W\d_]+?[a-zа-яё])([A-ZА-ЯЁ][a-zа-яё]+)(?![\w@/]|\.\w)")
+_STOPPED = re.compile(
+    r"(?<=[a-zа-яё)])([.!?:])(?=[A-ZА-ЯЁ][a-zа-яё]*(?:['’][a-zа-яё]+)?[ :]|(?<!:)[A-ZА-ЯЁ][a-zа-яё]+[A-ZА-ЯЁ])"
+)
+_BRACKETED = re.compile(
+    r"(?<=[a-zа-яё]\))(?=[A-ZА-ЯЁ][a-zа-яё]+[ '’])|(?<=[a-zа-яё)][.!?])(?=(?:Note|Tip|Important|Примечание|Важно)s?:)"
+)
+_LABELLED = re.compile(r"\b(Note|Tip|Important|Warning|Примечание|Совет|Важно|Внимание)(s?):(?=[A-ZА-ЯЁ])")
+"""What opens a remark, which goes on in the same line."""
 _LOWER_BEFORE = re.compile(r"(?:^|[\s(])[a-zа-яё]+\Z")
 _WORD = re.compile(r"[^\W\d_]+")
-_MIN_BREAKS = 3
+_OPENERS = frozenset(
+    "A An By Click For From Go Here How If In It Learn Note Once Open Select The There These This Tip To We What When "
+    "With You Your В Вы Для Если Как На Нажмите Откройте По При Чтобы Это".split()
+)
+_MIN_BREAKS, _MIN_WITH_STOPS = 3, 2
+"""Places from which on a text is one that lost its line breaks; fewer will do where sentences are among them."""
 _FENCE = re.compile(r"^[ \t]*(?:```|~~~)", re.MULTILINE)
 
 
@@ -111,8 +123,8 @@ def _width(declared: str, content: str) -> int:
 def unglued(text: str) -> str:
     """The text with a line break where an export has left one out between blocks ("your siteGo to Settings").
 
-    Two words are taken apart only if they occur in the text by themselves as well and their compound once. A text with
-    few such places, or with code, is left as it is: names are written like that.
+    Two words are taken apart only if they occur in the text by themselves as well and their compound once, or if the
+    second one opens sentences. A text with few such places, or with code, stays as it is: names are written like that.
     """
     if _FENCE.search(text):
         return text
@@ -121,12 +133,17 @@ def unglued(text: str) -> str:
 
     def glued(match: re.Match[str]) -> str:
         first, second = match[1], match[2]
-        apart = first.casefold() in folded and second.casefold() in folded and word_counts[first + second] == 1
+        once = second.casefold() in folded and word_counts[first + second] == 1
+        apart = first.casefold() in folded and (once or second in _OPENERS)
         return f"{first}\n\n{second}" if apart else match.group()
 
     def stopped(match: re.Match[str]) -> str:
         before = match.string[max(0, match.start() - 40) : match.start()]
         return f"{match[1]}\n\n" if _LOWER_BEFORE.search(before) else match.group()
 
-    separated = _STOPPED.sub(stopped, _GLUED.sub(glued, text))
-    return separated if separated.count("\n\n") - text.count("\n\n") >= _MIN_BREAKS else text
+    unjoined = _GLUED.sub(glued, text)
+    separated = _BRACKETED.sub("\n\n", _STOPPED.sub(stopped, unjoined))
+    least = _MIN_WITH_STOPS if separated != unjoined else _MIN_BREAKS
+    if separated.count("\n\n") - text.count("\n\n") < least:
+        return text
+    return _LABELLED.sub(r"\1\2: ", separated)

@@ -42,6 +42,11 @@ _INLINE_MARKUP = re.compile(r"[\\`*_\[<&]| \n")
 _FENCED = re.compile(r"```([\w+-]*)\n([^`]*?)\n[ ]*```", re.DOTALL)
 _HARD_BREAK = "\v"
 _LINE_END = re.compile(r"[ \t]*([\n\v])[ \t]*")
+_CAPITALS = re.compile(r"^[ \t]{0,3}((?=[^\n]*[A-ZА-ЯЁ]{4})[A-ZА-ЯЁ][A-ZА-ЯЁ '’,&/()-]{3,60})[ \t]*$", re.MULTILINE)
+"""A line in capitals alone, as old manuals and notes write their captions."""
+_BARE = re.compile(r"^[ \t]*(?:[*•·–—-]|[=_~*-]{3,}|\[/[^\]\s]+\](?:[ \t]*\[/[^\]\s]+\])*)[ \t]*$\n?", re.MULTILINE)
+"""A line that holds a bullet and nothing behind it, only underlines the one above, or names where a picture lay."""
+_ONE_SPACE = re.compile(r"^ (?=\S)", re.MULTILINE)
 _WRAPPED_FROM = 50
 """A line at least this long that ends in mid-sentence was wrapped by an editor, not ended by its author."""
 
@@ -98,8 +103,12 @@ def markdown_blocks(text: str) -> tuple[Block, ...]:
 
 
 def plain_blocks(text: str) -> tuple[Block, ...]:
-    """The paragraphs of a text without markup. What would be markup elsewhere is made inert."""
-    paragraphs = (part.strip("\n") for part in re.split(r"\n(?:[ \t]*\n)+", inert(text)))
+    """The paragraphs of a text without markup, and its captions, lines in capitals, each by itself.
+
+    Lines that say nothing are left out. What would be markup elsewhere is made inert.
+    """
+    text = _CAPITALS.sub(r"\n\n\1\n\n", _ONE_SPACE.sub("", _BARE.sub("", inert(text))))
+    paragraphs = (part.strip("\n") for part in re.split(r"\n(?:[ \t]*\n)+", text))
     return tuple(Block("prose", part) for part in paragraphs if part.strip())
 
 

@@ -4,7 +4,8 @@ import re
 
 _RESOLUTION = re.compile(
     r"(?:ответ|решение(?: проблемы)?|(?:способ\w* )?(?:устранени|исправлени|решени)\w*|что делать|как исправить|"
-    r"answer|(?:re)?solution|resolving the problem|how to (?:fix|resolve)(?: it| this)?|fix|workarounds?|remediation|"
+    r"answers?|(?:re)?solution|resolving the problem|how to (?:fix|resolve)(?: it| this)?|fix|"
+    r"workarounds?(?: and mitigations)?|remediations?(?: ?/ ?fix(?:es)?)?|"
     r"what to do)\W*",
     re.IGNORECASE,
 )
@@ -14,10 +15,20 @@ _CONTENTS = re.compile(
     r"(?:[^.!?]{0,40}:)?",
     re.IGNORECASE,
 )
+_STATEMENT = re.compile(
+    r"(?:вопрос|(?:описание )?проблем[аы]|симптом(?:ы)?|условия возникновения|"
+    r"question|problem(?: ?\(abstract\)| description| statement)?|symptoms?|environment|issue)\W*",
+    re.IGNORECASE,
+)
+_ABSTRACT = re.compile(r"(?:кратко|аннотация|введение|обзор|abstract|summary|overview|introduction)\W*", re.IGNORECASE)
+_CAUSE = re.compile(
+    r"(?:(?:возможн\w+ )?причин[аы](?: (?:ошибки|проблемы))?|(?:possible |root )?causes?)\W*", re.IGNORECASE
+)
 _ELSEWHERE = re.compile(
     r"(?:см(?:отри(?:те)?|\.)? также|читайте также|что дальше|полезные ссылки|связанные (?:статьи|материалы|разделы)|"
     r"дополнительн\w+ (?:материалы|информация|ссылки)|see also|read (?:also|more)|"
     r"related (?:articles|information|links|topics)|next steps|further reading|useful links|change history|"
+    r"references|acknowledge?ments?|cross reference information|get notified about future [\w ]+|"
     r"product alias/synonym|disclaimer)\W*",
     re.IGNORECASE,
 )
@@ -26,6 +37,21 @@ _ELSEWHERE = re.compile(
 def is_resolution(caption: str) -> bool:
     """Whether a caption announces the solution of the problem, or the answer to the question, stated before it."""
     return bool(_RESOLUTION.fullmatch(caption.strip()))
+
+
+def is_statement(caption: str) -> bool:
+    """Whether a caption only states the problem, or the question."""
+    return bool(_STATEMENT.fullmatch(caption.strip()))
+
+
+def is_abstract(caption: str) -> bool:
+    """Whether a caption opens what the text below says again at length."""
+    return bool(_ABSTRACT.fullmatch(caption.strip()))
+
+
+def is_cause(caption: str) -> bool:
+    """Whether a caption announces why a problem arises."""
+    return bool(_CAUSE.fullmatch(caption.strip()))
 
 
 def is_contents(caption: str) -> bool:

@@ -4,6 +4,7 @@ import re
 from typing import Literal, TypeAlias
 
 from components.language.normalise import fold
+from components.language.questions import asked
 
 QuestionKind: TypeAlias = Literal["howto", "yesno", "quantity", "where", "what_is", "why", "which", "list", "other"]
 
@@ -102,8 +103,8 @@ _ASKING = re.compile(
 
 
 def kind_of(question: str) -> QuestionKind:
-    """The kind of `question`, by its words. Russian and English."""
-    folded = fold(question).strip(' \t\n"«»—-¿')
+    """The kind of `question`, by the words of the sentence that asks. Russian and English."""
+    folded = fold(asked(question)).strip(' \t\n"«»—-¿')
     kind: QuestionKind = next((name for name, pattern in _RULES if pattern.search(folded)), "other")
     # A sentence that ends in a question mark and has no word that asks wants a yes or a no; "Гарантия?" is none.
     unmarked = kind == "other" and folded.endswith("?") and not _ASKING.search(folded)

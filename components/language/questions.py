@@ -5,6 +5,7 @@ from typing import Literal
 
 from components.language.identifiers import codes
 from components.language.normalise import fold
+from components.language.sentences import sentence_spans
 
 AnswerType = Literal["date", "number", "name", "steps", "other"]
 OPEN: frozenset[AnswerType] = frozenset({"steps", "other"})
@@ -50,9 +51,29 @@ _HOLDS: dict[AnswerType, re.Pattern[str]] = {
 _NAME = re.compile(r"(?<!^)\b[A-ZА-ЯЁ][\w-]+")
 
 
+_STORY = 2
+_ASKS = re.compile(
+    r"(?:и |а |но |and |but |so )?(?:как|что|где|куда|откуда|когда|почему|зачем|сколько|кто|можно|нужно|нельзя ли|"
+    r"есть ли|\w+ ли|как(?:ой|ая|ое|ие|им)|чем|how|what|why|who|which|can|could|is|are|does|do|did|should|"
+    r"will|would|may|must|has|have|(?:when|where) (?:do|does|did|is|are|was|can|will|should))\b"
+)
+
+
+def asked(question: str) -> str:
+    """The sentence of a long question that asks; all of it where none does or there is only one.
+
+    What stands around it tells the story, in which "when" and "where" ask for nothing.
+    """
+    sentences = [question[start:end] for start, end in sentence_spans(question)]
+    if len(sentences) < _STORY:
+        return question
+    marked = (one for one in sentences if one.endswith("?"))
+    return next(marked, None) or next((one for one in sentences if _ASKS.match(fold(one))), question)
+
+
 def answer_type(question: str) -> AnswerType:
     """The kind of answer that `question` asks for; the most specific kind wins."""
-    folded = fold(question)
+    folded = fold(asked(question))
     found: AnswerType = next((kind for kind, pattern in _KINDS if pattern.search(folded)), "other")
     # A bare error code asks for its remedy.
     return "steps" if found == "other" and codes(question) else found

@@ -64,9 +64,25 @@ def test_words_glued_at_the_ends_of_blocks_are_parted() -> None:
     ]
 
 
+def test_sentences_and_remarks_that_run_into_each_other_are_taken_apart() -> None:
+    text = (
+        "Read FAQs (FAQs)Blocking time is easy.If you're away, block it.Tip:Keep in mind the fee. FAQsClick FAQsClick"
+    )
+    assert unglued(text).split("\n\n") == [
+        "Read FAQs (FAQs)",
+        "Blocking time is easy.",
+        "If you're away, block it.",
+        "Tip: Keep in mind the fee. FAQs",
+        "Click FAQs",
+        "Click",
+    ]
+
+
 @pytest.mark.parametrize(
     "text",
     [
+        "Use `NotConfigured` or not, if it is configured. A company domain is CompanyDomain.You see.",
+        "Пишите на адрес (mailto:CloudSecurity@example.com), облако (mailto:CloudSecurity@example.com).",
         "Сервис Яндекс.Метрика и МегаФон работают. Метрика нужна.",
         f"```\n{GLUED}\n```",
         "Open site.Open the site. Open it.",

@@ -98,6 +98,12 @@ def test_headings_know_their_level() -> None:
     ]
 
 
+def test_a_caption_in_capitals_stands_by_itself() -> None:
+    text = "TECHNOTE (FAQ)\n\nQUESTION\nIs it safe?\n \n *\n * \nRESOLVING THE PROBLEM\n Yes.\n==\n===\n[/a] [/b]\nTLS"
+    expected = ["TECHNOTE (FAQ)", "QUESTION", "Is it safe?", "RESOLVING THE PROBLEM", "Yes.\n==\nTLS"]
+    assert [block.text for block in plain_blocks(text)] == expected
+
+
 def test_plain_text_is_left_alone() -> None:
     assert [block.text for block in plain_blocks("# не заголовок\n*a*\n\n \n  два")] == ["# не заголовок\n*a*", "  два"]
 

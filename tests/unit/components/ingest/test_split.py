@@ -27,6 +27,12 @@ def split(text: str, title: str = "Статья", splitter: DocumentSplitter | N
     return revision.chunks
 
 
+def test_a_plain_text_does_not_say_its_title_twice() -> None:
+    document = SourceDocument("d", "Blocking Time", "Blocking  time\nIt is easy.", source="a", markup="plain")
+    (revision,) = DocumentSplitter().run(revisions=[Revision(document, "")])["revisions"]
+    assert [chunk.text for chunk in revision.chunks] == ["It is easy."]
+
+
 def paragraph(sentences: int, start: int = 0) -> str:
     return " ".join(f"Шаг {start + at}. {SENTENCE}".strip() for at in range(sentences))
 

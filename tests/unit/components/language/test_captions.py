@@ -2,12 +2,33 @@
 
 import pytest
 
-from components.language.captions import is_contents, is_resolution, leads_elsewhere
+from components.language.captions import (
+    is_abstract,
+    is_cause,
+    is_contents,
+    is_resolution,
+    is_statement,
+    leads_elsewhere,
+)
 
 
-@pytest.mark.parametrize("caption", ["Ответ", "Решение", "РЕШЕНИЕ:", "Answer", "RESOLVING THE PROBLEM", "Workaround"])
+@pytest.mark.parametrize(
+    "caption", ["Ответ", "Решение", "РЕШЕНИЕ:", "Answer", "RESOLVING THE PROBLEM", "REMEDIATION/FIXES"]
+)
 def test_a_solution(caption: str) -> None:
     assert is_resolution(caption)
+
+
+def test_what_states_a_problem_and_what_opens_a_text() -> None:
+    assert all(map(is_statement, ["QUESTION", "PROBLEM(ABSTRACT)", "Симптомы:"]))
+    assert not any(map(is_statement, ["Проблемы с доставкой", "ABSTRACT", "Questions about returns"]))
+    assert all(map(is_abstract, ["ABSTRACT", "Summary:", "Введение"]))
+    assert not any(map(is_abstract, ["Summary of fees", "Обзор тарифов"]))
+
+
+@pytest.mark.parametrize(("caption", "expected"), [("CAUSE", True), ("Причины", True), ("Причина возврата", False)])
+def test_a_cause(caption: str, expected: bool) -> None:
+    assert is_cause(caption) is expected
 
 
 @pytest.mark.parametrize("caption", ["Ответственность", "Решение о возврате", "Answering machines", "Question", ""])
@@ -27,7 +48,9 @@ def test_no_contents(caption: str) -> None:
     assert not is_contents(caption)
 
 
-@pytest.mark.parametrize("caption", ["См. также", "Смотрите также:", "See also", "Related articles", "Что дальше?"])
+@pytest.mark.parametrize(
+    "caption", ["См. также", "Смотрите также:", "See also", "Related articles", "REFERENCES", "Что дальше?"]
+)
 def test_links(caption: str) -> None:
     assert leads_elsewhere(caption)
 

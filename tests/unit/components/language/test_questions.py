@@ -1,7 +1,7 @@
 import pytest
 from hypothesis import given
 
-from components.language.questions import AnswerType, answer_type, holds
+from components.language.questions import AnswerType, answer_type, asked, holds
 from tests.generated import texts
 
 
@@ -22,11 +22,26 @@ from tests.generated import texts
         ("How do I reset the password?", "steps"),
         ("Where is my order?", "name"),
         ("Is delivery free?", "other"),
+        ("Import fails. When I import a file, error null is shown. How do I fix this?", "steps"),
+        ("Купил чайник вчера, где и всегда. Можно вернуть?", "other"),
     ],
 )
 def test_answer_type(question: str, kind: AnswerType) -> None:
     assert answer_type(question) == kind
     assert answer_type(question.upper()) == kind
+
+
+@pytest.mark.parametrize(
+    ("question", "sentence"),
+    [
+        ("Как вернуть товар?", "Как вернуть товар?"),
+        ("Error 13 in the log. What does it mean?", "What does it mean?"),
+        ("Не приходит код. Жду час.", "Не приходит код. Жду час."),
+        ("Does it support TLS? We use it when we can.", "Does it support TLS?"),
+    ],
+)
+def test_the_sentence_that_asks(question: str, sentence: str) -> None:
+    assert asked(question) == sentence
 
 
 @pytest.mark.parametrize(
