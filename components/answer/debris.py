@@ -2,13 +2,13 @@
 
 import re
 
-LONGEST_REPLY = 8_000
+MAX_REPLY_LENGTH = 8_000
 """Characters from which a reply is no answer any more: six sentences are asked for."""
 
 _NUMBERED = re.compile(r"^\s*\d+[.)]\s*", re.MULTILINE)
 _ROUNDS = 4
-_LONGEST_ROUND = 400
-_SHORTEST_LOOP = 60
+_MAX_PERIOD = 400
+_MIN_LOOP = 60
 _HEAD = re.compile(r"\A(?:#{1,6}\s+|>\s+)*(?:\W*(?:ответ|answer)\W*:\W*)?", re.IGNORECASE)
 _MARKS = ("**", "`")
 _WORD = re.compile(r"\w")
@@ -16,11 +16,11 @@ _WORD = re.compile(r"\w")
 
 def loops(reply: str) -> bool:
     """Whether a reply has come to repeat itself, word for word but for the numbers of a list, or to have no end."""
-    if len(reply) > LONGEST_REPLY:
+    if len(reply) > MAX_REPLY_LENGTH:
         return True
-    tail = _NUMBERED.sub("", reply[-2 * _ROUNDS * _LONGEST_ROUND :])
-    for length in range(1, min(_LONGEST_ROUND, len(tail) // _ROUNDS) + 1):
-        rounds = max(_ROUNDS, -(-_SHORTEST_LOOP // length))
+    tail = _NUMBERED.sub("", reply[-2 * _ROUNDS * _MAX_PERIOD :])
+    for length in range(1, min(_MAX_PERIOD, len(tail) // _ROUNDS) + 1):
+        rounds = max(_ROUNDS, -(-_MIN_LOOP // length))
         if tail[-length:] == tail[-2 * length : -length] and tail.endswith(tail[-length:] * rounds):
             return bool(tail[-length:].strip())
     return False

@@ -26,7 +26,7 @@ _CUT = "answer_cut"
 _ATTEMPTS = 2
 _SHARE = 0.6
 """Of the turn's time left, for writing: what is written is checked afterwards."""
-_LEAST = 300
+_MIN_TOKENS = 300
 """Tokens of context, about one passage, that even a slow model is given; if that is too much, the answer is quoted."""
 
 
@@ -67,8 +67,8 @@ class GenerativeAnswerer(Nested):
     def run(self, turn: Turn) -> dict[str, Turn]:
         """:returns: `turn` with a draft, or `refused`."""
         rules = policy.current()
-        room = self.models.room(self.models.prompt(WRITING, turn.locale), tier_of(turn), _SHARE)
-        context = packed(turn, rules.top_k, max(_LEAST, min(self.budget, room)))
+        token_budget = self.models.token_budget(self.models.prompt(WRITING, turn.locale), tier_of(turn), _SHARE)
+        context = packed(turn, rules.top_k, max(_MIN_TOKENS, min(self.budget, token_budget)))
         if not context.numbered:
             return {"turn": self._quoted(turn)}
         for _ in range(_ATTEMPTS):
@@ -114,7 +114,7 @@ class GenerativeAnswerer(Nested):
                 prompt=asked.label,
                 tier=tier_of(turn),
                 temperature=self.temperature,
-                on_text=writing.hear,
+                on_text=writing.feed,
             )
         except ModelFailed as failure:
             return failure

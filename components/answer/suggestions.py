@@ -11,7 +11,7 @@ from components.language.texts import text
 from components.language.words import stems
 from components.turn import Passage, Query, Turn
 
-_LONGEST = 60
+_MAX_LENGTH = 60
 
 
 @component
@@ -46,7 +46,7 @@ class QuestionSuggester:
         suggestions: list[str] = []
         for passage, topic in _topics(turn):
             question = topic if topic.endswith("?") else text("outcomes.suggestion.topic", turn.locale, topic=topic)
-            if len(question) <= _LONGEST and question not in suggestions and self._answerable(question, passage):
+            if len(question) <= _MAX_LENGTH and question not in suggestions and self._answerable(question, passage):
                 suggestions.append(question)
             if len(suggestions) == self.limit:
                 break

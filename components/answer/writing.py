@@ -61,7 +61,7 @@ class Writing:
         """Whether the model has said that it has no answer."""
         return REFUSAL in self._reply
 
-    def hear(self, piece: str) -> None:
+    def feed(self, piece: str) -> None:
         """Take the next piece of the reply.
 
         :raises ModelFailed: the reply goes round in circles; this ends the call.

@@ -10,8 +10,8 @@ from components.judge.coverage import Question, prepare, sentence_coverage, word
 from components.language.relatives import relatives
 from components.turn import Article, Passage, Turn
 
-_LONGEST = 240
-_SHORTEST_WORDS = 3
+_MAX_LENGTH = 240
+_MIN_WORDS = 3
 _DERIVED = 0.6
 _ORDERED = 0.2
 # Where no sentence shares a word with the question, the opening one says best what a section is about.
@@ -23,7 +23,7 @@ def nearest(turn: Turn, min_probability: float, max_articles: int = 3) -> tuple[
 
     None where the question names codes that the evidence lacks: what is near E20 is not near E21.
 
-    :param least: least probability, as judged, that a section answers the question.
+    :param min_probability: least probability, as judged, that a section answers the question.
     """
     evidence = turn.evidence
     if turn.query.codes and set(turn.query.codes) <= set(evidence.uncovered):
@@ -33,15 +33,15 @@ def nearest(turn: Turn, min_probability: float, max_articles: int = 3) -> tuple[
     candidates.sort(key=lambda passage: (-judged[passage.chunk_id], -passage.score))
     question = prepare(turn.query)
     return tuple(
-        Article(passage, telling(passage, question, turn), judged[passage.chunk_id])
+        Article(passage, snippet(passage, question, turn), judged[passage.chunk_id])
         for passage in _distinct(candidates, max_articles)
     )
 
 
-def telling(passage: Passage, question: Question, turn: Turn) -> str:
+def snippet(passage: Passage, question: Question, turn: Turn) -> str:
     """The one sentence of a passage that is nearest to the question, on one line; empty when none may be quoted."""
     among = units(passage)
-    candidates = [unit for unit in among if _is_telling(unit, turn) and not is_frame(unit, among)]
+    candidates = [unit for unit in among if _can_be_snippet(unit, turn) and not is_frame(unit, among)]
     if not candidates:
         return ""
     analysis = analyse(passage)
@@ -49,15 +49,15 @@ def telling(passage: Passage, question: Question, turn: Turn) -> str:
 
     def nearness(unit: Unit) -> float:
         # What the heading says stands above the line already.
-        itself = sum(weight for stem, weight in question.weights.items() if stem in unit.sentence.places)
+        direct = sum(weight for stem, weight in question.weights.items() if stem in unit.sentence.places)
         _, derived = sentence_coverage(question, analysis, unit.sentence, kin)
-        return itself + _DERIVED * derived + _ORDERED * word_order(question, unit.sentence) - _EARLY * unit.number
+        return direct + _DERIVED * derived + _ORDERED * word_order(question, unit.sentence) - _EARLY * unit.number
 
-    return shorten(plain(max(candidates, key=nearness)), _LONGEST, placeholder="…")
+    return shorten(plain(max(candidates, key=nearness)), _MAX_LENGTH, placeholder="…")
 
 
-def _is_telling(unit: Unit, turn: Turn) -> bool:
-    if unit.kind not in ("sentence", "item", "row") or unit.sentence.length < _SHORTEST_WORDS:
+def _can_be_snippet(unit: Unit, turn: Turn) -> bool:
+    if unit.kind not in ("sentence", "item", "row") or unit.sentence.length < _MIN_WORDS:
         return False
     if unit.text.endswith(":"):
         return False

@@ -1,4 +1,4 @@
-"""What stands beside an answer: another document that says otherwise, an outdated source, a rejected approach."""
+"""Notices next to an answer: a contradicting document, an outdated source, a rejected approach."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -9,30 +9,30 @@ from components.language.dates import day
 from components.language.texts import text
 from components.turn import Citation, Conflict, Draft, Origin, Passage, RejectedApproach, Statement, Turn
 
-_LONGEST_QUOTE = 200
+_MAX_QUOTE_LENGTH = 200
 _MAX_CONFLICTS = 2
 _MAX_RELATED = 3
 
 
-def with_neighbours(draft: Draft, turn: Turn) -> Draft:
-    """The draft with further citations behind its own: of what contradicts it, and of what to read beside it.
+def with_context_citations(draft: Draft, turn: Turn) -> Draft:
+    """The draft with further citations after its own: passages that contradict it, and related documents to read.
 
-    No [N] of the text stands for them. What contradicts it is the newest evidence's word against a sentence that the
-    draft quotes; each document is added once.
+    No [N] in the text refers to them. Only a sentence that the draft quotes can be contradicted; each document is added
+    once.
     """
     passages = {passage.chunk_id: passage for passage in turn.evidence.passages}
     for conflict in turn.evidence.conflicts:
-        other = _against(conflict, draft)
+        other = _other_side(conflict, draft)
         if other is not None and _count(draft, "conflicting") < _MAX_CONFLICTS:
-            draft = _added(draft, passages[other.chunk_id], other.span, "conflicting")
+            draft = _with_citation(draft, passages[other.chunk_id], other.span, "conflicting")
     for related in turn.evidence.related:
         if related.passage.sentences and _count(draft, "related") < _MAX_RELATED:
-            draft = _added(draft, related.passage, related.passage.sentences[0], "related")
+            draft = _with_citation(draft, related.passage, related.passage.sentences[0], "related")
     return draft
 
 
-def about(draft: Draft, turn: Turn) -> Iterator[str]:
-    """What the reader of a shown draft is told about its sources. Call it with the draft of `with_neighbours`."""
+def source_notices(draft: Draft, turn: Turn) -> Iterator[str]:
+    """Notices about the sources of a shown draft. Call it with the draft of `with_context_citations`."""
     primary = [citation.passage for citation in draft.citations if citation.origin == "primary"]
     outdated = next((passage for passage in primary if passage.status != "active"), None)
     if outdated is not None:
@@ -44,14 +44,14 @@ def about(draft: Draft, turn: Turn) -> Iterator[str]:
 
 
 def rejections(draft: Draft, turn: Turn) -> Iterator[str]:
-    """That an approach was rejected and why: one that the draft leaves out, or that the question asks about."""
-    asked_about = (approach_ for approach_ in turn.evidence.rejected if proposed(turn.question, approach_))
+    """Notices that an approach was rejected and why: one that the draft omits, or that the question asks about."""
+    asked_about = (one for one in turn.evidence.rejected if proposed(turn.question, one))
     for approach in dict.fromkeys((*draft.withheld, *asked_about)):
         yield _rejected(approach, turn.locale)
 
 
-def _against(conflict: Conflict, draft: Draft) -> Statement | None:
-    """The side of a conflict that the draft does not quote; None when it quotes neither."""
+def _other_side(conflict: Conflict, draft: Draft) -> Statement | None:
+    """The side of a conflict that the draft does not quote; None when it quotes neither side."""
     if _quotes(draft, conflict.trusted):
         return conflict.other
     return conflict.trusted if _quotes(draft, conflict.other) else None
@@ -70,7 +70,7 @@ def _count(draft: Draft, origin: Origin) -> int:
     return sum(citation.origin == origin for citation in draft.citations)
 
 
-def _added(draft: Draft, passage: Passage, span: tuple[int, int], origin: Origin) -> Draft:
+def _with_citation(draft: Draft, passage: Passage, span: tuple[int, int], origin: Origin) -> Draft:
     if any(citation.passage.doc_id == passage.doc_id for citation in draft.citations):
         return draft
     index = max((citation.index for citation in draft.citations), default=0) + 1
@@ -97,7 +97,7 @@ def _contradicted(passage: Passage, other: Citation, locale: str) -> str:
         date=day(passage.updated_at, locale),
         other_title=_title(other.passage),
         other_date=day(other.passage.updated_at, locale),
-        said=shorten(other.excerpt, _LONGEST_QUOTE, placeholder="…"),
+        said=shorten(other.excerpt, _MAX_QUOTE_LENGTH, placeholder="…"),
         index=other.index,
     )
 

@@ -7,7 +7,7 @@ from haystack import component
 
 from components.decide.answer_guard import AnswerGuard, AnswerRules
 from components.decide.articles import nearest
-from components.decide.notices import about, rejections, with_neighbours
+from components.decide.notices import rejections, source_notices, with_context_citations
 from components.language.texts import text
 from components.turn import Article, Draft, Outcome, Reason, Reply, Turn
 from tenants import policy
@@ -60,7 +60,7 @@ class OutcomeComposer:
         guard = AnswerGuard(turn, rules, self.guard)
         draft = turn.best or turn.draft
         if draft:
-            draft = guard.draft(with_neighbours(draft, turn))
+            draft = guard.draft(with_context_citations(draft, turn))
             turn = replace(turn, draft=draft, best=draft)
         articles = () if turn.outcome else nearest(turn, self.articles_from)
         outcome, reason = (turn.outcome, turn.reason) if turn.outcome else self._decide(turn, rules, articles)
@@ -75,7 +75,7 @@ class OutcomeComposer:
             # Nobody looked at what was found, so nobody may say that the knowledge base has no answer.
             return "failed", "pipeline_error"
         if draft is None:
-            if self._may_ask_back(turn):
+            if self._may_clarify(turn):
                 return "clarify", None
             if articles and articles[0].score >= self.weak_from:
                 return self._weak(rules)
@@ -95,7 +95,7 @@ class OutcomeComposer:
     def _weak(rules: Policy) -> tuple[Outcome, Reason | None]:
         return ("human_followup", "low_confidence") if rules.low_confidence_to_human else ("low_confidence", None)
 
-    def _may_ask_back(self, turn: Turn) -> bool:
+    def _may_clarify(self, turn: Turn) -> bool:
         topics = self._topics(turn)
         return (
             turn.evidence.adequacy >= self.clarify_from
@@ -129,12 +129,12 @@ def _notice(turn: Turn, draft: Draft) -> str | None:
         topics = ", ".join(draft.missing)
         notices.append(text("outcomes.partially_answered.missing", turn.locale, topics=topics))
     if draft.truncated:
-        notices.append(_goes_on(turn, draft))
-    notices.extend(about(draft, turn))
+        notices.append(_continues(turn, draft))
+    notices.extend(source_notices(draft, turn))
     return " ".join(notices) or None
 
 
-def _goes_on(turn: Turn, draft: Draft) -> str:
+def _continues(turn: Turn, draft: Draft) -> str:
     titles = (
         citation.passage.title
         for citation in draft.citations
@@ -151,9 +151,9 @@ def _fixed_text(turn: Turn, articles: Sequence[Article]) -> str:
         reason = None if turn.reason in _ABSENT else turn.reason
         outcome_text = text(f"outcomes.{turn.outcome}.{reason or 'default'}", turn.locale)
         return f"{outcome_text} {text('outcomes.articles.' + ('one' if len(articles) == 1 else 'some'), turn.locale)}"
-    lost = [code for code in turn.query.codes if code in turn.evidence.uncovered]
-    if turn.outcome == "refused" and lost:
-        return text("outcomes.refused.unknown_code", turn.locale, code=", ".join(lost))
+    unknown_codes = [code for code in turn.query.codes if code in turn.evidence.uncovered]
+    if turn.outcome == "refused" and unknown_codes:
+        return text("outcomes.refused.unknown_code", turn.locale, code=", ".join(unknown_codes))
     if turn.outcome == "high_stakes" and turn.risk != "none":
         return text(f"outcomes.high_stakes.{turn.risk}", turn.locale)
     if turn.intent == "chitchat" and turn.outcome == "irrelevant":

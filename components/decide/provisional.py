@@ -7,7 +7,7 @@ from components.decide.answer_guard import AnswerGuard
 # Links, telephone numbers and Markdown end before a plain word; up to there a text can be judged.
 _SETTLED = re.compile(r"(?:.*\s)?[^\W\d]+[,.!?;:]?\s+", re.DOTALL)
 _MAX_BUFFERED = 400
-_LOOKED_BACK = 200
+_LOOKBACK = 200
 
 
 class ProvisionalText:
@@ -36,6 +36,6 @@ class ProvisionalText:
 
     def _release(self, end: int) -> str:
         ready, self._buffer = self._buffer[:end], self._buffer[end:]
-        self._emitted = (self._emitted + ready)[-_LOOKED_BACK:]
+        self._emitted = (self._emitted + ready)[-_LOOKBACK:]
         self._silent = self._silent or self._guard.repeats_instructions(self._emitted)
         return "" if self._silent else self._guard.text(ready)

@@ -6,7 +6,7 @@ from dataclasses import replace
 from haystack import component
 
 from components.judge.answer_kind import answers_kind
-from components.judge.named import held, names
+from components.judge.named import names_in, rare_names
 from components.language.question_kind import kind_of
 from components.turn import Draft, Gate, Turn, Verdict
 
@@ -43,7 +43,7 @@ class RetryRouter:
     def run(self, turn: Turn) -> dict[str, Turn]:
         """:returns: the turn under exactly one of `done`, `retry`."""
         draft = turn.best or turn.draft or Draft("", (), ())
-        gates = (*self._gates(draft, self._relevant(turn)), *_answering(turn, draft))
+        gates = (*self._gates(draft, self._relevance_threshold(turn)), *_answering(turn, draft))
         failed = tuple(gate.name for gate in gates if not gate.passed)
         judged = replace(turn, draft=draft, best=draft)
         if not failed:
@@ -53,12 +53,12 @@ class RetryRouter:
         spent = ("budget_exhausted",) if turn.passes >= turn.max_passes else ()
         return {"done": replace(judged, verdict=Verdict("human", (*failed, *spent), gates))}
 
-    def _relevant(self, turn: Turn) -> float:
+    def _relevance_threshold(self, turn: Turn) -> float:
         """Who measured the evidence, a model or the local judge, has a threshold of its own."""
         measured = (gate.threshold for gate in turn.verdict.gates if gate.name == "relevance")
         return next(measured, self.relevance_threshold)
 
-    def _gates(self, draft: Draft, relevant: float) -> tuple[Gate, ...]:
+    def _gates(self, draft: Draft, threshold: float) -> tuple[Gate, ...]:
         checked = draft.factuality_status == "checked" and bool(draft.claims)
         cited = checked and all(claim.status == "supported" and claim.citations for claim in draft.claims)
         facts = draft.factuality if cited else 0.0
@@ -66,7 +66,7 @@ class RetryRouter:
         return (
             Gate("factuality", facts >= self.factuality_threshold, facts, self.factuality_threshold),
             Gate("quality", draft.quality >= self.quality_threshold, draft.quality, self.quality_threshold),
-            Gate("relevance", draft.relevance >= relevant, draft.relevance, relevant),
+            Gate("relevance", draft.relevance >= threshold, draft.relevance, threshold),
             *([] if agreed is None else [Gate("agreement", agreed >= least, agreed, least)]),
         )
 
@@ -84,6 +84,6 @@ def _answering(turn: Turn, draft: Draft) -> Iterator[Gate]:
         head = "\n".join(f"{passage.title}\n{passage.heading}" for passage in cited)
         answers = answers_kind(kind, query.search, draft.text, head, query.weights)
         yield Gate("kind", answers, float(answers), 1.0)
-    if wanted := names(query):
-        share = len(held(wanted, cited, draft.text)) / len(wanted)
+    if rare := rare_names(query):
+        share = len(names_in(rare, cited, draft.text)) / len(rare)
         yield Gate("object", share >= 1, share, 1.0)

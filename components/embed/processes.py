@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from components.embed.encoding import EncoderFiles, Vectors
-from components.ingest.process import Processes, start_of
+from components.ingest.process import Processes, program_of
 from tenants.errors import CallerError, TryAgain
 from tenants.seats import Seats
 
@@ -34,7 +34,7 @@ class EmbeddingProcesses(Processes):
     """
 
     def __init__(self, workers: int = 2) -> None:
-        program = start_of("components.embed.worker")
+        program = program_of("components.embed.worker")
         super().__init__(program, workers=workers, seconds=_SECONDS, memory=_MEMORY, requests=_REQUESTS)
         self._seats = Seats(workers, workers)
 

@@ -10,17 +10,17 @@ from pathlib import PurePosixPath
 
 from pydantic import BaseModel, ConfigDict, StrictStr, ValidationError
 
-from components.ingest.process import Processes, start_of
+from components.ingest.process import Processes, program_of
 from components.ingest.sandbox import MEMORY
 from tenants.errors import CallerError, Invalid, UnsupportedMedia
 
 SECONDS = 10.0
 """For one file: its sender waits for it."""
 
-LONGEST_STEM = 80
+MAX_STEM_LENGTH = 80
 """Characters of a name before its ending: with any letters no more bytes than file systems take."""
 
-_PROGRAM = start_of("components.ingest.attachment_worker")
+_PROGRAM = program_of("components.ingest.attachment_worker")
 _OFFICE = "application/vnd.openxmlformats-officedocument"
 
 MEDIA_TYPES = {
@@ -79,7 +79,7 @@ def download_name(name: str, form: str) -> str:
     endings = _ENDINGS.get(form, (f".{form}",))
     ending = path.suffix if path.suffix.lower() in endings else endings[0]
     stem = path.name.removesuffix(ending).strip(" .")
-    return f"{stem[:LONGEST_STEM] or 'file'}{ending}"
+    return f"{stem[:MAX_STEM_LENGTH] or 'file'}{ending}"
 
 
 class _Fault(BaseModel):

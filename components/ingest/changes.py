@@ -69,11 +69,11 @@ class ChangeDetector:
             elif seen.is_new(doc_id, article.source):
                 unchanged += 1
             else:
-                refusals.append(duplicate(article, doc_id))
+                refusals.append(duplicate_error(article, doc_id))
         return {"changed": changed, "unchanged": unchanged, "refusals": refusals}
 
 
-def duplicate(article: RawArticle | SourceDocument, doc_id: str) -> Refusal:
+def duplicate_error(article: RawArticle | SourceDocument, doc_id: str) -> Refusal:
     """Why a second document of the same id is not taken."""
     return Refusal(Invalid("doc_id_duplicate", doc_id=doc_id), article.source, article.line, doc_id)
 

@@ -18,7 +18,7 @@ from xml.parsers import expat
 from protego import Protego
 
 from components.ingest.document import Refusal
-from components.ingest.fetch import AGENT, Fetched, Fetcher, canonical, same_site
+from components.ingest.fetch import AGENT, Fetcher, Response, canonical, same_site
 from components.ingest.files import RawArticle
 from tenants.errors import CallerError, Invalid, TooLarge, UnsupportedMedia
 
@@ -37,14 +37,14 @@ _NO_PAGE = re.compile(
 _MAX_QUEUED = 100_000
 """Addresses that a crawl remembers; further ones are not followed."""
 
-_LONGEST_ROBOTS = 500_000
+_MAX_ROBOTS_LENGTH = 500_000
 """Characters of `robots.txt` that are read; RFC 9309 asks for as many bytes."""
 
 _MAX_RULES = 1_000_000
 """Of all agents together. Protego 0.7 stores a group's rules once for each of its agents: half a megabyte of 20,000
 agents and 2,000 rules took it 43 s. One million take one."""
 
-_LONGEST_DELAY = 10.0
+_MAX_DELAY = 10.0
 
 
 _CLOSED = "User-agent: *\nDisallow: /"
@@ -55,11 +55,11 @@ class Robots:
     """What a site asks of us in its `robots.txt` (RFC 9309)."""
 
     def __init__(self, text: str) -> None:
-        text = text[:_LONGEST_ROBOTS]
+        text = text[:_MAX_ROBOTS_LENGTH]
         lines = text.lower().splitlines()
         agents = sum("agent" in line for line in lines)
         self._rules = Protego.parse(_CLOSED if agents * (len(lines) - agents) > _MAX_RULES else text)
-        self.delay = min(self._rules.crawl_delay(AGENT) or 0.0, _LONGEST_DELAY)
+        self.delay = min(self._rules.crawl_delay(AGENT) or 0.0, _MAX_DELAY)
         """Seconds to wait between two pages."""
 
     def allows(self, url: str) -> bool:
@@ -131,11 +131,11 @@ class Crawl:
             queued.update(new)
             waiting.extend(new)
 
-    def _next(self, url: str, site: str, robots: Robots) -> Fetched:
+    def _next(self, url: str, site: str, robots: Robots) -> Response:
         time.sleep(max(self.pause, robots.delay))
         return self._fetched(url, site, robots)
 
-    def _fetched(self, url: str, site: str, robots: Robots) -> Fetched:
+    def _fetched(self, url: str, site: str, robots: Robots) -> Response:
         """A page or a sitemap that the site lets us have."""
         if not robots.allows(url):
             raise Invalid("robots_forbid", url=url)
@@ -157,15 +157,15 @@ class Crawl:
         return Robots(reply.data.decode(errors="replace") if reply.status == 200 else "")
 
 
-def _is_map(page: Fetched) -> bool:
+def _is_map(page: Response) -> bool:
     return bool(_MAP.match(page.data[:4_000]))
 
 
-def _further_urls(page: Fetched, folder: str) -> tuple[str, ...]:
+def _further_urls(page: Response, folder: str) -> tuple[str, ...]:
     """The canonical addresses that a sitemap lists, or those below `folder` that a page links to, if there is one."""
     if _is_map(page):
-        return _canonical(listed(page.data))
-    links = _canonical(linked(page)) if folder else ()
+        return _canonical(sitemap_urls(page.data))
+    links = _canonical(page_links(page)) if folder else ()
     return tuple(url for url in links if url.startswith(folder) and not _NO_PAGE.search(urlsplit(url).path))
 
 
@@ -178,7 +178,7 @@ def _canonical(urls: Iterable[str]) -> tuple[str, ...]:
     return tuple(addresses)
 
 
-def linked(page: Fetched) -> list[str]:
+def page_links(page: Response) -> list[str]:
     """The addresses that a page's links lead to, in order, as they are written but absolute."""
     text = page.data.decode(errors="replace")
     base = _BASE.search(text)
@@ -192,7 +192,7 @@ def linked(page: Fetched) -> list[str]:
     return links
 
 
-def listed(data: bytes) -> list[str]:
+def sitemap_urls(data: bytes) -> list[str]:
     """The addresses that a sitemap, or an index of sitemaps, holds. Raises `sitemap_invalid` or `xml_doctype`."""
     locations: list[str] = []
     inside: list[str] = []

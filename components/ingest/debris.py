@@ -32,7 +32,7 @@ _TABLE = re.compile(
 )
 _COLUMNS = re.compile(r'cols="?([^"\]]*)"?')
 _CELL = re.compile(r"(?:^|(?<=[ ]))(?:(\d{1,3})\+)?[.\w^<>]{0,3}\|", re.MULTILINE)
-_WIDEST = 100
+_MAX_COLUMNS = 100
 
 _GLUED = re.compile(r"(?<![\w.@/\\`-])([^\W\d_]+?[a-zа-яё])([A-ZА-ЯЁ][a-zа-яё]+)(?![\w@/]|\.\w)")
 _STOPPED = re.compile(
@@ -91,7 +91,7 @@ def _table(match: re.Match[str]) -> str:
     indent, declared, content = match[1], match[2] or "", dedent(match[3])
     cells = list(_cells(content))
     width = _width(declared, content)
-    if not cells or not 1 <= width <= _WIDEST:
+    if not cells or not 1 <= width <= _MAX_COLUMNS:
         return match.group()
     rows: list[list[str]] = [[]]
     for span, cell in cells:

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from typing import get_args
 
 from components.ingest.document import SourceDocument
-from components.ingest.metadata import LONGEST_ID, day
+from components.ingest.metadata import MAX_ID_LENGTH, day
 from components.turn import EdgeKind
 from tenants.edges import Edge
 from tenants.errors import Invalid
@@ -73,7 +73,7 @@ def _mappings(value: Json) -> list[Mapping[str, Json]]:
 def _edge(kind: str, item: Json, doc_id: str) -> dict[str, Json]:
     edge = item if isinstance(item, Mapping) else {"doc_id": item}
     other, weight = edge.get("doc_id"), edge.get("weight", 1.0)
-    is_valid_id = isinstance(other, str) and 0 < len(other) <= LONGEST_ID and other.isprintable() and other != doc_id
+    is_valid_id = isinstance(other, str) and 0 < len(other) <= MAX_ID_LENGTH and other.isprintable() and other != doc_id
     if not is_valid_id or edge.keys() - {"doc_id", "weight"}:
         raise Invalid("metadata_invalid", field=kind)
     if isinstance(weight, bool) or not isinstance(weight, int | float) or not 0 <= weight <= 1:

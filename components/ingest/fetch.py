@@ -23,11 +23,11 @@ from settings import get_settings
 from tenants.errors import Invalid, TooLarge
 
 AGENT = "Opora"
-_LONGEST_URL = 2_000
+_MAX_URL_LENGTH = 2_000
 _MAX_REDIRECTS = 5
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _CONNECT_SECONDS = 10.0
-_READ_AT_ONCE = 65_536
+_CHUNK_BYTES = 65_536
 _PORTS = {"http": 80, "https": 443}
 _UNICAST = ip_network("2000::/3")
 # Public by the book, yet gateways to other address spaces or set apart for protocols.
@@ -35,7 +35,7 @@ _SPECIAL = tuple(map(ip_network, ("192.0.0.0/24", "192.88.99.0/24", "2001::/23",
 
 
 @dataclass(frozen=True, slots=True)
-class Fetched(Frozen):
+class Response(Frozen):
     """What a server answered.
 
     :param url: where it was found in the end, after redirects.
@@ -101,7 +101,7 @@ class Fetcher:
         self.seconds = seconds
         self.largest = largest
 
-    def fetch(self, url: str, *, site: str = "") -> Fetched:
+    def fetch(self, url: str, *, site: str = "") -> Response:
         """A page, whatever its status.
 
         :param site: a canonical address; redirects that lead to another host are refused.
@@ -118,7 +118,7 @@ class Fetcher:
             at = canonical(urljoin(at, target))
         raise Invalid("redirects_too_many", url=url)
 
-    def post(self, url: str, body: bytes, headers: Mapping[str, str]) -> Fetched:
+    def post(self, url: str, body: bytes, headers: Mapping[str, str]) -> Response:
         """What a server answers to a message. Where it redirects nobody follows: the headers are for this one alone.
 
         :raises CallerError: as `fetch`.
@@ -128,7 +128,7 @@ class Fetcher:
 
     def _once(
         self, url: str, body: bytes | None = None, headers: Mapping[str, str] = MappingProxyType({})
-    ) -> tuple[Fetched, str | None]:
+    ) -> tuple[Response, str | None]:
         parts = urlsplit(url)
         with self._connected(url, parts) as connection:
             try:
@@ -140,16 +140,16 @@ class Fetcher:
             except (OSError, http.client.HTTPException, ValueError) as broken:
                 raise Invalid("url_unreachable", url=url) from broken
 
-    def _read(self, answer: http.client.HTTPResponse, url: str) -> tuple[Fetched, str | None]:
+    def _read(self, answer: http.client.HTTPResponse, url: str) -> tuple[Response, str | None]:
         if answer.status in _REDIRECTS and (target := answer.getheader("Location")):
-            return Fetched(url, answer.status, "", b""), target
+            return Response(url, answer.status, "", b""), target
         kind = (answer.getheader("Content-Type") or "").partition(";")[0].strip().lower()
         packed = (answer.getheader("Content-Encoding") or "").strip().lower() in ("gzip", "x-gzip")
-        return Fetched(url, answer.status, kind, self._body(answer, url, packed=packed)), None
+        return Response(url, answer.status, kind, self._body(answer, url, packed=packed)), None
 
     def _body(self, answer: http.client.HTTPResponse, url: str, *, packed: bool) -> bytes:
         data = bytearray()
-        while piece := answer.read(_READ_AT_ONCE):
+        while piece := answer.read(_CHUNK_BYTES):
             data += piece
             if len(data) > self.largest:
                 raise TooLarge("page_too_large", url=url, limit=self.largest)
@@ -229,8 +229,8 @@ class _Pinned(http.client.HTTPConnection):
 
 def _split(url: str) -> SplitResult:
     # Readers disagree about backslashes, control characters and spaces, and every disagreement is a way around a check.
-    if len(url) > _LONGEST_URL or not url.isprintable() or any(char.isspace() or char == "\\" for char in url):
-        raise Invalid("url_invalid", url=url[:_LONGEST_URL])
+    if len(url) > _MAX_URL_LENGTH or not url.isprintable() or any(char.isspace() or char == "\\" for char in url):
+        raise Invalid("url_invalid", url=url[:_MAX_URL_LENGTH])
     try:
         parts = urlsplit(url)
         usable = parts.scheme in _PORTS and parts.hostname and "@" not in parts.netloc and parts.port != 0

@@ -16,7 +16,7 @@ from components.ingest.formats.archive import check_archive
 from components.ingest.worker import serve
 from tenants.errors import CallerError, Invalid, TooLarge
 
-_LONGEST_TEXT = 5_000_000
+_MAX_TEXT_LENGTH = 5_000_000
 _FRAMES = 6
 
 
@@ -58,8 +58,8 @@ def _place(failure: Exception) -> str:
 def _read(name: str, data: bytes) -> dict[str, object]:
     check_archive(data)
     parsed = formats.read(name, data)
-    if len(parsed.text) > _LONGEST_TEXT:
-        raise Invalid("text_too_long", limit=_LONGEST_TEXT)
+    if len(parsed.text) > _MAX_TEXT_LENGTH:
+        raise Invalid("text_too_long", limit=_MAX_TEXT_LENGTH)
     return asdict(parsed)
 
 

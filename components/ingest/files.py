@@ -11,7 +11,7 @@ from components.ingest.formats.detect import FORMATS, Format
 from components.turn import Frozen
 from tenants.errors import CallerError, Invalid, NotFound, TooLarge, UnsupportedMedia
 
-LARGEST_ARTICLE = 50_000_000
+MAX_ARTICLE_BYTES = 50_000_000
 """Bytes of one file, or of one line of JSON Lines. A JSON Lines file itself may be of any size."""
 
 
@@ -112,9 +112,9 @@ def _articles(file: Path, source: str) -> Iterator[RawArticle | Refusal]:
 
 
 def _read_file(stream: BinaryIO, form: Format, source: str) -> RawArticle:
-    data = stream.read(LARGEST_ARTICLE + 1)
-    if len(data) > LARGEST_ARTICLE:
-        raise TooLarge("file_too_large", path=source, limit=LARGEST_ARTICLE)
+    data = stream.read(MAX_ARTICLE_BYTES + 1)
+    if len(data) > MAX_ARTICLE_BYTES:
+        raise TooLarge("file_too_large", path=source, limit=MAX_ARTICLE_BYTES)
     if not data.strip():
         raise Invalid("file_empty", path=source)
     return RawArticle(data, form, source)
@@ -123,12 +123,12 @@ def _read_file(stream: BinaryIO, form: Format, source: str) -> RawArticle:
 def _lines_of(stream: BinaryIO, source: str) -> Iterator[RawArticle | Refusal]:
     number = 0
     empty = True
-    while data := stream.readline(LARGEST_ARTICLE + 1):
+    while data := stream.readline(MAX_ARTICLE_BYTES + 1):
         number += 1
-        if len(data) > LARGEST_ARTICLE:
-            yield Refusal(TooLarge("line_too_large", path=source, limit=LARGEST_ARTICLE, line=number), source, number)
+        if len(data) > MAX_ARTICLE_BYTES:
+            yield Refusal(TooLarge("line_too_large", path=source, limit=MAX_ARTICLE_BYTES, line=number), source, number)
             while data and not data.endswith(b"\n"):
-                data = stream.readline(LARGEST_ARTICLE)
+                data = stream.readline(MAX_ARTICLE_BYTES)
             empty = False
         elif data.strip(b"\xef\xbb\xbf \t\r\n"):
             yield RawArticle(data, "json_lines", source, number)

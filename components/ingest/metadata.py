@@ -9,13 +9,13 @@ from components.turn import DocumentStatus, Trust
 from tenants.errors import Invalid
 from tenants.index.protocol import Json
 
-LONGEST_ID = 500
+MAX_ID_LENGTH = 500
 """Characters of a `doc_id`: what the records' key column holds."""
 PRIORITIES = range(101)
 _CLOSED = {"trust": get_args(Trust), "status": get_args(DocumentStatus)}
 _WORDS = ("project_key", "source_type", "evidence_tier")
-_LONGEST_WORD = 200
-_LONGEST_VALUE = 1_000
+_MAX_WORD_LENGTH = 200
+_MAX_VALUE_LENGTH = 1_000
 _MAX_TAGS = 50
 
 
@@ -47,7 +47,7 @@ def storable(meta: Mapping[str, Json]) -> dict[str, Json]:
     A nested value, such as a table of contents or what a document declares of others, would be repeated with each chunk
     and cannot be filtered by.
     """
-    return {name: value for name, value in meta.items() if _flat(value) and _size(value) <= _LONGEST_VALUE}
+    return {name: value for name, value in meta.items() if _flat(value) and _size(value) <= _MAX_VALUE_LENGTH}
 
 
 def _flat(value: Json) -> bool:
@@ -63,7 +63,7 @@ def _size(value: Json) -> int:
 def _word(name: str, value: Json) -> str:
     # A number is a fair way to write a project key, and filters compare text.
     word = str(value) if isinstance(value, int) and not isinstance(value, bool) else value
-    if not isinstance(word, str) or not 0 < len(word) <= _LONGEST_WORD:
+    if not isinstance(word, str) or not 0 < len(word) <= _MAX_WORD_LENGTH:
         raise Invalid("metadata_invalid", field=name)
     return word
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from haystack import component
 
 from components.ingest import formats
-from components.ingest.changes import Changed, SeenDocuments, duplicate
+from components.ingest.changes import Changed, SeenDocuments, duplicate_error
 from components.ingest.declared import checked_relations
 from components.ingest.document import Refusal, Revision, SourceDocument
 from components.ingest.files import RawArticle
@@ -16,7 +16,7 @@ from components.ingest.formats import HARMLESS
 from components.ingest.formats.detect import format_of, is_packed
 from components.ingest.formats.encoding import decoded
 from components.ingest.formats.parsed import Parsed
-from components.ingest.metadata import LONGEST_ID, checked_metadata
+from components.ingest.metadata import MAX_ID_LENGTH, checked_metadata
 from components.ingest.sandbox import Sandbox
 from tenants import fairness
 from tenants.errors import CallerError, Invalid
@@ -56,7 +56,7 @@ class ArticleParser:
             elif seen.is_new(parsed.doc_id, article_change.article.source):
                 revisions.append(Revision(parsed, article_change.content_hash))
             else:
-                refusals.append(duplicate(article_change.article, parsed.doc_id))
+                refusals.append(duplicate_error(article_change.article, parsed.doc_id))
         pages = sum(revision.document.pages for revision in revisions)
         return {"revisions": revisions, "refusals": refusals, "pages": pages}
 
@@ -84,8 +84,8 @@ class ArticleParser:
     def _checked(self, document: SourceDocument) -> SourceDocument:
         if not document.doc_id.strip():
             raise Invalid("doc_id_missing")
-        if len(document.doc_id) > LONGEST_ID or not document.doc_id.isprintable():
-            raise Invalid("doc_id_invalid", limit=LONGEST_ID)
+        if len(document.doc_id) > MAX_ID_LENGTH or not document.doc_id.isprintable():
+            raise Invalid("doc_id_invalid", limit=MAX_ID_LENGTH)
         if not document.text.strip():
             raise Invalid("text_missing")
         if len(document.text) > self.max_characters:
@@ -140,7 +140,7 @@ def _from_keys(keys: Mapping[str, Json], body: str | None, article: RawArticle) 
         # A file has its path to go by; one of many lines has nothing.
         doc_id = "" if doc_id is None else doc_id
     if not isinstance(doc_id, str | None):
-        raise Invalid("doc_id_invalid", limit=LONGEST_ID)
+        raise Invalid("doc_id_invalid", limit=MAX_ID_LENGTH)
     return SourceDocument(
         doc_id=article.source if doc_id is None else doc_id,
         title=_text(meta, "title"),

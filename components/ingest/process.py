@@ -19,7 +19,7 @@ from weakref import finalize
 
 from tenants.errors import Invalid, TooLarge, TryAgain
 
-LONGEST_ANSWER = 64 * 2**20
+MAX_ANSWER_BYTES = 64 * 2**20
 """Bytes of an answer: the five million characters that a document may have take less, however they are spelt."""
 
 _ROOT = Path(__file__).resolve().parents[2]
@@ -27,7 +27,7 @@ _SIZE = struct.Struct("!Q")
 _LAST_BREATH = 1.0
 
 
-def start_of(module: str) -> str:
+def program_of(module: str) -> str:
     """The program of workers that run the `main` of a module of ours."""
     return f"import sys; sys.path.insert(0, sys.argv[1]); from {module} import main; main()"
 
@@ -35,7 +35,7 @@ def start_of(module: str) -> str:
 class Processes:
     """Answers requests in worker processes. Thread-safe; workers start when needed and end with this object.
 
-    :param program: what a worker runs (`start_of`).
+    :param program: what a worker runs (`program_of`).
     :param workers: how many requests are answered at once; further callers wait.
     :param seconds: wall time of one request, after which its worker is killed.
     :param memory: bytes of address space of a worker.
@@ -147,11 +147,11 @@ class _Worker:
                 self.to.write(part)
             self.to.flush()
             (length,) = _SIZE.unpack(_exactly(self.back, _SIZE.size))
-            if length > LONGEST_ANSWER:
-                raise TooLarge("answer_too_long", limit=LONGEST_ANSWER)
+            if length > MAX_ANSWER_BYTES:
+                raise TooLarge("answer_too_long", limit=MAX_ANSWER_BYTES)
             return _exactly(self.back, length)
         except (OSError, EOFError) as silence:
-            raise self._death(seconds, expired=expired.is_set()) from silence
+            raise self._exit_error(seconds, expired=expired.is_set()) from silence
         finally:
             killer.cancel()
 
@@ -163,7 +163,7 @@ class _Worker:
                 stream.close()
         self.process.wait()
 
-    def _death(self, seconds: float, *, expired: bool) -> Exception:
+    def _exit_error(self, seconds: float, *, expired: bool) -> Exception:
         # It may have closed its end and live on.
         with suppress(subprocess.TimeoutExpired):
             self.process.wait(_LAST_BREATH)

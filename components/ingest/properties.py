@@ -13,7 +13,7 @@ PROPERTIES = ("title", "status", "trust", "priority", "tags", "project_key", "ev
 """Each is kept with the record and with every chunk. Only the title is part of what a chunk is found by."""
 
 _MAY_BE_EMPTY = frozenset({"project_key", "evidence_tier", "source_type"})
-_LONGEST_TITLE = 500
+_MAX_TITLE_LENGTH = 500
 
 
 def properties(meta: Mapping[str, Json]) -> dict[str, Json]:
@@ -83,6 +83,6 @@ def _checked(name: str, value: Json) -> Json:
 
 def _title(value: Json) -> str:
     title = clean(value).strip() if isinstance(value, str) else ""
-    if not 0 < len(title) <= _LONGEST_TITLE or not title.isprintable():
+    if not 0 < len(title) <= _MAX_TITLE_LENGTH or not title.isprintable():
         raise Invalid("metadata_invalid", field="title")
     return title

@@ -10,7 +10,7 @@ import logging
 from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, JsonValue, StrictInt, StrictStr, ValidationError
 
 from components.ingest.formats.parsed import FileFlag, Markup, Parsed
-from components.ingest.process import Processes, start_of
+from components.ingest.process import Processes, program_of
 from tenants.errors import CallerError, Invalid, Malformed, NotFound, TooLarge, UnsupportedMedia
 
 SECONDS = 18.0
@@ -19,7 +19,7 @@ SECONDS = 18.0
 MEMORY = 512 * 10**6
 
 _LOG = logging.getLogger("opora.ingest")
-_PROGRAM = start_of("components.ingest.file_worker")
+_PROGRAM = program_of("components.ingest.file_worker")
 _KINDS = {kind.__name__: kind for kind in (CallerError, Invalid, Malformed, NotFound, TooLarge, UnsupportedMedia)}
 
 

@@ -21,7 +21,7 @@ from components.ingest.analysis import Analysed, Text, analysed
 from components.ingest.cut import Cut, chunk_hash, chunk_id, cut_all
 from components.ingest.document import Chunk, SourceDocument
 from components.ingest.pack import Sizes
-from components.ingest.process import Processes, start_of
+from components.ingest.process import Processes, program_of
 from components.ingest.sandbox import MEMORY, SECONDS
 from components.language.encoder_settings import EncoderSettings, VectorName
 from tenants.errors import CallerError, Invalid, TooLarge, TryAgain
@@ -102,7 +102,7 @@ class TextProcesses(Processes):
     """
 
     def __init__(self, workers: int = 2, seconds: float = SECONDS, memory: int = MEMORY) -> None:
-        program = start_of("components.ingest.text_worker")
+        program = program_of("components.ingest.text_worker")
         super().__init__(program, workers=workers, seconds=seconds, memory=memory, requests=_REQUESTS)
         self._seats = Seats(workers, workers)
 
@@ -124,7 +124,7 @@ class TextProcesses(Processes):
 
     def _cut(self, documents: Sequence[SourceDocument], sizes: Sizes) -> Sequence[Cut | CallerError]:
         try:
-            return self._cut_there(documents, sizes)
+            return self._cut_in_workers(documents, sizes)
         except TryAgain:
             return cut_all(documents, sizes)
         except CallerError as failed:
@@ -134,12 +134,12 @@ class TextProcesses(Processes):
 
     def _analysed(self, texts: Sequence[Text], settings: str) -> Sequence[Analysed]:
         try:
-            return self._analysed_there(texts, settings)
+            return self._analysed_in_workers(texts, settings)
         except (TryAgain, CallerError):
             # A chunk is short, so nothing is wrong with it. The machine has too much to do.
             return analysed(texts, settings)
 
-    def _cut_there(self, documents: Sequence[SourceDocument], sizes: Sizes) -> list[Cut]:
+    def _cut_in_workers(self, documents: Sequence[SourceDocument], sizes: Sizes) -> list[Cut]:
         request = {"documents": [_form(document) for document in documents], "sizes": asdict(sizes)}
         try:
             answer = _Answer[_CutForm].model_validate_json(self.ask("cut", json.dumps(request).encode()))
@@ -148,7 +148,7 @@ class TextProcesses(Processes):
         except ValueError as garbled:
             raise Invalid("file_damaged") from garbled
 
-    def _analysed_there(self, texts: Sequence[Text], encoder: str) -> list[Analysed]:
+    def _analysed_in_workers(self, texts: Sequence[Text], encoder: str) -> list[Analysed]:
         parts = [(text.chunk_id, text.title, text.heading, text.text) for text in texts]
         request = json.dumps({"texts": parts, "encoder": encoder}).encode()
         try:

@@ -37,19 +37,19 @@ from tenants.versions import DocumentVersion
 _STORED_AT_ONCE = 512
 """Chunks of one flush to the disk, whose vectors are held until then: 20 kB each."""
 
-_AHEAD = 1024
+_MAX_PREPARED = 1024
 """Chunks of one batch that are analysed ahead: 20 to 40 kB each. Only a huge document has more."""
 
 
 @dataclass(frozen=True, slots=True)
-class Ahead(Frozen):
+class PreparedChunks(Frozen):
     """What was worked out of chunks before they are written. Whatever it lacks is worked out then."""
 
     dense: Mapping[Text, Dense] = field(default_factory=dict)
     analysed: Mapping[Text, Analysed] = field(default_factory=dict)
 
 
-_NOTHING = Ahead()
+_NOTHING = PreparedChunks()
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,18 +80,18 @@ class ChunkWriter:
         self.settings = EncoderSettings.model_validate({**(encoder or {}), "dense": dense})
 
     @component.output_types(written=WriteCounts)
-    def run(self, revisions: list[Revision], ahead: Ahead | None = None) -> dict[str, WriteCounts]:
+    def run(self, revisions: list[Revision], prepared: PreparedChunks | None = None) -> dict[str, WriteCounts]:
         """Write revisions for the tenant in context. Everything is durable when it returns.
 
-        :param ahead: what `prepare` gave for them, when somebody asked it.
+        :param prepared: what `prepare` gave for them, when somebody asked it.
         """
         if not revisions:
             return {"written": WriteCounts()}
-        prepared = ahead or self.prepare(revisions)
+        prepared = prepared or self.prepare(revisions)
         with writing.alone():
             return {"written": _write(revisions, self.settings, prepared)}
 
-    def prepare(self, revisions: Sequence[Revision]) -> Ahead:
+    def prepare(self, revisions: Sequence[Revision]) -> PreparedChunks:
         """Work out what takes longest about revisions that are to be written, while others may still write."""
         if not revisions:
             return _NOTHING
@@ -101,13 +101,13 @@ class ChunkWriter:
         chunks = [chunk for revision in revisions for chunk in _described_as(revision, _overrides(revision, records))]
         stored = _stored(collection, chunks)
         missing = [_text(chunk) for chunk in chunks if _differs(chunk, stored.get(chunk.chunk_id))]
-        analysed_ahead = missing[:_AHEAD]
+        analysed_ahead = missing[:_MAX_PREPARED]
         analyses = TEXT_PROCESSES.analysed(analysed_ahead, settings)
-        return Ahead(embedded(missing, settings), dict(zip(analysed_ahead, analyses, strict=True)))
+        return PreparedChunks(embedded(missing, settings), dict(zip(analysed_ahead, analyses, strict=True)))
 
 
 @dataclass(frozen=True, slots=True)
-class _Settled:
+class _FinalRevision:
     """A revision as it goes in.
 
     :param record: what is to be known of it once its chunks are stored.
@@ -127,17 +127,17 @@ def _stored(collection: Collection, chunks: Iterable[Chunk]) -> dict[str, Hit]:
     return {hit.id: hit for hit in collection.fetch([chunk.chunk_id for chunk in chunks])}
 
 
-def _write(revisions: Sequence[Revision], first: EncoderSettings, ahead: Ahead) -> WriteCounts:
+def _write(revisions: Sequence[Revision], first: EncoderSettings, prepared: PreparedChunks) -> WriteCounts:
     collection = _open(first)
     settings = settings_from(collection.encoder)
     records = stored_documents.find([revision.document.doc_id for revision in revisions])
-    settled = _settled(revisions, records)
+    settled = _finalised(revisions, records)
     chunks = [chunk for entry in settled for chunk in entry.revision.chunks]
     stored = _stored(collection, chunks)
     missing = [chunk for chunk in chunks if _differs(chunk, stored.get(chunk.chunk_id))]
-    anew = {chunk.chunk_id for chunk in missing}
-    terms = _store(collection, missing, settings, ahead)
-    collection.describe(_redescribed(chunks, stored, anew))
+    new_ids = {chunk.chunk_id for chunk in missing}
+    terms = _store(collection, missing, settings, prepared)
+    collection.describe(_redescribed(chunks, stored, new_ids))
     # Before the records: a run cut off here finds the documents changed, and declares it all again.
     relations.declare(
         [entry.record.doc_id for entry in settled],
@@ -163,7 +163,7 @@ def _write(revisions: Sequence[Revision], first: EncoderSettings, ahead: Ahead) 
     )
 
 
-def _settled(revisions: Iterable[Revision], records: Mapping[str, DocumentRecord]) -> list[_Settled]:
+def _finalised(revisions: Iterable[Revision], records: Mapping[str, DocumentRecord]) -> list[_FinalRevision]:
     hashes = versions.hashes(list(records))
     settled = []
     for revision in revisions:
@@ -178,7 +178,7 @@ def _settled(revisions: Iterable[Revision], records: Mapping[str, DocumentRecord
         final = replace(revision, chunks=_described_as(revision, {**overrides, **day}))
         source_meta = revision.chunks[0].meta
         settled.append(
-            _Settled(
+            _FinalRevision(
                 final,
                 document_record(final, number if same else number + 1, source_meta, overrides),
                 None if same else version,
@@ -200,10 +200,10 @@ def _described_as(revision: Revision, overrides: Mapping[str, Json]) -> tuple[Ch
     return tuple(replace(chunk, meta={**chunk.meta, **overrides}) for chunk in revision.chunks)
 
 
-def redescribe(records: Iterable[DocumentRecord], ahead: Ahead = _NOTHING) -> int:
+def redescribe(records: Iterable[DocumentRecord], prepared: PreparedChunks = _NOTHING) -> int:
     """Bring the stored chunks of documents in line with their records. Only under another title are they encoded anew.
 
-    :param ahead: what `embedded_anew` gave for the same records, when somebody asked it.
+    :param prepared: what `reembedded` gave for the same records, when somebody asked it.
     :returns: how many were encoded.
     """
     with writing.alone():
@@ -212,13 +212,13 @@ def redescribe(records: Iterable[DocumentRecord], ahead: Ahead = _NOTHING) -> in
         described = _described(collection, records)
         retitled = _retitled(described)
         chunks = [_stored_chunk(hit, meta) for hit, meta in retitled]
-        anew = {hit.id for hit, _ in retitled}
-        terms = _store(collection, chunks, settings, ahead)
+        new_ids = {hit.id for hit, _ in retitled}
+        terms = _store(collection, chunks, settings, prepared)
         collection.describe(
             {
                 hit.id: {**hit.payload, "meta": meta}
                 for hit, meta in described
-                if hit.id not in anew and meta != stored_meta(hit)
+                if hit.id not in new_ids and meta != stored_meta(hit)
             }
         )
         if chunks:
@@ -226,7 +226,7 @@ def redescribe(records: Iterable[DocumentRecord], ahead: Ahead = _NOTHING) -> in
         return len(chunks)
 
 
-def embedded_anew(records: Iterable[DocumentRecord]) -> Ahead:
+def reembedded(records: Iterable[DocumentRecord]) -> PreparedChunks:
     """The dense vectors that `redescribe` will want. Whoever asks before writing the records finds a model that fails
     while nothing has changed yet."""
     collection = open_collection()
@@ -234,7 +234,7 @@ def embedded_anew(records: Iterable[DocumentRecord]) -> Ahead:
     if settings.dense is None:
         return _NOTHING
     retitled = _retitled(_described(collection, records))
-    return Ahead(embedded((_text(_stored_chunk(hit, meta)) for hit, meta in retitled), settings))
+    return PreparedChunks(embedded((_text(_stored_chunk(hit, meta)) for hit, meta in retitled), settings))
 
 
 def _described(collection: Collection, records: Iterable[DocumentRecord]) -> list[tuple[Hit, Mapping[str, Json]]]:
@@ -274,24 +274,26 @@ def _differs(chunk: Chunk, hit: Hit | None) -> bool:
     return not isinstance(meta, Mapping) or meta.get("title") != chunk.meta["title"]
 
 
-def _redescribed(chunks: Iterable[Chunk], stored: Mapping[str, Hit], anew: set[str]) -> dict[str, Mapping[str, Json]]:
-    payloads = {chunk.chunk_id: _payload(chunk) for chunk in chunks if chunk.chunk_id not in anew}
+def _redescribed(
+    chunks: Iterable[Chunk], stored: Mapping[str, Hit], new_ids: set[str]
+) -> dict[str, Mapping[str, Json]]:
+    payloads = {chunk.chunk_id: _payload(chunk) for chunk in chunks if chunk.chunk_id not in new_ids}
     return {chunk_id: payload for chunk_id, payload in payloads.items() if payload != stored[chunk_id].payload}
 
 
 def _store(
-    collection: Collection, chunks: Sequence[Chunk], settings: EncoderSettings, ahead: Ahead
+    collection: Collection, chunks: Sequence[Chunk], settings: EncoderSettings, prepared: PreparedChunks
 ) -> list[ChunkTerms]:
     """Encode and store chunks. Returns what each adds to the lexicon."""
     texts = [_text(chunk) for chunk in chunks]
     # Before anything is stored, so that a failure leaves nothing half done.
-    dense = embedded(texts, settings, ahead.dense)
-    later = TEXT_PROCESSES.analysed([text for text in texts if text not in ahead.analysed], settings)
+    dense = embedded(texts, settings, prepared.dense)
+    later = TEXT_PROCESSES.analysed([text for text in texts if text not in prepared.analysed], settings)
     terms: list[ChunkTerms] = []
     for start in range(0, len(chunks), _STORED_AT_ONCE):
         points = []
         for at in range(start, min(start + _STORED_AT_ONCE, len(chunks))):
-            analysis = ahead.analysed.get(texts[at]) or next(later)
+            analysis = prepared.analysed.get(texts[at]) or next(later)
             points.append(encoded(texts[at], _payload(chunks[at]), analysis, dense))
             explained = explained_codes(texts[at].title, texts[at].heading, texts[at].text)
             terms.append(ChunkTerms(analysis.stems, analysis.words, explained))

@@ -49,10 +49,10 @@ class EvidenceAppraiser(Nested):
         graded = replace(evidence, relevant_ids=answering, rank_scores=places, missing=appraisal.missing)
         # Passages that the judge has put aside are still there: their codes are not unknown to the knowledge base.
         uncovered = local.uncovered(turn.query, graded.relevant_passages()) if answering else evidence.uncovered
-        if answering and lost(turn.query, uncovered) and not lost(turn.query, evidence.uncovered):
+        if answering and lacks_codes(turn.query, uncovered) and not lacks_codes(turn.query, evidence.uncovered):
             # It chose passages about other codes and put those with the question's own aside: it has not read them.
             raise Malformed
-        adequacy = 0.0 if not answering or lost(turn.query, uncovered) else appraisal.adequacy
+        adequacy = 0.0 if not answering or lacks_codes(turn.query, uncovered) else appraisal.adequacy
         return replace(turn, evidence=replace(graded, adequacy=adequacy, uncovered=uncovered))
 
 
@@ -63,6 +63,6 @@ def _answering(turn: Turn, appraisal: Appraisal) -> tuple[str, ...]:
     return (*answering, best) if answering and best not in answering and best in evidence.relevant_ids else answering
 
 
-def lost(query: Query, uncovered: tuple[str, ...]) -> bool:
+def lacks_codes(query: Query, uncovered: tuple[str, ...]) -> bool:
     """Whether the question names codes and the evidence holds none of them."""
     return bool(query.codes) and set(query.codes) <= set(uncovered)

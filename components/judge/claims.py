@@ -63,19 +63,19 @@ def _quoted(claim: str, passage: Passage) -> bool:
         return False
     for sentence in analyse(passage).sentences:
         text = passage.text[sentence.start : sentence.end]
-        if len(text) < len(flat_claim) or not _holds_whole(_flat(text), flat_claim):
+        if len(text) < len(flat_claim) or not _contains_whole(_flat(text), flat_claim):
             continue
         if negated(text) == negated(claim):
             return True
         # A list item is one unit of several sentences: the negation of one says nothing about another.
         item = _ITEM.sub("", text, count=1)
         parts = (item[start:end] for start, end in sentence_spans(item))
-        if any(_holds_whole(_flat(part), flat_claim) and negated(part) == negated(claim) for part in parts):
+        if any(_contains_whole(_flat(part), flat_claim) and negated(part) == negated(claim) for part in parts):
             return True
     return False
 
 
-def _holds_whole(text: str, phrase: str) -> bool:
+def _contains_whole(text: str, phrase: str) -> bool:
     """Whether `said` stands in `text` without cutting a word or a number."""
     at = text.find(phrase)
     while at >= 0:

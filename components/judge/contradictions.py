@@ -68,7 +68,7 @@ class AnswerSentence:
 
 
 @dataclass(frozen=True, slots=True)
-class _Read:
+class _Parsed:
     """A sentence taken apart: what it is about, what it states.
 
     `topic` are its content stems without figures, units and negations; `names` those of names and of Latin words.
@@ -102,7 +102,7 @@ def same_subject(passage: Passage, other: Passage) -> bool:
 
 def contradiction(sentence: AnswerSentence, other: AnswerSentence, *, asks_for_code: bool) -> ConflictKind | None:
     """How two sentences contradict each other; None when they do not, or may be about two things."""
-    reading, other_reading = _read(sentence.text), _read(other.text)
+    reading, other_reading = _parsed(sentence.text), _parsed(other.text)
     if sentence.question_stems != other.question_stems or reading.conditional != other_reading.conditional:
         return None
     extra, other_extra = _extra(reading.topic, other_reading.topic), _extra(other_reading.topic, reading.topic)
@@ -126,7 +126,7 @@ def contradiction(sentence: AnswerSentence, other: AnswerSentence, *, asks_for_c
 
 
 @lru_cache(maxsize=4_000)
-def _read(text: str) -> _Read:
+def _parsed(text: str) -> _Parsed:
     stated = figures(_ORDINALS.sub(" ", text))
     topic, negations = set[str](), set[str]()
     conditional = False
@@ -137,7 +137,7 @@ def _read(text: str) -> _Read:
             negations.add(folded)
         elif not (word.stop or word.stem in CARRIERS or word.stem in stated.units or any(map(str.isdigit, folded))):
             topic.add(word.stem)
-    return _Read(frozenset(topic), _names(text) & topic, frozenset(negations), conditional, stated)
+    return _Parsed(frozenset(topic), _names(text) & topic, frozenset(negations), conditional, stated)
 
 
 def _names(text: str) -> frozenset[str]:

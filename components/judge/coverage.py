@@ -31,7 +31,7 @@ def prepare(query: Query) -> Question:
     """The question's side of every comparison, computed once a pass."""
     query_words = words(query.search)
     content = [word for word in query_words if not word.stop]
-    heavy = raised(query)
+    heavy = with_raised_codes(query)
     total = sum(heavy.values()) or 1.0
     weights = {
         stem: weight / total * (_DOUBT_CREDIT if stem in query.doubtful else 1.0) for stem, weight in heavy.items()
@@ -40,7 +40,7 @@ def prepare(query: Query) -> Question:
     return Question(weights, pairs, frozenset(query.codes))
 
 
-def raised(query: Query) -> Mapping[str, float]:
+def with_raised_codes(query: Query) -> Mapping[str, float]:
     """The question's weights with 60% of the sum or more on its codes: "E20" matters more than "on the display"."""
     named = {code.lower() for code in query.codes} & query.weights.keys()
     other_weight = sum(weight for stem, weight in query.weights.items() if stem not in named)

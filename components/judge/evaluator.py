@@ -5,7 +5,7 @@ from dataclasses import replace
 from haystack import component
 
 from components.faults import degraded
-from components.judge.appraiser import EvidenceAppraiser, lost
+from components.judge.appraiser import EvidenceAppraiser, lacks_codes
 from components.judge.protocol import Judge
 from components.retrieve.tools import STEP, ToolSearch
 from components.turn import Gate, Turn, Verdict
@@ -67,7 +67,7 @@ class RetrievalEvaluator:
             return self._routed(degraded(turn, "appraiser", error))
         # What is missing is the last thing that the rewriter would search for, so it always has a query for this.
         unsearched = not set(appraised.evidence.missing) <= set(turn.query.searched_texts)
-        again = unsearched and not lost(turn.query, appraised.evidence.uncovered)
+        again = unsearched and not lacks_codes(turn.query, appraised.evidence.uncovered)
         return routed(appraised, appraiser.threshold, again=again, min_adequacy=appraiser.min_adequacy)
 
     def _judged(self, turn: Turn) -> Turn:
@@ -76,12 +76,12 @@ class RetrievalEvaluator:
             uncovered = self.judge.uncovered(turn.query, evidence.relevant_passages())
         except Exception as error:
             uncovered, turn = (), degraded(turn, "retrieval_evaluator", error)
-        adequacy = 0.0 if lost(turn.query, uncovered) or not evidence.relevant_ids else evidence.relevance
+        adequacy = 0.0 if lacks_codes(turn.query, uncovered) or not evidence.relevant_ids else evidence.relevance
         return replace(turn, evidence=replace(evidence, adequacy=adequacy, uncovered=uncovered))
 
     def _with_tools(self, turn: Turn, tools: ToolSearch) -> Turn:
         try:
-            return tools.consulted(turn, self.judge)
+            return tools.consult(turn, self.judge)
         except Exception as error:
             return degraded(turn, STEP, error)
 
@@ -102,5 +102,5 @@ def routed(turn: Turn, threshold: float, *, again: bool, min_adequacy: float | N
         return {"retry": replace(judged, verdict=replace(judged.verdict, route="retry", reasons=("weak_evidence",)))}
     if min_adequacy is not None and adequacy >= min_adequacy:
         return {"enough": judged}
-    absent = "code_not_found" if lost(turn.query, turn.evidence.uncovered) else "no_evidence"
+    absent = "code_not_found" if lacks_codes(turn.query, turn.evidence.uncovered) else "no_evidence"
     return {"refuse": replace(judged, verdict=replace(judged.verdict, route="human", reasons=(absent,)))}

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from components.judge.analysis import analyse as taken_apart
 from components.judge.answer_form import form_share
-from components.judge.coverage import raised
+from components.judge.coverage import with_raised_codes
 from components.language.question_kind import kind_of
 from components.language.relatives import Families, families, relatives
 from components.language.words import all_words, analyse
@@ -117,7 +117,7 @@ def _share_of_head(question: _Question, reading: _Reading) -> float:
 def _read_question(query: Query, function_words: Mapping[str, float]) -> _Question:
     weights: dict[str, float] = {}
     actions = []
-    content = raised(query)
+    content = with_raised_codes(query)
     rarest = max(function_words.values(), default=0.0)
     # In a small knowledge base every content word is frequent, and function words must not outweigh it.
     scale = min(1.0, max(content.values(), default=0.0) / _RARE)

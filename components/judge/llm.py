@@ -23,8 +23,8 @@ from components.nested import Nested
 from components.turn import ClaimStatus, Draft, Passage, SelfEvaluation, Turn
 
 _SCORES: Mapping[ClaimStatus, float] = {"supported": 1.0, "partially_supported": 0.5, "unsupported": 0.0}
-_MOST_MISSING = 3
-_LONGEST_TOPIC = 120
+_MAX_MISSING = 3
+_MAX_TOPIC_LENGTH = 120
 _SHARE = 0.4
 """Of the turn's time left, for an appraisal: an answer and its check are to come."""
 
@@ -48,7 +48,7 @@ class LlmJudge(Nested):
         :raises ModelFailed: no model told.
         """
         asked, tier = self.models.prompt("appraise", turn.locale), self.tier or tier_of(turn)
-        passages = _fitting(passages, turn.locale, self.models.room(asked, tier, _SHARE))
+        passages = _fitting(passages, turn.locale, self.models.token_budget(asked, tier, _SHARE))
         numbers = list(range(1, len(passages) + 1))
 
         def faults(form: AppraisalForm) -> Iterator[str]:
@@ -125,10 +125,10 @@ class LlmJudge(Nested):
         return SelfEvaluation(found.quality, found.answerability, found.confidence / 100, missing)
 
 
-def _fitting(passages: Sequence[Passage], locale: str, room: int) -> Sequence[Passage]:
+def _fitting(passages: Sequence[Passage], locale: str, token_budget: int) -> Sequence[Passage]:
     """The first passages that have room in a prompt, one at least."""
     costs = accumulate(count_tokens(formatted(number, one, locale)) for number, one in enumerate(passages, 1))
-    return passages[: max(1, sum(cost <= room for cost in costs))]
+    return passages[: max(1, sum(cost <= token_budget for cost in costs))]
 
 
 _UNSUPPORTED = ClaimVerdict("unsupported", 0.0, "")
@@ -151,10 +151,10 @@ def _verdict(claim: Cited, facts: Sequence[Fact]) -> ClaimVerdict:
     """The weakest of a claim's parts, and the first of their quotes that stands in a cited passage."""
     status = min((fact.status for fact in facts), key=lambda one: RANK[one])
     quotes = (fact.quote.strip() for fact in facts)
-    return ClaimVerdict(status, _SCORES[status], next((quote for quote in quotes if _stands(quote, claim)), ""))
+    return ClaimVerdict(status, _SCORES[status], next((quote for quote in quotes if _is_quoted(quote, claim)), ""))
 
 
-def _stands(quote: str, claim: Cited) -> bool:
+def _is_quoted(quote: str, claim: Cited) -> bool:
     said = _flat(quote)
     return bool(said) and any(said in _flat(passage.text) for passage in claim.passages.values())
 
@@ -181,4 +181,4 @@ def _in_words_of(question: str, topics: Sequence[str]) -> tuple[str, ...]:
 def _topics(missing: Sequence[str]) -> tuple[str, ...]:
     """At most three topics, each on one line and short enough to stand in a notice."""
     lines = (" ".join(topic.split()) for topic in missing)
-    return tuple(dict.fromkeys(line for line in lines if 0 < len(line) <= _LONGEST_TOPIC))[:_MOST_MISSING]
+    return tuple(dict.fromkeys(line for line in lines if 0 < len(line) <= _MAX_TOPIC_LENGTH))[:_MAX_MISSING]

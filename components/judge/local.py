@@ -48,14 +48,14 @@ class LocalJudge(Nested):
         More than three codes are a pasted log, of which no document holds every one; they are left out.
         """
         analyses = [analyse(passage) for passage in passages]
-        codes_ = query.codes if len(query.codes) <= _STRICT_CODES else ()
-        lost = [code for code in codes_ if not any(code in analysis.codes for analysis in analyses)]
+        query_codes = query.codes if len(query.codes) <= _STRICT_CODES else ()
+        missing_codes = [code for code in query_codes if not any(code in analysis.codes for analysis in analyses)]
         absent = [
             stem
             for stem in query.weights
             if not any(stem in analysis.stems or relatives(stem, analysis.families) for analysis in analyses)
         ]
-        return (*lost, *sorted(absent, key=lambda stem: -query.weights[stem]))
+        return (*missing_codes, *sorted(absent, key=lambda stem: -query.weights[stem]))
 
     def check_all(self, turn: Turn, claims: Sequence[Cited]) -> Sequence[ClaimVerdict]:  # noqa: ARG002 - protocol
         """Each claim held against what it cites; see `components/judge/claims.py`."""

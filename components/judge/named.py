@@ -24,7 +24,7 @@ _LATIN = re.compile("[a-zA-Z]{2}")
 _ASIDE = re.compile(r"\([^)]*\)|\S+@\S+")
 
 
-def names(query: Query) -> tuple[str, ...]:
+def rare_names(query: Query) -> tuple[str, ...]:
     """The stems of the rare names in the question, in order.
 
     What stands in brackets only says something again, and an email address is whose question it is.
@@ -39,7 +39,7 @@ def names(query: Query) -> tuple[str, ...]:
     return tuple(dict.fromkeys(rare))
 
 
-def held(wanted: Iterable[str], passages: Sequence[Passage], text: str = "") -> frozenset[str]:
+def names_in(wanted: Iterable[str], passages: Sequence[Passage], text: str = "") -> frozenset[str]:
     """Those of the names that stand in the passages, their titles and headings, or in `text`."""
     parts = (part for passage in passages for part in (passage.title, passage.heading, passage.text))
     said = frozenset(stems("\n".join((*parts, text))))

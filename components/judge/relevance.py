@@ -28,7 +28,7 @@ CANDIDATES = 10
 """The best and the mean are those of so many passages, best first by search, as many as the fit saw of a question."""
 
 
-FEWEST_CANDIDATES = 8
+MIN_CANDIDATES = 8
 """As few as the fit saw of a question. Where a small knowledge base has fewer, those that are not there would have
 shared no word with the question: they count as such, so that a match is not held against its being the only one."""
 
@@ -67,7 +67,7 @@ class RelevanceModel:
     function_words: Mapping[str, float]
     cosines: tuple[float, float]
 
-    def judge(self, query: Query, passages: Sequence[Passage]) -> list["Judged"]:
+    def judge(self, query: Query, passages: Sequence[Passage]) -> list["RelevanceScore"]:
         """Each passage, in their order; the best by search come first. None that lacks all of the question's codes
         answers: an identifier is exact or it is another one.
         """
@@ -78,7 +78,7 @@ class RelevanceModel:
         line = weights.titled if any(map(titles, passages)) else weights.bare
         odds = log_odds(weights, values).tolist()
         return [
-            Judged(_probability(query, passage, passage_odds, line), _shown(passage, row))
+            RelevanceScore(_probability(query, passage, passage_odds, line), _shown(passage, row))
             for passage, passage_odds, row in zip(passages, odds, values.tolist(), strict=True)
         ]
 
@@ -92,7 +92,7 @@ class RelevanceModel:
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class RelevanceScore:
     """The probability that a passage answers, and the evidence for it."""
 
     probability: float
@@ -106,8 +106,8 @@ def design(values: Numbers, alone: Numbers | float = 0.0) -> Numbers:
     """
     candidates = values[:CANDIDATES]
     means = candidates.mean(axis=0) if len(values) > 1 else values[0] - alone
-    if len(candidates) < FEWEST_CANDIDATES:
-        means[_BY_WORDS] = candidates[:, _BY_WORDS].sum(axis=0) / FEWEST_CANDIDATES
+    if len(candidates) < MIN_CANDIDATES:
+        means[_BY_WORDS] = candidates[:, _BY_WORDS].sum(axis=0) / MIN_CANDIDATES
     lead = values - means
     return np.stack([values, values - candidates.max(axis=0), lead], axis=2).reshape(len(values), -1)
 

@@ -73,16 +73,16 @@ def scored(turn: Turn, draft: Draft, evaluation: SelfEvaluation) -> Turn:
         answerability=evaluation.answerability,
         missing=evaluation.missing,
     )
-    return replace(turn, draft=draft, best=better(turn.best, draft))
+    return replace(turn, draft=draft, best=better_draft(turn.best, draft))
 
 
-def better(best: Draft | None, draft: Draft) -> Draft:
+def better_draft(best: Draft | None, draft: Draft) -> Draft:
     """The better of two drafts: facts, agreement, quality, relevance count in this order; the earlier one on a tie."""
     if best is None:
         return draft
-    return draft if _worth(draft) > _worth(best) else best
+    return draft if _sort_key(draft) > _sort_key(best) else best
 
 
-def _worth(draft: Draft) -> tuple[float, float, int, float]:
+def _sort_key(draft: Draft) -> tuple[float, float, int, float]:
     agreed = 1.0 if draft.agreement is None else draft.agreement
     return draft.factuality, agreed, draft.quality, draft.relevance

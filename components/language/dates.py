@@ -7,7 +7,7 @@ from datetime import date
 def day(iso: str, locale: str) -> str:
     """An ISO 8601 day in the locale's form: `05.03.2024` in Russian, `5 March 2024` in English. Else as it is."""
     try:
-        date_ = date.fromisoformat(iso)
+        moment = date.fromisoformat(iso)
     except ValueError:
         return iso
-    return f"{date_:%d.%m.%Y}" if locale == "ru" else f"{date_.day} {month_name[date_.month]} {date_.year}"
+    return f"{moment:%d.%m.%Y}" if locale == "ru" else f"{moment.day} {month_name[moment.month]} {moment.year}"

@@ -8,7 +8,7 @@ from components.language.normalise import fold
 from components.language.vocabulary import Vocabulary
 from components.language.words import words
 
-_SHORTEST = 4  # letters; a shorter word has too many neighbours
+_MIN_LETTERS = 4  # letters; a shorter word has too many neighbours
 _TWO_ERRORS_FROM = 8  # letters
 _NEGATING = ("не", "ни", "un", "in", "im", "il", "ir", "a")
 
@@ -54,7 +54,7 @@ def _intended(word: str, vocabulary: Vocabulary) -> str | None:
     A noisy channel: the likeliest known word with its errors against the likelihood that `word` is a right one, which
     its letters tell.
     """
-    if len(word) < _SHORTEST or not word.isalpha() or vocabulary.knows(word):
+    if len(word) < _MIN_LETTERS or not word.isalpha() or vocabulary.knows(word):
         return None
     errors = 1 if len(word) < _TWO_ERRORS_FROM else 2
     prices = {

@@ -73,7 +73,7 @@ _READINGS: Mapping[str, tuple[tuple[str, float], ...]] = {
     "ck": (("к", 1.0),),
     "ph": (("ф", 1.0),),
 }
-_LONGEST = max(map(len, _READINGS))
+_MAX_READING = max(map(len, _READINGS))
 _SOFTENED = frozenset("бвдзлмнпрст")  # a soft sign after these is often left out: `vernut`, `skolko`
 _SOFT_SIGN = 1.5
 _BEAM = 10
@@ -153,7 +153,7 @@ def _candidates(typed: str) -> tuple[tuple[str, float], ...]:
     beams[0] = [(0.0, " ")]
     for position in range(len(typed)):
         for cost, text in sorted(beams[position])[:_BEAM]:
-            for length in range(1, min(_LONGEST, len(typed) - position) + 1):
+            for length in range(1, min(_MAX_READING, len(typed) - position) + 1):
                 for read, price in _READINGS.get(typed[position : position + length], ()):
                     total, last = cost + price, text[-1]
                     for letter in read:

@@ -12,7 +12,7 @@ from components.language.normalise import fold
 from components.language.relatives import Families, families
 from components.language.words import STOP_WORDS, analyse, one_script
 
-_SHORTEST_STEM = 4
+_MIN_STEM = 4
 _BIT = {letter: 1 << place for place, letter in enumerate("".join(ALPHABETS.values()))}
 _OTHER_BIT = 1 << len(_BIT)
 
@@ -48,7 +48,7 @@ class Vocabulary:
         if folded in self.words:
             return True
         stem, _ = analyse(folded)
-        return (len(stem) >= _SHORTEST_STEM or stem[-1:].isdigit()) and stem in self.stems
+        return (len(stem) >= _MIN_STEM or stem[-1:].isdigit()) and stem in self.stems
 
     def knows(self, word: str) -> bool:
         """Whether `word` is one of the knowledge base's, or a frequent word of Russian or English."""

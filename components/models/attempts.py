@@ -15,15 +15,15 @@ from tenants import seats
 
 log = logging.getLogger("opora.models")
 
-SHARE = 0.5
+MAX_SHARE = 0.5
 """Of the time left to the turn, granted to one call: what stands in needs some too."""
 
-FAIR_SECONDS = 1.0
+MIN_FAIR_SECONDS = 1.0
 """A provider that was granted less than this, or than half of its own limit, is not blamed for taking longer: the turn
 was nearly over, or other calls had taken the seats.
 """
 
-_LONGEST_WAIT = 3_600.0
+_MAX_WAIT = 3_600.0
 _OWN_WORK_SECONDS = 0.05
 
 T = TypeVar("T")
@@ -67,16 +67,16 @@ def attempt(name: str, upstream: Upstream, work: Callable[[], T], seconds: float
     :raises ModelFailed: it failed or took too long, all seats were taken, or the breaker is open.
     """
     started_at = monotonic()
-    granted = min(seconds, current().remaining() * SHARE, _LONGEST_WAIT)
-    if granted <= 0:
+    budget = min(seconds, current().remaining() * MAX_SHARE, _MAX_WAIT)
+    if budget <= 0:
         raise ModelFailed("timeout")
     with upstream.breaker.call() as permit:
-        if not _acquired(upstream, granted):
+        if not _acquire_seat(upstream, budget):
             raise ModelFailed("busy")
         call = Background(name, upstream, work)
-        remaining = started_at + granted - monotonic()
-        if not _ended(call.ended, max(0.0, remaining)):
-            if remaining < min(seconds / 2, FAIR_SECONDS):
+        remaining = started_at + budget - monotonic()
+        if not _wait_for_end(call.ended, max(0.0, remaining)):
+            if remaining < min(seconds / 2, MIN_FAIR_SECONDS):
                 permit.release_trial()
             log.warning("%s failed: no answer in %.1f s", name, remaining)
             raise ModelFailed("timeout")
@@ -86,14 +86,14 @@ def attempt(name: str, upstream: Upstream, work: Callable[[], T], seconds: float
         return call.results[0]
 
 
-def _acquired(upstream: Upstream, patience: float) -> bool:
+def _acquire_seat(upstream: Upstream, patience: float) -> bool:
     if upstream.acquire(0):
         return True
     with seats.waiting():
         return upstream.acquire(patience)
 
 
-def _ended(ended: Event, patience: float) -> bool:
+def _wait_for_end(ended: Event, patience: float) -> bool:
     # What a model in this process computes takes less, and is the turn's own work.
     if ended.wait(min(patience, _OWN_WORK_SECONDS)):
         return True

@@ -13,7 +13,7 @@ from components.models.prompts import FOLDER, Prompt, prompt
 from components.models.providers import Generator, address, close, provider
 from components.nested import Nested
 
-_MUCH = 1_000_000
+_MAX_TOKENS = 1_000_000
 
 
 class ChatModels(Nested):
@@ -100,14 +100,14 @@ class ChatModels(Nested):
                 break
         raise failed
 
-    def room(self, asked: Prompt, tier: Tier, share: float) -> int:
+    def token_budget(self, asked: Prompt, tier: Tier, share: float) -> int:
         """Tokens that may be filled into a prompt, so that its call takes at most this share of the turn's time left.
 
         Many where nothing is known of the model's pace.
         """
         seconds = min(self.timeout, current().remaining() * share)
-        room = self.upstream(next(self._chain(tier))).pace.room(seconds) - count_tokens(asked.text)
-        return int(max(0.0, min(room, _MUCH)))
+        token_budget = self.upstream(next(self._chain(tier))).pace.token_budget(seconds) - count_tokens(asked.text)
+        return int(max(0.0, min(token_budget, _MAX_TOKENS)))
 
     def close(self) -> None:
         """Close the connections to the models. The next call opens others."""

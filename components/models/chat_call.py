@@ -15,7 +15,7 @@ from components.models.attempts import Background
 from components.models.breaker import Permit, Upstream
 from components.models.calls import Call, CallOutcome, Calls, Tier
 from components.models.failures import Interrupted, ModelFailed
-from components.models.providers import Generator, is_whole, prepared, provider, tokens, warm_up
+from components.models.providers import Generator, is_complete, prepared, provider, tokens, warm_up
 from tenants import seats, spending
 
 log = logging.getLogger("opora.models")
@@ -24,7 +24,7 @@ OnText: TypeAlias = Callable[[str], None]
 """Called with each piece of a reply as it arrives, in a thread of its own but in the caller's context."""
 
 _POLL_SECONDS = 0.25
-_WARMING = Lock()
+_WARM_UP_LOCK = Lock()
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,8 +66,8 @@ class ChatCall:
         self._request = request
         self._calls = calls
         self._started_at = monotonic()
-        self._used = (0, 0)
-        self._read = sum(count_tokens(message.text or "") for message in request.messages)
+        self._tokens_used = (0, 0)
+        self._prompt_tokens = sum(count_tokens(message.text or "") for message in request.messages)
 
     def run(self) -> str:
         """The reply; recorded among the turn's calls however it ends. Raises `ModelFailed`."""
@@ -89,7 +89,7 @@ class ChatCall:
             raise ModelFailed("stopped")
         if self._budget() <= 0:
             raise ModelFailed("timeout")
-        if self._model.upstream.pace.seconds(self._read) > self._budget():
+        if self._model.upstream.pace.seconds(self._prompt_tokens) > self._budget():
             # Better the time for who stands in.
             raise ModelFailed("timeout")
         if self._model.is_capped and _is_spent():
@@ -99,29 +99,29 @@ class ChatCall:
         with seats.waiting():
             if not self._model.upstream.acquire(self._budget()):
                 raise ModelFailed("busy")
-            seated, pace = monotonic(), self._model.upstream.pace
+            seated_at, pace = monotonic(), self._model.upstream.pace
             listener = _Listener(self._request.on_text, self._calls.stop)
             call = Background("model", self._model.upstream, partial(self._generate, listener))
             outcome, text = self._wait(call, listener), ""
         if outcome == "ok":
             (reply,) = call.results
-            self._used, text = tokens(reply), reply.text or ""
-            outcome = "malformed" if not is_whole(reply) else "ok" if text.strip() else "empty"
+            self._tokens_used, text = tokens(reply), reply.text or ""
+            outcome = "malformed" if not is_complete(reply) else "ok" if text.strip() else "empty"
         if outcome == "ok":
-            pace.note(self._read, count_tokens(text), monotonic() - seated)
+            pace.record(self._prompt_tokens, count_tokens(text), monotonic() - seated_at)
             return text
         if outcome == "timeout":
-            pace.note_timeout(self._read, monotonic() - seated)
+            pace.record_timeout(self._prompt_tokens, monotonic() - seated_at)
         if self._calls.remaining() <= 0:
             # The turn ran out of time, which says nothing about the model.
             permit.release_trial()
-        raise (Interrupted if listener.has_passed_on else ModelFailed)(outcome)
+        raise (Interrupted if listener.has_emitted else ModelFailed)(outcome)
 
     def _generate(self, listener: "_Listener") -> ChatMessage:
         generator, request = self._model.generator, self._request
-        with _WARMING:  # of two clients created at once nobody would close one
+        with _WARM_UP_LOCK:  # of two clients created at once nobody would close one
             warm_up(generator)
-        called, arguments = prepared(
+        target, arguments = prepared(
             generator,
             schema=request.schema,
             temperature=request.temperature,
@@ -130,7 +130,7 @@ class ChatCall:
         )
         callback = None if request.on_text is None else listener.receive
         messages = list(request.messages)
-        return called.run(messages, streaming_callback=callback, generation_kwargs=arguments)["replies"][0]
+        return target.run(messages, streaming_callback=callback, generation_kwargs=arguments)["replies"][0]
 
     def _budget(self) -> float:
         return min(self._started_at + self._model.timeout - monotonic(), self._calls.remaining())
@@ -139,10 +139,10 @@ class ChatCall:
         """How the call ended, or why it was given up."""
         while not call.ended.wait(max(0.0, min(_POLL_SECONDS, self._budget()))):
             if self._calls.stop.is_set():
-                listener.give_up()
+                listener.cancel()
                 return "stopped"
             if self._budget() <= 0:
-                listener.give_up()
+                listener.cancel()
                 return "timeout"
         if call.outcome not in ("ok", "stopped"):
             generator = self._model.generator
@@ -152,8 +152,11 @@ class ChatCall:
     def _record(self, outcome: CallOutcome) -> None:
         generator, request, price = self._model.generator, self._request, self._model.price
         cost = None
-        if price is not None and any(self._used):
-            cost = sum(count * token_price for count, token_price in zip(self._used, price, strict=True)) / 1_000_000
+        if price is not None and any(self._tokens_used):
+            cost = (
+                sum(count * token_price for count, token_price in zip(self._tokens_used, price, strict=True))
+                / 1_000_000
+            )
             _spend(cost)
         self._calls.add(
             Call(
@@ -165,8 +168,8 @@ class ChatCall:
                 started=self._started_at,
                 milliseconds=(monotonic() - self._started_at) * 1_000,
                 outcome=outcome,
-                prompt_tokens=self._used[0],
-                completion_tokens=self._used[1],
+                prompt_tokens=self._tokens_used[0],
+                completion_tokens=self._tokens_used[1],
                 cost_usd=cost,
             )
         )
@@ -181,25 +184,25 @@ class _Listener:
     """
 
     def __init__(self, on_text: OnText | None, stop: Event) -> None:
-        self.has_passed_on = False
+        self.has_emitted = False
         self._on_text = on_text
         self._stop = stop
-        self._given_up = False
+        self._cancelled = False
         self._lock = Lock()
 
     def receive(self, chunk: StreamingChunk) -> None:
         """For the generator."""
         with self._lock:
-            if self._given_up or self._stop.is_set():
+            if self._cancelled or self._stop.is_set():
                 raise ModelFailed("stopped")
             if chunk.content and self._on_text is not None:
-                self.has_passed_on = True
+                self.has_emitted = True
                 self._on_text(chunk.content)
 
-    def give_up(self) -> None:
+    def cancel(self) -> None:
         """Pass nothing more on. Returns when the piece being passed on has been dealt with."""
         with self._lock:
-            self._given_up = True
+            self._cancelled = True
 
 
 def _is_spent() -> bool:

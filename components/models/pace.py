@@ -10,12 +10,12 @@ from time import monotonic
 REPLY = 100
 """Tokens of a reply that is reckoned with before it is there."""
 
-_WRITING = 3
+_WRITE_COST = 3
 """A token written takes as long as this many read, or more (llama.cpp on a processor: 2.6)."""
 
-_FORGOTTEN_SECONDS = 300.0
-_LAST = 3
-_ENOUGH = 2
+_STALE_SECONDS = 300.0
+_SAMPLES = 3
+_MIN_SAMPLES = 2
 """The first call after a pause may have waited for the model to be loaded; one call says nothing."""
 
 
@@ -28,43 +28,43 @@ class Pace:
     """
 
     clock: Callable[[], float] = monotonic
-    _rates: deque[float] = field(default_factory=lambda: deque(maxlen=_LAST))
+    _rates: deque[float] = field(default_factory=lambda: deque(maxlen=_SAMPLES))
     _timeout: float = 0.0
-    _learned: float = -inf
+    _updated_at: float = -inf
     _lock: Lock = field(default_factory=Lock)
 
-    def note(self, read: int, written: int, seconds: float) -> None:
+    def record(self, prompt_tokens: int, reply_tokens: int, seconds: float) -> None:
         """A call that has ended well."""
         with self._lock:
             self._refresh()
-            self._rates.append(seconds / max(1, read + _WRITING * written))
+            self._rates.append(seconds / max(1, prompt_tokens + _WRITE_COST * reply_tokens))
             self._timeout = 0.0
 
-    def note_timeout(self, read: int, seconds: float) -> None:
+    def record_timeout(self, prompt_tokens: int, seconds: float) -> None:
         """A call that was given up. The next prompts are shorter; that they fail too, one hang does not prove."""
         with self._lock:
             self._refresh()
-            self._timeout = seconds / max(1, read)
+            self._timeout = seconds / max(1, prompt_tokens)
 
-    def seconds(self, read: int) -> float:
+    def seconds(self, prompt_tokens: int) -> float:
         """How long a call with a prompt of this many tokens will take; 0 where nobody can tell."""
         with self._lock:
-            return self._rate() * (read + _WRITING * REPLY)
+            return self._rate() * (prompt_tokens + _WRITE_COST * REPLY)
 
-    def room(self, seconds: float) -> float:
+    def token_budget(self, seconds: float) -> float:
         """How many tokens a prompt may have, so that its call takes no longer than this."""
         with self._lock:
             rate = max(self._rate(), self._timeout if self._is_fresh() else 0.0)
-        return seconds / rate - _WRITING * REPLY if rate else inf
+        return seconds / rate - _WRITE_COST * REPLY if rate else inf
 
     def _rate(self) -> float:
-        return min(self._rates) if len(self._rates) >= _ENOUGH and self._is_fresh() else 0.0
+        return min(self._rates) if len(self._rates) >= _MIN_SAMPLES and self._is_fresh() else 0.0
 
     def _is_fresh(self) -> bool:
-        return self.clock() - self._learned < _FORGOTTEN_SECONDS
+        return self.clock() - self._updated_at < _STALE_SECONDS
 
     def _refresh(self) -> None:
         if not self._is_fresh():
             self._rates.clear()
             self._timeout = 0.0
-        self._learned = self.clock()
+        self._updated_at = self.clock()

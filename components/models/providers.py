@@ -110,7 +110,7 @@ def _is_openai(generator: Generator) -> bool:
     return any(kind.__name__ == "OpenAIChatGenerator" for kind in type(generator).__mro__)
 
 
-def is_whole(reply: ChatMessage) -> bool:
+def is_complete(reply: ChatMessage) -> bool:
     """Whether the reply is complete: not cut off by a broken connection or a token limit."""
     reason = reply.meta.get("finish_reason", "stop")
     return bool(reason) and reason not in ("length", "content_filter")

@@ -15,10 +15,10 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from components.models.calls import Tier
 from components.models.chat import ChatModels
 from components.models.failures import Malformed
-from components.models.mending import mended, read_object
 from components.models.prompts import Prompt
+from components.models.repair import parse_object, repaired
 
-_MOST_FAULTS = 5
+_MAX_FAULTS = 5
 _TEXT = re.compile(r'"((?:[^"\\]|\\.)*)"')
 
 
@@ -86,11 +86,9 @@ def _schema(form: type[Form]) -> dict[str, object]:
 def _read(form: type[Filled], text: str, faults: Faults[Filled]) -> tuple[Filled | None, list[str]]:
     """The filled form, or what is wrong with it."""
     try:
-        read = form.model_validate_json(json.dumps(mended(read_object(text), _schema(form))))
+        read = form.model_validate_json(json.dumps(repaired(parse_object(text), _schema(form))))
     except ValidationError as error:
         errors = error.errors(include_url=False, include_input=False, include_context=False)
-        return None, [
-            f"{'.'.join(map(str, error['loc'])) or 'JSON'}: {error['msg']}" for error in errors[:_MOST_FAULTS]
-        ]
-    wrong = list(faults(read))[:_MOST_FAULTS]
+        return None, [f"{'.'.join(map(str, error['loc'])) or 'JSON'}: {error['msg']}" for error in errors[:_MAX_FAULTS]]
+    wrong = list(faults(read))[:_MAX_FAULTS]
     return (None if wrong else read), wrong

@@ -43,7 +43,7 @@ class NearDuplicateFilter:
                 if per_document.get(passage.doc_id, 0) >= self.max_per_document:
                     continue
                 if any(
-                    (mark ^ other).bit_count() <= self.distance and _same(passage, earlier)
+                    (mark ^ other).bit_count() <= self.distance and _is_duplicate(passage, earlier)
                     for earlier, other in distinct
                 ):
                     continue
@@ -55,7 +55,7 @@ class NearDuplicateFilter:
         return {"turn": replace(turn, evidence=evidence)}
 
 
-def _same(passage: Passage, other: Passage) -> bool:
+def _is_duplicate(passage: Passage, other: Passage) -> bool:
     return _numbers(passage.text) == _numbers(other.text)
 
 

@@ -84,11 +84,11 @@ def _best(turn: Turn, doc_ids: tuple[str, ...]) -> dict[str, Passage]:
     for passage in TenantRetriever(candidates=hits, top_k=hits).run(narrowed)["turn"].evidence.passages:
         best.setdefault(passage.doc_id, passage)
     if turn.filters == Filters():
-        best.update((passage.doc_id, passage) for passage in _firsts(set(doc_ids) - best.keys()))
+        best.update((passage.doc_id, passage) for passage in _first_passages(set(doc_ids) - best.keys()))
     return best
 
 
-def _firsts(doc_ids: Collection[str]) -> Iterator[Passage]:
+def _first_passages(doc_ids: Collection[str]) -> Iterator[Passage]:
     """The first passage of each document."""
     if doc_ids:
         records = documents.find(sorted(doc_ids)).values()

@@ -5,7 +5,7 @@ from dataclasses import replace
 from haystack import component
 
 from components.judge.ranked import SCORE as MODEL_SCORE
-from components.judge.relevance import SCORE, Judged, relevance_model
+from components.judge.relevance import SCORE, RelevanceScore, relevance_model
 from components.turn import Passage, Turn
 
 _STATUS_PENALTY = {"active": 0.0, "superseded": 0.40, "deprecated": 0.40, "archived": 0.60}
@@ -37,7 +37,7 @@ class FeatureReranker:
         passages.sort(key=lambda passage: -passage.score)
         return {"turn": replace(turn, evidence=replace(turn.evidence, passages=tuple(passages)))}
 
-    def _scored(self, passage: Passage, judged: Judged) -> Passage:
+    def _scored(self, passage: Passage, judged: RelevanceScore) -> Passage:
         trust = self.trust_weight * (
             _TRUST_BONUS[passage.trust] - _STATUS_PENALTY[passage.status] + _PRIORITY_STEP * passage.priority
         )

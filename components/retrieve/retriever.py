@@ -95,7 +95,7 @@ class TenantRetriever:
         successors = relations.current().successors
         if successors:
             ranked = [in_force(passage, successors) for passage in ranked]
-        return {"turn": replace(turn, evidence=replace(grown(turn, ranked), cached=cached))}
+        return {"turn": replace(turn, evidence=replace(merged(turn, ranked), cached=cached))}
 
     def _search(
         self, collection: Collection, turn: Turn, text: str, conditions: Conditions | None, credit: float
@@ -199,7 +199,7 @@ def _add_cosines(parts: Mapping[str, dict[str, float]], hits: Sequence[Hit], que
         parts[point]["cosine"] = float(cosine)
 
 
-def grown(turn: Turn, passages: list[Passage]) -> Evidence:
+def merged(turn: Turn, passages: list[Passage]) -> Evidence:
     """The turn's evidence with new passages behind the known ones, nothing lost, best score kept."""
     earlier = {passage.chunk_id: passage for passage in turn.evidence.passages}
     new = [passage for passage in passages if passage.chunk_id not in earlier]

@@ -28,7 +28,7 @@ def is_part(tool: Tool, name: str) -> bool:
     return schema.type != "string" or schema.pattern is not None or schema.enum is not None
 
 
-def arguments_in(tool: Tool, question: str) -> Mapping[str, Json] | None:
+def extract_arguments(tool: Tool, question: str) -> Mapping[str, Json] | None:
     """The arguments as they stand in the question; None when one that is required does not."""
     arguments = {name: _argument(schema, question) for name, schema in tool.parameters.properties.items()}
     if any(arguments[name] is None for name in tool.parameters.required):
@@ -42,14 +42,14 @@ def _argument(schema: Property, question: str) -> str | int | float | None:
         return next((option for option in schema.enum if (named := stems(option)) and words.issuperset(named)), None)
     if schema.pattern is not None:
         match = compiled(schema.pattern).search(question)
-        return typed(schema, match.group()) if match else None
+        return coerced(schema, match.group()) if match else None
     if schema.type == "string":
         return question
     numbers = _NUMBER.findall(question)
-    return typed(schema, numbers[0]) if len(numbers) == 1 else None
+    return coerced(schema, numbers[0]) if len(numbers) == 1 else None
 
 
-def typed(schema: Property, text: str) -> str | int | float | None:
+def coerced(schema: Property, text: str) -> str | int | float | None:
     """A value as its type wants it; None when it is none of that type."""
     if schema.type == "string":
         return text

@@ -8,7 +8,7 @@ from components.models.chat import ChatModels
 from components.models.prompts import block
 from components.models.structured import Form, fill
 from components.nested import Nested
-from components.retrieve.tool_arguments import Lookup, typed
+from components.retrieve.tool_arguments import Lookup, coerced
 from components.turn import Turn
 from tenants.index.protocol import Json
 from tenants.patterns import compiled
@@ -86,7 +86,7 @@ def _checked_value(schema: Property, text: str, question: str) -> str | int | fl
         return None
     if schema.pattern is not None and not compiled(schema.pattern).fullmatch(text.strip()):
         return None
-    return typed(schema, text.strip())
+    return coerced(schema, text.strip())
 
 
 def _described(tool: Tool) -> str:

@@ -30,7 +30,7 @@ from components.models.attempts import attempt
 from components.models.breaker import upstream
 from components.models.failures import ModelFailed
 from components.nested import Nested
-from components.retrieve.tool_arguments import Lookup, arguments_in, is_part
+from components.retrieve.tool_arguments import Lookup, extract_arguments, is_part
 from components.retrieve.tool_chooser import ToolChooser
 from components.turn import Evidence, Passage, Turn
 from settings import get_settings
@@ -41,8 +41,8 @@ from tenants.tools import ORIGIN, Tool
 STEP = "tools"
 """The name under which a turn says that a tool did not work."""
 
-_LARGEST = 100_000
-_LONGEST = 4_000
+_MAX_BYTES = 100_000
+_MAX_LENGTH = 4_000
 _MAX_LINES = 50
 _FIELD = re.compile(r"\{([\w.]+)\}")
 
@@ -80,16 +80,16 @@ class ToolSearch(Nested):
         self.pause = pause
         self.concurrent = concurrent
 
-    def fitting(self, turn: Turn) -> Sequence[Lookup]:
+    def matching(self, turn: Turn) -> Sequence[Lookup]:
         """The tools that the question asks for, best first. Reads a few records at most every other second."""
         lookups = (lookup for tool in tools.all() if (lookup := self._lookup(tool, turn)))
-        return sorted(lookups, key=lambda lookup_: -lookup_.fit)[: self.max_tools]
+        return sorted(lookups, key=lambda one: -one.fit)[: self.max_tools]
 
-    def may_know(self, turn: Turn) -> bool:
+    def may_answer(self, turn: Turn) -> bool:
         """Whether a tool may answer though no passage does."""
-        return bool(self.fitting(turn) or (self.chooser is not None and tools.all()))
+        return bool(self.matching(turn) or (self.chooser is not None and tools.all()))
 
-    def consulted(self, turn: Turn, judge: Judge) -> Turn:
+    def consult(self, turn: Turn, judge: Judge) -> Turn:
         """The turn with what fitting tools say among its evidence; degraded when one does not work. Each is asked once.
 
         Evidence is not enough when its adequacy is below the threshold, and when the question names something by an
@@ -101,7 +101,7 @@ class ToolSearch(Nested):
             return turn
         is_enough = turn.evidence.adequacy >= self.adequacy_threshold
         consulted_ids = {passage.doc_id for passage in turn.evidence.passages}
-        lookups = self.fitting(turn)
+        lookups = self.matching(turn)
         # Asked once: new queries of a retry are no other question.
         choose = not lookups and not is_enough and turn.passes <= 1
         if choose and self.chooser is not None and (all_tools := tools.all()):
@@ -110,7 +110,7 @@ class ToolSearch(Nested):
             except ModelFailed:
                 turn = turn.degraded_at(STEP)
         for lookup in lookups:
-            if ORIGIN + lookup.tool.name in consulted_ids or (is_enough and not _names_more(lookup, turn.evidence)):
+            if ORIGIN + lookup.tool.name in consulted_ids or (is_enough and not _names_unseen(lookup, turn.evidence)):
                 continue
             try:
                 passage = self._passage(lookup)
@@ -122,7 +122,7 @@ class ToolSearch(Nested):
         return turn
 
     def _lookup(self, tool: Tool, turn: Turn) -> Lookup | None:
-        arguments = arguments_in(tool, clean(turn.standalone_question or turn.question))
+        arguments = extract_arguments(tool, clean(turn.standalone_question or turn.question))
         if arguments is None:
             return None
         argument_stems = {
@@ -161,7 +161,7 @@ class ToolSearch(Nested):
         )
 
 
-def _names_more(lookup: Lookup, evidence: Evidence) -> bool:
+def _names_unseen(lookup: Lookup, evidence: Evidence) -> bool:
     """Whether the question names something that the evidence does not."""
     schemas = lookup.tool.parameters.properties
     named = [str(value) for name, value in lookup.arguments.items() if schemas[name].pattern is not None]
@@ -173,7 +173,7 @@ def _text_of(lookup: Lookup) -> str:
     """The tool's answer as text; empty when it has none."""
     tool = lookup.tool
     body = json.dumps(lookup.arguments, ensure_ascii=False).encode()
-    fetcher = Fetcher(permitted=is_permitted, seconds=tool.timeout_seconds, largest=_LARGEST)
+    fetcher = Fetcher(permitted=is_permitted, seconds=tool.timeout_seconds, largest=_MAX_BYTES)
     answer = fetcher.post(tool.url, body, {**tool.secrets, "content-type": "application/json"})
     if answer.status in (204, 404):
         return ""
@@ -181,11 +181,11 @@ def _text_of(lookup: Lookup) -> str:
         raise ValueError("the tool refused")
     text = answer.data.decode("utf-8")
     if answer.kind.endswith("json"):
-        text = _in_words(tool, json.loads(text), lookup.arguments)
-    return clean(text).strip()[:_LONGEST]
+        text = _as_text(tool, json.loads(text), lookup.arguments)
+    return clean(text).strip()[:_MAX_LENGTH]
 
 
-def _in_words(tool: Tool, answer: Json, arguments: Mapping[str, Json]) -> str:
+def _as_text(tool: Tool, answer: Json, arguments: Mapping[str, Json]) -> str:
     """A JSON answer in words: by the tool's own sentences, else a line for each field."""
     if not answer:
         return ""
@@ -213,14 +213,14 @@ def _as_passage(lookup: Lookup, text: str) -> Passage:
     tool = lookup.tool
     argument_list = ", ".join(str(value) for name, value in lookup.arguments.items() if is_part(tool, name))
     spans = sentence_spans(text)
-    ordering = orders(text, spans)
+    instructing = orders(text, spans)
     return Passage(
         chunk_id=f"{ORIGIN}{tool.name}:{sha256(text.encode()).hexdigest()[:16]}",
         doc_id=ORIGIN + tool.name,
         title=tool.title,
         heading=f"{tool.description} ({argument_list})" if argument_list else tool.description,
         text=text,
-        sentences=tuple(span for place, span in enumerate(spans) if place not in ordering),
+        sentences=tuple(span for place, span in enumerate(spans) if place not in instructing),
         source=tool.name,
         updated_at=datetime.now(UTC).date().isoformat(),
         score=lookup.fit,

@@ -14,7 +14,7 @@ from components.language.normalise import clean, fold
 from components.language.words import words
 
 DIMENSIONS = 1 << 15
-LONGEST = 400
+MAX_LENGTH = 400
 """Characters that are looked at. What a message wants is said early; a pasted log only dilutes it."""
 _CHARACTERS = 4
 _SPACE = re.compile(r"\W+")
@@ -22,7 +22,7 @@ _SPACE = re.compile(r"\W+")
 
 def indices(text: str) -> npt.NDArray[np.int64]:
     """The distinct dimensions (0 to `DIMENSIONS` - 1) that `text` switches on, ascending."""
-    hashed = {zlib.crc32(feature.encode()) % DIMENSIONS for feature in _features(clean(text)[:LONGEST])}
+    hashed = {zlib.crc32(feature.encode()) % DIMENSIONS for feature in _features(clean(text)[:MAX_LENGTH])}
     return np.fromiter(sorted(hashed), dtype=np.int64, count=len(hashed))
 
 

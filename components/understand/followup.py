@@ -15,12 +15,12 @@ from components.language.normalise import clean, fold
 from components.language.questions import answer_type
 from components.language.words import Word, stems, words
 from components.turn import Exchange, Turn
-from components.understand.intent import as_intended
+from components.understand.intent import repair_layout
 
 _OPENING = re.compile(
     r"\W*(?:а|и|но|или|тогда|ну а|and|but|or|then|so|what about|how about|what if)(?![\w-])", re.IGNORECASE
 )
-_POINTING = frozenset(
+_REFERRING = frozenset(
     """
     он она оно они его ее их ему ей им него нее них ним ней нем это этот эта эти этого этой этому этим этом этих туда
     там тут оттуда тогда теперь потом дальше тоже также еще такой такая такое такие такого такую
@@ -53,9 +53,9 @@ _TOPICAL: frozenset[str] = frozenset(
 )
 """Outcomes of questions that had a topic; small talk and blocked messages have none to return to."""
 
-_MAX_TELLING_ALONE = 1
-_MAX_TELLING_AFTER_OPENING = 3
-_MAX_TELLING_WITH_PRONOUN = 4
+_MAX_INFORMATIVE_ALONE = 1
+_MAX_INFORMATIVE_AFTER_OPENING = 3
+_MAX_INFORMATIVE_WITH_PRONOUN = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,11 +93,11 @@ class FollowUpResolver:
         previous = next(
             (exchange for exchange in reversed(history[-self.turns :]) if exchange.outcome in _TOPICAL), None
         )
-        if previous is None or not (typed := as_intended(clean(question).strip())):
+        if previous is None or not (typed := repair_layout(clean(question).strip())):
             return None
         if (option := chosen_option(typed, previous.options)) is not None:
             return _joined(option, [word.text for word in words(previous.question) if not word.stop], question=option)
-        if not leans(typed):
+        if not needs_history(typed):
             return None
         topic = list(dict.fromkeys([*self._topic(typed, previous.question), *self._topic(typed, previous.reply)]))
         return _joined(typed, topic, question=typed) if topic else None
@@ -119,19 +119,19 @@ class FollowUpResolver:
         return list(dict.fromkeys(topic))[: self.max_history_words]
 
 
-def leans(question: str) -> bool:
+def needs_history(question: str) -> bool:
     """Whether the question needs the conversation to be understood."""
     question_words = words(question)
-    telling = sum(map(_tells, question_words))
-    if any(fold(word.text) in _POINTING for word in question_words):
-        return telling <= _MAX_TELLING_WITH_PRONOUN
+    informative = sum(map(_is_informative, question_words))
+    if any(fold(word.text) in _REFERRING for word in question_words):
+        return informative <= _MAX_INFORMATIVE_WITH_PRONOUN
     if _OPENING.match(question):
-        return telling <= _MAX_TELLING_AFTER_OPENING
-    return telling <= _MAX_TELLING_ALONE and not codes(question)
+        return informative <= _MAX_INFORMATIVE_AFTER_OPENING
+    return informative <= _MAX_INFORMATIVE_ALONE and not codes(question)
 
 
-def _tells(word: Word) -> bool:
-    return not word.stop and word.stem not in _GENERIC and fold(word.text) not in _POINTING
+def _is_informative(word: Word) -> bool:
+    return not word.stop and word.stem not in _GENERIC and fold(word.text) not in _REFERRING
 
 
 def chosen_option(reply: str, options: Sequence[str]) -> str | None:

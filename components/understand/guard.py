@@ -19,7 +19,7 @@ from components.language.yaml_files import read_yaml
 from components.turn import Turn
 from tenants.patterns import compiled
 
-LONGEST = 2000
+MAX_LENGTH = 2000
 
 
 class _Pattern(Protocol):
@@ -54,7 +54,7 @@ class Guard:
 
     def offence(self, text: str) -> str | None:
         """The category that `text` falls under, or None."""
-        folded = plain(text[:LONGEST])
+        folded = plain(text[:MAX_LENGTH])
         for category, pattern in self._compiled().items():
             if category not in self.allow and pattern.search(folded):
                 return category

@@ -15,7 +15,7 @@ from components.language.transliteration import transliterations
 from components.language.vocabulary import is_frequent
 from components.language.words import words
 from components.turn import Intent, Outcome, Reason, Risk, Turn
-from components.understand.features import LONGEST, indices
+from components.understand.features import MAX_LENGTH, indices
 from components.understand.gibberish import is_gibberish
 
 MODEL = Path(__file__).parent / "intent.npz"
@@ -135,9 +135,9 @@ class IntentClassifier:
 
     def _read(self, question: str) -> Reading | None:
         """What the question wants when that is no answer, else None."""
-        if self._threshold("nonsense") <= 1 and is_gibberish(question[:LONGEST]):
+        if self._threshold("nonsense") <= 1 and is_gibberish(question[:MAX_LENGTH]):
             return Reading("nonsense", 1.0)
-        reading = self._loaded().read(as_intended(question))
+        reading = self._loaded().read(repair_layout(question))
         return reading if reading.probability >= self._threshold(reading.intent) else None
 
     def _loaded(self) -> IntentModel:
@@ -149,11 +149,11 @@ class IntentClassifier:
         return self.thresholds.get(intent, self.threshold)
 
 
-def as_intended(question: str) -> str:
+def repair_layout(question: str) -> str:
     """The question with its keyboard layout or alphabet put right, where its letters alone show the mistake."""
     question_words = words(question)
     frequent = sum(is_frequent(word.text) for word in question_words)
-    if len(question) > LONGEST or frequent >= _RECOVERED_FROM * len(question_words):
+    if len(question) > MAX_LENGTH or frequent >= _RECOVERED_FROM * len(question_words):
         return question
     if (retyped := layout(question)) is not None:
         return retyped

@@ -11,8 +11,8 @@ from components.models.structured import Form, fill
 from components.nested import Nested
 from components.turn import Turn
 
-_LONGEST_QUERY = 200
-_LONGEST_PASSAGE = 600
+_MAX_QUERY_LENGTH = 200
+_MAX_PASSAGE_LENGTH = 600
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,8 +76,8 @@ class LlmQueryWriter(Nested):
             tier="fast",
         )
         queries = (" ".join(query.split()) for query in form.queries)
-        usable = [query for query in queries if 0 < len(query) <= _LONGEST_QUERY and _adds_no_code(query, question)]
-        passage = " ".join(form.passage.split())[:_LONGEST_PASSAGE] if self.hyde else ""
+        usable = [query for query in queries if 0 < len(query) <= _MAX_QUERY_LENGTH and _adds_no_code(query, question)]
+        passage = " ".join(form.passage.split())[:_MAX_PASSAGE_LENGTH] if self.hyde else ""
         return NewQueries(tuple(usable[: self.max_queries]), passage if _adds_no_code(passage, question) else "")
 
 

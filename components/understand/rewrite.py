@@ -15,7 +15,7 @@ from components.language.words import stems, words
 from components.retrieve.tools import ToolSearch
 from components.turn import EXTRA_PASSES, Quality, Query, Turn, Verdict
 from components.understand.query_writer import NewQueries, QueryWriter
-from components.understand.synonyms import in_known_words
+from components.understand.synonyms import with_known_synonyms
 from tenants import lexicon, policy
 from tenants.lexicon import Lexicon
 
@@ -85,20 +85,20 @@ class QueryRewriter:
         return {"search": replace(turn, query=query, passes=turn.passes + 1)}
 
     def _can_look_up(self, turn: Turn) -> bool:
-        return self.tools is not None and self.tools.may_know(turn)
+        return self.tools is not None and self.tools.may_answer(turn)
 
     def _first(self, turn: Turn) -> Query:
         terms = lexicon.current()
         typed = clean(turn.standalone_question or turn.question).strip()
-        in_tenant_words = in_known_words(typed, policy.current().synonyms, terms.stems)
-        recovered = recover(in_tenant_words, vocabulary_of(terms.words, terms.stems)) if self.recovery else None
-        search = recovered.text if recovered else in_tenant_words
+        with_synonyms = with_known_synonyms(typed, policy.current().synonyms, terms.stems)
+        recovered = recover(with_synonyms, vocabulary_of(terms.words, terms.stems)) if self.recovery else None
+        search = recovered.text if recovered else with_synonyms
         also_searched = (
             typed,
             *(recovered.others if recovered else ()),
             *((turn.question,) if turn.standalone_question else ()),
         )
-        variants = _distinct(also_searched, but={search})[: self.max_queries]
+        variants = _distinct(also_searched, excluding={search})[: self.max_queries]
         search_stems = stems(search)
         return Query(
             search=search,
@@ -108,7 +108,7 @@ class QueryRewriter:
                 stem: rarity(terms, stem) * (self.history_credit if stem in turn.history_stems else 1.0)
                 for stem in search_stems
             },
-            doubtful=_doubtful(recovered, in_tenant_words, search_stems),
+            doubtful=_doubtful(recovered, with_synonyms, search_stems),
             codes=codes_asked(search, terms.codes),
             searched_texts=(search, *variants),
         )
@@ -123,9 +123,9 @@ class QueryRewriter:
                 turn = degraded(turn, "rewriter", error)
         query = turn.query
         candidates = (*new.queries, *turn.evidence.missing, *self._open(turn))
-        variants = _distinct(candidates, but=set(query.searched_texts))[: self.max_queries]
+        variants = _distinct(candidates, excluding=set(query.searched_texts))[: self.max_queries]
         if new.passage:
-            variants += _distinct((new.passage,), but={*query.searched_texts, *variants})
+            variants += _distinct((new.passage,), excluding={*query.searched_texts, *variants})
         if not variants:
             return turn, None
         hyde = query.hyde or bool(new.passage)
@@ -155,8 +155,8 @@ def _absent_codes(query: Query) -> tuple[str, ...]:
 
 def rarity(terms: Lexicon, stem: str) -> float:
     """Inverse document frequency of a stem over the tenant's chunks, the BM25 form, above 0."""
-    holding = terms.stems.get(stem, 0)
-    return log(1 + (terms.chunks - holding + 0.5) / (holding + 0.5))
+    containing = terms.stems.get(stem, 0)
+    return log(1 + (terms.chunks - containing + 0.5) / (containing + 0.5))
 
 
 def _doubtful(recovered: Recovered | None, typed: str, search_stems: Iterable[str]) -> frozenset[str]:
@@ -185,5 +185,5 @@ def _heaviest(weights: Mapping[str, float]) -> frozenset[str]:
     return frozenset(ranked[: (len(ranked) + 1) // 2])
 
 
-def _distinct(texts: Iterable[str], *, but: set[str]) -> tuple[str, ...]:
-    return tuple(text for text in dict.fromkeys(texts) if text not in but)
+def _distinct(texts: Iterable[str], *, excluding: set[str]) -> tuple[str, ...]:
+    return tuple(text for text in dict.fromkeys(texts) if text not in excluding)

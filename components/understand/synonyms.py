@@ -5,7 +5,7 @@ from collections.abc import Container, Sequence
 from components.language.words import stems, words
 
 
-def in_known_words(question: str, groups: Sequence[Sequence[str]], known_stems: Container[str]) -> str:
+def with_known_synonyms(question: str, groups: Sequence[Sequence[str]], known_stems: Container[str]) -> str:
     """The question with words that the knowledge base lacks replaced by synonyms that it has.
 
     "Стиралка не сливает" becomes "стиральная машина не сливает" where the articles know only the latter. A word that

@@ -16,7 +16,7 @@ from components.models.calls import CallOutcome, Tier
 from components.models.chat import ChatModels
 from components.models.chat_call import OnText
 from components.models.failures import ModelFailed
-from components.models.mending import mended, read_object
+from components.models.repair import parse_object, repaired
 from components.models.structured import Form
 from components.retrieve.tool_chooser import ToolForm
 from components.understand.query_writer import QueriesForm
@@ -118,7 +118,7 @@ def _reply(
         is_valid = is_repairable = bool(text.strip()) and outcome == "ok"
     else:
         is_valid = _fits(form, text)
-        is_repairable = is_valid or _fits(form, json.dumps(mended(read_object(text), form.model_json_schema())))
+        is_repairable = is_valid or _fits(form, json.dumps(repaired(parse_object(text), form.model_json_schema())))
     return Reply(request.task, outcome, seconds, text, is_valid, is_repairable, loops(text), len(request.passages))
 
 

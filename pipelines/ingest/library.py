@@ -11,7 +11,7 @@ from components.ingest.inspection import InspectedChunk, inspect
 from components.ingest.properties import changed, in_force
 from components.ingest.reconcile import Findings, Rewrite, compare, repair
 from components.ingest.stored import source_document
-from components.ingest.write import embedded_anew, redescribe, remove_documents
+from components.ingest.write import redescribe, reembedded, remove_documents
 from pipelines.ingest import session
 from pipelines.ingest.session import Session
 from tenants import catalogue, documents, lexicon, versions
@@ -119,10 +119,10 @@ class Library:
 def _change(records: Iterable[DocumentRecord], changes: Mapping[str, Json]) -> None:
     changed_records = [(record, in_force(record, changed(record.overrides, changes))) for record in records]
     new = [after for before, after in changed_records if before != after]
-    ahead = embedded_anew(new)
+    prepared = reembedded(new)
     # The record first: it holds the operator's word, and what a crash leaves undone is done by it.
     documents.put(*new)
-    redescribe(new, ahead)
+    redescribe(new, prepared)
 
 
 def _batches(doc_ids: Sequence[str]) -> Iterator[Sequence[str]]:

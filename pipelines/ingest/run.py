@@ -20,7 +20,7 @@ from components.ingest.document import Flagged, Refusal, Revision, SourceDocumen
 from components.ingest.files import RawArticle
 from components.ingest.formats import HARMLESS
 from components.ingest.reconcile import Rewrite
-from components.ingest.write import Ahead, ChunkWriter, remove_documents
+from components.ingest.write import ChunkWriter, PreparedChunks, remove_documents
 from pipelines.ingest import session
 from pipelines.ingest.report import IngestReport, OnProgress, Progress
 from tenants import context, documents
@@ -65,7 +65,7 @@ class _Batch:
 
     articles: int
     revisions: list[Revision]
-    ahead: Ahead
+    prepared: PreparedChunks
     refusals: list[Refusal]
     unchanged: int
     pages: int
@@ -172,8 +172,10 @@ class Run:
         for step in ("parser", "changes", "splitter"):
             refusals.extend(steps[step]["refusals"])
         revisions = steps["enricher"]["revisions"]
-        ahead = self._stages.writer.prepare(revisions)
-        return _Batch(len(batch), revisions, ahead, refusals, steps["changes"]["unchanged"], steps["parser"]["pages"])
+        prepared = self._stages.writer.prepare(revisions)
+        return _Batch(
+            len(batch), revisions, prepared, refusals, steps["changes"]["unchanged"], steps["parser"]["pages"]
+        )
 
     def _wait_for(self, reading: Future[_Batch | None]) -> Generator[Progress, None, _Batch | None]:
         while not wait([reading], _POLL_SECONDS).done:
@@ -182,7 +184,7 @@ class Run:
 
     def _write(self, batch: _Batch) -> Progress:
         self._refusals.extend(batch.refusals)
-        written = self._stages.writer.run(revisions=batch.revisions, ahead=batch.ahead)["written"]
+        written = self._stages.writer.run(revisions=batch.revisions, prepared=batch.prepared)["written"]
         self._flagged.extend(written.flagged)
         self._counts["unchanged"] += batch.unchanged
         for name in ("added", "updated", "chunks_written", "chunks_removed"):

@@ -13,7 +13,7 @@ from typer.main import get_command
 import cli
 from app import routes
 from components.ingest import formats
-from components.ingest.files import LARGEST_ARTICLE
+from components.ingest.files import MAX_ARTICLE_BYTES
 from components.ingest.formats import limits
 from components.ingest.formats.detect import FORMATS
 from components.ingest.sandbox import MEMORY, SECONDS
@@ -71,11 +71,11 @@ def test_the_limits_of_files_are_true() -> None:
     paragraph = _paragraph("A file may have 50 MB")
     documented = {int(number.replace(",", "")) for number in re.findall(r"\b\d[\d,]*\b", paragraph)}
     parser = yaml.safe_load((ROOT / "pipelines/ingest/ingest.yaml").read_text(encoding="utf-8"))["components"]["parser"]
-    megabytes = (LARGEST_ARTICLE // 1_000_000, MEMORY // 1_000_000)
+    megabytes = (MAX_ARTICLE_BYTES // 1_000_000, MEMORY // 1_000_000)
     others = (
         limits.MAX_PAGES,
         limits.MAX_CELLS,
-        limits.DEEPEST,
+        limits.MAX_DEPTH,
         parser["init_parameters"]["max_characters"],
         SECONDS,
     )

@@ -14,7 +14,7 @@ from pathlib import PurePosixPath
 from typing import Never
 from xml.parsers import expat
 
-from components.ingest.formats.limits import HIGHEST_RATIO, LARGEST_UNPACKED, MAX_PARTS
+from components.ingest.formats.limits import MAX_PARTS, MAX_RATIO, MAX_UNPACKED_BYTES
 from tenants.errors import Invalid, TooLarge
 
 _PACKED = b"PK\x03\x04"
@@ -28,7 +28,7 @@ _XML = frozenset({".xml", ".rels", ".vml"})
 _HTML_NAMES = frozenset({".svg", ".htm", ".html", ".mht"})
 """Pictures and pages of the web may have a DOCTYPE, and nobody reads them."""
 _MARKS = (b"<", b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff", b"\x00<", b"\x00\x00\x00<")
-_READ_AT_ONCE = 65_536
+_CHUNK_BYTES = 65_536
 
 
 def check_archive(data: bytes) -> None:
@@ -57,10 +57,10 @@ def _check_declared(parts: Sequence[zipfile.ZipInfo], packed: int) -> None:
         _check_name(part.orig_filename)
         if part.flag_bits & _ENCRYPTED:
             raise Invalid("file_encrypted")
-        if part.file_size > max(_RATIO_FROM, HIGHEST_RATIO * part.compress_size):
-            raise TooLarge("archive_too_large", limit=LARGEST_UNPACKED)
-    if sum(part.file_size for part in parts) > LARGEST_UNPACKED:
-        raise TooLarge("archive_too_large", limit=LARGEST_UNPACKED)
+        if part.file_size > max(_RATIO_FROM, MAX_RATIO * part.compress_size):
+            raise TooLarge("archive_too_large", limit=MAX_UNPACKED_BYTES)
+    if sum(part.file_size for part in parts) > MAX_UNPACKED_BYTES:
+        raise TooLarge("archive_too_large", limit=MAX_UNPACKED_BYTES)
     if sum(part.compress_size for part in parts) > packed or len({part.filename for part in parts}) < len(parts):
         raise Invalid("file_damaged")
 
@@ -82,14 +82,14 @@ def _check_xml(archive: zipfile.ZipFile, part: zipfile.ZipInfo) -> None:
     parser.StartDoctypeDeclHandler = _refuse_doctype
     parser.StartElementHandler = _stop
     with archive.open(part) as stream:
-        data = stream.read(_READ_AT_ONCE)
+        data = stream.read(_CHUNK_BYTES)
         # A part is what its document says it is, whatever it is called.
         if suffix not in _XML and not data.lstrip().startswith(_MARKS):
             return
         try:
             while data:
                 parser.Parse(data)
-                data = stream.read(_READ_AT_ONCE)
+                data = stream.read(_CHUNK_BYTES)
         except _RootReached:
             return
 

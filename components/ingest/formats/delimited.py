@@ -13,7 +13,7 @@ from tenants.errors import Invalid, TooLarge
 
 _DELIMITERS = ",;\t|"
 _SAMPLE_ROWS = 50
-_LONGEST_CELL = 1_000_000
+_MAX_CELL_LENGTH = 1_000_000
 
 
 def read(data: bytes) -> Parsed:
@@ -54,7 +54,7 @@ def _evenness(text: str, delimiter: str) -> tuple[float, int]:
 
 
 def _rows(text: str, delimiter: str) -> Iterator[list[str]]:
-    csv.field_size_limit(_LONGEST_CELL)
+    csv.field_size_limit(_MAX_CELL_LENGTH)
     try:
         yield from csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
     except csv.Error as malformed:

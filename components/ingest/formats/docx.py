@@ -23,7 +23,7 @@ _TRANSPARENT = frozenset("sdt sdtContent ins moveTo smartTag customXml fldSimple
 _CHARACTERS = {"tab": " ", "br": _LINE, "cr": _LINE, "noBreakHyphen": "-", "ptab": " "}
 _NOTES = {"footnoteReference": "footnotes", "endnoteReference": "endnotes"}
 _DEPTH_PAD = 3
-_LONGEST_HEADING = 120
+_MAX_HEADING_LENGTH = 120
 _ADDRESS = re.compile(r"(?:https?://|mailto:|tel:)[^\s<>()\\]+")
 
 
@@ -85,7 +85,7 @@ class _Reader:
         mark = self._numbering.mark(*paragraph.numbering) if paragraph.numbering and line else None
         level = paragraph.level
         if not level and bold_is_heading and paragraph.bold and mark is None:
-            level = 2 if len(line) <= _LONGEST_HEADING and not line.endswith((".", ":", ";", ",")) else 0
+            level = 2 if len(line) <= _MAX_HEADING_LENGTH and not line.endswith((".", ":", ";", ",")) else 0
         if not line:
             return
         if paragraph.style.is_title and not self.title:

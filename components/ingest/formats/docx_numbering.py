@@ -9,7 +9,7 @@ from lxml import etree
 from components.ingest.formats.office import attributes, local, value
 from components.turn import Frozen
 
-_DEEPEST = 9
+_MAX_DEPTH = 9
 _PLACE = re.compile(r"%([1-9])")
 _SIMPLE = re.compile(r"%[1-9][.)]")
 _LETTERS = {
@@ -58,19 +58,19 @@ class Numbering:
 
     def restart(self) -> None:
         """Begin to count anew."""
-        self._counts: defaultdict[str, list[int]] = defaultdict(lambda: [0] * _DEEPEST)
+        self._counts: defaultdict[str, list[int]] = defaultdict(lambda: [0] * _MAX_DEPTH)
 
     def mark(self, ident: str, depth: int) -> Mark | None:
         """The mark of the next paragraph of a list; None for an unknown list."""
         counter, levels = self._lists.get(ident, ("", {}))
         level = levels.get(depth)
-        if level is None or depth >= _DEEPEST:
+        if level is None or depth >= _MAX_DEPTH:
             return None
         if level.form == "bullet":
             return Mark("-", depth, is_item=True)
         counts = self._counts[counter]
         counts[depth] = counts[depth] + 1 if counts[depth] else level.start
-        counts[depth + 1 :] = [0] * (_DEEPEST - depth - 1)
+        counts[depth + 1 :] = [0] * (_MAX_DEPTH - depth - 1)
         if level.form == "none":
             return Mark("", depth, is_item=False)
 

@@ -10,7 +10,7 @@ from components.turn import Frozen
 
 _HEADING = re.compile(r"(?:heading|заголовок)\s*([1-9])")
 _TITLES = frozenset({"title", "название"})
-_DEEPEST = 6
+_MAX_DEPTH = 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ class Styles:
         inherited = self.get(value(element, "basedOn"))
         name = value(element, "name").casefold()
         heading = _HEADING.fullmatch(name.strip())
-        level = min(int(heading[1]), _DEEPEST) if heading else outline_level(element) or inherited.level
+        level = min(int(heading[1]), _MAX_DEPTH) if heading else outline_level(element) or inherited.level
         run = child(element, "rPr")
         return replace(
             inherited,
@@ -70,7 +70,7 @@ class Styles:
 def outline_level(element: etree._Element) -> int:
     """The heading level that a style or paragraph is given outright, 0 for none."""
     level = value(element, "pPr", "outlineLvl")
-    return int(level) + 1 if level.isdecimal() and int(level) < _DEEPEST else 0
+    return int(level) + 1 if level.isdecimal() and int(level) < _MAX_DEPTH else 0
 
 
 def numbering_of(element: etree._Element) -> tuple[str, int] | None:

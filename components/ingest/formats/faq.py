@@ -27,7 +27,7 @@ _ANSWER_LABEL = rf"{_MARK}(?:answer|ответ|a|о)[ \t]*(?:№?[ \t]*\d+)?[ \t
 _QUESTION_LINE = re.compile(_QUESTION_LABEL, re.IGNORECASE)
 _ANSWER_LINE = re.compile(_ANSWER_LABEL, re.IGNORECASE)
 _HEADING = re.compile(r"(#{1,6})[ \t]+(.*?)[ \t#]*$")
-_FEWEST = 2
+_MIN_PAIRS = 2
 """One "Q:" may be a manner of speaking; two, each with an answer, are an FAQ."""
 
 
@@ -153,7 +153,7 @@ def pairs_of_text(text: str) -> list[Pair]:
             # Text that belongs to no pair: this is an article that quotes some, not an FAQ.
             return []
     close()
-    return pairs if sum(bool(pair.answer.strip()) for pair in pairs) >= _FEWEST else []
+    return pairs if sum(bool(pair.answer.strip()) for pair in pairs) >= _MIN_PAIRS else []
 
 
 def pairs_of_sections(text: str) -> list[Pair]:

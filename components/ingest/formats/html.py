@@ -13,7 +13,7 @@ from lxml import etree
 from components.ingest.formats import properties
 from components.ingest.formats.encoding import decoded
 from components.ingest.formats.html_markdown import Writer, is_hidden, text_of
-from components.ingest.formats.limits import DEEPEST
+from components.ingest.formats.limits import MAX_DEPTH
 from components.ingest.formats.parsed import Parsed
 from components.language.normalise import clean
 from tenants.errors import Invalid
@@ -57,7 +57,7 @@ def read(data: bytes, url: str = "") -> Parsed:
     address = url or head.get("canonical", "")
     if address.startswith(("http://", "https://")):
         meta["url"] = address
-    return Parsed(properties.believable_title(title), text, meta=meta, flags=("hidden_text",) if hidden else ())
+    return Parsed(properties.plausible_title(title), text, meta=meta, flags=("hidden_text",) if hidden else ())
 
 
 def _text(data: bytes) -> str:
@@ -88,7 +88,7 @@ def _tree(text: str) -> etree._Element:
     for event, _ in etree.iterwalk(root, events=("start", "end")):
         depth += 1 if event == "start" else -1
         deepest = max(deepest, depth)
-    if deepest > DEEPEST:
+    if deepest > MAX_DEPTH:
         raise Invalid("file_too_deep")
     return root
 

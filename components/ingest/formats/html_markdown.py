@@ -19,7 +19,7 @@ _BLOCKS = frozenset(
 _HEADINGS = {f"h{level}": level for level in range(1, 7)}
 _FOLLOWED = frozenset({"http", "https", "mailto", "tel"})
 _BREAK = "\v"
-_WIDEST_SPAN = 100
+_MAX_SPAN = 100
 _SUMMARY_LEVEL = 4
 """Of the question in a fold-out section: below the headings of a page."""
 _LANGUAGE = re.compile(r"(?:language|lang|highlight)-([\w+#-]{1,20})")
@@ -206,4 +206,4 @@ def _language(pre: etree._Element) -> str:
 
 def _span(cell: etree._Element, name: str) -> int:
     number = cell.get(name, "1").strip()
-    return min(int(number), _WIDEST_SPAN) if number.isdecimal() and len(number) < 6 else 1
+    return min(int(number), _MAX_SPAN) if number.isdecimal() and len(number) < 6 else 1

@@ -2,14 +2,14 @@
 
 MAX_PARTS = 10_000
 """Files inside of a packed document (DOCX, XLSX)."""
-LARGEST_UNPACKED = 200_000_000
+MAX_UNPACKED_BYTES = 200_000_000
 """Bytes of all of them together once unpacked."""
-HIGHEST_RATIO = 200
+MAX_RATIO = 200
 """Unpacked to packed size of one of them; text compresses tenfold, a hundredfold when it is all alike."""
 MAX_CELLS = 300_000
 """Cells of a spreadsheet over all of its sheets, the empty ones between filled ones included: what can be read in half
 of the time that a file has."""
 MAX_PAGES = 10_000
 """Pages of a PDF."""
-DEEPEST = 200
+MAX_DEPTH = 200
 """Elements inside of each other in HTML."""

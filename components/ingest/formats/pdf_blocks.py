@@ -13,15 +13,15 @@ from components.turn import Frozen
 
 _LARGER = 1.12
 """A heading's letters to the text's."""
-_DEEPEST = 4
-_LONGEST_HEADING = 150
+_MAX_DEPTH = 4
+_MAX_HEADING_LENGTH = 150
 _FARTHER = 1.45
 """Distance of paragraphs to that of lines."""
 _SHORT = 0.8
 """Share of the longest lines' end before which the last line of a paragraph ends."""
 _EDGE = 0.1
 """Share of a page at its top and bottom where running headers and page numbers stand."""
-_FEWEST_REPEATED = 3
+_MIN_REPEATED = 3
 _NO_PARAGRAPH = ("#", "|", "<!--")
 _PAGE_NUMBER = re.compile(r"\W*#\W*")
 _BULLET = re.compile(r"[•‣⁃∙▪▫●○◦■□◆➢➤✓✔❖\uf0b7\uf0a7\uf0d8\uf0fc·–—-]\s+(?=\S)")
@@ -46,13 +46,13 @@ def document_text(pages: Sequence[Content]) -> str:
     blocks: list[str] = []
     for page in _joined_tables(pages):
         on_page = list(_blocks(page, body, levels))
-        if blocks and on_page and _runs_on(blocks[-1], on_page[0]):
+        if blocks and on_page and _continues_paragraph(blocks[-1], on_page[0]):
             blocks[-1] = join([blocks[-1], on_page.pop(0)])
         blocks += [writing.page_mark(page.number), *on_page]
     return writing.document(blocks)
 
 
-def _runs_on(last: str, first: str) -> bool:
+def _continues_paragraph(last: str, first: str) -> bool:
     """Whether a paragraph at the end of a page goes on at the top of the next one."""
     return not last.startswith(_NO_PARAGRAPH) and not _ENDED.search(last) and first[:1].islower()
 
@@ -74,7 +74,7 @@ def _without_running(pages: Sequence[Content]) -> list[Content]:
         for line in page.lines:
             if isinstance(line, Line) and _is_at_edge(line, page):
                 met[_unnumbered(line)].add(page.number)
-    fewest = max(_FEWEST_REPEATED, len(pages) // 2)
+    fewest = max(_MIN_REPEATED, len(pages) // 2)
     running = {words for words, numbers in met.items() if len(numbers) >= fewest or _PAGE_NUMBER.fullmatch(words)}
 
     def stays(line: Line | TableRows, page: Content) -> bool:
@@ -99,7 +99,7 @@ def _levels(pages: Sequence[Content], body: float) -> dict[float, int]:
         for line in page.lines
         if isinstance(line, Line) and line.size >= _LARGER * body and any(map(str.isalpha, line.text))
     }
-    return {size: min(at, _DEEPEST) for at, size in enumerate(sorted(sizes, reverse=True), start=1)}
+    return {size: min(at, _MAX_DEPTH) for at, size in enumerate(sorted(sizes, reverse=True), start=1)}
 
 
 def _rounded(size: float) -> float:
@@ -113,7 +113,7 @@ def _joined_tables(pages: Sequence[Content]) -> Iterator[Content]:
     for page in pages:
         lines = list(page.lines)
         first = lines[0] if lines else None
-        if last is not None and pending is not None and isinstance(first, TableRows) and _continues(first, last):
+        if last is not None and pending is not None and isinstance(first, TableRows) and _continues_table(first, last):
             rows = first.rows[1:] if first.rows[0] == last.rows[0] else first.rows
             last = replace(last, rows=(*last.rows, *rows))
             pending = replace(pending, lines=(*pending.lines[:-1], last))
@@ -129,7 +129,7 @@ def _joined_tables(pages: Sequence[Content]) -> Iterator[Content]:
         yield pending
 
 
-def _continues(table: TableRows, above: TableRows) -> bool:
+def _continues_table(table: TableRows, above: TableRows) -> bool:
     return len(table.columns) == len(above.columns) and all(
         abs(column - other_column) <= 4 for column, other_column in zip(table.columns, above.columns, strict=True)
     )
@@ -139,7 +139,7 @@ def _blocks(page: Content, body: float, levels: dict[float, int]) -> Iterator[st
     group: list[Line] = []
     setting = _setting(page, body)
     for line in page.lines:
-        if group and (isinstance(line, TableRows) or not _goes_on(group, line, levels, setting)):
+        if group and (isinstance(line, TableRows) or not _continues_group(group, line, levels, setting)):
             yield _block(group, levels)
             group = []
         if isinstance(line, TableRows):
@@ -166,7 +166,7 @@ def _setting(page: Content, body: float) -> _Setting:
     return _Setting(spacing, max((line.x1 for line in lines), default=0))
 
 
-def _goes_on(group: Sequence[Line], line: Line, levels: dict[float, int], setting: _Setting) -> bool:
+def _continues_group(group: Sequence[Line], line: Line, levels: dict[float, int], setting: _Setting) -> bool:
     """Whether a line belongs to the paragraph or heading of those before it."""
     first, last = group[0], group[-1]
     level = _level(first, levels)
@@ -192,7 +192,7 @@ def _starts(group: Sequence[Line], line: Line, setting: _Setting) -> bool:
 
 
 def _level(line: Line, levels: dict[float, int]) -> int:
-    return levels.get(_rounded(line.size), 0) if len(line.text) <= _LONGEST_HEADING else 0
+    return levels.get(_rounded(line.size), 0) if len(line.text) <= _MAX_HEADING_LENGTH else 0
 
 
 def _block(group: Sequence[Line], levels: dict[float, int]) -> str:
@@ -203,6 +203,11 @@ def _block(group: Sequence[Line], levels: dict[float, int]) -> str:
         return f"- {writing.inline(text[bullet.end() :])}"
     if level:
         return writing.heading(text, level)
-    if group[0].bold and len(text) <= _LONGEST_HEADING // 2 and not _ENDED.search(text) and not _NUMBER.match(text[:4]):
-        return writing.heading(text, min(max(levels.values(), default=0) + 1, _DEEPEST + 1))
+    if (
+        group[0].bold
+        and len(text) <= _MAX_HEADING_LENGTH // 2
+        and not _ENDED.search(text)
+        and not _NUMBER.match(text[:4])
+    ):
+        return writing.heading(text, min(max(levels.values(), default=0) + 1, _MAX_DEPTH + 1))
     return writing.prose(text)

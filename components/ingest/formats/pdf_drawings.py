@@ -16,8 +16,8 @@ _MAX_OBJECTS = 20_000
 _MAX_SEGMENTS = 2_000
 """Maps and charts have more; tables do not."""
 _THIN = 3.0
-_SHORTEST_RULE = 5.0
-_DEEPEST_FORM = 3
+_MIN_RULE_LENGTH = 5.0
+_MAX_FORM_DEPTH = 3
 _WHITE = 250
 _PICTURE_SHARE = 0.4
 
@@ -96,14 +96,14 @@ def drawings(page: pdfium.PdfPage, frame: Frame) -> Drawings:
         if kind == pdfium_c.FPDF_PAGEOBJ_IMAGE:
             pictures.append(box)
         elif kind == pdfium_c.FPDF_PAGEOBJ_FORM:
-            if _holds_picture(drawn, _DEEPEST_FORM):
+            if _holds_picture(drawn, _MAX_FORM_DEPTH):
                 pictures.append(box)
         elif kind == pdfium_c.FPDF_PAGEOBJ_SHADING:
             filled.append(box)
         elif kind == pdfium_c.FPDF_PAGEOBJ_PATH:
             edges = [box] if _is_thin(box) else list(_edges(drawn, frame))
-            across += [edge for edge in edges if edge[2] - edge[0] >= max(_SHORTEST_RULE, edge[3] - edge[1])]
-            down += [edge for edge in edges if edge[3] - edge[1] >= max(_SHORTEST_RULE, edge[2] - edge[0])]
+            across += [edge for edge in edges if edge[2] - edge[0] >= max(_MIN_RULE_LENGTH, edge[3] - edge[1])]
+            down += [edge for edge in edges if edge[3] - edge[1] >= max(_MIN_RULE_LENGTH, edge[2] - edge[0])]
             if not _is_thin(box) and _is_coloured(drawn):
                 filled.append(box)
     return Drawings(tuple(across), tuple(down), (*filled, *pictures), tuple(pictures))

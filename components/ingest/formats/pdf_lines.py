@@ -13,10 +13,10 @@ _SAME_LINE = 0.5
 _COLUMN_GAP = 1.5
 """In heights. Spaces are a quarter, the widest of justified text one."""
 _BACK = 0.5
-_FEWEST_ROWS = 3
+_MIN_ROWS = 3
 _ALIGNED = 4.0
 """Points by which the cells of a column may be apart."""
-_LONGEST_CELL = 60
+_MAX_CELL_LENGTH = 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +100,7 @@ def _lines(words: Sequence[Word], number: int) -> list[Line]:
     lines: list[Line] = []
     group: list[Word] = []
     for word in words:
-        if group and not _goes_on(group[-1], word):
+        if group and not _continues(group[-1], word):
             lines.append(_line(group, number))
             group = []
         group.append(word)
@@ -109,7 +109,7 @@ def _lines(words: Sequence[Word], number: int) -> list[Line]:
     return lines
 
 
-def _goes_on(last: Word, word: Word) -> bool:
+def _continues(last: Word, word: Word) -> bool:
     size = max(last.size, word.size)
     level = abs((last.y0 + last.y1) - (word.y0 + word.y1)) / 2 <= _SAME_LINE * size
     return level and -_BACK * size <= word.x0 - last.x1 <= _COLUMN_GAP * size
@@ -129,7 +129,7 @@ def _unruled(lines: Sequence[Line], number: int) -> Iterator[Line | TableRows]:
     at = 0
     while at < len(rows):
         end = _table_end(rows, at)
-        if end - at >= _FEWEST_ROWS:
+        if end - at >= _MIN_ROWS:
             columns = tuple(cell.x0 for cell in rows[at])
             yield TableRows(number, tuple(tuple(cell.text for cell in row) for row in rows[at:end]), columns)
             at = end
@@ -162,7 +162,7 @@ def _table_end(rows: Sequence[Sequence[Line]], start: int) -> int:
 
 
 def _is_like(row: Sequence[Line], first: Sequence[Line]) -> bool:
-    if len(row) != len(first) or any(len(cell.text) > _LONGEST_CELL for cell in row):
+    if len(row) != len(first) or any(len(cell.text) > _MAX_CELL_LENGTH for cell in row):
         return False
     starts = all(abs(cell.x0 - above.x0) <= _ALIGNED for cell, above in zip(row, first, strict=True))
     ends = all(abs(cell.x1 - above.x1) <= _ALIGNED for cell, above in zip(row[1:], first[1:], strict=True))

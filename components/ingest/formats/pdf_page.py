@@ -13,12 +13,12 @@ from components.turn import Frozen
 
 _LETTERS_OF_TEXT = 5
 """Fewer on a page that is covered by a picture are a stamp or a number on a scan."""
-_SMALLEST = 2.0
+_MIN_FONT_SIZE = 2.0
 """Points. Nobody can read smaller letters."""
 _WHITE = 250
 _BOLD = re.compile(rb"bold|black|heavy|demi", re.IGNORECASE)
 _BOLD_WEIGHT = 600
-_LONGEST_NAME = 256
+_MAX_NAME_LENGTH = 256
 HYPHEN = "\u00ad"
 """The end of a line at which a word was parted."""
 _HYPHENS = {0x02: HYPHEN, 0xFFFE: HYPHEN}
@@ -65,7 +65,7 @@ class Page(Frozen):
 
 
 @dataclass(frozen=True, slots=True)
-class _Looks(Frozen):
+class _Style(Frozen):
     invisible: bool
     white: bool
     bold: bool
@@ -102,7 +102,7 @@ class _Letters:
         self._drawn = drawn
         # Behind the picture of a scan, invisible letters are what a machine has read there.
         self._is_scan = drawn.is_picture(frame.width * frame.height)
-        self._looks: dict[int, _Looks] = {}
+        self._style: dict[int, _Style] = {}
         self._box = pdfium_c.FS_RECTF()
         self.hidden = False
 
@@ -128,43 +128,43 @@ class _Letters:
         before, after = self._place(first), self._place(last)
         x0, x1 = min(before[0], after[0]), max(before[2], after[2])
         y0, y1 = min(before[1], after[1]), max(before[3], after[3])
-        looks = self._looks_at(first)
+        style = self._style_at(first)
         x, y = (x0 + x1) / 2, (y0 + y1) / 2
         outside = not (0 <= x <= self._frame.width and 0 <= y <= self._frame.height)
-        unseen = looks.invisible and not self._is_scan
-        if unseen or outside or y1 - y0 < _SMALLEST or (looks.white and not self._drawn.cover(x, y)):
+        unseen = style.invisible and not self._is_scan
+        if unseen or outside or y1 - y0 < _MIN_FONT_SIZE or (style.white and not self._drawn.cover(x, y)):
             self.hidden = True
             return None
         if not text.isascii():
             # Characters beyond the first plane come in halves.
             text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-        return Word(text, x0, y0, x1, y1, looks.bold)
+        return Word(text, x0, y0, x1, y1, style.bold)
 
     def _place(self, at: int) -> tuple[float, float, float, float]:
         box = self._box
         pdfium_c.FPDFText_GetLooseCharBox(self._text, at, box)
         return self._frame.box(box.left, box.bottom, box.right, box.top)
 
-    def _looks_at(self, at: int) -> _Looks:
+    def _style_at(self, at: int) -> _Style:
         """How the piece of text that a character belongs to is drawn."""
         piece = pdfium_c.FPDFText_GetTextObject(self._text, at)
         if not piece:
-            return _Looks(invisible=False, white=False, bold=False)
+            return _Style(invisible=False, white=False, bold=False)
         address = ctypes.addressof(piece.contents)
-        looks = self._looks.get(address)
-        if looks is None:
-            looks = self._looks[address] = _looks(piece)
-        return looks
+        style = self._style.get(address)
+        if style is None:
+            style = self._style[address] = _style(piece)
+        return style
 
 
-def _looks(piece: object) -> _Looks:
+def _style(piece: object) -> _Style:
     invisible = pdfium_c.FPDFTextObj_GetTextRenderMode(piece) == pdfium_c.FPDF_TEXTRENDERMODE_INVISIBLE
     colour = [ctypes.c_uint() for _ in range(4)]
     coloured = pdfium_c.FPDFPageObj_GetFillColor(piece, *colour)
     white = bool(coloured) and min(part.value for part in colour[:3]) >= _WHITE
     clear = bool(coloured) and colour[3].value == 0
     font = pdfium_c.FPDFTextObj_GetFont(piece)
-    name = ctypes.create_string_buffer(_LONGEST_NAME)
-    pdfium_c.FPDFFont_GetBaseFontName(font, name, _LONGEST_NAME)
+    name = ctypes.create_string_buffer(_MAX_NAME_LENGTH)
+    pdfium_c.FPDFFont_GetBaseFontName(font, name, _MAX_NAME_LENGTH)
     bold = bool(_BOLD.search(name.value)) or pdfium_c.FPDFFont_GetWeight(font) >= _BOLD_WEIGHT
-    return _Looks(invisible or clear, white, bold)
+    return _Style(invisible or clear, white, bold)

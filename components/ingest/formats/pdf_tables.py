@@ -62,13 +62,13 @@ def _touching(rules: Sequence[Box]) -> list[list[Box]]:
     """Rules in groups, each connected."""
     groups: list[list[Box]] = []
     for rule in rules:
-        joined = [group for group in groups if any(_meet(rule, other) for other in group)]
+        joined = [group for group in groups if any(_overlap(rule, other) for other in group)]
         groups = [group for group in groups if group not in joined]
         groups.append([rule, *(other for group in joined for other in group)])
     return groups
 
 
-def _meet(box: Box, other: Box) -> bool:
+def _overlap(box: Box, other: Box) -> bool:
     return (
         box[0] <= other[2] + _TOLERANCE
         and other[0] <= box[2] + _TOLERANCE

@@ -11,7 +11,7 @@ from lxml import etree
 if TYPE_CHECKING:
     from tenants.index.protocol import Json
 
-_LONGEST = 300
+_MAX_LENGTH = 300
 _CORE = "docProps/core.xml"
 _DUBLIN = "{http://purl.org/dc/elements/1.1/}"
 _TERMS = "{http://purl.org/dc/terms/}"
@@ -27,13 +27,13 @@ _STAND_IN = re.compile("|".join(_STAND_INS), re.IGNORECASE)
 """What programs write where nobody has given a title."""
 
 
-def believable_title(value: object) -> str:
+def plausible_title(value: object) -> str:
     """A title that somebody wrote; empty for the name of a program or file and for what stands in for a title."""
     words = " ".join(value.split()) if isinstance(value, str) else ""
-    return "" if _STAND_IN.fullmatch(words) or len(words) > _LONGEST else words
+    return "" if _STAND_IN.fullmatch(words) or len(words) > _MAX_LENGTH else words
 
 
-def believable_day(value: object) -> str:
+def plausible_day(value: object) -> str:
     """The ISO 8601 day of a moment, as PDF, HTML and office files write them; empty when it cannot be one."""
     words = value.strip() if isinstance(value, str) else ""
     try:
@@ -48,11 +48,11 @@ def believable_day(value: object) -> str:
 def described(title: object, author: object, *days: object) -> "tuple[str, dict[str, Json]]":
     """Title and metadata of a document; the first of `days` that can be believed is when it was last changed."""
     meta: dict[str, Json] = {}
-    if isinstance(author, str) and 0 < len(author.strip()) <= _LONGEST:
+    if isinstance(author, str) and 0 < len(author.strip()) <= _MAX_LENGTH:
         meta["author"] = author.strip()
-    if day := next(filter(None, map(believable_day, days)), ""):
+    if day := next(filter(None, map(plausible_day, days)), ""):
         meta["updated_at"] = day
-    return believable_title(title), meta
+    return plausible_title(title), meta
 
 
 def of_office(data: bytes) -> "tuple[str, dict[str, Json]]":

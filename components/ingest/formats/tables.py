@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from tenants.index.protocol import Json
 
 Rows = Sequence[Sequence[str]]
-_WIDEST_HEADER = 600
+_MAX_HEADER_WIDTH = 600
 """Characters. A longer header repeated over every few rows would drown them, so each row names its columns itself."""
 
 
@@ -61,7 +61,7 @@ def _blocks(rows: list[list[str]]) -> list[str]:
         start = 0
     above = [writing.prose(next(filter(None, row))) for row in rows[:start]]
     header, *body = rows[start:]
-    if sum(map(len, header)) > _WIDEST_HEADER:
+    if sum(map(len, header)) > _MAX_HEADER_WIDTH:
         return [*above, *(_record(header, row) for row in body)]
     return [*above, writing.table([[writing.inline(cell) for cell in row] for row in (header, *body)])]
 

@@ -50,7 +50,7 @@ def tools_fail(monkeypatch: pytest.MonkeyPatch) -> None:
     def fails(*_: object) -> None:
         raise OSError("the tool's own words")
 
-    monkeypatch.setattr(ToolSearch, "consulted", fails)
+    monkeypatch.setattr(ToolSearch, "consult", fails)
 
 
 def nothing(_: pytest.MonkeyPatch) -> None:

@@ -250,7 +250,7 @@ def test_a_slow_model_reads_as_many_passages_as_there_is_time_for(tokens: int, s
     ]
     fixed = count_tokens(prompt("answer", "ru").text) + 3 * REPLY
     for _ in range(2):
-        models.upstream(model).pace.note(1_000, 0, 10.0)
+        models.upstream(model).pace.record(1_000, 0, 10.0)
     with collect_calls(deadline=monotonic() + (fixed + tokens) / 100 / 0.6):
         GenerativeAnswerer(models, LocalJudge(), ExtractiveAnswerer()).run(turn(QUESTION, *passages))
     assert model.prompts[0].count("Насос номер") == 6 * shown
@@ -260,7 +260,7 @@ def test_a_model_that_cannot_be_in_time_is_not_asked() -> None:
     model = Model()
     models = ChatModels(model)
     for _ in range(2):
-        models.upstream(model).pace.note(1_000, 0, 1_000.0)
+        models.upstream(model).pace.record(1_000, 0, 1_000.0)
     with collect_calls(deadline=monotonic() + 60) as calls:
         sent = GenerativeAnswerer(models, LocalJudge(), ExtractiveAnswerer()).run(turn(QUESTION, PASSAGE))["turn"]
     assert (sent.degraded, draft(sent).claims != ()) == (("answer",), True)

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from components.decide.notices import about, rejections, with_neighbours
+from components.decide.notices import rejections, source_notices, with_context_citations
 from components.language.texts import LOCALES
 from components.turn import (
     Citation,
@@ -47,13 +47,13 @@ def beside(**evidence: object) -> Turn:
 @pytest.mark.parametrize("locale", LOCALES)
 def test_a_conflict_names_both_documents_and_both_dates(locale: str) -> None:
     told = replace(beside(conflicts=(CONFLICT,)), locale=locale)
-    draft = with_neighbours(quoting(NEW), told)
+    draft = with_context_citations(quoting(NEW), told)
     assert [(one.index, one.passage.doc_id, one.origin) for one in draft.citations] == [
         (1, "new.md", "primary"),
         (2, "old.md", "conflicting"),
     ]
     assert draft.citations[1].excerpt == OLD.text
-    (notice,) = about(draft, told)
+    (notice,) = source_notices(draft, told)
     dates = ("01.02.2026", "10.01.2024") if locale == "ru" else ("1 February 2026", "10 January 2024")
     for part in (*dates, NEW.title, OLD.title, OLD.text, "[2]"):
         assert part in notice
@@ -62,13 +62,13 @@ def test_a_conflict_names_both_documents_and_both_dates(locale: str) -> None:
 def test_what_the_draft_does_not_quote_is_no_conflict_of_its() -> None:
     told = beside(conflicts=(CONFLICT,))
     draft = quoting(NEW, (26, len(NEW.text)))
-    assert with_neighbours(draft, told) == draft
-    assert list(about(draft, told)) == []
+    assert with_context_citations(draft, told) == draft
+    assert list(source_notices(draft, told)) == []
 
 
 def test_the_other_side_is_told_of_whichever_is_quoted() -> None:
     told = beside(conflicts=(CONFLICT,))
-    assert with_neighbours(quoting(OLD), told).citations[1].passage is NEW
+    assert with_context_citations(quoting(OLD), told).citations[1].passage is NEW
 
 
 def test_a_document_is_added_once_and_not_too_many() -> None:
@@ -77,7 +77,7 @@ def test_a_document_is_added_once_and_not_too_many() -> None:
     related = tuple(Related(one, "related_to", 1.0, "new.md", one.doc_id) for one in others)
     made = turn("За сколько?", NEW, *others)
     told = replace(made, evidence=replace(made.evidence, conflicts=(conflicts[0], *conflicts), related=related))
-    origins = [(one.passage.doc_id, one.origin) for one in with_neighbours(quoting(NEW), told).citations[1:]]
+    origins = [(one.passage.doc_id, one.origin) for one in with_context_citations(quoting(NEW), told).citations[1:]]
     assert origins == [
         ("o0.md", "conflicting"),
         ("o1.md", "conflicting"),
@@ -91,21 +91,21 @@ def test_a_document_is_added_once_and_not_too_many() -> None:
 @pytest.mark.parametrize("locale", LOCALES)
 def test_an_outdated_source_is_said_to_be_one(status: DocumentStatus, locale: str) -> None:
     told = replace(beside(), locale=locale)
-    (notice,) = about(quoting(replace(OLD, status=status)), told)
+    (notice,) = source_notices(quoting(replace(OLD, status=status)), told)
     assert OLD.title in notice
     assert "2024" in notice
 
 
 def test_an_outdated_source_names_its_successor() -> None:
     related = Related(NEW, "supersedes", 1.0, "new.md", "old.md")
-    (notice,) = about(quoting(replace(OLD, status="superseded")), beside(related=(related,)))
+    (notice,) = source_notices(quoting(replace(OLD, status="superseded")), beside(related=(related,)))
     assert "«Новые правила» от 01.02.2026" in notice
 
 
 def test_an_outdated_counterpart_is_said_to_be_one() -> None:
     made = turn("За сколько?", NEW, replace(OLD, status="archived"))
     told = replace(made, evidence=replace(made.evidence, conflicts=(CONFLICT,)))
-    (notice,) = about(with_neighbours(quoting(NEW), told), told)
+    (notice,) = source_notices(with_context_citations(quoting(NEW), told), told)
     assert "уже не действует" in notice
 
 
@@ -122,5 +122,5 @@ def test_a_rejected_approach_is_told_where_it_was_left_out_or_asked_for() -> Non
 
 
 def test_a_document_without_a_title_is_named_by_its_id() -> None:
-    (notice,) = about(quoting(replace(OLD, title="", status="archived")), beside())
+    (notice,) = source_notices(quoting(replace(OLD, title="", status="archived")), beside())
     assert "«old.md»" in notice

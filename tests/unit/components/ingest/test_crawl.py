@@ -20,9 +20,9 @@ def crawl(**limits: float) -> Crawl:
 
 
 def sitemap(site: Site, *paths: str, kind: str = "urlset") -> Answer:
-    listed = "".join(f"<url><loc>\n {site.url}{path} </loc><lastmod>2026</lastmod></url>" for path in paths)
+    sitemap_urls = "".join(f"<url><loc>\n {site.url}{path} </loc><lastmod>2026</lastmod></url>" for path in paths)
     space = "http://www.sitemaps.org/schemas/sitemap/0.9"
-    return 200, XML, f'<?xml version="1.0"?><!-- a --><{kind} xmlns="{space}">{listed}</{kind}>'.encode()
+    return 200, XML, f'<?xml version="1.0"?><!-- a --><{kind} xmlns="{space}">{sitemap_urls}</{kind}>'.encode()
 
 
 def read(site: Site, path: str, one: Crawl | None = None) -> tuple[list[str], dict[str, str]]:

@@ -191,7 +191,7 @@ def test_a_folder_streams_in_order_and_refuses_by_file(tmp_path: Path) -> None:
 def test_a_line_over_the_limit_is_refused_and_the_next_one_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(files, "LARGEST_ARTICLE", 20)
+    monkeypatch.setattr(files, "MAX_ARTICLE_BYTES", 20)
     (tmp_path / "a.jsonl").write_bytes(b"x" * 70 + b'\n{"doc_id": "c"}\n')
     refusal, article = raw_articles(tmp_path / "a.jsonl")
     assert isinstance(refusal, Refusal)

@@ -73,10 +73,10 @@ def named(title: str, sections: Sequence[str] = SECTIONS) -> list[str]:
 
 def test_what_is_prepared_is_not_worked_out_again(later: list[str], stored: list[str]) -> None:
     given, writer = [revision()], ChunkWriter()
-    ahead = writer.prepare(given)
+    prepared = writer.prepare(given)
     assert later == named("Стирка")
     assert documents.get("a") is None
-    assert writer.run(revisions=given, ahead=ahead)["written"].chunks_written == 5
+    assert writer.run(revisions=given, prepared=prepared)["written"].chunks_written == 5
     assert later == stored == named("Стирка")
     assert writer.prepare(given).analysed == {}
 
@@ -84,23 +84,23 @@ def test_what_is_prepared_is_not_worked_out_again(later: list[str], stored: list
 def test_what_was_not_prepared_is_worked_out_when_written(
     later: list[str], stored: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(write, "_AHEAD", 2)
+    monkeypatch.setattr(write, "_MAX_PREPARED", 2)
     given, writer = [revision()], ChunkWriter()
-    ahead = writer.prepare(given)
+    prepared = writer.prepare(given)
     assert later == named("Стирка", SECTIONS[:2])
     # What is not the first of a batch may have been prepared as well.
-    partly = replace(ahead, analysed={text: ahead.analysed[text] for text in [*ahead.analysed][1:]})
-    writer.run(revisions=given, ahead=partly)
+    partly = replace(prepared, analysed={text: prepared.analysed[text] for text in [*prepared.analysed][1:]})
+    writer.run(revisions=given, prepared=partly)
     assert stored == named("Стирка")
 
 
 def test_an_operator_may_rename_a_document_between_the_two(stored: list[str]) -> None:
     writer = ChunkWriter()
     writer.run(revisions=[revision(sections=SECTIONS[:1])])
-    ahead = writer.prepare([revision()])
+    prepared = writer.prepare([revision()])
     rename("Другое имя")
     stored.clear()
-    writer.run(revisions=[revision()], ahead=ahead)
+    writer.run(revisions=[revision()], prepared=prepared)
     assert stored == named("Другое имя", SECTIONS[1:])
 
 
@@ -110,7 +110,7 @@ def test_a_renamed_document_is_prepared_under_the_name_it_has(later: list[str], 
     rename("Другое имя")
     later.clear()
     stored.clear()
-    writer.run(revisions=[revision()], ahead=writer.prepare([revision()]))
+    writer.run(revisions=[revision()], prepared=writer.prepare([revision()]))
     assert later == stored == named("Другое имя", SECTIONS[4:])
 
 

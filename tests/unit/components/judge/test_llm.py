@@ -58,7 +58,7 @@ def test_passages_are_graded_in_one_call() -> None:
 def test_a_slow_model_is_shown_the_first_passages_only() -> None:
     models = ScriptedModels(appraise={**GRADES, "passages": [{"number": 1, "answers": True}]})
     for _ in range(2):
-        models.upstream(models.fast).pace.note(1_000, 0, 10.0)
+        models.upstream(models.fast).pace.record(1_000, 0, 10.0)
     with collect_calls(deadline=monotonic() + 20):
         found = LlmJudge(models).appraise(ASKED, (WARRANTY, PAYMENT))
     assert set(found.answering) == {"c1"}

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from components.judge.named import held, names
+from components.judge.named import names_in, rare_names
 from components.turn import Query
 from tests.turns import passage, query
 
@@ -28,17 +28,17 @@ def rare(text: str) -> Query:
     ],
 )
 def test_names_are_latin_words_of_a_short_russian_question(question: str, named: tuple[str, ...]) -> None:
-    assert names(rare(question)) == named
+    assert rare_names(rare(question)) == named
 
 
 def test_common_and_doubtful_words_are_no_names() -> None:
     asked = rare("Как подключить Terraform?")
-    assert names(replace(asked, weights={**asked.weights, "terraform": 1.0})) == ()
-    assert names(replace(asked, doubtful=frozenset({"terraform"}))) == ()
+    assert rare_names(replace(asked, weights={**asked.weights, "terraform": 1.0})) == ()
+    assert rare_names(replace(asked, doubtful=frozenset({"terraform"}))) == ()
 
 
 def test_a_name_may_stand_in_title_heading_or_text() -> None:
-    assert held(("terraform", "docker"), [passage("Запуск.", title="Terraform")]) == {"terraform"}
-    assert held(("terraform",), [passage("Запуск.", heading="Работа в Terraform")]) == {"terraform"}
-    assert held(("terraform",), [passage("Запуск.")], "Terraform не нужен.") == {"terraform"}
-    assert held(("terraform",), [passage("Запуск Kubernetes.")]) == frozenset()
+    assert names_in(("terraform", "docker"), [passage("Запуск.", title="Terraform")]) == {"terraform"}
+    assert names_in(("terraform",), [passage("Запуск.", heading="Работа в Terraform")]) == {"terraform"}
+    assert names_in(("terraform",), [passage("Запуск.")], "Terraform не нужен.") == {"terraform"}
+    assert names_in(("terraform",), [passage("Запуск Kubernetes.")]) == frozenset()

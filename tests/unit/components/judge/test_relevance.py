@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 
 from components.judge.evidence import COSINE, EVIDENCE
-from components.judge.relevance import Judged, relevance_model
+from components.judge.relevance import RelevanceScore, relevance_model
 from components.turn import Passage
 from tests.generated import lines, texts
 from tests.turns import passage, query
@@ -22,7 +22,7 @@ def near(one: Passage, cosine: float) -> Passage:
     return replace(one, scores={COSINE: cosine})
 
 
-def judged(question: str, *passages: Passage) -> dict[str, Judged]:
+def judged(question: str, *passages: Passage) -> dict[str, RelevanceScore]:
     found = relevance_model().judge(query(question), passages)
     return {one.chunk_id: judgement for one, judgement in zip(passages, found, strict=True)}
 

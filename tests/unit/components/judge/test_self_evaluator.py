@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from components.judge.local import LocalJudge
-from components.judge.self_evaluator import SelfEvaluator, better
+from components.judge.self_evaluator import SelfEvaluator, better_draft
 from components.turn import Draft, SelfEvaluation, Turn
 from tests.turns import BrokenJudge, FixedJudge, turn
 
@@ -50,14 +50,14 @@ drafts = st.builds(
 def test_the_best_is_the_first_of_the_best(made: list[Draft]) -> None:
     best: Draft | None = None
     for draft in made:
-        best = better(best, draft)
+        best = better_draft(best, draft)
     assert best is max(made, key=lambda one: (one.factuality, one.quality, one.relevance))
 
 
 def test_facts_go_before_quality() -> None:
     honest, eloquent = replace(DRAFT, quality=10), replace(DRAFT, factuality=50.0, quality=99)
-    assert better(honest, eloquent) is honest
-    assert better(eloquent, honest) is honest
+    assert better_draft(honest, eloquent) is honest
+    assert better_draft(eloquent, honest) is honest
 
 
 def test_round_trip() -> None:

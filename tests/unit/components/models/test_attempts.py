@@ -54,8 +54,8 @@ def test_a_provider_that_hangs_leaves_the_turn_time_to_do_without(
     provider: Upstream, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     end = Event()
-    monkeypatch.setattr(attempts, "SHARE", 0.001)
-    monkeypatch.setattr(attempts, "FAIR_SECONDS", 0.01)
+    monkeypatch.setattr(attempts, "MAX_SHARE", 0.001)
+    monkeypatch.setattr(attempts, "MIN_FAIR_SECONDS", 0.01)
     with collect_calls(deadline=monotonic() + 60) as calls:
         assert outcome(provider, lambda: str(end.wait(60))) == "timeout"
         assert calls.remaining() > 0

@@ -14,50 +14,50 @@ class Clock:
 
 def slow(seconds: float = 65.0, clock: Clock | None = None) -> Pace:
     pace = Pace(clock or Clock())
-    pace.note(1_000, REPLY, seconds)
-    pace.note(1_000, REPLY, seconds)
+    pace.record(1_000, REPLY, seconds)
+    pace.record(1_000, REPLY, seconds)
     return pace
 
 
 def test_nothing_is_known_at_first_and_nothing_held_back() -> None:
-    assert (Pace().seconds(10_000), Pace().room(0.1)) == (0.0, inf)
+    assert (Pace().seconds(10_000), Pace().token_budget(0.1)) == (0.0, inf)
 
 
 def test_the_call_that_loads_the_model_says_nothing() -> None:
     pace = Pace()
-    pace.note(1_000, REPLY, 60.0)
-    assert (pace.seconds(1_000), pace.room(1.0)) == (0.0, inf)
-    pace.note(1_000, REPLY, 1.3)
+    pace.record(1_000, REPLY, 60.0)
+    assert (pace.seconds(1_000), pace.token_budget(1.0)) == (0.0, inf)
+    pace.record(1_000, REPLY, 1.3)
     assert pace.seconds(1_000) == 1.3
 
 
 def test_a_prompt_that_fits_takes_no_longer_than_it_may() -> None:
     assert slow().seconds(1_000) == 65.0
-    assert slow().seconds(round(slow().room(26.0))) == 26.0
-    assert slow().room(1.0) < 0
+    assert slow().seconds(round(slow().token_budget(26.0))) == 26.0
+    assert slow().token_budget(1.0) < 0
 
 
 def test_what_a_model_did_before_its_last_calls_is_forgotten() -> None:
     pace = slow(1.3)
     for _ in range(3):
-        pace.note(1_000, REPLY, 130.0)
+        pace.record(1_000, REPLY, 130.0)
     assert pace.seconds(1_000) == 130.0
 
 
 def test_one_hang_shortens_prompts_and_keeps_nobody_from_asking() -> None:
     pace = slow(1.3)
-    pace.note_timeout(1_000, 30.0)
+    pace.record_timeout(1_000, 30.0)
     assert pace.seconds(1_000) == 1.3
-    assert pace.room(30.0) < 1_000
-    pace.note(500, REPLY, 0.8)
-    assert pace.room(30.0) > 20_000
+    assert pace.token_budget(30.0) < 1_000
+    pace.record(500, REPLY, 0.8)
+    assert pace.token_budget(30.0) > 20_000
 
 
 def test_what_was_learned_long_ago_is_forgotten() -> None:
     clock = Clock()
     pace = slow(1_000.0, clock)
-    pace.note_timeout(1_000, 1_000.0)
+    pace.record_timeout(1_000, 1_000.0)
     clock.now += 301.0
-    assert (pace.seconds(1_000), pace.room(1.0)) == (0.0, inf)
-    pace.note(1_000, REPLY, 1.3)
-    assert pace.room(1.0) == inf
+    assert (pace.seconds(1_000), pace.token_budget(1.0)) == (0.0, inf)
+    pace.record(1_000, REPLY, 1.3)
+    assert pace.token_budget(1.0) == inf

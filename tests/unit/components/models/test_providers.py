@@ -15,7 +15,7 @@ from haystack_integrations.components.generators.ollama import OllamaChatGenerat
 
 from components.models.chat import ChatModels
 from components.models.failures import outcome_of
-from components.models.providers import is_whole, prepared
+from components.models.providers import is_complete, prepared
 
 QUESTION = [ChatMessage.from_system("Кратко."), ChatMessage.from_user("?")]
 SCHEMA = {"type": "object", "properties": {"answer": {"type": "string"}}, "required": ["answer"]}
@@ -116,7 +116,7 @@ def test_a_reply_is_the_same_in_pieces_and_its_thoughts_are_no_part_of_it() -> N
     (reply,) = reading(LINES).run(QUESTION, streaming_callback=pieces.append)["replies"]
     assert reply.text == "".join(piece.content for piece in pieces) == "Верните за 14 дней."
     assert reply.meta["usage"] == {"prompt_tokens": 30, "completion_tokens": 7, "total_tokens": 37}
-    assert is_whole(reply)
+    assert is_complete(reply)
 
 
 @pytest.mark.parametrize("reason", ["length", None])
@@ -124,7 +124,7 @@ def test_a_reply_that_was_cut_off_is_not_whole(reason: str | None) -> None:
     (reply,) = reading([*LINES[:3], LINES[3] | {"done_reason": reason}]).run(
         QUESTION, streaming_callback=lambda _: None
     )["replies"]
-    assert not is_whole(reply)
+    assert not is_complete(reply)
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from haystack import Pipeline
 from hypothesis import given
 from hypothesis import strategies as st
 
-from components.judge.relevance import Judged
+from components.judge.relevance import RelevanceScore
 from components.retrieve import reranker
 from components.retrieve.reranker import FeatureReranker
 from components.turn import DocumentStatus, Passage, Query, Trust
@@ -19,8 +19,8 @@ from tests.turns import passage, searched
 class BySearch:
     """Takes the search score for the probability that a passage answers."""
 
-    def judge(self, query: Query, passages: Sequence[Passage]) -> list[Judged]:
-        return [Judged(one.scores.get("search", one.score), {"words": 0.5}) for one in passages]
+    def judge(self, query: Query, passages: Sequence[Passage]) -> list[RelevanceScore]:
+        return [RelevanceScore(one.scores.get("search", one.score), {"words": 0.5}) for one in passages]
 
 
 @pytest.fixture(autouse=True, scope="module")

@@ -12,7 +12,7 @@ from components.embed.dense import EmbeddingFailed
 from components.language.encoder import encode_query
 from components.language.encoder_settings import VECTORS, DenseSettings, EncoderSettings
 from components.retrieve import retriever
-from components.retrieve.retriever import WITH_VECTORS, TenantRetriever, grown, to_conditions
+from components.retrieve.retriever import WITH_VECTORS, TenantRetriever, merged, to_conditions
 from components.turn import Evidence, Filters, Passage, Query, Turn
 from tenants import relations
 from tenants.index import DENSE, Conditions, Dense, Hit, Vector
@@ -297,7 +297,7 @@ def test_evidence_grows_and_every_passage_keeps_its_best_score(passes: list[dict
         for chunk_id, score in one_pass.items():
             best[chunk_id] = max(score, best.get(chunk_id, 0.0))
         new = [replace(passage("Текст", chunk_id), score=score) for chunk_id, score in one_pass.items()]
-        current = replace(current, evidence=grown(current, new))
+        current = replace(current, evidence=merged(current, new))
         assert {one.chunk_id: one.score for one in current.evidence.passages} == best
         assert current.evidence.has_new == (set(best) > before)
         scores = [one.score for one in current.evidence.passages]
@@ -308,7 +308,7 @@ def test_trust_given_in_an_earlier_pass_does_not_weigh_against_a_new_find() -> N
     archived = replace(passage("Текст", "a"), score=0.6, scores={"search": 0.9, "trust": -0.3})
     current = replace(turn("?"), evidence=Evidence((archived,)))
     new = replace(passage("Текст", "b"), score=0.7)
-    assert [one.chunk_id for one in grown(current, [new]).passages] == ["a", "b"]
+    assert [one.chunk_id for one in merged(current, [new]).passages] == ["a", "b"]
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])

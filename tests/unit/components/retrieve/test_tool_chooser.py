@@ -77,7 +77,7 @@ def test_a_model_that_fails_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tools, "all", lambda: (ORDERS,))
     with pytest.raises(ModelFailed):
         chosen(DOWN)
-    after = ToolSearch(LlmToolChooser(ScriptedModels(tools=DOWN)), min_fit=0.9).consulted(ASKED, LocalJudge())
+    after = ToolSearch(LlmToolChooser(ScriptedModels(tools=DOWN)), min_fit=0.9).consult(ASKED, LocalJudge())
     assert (after.degraded, after.evidence) == ((STEP,), ASKED.evidence)
 
 
@@ -87,15 +87,15 @@ def test_it_is_asked_only_where_no_description_covers_enough(monkeypatch: pytest
     monkeypatch.setattr(ToolSearch, "_passage", lambda _self, _lookup: None)
     models = ScriptedModels(tools=choice(number="123456"))
     search = ToolSearch(LlmToolChooser(models))
-    search.consulted(ASKED, LocalJudge())
+    search.consult(ASKED, LocalJudge())
     assert models.asked == ["tools"]
-    search.consulted(turn("Статус заказа 123456", relevance=0.0), LocalJudge())
-    search.consulted(turn("Далеко ещё посылка?", relevance=0.9), LocalJudge())
-    search.consulted(replace(ASKED, passes=2), LocalJudge())
-    assert search.may_know(ASKED)
+    search.consult(turn("Статус заказа 123456", relevance=0.0), LocalJudge())
+    search.consult(turn("Далеко ещё посылка?", relevance=0.9), LocalJudge())
+    search.consult(replace(ASKED, passes=2), LocalJudge())
+    assert search.may_answer(ASKED)
     known[0] = ()
-    assert not search.may_know(ASKED)
-    search.consulted(ASKED, LocalJudge())
+    assert not search.may_answer(ASKED)
+    search.consult(ASKED, LocalJudge())
     assert models.asked == ["tools"]
 
 

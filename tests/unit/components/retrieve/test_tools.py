@@ -14,7 +14,7 @@ from haystack import Pipeline
 from hypothesis import given
 from hypothesis import strategies as st
 
-from components.ingest.fetch import Fetched, Fetcher
+from components.ingest.fetch import Fetcher, Response
 from components.judge.evaluator import RetrievalEvaluator
 from components.judge.local import LocalJudge
 from components.models.calls import collect_calls
@@ -52,12 +52,12 @@ class Line:
         self.kind = "application/json"
         self.raised: Exception | None = None
 
-    def post(self, url: str, body: bytes, headers: Mapping[str, str]) -> Fetched:
+    def post(self, url: str, body: bytes, headers: Mapping[str, str]) -> Response:
         self.sent.append((url, json.loads(body), headers))
         if self.raised is not None:
             raise self.raised
         data = self.answer if isinstance(self.answer, str) else json.dumps(self.answer)
-        return Fetched(url, self.status, self.kind, str(data).encode())
+        return Response(url, self.status, self.kind, str(data).encode())
 
 
 @pytest.fixture(scope="module")
@@ -92,7 +92,7 @@ def far(monkeypatch: pytest.MonkeyPatch) -> Line:
 
 
 def told(asked: Turn = ASKED, **settings: float) -> Turn:
-    return ToolSearch(**settings).consulted(asked, LocalJudge())  # type: ignore[arg-type]
+    return ToolSearch(**settings).consult(asked, LocalJudge())  # type: ignore[arg-type]
 
 
 def only(found: Turn) -> Passage:
@@ -142,7 +142,7 @@ def test_what_does_not_fit_is_not_asked(far: Line, question: str) -> None:
 
 @given(st.text(max_size=80))
 def test_any_question_may_be_compared(question: str) -> None:
-    assert len(ToolSearch(max_tools=1).fitting(turn(question))) <= 1
+    assert len(ToolSearch(max_tools=1).matching(turn(question))) <= 1
 
 
 @pytest.mark.parametrize(
@@ -237,10 +237,10 @@ def test_a_tool_that_answers_with_deeply_nested_json_is_left_alone_and_tried_aga
     searched = ToolSearch(failures=1, pause=0)
     for asked in (1, 2):
         # The second call is the trial of a breaker that the first has opened.
-        assert searched.consulted(ASKED, LocalJudge()).degraded == (STEP,)
+        assert searched.consult(ASKED, LocalJudge()).degraded == (STEP,)
         assert len(far.sent) == asked
     far.answer = {"status": "в пути"}
-    assert only(searched.consulted(ASKED, LocalJudge())).text == "Заказ 123456: в пути."
+    assert only(searched.consult(ASKED, LocalJudge())).text == "Заказ 123456: в пути."
 
 
 @pytest.mark.parametrize("status", [204, 404])
@@ -258,7 +258,7 @@ def test_a_turn_without_time_asks_nobody(far: Line) -> None:
 
 def test_what_is_off_the_point_is_no_evidence(far: Line) -> None:
     far.answer, far.kind = "Погода хорошая.", "text/plain"
-    silent = ToolSearch().consulted(ASKED, BrokenJudge(relevances={}))
+    silent = ToolSearch().consult(ASKED, BrokenJudge(relevances={}))
     assert (len(silent.evidence.passages), silent.evidence.relevant_ids) == (1, ())
 
 

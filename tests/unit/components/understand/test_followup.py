@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from components.language.identifiers import codes
 from components.language.words import stems
 from components.turn import Exchange, Outcome, Turn
-from components.understand.followup import FollowUpResolver, chosen_option, leans
+from components.understand.followup import FollowUpResolver, chosen_option, needs_history
 from evaluation.datasets.fixture import DEMO
 from tests.generated import texts
 
@@ -26,7 +26,7 @@ def said(question: str, *before: str, outcome: Outcome = "answered") -> str | No
 
 @pytest.mark.parametrize("question", ["а если E10?", "Где он находится?", "Бесплатно?", "And outside it?", "How much?"])
 def test_fragments_lean(question: str) -> None:
-    assert leans(question)
+    assert needs_history(question)
 
 
 @pytest.mark.parametrize(
@@ -40,7 +40,7 @@ def test_fragments_lean(question: str) -> None:
     ],
 )
 def test_whole_questions_do_not(question: str) -> None:
-    assert not leans(question)
+    assert not needs_history(question)
 
 
 def test_the_topic_is_taken_over_without_what_the_question_says_itself() -> None:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from components.turn import Turn
-from components.understand.guard import LONGEST, Guard
+from components.understand.guard import MAX_LENGTH, Guard
 from components.understand.utterances import utterances
 from evaluation.datasets.rows import DATA
 
@@ -119,7 +119,7 @@ def test_most_published_jailbreaks_are_blocked() -> None:
     assert blocked / len(attacks) >= 0.8
 
 
-@given(st.text(max_size=LONGEST + 10))
+@given(st.text(max_size=MAX_LENGTH + 10))
 def test_any_text_is_either_passed_or_blocked(text: str) -> None:
     assert len(Guard().run(Turn("t", text))) == 1
 

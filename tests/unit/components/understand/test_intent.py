@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from components.language.normalise import fold
 from components.turn import Intent, Turn
 from components.understand.gibberish import is_gibberish
-from components.understand.intent import FIXED, MODEL, IntentClassifier, IntentModel, as_intended
+from components.understand.intent import FIXED, MODEL, IntentClassifier, IntentModel, repair_layout
 from components.understand.utterances import FOLDER, digest, expand, utterances
 from evaluation.datasets.rows import DATA
 from settings import ROOT
@@ -216,8 +216,8 @@ def test_a_threshold_above_one_switches_an_intent_off() -> None:
 
 
 def test_a_message_is_read_as_it_was_meant() -> None:
-    assert as_intended("jnvtybnt pfrfp") == "отмените заказ"
-    assert as_intended("How do I cancel an order?") == "How do I cancel an order?"
+    assert repair_layout("jnvtybnt pfrfp") == "отмените заказ"
+    assert repair_layout("How do I cancel an order?") == "How do I cancel an order?"
 
 
 @pytest.mark.parametrize("text", ["СНИЛС", "kWh", "API", "куплю гараж", "pgaudit", "12", "ghbdtn", "spasibo"])

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from components.language.words import stems
-from components.understand.synonyms import in_known_words
+from components.understand.synonyms import with_known_synonyms
 
 KNOWN = frozenset(stems("стиральная машина не сливает воду, личный кабинет, пароль"))
 GROUPS = (("стиралка", "стиральная машина"), ("лк", "личный кабинет", "учётка"), ("бак", "барабан"))
@@ -25,12 +25,12 @@ GROUPS = (("стиралка", "стиральная машина"), ("лк", "�
     ],
 )
 def test_strange_words_become_known_ones(question: str, meant: str) -> None:
-    assert in_known_words(question, GROUPS, KNOWN) == meant
+    assert with_known_synonyms(question, GROUPS, KNOWN) == meant
 
 
 @given(st.text(max_size=60), st.lists(st.lists(st.text(min_size=1, max_size=12), min_size=2, max_size=4), max_size=4))
 def test_doing_it_twice_changes_no_more(question: str, groups: list[list[str]]) -> None:
     known = frozenset(stem for group in groups for stem in stems(group[0]))
-    once = in_known_words(question, groups, known)
-    assert in_known_words(once, groups, known) == once
-    assert in_known_words(question, (), known) == question
+    once = with_known_synonyms(question, groups, known)
+    assert with_known_synonyms(once, groups, known) == once
+    assert with_known_synonyms(question, (), known) == question

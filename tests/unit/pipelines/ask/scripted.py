@@ -15,7 +15,7 @@ from components.judge.protocol import Cited, ClaimVerdict, Judge
 from components.judge.self_evaluator import SelfEvaluator
 from components.judge.verifier import FactVerifier
 from components.language.vocabulary import Vocabulary
-from components.retrieve.retriever import grown
+from components.retrieve.retriever import merged
 from components.turn import Citation, Claim, Draft, Passage, Query, SelfEvaluation, Turn
 from components.understand.rewrite import QueryRewriter
 from pipelines.ask.engine import YAML
@@ -109,7 +109,7 @@ class ScriptedRetriever:
         self.script.seen.append(ids(turn))
         found = [self.script.passage(chunk_id, score) for chunk_id, score in self.script.at(turn).found.items()]
         found.sort(key=lambda one: -one.score)
-        return {"turn": replace(turn, evidence=grown(turn, found))}
+        return {"turn": replace(turn, evidence=merged(turn, found))}
 
 
 @component

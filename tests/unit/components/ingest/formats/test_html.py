@@ -3,7 +3,7 @@
 import pytest
 
 from components.ingest import formats
-from components.ingest.formats.limits import DEEPEST
+from components.ingest.formats.limits import MAX_DEPTH
 from components.ingest.formats.parsed import Parsed
 from tenants.errors import Invalid
 
@@ -113,7 +113,7 @@ def test_encodings(encoding: str) -> None:
 
 def test_a_page_nested_too_deep_is_refused() -> None:
     with pytest.raises(Invalid, match="file_too_deep"):
-        formats.read("a.html", b"<html><body>" + b"<div>" * (DEEPEST + 1) + b"x")
+        formats.read("a.html", b"<html><body>" + b"<div>" * (MAX_DEPTH + 1) + b"x")
 
 
 def test_a_page_without_text() -> None:

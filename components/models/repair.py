@@ -17,12 +17,12 @@ _PERCENTAGE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*%?\s*")
 _DECODER = json.JSONDecoder()
 
 
-def read_object(text: str) -> Json:
+def parse_object(text: str) -> Json:
     """The first JSON object in a text, whatever stands around it; None when there is none."""
     return next(_objects(text), None)
 
 
-def mended(value: Json, schema: Schema, definitions: Schema | None = None) -> Json:
+def repaired(value: Json, schema: Schema, definitions: Schema | None = None) -> Json:
     """The value with what is plainly meant in place of what is written; what is not plain stays as it is.
 
     :param schema: the JSON schema that the value is to keep to.
@@ -30,7 +30,7 @@ def mended(value: Json, schema: Schema, definitions: Schema | None = None) -> Js
     """
     known = _mapping(schema.get("$defs")) if definitions is None else definitions
     if isinstance(reference := schema.get("$ref"), str):
-        return mended(value, _mapping(known.get(reference.rpartition("/")[2])), known)
+        return repaired(value, _mapping(known.get(reference.rpartition("/")[2])), known)
     kind, choices = schema.get("type"), schema.get("enum")
     if isinstance(choices, list) and isinstance(value, str):
         word = "_".join(value.casefold().split())
@@ -38,10 +38,10 @@ def mended(value: Json, schema: Schema, definitions: Schema | None = None) -> Js
     if kind == "object" and isinstance(value, dict):
         properties = _mapping(schema.get("properties"))
         known_parts = {name: part for name, part in value.items() if name in properties}
-        return {name: mended(part, _mapping(properties[name]), known) for name, part in known_parts.items()}
+        return {name: repaired(part, _mapping(properties[name]), known) for name, part in known_parts.items()}
     if kind == "array":
         parts = value if isinstance(value, list) else [value] if value else []
-        return [mended(part, _mapping(schema.get("items")), known) for part in parts]
+        return [repaired(part, _mapping(schema.get("items")), known) for part in parts]
     return _number(value) if kind == "integer" else value
 
 
