@@ -43,6 +43,7 @@ from pipelines.ask.contract import AskRequest
 from pipelines.ask.desk import account_pages, operator_routes
 from pipelines.ask.desk.view import Desk
 from pipelines.ask.runner import Runner
+from pipelines.connections import HEAD_BYTES, BoundedConnection, raise_file_limit
 from pipelines.cors import SiteCors
 from pipelines.gate import Gate, Route
 from pipelines.ingest import index_routes, job_routes, library_routes, relation_routes
@@ -229,9 +230,13 @@ def serve(settings: Settings | None = None) -> None:
     host.configure_logging(settings)
     # Uvicorn raises the signal again after closing everything; by then it should mean a clean exit.
     signal.signal(signal.SIGTERM, _exit_cleanly)
+    BoundedConnection.per_address = settings.connections_per_address
+    BoundedConnection.at_most = raise_file_limit()
     server = _Server(
         uvicorn.Config(
             create_app(settings),
+            http=BoundedConnection,
+            h11_max_incomplete_event_size=HEAD_BYTES,
             host=settings.host,
             port=settings.port,
             access_log=False,

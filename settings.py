@@ -28,6 +28,9 @@ class Settings(BaseSettings):
     fetch_models: bool = Field(True, description="Download the encoder at the first start.")
     host: str = Field("127.0.0.1", description="Address to listen on.")
     port: int = Field(1416, ge=1, le=65535, description="Port to listen on.")
+    connections_per_address: int = Field(
+        500, ge=0, le=100_000, description="Open connections per address; 0, for a load balancer's address: unlimited."
+    )
     pipelines_dir: Path = Field(ROOT / "pipelines", description="Folder of pipelines, with one subfolder per endpoint.")
 
     database_url: str = Field(

@@ -1,0 +1,100 @@
+"""HTTP connections with bounds, before anybody has said who they are.
+
+The threat: uvicorn's usual parser collects a request's head without a bound, and waits for ever for what a client sends
+or takes byte by byte, so that a few hundred silent connections use up all memory or every file descriptor. Here h11
+bounds the head, a request must arrive at a least rate, a reply must be taken, and no address has all connections.
+"""
+
+import asyncio
+import resource
+from collections import Counter
+from typing import ClassVar
+
+import h11
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+HEAD_BYTES = 65_536
+"""The most of a request line and its headers."""
+
+GRACE_SECONDS = 20.0
+"""How long a request may take to arrive, and a reply to be taken, however small it is."""
+
+LEAST_RATE = 500
+"""Bytes a second that a request must bring after that, as in Apache's `mod_reqtimeout`."""
+
+_LOOK_SECONDS = 5.0
+_MOST_FILES = 65_536
+_RECEIVING = (h11.IDLE, h11.SEND_BODY)
+
+
+class BoundedConnection(H11Protocol):
+    """One connection. `per_address` and `at_most` bound how many there are; 0: no bound."""
+
+    per_address: ClassVar[int] = 0
+    at_most: ClassVar[int] = 0
+    _open: ClassVar[Counter[str]] = Counter()
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Begin, or close at once when there are too many."""
+        super().connection_made(transport)
+        self._address = self.client[0] if self.client else ""
+        self._open[self._address] += 1
+        self._unsent_since: float | None = None
+        self._expect_request()
+        self._look = self.loop.call_later(_LOOK_SECONDS, self._look_after)
+        if 0 < self.per_address < self._open[self._address] or 0 < self.at_most < self._open.total():
+            transport.abort()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Count it no longer."""
+        self._look.cancel()
+        self._open[self._address] -= 1
+        if not self._open[self._address]:
+            del self._open[self._address]
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        """Pass a part of a request on."""
+        if self.timeout_keep_alive_task is not None:
+            self._expect_request()
+        self._received += len(data)
+        super().data_received(data)
+
+    def pause_writing(self) -> None:
+        """The client takes nothing for now."""
+        self._unsent_since = self.loop.time()
+        super().pause_writing()
+
+    def resume_writing(self) -> None:
+        """It does again."""
+        self._unsent_since = None
+        super().resume_writing()
+
+    def _expect_request(self) -> None:
+        self._began, self._received = self.loop.time(), 0
+
+    def _look_after(self) -> None:
+        if self._is_late():
+            self.transport.abort()
+            return
+        self._look = self.loop.call_later(_LOOK_SECONDS, self._look_after)
+
+    def _is_late(self) -> bool:
+        now = self.loop.time()
+        if self._unsent_since is not None and now - self._unsent_since > GRACE_SECONDS:
+            return True
+        # Between two requests uvicorn's own timer runs; a body that waits for us to read it is not late.
+        if self.timeout_keep_alive_task is not None or self.flow.read_paused:
+            self._began = now if self.flow.read_paused else self._began
+            return False
+        arrives = self.conn.their_state in _RECEIVING
+        return arrives and now - self._began > GRACE_SECONDS + self._received / LEAST_RATE
+
+
+def raise_file_limit() -> int:
+    """Let this process open as many files as its hard limit permits. Returns half of them: as many connections."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = _MOST_FILES if hard == resource.RLIM_INFINITY else min(hard, _MOST_FILES)
+    if soft < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+    return max(soft, wanted) // 2
