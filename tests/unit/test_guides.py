@@ -30,7 +30,7 @@ from starlette.testclient import TestClient
 from components.turn import Turn
 from pipelines.ask import profiles
 from pipelines.ask.engine import AskEngine
-from pipelines.ask.steps import noting
+from pipelines.ask.steps import record_steps
 from pipelines.ingest.usecase import Ingest
 from pipelines.lint import deployed, lint_file
 from settings import get_settings
@@ -46,7 +46,7 @@ found["findings"] = [f"{path}: {one.told('en')}" for path in deployed() for one 
 with acting_as(Tenant("acme", "anna", SCOPES)):
     Ingest().run_path(Path("articles"))
     engine = AskEngine()
-    with noting() as steps:
+    with record_steps() as steps:
         turn = engine.run(Turn("t", "СКОЛЬКО ДЕЙСТВУЕТ ГАРАНТИЯ?"))
     found["steps"], found["quality"] = list(steps.milliseconds), turn.quality
     found["cited"] = [one.passage.doc_id for one in turn.draft.citations] if turn.draft else []

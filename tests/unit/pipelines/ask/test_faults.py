@@ -237,7 +237,7 @@ def test_a_fault_of_what_searches_ends_as_declared(trial: Trial, searcher: Searc
 )
 def test_a_slow_search_model_is_abandoned(trial: Trial, searcher: Searcher, monkeypatch: pytest.MonkeyPatch) -> None:
     tools.put(tools.parsed(tool(searcher.url, timeout=0.3)))
-    monkeypatch.setattr(attempts, "SHARE", 0.01)
+    monkeypatch.setattr(attempts, "MAX_SHARE", 0.01)
     with collect_calls(deadline=monotonic() + 30) as calls:
         answer = searcher.answer(trial.question, trial.knobs)
         assert calls.remaining() > 0
