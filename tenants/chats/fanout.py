@@ -22,7 +22,7 @@ from tenants import context, database
 
 log = logging.getLogger("opora.chats")
 
-Kind: TypeAlias = Literal["changed", "typing", "presence"]
+Kind: TypeAlias = Literal["changed", "typing", "presence", "roll_call"]
 
 _CHANNEL = "opora_chats"
 _RECONNECT_SECONDS = 1.0
@@ -32,7 +32,10 @@ _MOST_SIGNALS = 64
 
 @dataclass(frozen=True, slots=True)
 class Announcement:
-    """Something about a chat. `who` and `name` belong to signals: `customer` or `operator`, and how to call them."""
+    """Something about a chat. The rest belongs to signals: `who` is `customer` or `operator`, `name` how to call them.
+
+    :param stream: through which somebody is present; a person may have several.
+    """
 
     tenant_id: str
     chat_id: str
@@ -40,6 +43,8 @@ class Announcement:
     who: str = ""
     name: str = ""
     active: bool = True
+    subject: str = ""
+    stream: str = ""
 
 
 class Watcher:
@@ -108,14 +113,19 @@ def watching(chat_id: str | None = None) -> Iterator[Watcher]:
 
 def announce(announcement: Announcement, settings: Settings | None = None) -> None:
     """Tell all watchers, wherever they are. Call it after the change that it is about is committed."""
-    bound = database.engine(settings)
-    if bound.dialect.name != "postgresql":
+    if is_local(settings):
         _tell_here(announcement)
         return
+    bound = database.engine(settings)
     # Replicas hear it from PostgreSQL, this process included, so that nobody is told twice.
     with bound.begin() as connection:
         payload = json.dumps(asdict(announcement))
         connection.execute(text("SELECT pg_notify(:channel, :payload)"), {"channel": _CHANNEL, "payload": payload})
+
+
+def is_local(settings: Settings | None = None) -> bool:
+    """Whether announcing asks no database: everybody who watches is in this process."""
+    return database.engine(settings).dialect.name != "postgresql"
 
 
 def close_all() -> None:

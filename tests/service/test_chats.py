@@ -3,8 +3,10 @@
 import json
 from base64 import b64decode
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from time import time
+from typing import Any
 from uuid import uuid4
 
 import httpx
@@ -388,20 +390,82 @@ def test_a_person_takes_over_answers_and_gives_back(ivan: Visitor, operator: htt
     assert "постоянный" not in written.text
 
 
+@contextmanager
+def following(client: httpx.Client, path: str, token: str) -> Iterator[Iterator[tuple[str, dict[str, Any]]]]:
+    """The events of a stream as they come, until the block ends and hangs up."""
+    with client.stream("GET", path, headers={"Authorization": f"Bearer {token}"}) as response:
+        lines = response.iter_lines()
+
+        def read() -> Iterator[tuple[str, dict[str, Any]]]:
+            name = ""
+            for line in lines:
+                if line.startswith("event: "):
+                    name = line.removeprefix("event: ")
+                elif line.startswith("data: "):
+                    yield name, json.loads(line.removeprefix("data: "))
+
+        yield read()
+
+
+def until(events_: Iterator[tuple[str, dict[str, Any]]], event: str, /, **expected: object) -> dict[str, Any]:
+    """The next event that is called so and says this."""
+    for kind, data in events_:
+        if kind == event and data.items() >= expected.items():
+            return data
+    raise AssertionError(f"no {event} {expected}")
+
+
 def test_an_operators_reply_and_typing_reach_the_open_stream(ivan: Visitor, operator: httpx.Client) -> None:
     chat_id = begun(ivan)
-    headers = {"Authorization": f"Bearer {ivan.token}"}
-    with ivan.client.stream("GET", f"/chats/{chat_id}/events", headers=headers) as response:
-        lines = response.iter_lines()
-        assert "event: snapshot" in next(lines)
-        operator.post(f"/desk/chats/{chat_id}/typing", json={"active": True, "name": "Ольга"})
-        operator.post(f"/desk/chats/{chat_id}/reply", json={"text": "Чем помочь?", "seen": 0, "name": "Ольга"})
-        read: list[str] = []
-        for line in lines:
-            read.append(line)
-            if line == "event: state":
-                break
-    text = "\n".join(read)
-    assert 'event: typing\ndata: {"who": "operator", "name": "Ольга", "active": true}' in text
-    assert "Чем помочь?" in text
-    assert text.index("joined") < text.index("Чем помочь?")
+    desk = f"/desk/chats/{chat_id}"
+    with following(ivan.client, f"/chats/{chat_id}/events", ivan.token) as read:
+        until(read, "snapshot")
+        operator.post(f"{desk}/typing", json={"active": True, "name": "Ольга"})
+        assert until(read, "typing") == {"who": "operator", "name": "Ольга", "active": True}
+        operator.post(f"{desk}/reply", json={"text": "Чем помочь?", "seen": 0, "name": "Ольга"})
+        assert until(read, "message")["body"] == {"event": "joined", "name": "Ольга"}
+        assert until(read, "message")["text"] == "Чем помочь?"
+        assert until(read, "state")["assignee_name"] == "Ольга"
+
+
+def test_who_is_there_is_shown_both_ways_and_gone_when_the_connection_is(
+    ivan: Visitor, operator: httpx.Client, token: Callable[..., str]
+) -> None:
+    chat_id = begun(ivan)
+    desk = f"/desk/chats/{chat_id}"
+    olga = token("acme", "operate", subject="olga")
+    boris = token("acme", "operate", subject="boris")
+    with following(operator, "/desk/events", olga) as everywhere:
+        until(everywhere, "ready")
+        with following(operator, f"{desk}/events?name=Ольга", olga) as seen_by_olga:
+            until(seen_by_olga, "snapshot")
+            with following(ivan.client, f"/chats/{chat_id}/events", ivan.token) as seen_by_ivan:
+                # Whoever comes later learns at once who is there.
+                shown = until(seen_by_ivan, "presence", active=True)
+                assert shown == {"who": "operator", "name": "Ольга", "active": True}
+                customer = {"who": "customer", "subject": ivan.subject}
+                until(seen_by_olga, "presence", active=True, **customer)
+                until(everywhere, "presence", active=True, chat_id=chat_id, **customer)
+                with following(operator, f"{desk}/events?name=Борис", boris) as seen_by_boris:
+                    until(seen_by_boris, "presence", who="operator", subject="olga")
+                    until(seen_by_olga, "presence", who="operator", subject="boris", active=True)
+                    until(seen_by_ivan, "presence", name="Борис", active=True)
+                until(seen_by_ivan, "presence", name="Борис", active=False)
+                until(seen_by_ivan, "presence", name="Ольга", active=True)
+                ivan.send("POST", f"/chats/{chat_id}/typing", active=True)
+                until(seen_by_olga, "typing", active=True, **customer)
+            # He was typing when his connection broke.
+            until(seen_by_olga, "typing", active=False, **customer)
+            until(seen_by_olga, "presence", active=False, **customer)
+            until(everywhere, "presence", active=False, chat_id=chat_id, **customer)
+            operator.post(f"{desk}/note", json={"text": "постоянный клиент"})
+            assert until(seen_by_olga, "message")["kind"] == "note"
+
+
+def test_a_stream_of_the_desk_is_for_operators_of_the_tenant(
+    ivan: Visitor, operator: httpx.Client, token: Callable[..., str]
+) -> None:
+    chat_id = begun(ivan)
+    problem(ivan.send("GET", f"/desk/chats/{chat_id}/events"), 403, "scope_missing")
+    foreign = {"Authorization": f"Bearer {token('globex', 'operate')}"}
+    problem(operator.get(f"/desk/chats/{chat_id}/events", headers=foreign), 404, "chat_unknown")

@@ -13,6 +13,7 @@ from starlette.routing import BaseRoute, Mount, Route
 
 import app
 from pipelines.api_docs import is_desk
+from pipelines.ask.chats.desk_events import DESK_CHAT_EVENT_NAMES, DESK_EVENT_NAMES
 from pipelines.ask.chats.events import EVENT_NAMES
 from pipelines.ask.events import EventName
 from settings import Settings
@@ -144,6 +145,7 @@ SCOPED: dict[tuple[str, str], Case] = {
     ("GET", "/desk/chats"): Case("operate"),
     ("GET", "/desk/events"): Case("operate"),
     ("GET", "/desk/chats/{chat_id}"): chat_case("operate"),
+    ("GET", "/desk/chats/{chat_id}/events"): chat_case("operate"),
     ("GET", "/desk/chats/{chat_id}/files/{file_id}"): file_case("operate"),
     ("POST", "/desk/chats/{chat_id}/reply"): chat_case("operate", {"text": "Здравствуйте!", "seen": 1}),
     ("POST", "/desk/chats/{chat_id}/note"): chat_case("operate", {"text": "Постоянный клиент"}),
@@ -178,7 +180,7 @@ SCOPED: dict[tuple[str, str], Case] = {
 }
 """Every route that needs a token."""
 
-ENDLESS = {("GET", "/chats/{chat_id}/events"), ("GET", "/desk/events")}
+ENDLESS = {("GET", path) for path in ("/chats/{chat_id}/events", "/desk/events", "/desk/chats/{chat_id}/events")}
 """Streams that go on until their reader leaves."""
 
 VISITORS = {("POST", "/feedback")}
@@ -311,6 +313,8 @@ def test_the_description_is_valid_and_names_the_events(anybody: httpx.Client) ->
         "/ask/stream": get_args(EventName),
         "/jobs/{job_id}/events": ("progress", "done"),
         "/chats/{chat_id}/events": EVENT_NAMES,
+        "/desk/events": DESK_EVENT_NAMES,
+        "/desk/chats/{chat_id}/events": DESK_CHAT_EVENT_NAMES,
     }
     for path, events in streams.items():
         (operation,) = document["paths"][path].values()

@@ -1,24 +1,23 @@
 """`/desk` over HTTP, for operators: the chats of their tenant, and everything that a person can do in one."""
 
 import asyncio
-import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from typing import Annotated, TypeAlias
 
-from fastapi import APIRouter, Query, Response
+from fastapi import APIRouter, Depends, Header, Query, Response
 from fastapi.sse import EventSourceResponse, ServerSentEvent
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, StringConstraints
 
-from pipelines import shutdown
+from pipelines.ask.chats import presence
 from pipelines.ask.chats.contract import DeskChatPart, MessagePart, desk_chat_part, desk_message_part
 from pipelines.ask.chats.conversations import Conversations
-from pipelines.ask.chats.events import EVENT_HEADERS, SILENCE_SECONDS, signal
+from pipelines.ask.chats.desk_events import DESK_CHAT_EVENT_NAMES, DESK_EVENT_NAMES, DeskChatEvents, desk_events
+from pipelines.ask.chats.events import EVENT_HEADERS
 from pipelines.ask.chats.visitor_routes import ClientId, SeenUpTo, TypingNow
 from pipelines.gate import Route
-from tenants.chats import fanout, store
+from tenants.chats import store
 from tenants.chats.records import Chat, Posted
 from tenants.chats.transitions import State
-from tenants.errors import NotFound
 
 SCOPE = "operate"
 REPLY_LIMIT = 10_000
@@ -96,6 +95,7 @@ ROUTES = (
     Route("GET", _CHATS, scope=SCOPE, desk=True),
     Route("GET", "/desk/events", scope=SCOPE, desk=True),
     Route("GET", _ONE, scope=SCOPE, desk=True),
+    Route("GET", f"{_ONE}/events", scope=SCOPE, desk=True),
     Route("POST", f"{_ONE}/reply", scope=SCOPE, desk=True, body=Reply, limit=_BODY_BYTES),
     Route("POST", f"{_ONE}/note", scope=SCOPE, desk=True, body=Note, limit=_BODY_BYTES),
     Route("POST", f"{_ONE}/take", scope=SCOPE, desk=True, body=Change, limit=_BODY_BYTES),
@@ -107,6 +107,11 @@ ROUTES = (
     Route("POST", f"{_ONE}/typing", scope=SCOPE, desk=True, body=TypingAs, limit=_BODY_BYTES),
     Route("POST", f"{_ONE}/seen", scope=SCOPE, desk=True, body=SeenUpTo, limit=_BODY_BYTES),
 )
+
+
+def _events(names: Sequence[str]) -> dict[int | str, dict[str, object]]:
+    item = {"properties": {"event": {"enum": [*names]}}}
+    return {200: {"description": "What happens.", "content": {"text/event-stream": {"itemSchema": item}}}}
 
 
 def router(conversations: Conversations) -> APIRouter:
@@ -153,11 +158,32 @@ def router(conversations: Conversations) -> APIRouter:
     async def operator_types(chat_id: str, body: TypingAs) -> None:
         """Let the customer see that a person types."""
         await asyncio.to_thread(store.get, chat_id)
-        await signal(chat_id, "typing", "operator", body.name, active=body.active)
+        presence.typing(chat_id, "operator", body.name, active=body.active)
 
-    @endpoints.get("/desk/events", response_class=EventSourceResponse)
+    async def chat_reader(
+        chat_id: str,
+        response: Response,
+        name: Annotated[str, Query(max_length=100, description="How the customer knows the operator.")] = "",
+        after: Annotated[int, Query(ge=0)] = 0,
+        last_event_id: Annotated[str, Header(description="The number of the last message, to go on after it.")] = "",
+    ) -> DeskChatEvents:
+        # A dependency, because an error must be answered before the response begins.
+        await asyncio.to_thread(store.get, chat_id)
+        response.headers.update(EVENT_HEADERS)
+        seen = int(last_event_id) if last_event_id.isdecimal() else 0
+        return DeskChatEvents(chat_id, max(after, seen), name)
+
+    @endpoints.get(f"{_ONE}/events", response_class=EventSourceResponse, responses=_events(DESK_CHAT_EVENT_NAMES))
+    async def follow_desk_chat(
+        events: Annotated[DeskChatEvents, Depends(chat_reader)],
+    ) -> AsyncIterator[ServerSentEvent]:
+        """One chat as events, notes included. Its customer and other operators see that the reader is there."""
+        async for event in events.read():
+            yield event
+
+    @endpoints.get("/desk/events", response_class=EventSourceResponse, responses=_events(DESK_EVENT_NAMES))
     async def follow_desk(response: Response) -> AsyncIterator[ServerSentEvent]:
-        """All chats of the tenant as events: `ready`, then a chat's `state` when anything in it is new, `typing`."""
+        """All chats of the tenant: `ready`, then a chat's `state` when anything in it is new, `typing`, `presence`."""
         response.headers.update(EVENT_HEADERS)
         async for event in desk_events():
             yield event
@@ -202,24 +228,6 @@ def _add_changes(endpoints: APIRouter) -> None:
         store.mark_seen(chat_id, body.seq, by_operator=True)
 
 
-async def desk_events() -> AsyncIterator[ServerSentEvent]:
-    """What happens in all chats of the tenant."""
-    with fanout.watching() as watcher:
-        yield _event("ready", {})
-        while not shutdown.requested():
-            changed, signals = await watcher.wait(SILENCE_SECONDS)
-            for one in signals:
-                data = {"chat_id": one.chat_id, "who": one.who, "name": one.name, "active": one.active}
-                yield _event(one.kind, data)
-            if "" in changed:
-                # Announcements may have been missed: whoever lists the chats by this event sees them all.
-                yield _event("ready", {})
-            for chat_id in changed - {""}:
-                chat = await asyncio.to_thread(_shown, chat_id)
-                if chat is not None:
-                    yield _event("state", chat.model_dump(mode="json"))
-
-
 def thread(chat: Chat, after: int = 0) -> DeskThreadAnswer:
     """A chat as operators read it."""
     messages = store.messages(chat.chat_id, after=after, notes=True)
@@ -229,14 +237,3 @@ def thread(chat: Chat, after: int = 0) -> DeskThreadAnswer:
 def posted_part(posted: Posted) -> DeskPostedAnswer:
     """A message that was just stored."""
     return DeskPostedAnswer(chat=desk_chat_part(posted.chat), message=desk_message_part(posted.message))
-
-
-def _shown(chat_id: str) -> DeskChatPart | None:
-    try:
-        return desk_chat_part(store.get(chat_id))
-    except NotFound:
-        return None
-
-
-def _event(name: str, data: object) -> ServerSentEvent:
-    return ServerSentEvent(raw_data=json.dumps(data, ensure_ascii=False), event=name)

@@ -9,6 +9,7 @@ import asyncio
 import json
 from collections.abc import AsyncIterator, Iterator, Mapping
 from dataclasses import dataclass, replace
+from time import monotonic
 from typing import Literal, TypeAlias, get_args
 
 from fastapi.sse import ServerSentEvent
@@ -16,8 +17,8 @@ from fastapi.sse import ServerSentEvent
 from pipelines import shutdown
 from pipelines.ask.chats.contract import ChatPart, MessagePart, chat_part, message_part
 from pipelines.ask.chats.conversations import Conversations, LiveTurn
+from pipelines.ask.chats.presence import Presence, for_customers
 from pipelines.ask.events import LAST, Event, EventName
-from tenants import context
 from tenants.chats import fanout, store
 from tenants.chats.fanout import Announcement
 from tenants.chats.records import Chat, Message
@@ -26,9 +27,9 @@ ChatEventName: TypeAlias = Literal["snapshot", "message", "state", "typing", "pr
 EVENT_NAMES: tuple[str, ...] = (*get_args(ChatEventName), *(one for one in get_args(EventName) if one != "done"))
 
 SILENCE_SECONDS = 5.0
-"""How often a reader to whom nothing happens looks whether the service is shutting down."""
-LOOK_EVERY = 3
-"""After so many silences it looks whether something was stored that nobody announced: by a command of the terminal."""
+"""How often a reader to whom nothing happens looks who is still there, and whether the service is shutting down."""
+LOOK_SECONDS = 15.0
+"""How often it looks whether something was stored that nobody announced: by a command of the terminal."""
 
 EVENT_HEADERS: Mapping[str, str] = {"Cache-Control": "no-cache, no-transform"}
 
@@ -54,7 +55,8 @@ class ChatEvents:
         self._chat: Chat | None = None
         self._live: LiveTurn | None = None
         self._shown = False
-        self._silences = 0
+        self._looked_at = monotonic()
+        self._presence = Presence(chat_id, "customer")
 
     async def read(self) -> AsyncIterator[ServerSentEvent]:
         """The events, until the reader leaves or the service shuts down."""
@@ -67,6 +69,7 @@ class ChatEvents:
             try:
                 chat, messages = await asyncio.to_thread(self._load)
                 yield self._snapshot(chat, messages, await asyncio.to_thread(_chat, chat))
+                self._presence.arrive()
                 self._conversations.resume(self._chat_id)
                 while not shutdown.requested():
                     item = await inbox.get()
@@ -74,6 +77,7 @@ class ChatEvents:
                     async for event in events:
                         yield event
             finally:
+                self._presence.leave()
                 for pump in pumps:
                     pump.cancel()
 
@@ -88,19 +92,20 @@ class ChatEvents:
         return _event("snapshot", {"chat": chat_data, "messages": [_message(one) for one in messages]}, self._seq)
 
     async def _of_news(self, news: News) -> AsyncIterator[ServerSentEvent]:
-        changed, signals = news
-        for signal in signals:
-            if signal.who != "customer":
-                data = {"who": signal.who, "name": signal.name, "active": signal.active}
-                yield _event("typing" if signal.kind == "typing" else "presence", data)
-        self._silences = 0 if changed or signals else self._silences + 1
-        if changed or self._silences >= LOOK_EVERY:
-            self._silences = 0
+        changed, announcements = news
+        for signal in self._presence.take(announcements):
+            yield _event(signal.kind, for_customers(signal))
+            if signal.kind == "presence" and not signal.active:
+                # A customer is shown one person at most: whoever is left.
+                for other in self._presence.others:
+                    yield _event(other.kind, for_customers(other))
+        if changed or monotonic() - self._looked_at >= LOOK_SECONDS:
             async for event in self._look():
                 yield event
 
     async def _look(self) -> AsyncIterator[ServerSentEvent]:
         """What was stored since the last look; of the turn that is being shown nothing before its own end."""
+        self._looked_at = monotonic()
         chat, messages = await asyncio.to_thread(self._load)
         for one in messages:
             if self._live is not None and self._live.stream is not None and one.turn_id == self._live.stream.turn_id:
@@ -154,12 +159,6 @@ async def _pump_turns(turns: "asyncio.Queue[LiveTurn]", inbox: "asyncio.Queue[Ne
             async for event in live.stream.read():
                 if event is not None:
                     inbox.put_nowait(_TurnEvent(live, event))
-
-
-async def signal(chat_id: str, kind: fanout.Kind, who: str, name: str = "", *, active: bool = True) -> None:
-    """Let whoever watches a chat see that somebody types in it, or looks at it."""
-    announcement = Announcement(context.current().tenant_id, chat_id, kind, who, name, active)
-    await asyncio.to_thread(fanout.announce, announcement)
 
 
 def _turn_id(live: LiveTurn) -> str:

@@ -52,7 +52,7 @@ _DOWNLOAD: dict[int | str, dict[str, object]] = {
 ROUTES = (
     Route("POST", _FILES, scope="visit", limit=MAX_FILE_SIZE + _FORM_BYTES),
     Route("GET", _FILE, scope="visit"),
-    Route("GET", _DESK_FILE, scope="operate"),
+    Route("GET", _DESK_FILE, scope="operate", desk=True),
 )
 
 

@@ -17,9 +17,9 @@ _BODY_BYTES = 50_000
 SiteKey = Annotated[str, Query(alias="site", max_length=64, description="A site's key; empty: the tenant's own hours.")]
 
 ROUTES = (
-    Route("GET", _PATH, scope="operate"),
-    Route("PUT", _PATH, scope="admin", body=Hours, limit=_BODY_BYTES),
-    Route("DELETE", _PATH, scope="admin"),
+    Route("GET", _PATH, scope="operate", desk=True),
+    Route("PUT", _PATH, scope="admin", desk=True, body=Hours, limit=_BODY_BYTES),
+    Route("DELETE", _PATH, scope="admin", desk=True),
 )
 
 

@@ -10,7 +10,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstra
 from starlette.responses import PlainTextResponse
 
 from components.language.texts import LOCALES
-from pipelines.ask.chats import transcript
+from pipelines.ask.chats import presence, transcript
 from pipelines.ask.chats.contract import (
     ChatPart,
     PostedAnswer,
@@ -20,7 +20,7 @@ from pipelines.ask.chats.contract import (
     thread_answer,
 )
 from pipelines.ask.chats.conversations import Conversations
-from pipelines.ask.chats.events import EVENT_HEADERS, EVENT_NAMES, ChatEvents, signal
+from pipelines.ask.chats.events import EVENT_HEADERS, EVENT_NAMES, ChatEvents
 from pipelines.ask.chats.limits import admit_message
 from pipelines.ask.contract import QUESTION_LIMIT
 from pipelines.gate import Route
@@ -183,7 +183,7 @@ def router(conversations: Conversations) -> APIRouter:
     async def typing(chat_id: str, body: TypingNow) -> None:
         """Let operators see that the customer types."""
         await _own(chat_id)
-        await signal(chat_id, "typing", "customer", active=body.active)
+        presence.typing(chat_id, "customer", active=body.active)
 
     async def reader(
         chat_id: str,

@@ -1,0 +1,110 @@
+"""What operators see happen: in all chats of their tenant, and in the one that they look at."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import asdict
+from time import monotonic
+
+from fastapi.sse import ServerSentEvent
+
+from pipelines import shutdown
+from pipelines.ask.chats.contract import DeskChatPart, desk_chat_part, desk_message_part
+from pipelines.ask.chats.events import LOOK_SECONDS, SILENCE_SECONDS
+from pipelines.ask.chats.presence import Attendance, Presence
+from tenants import context
+from tenants.chats import fanout, store
+from tenants.chats.records import Chat, Message
+from tenants.errors import NotFound
+
+DESK_EVENT_NAMES = ("ready", "state", "typing", "presence")
+DESK_CHAT_EVENT_NAMES = ("snapshot", "message", "state", "typing", "presence")
+
+
+async def desk_events() -> AsyncIterator[ServerSentEvent]:
+    """`ready`, then each chat in which something is new, and who types and looks where."""
+    me = "operator", context.current().subject
+    attendances: dict[str, Attendance] = {}
+    with fanout.watching() as watcher:
+        yield _event("ready", {})
+        while not shutdown.requested():
+            changed, signals = await watcher.wait(SILENCE_SECONDS)
+            for one in signals:
+                for signal in attendances.setdefault(one.chat_id, Attendance(me)).take(one):
+                    yield _event(signal.kind, {"chat_id": one.chat_id, **asdict(signal)})
+            for chat_id, attendance in list(attendances.items()):
+                for signal in attendance.look():
+                    yield _event(signal.kind, {"chat_id": chat_id, **asdict(signal)})
+                if attendance.is_empty:
+                    del attendances[chat_id]
+            if "" in changed:
+                # Announcements may have been missed: whoever lists the chats by this event sees them all.
+                yield _event("ready", {})
+            for chat_id in changed - {""}:
+                chat = await asyncio.to_thread(_shown, chat_id)
+                if chat is not None:
+                    yield _event("state", chat.model_dump(mode="json"))
+
+
+class DeskChatEvents:
+    """One chat as an operator follows it: what is stored, notes included, and who is there.
+
+    :param after: the number of the last message that the operator has.
+    :param name: how the customer knows the operator.
+    """
+
+    def __init__(self, chat_id: str, after: int, name: str) -> None:
+        self._chat_id = chat_id
+        self._seq = after
+        self._presence = Presence(chat_id, "operator", name)
+
+    async def read(self) -> AsyncIterator[ServerSentEvent]:
+        """`snapshot`, then all that happens, until the reader leaves or the service shuts down."""
+        with fanout.watching(self._chat_id) as watcher:
+            try:
+                chat, messages = await asyncio.to_thread(self._load)
+                shown = [_message(one) for one in messages]
+                yield _event("snapshot", {"chat": await _chat(chat), "messages": shown}, self._seq)
+                self._presence.arrive()
+                looked_at = monotonic()
+                while not shutdown.requested():
+                    changed, announcements = await watcher.wait(SILENCE_SECONDS)
+                    for signal in self._presence.take(announcements):
+                        yield _event(signal.kind, asdict(signal))
+                    if changed or monotonic() - looked_at >= LOOK_SECONDS:
+                        looked_at = monotonic()
+                        before = chat
+                        chat, messages = await asyncio.to_thread(self._load)
+                        for one in messages:
+                            yield _event("message", _message(one), one.seq)
+                        if chat != before:
+                            yield _event("state", await _chat(chat))
+            finally:
+                self._presence.leave()
+
+    def _load(self) -> tuple[Chat, tuple[Message, ...]]:
+        # The chat first: what it has become by then is in the messages.
+        chat, messages = store.get(self._chat_id), store.messages(self._chat_id, after=self._seq, notes=True)
+        if messages:
+            self._seq = messages[-1].seq
+        return chat, messages
+
+
+async def _chat(chat: Chat) -> object:
+    return (await asyncio.to_thread(desk_chat_part, chat)).model_dump(mode="json")
+
+
+def _shown(chat_id: str) -> DeskChatPart | None:
+    try:
+        return desk_chat_part(store.get(chat_id))
+    except NotFound:
+        return None
+
+
+def _message(message: Message) -> Mapping[str, object]:
+    return desk_message_part(message).model_dump(mode="json")
+
+
+def _event(name: str, data: object, seq: int | None = None) -> ServerSentEvent:
+    text = json.dumps(data, ensure_ascii=False)
+    return ServerSentEvent(raw_data=text, event=name, id=str(seq) if seq is not None else None)

@@ -1,0 +1,170 @@
+"""Who looks at a chat and who types in it: in memory alone, and for as long as somebody says so.
+
+Every stream repeats that its reader is there. Who says nothing for a while is gone, whether a person has left, a
+connection has broken or a process was killed. A reader that arrives calls the roll, so that it need not wait for that.
+"""
+
+import asyncio
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from secrets import token_hex
+from time import monotonic
+from typing import Literal, TypeAlias
+
+from tenants import context
+from tenants.chats import fanout
+from tenants.chats.fanout import Announcement
+
+Who: TypeAlias = Literal["customer", "operator"]
+SignalKind: TypeAlias = Literal["typing", "presence"]
+
+TYPING_SECONDS = 8.0
+"""How long somebody types who does not say so again; widgets say so every three seconds."""
+REPEAT_SECONDS = 15.0
+PRESENT_SECONDS = 40.0
+"""More than two repeats, so that one that is late or lost makes nobody leave."""
+
+
+@dataclass(frozen=True, slots=True)
+class Signal:
+    """Somebody begins or ends to type, comes or goes."""
+
+    kind: SignalKind
+    who: str
+    subject: str
+    name: str
+    active: bool
+
+
+class Attendance:
+    """Who is at a chat, as one reader learns it from announcements.
+
+    :param but: who the reader is, by `who` and subject: nobody is shown to themselves.
+    :param clock: seconds from any start.
+    """
+
+    def __init__(self, but: tuple[str, str], clock: Callable[[], float] = monotonic) -> None:
+        self._but = but
+        self._clock = clock
+        self._streams: dict[tuple[str, str, str], float] = {}
+        self._typing: dict[tuple[str, str], float] = {}
+        self._names: dict[tuple[str, str], str] = {}
+        self._present: tuple[tuple[str, str], ...] = ()
+
+    def take(self, signal: Announcement) -> Iterator[Signal]:
+        """What an announcement changes."""
+        person = signal.who, signal.subject
+        if person == self._but:
+            return
+        now = self._clock()
+        if signal.name:
+            self._names[person] = signal.name
+        if signal.kind == "typing":
+            was_typing = person in self._typing
+            if signal.active:
+                self._typing[person] = now + TYPING_SECONDS
+            else:
+                self._typing.pop(person, None)
+            # Said again while it goes on, because readers, too, forget it after a while.
+            if signal.active or was_typing:
+                yield self._signal("typing", person, active=signal.active)
+        elif signal.kind == "presence":
+            stream = *person, signal.stream
+            if signal.active:
+                self._streams[stream] = now + PRESENT_SECONDS
+            else:
+                self._streams.pop(stream, None)
+            yield from self.look()
+
+    def look(self) -> Iterator[Signal]:
+        """What the time that has passed changes."""
+        now = self._clock()
+        self._streams = {stream: until for stream, until in self._streams.items() if until > now}
+        present = tuple(dict.fromkeys((who, subject) for who, subject, _ in self._streams))
+        gone = [person for person in self._present if person not in present]
+        for person in [person for person, until in self._typing.items() if until <= now or person in gone]:
+            del self._typing[person]
+            yield self._signal("typing", person, active=False)
+        came = [person for person in present if person not in self._present]
+        self._present = present
+        for person in gone:
+            yield self._signal("presence", person, active=False)
+        for person in came:
+            yield self._signal("presence", person, active=True)
+
+    @property
+    def present(self) -> tuple[Signal, ...]:
+        """Those who are there."""
+        return tuple(self._signal("presence", person, active=True) for person in self._present)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nobody is there and nobody types."""
+        return not self._streams and not self._typing
+
+    def _signal(self, kind: SignalKind, person: tuple[str, str], *, active: bool) -> Signal:
+        return Signal(kind, *person, self._names.get(person, ""), active)
+
+
+class Presence:
+    """A reader of a chat of the caller's: shows itself to the others, and learns of them.
+
+    :param name: how customers know an operator.
+    """
+
+    def __init__(self, chat_id: str, who: Who, name: str = "", clock: Callable[[], float] = monotonic) -> None:
+        caller = context.current()
+        self._here = Announcement(
+            caller.tenant_id, chat_id, "presence", who, name, subject=caller.subject, stream=token_hex(8)
+        )
+        self._attendance = Attendance((who, caller.subject), clock)
+        self._clock = clock
+        self._said_at = float("-inf")
+
+    def arrive(self) -> None:
+        """Show the reader, and have the others show themselves."""
+        announce_soon(replace(self._here, kind="roll_call"))
+        self._say()
+
+    def leave(self) -> None:
+        """The reader is gone; called when its stream ends, however that comes about."""
+        announce_soon(replace(self._here, active=False))
+
+    def take(self, announcements: Iterable[Announcement]) -> Iterator[Signal]:
+        """What is new about the others. Call it every few seconds, too, when nothing was announced."""
+        for one in announcements:
+            if one.kind == "roll_call" and one.stream != self._here.stream:
+                self._say()
+            else:
+                yield from self._attendance.take(one)
+        yield from self._attendance.look()
+        if self._clock() - self._said_at >= REPEAT_SECONDS:
+            self._say()
+
+    @property
+    def others(self) -> tuple[Signal, ...]:
+        """Those who are there."""
+        return self._attendance.present
+
+    def _say(self) -> None:
+        self._said_at = self._clock()
+        announce_soon(self._here)
+
+
+def typing(chat_id: str, who: Who, name: str = "", *, active: bool) -> None:
+    """Let whoever watches a chat see that the caller types in it, or has stopped."""
+    caller = context.current()
+    announce_soon(Announcement(caller.tenant_id, chat_id, "typing", who, name, active, subject=caller.subject))
+
+
+def announce_soon(announcement: Announcement) -> None:
+    """Announce without waiting for it; called on the event loop."""
+    if fanout.is_local():
+        fanout.announce(announcement)
+    else:
+        asyncio.get_running_loop().run_in_executor(None, fanout.announce, announcement)
+
+
+def for_customers(signal: Signal) -> Mapping[str, object]:
+    """A signal as customers see it: without what operators are called among themselves."""
+    return {"who": signal.who, "name": signal.name, "active": signal.active}
