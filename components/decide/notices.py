@@ -43,10 +43,10 @@ def source_notices(draft: Draft, turn: Turn) -> Iterator[str]:
     yield from rejections(draft, turn)
 
 
-def rejections(draft: Draft, turn: Turn) -> Iterator[str]:
+def rejections(draft: Draft | None, turn: Turn) -> Iterator[str]:
     """Notices that an approach was rejected and why: one that the draft omits, or that the question asks about."""
     asked_about = (one for one in turn.evidence.rejected if proposed(turn.question, one))
-    for approach in dict.fromkeys((*draft.withheld, *asked_about)):
+    for approach in dict.fromkeys((*(draft.withheld if draft else ()), *asked_about)):
         yield _rejected(approach, turn.locale)
 
 

@@ -1,6 +1,6 @@
 """Two documents that answer one question differently: which one to go by, and what the other one says."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from itertools import combinations, product
 from typing import get_args
@@ -22,6 +22,8 @@ _ANSWERS_ITSELF = 0.3
 _CANDIDATES = 3
 # What puts the trusted one of two equal places first.
 _AHEAD = 1e-6
+# Of the relevance of a superseded passage, what its successor's must have.
+_SUCCEEDS = 0.4
 _ASKS_FOR_CODE = frozenset("код кода кодом промокод промокода артикул номер номера code number promo sku".split())
 
 
@@ -73,6 +75,43 @@ def with_conflicts(evidence: Evidence, conflicts: tuple[Conflict, ...]) -> Evide
         places[trusted], places[other] = better + _AHEAD, worse
     reordered = tuple(sorted(evidence.relevant_ids, key=lambda chunk_id: -places[chunk_id]))
     return replace(evidence, rank_scores=places, relevant_ids=reordered, conflicts=conflicts)
+
+
+def with_successors(evidence: Evidence, successors: Mapping[str, str]) -> Evidence:
+    """The evidence with the best accepted passage of a newer document in a better place than those that it supersedes.
+
+    A newer document of several sections divides among them what the older one has in one, so its best passage can look
+    less relevant; one that is much less relevant does not answer in its stead.
+
+    :param successors: by superseded document, the one that supersedes it.
+    """
+    places = dict(evidence.rank_scores)
+    accepted = evidence.relevant_passages()
+    for passage in accepted:
+        least = _SUCCEEDS * evidence.relevance_by_chunk.get(passage.chunk_id, 0.0)
+        newer = frozenset(_newer(passage.doc_id, successors))
+        candidates = [
+            other.chunk_id
+            for other in accepted
+            if other.doc_id in newer
+            and other.status == "active"
+            and evidence.relevance_by_chunk.get(other.chunk_id, 0.0) >= least
+        ]
+        if candidates:
+            best = max(candidates, key=lambda chunk_id: places[chunk_id])
+            places[best] = max(places[best], places[passage.chunk_id])
+            # Far behind: among near equals the words of their sentences would decide.
+            places[passage.chunk_id] = 0.0
+    reordered = tuple(sorted(evidence.relevant_ids, key=lambda chunk_id: -places[chunk_id]))
+    return replace(evidence, rank_scores=places, relevant_ids=reordered)
+
+
+def _newer(doc_id: str, successors: Mapping[str, str]) -> Iterator[str]:
+    """The documents that supersede this one, one after another, however they may be tied in a circle."""
+    seen = {doc_id}
+    while (doc_id := successors.get(doc_id, "")) and doc_id not in seen:
+        seen.add(doc_id)
+        yield doc_id
 
 
 def _answers(question: Question, passage: Passage) -> list[AnswerSentence]:

@@ -5,7 +5,7 @@ from dataclasses import replace
 from haystack import component
 
 from components.faults import degraded
-from components.judge.conflicts import conflicts, with_conflicts
+from components.judge.conflicts import conflicts, with_conflicts, with_successors
 from components.retrieve.related import rejected, related
 from components.turn import Turn
 from tenants import relations
@@ -17,7 +17,8 @@ class EvidenceContext:
     """Puts related passages, rejected approaches and contradictions beside the graded evidence.
 
     Where two kept passages contradict each other, the trusted one takes the better place, so that the answer is quoted
-    from it. A tenant without edges and rejected approaches costs a look-up in memory and no query.
+    from it; so does one whose document supersedes that of another. A tenant without edges and rejected approaches costs
+    a look-up in memory and no query.
 
     :param max_edges: edges followed from the documents of the kept passages, weightiest first.
     :param min_coverage: share of the question that a rejected approach must cover.
@@ -53,7 +54,8 @@ class EvidenceContext:
 
     def _with_relations(self, turn: Turn, tenant_relations: Relations) -> Turn:
         rejected_approaches = rejected(turn, tenant_relations, self.min_coverage, self.max_rejected)
-        evidence = replace(turn.evidence, rejected=rejected_approaches, related=())
+        evidence = with_successors(turn.evidence, tenant_relations.successors)
+        evidence = replace(evidence, rejected=rejected_approaches, related=())
         try:
             evidence = replace(evidence, related=related(turn, tenant_relations, self.max_edges))
         except Exception as error:

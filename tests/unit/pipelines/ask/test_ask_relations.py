@@ -109,6 +109,22 @@ def test_a_superseded_document_ranks_under_its_successor(engine: AskEngine, shel
     assert cited(turn)[0] == "new.md"
 
 
+def test_a_newer_document_of_two_sections_answers_instead_of_the_one_that_it_replaces(
+    engine: AskEngine, shelf: Tenant
+) -> None:
+    sections = (
+        ("Сколько дней на возврат", "Посуду можно вернуть в течение 30 дней. Дни считаем со дня получения заказа."),
+        ("Куда нести", "Отнесите посуду в магазин на Речной улице или отдайте курьеру, он выдаст квитанцию."),
+    )
+    padding = " ".join(["Продавец осмотрит вещи при вас и ответит на вопросы в тот же день."] * 5)
+    text = "\n\n".join(f"## {heading}\n\n{said} {padding}" for heading, said in sections)
+    newer = document("newer.md", "Правила обмена", text, updated_at="2026-02-01", supersedes="old.md")
+    ingest(OLD, newer)
+    turn = ask(engine)
+    assert cited(turn)[0] == "newer.md"
+    assert "30 дней" in turn.reply.text or turn.outcome != "answered"
+
+
 def test_a_document_says_itself_what_it_replaces_and_an_operator_may_object(engine: AskEngine, shelf: Tenant) -> None:
     ingest(OLD, declaring(NEW, supersedes="old.md"))
     assert ranks(ask(engine)) == ["new.md", "old.md"]
@@ -208,6 +224,14 @@ def test_without_alternatives_only_the_rejection_reason_is_shown(engine: AskEngi
     assert turn.outcome == "cannot_answer"
     assert "кнопку питания" not in turn.reply.text
     assert BUTTON in (turn.reply.notice or "")
+
+
+def test_a_refused_question_about_a_rejected_approach_says_so(engine: AskEngine, shelf: Tenant) -> None:
+    ingest(PACKING)
+    rejected.put(Rejected("Мыть стаканы ацетоном", "мутнеет стекло", "2025-05-05"))
+    turn = ask(engine, "Можно мыть стаканы ацетоном?")
+    assert turn.outcome in {"refused", "low_confidence"}
+    assert turn.reply.notice == "Способ «Мыть стаканы ацетоном» отклонён 05.05.2025. Причина: мутнеет стекло."
 
 
 def test_a_dated_conflict_is_shown_with_both_dates_and_both_documents(engine: AskEngine, shelf: Tenant) -> None:
