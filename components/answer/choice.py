@@ -78,6 +78,8 @@ def choose(
     if kind in _SENTENCES and named is not best:
         named = None
     intended_part = (resolving or named) if kind in _RESOLVED else (named or resolving)
+    if intended_part is None and kind == "howto" and _is_apart(answering, question):
+        intended_part = answering[0]
     if intended_part is not None:
         units = intended_part.with_caption
         if kind == "why" and intended_part is resolving:
@@ -98,6 +100,14 @@ def choose(
         selected_units = (*selected_units, *following[0].with_caption)
     choice = _within_limits(_without_repetition(selected_units, question, kind), scores, kind, limits)
     return Choice(choice.units, cut=choice.cut or len(answering) > 1)
+
+
+def _is_apart(among: Sequence[Part], question: Question) -> bool:
+    """Whether the section opens with the whole procedure, and what follows under captions is about something else."""
+    opening, *others = among
+    return (
+        not opening.name and steps(opening.units) > 1 and not any(_covered(stems(one.name), question) for one in others)
+    )
 
 
 def _resolving_part(among: Sequence[Part], question: Question, kind: QuestionKind) -> Part | None:

@@ -117,7 +117,7 @@ class OutcomeComposer:
             options = self._topics(turn)
             question_back = text("outcomes.clarify.options", turn.locale)
             return Reply(question_back, clarification=options, articles=articles)
-        notice = " ".join(rejections(draft, turn)) if turn.outcome == "cannot_answer" and draft else ""
+        notice = " ".join(rejections(draft, turn)) if turn.outcome in _WITH_ARTICLES else ""
         return Reply(
             _fixed_text(turn, articles), notice=notice or None, handoff=_handoff(turn, rules), articles=articles
         )
@@ -126,8 +126,10 @@ class OutcomeComposer:
 def _notice(turn: Turn, draft: Draft) -> str | None:
     notices = []
     if turn.outcome == "partially_answered":
-        topics = ", ".join(draft.missing)
-        notices.append(text("outcomes.partially_answered.missing", turn.locale, topics=topics))
+        known = [code for code in draft.missing if code in turn.query.codes and code not in turn.evidence.uncovered]
+        for key, topics in (("missing", [one for one in draft.missing if one not in known]), ("unmentioned", known)):
+            if topics:
+                notices.append(text(f"outcomes.partially_answered.{key}", turn.locale, topics=", ".join(topics)))
     if draft.truncated:
         notices.append(_continues(turn, draft))
     notices.extend(source_notices(draft, turn))

@@ -1,6 +1,7 @@
 """After checking: show it, try again, or give it to a person."""
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from haystack import component
@@ -8,7 +9,9 @@ from haystack import component
 from components.judge.answer_kind import answers_kind
 from components.judge.named import names_in, rare_names
 from components.language.question_kind import kind_of
-from components.turn import Draft, Gate, Turn, Verdict
+from components.turn import Draft, Gate, Passage, Turn, Verdict
+
+_CYRILLIC = re.compile("[а-яё]", re.IGNORECASE)
 
 
 @component
@@ -71,6 +74,12 @@ class RetryRouter:
         )
 
 
+def _share_language(question: str, passages: Sequence[Passage]) -> bool:
+    """Whether a question can have words in common with the passages."""
+    language = "ru" if _CYRILLIC.search(question) else "en"
+    return any(passage.lang == language for passage in passages)
+
+
 def _answering(turn: Turn, draft: Draft) -> Iterator[Gate]:
     """Whether the draft holds what a question of its kind demands, and the rare names that it asks about.
 
@@ -80,7 +89,7 @@ def _answering(turn: Turn, draft: Draft) -> Iterator[Gate]:
         return
     query, cited = turn.query, [one.passage for one in draft.citations if one.origin == "primary"]
     kind = kind_of(query.search)
-    if kind != "other" and query.weights:
+    if kind != "other" and query.weights and _share_language(query.search, cited):
         head = "\n".join(f"{passage.title}\n{passage.heading}" for passage in cited)
         answers = answers_kind(kind, query.search, draft.text, head, query.weights)
         yield Gate("kind", answers, float(answers), 1.0)

@@ -4,7 +4,7 @@ What it can see: invented numbers, codes and names, questions that the knowledge
 cannot: a false paraphrase made of the right words.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 
 from components.judge.analysis import analyse
@@ -12,6 +12,7 @@ from components.judge.claims import check_cited
 from components.judge.coverage import prepare
 from components.judge.protocol import Cited, ClaimVerdict
 from components.judge.relevance import SCORE, relevance_model
+from components.language.captions import is_resolution
 from components.language.identifiers import codes
 from components.language.relatives import relatives
 from components.language.words import stems
@@ -69,7 +70,7 @@ class LocalJudge(Nested):
         covered = sum(weight for stem, weight in question.weights.items() if stem in quoted)
         supported = draft.factuality / 100
         quality = round(100 * (0.8 * supported + 0.2 * min(1.0, covered / self.fully)))
-        named = quoted | {code.lower() for claim in draft.claims for code in codes(claim.text)}
+        named = quoted | {code.lower() for said in _said(draft) for code in codes(said)}
         missing = tuple(code for code in query.codes[:_STRICT_CODES] if code.lower() not in named)
         confidence = turn.evidence.adequacy * supported
         return SelfEvaluation(max(1, min(100, quality)), self._answerability(covered), confidence, missing)
@@ -80,10 +81,21 @@ class LocalJudge(Nested):
         return "partially" if covered >= self.partly else "cannot"
 
 
+def _said(draft: Draft) -> Iterator[str]:
+    """What a reader of the draft sees: its claims, and the titles and headings that they stand under."""
+    yield from (claim.text for claim in draft.claims)
+    yield from (f"{citation.passage.title}\n{citation.passage.heading}" for citation in draft.citations)
+
+
 def _quoted(draft: Draft) -> frozenset[str]:
-    """The stems a reader of the draft sees or stands under: its claims and the headings of what it cites."""
-    heads = [analyse(citation.passage).head for citation in draft.citations]
-    return frozenset().union(*heads, *(_stems(claim.text) for claim in draft.claims))
+    """The stems a reader of the draft sees or stands under: its claims and the headings of what it cites.
+
+    A solution need not repeat the problem that is stated above it in the same passage.
+    """
+    passages = [citation.passage for citation in draft.citations]
+    heads = [analyse(passage).head for passage in passages]
+    problems = [analyse(passage).stems for passage in passages if any(map(is_resolution, passage.text.split("\n")))]
+    return frozenset().union(*heads, *problems, *(_stems(claim.text) for claim in draft.claims))
 
 
 @lru_cache(maxsize=1_000)

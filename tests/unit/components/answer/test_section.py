@@ -119,6 +119,45 @@ def test_below_a_problem_its_solution_is_shown(caption: str) -> None:
     assert answer("почему принтер молчит", told).text == "Положите бумагу в лоток. [1]"
 
 
+NOTE = passage(
+    "printer jam toner paper tray\n\nPROBLEM(ABSTRACT)\n\nThe printer is silent after an update.\n\n"
+    "CAUSE\n\nThe update stops the spooler.\n\nRESOLVING THE PROBLEM\n\nStart the spooler.\n\n"
+    "RELATED INFORMATION\n\nPrinters"
+)
+
+
+def test_why_is_answered_by_the_cause_and_the_solution_of_a_note() -> None:
+    whole = answer("Why is the printer silent after an update?", NOTE).text
+    assert whole.startswith("CAUSE\n\nThe update stops the spooler.")
+    assert "Start the spooler." in whole
+    assert "ABSTRACT" not in whole
+    assert "RELATED" not in whole
+    assert answer("How do I start a silent printer after an update?", NOTE).text.startswith("Start the spooler.")
+
+
+def test_an_abstract_is_shown_with_what_it_opens() -> None:
+    long = " ".join(["Support answers tickets within a day of work."] * 20)
+    note = passage(
+        "ABSTRACT\n\nA new support portal opens.\n\nCONTENT\n\nThe support portal opens in May.\n\n"
+        f"HISTORY\n\n{long}\n\n{long}"
+    )
+    whole = answer("What is the new support portal?", note).text
+    assert "A new support portal opens." in whole
+    assert "The support portal opens in May." in whole
+
+
+def test_a_procedure_is_shown_without_the_next_one_merged_with_it() -> None:
+    merged = passage(
+        "1. Откройте профиль.\n2. Нажмите «Удалить».\n\nКабинет исчезнет через неделю.\n\n"
+        "Отписка от рассылки\n\nНажмите «Отписаться» в письме.",
+        heading="Как удалить кабинет",
+    )
+    whole = answer("как удалить кабинет", merged).text
+    assert "Кабинет исчезнет" in whole
+    assert "Отписаться" not in whole
+    assert "Отписаться" in answer("как сделать, чтобы не приходила рассылка", merged).text
+
+
 def test_what_only_repeats_the_question_is_left_out() -> None:
     told = passage("Как вернуть билет?\n\nВернуть билет.\n\nОткройте заказ и нажмите «Вернуть».", heading="Вопросы")
     assert answer("Как вернуть билет?", told).text == "Откройте заказ и нажмите «Вернуть». [1]"

@@ -121,6 +121,18 @@ def test_notices_stand_apart_and_only_where_they_belong() -> None:
     assert "E21, E22" in partial
 
 
+def test_a_code_that_the_evidence_holds_is_only_not_mentioned() -> None:
+    partial = drafted(missing=("E21", "E22"))
+    partial = replace(
+        partial,
+        query=replace(partial.query, codes=("E21", "E22")),
+        evidence=replace(partial.evidence, uncovered=("E22",)),
+    )
+    assert composed(partial).reply.notice == (
+        "В базе знаний нет сведений о следующем: E22. В показанном тексте не упомянуто: E21."
+    )
+
+
 def test_suggestions_survive_on_answers_only() -> None:
     reply = Reply(suggestions=("Подробнее: Возврат",))
     assert composed(replace(drafted(), reply=reply)).reply.suggestions == reply.suggestions

@@ -153,6 +153,11 @@ def test_an_answer_is_of_the_kind_and_about_what_was_asked(question: str, failed
     assert (after.verdict.route == "auto") == (not failed)
 
 
+def test_a_question_in_another_language_than_the_answer_shares_no_words_to_tell_its_kind_by() -> None:
+    _, after = asked("How long is the warranty?")
+    assert after.verdict.route == "auto"
+
+
 def test_what_leans_on_the_conversation_has_no_kind() -> None:
     _, after = asked("Сколько стоит?", standalone_question="Сколько стоит гарантия на Samsung?")
     assert after.verdict.route == "auto"

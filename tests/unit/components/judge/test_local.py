@@ -99,6 +99,21 @@ def test_a_code_that_the_answer_names_is_not_missing(written: str) -> None:
     assert evaluated(query("что значит E20"), draft(said, of=passage(said)), 0.9).missing == ()
 
 
+def test_a_solution_need_not_repeat_the_problem_stated_above_it() -> None:
+    source = passage("ПРОБЛЕМА\n\nПринтер мигает красным.\n\nРЕШЕНИЕ\n\nЗамените картридж.")
+    asked = query("почему мигает принтер красным")
+    written = draft("Замените картридж.", of=source)
+    assert evaluated(asked, written, 0.9).answerability == "fully"
+    assert (
+        evaluated(asked, draft("Замените картридж.", of=passage("Замените картридж.")), 0.9).answerability == "cannot"
+    )
+
+
+def test_a_code_in_the_title_of_what_is_cited_is_not_missing() -> None:
+    source = passage("Обновите прошивку.", title="Бюллетень CVE-2016-2961")
+    assert evaluated(query("is CVE-2016-2961 fixed"), draft("Обновите прошивку.", of=source), 0.9).missing == ()
+
+
 def test_a_long_identifier_that_the_answer_names_is_not_missing() -> None:
     said = "CVE-2016-2961 is fixed in version 8."
     assert evaluated(query("is CVE-2016-2961 fixed"), draft(said, of=passage(said)), 0.9).missing == ()
