@@ -116,6 +116,24 @@ def test_eight_tabs_share_one_stream(context: BrowserContext, service: FakeServi
         expect(page.locator(".message.operator")).to_contain_text("Вы ещё здесь?")
 
 
+def test_windows_without_locks_read_for_themselves_and_show_each_word_once(
+    context: BrowserContext, service: FakeService, address: str
+) -> None:
+    context.add_init_script("delete Navigator.prototype.locks;")
+    service.begin()
+    pages = [context.new_page() for _ in range(2)]
+    for page in pages:
+        page.goto(address)
+        open_chat(page)
+    ask(pages[0], "Вопрос")
+    for page in pages:
+        expect(page.locator(".message.customer:not(.unsent)")).to_have_count(1)
+    for name, data in _turn_events(_three_sentences())[:4]:
+        service.push(name, data)
+    for page in pages:
+        expect(page.locator(".live .text")).to_have_text("Первое предложение.")
+
+
 def test_what_is_written_offline_is_sent_once_it_can_be(
     context: BrowserContext, opened: Page, service: FakeService
 ) -> None:

@@ -2,7 +2,7 @@
  * The events of one chat, in all tabs of a browser over one stream.
  *
  * A browser opens six connections to a host under HTTP/1.1, so the tab that holds a lock reads the stream and passes it
- * on. Without locks (pages without TLS) only visible tabs read. A stream whose first event does not come in five seconds
+ * on. Without locks (pages without TLS) each tab reads for itself, as long as it is visible. A stream whose first event does not come in five seconds
  * goes through a proxy that buffers: then messages are polled for a while.
  */
 
@@ -72,10 +72,12 @@ export class Connection {
 
   private async lead(): Promise<void> {
     this.leads = true;
+    const shared = 'locks' in navigator;
     let delay = FIRST_DELAY_MS;
     while (!this.ended.signal.aborted) {
       try {
-        if (await this.stream()) delay = FIRST_DELAY_MS;
+        if (!shared) await this.visible();
+        if (await this.stream(shared)) delay = FIRST_DELAY_MS;
       } catch (problem) {
         if (problem instanceof Problem && (problem.status === 404 || problem.status === 403)) {
           this.pass({ name: 'gone', data: {} });
@@ -83,6 +85,7 @@ export class Connection {
         }
       }
       if (this.ended.signal.aborted) return;
+      if (!shared && document.visibilityState !== 'visible') continue;
       this.linked('offline');
       await this.pause(delay);
       delay = Math.min(delay * 2, LONGEST_DELAY_MS);
@@ -90,10 +93,13 @@ export class Connection {
   }
 
   /** Read one stream to its end; whether it brought anything. */
-  private async stream(): Promise<boolean> {
-    if (!('locks' in navigator)) await this.visible();
+  private async stream(shared: boolean): Promise<boolean> {
     const given = new AbortController();
     const give = (): void => given.abort();
+    const hide = (): void => {
+      if (document.visibilityState !== 'visible') give();
+    };
+    if (!shared) document.addEventListener('visibilitychange', hide, { signal: given.signal });
     this.ended.signal.addEventListener('abort', give, { once: true });
     let buffered = false;
     let begun = false;
@@ -169,13 +175,14 @@ export class Connection {
   }
 
   private receive(shared: Shared): void {
-    if (shared.kind === 'event') this.handlers.event(shared.event);
-    else if (shared.kind === 'link') this.handlers.link(shared.link);
-    else if (shared.kind === 'live' && !this.leads) this.handlers.adopt(shared.live);
-    else if (shared.kind === 'hello' && this.leads) {
+    if (this.leads) {
+      // What others read comes by the own stream, too: without locks several lead.
+      if (shared.kind !== 'hello') return;
       this.share({ kind: 'live', live: this.handlers.live() });
       this.share({ kind: 'link', link: 'online' });
-    }
+    } else if (shared.kind === 'event') this.handlers.event(shared.event);
+    else if (shared.kind === 'link') this.handlers.link(shared.link);
+    else if (shared.kind === 'live') this.handlers.adopt(shared.live);
   }
 
   /** Wait, but no longer than until the browser is online again. */

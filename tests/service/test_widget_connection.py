@@ -1,0 +1,226 @@
+"""The widget behind bad networks and a service that dies: the thread afterwards is the one of an undisturbed chat."""
+
+from collections.abc import Iterator
+from itertools import repeat
+from pathlib import Path
+
+import httpx
+import pytest
+from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
+
+from evaluation.simulator.adapted import adapt
+from evaluation.simulator.knobs import Knobs
+from evaluation.simulator.server import Simulator
+from settings import Settings, get_settings
+from tenants import database
+from tenants.chats import sites
+from tenants.chats.sites import SiteConfig
+from tenants.context import Tenant, acting_as
+from tenants.registry import Registry
+from tenants.tokens import issue
+from tests.browser.conftest import ask, launched
+from tests.browser.proxy import Proxy
+from tests.service.serving import ARTICLES, Server, environment
+
+QUESTION = "Что означает код E20?"
+SITE = "pristan"
+SLOW = Knobs(tokens_per_second=3)
+RESTART_MS = 90_000
+"""How long a restart and the pause between two tries may take together on a busy machine."""
+NO_LOCKS = "delete Navigator.prototype.locks;"
+HIDE = """hidden => {
+  Object.defineProperty(document, 'visibilityState', {configurable: true, value: hidden ? 'hidden' : 'visible'});
+  document.dispatchEvent(new Event('visibilitychange'));
+}"""
+
+
+class Service:
+    """A service that a test may kill and start again, with one tenant whose answers a model writes."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        self.server = self._started()
+
+    def kill(self) -> None:
+        self.server.process.kill()
+
+    def restart(self) -> None:
+        self.server.stop()
+        self.server = self._started()
+
+    def _started(self) -> Server:
+        server = Server(environment(self.settings))
+        server.wait_until_up()
+        return server
+
+
+@pytest.fixture(scope="module")
+def service(tmp_path_factory: pytest.TempPathFactory, simulated_models: tuple[Simulator, str]) -> Iterator[Service]:
+    folder = tmp_path_factory.mktemp("connection")
+    settings = _prepared(folder, simulated_models[1])
+    service = Service(settings)
+    token = issue(settings, "shop", scopes=("ingest",), subject="anna", ttl_seconds=3_600)
+    headers = {"Authorization": f"Bearer {token}"}
+    try:
+        ingested = httpx.post(
+            f"{service.server.url}/ingest/run", json={"documents": ARTICLES}, headers=headers, timeout=120
+        )
+        assert ingested.is_success, ingested.text
+        yield service
+    finally:
+        service.server.stop()
+
+
+def _prepared(folder: Path, models_url: str) -> Settings:
+    settings = Settings(
+        data_dir=folder,
+        pipelines_dir=adapt(folder / "pipelines", models_url),
+        rate_limit_per_minute=0,
+        rate_limit_per_day=0,
+        default_locale="ru",
+        chat_messages_per_minute=0,
+        visitor_sessions_per_minute=0,
+        site_sessions_per_minute=0,
+    )
+    registry = Registry(settings)
+    record = registry.add("shop", locale="ru")
+    registry.update("shop", name=record.name, locale="ru", policy={"profile": "ollama"})
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in environment(settings).items():
+            patch.setenv(name, value)
+        get_settings.cache_clear()
+        with acting_as(Tenant("shop", "admin")):
+            sites.add("Магазин", [], SiteConfig(), key=SITE)
+        database.close_all()
+    get_settings.cache_clear()
+    return settings
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with sync_playwright() as playwright:
+        browser = launched(playwright)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def proxy(service: Service, simulated_models: tuple[Simulator, str]) -> Iterator[Proxy]:
+    simulated_models[0].set_knobs(Knobs())
+    with Proxy(service.server.port).running() as proxy:
+        yield proxy
+
+
+@pytest.fixture
+def context(browser: Browser) -> Iterator[BrowserContext]:
+    with browser.new_context(locale="ru-RU") as context:
+        context.set_default_timeout(RESTART_MS)
+        yield context
+
+
+def opened(context: BrowserContext, proxy: Proxy) -> Page:
+    page = context.new_page()
+    page.goto(f"{proxy.url}/chat/{SITE}")
+    expect(page.locator("textarea")).to_be_visible()
+    return page
+
+
+def shows(page: Page, thread: list[str]) -> None:
+    """The page comes to show this and nothing else, and nothing is being written any more."""
+    expect(page.locator(".message .text")).to_have_text(thread, timeout=RESTART_MS)
+    expect(page.locator(".live, .unsent, .banner")).to_have_count(0, timeout=RESTART_MS)
+
+
+@pytest.fixture(scope="module")
+def undisturbed(browser: Browser, service: Service) -> tuple[list[str], list[str]]:
+    """The thread of a question and its answer, and the events by which it came."""
+    with Proxy(service.server.port).running() as proxy, browser.new_context(locale="ru-RU") as context:
+        page = opened(context, proxy)
+        ask(page, QUESTION)
+        expect(page.locator('[data-outcome="answered"]')).to_contain_text("вода не сливается")
+        expect(page.locator(".live, .unsent")).to_have_count(0)
+        thread = page.locator(".message .text").all_text_contents()
+        assert len(thread) == 2
+        names = list(proxy.events)
+    assert {"snapshot", "accepted", "sources-early", "token", "result", "message"} <= set(names)
+    return thread, names
+
+
+@pytest.mark.timeout(900)
+def test_a_stream_cut_after_any_event_of_an_answer(
+    browser: Browser, proxy: Proxy, undisturbed: tuple[list[str], list[str]]
+) -> None:
+    thread, names = undisturbed
+    for count in range(1, len(names) + 1):
+        proxy.limits = iter([count])
+        with browser.new_context(locale="ru-RU") as context:
+            page = opened(context, proxy)
+            ask(page, QUESTION)
+            shows(page, thread)
+
+
+def test_streams_that_are_all_cut_after_one_event(
+    context: BrowserContext, proxy: Proxy, undisturbed: tuple[list[str], list[str]]
+) -> None:
+    proxy.limits = repeat(1)
+    page = opened(context, proxy)
+    ask(page, QUESTION)
+    expect(page.locator(".message .text")).to_have_text(undisturbed[0], timeout=RESTART_MS)
+    expect(page.locator(".live")).to_have_count(0)
+    proxy.limits = repeat(None)
+    shows(page, undisturbed[0])
+
+
+def test_a_proxy_that_holds_back_64_kilobytes(
+    context: BrowserContext, proxy: Proxy, undisturbed: tuple[list[str], list[str]]
+) -> None:
+    proxy.buffered_bytes = 65_536
+    page = opened(context, proxy)
+    ask(page, QUESTION)
+    shows(page, undisturbed[0])
+
+
+@pytest.mark.parametrize("locks", [True, False], ids=["locks", "no-locks"])
+def test_eight_tabs_over_the_six_connections_of_a_browser(
+    context: BrowserContext, proxy: Proxy, undisturbed: tuple[list[str], list[str]], locks: bool
+) -> None:
+    thread = undisturbed[0]
+    if not locks:
+        context.add_init_script(NO_LOCKS)
+    pages = [opened(context, proxy)]
+    ask(pages[0], QUESTION)
+    shows(pages[0], thread)
+    for _ in range(7):
+        pages[-1].evaluate(HIDE, True)
+        pages.append(opened(context, proxy))
+        shows(pages[-1], thread)
+    ask(pages[-1], QUESTION)
+    for page in reversed(pages):
+        page.evaluate(HIDE, False)
+        shows(page, thread * 2)
+        page.evaluate(HIDE, True)
+    assert proxy.most_streams < 6
+
+
+@pytest.mark.parametrize("event", ["accepted", "sources-early", "token"])
+def test_a_service_killed_in_the_middle_of_an_answer(
+    context: BrowserContext,
+    proxy: Proxy,
+    service: Service,
+    simulated_models: tuple[Simulator, str],
+    undisturbed: tuple[list[str], list[str]],
+    event: str,
+) -> None:
+    models = simulated_models[0]
+    models.set_knobs(SLOW)
+    page = opened(context, proxy)
+    proxy.on_event = lambda name: service.kill() if name == event else None
+    ask(page, QUESTION)
+    expect(page.locator(".banner")).to_contain_text("Нет связи", timeout=RESTART_MS)
+    proxy.on_event = lambda _: None
+    models.set_knobs(Knobs())
+    service.restart()
+    proxy.port = service.server.port
+    shows(page, undisturbed[0])
+    page.reload()
+    shows(page, undisturbed[0])
