@@ -19,7 +19,7 @@ log = logging.getLogger("opora.gate")
 OPEN_TO_SITES = ("/widget/sessions", "/chats", "/feedback")
 
 _PREFLIGHT: Mapping[str, str] = {
-    "Access-Control-Allow-Methods": "GET, POST",
+    "Access-Control-Allow-Methods": "GET, POST, DELETE",
     "Access-Control-Allow-Headers": "Authorization, Content-Type, Accept-Language, Last-Event-ID",
     "Access-Control-Max-Age": "600",
 }

@@ -43,8 +43,14 @@ def consents(subject: str | None, session_id: str | None) -> list[object]:
     query = select(ConsentRow).where(ConsentRow.tenant_id == context.current().tenant_id, ConsentRow.subject == subject)
     with database.reading() as session:
         return [
-            {"site": row.site, "text": row.text, "address": row.address, "at": row.at.isoformat()}
-            for row in session.scalars(query)
+            {
+                "site": row.site,
+                "text": row.text,
+                "address": row.address,
+                "at": row.at.isoformat(),
+                "withdrawn_at": row.withdrawn_at.isoformat() if row.withdrawn_at else None,
+            }
+            for row in session.scalars(query.order_by(ConsentRow.at))
         ]
 
 

@@ -14,7 +14,7 @@ from tenants import context, database
 from tenants.chats import outbox
 from tenants.chats.change import Change, announce, changing, existing, shown_to_webhooks
 from tenants.chats.records import NOTHING, Body, Chat, HandoffRequest, Message, Posted, Said, chat_of, message_of
-from tenants.chats.tables import ChatMessageRow, ChatRow, ConsentRow
+from tenants.chats.tables import ChatMessageRow, ChatRow
 from tenants.chats.transitions import Event, State
 from tenants.errors import Conflict, NotFound
 from tenants.handoffs import Ticket
@@ -177,22 +177,6 @@ def rate(chat_id: str, csat: int, comment: str = "") -> Chat:
         change.row.csat, change.row.csat_comment = csat, comment
         change.enqueue("chat.rated", {"csat": csat, "comment": comment})
         return chat_of(change.row)
-
-
-def consent(text: str, *, site: str, address: str) -> None:
-    """Keep what the caller has agreed to, as it was shown."""
-    caller = context.current()
-    row = ConsentRow(
-        tenant_id=caller.tenant_id,
-        consent_id=token_hex(12),
-        subject=caller.subject,
-        site=site,
-        text=text,
-        address=address,
-        at=datetime.now(UTC),
-    )
-    with database.writing() as session:
-        session.add(row)
 
 
 def mark_seen(chat_id: str, seq: int, *, by_operator: bool) -> None:

@@ -146,6 +146,7 @@ class ConsentRow(Base):
     text: Mapped[str] = mapped_column(Text)
     address: Mapped[str] = mapped_column(String(64))
     at: Mapped[datetime]
+    withdrawn_at: Mapped[datetime | None]
 
 
 class WebhookRow(Base):

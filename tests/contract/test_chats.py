@@ -14,12 +14,12 @@ import pytest
 
 from settings import Settings
 from tenants import handoffs
-from tenants.chats import fanout, outbox, people, sites, store
+from tenants.chats import consents, fanout, outbox, people, sites, store
 from tenants.chats.fanout import Announcement
 from tenants.chats.records import Chat, HandoffRequest, Posted
 from tenants.chats.transitions import EVENTS, STATES, Event, State, after
 from tenants.context import Tenant, acting_as
-from tenants.errors import Conflict, NotFound
+from tenants.errors import Conflict, Forbidden, NotFound
 from tenants.hours import Hours
 from tenants.registry import Registry
 from tests.chats import webhook
@@ -121,6 +121,30 @@ def test_there_is_one_open_ticket_per_chat(chat: Chat) -> None:
     assert store.get(chat.chat_id).ticket_id is None
     store.hand_over(chat.chat_id, WANTED)
     assert len(handoffs.latest()) == 2
+
+
+def test_a_consent_is_kept_as_it_was_given_and_when_it_ended(chat: Chat) -> None:
+    consents.check("s1")
+    consents.give("Согласен", site="s1", address="192.0.2.1")
+    consents.check("s1")
+    with acting_as(Tenant("acme", "visitor-2")):
+        consents.give("Согласен", site="s1", address="192.0.2.2")
+    consents.withdraw("s1")
+    with pytest.raises(Forbidden, match="consent_withdrawn"):
+        consents.check("s1")
+    consents.check("s2")
+    with acting_as(Tenant("acme", "visitor-2")):
+        consents.check("s1")
+    consents.give("Согласен снова", site="s1", address="192.0.2.1")
+    consents.check("s1")
+    given = people.consents(VISITOR.subject, None)
+    assert [(one["text"], one["address"], one["withdrawn_at"] is None) for one in given if isinstance(one, dict)] == [
+        ("Согласен", "192.0.2.1", False),
+        ("Согласен снова", "192.0.2.1", True),
+    ]
+    people.erase(VISITOR.subject, None)
+    assert people.consents(VISITOR.subject, None) == []
+    assert len(people.consents("visitor-2", None)) == 1
 
 
 def test_asking_for_a_person_again_promises_nothing_more(chat: Chat) -> None:

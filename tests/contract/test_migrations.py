@@ -16,12 +16,12 @@ from sqlalchemy import create_engine, text
 from settings import Settings, get_settings
 from tenants import conversations, database, documents, feedback, handoffs, index, policy
 from tenants.audit import search
-from tenants.chats import files, outbox, sites, store
+from tenants.chats import consents, files, outbox, sites, store
 from tenants.chats import tables as _chat_tables  # noqa: F401
 from tenants.context import Tenant, acting_as
 from tenants.desk import operators
 from tenants.desk import tables as _desk_tables  # noqa: F401
-from tenants.errors import CallerError
+from tenants.errors import CallerError, Forbidden
 from tenants.models import Base
 
 STORED = Path(__file__).with_name("databases")
@@ -73,6 +73,10 @@ def test_the_first_chats_are_upgraded_with_their_files(old: Settings) -> None:
         assert (file.name, file.message_id, content) == ("чек.pdf", None, b"%PDF-")
         assert len(outbox.latest()) == 5
         assert sites.get("site_acme").config.files
+        consents.check("site_acme")
+        consents.withdraw("site_acme")
+        with pytest.raises(Forbidden):
+            consents.check("site_acme")
 
 
 @pytest.mark.parametrize("old", ["0003"], indirect=True)

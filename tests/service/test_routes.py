@@ -142,6 +142,7 @@ SCOPED: dict[tuple[str, str], Case] = {
     ("POST", "/chats/{chat_id}/typing"): chat_case("visit", {"active": True}),
     ("POST", "/chats/{chat_id}/rating"): chat_case("visit", {"csat": 5}),
     ("POST", "/chats/{chat_id}/consent"): chat_case("visit", {"text": "Согласен"}),
+    ("DELETE", "/chats/{chat_id}/consent"): chat_case("visit"),
     ("GET", "/desk/chats"): Case("operate"),
     ("GET", "/desk/events"): Case("operate"),
     ("GET", "/desk/chats/{chat_id}"): chat_case("operate"),
@@ -398,6 +399,19 @@ def test_a_foreign_id_looks_like_a_missing_one(
     code = str(unknown.json()["code"])
     foreign = problem(_send(acme, route, case.foreign, mine), 404, code)
     missing = problem(unknown, 404, code)
+    assert {**foreign, "request_id": ""} == {**missing, "request_id": ""}
+
+
+@pytest.mark.parametrize(
+    "route", sorted(route for route, case in SCOPED.items() if case.scope == "visit" and "{" in route[1])
+)
+def test_somebody_elses_chat_looks_like_a_missing_one(
+    acme: httpx.Client, token: Callable[..., str], route: tuple[str, str]
+) -> None:
+    stranger = token("acme", "visit", subject="maria")
+    case = SCOPED[route]
+    foreign = problem(_send(acme, route, case.own, stranger), 404, "chat_unknown")
+    missing = problem(_send(acme, route, dict.fromkeys(case.own, "no-such-thing"), stranger), 404, "chat_unknown")
     assert {**foreign, "request_id": ""} == {**missing, "request_id": ""}
 
 

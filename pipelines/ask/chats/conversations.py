@@ -22,7 +22,7 @@ from pipelines.ask.runner import Runner
 from pipelines.ask.staffing import sentence
 from pipelines.ask.streams import Stream
 from tenants import context, database
-from tenants.chats import sites, store
+from tenants.chats import consents, sites, store
 from tenants.chats.records import NOTHING, Body, Chat, HandoffRequest, Message, Posted
 from tenants.errors import Conflict, NotFound, OporaError, trail
 from tenants.handoffs import Ticket
@@ -84,7 +84,9 @@ class Conversations:
         """Store a message of the caller in a chat of theirs; the assistant answers it if the chat is its own."""
 
         def store_message() -> Posted:
-            reply = text("chats.file_unread", store.own(chat_id).locale)
+            own = store.own(chat_id)
+            consents.check(own.site)
+            reply = text("chats.file_unread", own.locale)
             return store.post(chat_id, words, client_id=client_id, file_id=file_id, body=body, unread_reply=reply)
 
         posted = await asyncio.to_thread(store_message)

@@ -19,7 +19,7 @@ from pipelines.ask.chats.limits import admit_message, file_limit
 from pipelines.gate import Route
 from pipelines.problems import UnreadableFields
 from tenants import policy
-from tenants.chats import files, sites, store
+from tenants.chats import consents, files, sites, store
 from tenants.chats.files import ChatFile
 from tenants.errors import TooLarge
 from tenants.policy import MAX_FILE_SIZE
@@ -73,7 +73,8 @@ def router(conversations: Conversations) -> APIRouter:
 
     async def own_chat(chat_id: str) -> str:
         # A dependency, so that nothing of a form is read for a chat of somebody else.
-        await to_thread(store.own, chat_id)
+        chat = await to_thread(store.own, chat_id)
+        await to_thread(consents.check, chat.site)
         return chat_id
 
     @endpoints.post(_FILES, status_code=201, openapi_extra=_FORM)

@@ -25,7 +25,7 @@ from pipelines.ask.chats.limits import admit_message
 from pipelines.ask.contract import QUESTION_LIMIT
 from pipelines.gate import Route
 from tenants import context, policy
-from tenants.chats import sites, store
+from tenants.chats import consents, sites, store
 from tenants.chats.records import Chat
 
 SCOPE = "visit"
@@ -141,6 +141,7 @@ ROUTES = (
     Route("POST", f"{_ONE}/typing", scope=SCOPE, body=TypingNow, limit=_BODY_BYTES),
     Route("POST", f"{_ONE}/rating", scope=SCOPE, body=Rated, limit=_BODY_BYTES),
     Route("POST", f"{_ONE}/consent", scope=SCOPE, body=Consented, limit=_BODY_BYTES),
+    Route("DELETE", f"{_ONE}/consent", scope=SCOPE),
 )
 
 
@@ -250,7 +251,12 @@ def _add_stored(endpoints: APIRouter) -> None:
     def consent(chat_id: str, body: Consented, request: Request) -> None:
         """Keep what the customer has agreed to, with time and address."""
         chat = store.own(chat_id)
-        store.consent(body.text, site=chat.site, address=request.client.host if request.client else "")
+        consents.give(body.text, site=chat.site, address=request.client.host if request.client else "")
+
+    @endpoints.delete(f"{_ONE}/consent", status_code=204)
+    def withdraw_consent(chat_id: str) -> None:
+        """Take back what the customer has agreed to at this site. They write nothing more until they agree again."""
+        consents.withdraw(store.own(chat_id).site)
 
 
 async def _own(chat_id: str) -> Chat:

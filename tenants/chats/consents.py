@@ -1,0 +1,55 @@
+"""What visitors of a site have agreed to: the text as it was shown, when, from where, and when they took it back.
+
+A consent is a record, never changed but by its end; who withdraws one writes nothing more until they agree again.
+"""
+
+from datetime import UTC, datetime
+from secrets import token_hex
+
+from sqlalchemy import select, update
+
+from tenants import context, database
+from tenants.chats.tables import ConsentRow
+from tenants.errors import Forbidden
+
+
+def give(text: str, *, site: str, address: str) -> None:
+    """Store what the caller has agreed to, as it was shown."""
+    caller = context.current()
+    row = ConsentRow(
+        tenant_id=caller.tenant_id,
+        consent_id=token_hex(12),
+        subject=caller.subject,
+        site=site,
+        text=text,
+        address=address,
+        at=datetime.now(UTC),
+        withdrawn_at=None,
+    )
+    with database.writing() as session:
+        session.add(row)
+
+
+def withdraw(site: str) -> None:
+    """End what the caller has agreed to at a site."""
+    caller = context.current()
+    standing = (
+        ConsentRow.tenant_id == caller.tenant_id,
+        ConsentRow.subject == caller.subject,
+        ConsentRow.site == site,
+        ConsentRow.withdrawn_at.is_(None),
+    )
+    with database.writing() as session:
+        session.execute(update(ConsentRow).where(*standing).values(withdrawn_at=datetime.now(UTC)))
+
+
+def check(site: str) -> None:
+    """Raises `Forbidden` with the code `consent_withdrawn` when the caller has taken back what they agreed to."""
+    caller = context.current()
+    query = select(ConsentRow.withdrawn_at).where(
+        ConsentRow.tenant_id == caller.tenant_id, ConsentRow.subject == caller.subject, ConsentRow.site == site
+    )
+    with database.reading() as session:
+        latest = session.scalars(query.order_by(ConsentRow.at.desc()).limit(1)).all()
+    if latest and latest[0] is not None:
+        raise Forbidden("consent_withdrawn")

@@ -1,0 +1,13 @@
+"""Consents that were taken back."""
+
+import sqlalchemy as sa
+from alembic import op
+
+revision = "0005"
+down_revision = "0004"
+
+
+def upgrade() -> None:
+    """Let a consent end."""
+    with op.batch_alter_table("consents") as consents:
+        consents.add_column(sa.Column("withdrawn_at", sa.DateTime))
