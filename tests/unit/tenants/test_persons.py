@@ -1,6 +1,7 @@
 """Everything about a person, out and gone: a canary is looked for in every byte of the data folder."""
 
 import json
+from base64 import b64decode
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -11,7 +12,9 @@ from settings import Settings
 from tenants import conversations, database, feedback, gaps, handoffs, idempotency, jobs, models, persons
 from tenants.audit import search, store
 from tenants.audit.recorder import Recorder
+from tenants.chats import consents, files
 from tenants.chats import store as chats
+from tenants.chats.records import HandoffRequest
 from tenants.context import Tenant, acting_as
 from tenants.conversations import PastTurn
 from tenants.errors import Invalid
@@ -85,17 +88,31 @@ def test_erasing_leaves_no_byte(installation: Settings) -> None:
     leave_traces(installation, ANNA, CANARY, "s1")
     leave_traces(installation, BOB, "сосед", "s2")
     leave_traces(installation, Tenant("globex", "anna"), "чужая", "s1")
-    webhook("chat.message")
-    chats.post(chats.start().chat_id, f"Где {CANARY}?")
+    webhook("chat.message", "chat.rated", "chat.handoff")
+    chat_id = chats.start().chat_id
+    chats.post(chat_id, f"Где {CANARY}?")
+    file = files.add(chat_id, f"{CANARY}.txt", "text/plain", CANARY.encode())
+    files.add(chat_id, f"{CANARY}-не-отправлен.txt", "text/plain", CANARY.encode())
+    chats.post(chat_id, CANARY, file_id=file.file_id)
+    chats.hand_over(chat_id, HandoffRequest("user_request", question=CANARY, draft=CANARY))
+    chats.rate(chat_id, 1, CANARY)
+    consents.give(f"Согласен, {CANARY}", site="", address="192.0.2.1")
+    consents.withdraw("")
     assert {"opora.db-wal", "aside.txt"} <= set(holding(installation.data_dir, CANARY))
 
     exported = persons.export(Person(subject="anna"))
-    assert [len(kept) for kept in exported.values()] == [1, 1, 1, 1, 0, 1, 1, 1, 0]
+    assert [len(kept) for kept in exported.values()] == [1, 1, 1, 1, 1, 2, 1, 1, 0]
     assert json.dumps(exported, ensure_ascii=False).count(CANARY) >= 5
+    (chat,) = exported["chats"]
+    assert isinstance(chat, dict)
+    contents = [b64decode(one["content_base64"]).decode() for one in chat["files"]]
+    assert contents == [CANARY, CANARY]
+    assert [CANARY in one["body"] for one in chat["webhooks"]].count(True) == 4
+    assert (chat["csat_comment"], CANARY in str(exported["consents"])) == (CANARY, True)
     assert "сосед" not in json.dumps(exported, ensure_ascii=False)
 
     assert persons.erase(Person(subject="anna")) == ErasureReport(
-        turns=3, feedback=1, conversations=1, chats=1, tickets=1, answers=1, jobs=1, traces=0
+        turns=3, feedback=1, conversations=1, chats=1, tickets=2, answers=1, jobs=1, traces=0
     )
     database.close_all()
     assert holding(installation.data_dir, CANARY) == []

@@ -1,11 +1,8 @@
 """Webhooks: signed as receivers check it, tried again under the same id, and nobody waits for one that hangs."""
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from threading import Event, Thread
+from threading import Event
 
 import pytest
 from standardwebhooks import Webhook as Receiver
@@ -17,8 +14,7 @@ from tenants.chats import outbox, store, webhooks
 from tenants.context import Tenant, acting_as
 from tenants.errors import NotFound
 from tenants.registry import Registry
-
-SECONDS = 20.0
+from tests.webhooks import SECONDS, receiving, wait_until
 
 
 @pytest.fixture(autouse=True)
@@ -26,50 +22,6 @@ def _acme(installation: Settings) -> Iterator[None]:
     with acting_as(Tenant("acme", "anna")):
         Registry().add("acme")
         yield
-
-
-@dataclass
-class Received:
-    """What a receiver got, and how it answers."""
-
-    url: str = ""
-    status: int = 200
-    requests: list[tuple[dict[str, str], bytes]] = field(default_factory=list)
-    came: Event = field(default_factory=Event)
-    release: Event | None = None
-
-
-@contextmanager
-def receiving(status: int = 200, release: Event | None = None) -> Iterator[Received]:
-    """A receiver on this machine; with `release` it hangs until that is set."""
-    received = Received(status=status, release=release)
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            body = self.rfile.read(int(self.headers["Content-Length"]))
-            received.requests.append(({name.lower(): value for name, value in self.headers.items()}, body))
-            received.came.set()
-            if received.release is not None:
-                received.release.wait(SECONDS)
-            self.send_response(received.status)
-            self.send_header("Content-Length", "0")
-            self.end_headers()
-
-        def log_message(self, format: str, *args: object) -> None:
-            """Say nothing."""
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = Thread(target=server.serve_forever)
-    thread.start()
-    received.url = f"http://127.0.0.1:{server.server_port}/hook"
-    try:
-        yield received
-    finally:
-        if release is not None:
-            release.set()
-        server.shutdown()
-        thread.join()
-        server.server_close()
 
 
 def anywhere(address: str) -> bool:
@@ -163,12 +115,3 @@ def test_somebody_elses_webhook_is_a_missing_one() -> None:
     store.start()
     webhooks.remove(webhook.webhook_id)
     assert (webhooks.own(), outbox.latest()) == ((), ())
-
-
-def wait_until(true: Callable[[], bool]) -> None:
-    """Look again and again."""
-    ends = datetime.now(UTC) + timedelta(seconds=SECONDS)
-    pause = Event()
-    while not true():
-        assert datetime.now(UTC) < ends
-        pause.wait(0.01)

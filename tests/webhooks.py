@@ -1,0 +1,63 @@
+"""A receiver of webhooks on this machine."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from threading import Event, Thread
+from time import monotonic
+
+SECONDS = 60.0
+
+
+@dataclass
+class Received:
+    """What a receiver got, and how it answers."""
+
+    url: str = ""
+    status: int = 200
+    requests: list[tuple[dict[str, str], bytes]] = field(default_factory=list)
+    came: Event = field(default_factory=Event)
+    release: Event | None = None
+
+
+@contextmanager
+def receiving(status: int = 200, release: Event | None = None) -> Iterator[Received]:
+    """A receiver on this machine; with `release` it hangs until that is set."""
+    received = Received(status=status, release=release)
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            body = self.rfile.read(int(self.headers["Content-Length"]))
+            received.requests.append(({name.lower(): value for name, value in self.headers.items()}, body))
+            received.came.set()
+            if received.release is not None:
+                received.release.wait(SECONDS)
+            self.send_response(received.status)
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+
+        def log_message(self, format: str, *args: object) -> None:
+            """Say nothing."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = Thread(target=server.serve_forever)
+    thread.start()
+    received.url = f"http://127.0.0.1:{server.server_port}/hook"
+    try:
+        yield received
+    finally:
+        if release is not None:
+            release.set()
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+def wait_until(true: Callable[[], bool]) -> None:
+    """Look again and again."""
+    ends = monotonic() + SECONDS
+    pause = Event()
+    while not true():
+        assert monotonic() < ends
+        pause.wait(0.01)
