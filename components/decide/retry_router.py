@@ -18,14 +18,12 @@ _CYRILLIC = re.compile("[а-яё]", re.IGNORECASE)
 class RetryRouter:
     """Decides by facts first, then by the two gates, then by what is left of the budget.
 
-    `auto` needs every shown claim supported, `quality` and `relevance` at their thresholds, what the kind of the
-    question demands (`kind`) and the rare names that it asks about (`object`). Otherwise another pass,
-    when the budget allows one and the last pass found something new; else `human` with the reasons. The draft that goes
-    on is the best of all passes, not the last.
+    `auto` needs every shown claim supported, `quality` at its threshold, what the kind of the question demands (`kind`)
+    and the rare names that it asks about (`object`). `relevance`, measured apart from quality, is held against the
+    threshold of whoever let the evidence through. Otherwise another pass, when the budget allows one and the last pass
+    found something new; else `human` with the reasons. The draft that goes on is the best of all passes, not the last.
 
     :param quality_threshold: least quality, 1..100.
-    :param relevance_threshold: least relevance of the evidence, 0..1, measured apart from quality, where no gate before
-        the answer has said what is enough.
     :param factuality_threshold: least percentage of drafted claims that were supported.
     :param agreement_threshold: least agreement with a second draft, 0..1, where one was written.
     """
@@ -33,12 +31,10 @@ class RetryRouter:
     def __init__(
         self,
         quality_threshold: int = 80,
-        relevance_threshold: float = 0.8,
         factuality_threshold: float = 80.0,
         agreement_threshold: float = 0.5,
     ) -> None:
         self.quality_threshold = quality_threshold
-        self.relevance_threshold = relevance_threshold
         self.factuality_threshold = factuality_threshold
         self.agreement_threshold = agreement_threshold
 
@@ -46,7 +42,7 @@ class RetryRouter:
     def run(self, turn: Turn) -> dict[str, Turn]:
         """:returns: the turn under exactly one of `done`, `retry`."""
         draft = turn.best or turn.draft or Draft("", (), ())
-        gates = (*self._gates(draft, self._relevance_threshold(turn)), *_answering(turn, draft))
+        gates = (*self._gates(draft), *_relevance(turn, draft), *_answering(turn, draft))
         failed = tuple(gate.name for gate in gates if not gate.passed)
         judged = replace(turn, draft=draft, best=draft)
         if not failed:
@@ -56,12 +52,7 @@ class RetryRouter:
         spent = ("budget_exhausted",) if turn.passes >= turn.max_passes else ()
         return {"done": replace(judged, verdict=Verdict("human", (*failed, *spent), gates))}
 
-    def _relevance_threshold(self, turn: Turn) -> float:
-        """Who measured the evidence, a model or the local judge, has a threshold of its own."""
-        measured = (gate.threshold for gate in turn.verdict.gates if gate.name == "relevance")
-        return next(measured, self.relevance_threshold)
-
-    def _gates(self, draft: Draft, threshold: float) -> tuple[Gate, ...]:
+    def _gates(self, draft: Draft) -> tuple[Gate, ...]:
         checked = draft.factuality_status == "checked" and bool(draft.claims)
         cited = checked and all(claim.status == "supported" and claim.citations for claim in draft.claims)
         facts = draft.factuality if cited else 0.0
@@ -69,9 +60,15 @@ class RetryRouter:
         return (
             Gate("factuality", facts >= self.factuality_threshold, facts, self.factuality_threshold),
             Gate("quality", draft.quality >= self.quality_threshold, draft.quality, self.quality_threshold),
-            Gate("relevance", draft.relevance >= threshold, draft.relevance, threshold),
             *([] if agreed is None else [Gate("agreement", agreed >= least, agreed, least)]),
         )
+
+
+def _relevance(turn: Turn, draft: Draft) -> Iterator[Gate]:
+    """The relevance of the draft, perhaps that of an earlier pass, by the threshold of the gate before the answer."""
+    for gate in turn.verdict.gates:
+        if gate.name == "relevance":
+            yield Gate("relevance", draft.relevance >= gate.threshold, draft.relevance, gate.threshold)
 
 
 def _share_language(question: str, passages: Sequence[Passage]) -> bool:

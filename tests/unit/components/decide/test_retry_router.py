@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from components.decide.retry_router import RetryRouter
-from components.turn import Citation, Claim, ClaimStatus, Draft, FactualityStatus, Quality, Turn
+from components.turn import Citation, Claim, ClaimStatus, Draft, FactualityStatus, Gate, Quality, Turn, Verdict
 from tests.turns import passage, turn
 
 SOURCE = passage("Гарантия два года.")
@@ -24,13 +24,16 @@ GOOD = Draft(
     answerability="fully",
 )
 
+LET_THROUGH = Verdict(gates=(Gate("relevance", True, 0.9, 0.8),))
+"""Of the evaluation of the evidence, before the answer."""
+
 
 def routed(
     draft: Draft | None, *, has_new: bool = True, passes: int = 1, best: Draft | None = None
 ) -> tuple[str, Turn]:
-    routed_turn = replace(turn("?", SOURCE), draft=draft, best=best, passes=passes)
+    routed_turn = replace(turn("?", SOURCE), draft=draft, best=best, passes=passes, verdict=LET_THROUGH)
     routed_turn = replace(routed_turn, evidence=replace(routed_turn.evidence, has_new=has_new))
-    ((socket, after),) = RetryRouter(80, 0.8, 80.0).run(routed_turn).items()
+    ((socket, after),) = RetryRouter(80, 80.0).run(routed_turn).items()
     return socket, after
 
 
@@ -117,12 +120,11 @@ def test_one_way_and_never_beyond_the_budget(draft: Draft, quality: Quality, pas
 
 def test_round_trip() -> None:
     pipeline = Pipeline()
-    pipeline.add_component("route", RetryRouter(70, 0.7, 60.0, 0.4))
+    pipeline.add_component("route", RetryRouter(70, 60.0, 0.4))
     again = Pipeline.loads(pipeline.dumps(), allowed_modules=["components"])
     assert again.dumps() == pipeline.dumps()
     assert again.to_dict()["components"]["route"]["init_parameters"] == {
         "quality_threshold": 70,
-        "relevance_threshold": 0.7,
         "factuality_threshold": 60.0,
         "agreement_threshold": 0.4,
     }
@@ -132,7 +134,7 @@ def asked(question: str, draft: Draft = GOOD, standalone_question: str = "") -> 
     """The good draft as an answer to this question, whose words are all rare."""
     made = replace(turn(question, SOURCE), draft=draft, standalone_question=standalone_question)
     made = replace(made, query=replace(made.query, weights=dict.fromkeys(made.query.weights, 5.0)))
-    ((socket, after),) = RetryRouter(80, 0.8, 80.0).run(replace(made, passes=made.max_passes)).items()
+    ((socket, after),) = RetryRouter(80, 80.0).run(replace(made, passes=made.max_passes)).items()
     return socket, after
 
 
