@@ -1,6 +1,7 @@
 """The widget in a real browser against the real service: ask, read the source, call a person, read the reply."""
 
 from collections.abc import Callable
+from itertools import pairwise
 
 import httpx
 import pytest
@@ -15,7 +16,7 @@ from tests.service.serving import Server, environment
 from ui.pages import DEMO_SITE
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def demo_site(installation: Settings) -> str:
     with pytest.MonkeyPatch.context() as patch, acting_as(Tenant("acme", "admin")):
         for name, value in environment(installation).items():
@@ -55,4 +56,44 @@ def test_a_customer_asks_and_a_person_takes_over(
         page.locator(".launcher").click()
         expect(page.locator(".message.operator")).to_contain_text("Приедет мастер")
         expect(page.locator(".message .text")).to_have_text(before)
+        browser.close()
+
+
+def test_files_hours_and_presence_reach_the_widget_and_the_operators(
+    acme: httpx.Client, server: Server, token: Callable[..., str], demo_site: str
+) -> None:
+    staff = {"Authorization": f"Bearer {token('acme', 'operate', subject='olga')}"}
+    boss = {"Authorization": f"Bearer {token('acme', 'admin', subject='boss')}"}
+    closed = {"zone": "Europe/Moscow", "week": {}, "away": {"ru": "Сейчас у нас выходной."}}
+    with sync_playwright() as playwright:
+        assert acme.put("/desk/hours", params={"site": demo_site}, json=closed, headers=boss).is_success
+        browser = launched(playwright)
+        page = browser.new_context(locale="ru-RU").new_page()
+        page.goto(f"{server.url}/chat/{demo_site}")
+        field, attachment = page.locator("input[type=file]"), page.locator(".attachment")
+        field.set_input_files({"name": "run.exe", "mimeType": "application/pdf", "buffer": b"MZ\x90\x00" * 100})
+        expect(attachment).to_contain_text("Можно отправить картинку")
+        field.set_input_files({"name": "чек.txt", "mimeType": "text/plain", "buffer": "Чек на 490 ₽".encode()})
+        expect(attachment).to_contain_text("Б")
+        expect(page.get_by_role("button", name="Отправить")).to_be_enabled()
+        page.locator("textarea").focus()
+        page.keyboard.press("Enter")
+        expect(page.locator(".message.bot .text")).to_contain_text("его увидит сотрудник")
+        with page.expect_download() as download:
+            page.get_by_role("button", name="Скачать файл чек.txt").click()
+        assert download.value.path().read_text(encoding="utf-8") == "Чек на 490 ₽"
+        page.get_by_role("button", name="Позвать сотрудника").click()
+        expect(page.locator(".event").last).to_contain_text("Сейчас у нас выходной")
+        expect(page.locator(".status")).to_contain_text("Сейчас у нас выходной")
+        [chat] = [one for one in acme.get("/desk/chats", headers=staff).json() if one["state"] == "queued"]
+        path = f"/desk/chats/{chat['chat_id']}"
+        assert acme.post(f"{path}/take", json={"version": chat["version"], "name": "Ольга"}, headers=staff).is_success
+        with acme.stream("GET", f"{path}/events", params={"name": "Ольга"}, headers=staff) as events:
+            expect(page.locator(".typing")).to_have_text("Ольга читает переписку")
+            assert acme.post(f"{path}/typing", json={"name": "Ольга", "active": True}, headers=staff).is_success
+            expect(page.locator(".typing")).to_have_text("Ольга печатает…")
+            page.locator("textarea").press_sequentially("Спасибо")
+            typing = (line for before, line in pairwise(events.iter_lines()) if before == "event: typing")
+            assert '"customer"' in next(typing)
+        expect(page.locator(".typing")).to_have_count(0)
         browser.close()

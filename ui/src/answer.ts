@@ -101,9 +101,10 @@ function gaps(missing: readonly string[], { texts }: AnswerActions): TemplateRes
 function ticket(turn: Turn, { texts, hours }: AnswerActions): TemplateResult | typeof nothing {
   const handoff = turn.handoff;
   if (!handoff?.ticket_id) return nothing;
+  const when = handoff.staffing ? '' : hours;
   return html`<div class="ticket">
     <p class="number">${texts.say('ticket', { ticket: handoff.ticket_id })}</p>
-    ${hours ? html`<p class="hours">${hours}</p>` : nothing}
+    ${when ? html`<p class="hours">${when}</p>` : nothing}
   </div>`;
 }
 

@@ -34,6 +34,8 @@ export class Api {
   constructor(
     private readonly config: Config,
     private readonly memory: Memory,
+    /** A session has begun or goes on: the site may have changed. */
+    private readonly renewed: (session: Session) => void,
   ) {}
 
   /** The session of this browser. Tabs take turns, so that all of them are the same visitor. */
@@ -46,6 +48,7 @@ export class Api {
       this.session = session;
       this.renewAt = Date.now() + session.expires_in * 1_000 - RENEW_BEFORE_MS;
       this.memory.write({ token: session.token });
+      this.renewed(session);
       return session;
     });
   }

@@ -68,6 +68,8 @@ export interface Turn {
     readonly ticket_id: string | null;
     readonly channel: string | null;
     readonly offer: string | null;
+    /** When people answer. Where that is known, the answer itself says it. */
+    readonly staffing: object | null;
   } | null;
 }
 

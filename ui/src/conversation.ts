@@ -3,7 +3,7 @@
 import { Api, Problem } from './api';
 import { Attaching } from './attachment';
 import { Connection, type Link } from './connection';
-import type { Chat, Config, FileInfo, Message, Session, Site, StreamEvent } from './contract';
+import type { Chat, Config, FileInfo, Message, Site, StreamEvent } from './contract';
 import { awaitsAnswer, merged, spokenText, visible } from './history';
 import { after, isTurnEvent, type Live } from './live';
 import { Outbox } from './outbox';
@@ -48,7 +48,9 @@ export class Conversation {
     private readonly changed: () => void,
   ) {
     this.memory = new Memory(config.site);
-    this.api = new Api(config, this.memory);
+    this.api = new Api(config, this.memory, (session) => {
+      this.site = session.site;
+    });
     this.outbox = new Outbox(this.memory, {
       ready: () => !this.needsConsent,
       deliver: (message) => this.deliver(message),
@@ -212,10 +214,9 @@ export class Conversation {
   }
 
   private async begin(): Promise<void> {
-    const session: Session = await this.api.start();
-    this.site = session.site;
+    const { site } = await this.api.start();
     this.refusal = null;
-    this.consentStored = !session.site.consent || this.memory.read().consent === session.site.consent.text;
+    this.consentStored = !site.consent || this.memory.read().consent === site.consent.text;
     this.consented ||= this.consentStored;
     const [latest] = await this.api.json<Chat[]>('GET', '/chats');
     if (latest) this.enter(latest);

@@ -32,8 +32,9 @@ export function awaitsAnswer(messages: readonly Message[]): boolean {
   return last?.author === 'customer' || last?.body.event === 'asked_again';
 }
 
-/** A line about what happened; empty for events that customers need not know of. */
+/** A line about what happened: what the service has written, or our own words; empty for what customers need not know. */
 export function eventText(message: Message, texts: Texts): string {
+  if (message.text) return message.text;
   const key = `event_${message.body.event ?? ''}`;
   return texts.has(key) ? texts.say(key as Key, { name: message.name || texts.say('staff') }) : '';
 }
