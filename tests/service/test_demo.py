@@ -1,0 +1,130 @@
+"""The demo as somebody sees it who has followed the README: `opora demo`, then the shop's page, without a mouse."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+
+import httpx
+import pytest
+from playwright.sync_api import Locator, Page, expect, sync_playwright
+
+from settings import ROOT, Settings
+from tenants.tokens import issue
+from tests.browser.conftest import launched
+from tests.service.serving import Server, environment
+
+TENANT = "demo-ru"
+MAX_TABS = 60
+_IS_FOCUSED = "one => one.getRootNode().activeElement === one"
+
+
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory: pytest.TempPathFactory) -> Settings:
+    """A data folder that `opora demo` has filled, which ends with the page's address."""
+    settings = Settings(data_dir=tmp_path_factory.mktemp("demo"), fetch_models=False, default_locale="ru")
+    command = [sys.executable, "-m", "cli", "demo"]
+    done = subprocess.run(
+        command,
+        cwd=ROOT,
+        env={**os.environ, **environment(settings)},
+        capture_output=True,
+        encoding="utf-8",
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.rstrip().endswith("/demo")
+    return settings
+
+
+@pytest.fixture(scope="module")
+def shop(demo: Settings) -> Iterator[Server]:
+    server = Server(environment(demo))
+    try:
+        server.wait_until_up()
+        yield server
+    finally:
+        server.stop()
+
+
+@pytest.fixture
+def page(shop: Server) -> Iterator[Page]:
+    with sync_playwright() as playwright:
+        browser = launched(playwright)
+        page = browser.new_context(locale="ru-RU").new_page()
+        page.goto(f"{shop.url}/demo")
+        yield page
+        browser.close()
+
+
+def move_to(page: Page, target: Locator, key: str = "Tab") -> None:
+    """Press the key until the focus is there."""
+    target.wait_for()
+    for _ in range(MAX_TABS):
+        if target.evaluate(_IS_FOCUSED):
+            break
+        page.keyboard.press(key)
+    expect(target).to_be_focused()
+
+
+def test_the_demo_can_be_walked_through_by_keyboard_alone(page: Page, shop: Server, demo: Settings) -> None:
+    field, answers = page.locator("textarea"), page.locator('[data-outcome="answered"]')
+    move_to(page, page.locator(".launcher"))
+    page.keyboard.press("Enter")
+    expect(field).to_be_focused()
+    page.keyboard.type("Стиральная машина показывает ошибку E20, что делать?")
+    page.keyboard.press("Enter")
+    expect(answers).to_contain_text("вода не сливается")
+    expect(page.locator(".live, .unsent")).to_have_count(0)
+
+    number = answers.locator(".cite").first
+    move_to(page, number, "Shift+Tab")
+    page.keyboard.press("Enter")
+    expect(page.locator(".passage mark")).to_be_visible()
+    expect(page.get_by_role("button", name="Закрыть источник")).to_be_focused()
+    page.keyboard.press("Escape")
+    expect(page.locator(".passage")).to_be_hidden()
+    expect(number).to_be_focused()
+
+    move_to(page, answers.locator(".sources summary"))
+    page.keyboard.press("Enter")
+    expect(answers.locator(".source").first).to_be_visible()
+    move_to(page, page.get_by_role("button", name="Изменить"), "Shift+Tab")
+    page.keyboard.press("Enter")
+    expect(field).to_be_focused()
+    page.keyboard.press("Escape")
+    expect(field).to_have_value("")
+    expect(page.locator(".panel")).to_be_visible()
+
+    move_to(page, page.get_by_role("button", name="Позвать сотрудника"), "Shift+Tab")
+    page.keyboard.press("Enter")
+    expect(page.locator(".status")).to_have_text("Ждём сотрудника")
+    with httpx.Client(base_url=shop.url, timeout=60, headers=_staff(demo)) as desk:
+        [chat] = desk.get("/desk/chats").json()
+        body = {"text": "Здравствуйте! Пришлю мастера.", "seen": chat["last_seq"], "name": "Анна"}
+        assert desk.post(f"/desk/chats/{chat['chat_id']}/reply", json=body).is_success
+        expect(page.locator(".message.operator")).to_contain_text("Пришлю мастера")
+        move_to(page, field)
+        page.keyboard.type("Спасибо!")
+        page.keyboard.press("Enter")
+        expect(page.locator(".message.customer")).to_have_count(2)
+        expect(page.locator(".unsent")).to_have_count(0)
+        [chat] = desk.get("/desk/chats").json()
+        ended = desk.post(f"/desk/chats/{chat['chat_id']}/resolve", json={"version": chat["version"]})
+        assert ended.is_success, ended.text
+
+    move_to(page, page.get_by_role("radio", name="5 из 5"), "Shift+Tab")
+    page.keyboard.press("ArrowLeft")
+    expect(page.get_by_role("radio", name="4 из 5")).to_be_checked()
+    move_to(page, page.get_by_role("button", name="Отправить оценку"))
+    page.keyboard.press("Enter")
+    expect(page.locator(".rating")).to_have_text("Спасибо за оценку!")
+    move_to(page, page.get_by_role("button", name="Закрыть чат"), "Shift+Tab")
+    page.keyboard.press("Enter")
+    expect(page.locator(".panel")).to_be_hidden()
+    expect(page.locator(".launcher")).to_be_focused()
+
+
+def _staff(settings: Settings) -> dict[str, str]:
+    token = issue(settings, TENANT, scopes=("operate",), subject="anna", ttl_seconds=3_600)
+    return {"Authorization": f"Bearer {token}"}
