@@ -51,7 +51,7 @@ test-inside:
 	$(BIN)/python -m pytest tests/unit tests/browser --ignore=tests/unit/evaluation
 
 test-service:
-	$(BIN)/python -m pytest tests/contract tests/service tests/unit/evaluation
+	$(BIN)/python -m pytest tests/contract tests/service tests/attack tests/unit/evaluation
 
 check: setup
 	$(BIN)/ruff check .

@@ -84,6 +84,12 @@ class Settings(BaseSettings):
     queued_bytes: int = Field(
         5_000_000_000, ge=1_000, le=10**13, description="Maximum total size of the files in a tenant's queued jobs."
     )
+    disk_reserve_bytes: int = Field(
+        500_000_000,
+        ge=0,
+        le=10**13,
+        description="Free bytes of the data folder's disk that ingesting leaves.",
+    )
     watch_dir: Path | None = Field(
         None, description="Folder with one subfolder per tenant id, whose files are ingested as they change."
     )

@@ -93,10 +93,13 @@ def new_id() -> str:
     return f"{time_ns():016x}{token_hex(8)}"
 
 
-def check_capacity() -> None:
-    """Raise `QueueFull` when the tenant in context cannot queue another job."""
+def check_capacity(arriving: int = 0, size: int = 0) -> None:
+    """Raise `QueueFull` when the tenant in context cannot queue another job.
+
+    :param arriving: its jobs whose files are still on their way, of `size` bytes so far.
+    """
     with database.reading() as session:
-        _check_capacity(session)
+        _check_capacity(session, arriving, size)
 
 
 def add(job_id: str, kind: JobKind, files: Sequence[str], *, gone: Sequence[str] = (), size: int = 0) -> Job:
@@ -288,12 +291,12 @@ def _wait(attempts: int) -> timedelta:
     return min(timedelta(minutes=2 ** (attempts - _HASTY_ATTEMPTS)), _MAX_WAIT)
 
 
-def _check_capacity(session: Session) -> None:
+def _check_capacity(session: Session, arriving: int = 0, arriving_size: int = 0) -> None:
     waiting = select(func.count(), func.coalesce(func.sum(JobRow.size), 0))
     chosen = waiting.where(JobRow.tenant_id == context.current().tenant_id, JobRow.state.in_(_OPEN))
     number, size = session.execute(chosen).one()
     settings = get_settings()
-    if number >= settings.queued_jobs or size >= settings.queued_bytes:
+    if number + arriving >= settings.queued_jobs or size + arriving_size >= settings.queued_bytes:
         raise QueueFull(RETRY_SECONDS)
 
 

@@ -7,13 +7,17 @@ takes or that two files share. Names are checked before anything is made of them
 import fcntl
 import os
 import shutil
+from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
+from threading import Lock
 from typing import BinaryIO
 
 from settings import get_settings
-from tenants import context, jobs
+from tenants import context, jobs, storage
+from tenants.cache import Key
 from tenants.errors import Invalid, TooLarge, TryAgain
 from tenants.names import collection_name
 
@@ -22,6 +26,7 @@ MAX_SEGMENT_BYTES = 255
 MAX_DEPTH = 16
 MAX_FILES = 1_000
 _FOLDER = "uploads"
+_CHECK_BYTES = 1_000_000
 
 
 def check_name(name: str) -> str:
@@ -60,8 +65,22 @@ def abandoned() -> tuple[str, ...]:
     return tuple(job_id for job_id in unheld if not jobs.is_open(job_id))
 
 
+@dataclass(slots=True)
+class _Arriving:
+    """What a tenant's uploads of this process hold while they arrive."""
+
+    uploads: int = 0
+    size: int = 0
+
+
+_ARRIVING: defaultdict[Key, _Arriving] = defaultdict(_Arriving)
+_COUNTING = Lock()
+
+
 class Upload:
     """The files of one job while they arrive. It holds a lock on its folder until it is closed or its process ends.
+
+    Uploads in progress count like queued jobs, so that a tenant cannot fill the disk with what it never completes.
 
     :param job_id: of the job that will own them.
     """
@@ -69,6 +88,37 @@ class Upload:
     def __init__(self, job_id: str) -> None:
         self.names: list[str] = []
         self.size = 0
+        self._unchecked = 0
+        self._arriving = _ARRIVING[get_settings().database, context.current().tenant_id]
+        with _COUNTING:
+            self._arriving.uploads += 1
+        try:
+            self._check()
+            self._create(job_id)
+        except BaseException:
+            self._leave()
+            raise
+
+    def add(self, size: int) -> None:
+        """Count what has arrived. Raises `storage_full`, or `QueueFull` when all the tenant's uploads are too much."""
+        self.size += size
+        self._unchecked += size
+        with _COUNTING:
+            self._arriving.size += size
+        if self._unchecked >= _CHECK_BYTES:
+            self._unchecked = 0
+            self._check()
+
+    def _check(self) -> None:
+        storage.check()
+        jobs.check_capacity(self._arriving.uploads - 1, self._arriving.size)
+
+    def _leave(self) -> None:
+        with _COUNTING:
+            self._arriving.uploads -= 1
+            self._arriving.size -= self.size
+
+    def _create(self, job_id: str) -> None:
         self._root = folder(job_id)
         home = self._root.parent
         with _storing():
@@ -109,6 +159,7 @@ class Upload:
         if not keep:
             shutil.rmtree(self._root, ignore_errors=True)
         os.close(self._hold)
+        self._leave()
 
 
 class UploadedFile:
@@ -124,7 +175,7 @@ class UploadedFile:
         with _storing():
             self._stream.write(data)
         self.size += len(data)
-        self._upload.size += len(data)
+        self._upload.add(len(data))
 
     def close(self) -> None:
         """Finish the file: it is on disk when this returns."""

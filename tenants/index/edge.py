@@ -43,8 +43,8 @@ from qdrant_edge import (
 )
 from qdrant_edge import Point as EdgePoint
 
-from tenants import fairness
-from tenants.errors import Busy, InternalFault, OporaError
+from tenants import fairness, storage
+from tenants.errors import Busy, InternalFault, OporaError, TryAgain
 from tenants.index.layout import (
     DATES,
     DENSE,
@@ -102,7 +102,8 @@ class EdgeFolder:
         return (self.root / placement.physical / _MARK).is_file()
 
     def create(self, placement: Placement, tenant_id: str, dimensions: int = 0) -> None:
-        """Make an empty generation. It appears whole or not at all."""
+        """Make an empty generation. It appears whole or not at all. Raises `storage_full` as `upsert` does."""
+        storage.check()
         folder = self.root / placement.physical
         self.root.mkdir(parents=True, exist_ok=True, mode=0o700)
         draft = folder.with_name(f"{folder.name}.{uuid4().hex}")
@@ -162,6 +163,7 @@ class EdgeCollection:
     def __init__(self, folder: Path, tenant_id: str, encoder: str = "", dimensions: int = 0) -> None:
         self.encoder = encoder
         self.dimensions = dimensions
+        self._folder = folder
         mark = json.loads((folder / _MARK).read_text(encoding="utf-8"))
         if mark["tenant_id"] != tenant_id:
             raise InternalFault("collection_foreign")
@@ -178,7 +180,10 @@ class EdgeCollection:
         self.version = uuid4().hex
 
     def upsert(self, points: Sequence[Point]) -> None:
-        """Store points, replacing those with the same id."""
+        """Store points, replacing those with the same id.
+
+        :raises TryAgain: `storage_full`, while there is room: the engine ends the process when there is none.
+        """
         slices = [points[start : start + _SLICE] for start in range(0, len(points), _SLICE)]
         for some in slices:
             fairness.yield_to_questions()
@@ -188,6 +193,7 @@ class EdgeCollection:
         with self._writable_shard([point.id for point in points]) as shard:
             for some in slices:
                 fairness.yield_to_questions()
+                storage.check()
                 batch = [EdgePoint(point.id, _vectors(point.vectors), dict(point.payload)) for point in some]
                 shard.update(UpdateOperation.upsert_points(batch))
         with self._writing:
@@ -199,6 +205,7 @@ class EdgeCollection:
         """Replace the payloads of points by id; unknown ids are ignored."""
         if not payloads:
             return
+        storage.check()
         with self._writable_shard(list(payloads)) as shard:
             # The engine fails on an id that it does not have.
             stored = {str(record.id) for record in shard.retrieve(list(payloads), False, False)}
@@ -309,7 +316,10 @@ class EdgeCollection:
         """
         self._written = 0
         try:
+            storage.check(sum(file.stat().st_size for file in self._folder.rglob("*") if file.is_file()))
             self._shard.optimize()
+        except TryAgain:
+            _LOG.warning("the index is not compacted: the disk has no room for a copy of it")
         except Exception:
             # Nothing is lost by it: the segments stay as they were written.
             _LOG.exception("compacting the index failed")

@@ -3,7 +3,6 @@
 import asyncio
 import socket
 from collections.abc import AsyncIterator, Callable
-from contextlib import AsyncExitStack, asynccontextmanager, suppress
 
 import httpx
 import pytest
@@ -23,8 +22,8 @@ HEAD = b"POST / HTTP/1.1\r\nHost: opora\r\n"
 
 def test_a_head_without_end_is_refused(server: Server, answered: Callable[[], bool]) -> None:
     with socket.create_connection(("127.0.0.1", server.port), PATIENCE_SECONDS) as line:
-        line.sendall(b"GET /healthz HTTP/1.1\r\nHost: opora\r\nX-Long: " + b"x" * 2 * HEAD_BYTES)
         try:
+            line.sendall(b"GET /healthz HTTP/1.1\r\nHost: opora\r\nX-Long: " + b"x" * 2 * HEAD_BYTES)
             line.sendall(b"\r\n\r\n")
             reply = line.recv(65_536)
         except ConnectionError:
@@ -37,32 +36,68 @@ def test_a_long_head_within_bounds_is_read(server: Server) -> None:
     assert httpx.get(f"{server.url}/healthz", headers={"X-Long": "x" * (HEAD_BYTES // 2)}).is_success
 
 
-async def _application(scope: Scope, receive: Receive, send: Send) -> None:
-    body = await Request(scope, receive).body()
-    await Response(b"x" * int(body or b"2"))(scope, receive, send)
+class Line(asyncio.Transport):
+    """The server's end of a connection, without a network."""
+
+    def __init__(self) -> None:
+        super().__init__({"peername": ("203.0.113.1", 1), "sockname": ("127.0.0.1", 2)})
+        self.aborted = asyncio.Event()
+        self.written = bytearray()
+        self.answered = asyncio.Event()
+
+    def abort(self) -> None:
+        self.aborted.set()
+
+    def close(self) -> None:
+        self.aborted.set()
+
+    def is_closing(self) -> bool:
+        return self.aborted.is_set()
+
+    def write(self, data: bytes | bytearray | memoryview) -> None:
+        self.written += data
+        self.answered.set()
+
+    def pause_reading(self) -> None:
+        """Nothing is read by itself."""
+
+    def resume_reading(self) -> None:
+        """The same."""
 
 
-async def all_closed() -> None:
-    async with asyncio.timeout(PATIENCE_SECONDS):
-        while BoundedConnection._open:
-            await asyncio.sleep(0.05)
+class Listener:
+    """Connections to an application that echoes what it is sent once it may."""
+
+    def __init__(self) -> None:
+        self.go = asyncio.Event()
+        self.go.set()
+        self.state = ServerState()
+        self.config = uvicorn.Config(self._application, interface="asgi3", log_config=None, lifespan="off", ws="none")
+        self.config.load()
+        self.connections: list[BoundedConnection] = []
+
+    def connect(self) -> tuple[BoundedConnection, Line]:
+        line, connection = Line(), BoundedConnection(self.config, self.state, {})
+        connection.connection_made(line)
+        self.connections.append(connection)
+        return connection, line
+
+    def close(self) -> None:
+        for connection in self.connections:
+            connection.connection_lost(None)
+
+    async def _application(self, scope: Scope, receive: Receive, send: Send) -> None:
+        body = await Request(scope, receive).body()
+        await self.go.wait()
+        await Response(body)(scope, receive, send)
 
 
-@asynccontextmanager
-async def listening() -> AsyncIterator[int]:
-    """The port of a server whose connections are bounded."""
-    config = uvicorn.Config(_application, http=BoundedConnection, log_config=None, lifespan="off", ws="none")
-    config.load()
-    state = ServerState()
-    loop = asyncio.get_running_loop()
-    server = await loop.create_server(lambda: BoundedConnection(config, state, {}), "127.0.0.1", 0)
-    async with server:
-        try:
-            yield server.sockets[0].getsockname()[1]
-        finally:
-            for connection in list(state.connections):
-                connection.transport.abort()
-            await all_closed()
+@pytest.fixture
+async def listener() -> AsyncIterator[Listener]:
+    opened = Listener()
+    yield opened
+    opened.close()
+    assert not BoundedConnection._open
 
 
 @pytest.fixture
@@ -71,77 +106,58 @@ def hurried(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connections, "_LOOK_SECONDS", 0.05)
 
 
-@asynccontextmanager
-async def connected(port: int) -> AsyncIterator[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
-    reader, writer = await asyncio.open_connection("127.0.0.1", port)
-    try:
-        yield reader, writer
-    finally:
-        writer.close()
-        with suppress(ConnectionError):
-            await writer.wait_closed()
-
-
-async def closed(reader: asyncio.StreamReader) -> bool:
-    """Whether the far end closes the connection."""
-    try:
-        async with asyncio.timeout(PATIENCE_SECONDS):
-            while await reader.read(65_536):
-                pass
-    except ConnectionError:
-        pass
-    return True
+async def happens(event: asyncio.Event) -> bool:
+    return await asyncio.wait_for(event.wait(), PATIENCE_SECONDS)
 
 
 @pytest.mark.parametrize(
     "sent", [b"", b"POST / HT", HEAD, HEAD + b"Content-Length: 10\r\n\r\n5"], ids=["nothing", "line", "head", "body"]
 )
 @pytest.mark.usefixtures("hurried")
-async def test_a_request_that_does_not_arrive_is_not_waited_for(sent: bytes) -> None:
-    async with listening() as port, connected(port) as (reader, writer):
-        writer.write(sent)
-        assert await closed(reader)
+async def test_a_request_that_does_not_arrive_is_not_waited_for(listener: Listener, sent: bytes) -> None:
+    connection, line = listener.connect()
+    if sent:
+        connection.data_received(sent)
+    assert await happens(line.aborted)
 
 
 @pytest.mark.usefixtures("hurried")
-async def test_a_reply_that_is_not_taken_is_given_up() -> None:
-    async with listening() as port:
-        with socket.socket() as line:
-            line.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4_096)
-            await asyncio.to_thread(line.connect, ("127.0.0.1", port))
-            line.sendall(HEAD + b"Content-Length: 8\r\n\r\n50000000")
-            await all_closed()
+async def test_a_reply_that_is_not_taken_is_given_up(listener: Listener) -> None:
+    connection, line = listener.connect()
+    connection.data_received(HEAD + b"Content-Length: 5\r\n\r\n12345")
+    assert await happens(line.answered)
+    connection.pause_writing()
+    assert await happens(line.aborted)
 
 
 @pytest.mark.usefixtures("hurried")
-async def test_an_answer_that_takes_long_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    go = asyncio.Event()
-
-    async def slow(scope: Scope, receive: Receive, send: Send) -> None:
-        await go.wait()
-        await Response(b"late")(scope, receive, send)
-
-    monkeypatch.setattr("tests.attack.test_connections._application", slow)
-    looked = asyncio.Event()
-    usual, times = BoundedConnection._is_late, iter(range(20))
+async def test_an_answer_that_takes_long_is_waited_for(listener: Listener, monkeypatch: pytest.MonkeyPatch) -> None:
+    listener.go.clear()
+    connection, line = listener.connect()
+    connection.data_received(HEAD + b"Content-Length: 5\r\n\r\n12345")
+    connection._began -= 1_000
+    looked, usual = asyncio.Event(), BoundedConnection._is_late
 
     def is_late(self: BoundedConnection) -> bool:
-        if next(times, None) is None:
-            looked.set()
+        looked.set()
         return usual(self)
 
     monkeypatch.setattr(BoundedConnection, "_is_late", is_late)
-    async with listening() as port, connected(port) as (reader, writer):
-        writer.write(b"GET / HTTP/1.1\r\nHost: opora\r\n\r\n")
-        await asyncio.wait_for(looked.wait(), PATIENCE_SECONDS)
-        go.set()
-        assert b"200" in await asyncio.wait_for(reader.readline(), PATIENCE_SECONDS)
+    assert await happens(looked)
+    assert not line.aborted.is_set()
+    listener.go.set()
+    assert await happens(line.answered)
+    assert line.written.startswith(b"HTTP/1.1 200")
 
 
-async def test_no_address_has_all_connections(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_no_address_has_all_connections(listener: Listener, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(BoundedConnection, "per_address", 3)
-    async with listening() as port, AsyncExitStack() as stack:
-        lines = [await stack.enter_async_context(connected(port)) for _ in range(4)]
-        assert await closed(lines[3][0])
-        lines[0][1].write(b"GET / HTTP/1.1\r\nHost: opora\r\n\r\n")
-        assert b"200" in await asyncio.wait_for(lines[0][0].readline(), PATIENCE_SECONDS)
+    lines = [listener.connect() for _ in range(4)]
+    assert [line.aborted.is_set() for _, line in lines] == [False, False, False, True]
+    lines[0][0].data_received(HEAD + b"Content-Length: 1\r\n\r\n1")
+    assert await happens(lines[0][1].answered)
+    lines[1][0].connection_lost(None)
+    listener.connections.remove(lines[1][0])
+    lines[3][0].connection_lost(None)
+    listener.connections.remove(lines[3][0])
+    assert not listener.connect()[1].aborted.is_set()

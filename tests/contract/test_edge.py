@@ -7,10 +7,10 @@ from uuid import NAMESPACE_OID, uuid5
 
 import pytest
 
-from settings import Settings
-from tenants import fairness, index
+from settings import Settings, get_settings
+from tenants import fairness, index, storage
 from tenants.context import Tenant, acting_as
-from tenants.errors import Busy
+from tenants.errors import Busy, TryAgain
 from tenants.index import Point, edge, open_collection
 from tenants.registry import Placement, Registry
 
@@ -111,3 +111,19 @@ def test_losing_the_race_to_create_is_fine(tmp_path: Path) -> None:
 def test_a_draft_of_a_collection_is_none(tmp_path: Path) -> None:
     (tmp_path / "shards" / "acme~g000001" / "shard").mkdir(parents=True)
     assert not edge.EdgeFolder(tmp_path / "shards").exists(Placement("acme"))
+
+
+def test_nothing_is_stored_once_the_reserve_is_reached_and_searching_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    with acting_as(ACME):
+        collection = open_collection(create=True)
+        collection.upsert(points(range(5)))
+        monkeypatch.setattr(storage, "free", lambda folder: get_settings().disk_reserve_bytes - 1)
+        with pytest.raises(TryAgain, match="storage_full"):
+            collection.upsert(points(range(5, 10)))
+        with pytest.raises(TryAgain, match="storage_full"):
+            collection.describe({point.id: {} for point in points(range(1))})
+        assert len(collection.search({"grams": {1: 1.0}}, limit=10)["grams"]) == 5
+        collection.delete([point.id for point in points(range(1))])
+        assert collection.count() == 4
+        index.close_all()
+        assert open_collection().count() == 4

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from settings import get_settings
-from tenants import uploads
+from tenants import jobs, storage, uploads
 from tenants.context import Tenant, acting_as
 from tenants.errors import Invalid, TooLarge, TryAgain
 from tenants.uploads import Upload, check_name
@@ -87,6 +87,41 @@ def test_a_full_disk_raises_try_again() -> None:
         file.write(b"x" * 1_000_000)
     file.abandon()
     upload.close(keep=False)
+
+
+def test_nothing_is_taken_in_once_the_reserve_is_reached(monkeypatch: pytest.MonkeyPatch) -> None:
+    upload = Upload("job")
+    file = upload.file("a.md")
+    file.write(b"x" * 10)
+    monkeypatch.setattr(storage, "free", lambda folder: get_settings().disk_reserve_bytes - 1)
+    with pytest.raises(TryAgain, match="storage_full"):
+        file.write(b"x" * 1_000_000)
+    file.abandon()
+    upload.close(keep=False)
+    with pytest.raises(TryAgain, match="storage_full"):
+        Upload("another")
+    monkeypatch.undo()
+    assert not uploads._ARRIVING[get_settings().database, "acme"].uploads
+
+
+def test_uploads_in_progress_count_against_the_quota(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPORA_QUEUED_BYTES", "1500000")
+    monkeypatch.setenv("OPORA_QUEUED_JOBS", "2")
+    get_settings.cache_clear()
+    first, second = Upload("first"), Upload("second")
+    with pytest.raises(jobs.QueueFull):
+        Upload("third")
+    first_file, second_file = first.file("a.md"), second.file("a.md")
+    first_file.write(b"x" * 1_000_000)
+    with pytest.raises(jobs.QueueFull):
+        second_file.write(b"x" * 1_000_000)
+    first_file.abandon()
+    second_file.abandon()
+    with acting_as(Tenant("globex", "tests")):
+        Upload("theirs").close(keep=False)
+    first.close(keep=False)
+    second.close(keep=False)
+    Upload("third").close(keep=False)
 
 
 def test_files_of_tenants_are_separate() -> None:
