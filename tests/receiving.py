@@ -48,11 +48,11 @@ def receiving(statuses: Sequence[int] = (200,), bodies: dict[str, bytes] | None 
             body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
             receiver.heard.put(Heard(f"{self.command} {self.path}", body, headers))
             status = receiver.statuses.pop(0) if len(receiver.statuses) > 1 else receiver.statuses[0]
-            found = [one for start, one in receiver.bodies.items() if self.path.startswith(start)]
+            results = [one for start, one in receiver.bodies.items() if self.path.startswith(start)]
             self.send_response(status)
-            self.send_header("Content-Length", str(len(found[0]) if found else 0))
+            self.send_header("Content-Length", str(len(results[0]) if results else 0))
             self.end_headers()
-            self.wfile.write(found[0] if found else b"")
+            self.wfile.write(results[0] if results else b"")
             # Without a word of it in the answer, as servers do that have waited for long.
             self.close_connection = receiver.hangs_up
 

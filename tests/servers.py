@@ -29,8 +29,8 @@ _POLL_SECONDS = 0.05
 @contextmanager
 def postgres() -> Iterator[str]:
     """The URL of a PostgreSQL server: `OPORA_TEST_POSTGRES_URL`, or one that runs until the block ends."""
-    if given := os.environ.get("OPORA_TEST_POSTGRES_URL"):
-        yield given
+    if url := os.environ.get("OPORA_TEST_POSTGRES_URL"):
+        yield url
         return
     # Debian keeps them out of the search path: several versions may be installed.
     newest = sorted(Path("/usr/lib/postgresql").glob("*/bin"), key=lambda path: int(path.parent.name))[-1:]
@@ -49,8 +49,8 @@ def postgres() -> Iterator[str]:
 @contextmanager
 def redis() -> Iterator[str]:
     """The URL of a Redis server: `OPORA_TEST_REDIS_URL`, or one that runs until the block ends."""
-    if given := os.environ.get("OPORA_TEST_REDIS_URL"):
-        yield given
+    if redis_url := os.environ.get("OPORA_TEST_REDIS_URL"):
+        yield redis_url
         return
     server = _binary("redis-server") or _binary("valkey-server")
     if server is None:
@@ -64,8 +64,8 @@ def redis() -> Iterator[str]:
 
 def openai() -> str:
     """The URL of a language model's server, `OPORA_TEST_OPENAI_URL`: OpenAI's protocol below `/v1`."""
-    if given := os.environ.get("OPORA_TEST_OPENAI_URL"):
-        return given.rstrip("/").removesuffix("/v1")
+    if url := os.environ.get("OPORA_TEST_OPENAI_URL"):
+        return url.rstrip("/").removesuffix("/v1")
     pytest.skip(f"{MISSING}a language model (set OPORA_TEST_OPENAI_URL to a server of OpenAI's protocol)")
 
 

@@ -39,8 +39,8 @@ def turn(question: str, *passages: Passage, relevance: float = 0.9) -> Turn:
 
 def searched(question: str, *passages: Passage) -> Turn:
     """A turn in its first pass whose passages nobody has judged yet."""
-    made = turn(question)
-    return replace(made, evidence=Evidence(passages))
+    base = turn(question)
+    return replace(base, evidence=Evidence(passages))
 
 
 class FixedJudge:

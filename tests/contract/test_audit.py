@@ -30,7 +30,7 @@ def _tenants(records: Settings) -> Iterator[None]:
         yield
 
 
-def found(wanted: TurnQuery | None = None) -> list[str]:
+def turns_matching(wanted: TurnQuery | None = None) -> list[str]:
     return [record.turn_id for record in search.find(wanted or TurnQuery(), limit=100)]
 
 
@@ -41,7 +41,7 @@ def faults() -> set[str]:
 def test_a_turn_is_recorded_once_and_never_overwritten(records: Settings) -> None:
     assert store.append([entry("t1"), entry("t2"), entry("t1", text="Другой ответ.")], records) == 2
     assert store.append([entry("t2"), entry("t3")], records) == 1
-    assert found() == ["t3", "t2", "t1"]
+    assert turns_matching() == ["t3", "t2", "t1"]
     content = search.get("t1").content or {}
     assert content["answer"] == {
         "outcome": "answered",
@@ -86,21 +86,21 @@ def test_search(records: Settings) -> None:
         ],
         records,
     )
-    assert found(TurnQuery(since=later)) == ["t3", "t2"]
-    assert found(TurnQuery(until=later)) == ["t1"]
-    assert found(TurnQuery(outcome="refused")) == ["t2"]
-    assert found(TurnQuery(reason="no_relevant_context")) == ["t2"]
-    assert found(TurnQuery(document="a.md")) == ["t2", "t1"]
-    assert found(TurnQuery(document="a.md", cited=True)) == ["t1"]
-    assert found(TurnQuery(document="b.md", cited=True)) == []
-    assert found(TurnQuery(text="елку")) == ["t1"]
-    assert found(TurnQuery(text="100%_")) == ["t3"]
-    assert found(TurnQuery(text="1_0")) == []
-    assert found(TurnQuery(session_id="other")) == ["t2"]
-    assert found(TurnQuery(person="another")) == ["t3"]
+    assert turns_matching(TurnQuery(since=later)) == ["t3", "t2"]
+    assert turns_matching(TurnQuery(until=later)) == ["t1"]
+    assert turns_matching(TurnQuery(outcome="refused")) == ["t2"]
+    assert turns_matching(TurnQuery(reason="no_relevant_context")) == ["t2"]
+    assert turns_matching(TurnQuery(document="a.md")) == ["t2", "t1"]
+    assert turns_matching(TurnQuery(document="a.md", cited=True)) == ["t1"]
+    assert turns_matching(TurnQuery(document="b.md", cited=True)) == []
+    assert turns_matching(TurnQuery(text="елку")) == ["t1"]
+    assert turns_matching(TurnQuery(text="100%_")) == ["t3"]
+    assert turns_matching(TurnQuery(text="1_0")) == []
+    assert turns_matching(TurnQuery(session_id="other")) == ["t2"]
+    assert turns_matching(TurnQuery(person="another")) == ["t3"]
     first = search.find(TurnQuery(), limit=2)
     assert [record.turn_id for record in first] == ["t3", "t2"]
-    assert found(TurnQuery(before=first[-1].sequence)) == ["t1"]
+    assert turns_matching(TurnQuery(before=first[-1].sequence)) == ["t1"]
 
 
 @pytest.mark.parametrize(
@@ -132,7 +132,7 @@ def test_erasing_a_person_deletes_content_and_keeps_the_chain(records: Settings)
     store.append([entry("t2", person="other", misses=[shared])], records)
     assert store.erase("acme", TurnOwner(person="p"), records) == ("t1",)
     assert [record.question for record in search.find(TurnQuery())] == ["Вопрос?", None]
-    assert found(TurnQuery(text="секрет")) == []
+    assert turns_matching(TurnQuery(text="секрет")) == []
     verified = search.verify()
     assert (verified.links, verified.erased, verified.faults) == (3, 1, ())
     assert [(gap.question, gap.count) for gap in gaps.all()] == [("Где все?", 1)]
@@ -163,7 +163,7 @@ def test_pruning_drops_what_is_old_and_the_chain_still_verifies(records: Setting
     store.append(turns, records)
     early = search.verify().head
     assert store.prune("acme", AT + timedelta(days=4), records) == 4
-    assert found() == ["t5", "t4"]
+    assert turns_matching() == ["t5", "t4"]
     assert search.verify().faults == ()
     assert search.verify(Head(early.sequence, early.hash)).faults == ()
     assert store.prune("acme", AT + timedelta(days=4), records) == 0

@@ -21,15 +21,15 @@ PATIENCE_SECONDS = 30
 @pytest.fixture(params=["files", "redis"])
 def process(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Process]:
     """Makes the claims of another process."""
-    made: list[Claims] = []
+    all_claims: list[Claims] = []
     url = request.getfixturevalue("redis_url") if request.param == "redis" else ""
 
     def make() -> Claims:
-        made.append(RedisClaims(url) if url else FileClaims(tmp_path / "claims"))
-        return made[-1]
+        all_claims.append(RedisClaims(url) if url else FileClaims(tmp_path / "claims"))
+        return all_claims[-1]
 
     yield make
-    for item in made:
+    for item in all_claims:
         item.close()
 
 
@@ -128,9 +128,9 @@ def test_unreachable_redis_raises_try_again(name: str, nowhere: str) -> None:
 @pytest.fixture
 def other(tmp_path: Path) -> Iterator[Claims]:
     """The claims of another process on the same data folder."""
-    made = FileClaims(tmp_path / "claims")
-    yield made
-    made.close()
+    file_claims = FileClaims(tmp_path / "claims")
+    yield file_claims
+    file_claims.close()
 
 
 @pytest.fixture

@@ -70,9 +70,9 @@ def test_an_unregistered_tenant_has_no_collection(backend: str) -> None:
 def test_stored_points_are_found_by_each_vector(chunks: Collection) -> None:
     stored = Point(named(1), {name: {7: 1.5} for name in VECTORS}, point(1, tags=["a"], none=None, n=1).payload)
     chunks.upsert([stored, point(2)])
-    found = chunks.search({name: {7: 1.0} for name in VECTORS}, limit=5)
-    assert set(found) == set(VECTORS)
-    for hits in found.values():
+    results = chunks.search({name: {7: 1.0} for name in VECTORS}, limit=5)
+    assert set(results) == set(VECTORS)
+    for hits in results.values():
         assert [(hit.id, hit.payload) for hit in hits] == [(named(1), stored.payload)]
         assert hits[0].score > 0
 
@@ -103,8 +103,8 @@ def test_scores_are_inverse_document_frequencies(chunks: Collection) -> None:
 
 def test_limits_and_empty_queries(chunks: Collection) -> None:
     chunks.upsert([point(number, {1: 1.0}) for number in range(5)])
-    found = chunks.search({"text-sparse": {1: 1.0}, "grams": {}, "headings": {9: 1.0}}, limit=3)
-    assert {name: len(hits) for name, hits in found.items()} == {"text-sparse": 3, "grams": 0, "headings": 0}
+    results = chunks.search({"text-sparse": {1: 1.0}, "grams": {}, "headings": {9: 1.0}}, limit=3)
+    assert {name: len(hits) for name, hits in results.items()} == {"text-sparse": 3, "grams": 0, "headings": 0}
     assert chunks.search({"grams": {}}, limit=3) == {"grams": []}
     assert chunks.search({"grams": {1: 1.0}}, limit=0) == {"grams": []}
     assert chunks.search({}, limit=3) == {}
@@ -136,8 +136,8 @@ def test_a_payload_changes_without_its_vectors(chunks: Collection) -> None:
     changed = point(1, tags=["b"]).payload
     chunks.describe({named(1): changed, named(99): changed})
     chunks.describe({})
-    found = chunks.search({"text-sparse": {5: 1.0}}, limit=5, conditions=Conditions({"meta.tags": ("b",)}))
-    assert [(hit.id, hit.payload) for hit in found["text-sparse"]] == [(named(1), changed)]
+    results = chunks.search({"text-sparse": {5: 1.0}}, limit=5, conditions=Conditions({"meta.tags": ("b",)}))
+    assert [(hit.id, hit.payload) for hit in results["text-sparse"]] == [(named(1), changed)]
     assert chunks.fetch([named(1), named(2), named(99)])[1].payload == point(2).payload
     assert ids(chunks, Conditions({"meta.tags": ("a",)})) == set()
     assert chunks.count() == 2
@@ -171,9 +171,9 @@ def test_conditions_hold_together(chunks: Collection) -> None:
     )
 
     def matching(conditions: Conditions) -> set[int]:
-        found = chunks.search({"grams": {1: 1.0}}, limit=9, conditions=conditions)["grams"]
-        assert ids(chunks, conditions) == {hit.id for hit in found}
-        return {number for number in range(9) if named(number) in {hit.id for hit in found}}
+        result = chunks.search({"grams": {1: 1.0}}, limit=9, conditions=conditions)["grams"]
+        assert ids(chunks, conditions) == {hit.id for hit in result}
+        return {number for number in range(9) if named(number) in {hit.id for hit in result}}
 
     assert matching(Conditions()) == {1, 2, 3, 4}
     assert matching(Conditions({"meta.tags": ("a", "c")})) == {1}
@@ -241,8 +241,8 @@ def test_tenants_see_only_their_own_chunks(backend: str) -> None:
             assert open_collection().count() == 0
             collection = open_collection(create=True)
             collection.upsert([Point(named(1), {"grams": {1: 1.0}}, {"content": tenant.tenant_id, "meta": {}})])
-            found = collection.search({"grams": {1: 1.0}}, limit=9)["grams"]
-            assert [hit.payload["content"] for hit in found] == [tenant.tenant_id]
+            result = collection.search({"grams": {1: 1.0}}, limit=9)["grams"]
+            assert [hit.payload["content"] for hit in result] == [tenant.tenant_id]
 
 
 def test_a_collection_of_another_tenant_is_not_opened(chunks: Collection, tenant: Tenant) -> None:
@@ -331,6 +331,6 @@ def test_any_history_leaves_what_a_dictionary_would(
             kept = {point_id: at for point_id, at in kept.items() if point_id not in set(map(named, numbers))}
     assert chunks.count() == len(kept)
     for version in range(4):
-        found = chunks.search({"text-sparse": {version: 1.0}}, limit=50)["text-sparse"]
-        assert {hit.id for hit in found} == {point_id for point_id, at in kept.items() if at == version}
+        result = chunks.search({"text-sparse": {version: 1.0}}, limit=50)["text-sparse"]
+        assert {hit.id for hit in result} == {point_id for point_id, at in kept.items() if at == version}
     assert {hit.id for hit in chunks.scan(batch=3)} == kept.keys()

@@ -30,7 +30,7 @@ def chunks(tenant: Tenant) -> Collection:
     return open_collection(create=True, encoder="dense", dimensions=2)
 
 
-def found(collection: Collection, query: Dense, conditions: Conditions | None = None) -> list[str]:
+def hit_ids(collection: Collection, query: Dense, conditions: Conditions | None = None) -> list[str]:
     hits = collection.search({DENSE: query}, limit=9, conditions=conditions)[DENSE]
     return [str(hit.payload["content"]) for hit in hits]
 
@@ -45,8 +45,8 @@ def test_the_nearest_by_angle_comes_first_whatever_the_lengths(chunks: Collectio
 
 def test_conditions_narrow_it(chunks: Collection) -> None:
     chunks.upsert([point(1, (1.0, 0.0)), point(2, (1.0, 0.1))])
-    assert found(chunks, (1.0, 0.0), Conditions({"meta.doc_id": ("d2",)})) == ["2"]
-    assert found(chunks, (1.0, 0.0), Conditions({"meta.doc_id": ()})) == []
+    assert hit_ids(chunks, (1.0, 0.0), Conditions({"meta.doc_id": ("d2",)})) == ["2"]
+    assert hit_ids(chunks, (1.0, 0.0), Conditions({"meta.doc_id": ()})) == []
 
 
 def test_a_requested_dense_vector_is_returned_normalised(chunks: Collection) -> None:
@@ -84,14 +84,14 @@ def test_each_generation_has_its_own_size(chunks: Collection, tenant: Tenant) ->
     chunks.upsert([point(1, (1.0, 0.0))])
     number = generations.begin("larger", 3)
     open_collection(create=True, generation=number).upsert([point(1, (0.0, 0.0, 1.0))])
-    assert found(open_collection(), (1.0, 0.0)) == ["1"]
+    assert hit_ids(open_collection(), (1.0, 0.0)) == ["1"]
     index.activate(number)
     assert (open_collection().dimensions, open_collection().encoder) == (3, "larger")
-    assert found(open_collection(), (0.0, 0.0, 1.0)) == ["1"]
-    assert found(chunks, (1.0, 0.0)) == ["1"]
+    assert hit_ids(open_collection(), (0.0, 0.0, 1.0)) == ["1"]
+    assert hit_ids(chunks, (1.0, 0.0)) == ["1"]
     if get_settings().qdrant_url != ":memory:":  # which would forget its collections
         index.close_all()
-        assert found(open_collection(), (0.0, 0.0, 1.0)) == ["1"]
+        assert hit_ids(open_collection(), (0.0, 0.0, 1.0)) == ["1"]
 
 
 numbers = st.floats(-1, 1, width=32).filter(lambda number: number == 0 or abs(number) > 0.01)

@@ -74,10 +74,10 @@ def test_a_record_comes_back_whole(acme: Tenant) -> None:
 def test_a_version_comes_back_whole(acme: Tenant) -> None:
     moment = datetime(2026, 1, 31, 12, tzinfo=UTC)
     documents.put(replace(E20, version=1), new_versions=[replace(version(1), created_at=moment)])
-    kept = versions.get("e20", 1)
-    assert kept == version(1)
-    assert kept is not None
-    assert kept.created_at == moment
+    stored = versions.get("e20", 1)
+    assert stored == version(1)
+    assert stored is not None
+    assert stored.created_at == moment
     (listed,) = versions.history("e20")
     assert listed == replace(version(1), text="")
     with acting_as(OTHER):

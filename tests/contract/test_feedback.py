@@ -25,7 +25,7 @@ def _turns(records: Settings) -> Iterator[None]:
         yield
 
 
-def kept() -> list[tuple[str, str, str, str | None]]:
+def stored() -> list[tuple[str, str, str, str | None]]:
     return sorted((verdict.turn_id, verdict.person, verdict.thumb, verdict.reason) for verdict in feedback.latest())
 
 
@@ -35,7 +35,7 @@ def test_a_second_verdict_replaces_the_first() -> None:
     assert feedback.latest() == (again,)
     assert (again.thumb, again.reason, again.comment, again.session_id) == ("up", None, "", "s")
     feedback.give("t1", "bob", "down", "unclear")
-    assert kept() == [("t1", "anna", "up", None), ("t1", "bob", "down", "unclear")]
+    assert stored() == [("t1", "anna", "up", None), ("t1", "bob", "down", "unclear")]
     assert [verdict.person for verdict in feedback.latest("down")] == ["bob"]
     assert [verdict.person for verdict in feedback.latest(limit=1)] == ["bob"]
 
@@ -43,7 +43,7 @@ def test_a_second_verdict_replaces_the_first() -> None:
 def test_a_verdict_on_an_anonymous_turn_stores_no_identity() -> None:
     feedback.give("t2", "anna", "down", "other")
     feedback.give("t2", "bob", "up")
-    assert kept() == [("t2", "", "up", None)]
+    assert stored() == [("t2", "", "up", None)]
 
 
 @pytest.mark.parametrize("turn_id", ["foreign", "nothing", "erased"])
@@ -52,7 +52,7 @@ def test_only_a_turn_that_the_audit_holds_is_judged(records: Settings, turn_id: 
     store.erase("acme", TurnOwner("carl"), records)
     with pytest.raises(NotFound, match="turn_unknown"):
         feedback.give(turn_id, "anna", "up")
-    assert kept() == []
+    assert stored() == []
 
 
 def test_a_verdict_goes_with_its_turn(records: Settings) -> None:
@@ -60,9 +60,9 @@ def test_a_verdict_goes_with_its_turn(records: Settings) -> None:
     for turn_id in ("t1", "t2", "t3"):
         feedback.give(turn_id, "carl", "down")
     store.prune("acme", AT + timedelta(days=1), records)
-    assert kept() == [("t3", "carl", "down", None)]
+    assert stored() == [("t3", "carl", "down", None)]
     store.erase("acme", TurnOwner("bob"), records)
-    assert kept() == []
+    assert stored() == []
 
 
 def test_erasing_a_person_erases_their_verdicts() -> None:
@@ -73,8 +73,8 @@ def test_erasing_a_person_erases_their_verdicts() -> None:
     assert [verdict.person for verdict in feedback.of_person("anna", "")] == ["anna"]
     assert len(feedback.of_person("", "s")) == 2
     feedback.erase("bob", "elsewhere")
-    assert len(kept()) == 2
+    assert len(stored()) == 2
     feedback.erase("anna", "s")
-    assert kept() == [("t1", "bob", "down", None)]
+    assert stored() == [("t1", "bob", "down", None)]
     with acting_as(Tenant("globex", "anna")):
-        assert len(kept()) == 1
+        assert len(stored()) == 1

@@ -183,6 +183,6 @@ def test_any_history_leaves_one_complete_generation_in_force(backend: str, steps
                 open_collection().upsert([point(number)])
                 held[in_force].add(str(number))
             assert contents(open_collection()) == held[in_force]
-            found = states()
-            assert [one for one, state in found.items() if state == "in_force"] == [in_force]
-            assert [one for one, state in found.items() if state == "kept"] == ([kept] if kept else [])
+            result = states()
+            assert [one for one, state in result.items() if state == "in_force"] == [in_force]
+            assert [one for one, state in result.items() if state == "kept"] == ([kept] if kept else [])

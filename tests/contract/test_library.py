@@ -27,7 +27,7 @@ def library(tenant: Tenant, ingest: Ingest) -> Library:
     return Library(ingest.rewrite)
 
 
-def found(*statuses: str) -> set[object]:
+def doc_ids(*statuses: str) -> set[object]:
     query = encode_query("вода не сливается", STANDARD)
     conditions = to_conditions(Filters(statuses=statuses))  # type: ignore[arg-type]
     hits = open_collection().search(query, limit=9, conditions=conditions)["text-sparse"]
@@ -37,11 +37,11 @@ def found(*statuses: str) -> set[object]:
 def test_documents_are_found_by_their_status(library: Library) -> None:
     library.change("a", {"status": "archived"})
     library.change("b", {"status": "superseded"})
-    assert found("archived") == {"a"}
-    assert found("superseded", "active") == {"b", "c"}
-    assert found("deprecated") == found() == set()
+    assert doc_ids("archived") == {"a"}
+    assert doc_ids("superseded", "active") == {"b", "c"}
+    assert doc_ids("deprecated") == doc_ids() == set()
     library.change("a", {"status": None})
-    assert found("active") == {"a", "c"}
+    assert doc_ids("active") == {"a", "c"}
 
 
 def test_a_title_is_encoded_and_everything_else_described(library: Library) -> None:

@@ -55,9 +55,9 @@ def test_the_schema_matches_the_models(records: Settings) -> None:
 def test_a_conversation_keeps_its_last_ten_turns_for_a_day(acme: Tenant) -> None:
     for number in range(12):
         conversations.remember("s", PastTurn(f"Вопрос {number}?", "answered", ("а", "б")))
-    kept = conversations.recall("s")
-    assert [item.question for item in kept] == [f"Вопрос {number}?" for number in range(2, 12)]
-    assert kept[0].options == ("а", "б")
+    recalled = conversations.recall("s")
+    assert [item.question for item in recalled] == [f"Вопрос {number}?" for number in range(2, 12)]
+    assert recalled[0].options == ("а", "б")
     assert conversations.recall("t") == ()
     for other in (OTHER, Tenant("acme", "boris")):
         with acting_as(other):

@@ -147,9 +147,9 @@ def test_a_rejected_approach_is_gone_with_its_document(acme: Tenant) -> None:
     with pytest.raises(NotFound, match="document_unknown"):
         rejected.put(Rejected("Вернуть", doc_id="none"))
     rejected.put(Rejected("Вернуть", doc_id="new"))
-    kept = rejected.put(Rejected("Обменять"))
+    undocumented = rejected.put(Rejected("Обменять"))
     documents.remove("new")
-    assert rejected.all() == (kept,)
+    assert rejected.all() == (undocumented,)
 
 
 def test_relations_are_isolated_between_tenants(acme: Tenant) -> None:
@@ -169,17 +169,17 @@ def test_relations_are_isolated_between_tenants(acme: Tenant) -> None:
 
 
 def test_a_tenant_without_relations_costs_no_query(acme: Tenant, records: Settings) -> None:
-    asked: list[str] = []
+    queries: list[str] = []
     registry.current()
-    event.listen(database.engine(records), "before_cursor_execute", lambda *said: asked.append(said[2]))
+    event.listen(database.engine(records), "before_cursor_execute", lambda *said: queries.append(said[2]))
     assert relations.current() is relations.NONE
-    assert asked == []
+    assert queries == []
     edges.put(Edge("new", "supersedes", "old"))
     known = relations.current()
     registry.current()
-    asked.clear()
+    queries.clear()
     assert relations.current() is known
-    assert asked == []
+    assert queries == []
 
 
 names = st.sampled_from(["old", "third", "absent"])
@@ -189,8 +189,8 @@ ties = st.builds(declared, st.sampled_from(KINDS), st.just("new"), names, st.sam
 @settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.lists(ties, max_size=4), min_size=1, max_size=4))
 def test_the_last_declaration_is_stored(acme: Tenant, runs: list[list[Edge]]) -> None:
-    for said in runs:
-        relations.declare(["new"], said, [])
+    for declarations in runs:
+        relations.declare(["new"], declarations, [])
     last = {(edge.kind, edge.to_doc): edge for edge in runs[-1]}
     assert set(edges.all()) == set(last.values())
     assert set(relations.current().edges.get("new", ())) == {edge for edge in last.values() if edge.weight}

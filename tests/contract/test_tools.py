@@ -21,10 +21,10 @@ ORDERS: dict[str, object] = {
 
 def test_a_stored_tool_hides_its_secrets(tenant: Tenant) -> None:
     assert tools.all() == ()
-    kept = tools.put(tools.parsed(ORDERS))
-    assert tools.all() == (kept,)
-    assert kept.secrets == {"authorization": "Bearer secret-of-acme"}
-    assert "secret-of-acme" not in kept.model_dump_json() + repr(kept)
+    stored = tools.put(tools.parsed(ORDERS))
+    assert tools.all() == (stored,)
+    assert stored.secrets == {"authorization": "Bearer secret-of-acme"}
+    assert "secret-of-acme" not in stored.model_dump_json() + repr(stored)
 
 
 def test_headers_stay_until_others_are_given(tenant: Tenant) -> None:

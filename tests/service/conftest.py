@@ -44,8 +44,8 @@ def provider_key() -> RSAPrivateKey:
 @pytest.fixture(scope="session")
 def simulated_models() -> Iterator[tuple[Simulator, str]]:
     """The model server of the tenant `written`, and its URL."""
-    with simulator_thread() as made:
-        yield made
+    with simulator_thread() as simulator:
+        yield simulator
 
 
 @pytest.fixture(scope="session")

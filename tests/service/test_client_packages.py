@@ -41,13 +41,13 @@ def shown(acme: httpx.Client, question: str) -> dict[str, object]:
 )
 def test_the_ai_sdk_builds_the_golden_message(acme: httpx.Client, name: str, question: str) -> None:
     message = shown(acme, question)
-    kept = GOLDEN / f"ui_message_{name}.json"
+    golden = GOLDEN / f"ui_message_{name}.json"
     lasting = _lasting(message)
-    if not kept.exists():
-        kept.parent.mkdir(exist_ok=True)
-        kept.write_text(json.dumps(lasting, ensure_ascii=False, indent=2) + "\n", encoding="utf-8")
-        pytest.fail(f"{kept.name} was missing and is written anew: look at it")
-    assert lasting == json.loads(kept.read_text(encoding="utf-8"))
+    if not golden.exists():
+        golden.parent.mkdir(exist_ok=True)
+        golden.write_text(json.dumps(lasting, ensure_ascii=False, indent=2) + "\n", encoding="utf-8")
+        pytest.fail(f"{golden.name} was missing and is written anew: look at it")
+    assert lasting == json.loads(golden.read_text(encoding="utf-8"))
 
 
 def _lasting(message: dict[str, object]) -> dict[str, object]:

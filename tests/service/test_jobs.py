@@ -28,7 +28,7 @@ def client(server: Server, token: Callable[..., str]) -> Iterator[httpx.Client]:
 def events(client: httpx.Client, job_id: str, last: str = "") -> list[tuple[str, int, dict[str, object]]]:
     """(name, id, job) of every event until the stream ends."""
     headers = {"Last-Event-ID": last} if last else {}
-    found = []
+    results = []
     with client.stream("GET", f"/jobs/{job_id}/events", headers=headers) as stream:
         assert stream.headers["content-type"].startswith("text/event-stream")
         fields: dict[str, str] = {}
@@ -36,9 +36,9 @@ def events(client: httpx.Client, job_id: str, last: str = "") -> list[tuple[str,
             if line:
                 key, _, fields[key] = line.partition(": ")
             elif "event" in fields:
-                found.append((fields["event"], int(fields["id"]), json.loads(fields["data"])))
+                results.append((fields["event"], int(fields["id"]), json.loads(fields["data"])))
                 fields = {}
-    return found
+    return results
 
 
 def stored(settings: Settings) -> set[Path]:
@@ -184,8 +184,8 @@ def test_acknowledged_uploads_survive_a_kill(own: tuple[Settings, str]) -> None:
         assert events(client, watching[0]["job_id"])[-1][2]["report"]["added"] == 1  # type: ignore[index]
         listed = client.get("/documents?limit=100").json()["documents"]
         assert second.stop() == 0
-    found = {document["doc_id"] for document in listed}
-    assert found == {f"{number}/{at}.md" for number in range(4) for at in range(5)} | {"seen.md"}
+    results = {document["doc_id"] for document in listed}
+    assert results == {f"{number}/{at}.md" for number in range(4) for at in range(5)} | {"seen.md"}
     assert not stored(settings)
     assert not [line for line in second.log if " ERROR " in line or "Traceback" in line]
 

@@ -22,9 +22,9 @@ def test_health_needs_no_token(anybody: httpx.Client) -> None:
 
 
 def test_telemetry_is_off_however_the_service_is_started() -> None:
-    told = {name: value for name, value in os.environ.items() if name != "HAYSTACK_TELEMETRY_ENABLED"}
+    environment = {name: value for name, value in os.environ.items() if name != "HAYSTACK_TELEMETRY_ENABLED"}
     look = "import app; from haystack.telemetry import _telemetry; raise SystemExit(bool(_telemetry.telemetry))"
-    assert subprocess.run([sys.executable, "-c", look], cwd=ROOT, env=told, check=False).returncode == 0
+    assert subprocess.run([sys.executable, "-c", look], cwd=ROOT, env=environment, check=False).returncode == 0
 
 
 def test_cross_origin_requests_are_refused(anybody: httpx.Client, token: Callable[..., str]) -> None:

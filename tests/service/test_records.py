@@ -42,13 +42,13 @@ def test_a_recorded_answer_can_be_found(acme: httpx.Client, operator: dict[str, 
     shown = acme.get(path, headers=operator).json()
     assert shown["content"]["request"]["question"] == "Что значит код E20? Пишите на [email]"
     assert shown["content"]["answer"]["citations"] == answer["citations"]
-    found = acme.get(
+    result = acme.get(
         "/audit",
         params={"document": "errors.md", "cited": "true", "session_id": "kept", "subject": "anna", "limit": 1},
         headers=operator,
     ).json()
-    assert [record["turn_id"] for record in found["records"]] == [answer["turn_id"]]
-    assert found["next"] == shown["sequence"]
+    assert [record["turn_id"] for record in result["records"]] == [answer["turn_id"]]
+    assert result["next"] == shown["sequence"]
     assert acme.get("/audit", params={"before": 1}, headers=operator).json() == {"records": [], "next": None}
 
 
@@ -57,10 +57,10 @@ def test_the_export_verifies_by_itself(acme: httpx.Client, operator: dict[str, s
     assert response.headers["content-type"].startswith("application/x-ndjson")
     links = []
     for line in response.text.splitlines():
-        told = json.loads(line)
-        content = Content(**told.pop("content")) if told["content"] else told.pop("content")
-        at = told.pop("at")
-        links.append(Link(**told, at=_moment(at), content=content))
+        record = json.loads(line)
+        content = Content(**record.pop("content")) if record["content"] else record.pop("content")
+        at = record.pop("at")
+        links.append(Link(**record, at=_moment(at), content=content))
     verifier = ChainVerifier("acme", [Head(links[-1].sequence, links[-1].hash)])
     verifier.feed(links)
     assert verifier.result().faults == ()
@@ -96,9 +96,9 @@ def test_an_answer_is_judged(acme: httpx.Client, operator: dict[str, str]) -> No
     turn_id = acme.post("/ask/run", json={"question": "Что значит код E20?", "anonymous": True}).json()["turn_id"]
     until(lambda: acme.get(f"/audit/{turn_id}", headers=operator).status_code == 200)
     verdict = {"turn_id": turn_id, "thumb": "down", "reason": "unclear", "comment": " Ответьте на ivan@mail.ru "}
-    kept = acme.post("/feedback", json=verdict).json()
-    assert _moment(kept.pop("at")).tzinfo
-    assert kept == verdict | {"comment": "Ответьте на [email]"}
+    stored = acme.post("/feedback", json=verdict).json()
+    assert _moment(stored.pop("at")).tzinfo
+    assert stored == verdict | {"comment": "Ответьте на [email]"}
     unknown = problem(acme.post("/feedback", json=verdict | {"turn_id": "nothing"}), 404, "turn_unknown")
     foreign = problem(acme.post("/feedback", json=verdict | {"turn_id": "turn-of-globex"}), 404, "turn_unknown")
     assert {**unknown, "request_id": ""} == {**foreign, "request_id": ""}
@@ -115,7 +115,7 @@ def test_a_killed_service_has_recorded_what_it_answered(tmp_path: Path, monkeypa
     server.wait_until_up()
     with httpx.Client(base_url=server.url, timeout=60, headers={"Authorization": f"Bearer {token}"}) as client:
         assert client.post("/ingest/run", json={"documents": ARTICLES}).status_code == 200
-        told = [
+        acknowledged = [
             client.post("/ask/run", json={"question": f"Что значит код E{number}?"}).json()["turn_id"]
             for number in range(10, 17)
         ]
@@ -123,5 +123,5 @@ def test_a_killed_service_has_recorded_what_it_answered(tmp_path: Path, monkeypa
     server.stop()
     Recorder().collect()
     with acting_as(Tenant("solo", "anna")):
-        assert sorted(record.turn_id for record in search.find(TurnQuery())) == sorted(told)
+        assert sorted(record.turn_id for record in search.find(TurnQuery())) == sorted(acknowledged)
         assert search.verify().faults == ()

@@ -49,10 +49,10 @@ def test_an_operator_sets_and_removes(acme: httpx.Client, ingest: Callable[..., 
     assert {**edge, "declared": False} in acme.get("/edges").json()["edges"]
     assert acme.delete("/edges", params=key).status_code == 200
     problem(acme.delete("/edges", params=key), 404, "edge_unknown")
-    made = acme.put("/rejected", json={"text": "Склеить", "day": "2026-01-31"}).json()
-    assert made in acme.get("/rejected").json()["rejected"]
-    assert acme.delete(f"/rejected/{made['rejected_id']}").status_code == 200
-    assert made not in acme.get("/rejected").json()["rejected"]
+    created = acme.put("/rejected", json={"text": "Склеить", "day": "2026-01-31"}).json()
+    assert created in acme.get("/rejected").json()["rejected"]
+    assert acme.delete(f"/rejected/{created['rejected_id']}").status_code == 200
+    assert created not in acme.get("/rejected").json()["rejected"]
 
 
 def test_invalid_edges_are_refused(acme: httpx.Client, ingest: Callable[..., httpx.Response]) -> None:

@@ -233,16 +233,16 @@ GUESSES = (
 def reachable(installation: Settings) -> set[tuple[str, str]]:
     """(method, path) of every route in the application, Hayhooks' own included."""
     service = app.create_app(installation)
-    found: set[tuple[str, str]] = set()
+    results: set[tuple[str, str]] = set()
     for route in _all_routes(service.routes):
         assert not isinstance(route, Mount), route
         if isinstance(route, APIRoute | Route):
-            found |= {(method, route.path) for method in route.methods or () if method != "HEAD"}
-    plain = {_plain(path) for _, path in found}
+            results |= {(method, route.path) for method in route.methods or () if method != "HEAD"}
+    plain = {_plain(path) for _, path in results}
     for path, operations in service.openapi()["paths"].items():
         if path not in plain:
-            found |= {(method.upper(), path) for method in operations}
-    return found
+            results |= {(method.upper(), path) for method in operations}
+    return results
 
 
 def _all_routes(routes: Sequence[BaseRoute]) -> Iterator[BaseRoute]:

@@ -14,22 +14,22 @@ ANSWERABLE = "Что означает код E20?"
 ABSENT = "Что означает код E401?"
 
 
-def told(response: httpx.Response) -> list[tuple[str, str, dict[str, object]]]:
+def sse_events(response: httpx.Response) -> list[tuple[str, str, dict[str, object]]]:
     """The events of a stream: (name, id, data)."""
-    found = []
+    results = []
     for block in response.text.strip().split("\n\n"):
         if block.startswith(":"):
             continue
         fields = dict(line.split(": ", 1) for line in block.splitlines())
-        found.append((fields["event"], fields["id"], json.loads(fields["data"])))
-    return found
+        results.append((fields["event"], fields["id"], json.loads(fields["data"])))
+    return results
 
 
 def stream(client: httpx.Client, question: str, **headers: str) -> list[tuple[str, str, dict[str, object]]]:
     response = client.post("/ask/stream", json={"question": question}, headers=headers)
     assert response.status_code == 200, response.text
     assert response.headers["content-type"].startswith("text/event-stream")
-    return told(response)
+    return sse_events(response)
 
 
 def test_an_answer_in_events(acme: httpx.Client) -> None:
@@ -93,9 +93,9 @@ def test_openais_client_gets_an_answer(chat: openai.OpenAI) -> None:
     assert "сливается" in text
     assert "[1] Коды ошибок стиральной машины" in text
     chunks = chat.chat.completions.create(model="ask", messages=[{"role": "user", "content": ANSWERABLE}], stream=True)
-    found = list(chunks)
-    assert "".join(chunk.choices[0].delta.content or "" for chunk in found) == text
-    assert found[-1].choices[0].finish_reason == "stop"
+    results = list(chunks)
+    assert "".join(chunk.choices[0].delta.content or "" for chunk in results) == text
+    assert results[-1].choices[0].finish_reason == "stop"
 
 
 def test_openais_client_keeps_the_conversation(chat: openai.OpenAI) -> None:
@@ -130,6 +130,6 @@ def test_the_ai_sdk_reads_the_answer(acme: httpx.Client) -> None:
     kinds = [part["type"] for part in parts]
     assert (kinds[0], kinds[1], kinds[-1]) == ("start", "text-start", "finish")
     turn = next(part["data"] for part in parts if part["type"] == "data-turn")
-    said = "".join(part["delta"] for part in parts if part["type"] == "text-delta")
-    assert said == TurnAnswer.model_validate(turn).answer.text
+    text = "".join(part["delta"] for part in parts if part["type"] == "text-delta")
+    assert text == TurnAnswer.model_validate(turn).answer.text
     assert kinds.count("source-document") == len(turn["citations"]) > 0

@@ -88,5 +88,5 @@ def _found(response: httpx.Response) -> set[str]:
     body = response.json()
     if response.status_code == 200:
         body["meta"]["query"] = body["meta"]["filters"] = None
-    said = str(body) + str(response.headers)
-    return {code for code in CANARY.values() if code in said}
+    response_text = str(body) + str(response.headers)
+    return {code for code in CANARY.values() if code in response_text}

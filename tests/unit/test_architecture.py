@@ -114,15 +114,15 @@ def test_a_wrong_import_is_seen(module: str, source: str) -> None:
 
 def unannotated(source: str) -> list[str]:
     """The functions that leave a parameter or their result without a type."""
-    found = []
+    results = []
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             spec = node.args
             every = [*spec.posonlyargs, *spec.args, *spec.kwonlyargs, *filter(None, [spec.vararg, spec.kwarg])]
             named = [arg for place, arg in enumerate(every) if not (place == 0 and arg.arg in {"self", "cls"})]
             if node.returns is None or any(arg.annotation is None for arg in named):
-                found.append(node.name)
-    return found
+                results.append(node.name)
+    return results
 
 
 def test_every_function_is_annotated() -> None:
@@ -200,12 +200,12 @@ def _text_of(path: Path) -> str:
 
 
 def test_no_file_names_a_registry_or_a_place_on_one_machine() -> None:
-    found = {
+    results = {
         _named(path): match.group()
         for path in FILES
         if (match := REGISTRY.search(_text_of(path)) or MACHINE.search(_text_of(path)))
     }
-    assert not found
+    assert not results
 
 
 def _flat(node: object, prefix: str) -> Iterator[tuple[str, str]]:

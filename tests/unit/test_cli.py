@@ -92,15 +92,15 @@ def test_what_may_be_chosen_is_said() -> None:
 
 
 @pytest.mark.parametrize(
-    ("question", "told"),
+    ("question", "expected"),
     [("", "1 to 2000"), ("   ", "1 to 2000"), ("а" * 2001, "2000"), ("\udcff", "UTF-8")],
 )
-def test_a_question_that_cannot_be_asked_is_refused_with_advice(question: str, told: str) -> None:
+def test_a_question_that_cannot_be_asked_is_refused_with_advice(question: str, expected: str) -> None:
     opora("tenant", "add", "shop")
     result = opora("ask", question, "--tenant", "shop", "--json")
     assert result.exit_code == 2
     assert result.stdout == ""
-    assert told in result.stderr
+    assert expected in result.stderr
     assert result.stderr.count("\n") == 1
 
 
@@ -122,11 +122,11 @@ def test_a_setting_that_does_not_do_is_named(monkeypatch: pytest.MonkeyPatch) ->
 
 
 @pytest.mark.parametrize(
-    ("said", "spoken"),
+    ("message", "spoken"),
     [("ru_RU.UTF-8", "ru"), ("en_US", "en"), ("de_DE.UTF-8", "en"), ("C.UTF-8", "ru"), ("POSIX", "ru"), ("", "ru")],
 )
-def test_the_terminal_says_the_language(said: str, spoken: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("LC_ALL", said)
+def test_the_terminal_says_the_language(message: str, spoken: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LC_ALL", message)
     monkeypatch.delenv("LC_MESSAGES", raising=False)
     monkeypatch.delenv("LANG", raising=False)
     assert terminal_locale() == spoken
@@ -134,10 +134,10 @@ def test_the_terminal_says_the_language(said: str, spoken: str, monkeypatch: pyt
 
 def test_both_languages_say_everything() -> None:
     for key in keys("cli."):
-        said = {locale: text(key, locale) for locale in LOCALES}
-        assert all(said.values()), key
-        if any("а" <= letter <= "я" for letter in said["ru"].lower()):
-            assert said["ru"] != said["en"], key
+        texts = {locale: text(key, locale) for locale in LOCALES}
+        assert all(texts.values()), key
+        if any("а" <= letter <= "я" for letter in texts["ru"].lower()):
+            assert texts["ru"] != texts["en"], key
 
 
 def test_help_names_every_command() -> None:
@@ -189,15 +189,17 @@ def test_what_cannot_be_read_is_named_and_the_rest_is_loaded(articles: Path) -> 
 
 
 @pytest.mark.parametrize(
-    ("name", "content", "told"),
+    ("name", "content", "expected"),
     [("empty.md", b"", "is empty"), ("photo.png", b"\x89PNG", "cannot be read yet"), ("old.jsonl", b"", "is empty")],
 )
-def test_a_single_file_that_cannot_be_loaded_is_a_mistake(tmp_path: Path, name: str, content: bytes, told: str) -> None:
+def test_a_single_file_that_cannot_be_loaded_is_a_mistake(
+    tmp_path: Path, name: str, content: bytes, expected: str
+) -> None:
     (tmp_path / name).write_bytes(content)
     result = opora("ingest", str(tmp_path / name))
     assert result.exit_code == 2
     assert name in result.stderr
-    assert told in result.stderr
+    assert expected in result.stderr
 
 
 def test_an_empty_folder_is_a_mistake(tmp_path: Path) -> None:

@@ -48,9 +48,9 @@ def settings_table() -> str:
 
 
 def test_the_settings_table_is_true() -> None:
-    found = re.search(r"<!-- settings -->\n(.*?)\n<!-- /settings -->", PAGES["docs/deployment.md"], re.DOTALL)
-    assert found is not None
-    assert found.group(1) == settings_table()
+    results = re.search(r"<!-- settings -->\n(.*?)\n<!-- /settings -->", PAGES["docs/deployment.md"], re.DOTALL)
+    assert results is not None
+    assert results.group(1) == settings_table()
 
 
 def test_the_endpoints_are_those_of_the_service() -> None:
@@ -61,9 +61,9 @@ def test_the_endpoints_are_those_of_the_service() -> None:
 
 
 def test_the_formats_are_those_that_are_read() -> None:
-    found = re.search(r"<!-- formats -->\n(.*?)\n<!-- /formats -->", PAGES["docs/operators.md"], re.DOTALL)
-    assert found is not None
-    cells = re.findall(r"^\| [^|]*?((?:`\.\w+` ?)+)\|", found.group(1), re.MULTILINE)
+    results = re.search(r"<!-- formats -->\n(.*?)\n<!-- /formats -->", PAGES["docs/operators.md"], re.DOTALL)
+    assert results is not None
+    cells = re.findall(r"^\| [^|]*?((?:`\.\w+` ?)+)\|", results.group(1), re.MULTILINE)
     assert {ending for cell in cells for ending in re.findall(r"`(\.\w+)`", cell)} == set(FORMATS)
 
 

@@ -42,7 +42,7 @@ from tenants.tokens import issue
 settings, found = get_settings(), {}
 database.migrate(settings)
 Registry().add("acme")
-found["findings"] = [f"{path}: {one.told('en')}" for path in deployed() for one in lint_file(path)]
+found["findings"] = [f"{path}: {one.describe('en')}" for path in deployed() for one in lint_file(path)]
 with acting_as(Tenant("acme", "anna", SCOPES)):
     Ingest().run_path(Path("articles"))
     engine = AskEngine()

@@ -16,11 +16,11 @@ PAIRS = PairSet(
 
 
 def test_claims_go_through_the_pipelines_own_check() -> None:
-    told: list[tuple[int, int]] = []
-    records = verify_pairs(PAIRS, FactVerifier(LocalJudge()), lambda done, total: told.append((done, total)))
+    progress: list[tuple[int, int]] = []
+    records = verify_pairs(PAIRS, FactVerifier(LocalJudge()), lambda done, total: progress.append((done, total)))
     assert [record.let_through for record in records] == [True, False, False]
     assert records[0].score == 1.0
-    assert told == [(1, 3), (2, 3), (3, 3)]
+    assert progress == [(1, 3), (2, 3), (3, 3)]
 
 
 def test_without_a_check_everything_passes() -> None:

@@ -110,13 +110,13 @@ def test_a_model_judges_on_demand(shop: Path) -> None:
         assert first.exit_code == 0, first.output
         simulator.set_knobs(Knobs(faults=(Fault(kind="garbage", task="faithfulness", times=1),)))
         second = evaluate(*measure, "--locale", "ru")
-    told = json.loads(first.stdout)
-    figures = told["sets"][0]["figures"]
+    report = json.loads(first.stdout)
+    figures = report["sets"][0]["figures"]
     assert (figures["faithfulness"]["value"], figures["faithfulness"]["n"]) == (1.0, 2)
     assert (figures["context_relevance"]["value"], figures["context_relevance"]["n"]) == (1.0, 2)
     assert (figures["semantic_similarity"]["value"], figures["semantic_similarity"]["n"]) == (pytest.approx(1.0), 1)
-    assert told["sets"][0]["unjudged"] == {}
-    assert told["state"]["judge"]["chat_generator"] == "OllamaChatGenerator simulated"
+    assert report["sets"][0]["unjudged"] == {}
+    assert report["state"]["judge"]["chat_generator"] == "OllamaChatGenerator simulated"
     assert "faithfulness: malformed 1" in second.stdout
     compared = evaluate("compare", "latest~1", "--json")
     assert {one["figure"] for one in json.loads(compared.stdout)["differences"] if one["change"]} == {"judge_failed"}
@@ -201,8 +201,8 @@ def test_answers_are_scored_by_a_key_read_and_calibrated(shop: Path, monkeypatch
     assert "No threshold: 1 graded answers" in few.stdout
     read = [json.dumps({"confidence": 0.5 + n / 100, "right": n >= 10}) for n in range(40)]
     (shop / "read.jsonl").write_text("\n".join(read), encoding="utf-8")
-    found = evaluate("calibrate", "--graded", str(shop / "read.jsonl"), "--tenant", "shop", "--right", "0.9")
-    assert "opora tenant policy shop --set answer_threshold=0.57" in found.stdout
+    result = evaluate("calibrate", "--graded", str(shop / "read.jsonl"), "--tenant", "shop", "--right", "0.9")
+    assert "opora tenant policy shop --set answer_threshold=0.57" in result.stdout
     assert json.loads(evaluate("calibrate", "--tenant", "shop", "--json").stdout)["graded"] == 0
 
 

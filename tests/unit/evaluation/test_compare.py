@@ -22,7 +22,7 @@ def run(records: Sequence[Record], threshold: float = 0.5) -> Run:
     return Run("r", datetime(2026, 1, 1, tzinfo=UTC), state, (SetRun("s", "ru", 1.0, records=tuple(records)),))
 
 
-def asked(shown: Sequence[bool]) -> list[Record]:
+def records_of(shown: Sequence[bool]) -> list[Record]:
     """Answerable questions are answered where `shown`, the others refused."""
     return [
         Record(case, "answered" if case.answerable and is_shown else "refused", ranked=("a",), checked=True)
@@ -31,17 +31,17 @@ def asked(shown: Sequence[bool]) -> list[Record]:
 
 
 def test_a_run_is_equal_to_itself() -> None:
-    one = run(asked([True] * 600))
-    found = compare(one, one)
-    assert found.identical
-    assert not found.regressed
-    assert found.parameters == ()
-    assert {(d.change, d.verdict) for d in found.differences} == {(0.0, "same")}
+    one = run(records_of([True] * 600))
+    result = compare(one, one)
+    assert result.identical
+    assert not result.regressed
+    assert result.parameters == ()
+    assert {(d.change, d.verdict) for d in result.differences} == {(0.0, "same")}
 
 
 def test_a_loss_is_caught_and_the_same_the_other_way_round_is_a_gain() -> None:
-    whole = run(asked([True] * 600))
-    lossy = run(asked([n % 10 != 1 for n in range(600)]), threshold=0.9)
+    whole = run(records_of([True] * 600))
+    lossy = run(records_of([n % 10 != 1 for n in range(600)]), threshold=0.9)
     lost, won = compare(whole, lossy), compare(lossy, whole)
     assert lost.regressed
     assert not won.regressed
@@ -54,28 +54,28 @@ def test_a_loss_is_caught_and_the_same_the_other_way_round_is_a_gain() -> None:
 
 def test_a_loss_of_less_than_three_points_passes_though_it_is_no_noise() -> None:
     missed = [n for n in range(600) if n % 4 != 0][:13]
-    found = compare(run(asked([True] * 600)), run(asked([n not in missed for n in range(600)])))
-    (over,) = (d for d in found.differences if d.figure == "over_refusal")
+    result = compare(run(records_of([True] * 600)), run(records_of([n not in missed for n in range(600)])))
+    (over,) = (d for d in result.differences if d.figure == "over_refusal")
     assert 0 < over.change < DROP
     assert over.verdict == "small"
-    assert not found.regressed
+    assert not result.regressed
 
 
 def test_a_few_cases_of_a_small_set_prove_nothing() -> None:
-    few = [replace(record) for record in asked([True] * 600)[:12]]
+    few = [replace(record) for record in records_of([True] * 600)[:12]]
     worse = [replace(record, outcome="refused") if at in (2, 3) else record for at, record in enumerate(few)]
-    found = compare(run(few), run(worse))
-    (over,) = (d for d in found.differences if d.figure == "over_refusal")
+    result = compare(run(few), run(worse))
+    (over,) = (d for d in result.differences if d.figure == "over_refusal")
     assert over.change > DROP
     assert over.verdict == "noise"
 
 
 def test_a_broken_promise_is_no_noise_unless_a_language_model_had_a_say() -> None:
-    few = [Record(PROMISE, "answered", ranked=("a",), checked=True), *asked([True] * 600)[2:12]]
+    few = [Record(PROMISE, "answered", ranked=("a",), checked=True), *records_of([True] * 600)[2:12]]
     worse = [replace(few[0], outcome="refused"), *few[1:]]
-    found = compare(run(few), run(worse))
-    assert found.regressed
-    assert found.broken == {"s": ("1",)}
+    result = compare(run(few), run(worse))
+    assert result.regressed
+    assert result.broken == {"s": ("1",)}
     assert compare(run(worse), run(few)).broken == {}
     assert not compare(run([replace(record, calls=1) for record in few]), run(worse)).regressed
 
@@ -84,25 +84,25 @@ def test_a_broken_promise_is_no_noise_unless_a_language_model_had_a_say() -> Non
 def test_noise_is_not_caught(seed: int) -> None:
     rng = random.Random(seed)
     one, two = ([rng.random() < 0.85 for _ in CASES] for _ in range(2))
-    assert not compare(run(asked(one)), run(asked(two))).regressed
+    assert not compare(run(records_of(one)), run(records_of(two))).regressed
 
 
 @settings(max_examples=3)
 @given(st.lists(st.booleans(), min_size=600, max_size=600), st.integers(0, 599))
 def test_more_answers_to_answerable_questions_never_fail(shown: list[bool], more: int) -> None:
     better = [was or at <= more for at, was in enumerate(shown)]
-    assert not compare(run(asked(shown)), run(asked(better))).regressed
+    assert not compare(run(records_of(shown)), run(records_of(better))).regressed
 
 
 def test_cases_of_one_run_alone_do_not_count() -> None:
-    records = asked([True] * 600)
-    found = compare(run(records[:500]), run(records))
-    assert found.unpaired == {"s": 100}
-    assert {d.change for d in found.differences} == {0.0}
-    assert not found.identical
+    records = records_of([True] * 600)
+    result = compare(run(records[:500]), run(records))
+    assert result.unpaired == {"s": 100}
+    assert {d.change for d in result.differences} == {0.0}
+    assert not result.identical
 
 
 def test_a_step_that_is_gone_is_said() -> None:
-    one = run(asked([True] * 600))
+    one = run(records_of([True] * 600))
     two = replace(one, state=replace(one.state, parameters={}))
     assert compare(one, two).parameters == (("gate", "", "True", "False"),)

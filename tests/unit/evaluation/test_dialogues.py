@@ -21,16 +21,16 @@ def engine(installation: Settings) -> AskEngine:
         Registry().add(locale, locale=locale)
         with acting_as(Tenant(locale, "test")):
             Ingest().run_path(DEMO / locale)
-    made = AskEngine()
-    made.warm_up()
-    return made
+    ask_engine = AskEngine()
+    ask_engine.warm_up()
+    return ask_engine
 
 
 def first_document(engine: AskEngine, locale: str, question: str, history: tuple[Exchange, ...] = ()) -> str:
     with acting_as(Tenant(locale, "test")):
         turn = engine.run(Turn("t", question, locale=locale, history=history))
-    found = turn.evidence.relevant_passages() or turn.evidence.passages
-    return found[0].doc_id if found else ""
+    result = turn.evidence.relevant_passages() or turn.evidence.passages
+    return result[0].doc_id if result else ""
 
 
 def test_follow_ups_find_what_whole_questions_find(engine: AskEngine) -> None:
@@ -40,7 +40,7 @@ def test_follow_ups_find_what_whole_questions_find(engine: AskEngine) -> None:
         if first_document(engine, locale, one["standalone"]) != gold:
             continue
         whole += 1
-        history = tuple(Exchange(asked, "answered") for asked in one["history"])
+        history = tuple(Exchange(earlier, "answered") for earlier in one["history"])
         leaning += first_document(engine, locale, one["follow_up"], history) == gold
         alone += first_document(engine, locale, one["follow_up"]) == gold
     assert whole >= 0.9 * len(DIALOGUES)

@@ -69,29 +69,29 @@ def measured(chosen: QuestionSet = SHOP, concurrency: int = 1) -> SetRun:
 
 
 def test_a_set_is_measured_through_the_products_own_use_cases(folder: Path) -> None:
-    told: list[tuple[str, int, int]] = []
-    evaluation = Evaluation(Plan(), lambda what, done, total: told.append((what, done, total)))
+    progress: list[tuple[str, int, int]] = []
+    evaluation = Evaluation(Plan(), lambda what, done, total: progress.append((what, done, total)))
     one = evaluation.run(SHOP)
     evaluation.close()
-    found = report(one)
+    result = report(one)
     assert folder.is_relative_to(get_settings().data_dir)
-    assert found.n == 3
-    assert found.figures["hit@1"].value == 1.0
-    assert found.figures["hit@1"].n == 2
-    assert found.figures["gold_span_in_three_sentences"].value == 1.0
-    assert found.figures["citation_precision_entailed"].value == 1.0
-    assert found.figures["claims_verified"].value == 1.0
-    assert found.figures["over_refusal"].value == 0.0
-    assert found.figures["false_answer"].value == 0.0
-    assert found.figures["false_answer"].high > 0.5, "one case proves little"
-    assert found.reference["hit@1"].value == 1.0
-    assert sum(found.outcomes.values()) == 3
-    assert found.curve[-1].over_refusal == 1.0
-    assert found.failures == ()
+    assert result.n == 3
+    assert result.figures["hit@1"].value == 1.0
+    assert result.figures["hit@1"].n == 2
+    assert result.figures["gold_span_in_three_sentences"].value == 1.0
+    assert result.figures["citation_precision_entailed"].value == 1.0
+    assert result.figures["claims_verified"].value == 1.0
+    assert result.figures["over_refusal"].value == 0.0
+    assert result.figures["false_answer"].value == 0.0
+    assert result.figures["false_answer"].high > 0.5, "one case proves little"
+    assert result.reference["hit@1"].value == 1.0
+    assert sum(result.outcomes.values()) == 3
+    assert result.curve[-1].over_refusal == 1.0
+    assert result.failures == ()
     assert one.index is not None
     assert (one.index.generation, one.index.chunks) == (1, 3)
     assert set(one.records[0].steps) >= {"guard", "retrieve", "verify", "outcome"}
-    assert ("shop", 3, 3) in told
+    assert ("shop", 3, 3) in progress
 
 
 def test_two_runs_of_the_same_state_differ_by_nothing_however_many_at_once(folder: Path) -> None:
@@ -136,24 +136,24 @@ def test_of_a_turn_is_kept_what_was_shown_and_what_it_stands_on() -> None:
 
 
 def test_a_run_is_kept_and_read_back_to_the_letter(tmp_path: Path) -> None:
-    kept = Runs(tmp_path)
+    runs = Runs(tmp_path)
     one = SetRun("s", "ru", 1.5, records=(Record(Case("1", "?", gold_docs=("a",)), "refused", ranked=("a",)),))
     first, second = finished("s", [one, Skipped("wixqa", Path("x"))], Plan()), finished("s", [one], Plan())
     for run in (first, second):
-        kept.save(run)
-    assert kept.load(first.run_id) == kept.load("latest~1") == first
-    assert kept.load("latest") == second
+        runs.save(run)
+    assert runs.load(first.run_id) == runs.load("latest~1") == first
+    assert runs.load("latest") == second
     assert first.skipped == ("wixqa",)
     assert "evaluate_retrieval" in first.state.parameters
     for wrong in ("latest~2", "latest~x", "nothing"):
         with pytest.raises(NotFound):
-            kept.load(wrong)
+            runs.load(wrong)
     with pytest.raises(Invalid):
-        kept.load(first.run_id[:4])
+        runs.load(first.run_id[:4])
     broken = tmp_path / "broken"
     broken.write_bytes(gzip.compress(b"{}"))
     with pytest.raises(Invalid):
-        kept.load(str(broken))
+        runs.load(str(broken))
 
 
 def test_a_report_is_a_table_json_junit_and_a_page(folder: Path) -> None:

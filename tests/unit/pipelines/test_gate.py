@@ -261,13 +261,13 @@ async def test_a_foreign_error_page_is_replaced(client: httpx.AsyncClient) -> No
 
 
 @pytest.mark.parametrize(
-    ("asked", "tenant", "spoken"),
+    ("language", "tenant", "spoken"),
     [("", "acme", "ru"), ("", "english", "en"), ("en-GB,ru;q=0.5", "acme", "en"), ("fr, ru", "english", "ru")],
 )
 async def test_problems_speak_the_callers_language(
-    client: httpx.AsyncClient, asked: str, tenant: str, spoken: str
+    client: httpx.AsyncClient, language: str, tenant: str, spoken: str
 ) -> None:
-    headers = {**bearer(f"{tenant}:ask"), "Accept-Language": asked}
+    headers = {**bearer(f"{tenant}:ask"), "Accept-Language": language}
     response = await client.post("/ask/run", json={}, headers=headers)
     assert response.headers["content-language"] == spoken
     assert (

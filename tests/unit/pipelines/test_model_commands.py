@@ -19,10 +19,10 @@ pytestmark = pytest.mark.usefixtures("installation")
 @pytest.fixture
 def fetching(monkeypatch: pytest.MonkeyPatch, installation: Settings) -> Iterator[list[Path]]:
     """First starts may fetch; nothing can be had."""
-    asked: list[Path] = []
+    requests: list[Path] = []
 
     def nothing(models: Path) -> Installed:
-        asked.append(models)
+        requests.append(models)
         raise ModelUnavailable
 
     monkeypatch.setattr(install, "install", nothing)
@@ -30,7 +30,7 @@ def fetching(monkeypatch: pytest.MonkeyPatch, installation: Settings) -> Iterato
     monkeypatch.delenv("OPORA_MODELS_DIR")
     monkeypatch.setenv("LC_ALL", "en_US.UTF-8")
     get_settings.cache_clear()
-    yield asked
+    yield requests
     get_settings.cache_clear()
 
 

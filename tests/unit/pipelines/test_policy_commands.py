@@ -44,8 +44,8 @@ def test_what_is_set_is_in_force_and_can_be_put_back() -> None:
 
 
 def test_every_rule_is_explained() -> None:
-    told = policy().stdout
-    assert all(name in told for name in Policy.model_fields)
+    output = policy().stdout
+    assert all(name in output for name in Policy.model_fields)
 
 
 @pytest.mark.parametrize(

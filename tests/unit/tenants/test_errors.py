@@ -10,7 +10,7 @@ def test_a_trail_shows_where_and_not_what() -> None:
         except KeyError as cause:
             raise InternalFault("broken", value="the secret question") from cause
     except InternalFault as error:
-        told = trail(error)
-    assert "secret" not in told
-    assert "InternalFault(broken)" in told
-    assert "KeyError at test_errors.py:" in told
+        summary = trail(error)
+    assert "secret" not in summary
+    assert "InternalFault(broken)" in summary
+    assert "KeyError at test_errors.py:" in summary

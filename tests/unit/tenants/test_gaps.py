@@ -14,7 +14,7 @@ def gap(gap_id: str, *stems: str, count: int = 1, doc_ids: tuple[str, ...] = ())
 
 
 def test_what_shares_half_of_its_stems_is_one_group() -> None:
-    found = grouped(
+    result = grouped(
         [
             gap("Есть ли рассрочка?", "рассрочк", count=3, doc_ids=("payment", "prices")),
             gap("Рассрочка без банка", "рассрочк", "банк", count=2, doc_ids=("payment", "banks")),
@@ -23,13 +23,13 @@ def test_what_shares_half_of_its_stems_is_one_group() -> None:
             gap("???"),
         ]
     )
-    assert [[gap.gap_id for gap in group.gaps] for group in found] == [
+    assert [[gap.gap_id for gap in group.gaps] for group in result] == [
         ["Есть ли рассрочка?", "Рассрочка без банка"],
         ["Доставка в Казань"],
         ["Рассрочка через банк под процент"],
         ["???"],
     ]
-    assert (found[0].count, found[0].doc_ids) == (5, ("payment", "prices", "banks"))
+    assert (result[0].count, result[0].doc_ids) == (5, ("payment", "prices", "banks"))
 
 
 stems = st.sets(st.sampled_from("абвгд"), max_size=4)
@@ -38,11 +38,11 @@ stems = st.sets(st.sampled_from("абвгд"), max_size=4)
 @given(st.lists(st.tuples(stems, st.integers(1, 5)), max_size=12))
 def test_groups_hold_every_gap_once_and_stay_the_same(drawn: list[tuple[set[str], int]]) -> None:
     gaps = [gap(str(number), *sorted(about), count=count) for number, (about, count) in enumerate(drawn)]
-    found = grouped(gaps)
-    assert sorted(gap.gap_id for group in found for gap in group.gaps) == sorted(gap.gap_id for gap in gaps)
-    assert grouped([replace(gap) for gap in gaps]) == found
-    assert [group.count for group in found] == sorted((group.count for group in found), reverse=True)
-    for group in found:
+    result = grouped(gaps)
+    assert sorted(gap.gap_id for group in result for gap in group.gaps) == sorted(gap.gap_id for gap in gaps)
+    assert grouped([replace(gap) for gap in gaps]) == result
+    assert [group.count for group in result] == sorted((group.count for group in result), reverse=True)
+    for group in result:
         for one in group.gaps[1:]:
             common, either = set(one.stems) & set(group.gaps[0].stems), set(one.stems) | set(group.gaps[0].stems)
             assert len(common) / len(either) >= 0.5

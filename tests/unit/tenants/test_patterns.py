@@ -30,8 +30,8 @@ def test_no_pattern_backtracks(pattern: str) -> None:
     ],
 )
 def test_a_word_may_be_russian(pattern: str, text: str, match: str | None) -> None:
-    found = compiled(pattern).search(text)
-    assert (found and found.group()) == match
+    results = compiled(pattern).search(text)
+    assert (results and results.group()) == match
 
 
 @pytest.mark.parametrize(

@@ -37,13 +37,13 @@ def _tenants(installation: Settings) -> Iterator[None]:
 
 def leave_traces(installation: Settings, tenant: Tenant, word: str, session_id: str) -> None:
     """Somebody asks, is handed over, repeats a request; one record is still on its way, one was put aside."""
-    known = persons.digest(tenant.tenant_id, tenant.subject)
+    person_digest = persons.digest(tenant.tenant_id, tenant.subject)
     turns = [
         entry(
             f"{tenant.tenant_id}.{tenant.subject}.{session_id}.{number}",
             tenant_id=tenant.tenant_id,
             at=datetime.now(UTC),
-            person=known,
+            person=person_digest,
             session_id=session_id,
             question=f"Где {word}?",
             text=f"Ответ про {word}.",
@@ -53,7 +53,7 @@ def leave_traces(installation: Settings, tenant: Tenant, word: str, session_id: 
     ]
     with acting_as(tenant):
         store.append(turns[:1], installation)
-        feedback.give(turns[0].turn_id, known, "down", "wrong", word)
+        feedback.give(turns[0].turn_id, person_digest, "down", "wrong", word)
         handoffs.open_ticket("t", "user_request", f"Где {word}?", session_id=session_id, draft=word)
         conversations.remember(session_id, PastTurn(f"Где {word}?", "answered"))
         idempotency.begin(f"key-{session_id}", "hash")
@@ -74,14 +74,14 @@ def holding(folder: Path, word: str) -> list[str]:
 
 
 def test_every_table_that_knows_a_person_is_in_the_list() -> None:
-    kept = {"audit_contents", "erasures", "feedback", "tickets", "idempotency", "conversations", "jobs"}
-    kept |= {"chats", "consents"}
+    listed = {"audit_contents", "erasures", "feedback", "tickets", "idempotency", "conversations", "jobs"}
+    listed |= {"chats", "consents"}
     knowing = {
         table.name
         for table in models.Base.metadata.tables.values()
         if {"subject", "person", "session_id"} & {column.name for column in table.columns}
     }
-    assert knowing == kept, "a new table about people belongs into tenants.persons, and into this list"
+    assert knowing == listed, "a new table about people belongs into tenants.persons, and into this list"
 
 
 def test_erasing_leaves_no_byte(installation: Settings) -> None:
@@ -101,7 +101,7 @@ def test_erasing_leaves_no_byte(installation: Settings) -> None:
     assert {"opora.db-wal", "aside.txt"} <= set(holding(installation.data_dir, CANARY))
 
     exported = persons.export(Person(subject="anna"))
-    assert [len(kept) for kept in exported.values()] == [1, 1, 1, 1, 1, 2, 1, 1, 0]
+    assert [len(rows) for rows in exported.values()] == [1, 1, 1, 1, 1, 2, 1, 1, 0]
     assert json.dumps(exported, ensure_ascii=False).count(CANARY) >= 5
     (chat,) = exported["chats"]
     assert isinstance(chat, dict)
@@ -132,7 +132,7 @@ def test_erasing_leaves_no_byte(installation: Settings) -> None:
     assert {gap.question: gap.count for gap in gaps.all()} == {"Где все?": 2, "Где сосед?": 2}
     assert len(persons.export(Person(subject="bob"))["turns"]) == 2
     with acting_as(Tenant("globex", "anna")):
-        assert [len(kept) for kept in persons.export(Person(subject="anna")).values()] == [2, 1, 1, 0, 0, 1, 1, 1, 0]
+        assert [len(rows) for rows in persons.export(Person(subject="anna")).values()] == [2, 1, 1, 0, 0, 1, 1, 1, 0]
 
 
 def test_one_session_of_a_person_can_go_alone(installation: Settings) -> None:
@@ -143,13 +143,13 @@ def test_one_session_of_a_person_can_go_alone(installation: Settings) -> None:
     )
     database.close_all()
     assert holding(installation.data_dir, CANARY) == []
-    assert [len(kept) for kept in persons.export(Person(session_id="s2")).values()] == [2, 1, 1, 0, 0, 1, 1, 0, 0]
+    assert [len(rows) for rows in persons.export(Person(session_id="s2")).values()] == [2, 1, 1, 0, 0, 1, 1, 0, 0]
 
 
 def test_pending_records_of_an_erased_person_are_stored_erased(installation: Settings) -> None:
     living = Recorder(installation)
-    known = persons.digest("acme", "anna")
-    living.record(entry("t1", at=datetime.now(UTC), person=known, question=CANARY))
+    person_digest = persons.digest("acme", "anna")
+    living.record(entry("t1", at=datetime.now(UTC), person=person_digest, question=CANARY))
     persons.erase(Person(subject="anna"))
     living.close()
     database.close_all()

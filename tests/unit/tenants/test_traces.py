@@ -39,9 +39,9 @@ def _acme() -> Iterator[None]:
 
 @given(st.one_of(st.uuids().map(str), st.text(max_size=40)))
 def test_every_turn_has_one_trace(turn_id: str) -> None:
-    found = traces.trace_id(turn_id)
-    assert (len(found), found) == (32, traces.trace_id(turn_id))
-    assert int(found, 16) >= 0
+    result = traces.trace_id(turn_id)
+    assert (len(result), result) == (32, traces.trace_id(turn_id))
+    assert int(result, 16) >= 0
 
 
 def test_a_turn_with_a_uuid_is_found_by_it() -> None:
@@ -56,16 +56,16 @@ def test_without_phoenix_there_is_nothing_to_erase() -> None:
 def test_a_persons_traces_are_looked_for_in_the_tenants_project_alone(phoenix: Receiver) -> None:
     assert traces.of_person("digest", "17") == ("a" * 32, "b" * 32)
     assert phoenix.next().what == "GET /v1/projects"
-    asked = urlsplit(phoenix.next().what.removeprefix("GET "))
-    assert asked.path == "/v1/projects/P2/spans"
-    assert parse_qs(asked.query)["attribute"] == ['user.id:"digest"', 'metadata.session:"17"']
+    request = urlsplit(phoenix.next().what.removeprefix("GET "))
+    assert request.path == "/v1/projects/P2/spans"
+    assert parse_qs(request.query)["attribute"] == ['user.id:"digest"', 'metadata.session:"17"']
 
 
 def test_each_is_erased_and_one_that_has_gone_is_no_fault(phoenix: Receiver) -> None:
     phoenix.statuses = [200, 200, 404, 204]
     assert traces.erase("digest", "") == 2
-    heard = [phoenix.next().what for _ in range(4)]
-    assert heard[2:] == [f"DELETE /v1/traces/{item * 32}" for item in "ab"]
+    requests = [phoenix.next().what for _ in range(4)]
+    assert requests[2:] == [f"DELETE /v1/traces/{item * 32}" for item in "ab"]
 
 
 @pytest.mark.parametrize("status", [401, 500])

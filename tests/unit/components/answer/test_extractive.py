@@ -52,10 +52,10 @@ def answer(question: str, *passages: Passage, answerer: ExtractiveAnswerer | Non
 
 @pytest.mark.parametrize("question", ["Ошибка E20, что делать?", "Как исправить Е20?", "е20"])
 def test_how_to_gets_the_whole_list_in_order_with_its_lead(question: str) -> None:
-    said = [line for line in answer(question, DRAIN, PUMP).text.splitlines() if line]
-    first = said.index(next(line for line in said if line.startswith("1. ")))
-    assert said[first - 1].startswith("Что делать при E20:")
-    assert said[first : first + 3] == [
+    shown = [line for line in answer(question, DRAIN, PUMP).text.splitlines() if line]
+    first = shown.index(next(line for line in shown if line.startswith("1. ")))
+    assert shown[first - 1].startswith("Что делать при E20:")
+    assert shown[first : first + 3] == [
         "1. Выключите машину.",
         "2. Откройте нижнюю панель.",
         "3. Выкрутите и промойте фильтр. [1]",
@@ -64,9 +64,9 @@ def test_how_to_gets_the_whole_list_in_order_with_its_lead(question: str) -> Non
 
 def test_a_rejected_step_is_left_out_of_its_list_and_the_draft_says_so() -> None:
     rejected = RejectedApproach("r", "Откройте нижнюю панель", "Срывается крепление", "2025-05-05", coverage=0.5)
-    asked = turn("Ошибка E20, что делать?", DRAIN, PUMP)
-    told = replace(asked, evidence=replace(asked.evidence, rejected=(rejected,)))
-    draft = ExtractiveAnswerer().run(told)["turn"].draft
+    given_turn = turn("Ошибка E20, что делать?", DRAIN, PUMP)
+    with_rejected = replace(given_turn, evidence=replace(given_turn.evidence, rejected=(rejected,)))
+    draft = ExtractiveAnswerer().run(with_rejected)["turn"].draft
     assert draft is not None
     assert draft.withheld == (rejected,)
     assert "панель" not in draft.text
@@ -77,42 +77,42 @@ def test_a_rejected_step_is_left_out_of_its_list_and_the_draft_says_so() -> None
 def test_nothing_is_left_when_all_was_rejected() -> None:
     only = passage("Удерживайте кнопку питания, чтобы сбросить плату.", heading="Сброс платы")
     rejected = RejectedApproach("r", "Сбросить плату кнопкой питания", "", "2025-05-05")
-    asked = turn("Как сбросить плату?", only)
-    told = replace(asked, evidence=replace(asked.evidence, rejected=(rejected,)))
-    draft = ExtractiveAnswerer().run(told)["turn"].draft
+    given_turn = turn("Как сбросить плату?", only)
+    with_rejected = replace(given_turn, evidence=replace(given_turn.evidence, rejected=(rejected,)))
+    draft = ExtractiveAnswerer().run(with_rejected)["turn"].draft
     assert draft == Draft("", (), (), withheld=(rejected,))
 
 
 def test_a_factual_question_gets_sentences_and_no_list() -> None:
-    said = answer("Сколько стоит доставка по городу?", DELIVERY)
-    assert "Доставка по городу стоит 500 рублей." in [claim.text for claim in said.claims]
-    assert len(said.claims) <= 3
-    assert "\n" not in said.text
-    assert "паспорт" not in said.text
+    shown = answer("Сколько стоит доставка по городу?", DELIVERY)
+    assert "Доставка по городу стоит 500 рублей." in [claim.text for claim in shown.claims]
+    assert len(shown.claims) <= 3
+    assert "\n" not in shown.text
+    assert "паспорт" not in shown.text
 
 
 def test_of_a_long_paragraph_a_fact_comes_with_its_neighbours() -> None:
     filler = " ".join(f"Склад номер {number} работает без выходных, с девяти до шести." for number in range(1, 15))
     long = passage(f"{filler} Доставка по городу стоит 500 рублей. Курьер звонит заранее. {filler}")
-    said = answer("Сколько стоит доставка по городу?", long).claims
-    assert [claim.text for claim in said][1:] == ["Доставка по городу стоит 500 рублей.", "Курьер звонит заранее."]
-    assert len(said) == 3
+    shown = answer("Сколько стоит доставка по городу?", long).claims
+    assert [claim.text for claim in shown][1:] == ["Доставка по городу стоит 500 рублей.", "Курьер звонит заранее."]
+    assert len(shown) == 3
 
 
 @pytest.mark.parametrize(("most", "cut"), [(2, True), (3, False)])
 def test_a_list_says_when_it_goes_on(most: int, cut: bool) -> None:
     listed = passage("Как промыть фильтр насоса:\n\n1. Выключите.\n2. Слейте воду.\n3. Промойте.")
-    said = answer("как промыть фильтр насоса", listed, answerer=ExtractiveAnswerer(max_steps=most))
-    assert len([line for line in said.text.splitlines() if line[:1].isdigit()]) == most
-    assert said.truncated == cut
+    shown = answer("как промыть фильтр насоса", listed, answerer=ExtractiveAnswerer(max_steps=most))
+    assert len([line for line in shown.text.splitlines() if line[:1].isdigit()]) == most
+    assert shown.truncated == cut
 
 
 def test_a_table_row_comes_with_its_header() -> None:
     table = passage("| Товар | Срок |\n|---|---|\n| Фильтр | 12 месяцев |\n| Насос | 24 месяца |", heading="Гарантия")
-    said = [claim.text for claim in answer("Гарантия на насос сколько месяцев?", table).claims]
-    assert "Насос | 24 месяца" in said
-    assert said.index("Товар | Срок") < said.index("Насос | 24 месяца")
-    assert not any("---" in one for one in said)
+    shown = [claim.text for claim in answer("Гарантия на насос сколько месяцев?", table).claims]
+    assert "Насос | 24 месяца" in shown
+    assert shown.index("Товар | Срок") < shown.index("Насос | 24 месяца")
+    assert not any("---" in one for one in shown)
 
 
 def test_nothing_to_quote_is_an_empty_draft() -> None:
@@ -122,8 +122,8 @@ def test_nothing_to_quote_is_an_empty_draft() -> None:
 
 def test_one_document_speaks() -> None:
     other = passage("Доставка по городу стоит 900 рублей.", "c2", heading="Доставка")
-    said = answer("Сколько стоит доставка по городу?", replace(DELIVERY, score=1.0), replace(other, score=0.3))
-    assert {citation.passage.doc_id for citation in said.citations} == {DELIVERY.doc_id}
+    shown = answer("Сколько стоит доставка по городу?", replace(DELIVERY, score=1.0), replace(other, score=0.3))
+    assert {citation.passage.doc_id for citation in shown.citations} == {DELIVERY.doc_id}
 
 
 # Another code than the question's.
@@ -149,10 +149,10 @@ MERGED = """{e20}Очистите сливной фильтр.
 )
 def test_sections_of_other_codes_in_one_passage_are_not_quoted(e20: str, e25: str) -> None:
     merged = passage(MERGED.format(e20=e20, e25=e25), heading="Ошибки")
-    said = answer("Ошибка E20, вода не сливается, что делать?", merged).text
-    assert "Очистите сливной фильтр." in said
-    assert "монету" not in said
-    assert "вращается" not in said
+    shown = answer("Ошибка E20, вода не сливается, что делать?", merged).text
+    assert "Очистите сливной фильтр." in shown
+    assert "монету" not in shown
+    assert "вращается" not in shown
 
 
 def test_a_section_headed_by_another_code_is_not_quoted() -> None:
@@ -162,9 +162,9 @@ def test_a_section_headed_by_another_code_is_not_quoted() -> None:
 
 def test_a_row_of_another_code_is_not_quoted() -> None:
     table = passage("| Код | Что делать |\n|---|---|\n| E20 | очистить фильтр |\n| E25 | очистить насос, не E20 |")
-    said = answer("ошибка E20 очистить", table).text
-    assert "очистить фильтр" in said
-    assert "насос" not in said
+    shown = answer("ошибка E20 очистить", table).text
+    assert "очистить фильтр" in shown
+    assert "насос" not in shown
 
 
 _NEAR = ["E20", "Е20", "E25", "E21", "E2", "E201", "F20", "E-20"]
@@ -235,5 +235,5 @@ def test_round_trip() -> None:
 
 def test_only_the_best_passages_are_read() -> None:
     first, second = passage("Доставка завтра.", "c1", doc_id="d"), passage("Доставка сегодня.", "c2", doc_id="d")
-    said = answer("Когда доставка?", first, second, answerer=ExtractiveAnswerer(passages=1))
-    assert {citation.passage.chunk_id for citation in said.citations} == {"c1"}
+    shown = answer("Когда доставка?", first, second, answerer=ExtractiveAnswerer(passages=1))
+    assert {citation.passage.chunk_id for citation in shown.citations} == {"c1"}

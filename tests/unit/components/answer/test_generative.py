@@ -55,13 +55,13 @@ class Model:
         generation_kwargs: dict[str, object] | None = None,
     ) -> dict[str, list[ChatMessage]]:
         self.prompts.append("\n".join(message.text or "" for message in messages))
-        said = self.replies.pop(0)
-        for piece in said:
+        chunks = self.replies.pop(0)
+        for piece in chunks:
             if isinstance(piece, Exception):
                 raise piece
             if streaming_callback is not None:
                 streaming_callback(StreamingChunk(piece))
-        return {"replies": [ChatMessage.from_assistant("".join(map(str, said)))]}
+        return {"replies": [ChatMessage.from_assistant("".join(map(str, chunks)))]}
 
 
 @pytest.fixture(autouse=True)
@@ -71,35 +71,35 @@ def _rules(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         yield
 
 
-def said(reply: str) -> list[str | Exception]:
+def chunks(reply: str) -> list[str | Exception]:
     return [f"{word} " for word in reply.split(" ")]
 
 
 def answer(
-    *replies: Sequence[str | Exception], asked: str = QUESTION, rejected: Sequence[RejectedApproach] = ()
+    *replies: Sequence[str | Exception], question: str = QUESTION, rejected: Sequence[RejectedApproach] = ()
 ) -> tuple[str, Turn, str]:
     """The socket that the turn left by, the turn, and what was heard meanwhile."""
-    made = turn(asked, PASSAGE, OTHER)
-    made = replace(made, evidence=replace(made.evidence, rejected=tuple(rejected)))
+    given_turn = turn(question, PASSAGE, OTHER)
+    given_turn = replace(given_turn, evidence=replace(given_turn.evidence, rejected=tuple(rejected)))
     step = GenerativeAnswerer(ChatModels(Model(*replies)), LocalJudge(), ExtractiveAnswerer())
-    heard: list[str] = []
-    with collect_calls(), token_sink(lambda piece, provisional: heard.append(piece)):
-        ((socket, sent),) = step.run(made).items()
-    return socket, sent, "".join(heard)
+    emitted: list[str] = []
+    with collect_calls(), token_sink(lambda piece, provisional: emitted.append(piece)):
+        ((socket, after),) = step.run(given_turn).items()
+    return socket, after, "".join(emitted)
 
 
-def draft(sent: Turn) -> Draft:
-    assert sent.draft is not None
-    return sent.draft
+def draft(after: Turn) -> Draft:
+    assert after.draft is not None
+    return after.draft
 
 
 def test_what_is_cited_and_stands_there_is_said_as_it_is_written() -> None:
     reply = f"{SUPPORTED} [1]\n1. Выключите машину и выньте вилку из розетки. [1]\n2. Очистите сливной фильтр. [1]"
-    socket, sent, heard = answer(said(reply))
-    assert (socket, sent.degraded) == ("turn", ())
-    assert draft(sent).text == heard == reply
-    assert draft(sent).claims[0].text == SUPPORTED
-    (citation,) = draft(sent).citations
+    socket, after, emitted = answer(chunks(reply))
+    assert (socket, after.degraded) == ("turn", ())
+    assert draft(after).text == emitted == reply
+    assert draft(after).claims[0].text == SUPPORTED
+    (citation,) = draft(after).citations
     assert (citation.index, citation.passage) == (1, PASSAGE)
     assert citation.excerpt == TEXT[slice(*citation.span)]
     assert citation.excerpt.startswith("Код E20")
@@ -123,29 +123,29 @@ def test_what_is_cited_and_stands_there_is_said_as_it_is_written() -> None:
     ids=["invented", "number", "negation", "unmarked", "no passage", "other code", "mixed", "asks", "link", "lead"],
 )
 def test_a_sentence_that_does_not_stand_is_neither_heard_nor_kept(sentence: str) -> None:
-    socket, sent, heard = answer(said(f"{SUPPORTED} [1]\n{sentence}"))
-    assert (socket, heard) == ("turn", f"{SUPPORTED} [1]")
-    assert draft(sent).text == heard
+    socket, after, emitted = answer(chunks(f"{SUPPORTED} [1]\n{sentence}"))
+    assert (socket, emitted) == ("turn", f"{SUPPORTED} [1]")
+    assert draft(after).text == emitted
 
 
 def test_a_mark_that_supports_nothing_goes_and_the_sentence_stays() -> None:
-    _, sent, _ = answer(said(f"{SUPPORTED} [1][2][7]"))
-    assert draft(sent).text == f"{SUPPORTED} [1]"
-    assert draft(sent).claims[0].citations == (1,)
+    _, after, _ = answer(chunks(f"{SUPPORTED} [1][2][7]"))
+    assert draft(after).text == f"{SUPPORTED} [1]"
+    assert draft(after).claims[0].citations == (1,)
 
 
 def test_what_the_tenant_has_rejected_is_withheld() -> None:
     approach = RejectedApproach("x", "Стучите по корпусу машины", "Портит его", "2024-01-01")
-    _, sent, heard = answer(said(f"{SUPPORTED} [1]\nСтучите по корпусу машины. [1]"), rejected=[approach])
-    assert heard == f"{SUPPORTED} [1]"
-    assert draft(sent).withheld == (approach,)
+    _, after, emitted = answer(chunks(f"{SUPPORTED} [1]\nСтучите по корпусу машины. [1]"), rejected=[approach])
+    assert emitted == f"{SUPPORTED} [1]"
+    assert draft(after).withheld == (approach,)
 
 
 @pytest.mark.parametrize("reply", ["NO_ANSWER", "**NO_ANSWER**", "NO_ANSWER.", "NO_ANSWER [1]"])
 def test_a_model_may_say_that_there_is_no_answer(reply: str) -> None:
-    socket, sent, heard = answer(said(reply))
-    assert (socket, sent.outcome, sent.reason, sent.draft) == ("refused", "refused", "llm_self_refusal", None)
-    assert heard == ""
+    socket, after, emitted = answer(chunks(reply))
+    assert (socket, after.outcome, after.reason, after.draft) == ("refused", "refused", "llm_self_refusal", None)
+    assert emitted == ""
 
 
 @pytest.mark.parametrize(
@@ -154,17 +154,17 @@ def test_a_model_may_say_that_there_is_no_answer(reply: str) -> None:
     ids=["excuse", "garbage", "empty", "down", "invented"],
 )
 def test_when_no_sentence_is_left_the_answer_is_quoted(reply: list[str | Exception]) -> None:
-    socket, sent, heard = answer(reply)
-    assert (socket, sent.degraded, heard) == ("turn", ("answer",), "")
+    socket, after, emitted = answer(reply)
+    assert (socket, after.degraded, emitted) == ("turn", ("answer",), "")
     quoted = ExtractiveAnswerer().run(turn(QUESTION, PASSAGE, OTHER))["turn"].draft
-    assert sent.draft == quoted
+    assert after.draft == quoted
 
 
 def test_steps_copied_without_marks_cite_where_they_stand() -> None:
     reply = "Что делать при E20:\n1. Выключите машину и выньте вилку из розетки.\n2. Очистите сливной фильтр."
-    _, sent, heard = answer(said(reply))
-    assert draft(sent).text == heard
-    assert heard == (
+    _, after, emitted = answer(chunks(reply))
+    assert draft(after).text == emitted
+    assert emitted == (
         "Что делать при E20: [1]\n1. Выключите машину и выньте вилку из розетки. [1]\n2. Очистите сливной фильтр. [1]"
     )
 
@@ -172,19 +172,19 @@ def test_steps_copied_without_marks_cite_where_they_stand() -> None:
 @pytest.mark.parametrize("again", [f"{SUPPORTED} [1]\n", "Насос, насос, ", "1. Проверьте насос. [1]\n", "на"])
 def test_a_reply_that_goes_round_in_circles_is_ended(again: str) -> None:
     model = Model([f"{SUPPORTED} [1]\n", *[again] * 60], ["never asked for"])
-    heard: list[str] = []
+    emitted: list[str] = []
     step = GenerativeAnswerer(ChatModels(model), LocalJudge(), ExtractiveAnswerer())
-    with collect_calls() as calls, token_sink(lambda piece, provisional: heard.append(piece)):
-        sent = step.run(turn(QUESTION, PASSAGE, OTHER))["turn"]
-    assert draft(sent).text == "".join(heard) == f"{SUPPORTED} [1]"
-    assert sent.degraded == ("answer_cut",)
+    with collect_calls() as calls, token_sink(lambda piece, provisional: emitted.append(piece)):
+        after = step.run(turn(QUESTION, PASSAGE, OTHER))["turn"]
+    assert draft(after).text == "".join(emitted) == f"{SUPPORTED} [1]"
+    assert after.degraded == ("answer_cut",)
     assert [call.outcome for call in calls.finished] == ["malformed"]
 
 
 def test_a_reply_that_only_goes_round_is_quoted_instead() -> None:
-    _, sent, heard = answer(["Скидка 87 %. [1]\n"] * 60)
-    assert (sent.degraded, heard) == (("answer",), "")
-    assert "87" not in draft(sent).text
+    _, after, emitted = answer(["Скидка 87 %. [1]\n"] * 60)
+    assert (after.degraded, emitted) == (("answer",), "")
+    assert "87" not in draft(after).text
 
 
 def test_prices_of_a_table_are_no_circle() -> None:
@@ -204,7 +204,7 @@ def test_prices_of_a_table_are_no_circle() -> None:
     ],
 )
 def test_leftovers_of_markdown_and_repetitions_are_not_shown(reply: str) -> None:
-    assert draft(answer(said(reply))[1]).text == f"{SUPPORTED} [1]"
+    assert draft(answer(chunks(reply))[1]).text == f"{SUPPORTED} [1]"
 
 
 @pytest.mark.parametrize(
@@ -217,20 +217,20 @@ def test_leftovers_of_markdown_and_repetitions_are_not_shown(reply: str) -> None
     ],
 )
 def test_what_is_copied_from_an_example_turn_is_not_shown(copied: str) -> None:
-    assert draft(answer(said(f"{SUPPORTED} [1]\n{copied}"))[1]).text == f"{SUPPORTED} [1]"
+    assert draft(answer(chunks(f"{SUPPORTED} [1]\n{copied}"))[1]).text == f"{SUPPORTED} [1]"
 
 
 def test_an_answer_that_breaks_off_keeps_what_stands() -> None:
-    socket, sent, heard = answer([f"{SUPPORTED} [1]\n", "Насос работает 10 минут. [1]\nВык", ConnectionError()])
-    assert (socket, sent.degraded) == ("turn", ("answer_cut",))
-    assert draft(sent).text == heard == f"{SUPPORTED} [1]\nНасос работает 10 минут. [1]"
-    assert draft(sent).truncated
+    socket, after, emitted = answer([f"{SUPPORTED} [1]\n", "Насос работает 10 минут. [1]\nВык", ConnectionError()])
+    assert (socket, after.degraded) == ("turn", ("answer_cut",))
+    assert draft(after).text == emitted == f"{SUPPORTED} [1]\nНасос работает 10 минут. [1]"
+    assert draft(after).truncated
 
 
 def test_one_that_breaks_off_before_anything_stands_is_asked_for_again() -> None:
-    _, sent, heard = answer(["Код E", ConnectionError()], [f"{SUPPORTED} [1]"])
-    assert draft(sent).text == heard == f"{SUPPORTED} [1]"
-    assert sent.degraded == ()
+    _, after, emitted = answer(["Код E", ConnectionError()], [f"{SUPPORTED} [1]"])
+    assert draft(after).text == emitted == f"{SUPPORTED} [1]"
+    assert after.degraded == ()
 
 
 def test_nobody_is_asked_without_evidence() -> None:
@@ -262,8 +262,8 @@ def test_a_model_that_cannot_be_in_time_is_not_asked() -> None:
     for _ in range(2):
         models.upstream(model).pace.record(1_000, 0, 1_000.0)
     with collect_calls(deadline=monotonic() + 60) as calls:
-        sent = GenerativeAnswerer(models, LocalJudge(), ExtractiveAnswerer()).run(turn(QUESTION, PASSAGE))["turn"]
-    assert (sent.degraded, draft(sent).claims != ()) == (("answer",), True)
+        after = GenerativeAnswerer(models, LocalJudge(), ExtractiveAnswerer()).run(turn(QUESTION, PASSAGE))["turn"]
+    assert (after.degraded, draft(after).claims != ()) == (("answer",), True)
     assert ([call.outcome for call in calls.finished], model.prompts) == (["timeout"], [])
 
 
@@ -278,18 +278,18 @@ def test_the_prompt_holds_the_day_the_company_and_the_question_behind_fences() -
 
 
 def test_a_tenant_may_want_words_as_they_come() -> None:
-    heard: list[tuple[str, bool]] = []
+    emitted: list[tuple[str, bool]] = []
     reply = f"{SUPPORTED} [1] Скидка 87 %. [1]"
     step = GenerativeAnswerer(ChatModels(Model([reply])), LocalJudge(), ExtractiveAnswerer())
     with (
         collect_calls(),
         policy.overridden(Policy(streaming="optimistic")),
-        token_sink(lambda *said: heard.append(said)),
+        token_sink(lambda *chunks: emitted.append(chunks)),
     ):
-        sent = step.run(turn(QUESTION, PASSAGE))["turn"]
-    assert "".join(text for text, _ in heard) == reply
-    assert all(provisional for _, provisional in heard)
-    assert draft(sent).text == f"{SUPPORTED} [1]"
+        after = step.run(turn(QUESTION, PASSAGE))["turn"]
+    assert "".join(text for text, _ in emitted) == reply
+    assert all(provisional for _, provisional in emitted)
+    assert draft(after).text == f"{SUPPORTED} [1]"
 
 
 @given(st.lists(st.sampled_from([SUPPORTED, "Насос работает 10 минут.", "Насос работает 99 минут.", "NO_ANSWER"]),
@@ -298,11 +298,11 @@ def test_whatever_is_written_what_is_heard_is_the_answer_and_each_claim_stands(
     sentences: list[str], data: st.DataObject
 ) -> None:
     marks = [data.draw(st.sampled_from(["[1]", "[2]", "[1][2]", "[8]", ""])) for _ in sentences]
-    _, sent, heard = answer(said(" ".join(f"{one} {mark}" for one, mark in zip(sentences, marks, strict=True))))
-    if heard:
-        assert draft(sent).text == heard
-        for claim in draft(sent).claims:
-            passages = {citation.index: citation.passage for citation in draft(sent).citations}
+    _, after, emitted = answer(chunks(" ".join(f"{one} {mark}" for one, mark in zip(sentences, marks, strict=True))))
+    if emitted:
+        assert draft(after).text == emitted
+        for claim in draft(after).claims:
+            passages = {citation.index: citation.passage for citation in draft(after).citations}
             assert claim.citations
             assert "99" not in claim.text
             assert all(claim.text in passages[index].text for index in claim.citations)

@@ -14,9 +14,9 @@ RELATED = Related(passage("Смежный текст.", "r1", title="Смежн�
 REJECTED = RejectedApproach("x", "Стучать по машине", "Портит корпус", "2024-01-01")
 
 
-def beside(made: Turn, *, related: int = 0, rejected: int = 0) -> Turn:
-    evidence = replace(made.evidence, related=(RELATED,) * related, rejected=(REJECTED,) * rejected)
-    return replace(made, evidence=evidence)
+def beside(given_turn: Turn, *, related: int = 0, rejected: int = 0) -> Turn:
+    evidence = replace(given_turn.evidence, related=(RELATED,) * related, rejected=(REJECTED,) * rejected)
+    return replace(given_turn, evidence=evidence)
 
 
 def test_passages_are_numbered_and_named_and_blocks_are_typed() -> None:
@@ -30,8 +30,8 @@ def test_passages_are_numbered_and_named_and_blocks_are_typed() -> None:
 
 
 def test_no_more_passages_than_the_tenant_allows() -> None:
-    made = turn("?", *(passage(f"Текст {n}.", f"c{n}") for n in range(6)))
-    assert list(packed(made, max_passages=2).numbered) == [1, 2]
+    given_turn = turn("?", *(passage(f"Текст {n}.", f"c{n}") for n in range(6)))
+    assert list(packed(given_turn, max_passages=2).numbered) == [1, 2]
 
 
 @given(
@@ -41,8 +41,8 @@ def test_no_more_passages_than_the_tenant_allows() -> None:
     st.integers(200, BUDGET),
 )
 def test_the_best_passages_fit_the_budget(sizes: list[int], related: int, rejected: int, budget: int) -> None:
-    made = turn("?", *(passage("Слово ещё. " * size, f"c{n}") for n, size in enumerate(sizes)))
-    context = packed(beside(made, related=related, rejected=rejected), max_passages=20, budget=budget)
+    given_turn = turn("?", *(passage("Слово ещё. " * size, f"c{n}") for n, size in enumerate(sizes)))
+    context = packed(beside(given_turn, related=related, rejected=rejected), max_passages=20, budget=budget)
     fences = count_tokens('<passages id="12345678"></passages id="12345678">') * 3
     blocks = (context.passages, context.related, context.rejected)
     assert sum(map(count_tokens, blocks)) <= budget + fences
@@ -52,8 +52,8 @@ def test_the_best_passages_fit_the_budget(sizes: list[int], related: int, reject
 
 
 def test_a_passage_that_alone_is_too_long_is_cut_between_lines() -> None:
-    made = turn("?", passage("\n".join(f"Строка номер {n}." for n in range(500)), "c1"))
-    text = packed(made, max_passages=5, budget=100).passages
+    given_turn = turn("?", passage("\n".join(f"Строка номер {n}." for n in range(500)), "c1"))
+    text = packed(given_turn, max_passages=5, budget=100).passages
     assert "Строка номер 0." in text
     assert "Строка номер 499." not in text
 

@@ -115,8 +115,8 @@ def test_the_way_that_was_asked_for_is_shown_alone() -> None:
 
 @pytest.mark.parametrize("caption", ["Решение", "Ответ", "RESOLVING THE PROBLEM", "Answer"])
 def test_below_a_problem_its_solution_is_shown(caption: str) -> None:
-    told = passage(f"Почему принтер молчит?\n\nПринтер молчит без бумаги.\n\n{caption}\n\nПоложите бумагу в лоток.")
-    assert answer("почему принтер молчит", told).text == "Положите бумагу в лоток. [1]"
+    source = passage(f"Почему принтер молчит?\n\nПринтер молчит без бумаги.\n\n{caption}\n\nПоложите бумагу в лоток.")
+    assert answer("почему принтер молчит", source).text == "Положите бумагу в лоток. [1]"
 
 
 NOTE = passage(
@@ -159,8 +159,8 @@ def test_a_procedure_is_shown_without_the_next_one_merged_with_it() -> None:
 
 
 def test_what_only_repeats_the_question_is_left_out() -> None:
-    told = passage("Как вернуть билет?\n\nВернуть билет.\n\nОткройте заказ и нажмите «Вернуть».", heading="Вопросы")
-    assert answer("Как вернуть билет?", told).text == "Откройте заказ и нажмите «Вернуть». [1]"
+    source = passage("Как вернуть билет?\n\nВернуть билет.\n\nОткройте заказ и нажмите «Вернуть».", heading="Вопросы")
+    assert answer("Как вернуть билет?", source).text == "Откройте заказ и нажмите «Вернуть». [1]"
 
 
 @pytest.mark.parametrize(
@@ -184,8 +184,8 @@ def test_nothing_but_debris_is_no_answer() -> None:
 
 
 def test_code_is_quoted_to_the_letter_within_its_step() -> None:
-    told = passage("Как сменить порт:\n\n1. Выполните команду:\n\n   ```sh\n   port set <НОМЕР>\n   ```\n2. Выйдите.")
-    assert answer("как сменить порт", told).text == (
+    source = passage("Как сменить порт:\n\n1. Выполните команду:\n\n   ```sh\n   port set <НОМЕР>\n   ```\n2. Выйдите.")
+    assert answer("как сменить порт", source).text == (
         "Как сменить порт:\n\n1. Выполните команду: [1]\n\n   ```sh\n   port set <НОМЕР>\n   ```\n   [1]\n"
         "2. Выйдите. [1]"
     )

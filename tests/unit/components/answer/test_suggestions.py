@@ -21,21 +21,21 @@ OTHERS = [
 
 
 def answered(*others: Passage, route: Route = "auto", locale: str = "ru") -> Turn:
-    made = turn("E20", USED, *others)
-    return replace(made, draft=cite(units(USED)), verdict=Verdict(route), locale=locale)
+    given_turn = turn("E20", USED, *others)
+    return replace(given_turn, draft=cite(units(USED)), verdict=Verdict(route), locale=locale)
 
 
-def suggested(given: Turn, suggester: QuestionSuggester | None = None) -> tuple[str, ...]:
-    always = FixedJudge(dict.fromkeys([one.chunk_id for one in given.evidence.passages], 1.0))
-    return (suggester or QuestionSuggester(always)).run(given)["turn"].reply.suggestions
+def suggested(turn_before: Turn, suggester: QuestionSuggester | None = None) -> tuple[str, ...]:
+    always = FixedJudge(dict.fromkeys([one.chunk_id for one in turn_before.evidence.passages], 1.0))
+    return (suggester or QuestionSuggester(always)).run(turn_before)["turn"].reply.suggestions
 
 
 @pytest.mark.parametrize("locale", LOCALES)
 def test_topics_found_beside_the_answer_become_questions(locale: str) -> None:
-    found = suggested(answered(*OTHERS, locale=locale))
-    assert len(found) == 3
-    assert len(set(found)) == 3
-    assert all("Замена" in one and len(one) <= 60 for one in found)
+    result = suggested(answered(*OTHERS, locale=locale))
+    assert len(result) == 3
+    assert len(set(result)) == 3
+    assert all("Замена" in one and len(one) <= 60 for one in result)
 
 
 def test_what_was_answered_is_not_suggested() -> None:
@@ -62,9 +62,9 @@ def test_a_heading_that_is_a_question_stays_one() -> None:
 
 def test_only_what_the_judge_finds_answered() -> None:
     judge = FixedJudge({"фильтра": 0.9, "насоса": 0.2})
-    found = suggested(answered(*OTHERS), QuestionSuggester(judge))
-    assert len(found) == 1
-    assert "фильтра" in found[0]
+    result = suggested(answered(*OTHERS), QuestionSuggester(judge))
+    assert len(result) == 1
+    assert "фильтра" in result[0]
     assert set(judge.asked) >= {"насоса", "фильтра"}
 
 
@@ -75,10 +75,10 @@ def test_the_local_judge_suggests_what_a_passage_answers() -> None:
 
 
 def test_a_judge_that_fails_suggests_nothing_and_spoils_nothing() -> None:
-    given = answered(*OTHERS)
-    after = QuestionSuggester(BrokenJudge("relevance")).run(given)["turn"]
+    before = answered(*OTHERS)
+    after = QuestionSuggester(BrokenJudge("relevance")).run(before)["turn"]
     assert after.reply.suggestions == ()
-    assert after.draft == given.draft
+    assert after.draft == before.draft
     assert after.degraded == ("suggestions",)
 
 
@@ -87,5 +87,5 @@ def test_round_trip() -> None:
     pipeline.add_component("suggest", QuestionSuggester(LocalJudge(), limit=2, threshold=0.7))
     again = Pipeline.loads(pipeline.dumps(), allowed_modules=["components"])
     assert again.dumps() == pipeline.dumps()
-    kept = again.to_dict()["components"]["suggest"]["init_parameters"]
-    assert (kept["limit"], kept["threshold"]) == (2, 0.7)
+    parameters = again.to_dict()["components"]["suggest"]["init_parameters"]
+    assert (parameters["limit"], parameters["threshold"]) == (2, 0.7)

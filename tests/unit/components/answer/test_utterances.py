@@ -34,8 +34,8 @@ CUT = [
 
 
 def cut(pieces: Sequence[str]) -> list[Utterance]:
-    found = Utterances()
-    return [*(one for piece in pieces for one in found.add(piece)), *found.finish()]
+    result = Utterances()
+    return [*(one for piece in pieces for one in result.add(piece)), *result.finish()]
 
 
 def test_a_reply_is_cut_at_its_marks() -> None:
@@ -67,6 +67,6 @@ def test_a_line_without_marks_is_an_utterance_without_marks(text: str) -> None:
 
 
 def test_a_sentence_is_passed_on_as_soon_as_the_next_one_begins() -> None:
-    found = Utterances()
-    assert list(found.add("Вода не сливается [1]. ")) == []
-    assert [one.sentences for one in found.add("В")] == [("Вода не сливается.",)]
+    result = Utterances()
+    assert list(result.add("Вода не сливается [1]. ")) == []
+    assert [one.sentences for one in result.add("В")] == [("Вода не сливается.",)]

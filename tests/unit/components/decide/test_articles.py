@@ -13,19 +13,19 @@ DAYS = passage("Посылка хранится десять дней.", "c2", d
 POINT = passage("# Пункт выдачи\n\nХранение в пункте бесплатно три дня.", "c3", doc_id="points")
 
 
-def offered(given: Turn, **judged: float) -> tuple[Article, ...]:
-    return nearest(replace(given, evidence=replace(given.evidence, relevance_by_chunk=judged)), 0.1)
+def offered(given_turn: Turn, **judged: float) -> tuple[Article, ...]:
+    return nearest(replace(given_turn, evidence=replace(given_turn.evidence, relevance_by_chunk=judged)), 0.1)
 
 
 def test_documents_come_before_their_further_sections() -> None:
-    asked = turn("хранение посылки", FEES, DAYS, POINT)
-    found = offered(asked, c1=0.5, c2=0.4, c3=0.2)
-    assert [(one.passage.chunk_id, one.score) for one in found] == [("c1", 0.5), ("c2", 0.4), ("c3", 0.2)]
-    assert [one.passage.chunk_id for one in offered_of(asked, 2, c1=0.5, c2=0.4, c3=0.2)] == ["c1", "c3"]
+    question_turn = turn("хранение посылки", FEES, DAYS, POINT)
+    result = offered(question_turn, c1=0.5, c2=0.4, c3=0.2)
+    assert [(one.passage.chunk_id, one.score) for one in result] == [("c1", 0.5), ("c2", 0.4), ("c3", 0.2)]
+    assert [one.passage.chunk_id for one in offered_of(question_turn, 2, c1=0.5, c2=0.4, c3=0.2)] == ["c1", "c3"]
 
 
-def offered_of(given: Turn, most: int, **judged: float) -> tuple[Article, ...]:
-    return nearest(replace(given, evidence=replace(given.evidence, relevance_by_chunk=judged)), 0.1, most)
+def offered_of(given_turn: Turn, most: int, **judged: float) -> tuple[Article, ...]:
+    return nearest(replace(given_turn, evidence=replace(given_turn.evidence, relevance_by_chunk=judged)), 0.1, most)
 
 
 def test_what_is_not_near_or_was_not_judged_is_left_out() -> None:
@@ -50,14 +50,16 @@ def test_the_telling_line_is_the_sentence_nearest_to_the_question(one: Passage, 
 
 
 def test_a_rejected_approach_is_no_telling_line() -> None:
-    asked = turn("оплатить хранение картой", FEES)
+    question_turn = turn("оплатить хранение картой", FEES)
     rejected = RejectedApproach("r", "Оплатить хранение картой", "", "2026-01-01")
     text = passage("Оплатить хранение можно картой. Оплатить можно и наличными в пункте.")
-    asked = replace(asked, evidence=replace(asked.evidence, passages=(text,), rejected=(rejected,)))
-    assert [one.snippet for one in offered(asked, c1=0.5)] == ["Оплатить можно и наличными в пункте."]
+    question_turn = replace(
+        question_turn, evidence=replace(question_turn.evidence, passages=(text,), rejected=(rejected,))
+    )
+    assert [one.snippet for one in offered(question_turn, c1=0.5)] == ["Оплатить можно и наличными в пункте."]
 
 
 def test_nothing_is_near_a_code_that_nobody_knows() -> None:
-    asked = turn("ошибка E401", FEES)
-    asked = replace(asked, evidence=replace(asked.evidence, uncovered=("E401",)))
-    assert offered(asked, c1=0.5) == ()
+    question_turn = turn("ошибка E401", FEES)
+    question_turn = replace(question_turn, evidence=replace(question_turn.evidence, uncovered=("E401",)))
+    assert offered(question_turn, c1=0.5) == ()

@@ -40,44 +40,48 @@ def quoting(source: Passage, *spans: tuple[int, int]) -> Draft:
 
 
 def beside(**evidence: object) -> Turn:
-    made = turn("За сколько дней можно вернуть?", NEW, OLD)
-    return replace(made, evidence=replace(made.evidence, **evidence))  # type: ignore[arg-type]
+    base_turn = turn("За сколько дней можно вернуть?", NEW, OLD)
+    return replace(base_turn, evidence=replace(base_turn.evidence, **evidence))  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("locale", LOCALES)
 def test_a_conflict_names_both_documents_and_both_dates(locale: str) -> None:
-    told = replace(beside(conflicts=(CONFLICT,)), locale=locale)
-    draft = with_context_citations(quoting(NEW), told)
+    given_turn = replace(beside(conflicts=(CONFLICT,)), locale=locale)
+    draft = with_context_citations(quoting(NEW), given_turn)
     assert [(one.index, one.passage.doc_id, one.origin) for one in draft.citations] == [
         (1, "new.md", "primary"),
         (2, "old.md", "conflicting"),
     ]
     assert draft.citations[1].excerpt == OLD.text
-    (notice,) = source_notices(draft, told)
+    (notice,) = source_notices(draft, given_turn)
     dates = ("01.02.2026", "10.01.2024") if locale == "ru" else ("1 February 2026", "10 January 2024")
     for part in (*dates, NEW.title, OLD.title, OLD.text, "[2]"):
         assert part in notice
 
 
 def test_what_the_draft_does_not_quote_is_no_conflict_of_its() -> None:
-    told = beside(conflicts=(CONFLICT,))
+    given_turn = beside(conflicts=(CONFLICT,))
     draft = quoting(NEW, (26, len(NEW.text)))
-    assert with_context_citations(draft, told) == draft
-    assert list(source_notices(draft, told)) == []
+    assert with_context_citations(draft, given_turn) == draft
+    assert list(source_notices(draft, given_turn)) == []
 
 
 def test_the_other_side_is_told_of_whichever_is_quoted() -> None:
-    told = beside(conflicts=(CONFLICT,))
-    assert with_context_citations(quoting(OLD), told).citations[1].passage is NEW
+    given_turn = beside(conflicts=(CONFLICT,))
+    assert with_context_citations(quoting(OLD), given_turn).citations[1].passage is NEW
 
 
 def test_a_document_is_added_once_and_not_too_many() -> None:
     others = tuple(replace(OLD, chunk_id=f"o{n}", doc_id=f"o{n}.md") for n in range(5))
     conflicts = tuple(Conflict("number", CONFLICT.trusted, Statement(f"o{n}", (0, 25))) for n in range(5))
     related = tuple(Related(one, "related_to", 1.0, "new.md", one.doc_id) for one in others)
-    made = turn("За сколько?", NEW, *others)
-    told = replace(made, evidence=replace(made.evidence, conflicts=(conflicts[0], *conflicts), related=related))
-    origins = [(one.passage.doc_id, one.origin) for one in with_context_citations(quoting(NEW), told).citations[1:]]
+    base_turn = turn("За сколько?", NEW, *others)
+    given_turn = replace(
+        base_turn, evidence=replace(base_turn.evidence, conflicts=(conflicts[0], *conflicts), related=related)
+    )
+    origins = [
+        (one.passage.doc_id, one.origin) for one in with_context_citations(quoting(NEW), given_turn).citations[1:]
+    ]
     assert origins == [
         ("o0.md", "conflicting"),
         ("o1.md", "conflicting"),
@@ -90,8 +94,8 @@ def test_a_document_is_added_once_and_not_too_many() -> None:
 @pytest.mark.parametrize("status", ["superseded", "deprecated", "archived"])
 @pytest.mark.parametrize("locale", LOCALES)
 def test_an_outdated_source_is_said_to_be_one(status: DocumentStatus, locale: str) -> None:
-    told = replace(beside(), locale=locale)
-    (notice,) = source_notices(quoting(replace(OLD, status=status)), told)
+    given_turn = replace(beside(), locale=locale)
+    (notice,) = source_notices(quoting(replace(OLD, status=status)), given_turn)
     assert OLD.title in notice
     assert "2024" in notice
 
@@ -103,21 +107,21 @@ def test_an_outdated_source_names_its_successor() -> None:
 
 
 def test_an_outdated_counterpart_is_said_to_be_one() -> None:
-    made = turn("За сколько?", NEW, replace(OLD, status="archived"))
-    told = replace(made, evidence=replace(made.evidence, conflicts=(CONFLICT,)))
-    (notice,) = source_notices(with_context_citations(quoting(NEW), told), told)
+    base_turn = turn("За сколько?", NEW, replace(OLD, status="archived"))
+    given_turn = replace(base_turn, evidence=replace(base_turn.evidence, conflicts=(CONFLICT,)))
+    (notice,) = source_notices(with_context_citations(quoting(NEW), given_turn), given_turn)
     assert "уже не действует" in notice
 
 
 def test_a_rejected_approach_is_told_where_it_was_left_out_or_asked_for() -> None:
-    told = beside(rejected=(RESET,))
-    said = "Способ «Сбросить плату кнопкой питания» отклонён 05.05.2025. Причина: стирается калибровка."
-    assert list(rejections(quoting(NEW), told)) == []
-    assert list(rejections(replace(quoting(NEW), withheld=(RESET,)), told)) == [said]
-    asked = replace(told, question="Можно ли сбросить плату кнопкой питания?")
-    assert list(rejections(replace(quoting(NEW), withheld=(RESET,)), asked)) == [said]
+    given_turn = beside(rejected=(RESET,))
+    expected = "Способ «Сбросить плату кнопкой питания» отклонён 05.05.2025. Причина: стирается калибровка."
+    assert list(rejections(quoting(NEW), given_turn)) == []
+    assert list(rejections(replace(quoting(NEW), withheld=(RESET,)), given_turn)) == [expected]
+    asking_turn = replace(given_turn, question="Можно ли сбросить плату кнопкой питания?")
+    assert list(rejections(replace(quoting(NEW), withheld=(RESET,)), asking_turn)) == [expected]
     plain = replace(RESET, reason="")
-    (notice,) = rejections(replace(quoting(NEW), withheld=(plain,)), told)
+    (notice,) = rejections(replace(quoting(NEW), withheld=(plain,)), given_turn)
     assert notice.endswith("пользоваться им не следует.")
 
 

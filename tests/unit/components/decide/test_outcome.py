@@ -165,15 +165,17 @@ def test_otherwise_it_gets_articles(given_turn: Turn) -> None:
 
 @pytest.mark.parametrize("locale", LOCALES)
 def test_a_lost_code_is_named(locale: str) -> None:
-    asked = replace(turn("ошибка E401"), locale=locale)
-    after = composed(replace(asked, evidence=replace(asked.evidence, uncovered=("E401", "ошибк"))))
+    question_turn = replace(turn("ошибка E401"), locale=locale)
+    after = composed(replace(question_turn, evidence=replace(question_turn.evidence, uncovered=("E401", "ошибк"))))
     assert (after.outcome, after.reason) == ("refused", "no_relevant_context")
     assert "E401" in after.reply.text
 
 
 def test_an_article_about_another_code_is_none_to_read() -> None:
-    asked = turn("ошибка E401", passage("Код E20: вода не сливается."), relevance=0.5)
-    after = composed(replace(asked, evidence=replace(asked.evidence, uncovered=("E401",), adequacy=0.0)))
+    question_turn = turn("ошибка E401", passage("Код E20: вода не сливается."), relevance=0.5)
+    after = composed(
+        replace(question_turn, evidence=replace(question_turn.evidence, uncovered=("E401",), adequacy=0.0))
+    )
     assert (after.outcome, after.reply.articles) == ("refused", ())
 
 
@@ -199,17 +201,17 @@ FIXED: list[tuple[Outcome, Reason, Intent, Risk]] = [
 def test_what_was_decided_before_stands_and_has_words_in_both_languages(
     outcome: Outcome, reason: Reason, intent: Intent, risk: Risk
 ) -> None:
-    made = replace(turn("?"), outcome=outcome, reason=reason, intent=intent, risk=risk)
-    said = {locale: composed(replace(made, locale=locale)) for locale in LOCALES}
-    assert {(after.outcome, after.reason) for after in said.values()} == {(outcome, reason)}
-    texts = {after.reply.text for after in said.values()}
+    decided_turn = replace(turn("?"), outcome=outcome, reason=reason, intent=intent, risk=risk)
+    by_locale = {locale: composed(replace(decided_turn, locale=locale)) for locale in LOCALES}
+    assert {(after.outcome, after.reason) for after in by_locale.values()} == {(outcome, reason)}
+    texts = {after.reply.text for after in by_locale.values()}
     assert len(texts) == len(LOCALES)
     assert all(texts)
 
 
 turns = st.builds(
-    lambda made, draft, route, locale, degraded, intent: replace(
-        made, draft=draft, best=draft, verdict=Verdict(route), locale=locale, degraded=degraded, intent=intent
+    lambda decided_turn, draft, route, locale, degraded, intent: replace(
+        decided_turn, draft=draft, best=draft, verdict=Verdict(route), locale=locale, degraded=degraded, intent=intent
     ),
     st.sampled_from([near("условия", 0.4), near("условия", 0.9), near("E401", 0.0), turn("?")]),
     st.one_of(
@@ -232,18 +234,18 @@ turns = st.builds(
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(turns, st.booleans())
-def test_every_turn_has_one_outcome_and_words(rules: dict[str, Policy], made: Turn, to_human: bool) -> None:
+def test_every_turn_has_one_outcome_and_words(rules: dict[str, Policy], decided_turn: Turn, to_human: bool) -> None:
     rules["now"] = Policy(low_confidence_to_human=to_human)
-    after = composed(made)
+    after = composed(decided_turn)
     assert after.outcome in get_args(Outcome)
     assert after.reason is None or after.reason in get_args(Reason)
     assert after.reply.text
     if after.outcome in SHOWN:
-        assert made.draft is not None
-        assert made.draft.claims
-        assert made.draft.factuality_status != "failed"
+        assert decided_turn.draft is not None
+        assert decided_turn.draft.claims
+        assert decided_turn.draft.factuality_status != "failed"
     if after.outcome in {"answered", "partially_answered"}:
-        assert made.verdict.route == "auto"
+        assert decided_turn.verdict.route == "auto"
     assert (after.reply.handoff is not None) == (after.outcome in {"human_followup", "high_stakes"})
     assert (after.reply.clarification is not None) == (after.outcome == "clarify")
     assert after.outcome in WITH_ARTICLES or not after.reply.articles

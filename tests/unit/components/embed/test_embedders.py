@@ -136,23 +136,23 @@ def test_an_embedder_that_keeps_failing_is_left_alone_for_a_while(monkeypatch: p
     now = 0.0
     wrong, right = stock([1.0], [1.0]), stock([1.0, 0.0], [1.0, 0.0])
     dense._upstream(wrong.space).breaker.clock = lambda: now
-    asked: list[str] = []
+    requests: list[str] = []
     embedder = dense._embedder
 
-    def noted(json_form: str) -> Embedder:
-        asked.append(json_form)
+    def logged(json_form: str) -> Embedder:
+        requests.append(json_form)
         return embedder(json_form)
 
-    monkeypatch.setattr(dense, "_embedder", noted)
+    monkeypatch.setattr(dense, "_embedder", logged)
     for number in range(dense.FAILURES + 2):
         with pytest.raises(EmbeddingFailed):
             embed_question(f"вопрос {number}", wrong)
-    assert len(asked) == dense.FAILURES
+    assert len(requests) == dense.FAILURES
     with pytest.raises(EmbeddingFailed):
         embed_question("вопрос", right)
     now = dense.PAUSE_SECONDS + 1
     assert embed_question("вопрос", right) == [1.0, 0.0]
-    assert len(asked) == dense.FAILURES + 1
+    assert len(requests) == dense.FAILURES + 1
 
 
 def test_a_question_is_embedded_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -178,10 +178,10 @@ def test_no_secret_is_kept_with_the_index(monkeypatch: pytest.MonkeyPatch) -> No
 
     monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
     embedder = StockEmbedder(OpenAIDocumentEmbedder(), OpenAITextEmbedder(), "text-embedding-3-small", 1536)
-    kept = settings_of(embedder)
-    assert "OPENAI_API_KEY" in kept.json_form
-    assert "sk-secret" not in kept.json_form
-    assert json.loads(kept.json_form)["embedder"] == kept.embedder
+    settings = settings_of(embedder)
+    assert "OPENAI_API_KEY" in settings.json_form
+    assert "sk-secret" not in settings.json_form
+    assert json.loads(settings.json_form)["embedder"] == settings.embedder
 
 
 def test_nothing_is_imported_for_models_until_one_is_loaded() -> None:

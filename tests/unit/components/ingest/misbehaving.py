@@ -75,21 +75,21 @@ class _Touch:
 
 def answer(work: str, request: bytes, memory: int) -> bytes:
     """What a worker answers to texts, with one thing wrong that the first of them names."""
-    given = json.loads(request)
-    name, _, parameter = (given["documents"][0]["title"] if work == "cut" else given["texts"][0][1]).partition(" ")
+    payload = json.loads(request)
+    name, _, parameter = (payload["documents"][0]["title"] if work == "cut" else payload["texts"][0][1]).partition(" ")
     if name == "pickle":
         return pickle.dumps(("", _Touch(parameter)))
     if name == "nest":
         return b'{"result": ' + b"[" * 100_000
-    said = json.loads(text_worker._answer(work, request, memory))
-    result = said["result"]
+    reply = json.loads(text_worker._answer(work, request, memory))
+    result = reply["result"]
     match name:
         case "shorten":
             result.pop()
         case "add":
             result[0]["run"] = parameter
         case "fail":
-            said = {"error": parameter}
+            reply = {"error": parameter}
         case "steal":
             result[0]["chunks"][0]["chunk_id"] = parameter
         case "rewrite":
@@ -100,7 +100,7 @@ def answer(work: str, request: bytes, memory: int) -> bytes:
             result[0]["packed"] = {"grams": ["AAAA", "AAAA"]}
         case "vectors":
             result[0]["packed"] = {"dense": ["", ""]}
-    return json.dumps(said).encode()
+    return json.dumps(reply).encode()
 
 
 def text_main() -> None:

@@ -27,9 +27,9 @@ def sitemap(site: Site, *paths: str, kind: str = "urlset") -> Answer:
 
 def read(site: Site, path: str, one: Crawl | None = None) -> tuple[list[str], dict[str, str]]:
     """The paths of the pages that were read, and the codes of those that were refused."""
-    found = list((one or crawl()).articles(site.url + path))
-    pages = [article.source.removeprefix(site.url) for article in found if isinstance(article, RawArticle)]
-    refused = {each.source.removeprefix(site.url): each.error.code for each in found if isinstance(each, Refusal)}
+    results = list((one or crawl()).articles(site.url + path))
+    pages = [article.source.removeprefix(site.url) for article in results if isinstance(article, RawArticle)]
+    refused = {each.source.removeprefix(site.url): each.error.code for each in results if isinstance(each, Refusal)}
     return pages, refused
 
 

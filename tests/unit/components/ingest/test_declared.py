@@ -32,23 +32,25 @@ def test_an_edge_is_written_as_it_comes(given_as: Json, weights: dict[str, float
 
 
 def test_every_kind_is_read_and_nothing_else() -> None:
-    said = document(depends_on="a", implements="b", decision_for="c", related_to="d", supersedes="e", see_also="f")
-    assert {(edge.kind, edge.to_doc) for edge in declared_edges(said)} == {
+    parsed_document = document(
+        depends_on="a", implements="b", decision_for="c", related_to="d", supersedes="e", see_also="f"
+    )
+    assert {(edge.kind, edge.to_doc) for edge in declared_edges(parsed_document)} == {
         ("depends_on", "a"),
         ("implements", "b"),
         ("decision_for", "c"),
         ("related_to", "d"),
         ("supersedes", "e"),
     }
-    assert said.meta["see_also"] == "f"
+    assert parsed_document.meta["see_also"] == "f"
 
 
 def test_a_rejected_approach_has_its_own_day_or_its_documents() -> None:
-    said = document(
+    parsed_document = document(
         rejected=["Вернуть наличными", {"text": " Вернуть на другую карту ", "reason": "нельзя", "date": "2024-03-01"}],
         updated_at="2026-01-31",
     )
-    assert declared_rejected(said) == [
+    assert declared_rejected(parsed_document) == [
         Rejected("Вернуть наличными", "", "2026-01-31", "new.md", declared=True),
         Rejected("Вернуть на другую карту", "нельзя", "2024-03-01", "new.md", declared=True),
     ]
@@ -96,9 +98,9 @@ json: st.SearchStrategy[Json] = st.recursive(
 @given(st.sampled_from(["supersedes", "related_to", "rejected"]), json)
 def test_anything_is_read_or_refused(field: str, value: Json) -> None:
     try:
-        said = document(**{field: value})
+        parsed_document = document(**{field: value})
     except Invalid:
         return
-    assert all(0 <= edge.weight <= 1 and edge.to_doc != "new.md" for edge in declared_edges(said))
-    assert document(**dict(said.meta)) == said
-    declared_rejected(said)
+    assert all(0 <= edge.weight <= 1 and edge.to_doc != "new.md" for edge in declared_edges(parsed_document))
+    assert document(**dict(parsed_document.meta)) == parsed_document
+    declared_rejected(parsed_document)

@@ -174,7 +174,7 @@ def test_a_server_that_is_not_there_is_said() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "expected"),
+    ("address", "expected"),
     [
         ("HTTP://Example.COM:80", "http://example.com/"),
         ("https://example.com:443/a b".replace(" ", "%20") + "#part", "https://example.com/a%20b"),
@@ -186,8 +186,8 @@ def test_a_server_that_is_not_there_is_said() -> None:
         ("http://[2606:4700::1111]/", "http://[2606:4700::1111]/"),
     ],
 )
-def test_an_address_has_one_spelling(given: str, expected: str) -> None:
-    assert canonical(given) == expected
+def test_an_address_has_one_spelling(address: str, expected: str) -> None:
+    assert canonical(address) == expected
     assert canonical(expected) == expected
 
 

@@ -53,10 +53,10 @@ def test_every_small_bomb_ends_in_text_or_a_typed_error(
     sandbox: Sandbox, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    found = {bomb.kind: outcome(sandbox, bomb.name, bomb.data) for bomb in bombs(SMALL)}
-    assert len(found) > 30
-    assert "file_too_slow" not in found.values()
-    assert {kind: code for kind, code in found.items() if kind in EXPECTED and code != EXPECTED[kind]} == {}
+    results = {bomb.kind: outcome(sandbox, bomb.name, bomb.data) for bomb in bombs(SMALL)}
+    assert len(results) > 30
+    assert "file_too_slow" not in results.values()
+    assert {kind: code for kind, code in results.items() if kind in EXPECTED and code != EXPECTED[kind]} == {}
     assert not [*tmp_path.iterdir(), *Path("/tmp").glob("opora-slip*")]
 
 
@@ -65,11 +65,11 @@ def test_every_public_parser_breaker_ends_in_text_or_a_typed_error(sandbox: Sand
     if not folder.exists():
         pytest.skip("the public parser files are not on this machine")
     names = [json.loads(line)["file"] for line in (folder / "manifest.jsonl").read_text(encoding="utf-8").splitlines()]
-    found = {name: outcome(sandbox, name, (folder / "files" / name).read_bytes()) for name in names}
-    assert len(found) == 70
-    assert "file_too_slow" not in found.values()
-    assert {code for name, code in found.items() if "xmlbomb" in name} == {"xml_doctype"}
-    assert sum(code == "" for code in found.values()) > 25
+    results = {name: outcome(sandbox, name, (folder / "files" / name).read_bytes()) for name in names}
+    assert len(results) == 70
+    assert "file_too_slow" not in results.values()
+    assert {code for name, code in results.items() if "xmlbomb" in name} == {"xml_doctype"}
+    assert sum(code == "" for code in results.values()) > 25
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ def shown(text: str) -> str:
 
 
 @pytest.mark.parametrize(
-    ("written", "read"),
+    ("markdown", "read"),
     [
         ('См. [раздел *Оплата*](/pay "t") и ![снимок](a.png) ниже.', "См. раздел Оплата и снимок ниже."),
         (
@@ -35,12 +35,12 @@ def shown(text: str) -> str:
         ("Title: Guide\n\nText:\nbody", "Title: Guide\n\nText: body"),
     ],
 )
-def test_shown_text(written: str, read: str) -> None:
-    assert shown(written) == read
+def test_shown_text(markdown: str, read: str) -> None:
+    assert shown(markdown) == read
 
 
 @pytest.mark.parametrize(
-    ("written", "read"),
+    ("markdown", "read"),
     [
         ("Нажмите ![Настройки](gear.svg) и сохраните.", "Нажмите Настройки и сохраните."),
         ('Click <img src="x.svg" alt="More Actions"> to go on.', "Click More Actions to go on."),
@@ -56,8 +56,8 @@ def test_shown_text(written: str, read: str) -> None:
         ("Напишите в поддержку ().", "Напишите в поддержку."),
     ],
 )
-def test_what_an_editor_left_behind_is_put_right(written: str, read: str) -> None:
-    assert shown(written) == read
+def test_what_an_editor_left_behind_is_put_right(markdown: str, read: str) -> None:
+    assert shown(markdown) == read
 
 
 def test_lines_wrapped_by_an_editor_are_joined_and_ended_ones_stay() -> None:
@@ -113,10 +113,10 @@ def test_no_word_appears_from_nowhere(text: str) -> None:
     text = clean(text)
     if "&" in text or "\\" in text:  # entities and escapes stand for other characters
         return
-    written = re.sub(r"[\W_\d]", "", text)
+    markdown = re.sub(r"[\W_\d]", "", text)
     position = 0
     for letter in re.sub(r"[\W_\d]", "", shown(text)):
-        position = written.find(letter, position) + 1
+        position = markdown.find(letter, position) + 1
         assert position > 0
 
 

@@ -45,10 +45,10 @@ def test_further_keys_are_metadata() -> None:
         "section": "s",
         "tags": ["b", "b"],
     }
-    found = document(json.dumps(line))
-    assert (found.doc_id, found.title, found.text, found.url, found.lang) == ("a", "T", "Title: x", "u", "ru")
-    assert found.meta == {"section": "s", "tags": ["b"]}
-    assert (found.source, found.line) == ("dir/a.md", 1)
+    result = document(json.dumps(line))
+    assert (result.doc_id, result.title, result.text, result.url, result.lang) == ("a", "T", "Title: x", "u", "ru")
+    assert result.meta == {"section": "s", "tags": ["b"]}
+    assert (result.source, result.line) == ("dir/a.md", 1)
     assert document('{"doc_id": 7, "text": "x", "title": null}').doc_id == "7"
 
 
@@ -99,9 +99,9 @@ def test_refused_lines(line: str | bytes, expected: str) -> None:
     ],
 )
 def test_a_citation_links_to_pages_alone(url: str, taken: bool) -> None:
-    found = parse(json.dumps({"doc_id": "a", "text": "x", "url": url}))
-    assert isinstance(found, SourceDocument) is taken
-    assert taken or code(found) == "field_invalid"
+    result = parse(json.dumps({"doc_id": "a", "text": "x", "url": url}))
+    assert isinstance(result, SourceDocument) is taken
+    assert taken or code(result) == "field_invalid"
 
 
 def test_text_over_the_limit_is_refused() -> None:
@@ -111,9 +111,9 @@ def test_text_over_the_limit_is_refused() -> None:
 
 
 def test_front_matter_of_a_markdown_file() -> None:
-    found = document("---\ntitle: T\ntags: [a]\nupdated_at: 2026-01-31\npriority: 5\n---\n# H\n", "markdown")
-    assert (found.doc_id, found.title, found.text) == ("dir/a.md", "T", "# H\n")
-    assert found.meta == {"tags": ["a"], "updated_at": "2026-01-31", "priority": 5}
+    result = document("---\ntitle: T\ntags: [a]\nupdated_at: 2026-01-31\npriority: 5\n---\n# H\n", "markdown")
+    assert (result.doc_id, result.title, result.text) == ("dir/a.md", "T", "# H\n")
+    assert result.meta == {"tags": ["a"], "updated_at": "2026-01-31", "priority": 5}
 
 
 @pytest.mark.parametrize(
@@ -174,14 +174,14 @@ def test_a_folder_streams_in_order_and_refuses_by_file(tmp_path: Path) -> None:
     (tmp_path / "d.ppt").write_bytes(b"x")
     (tmp_path / "e.md").write_text(" \n")
     (tmp_path / "f.md").symlink_to("/etc/hostname")
-    found = list(raw_articles(tmp_path))
-    assert [(one.source, one.line, one.format) for one in found if isinstance(one, RawArticle)] == [
+    results = list(raw_articles(tmp_path))
+    assert [(one.source, one.line, one.format) for one in results if isinstance(one, RawArticle)] == [
         ("b.md", 0, "markdown"),
         ("c.jsonl", 1, "json_lines"),
         ("c.jsonl", 4, "json_lines"),
         ("sub/a.TXT", 0, "plain"),
     ]
-    assert [(one.source, one.error.code) for one in found if isinstance(one, Refusal)] == [
+    assert [(one.source, one.error.code) for one in results if isinstance(one, Refusal)] == [
         ("d.ppt", "file_unsupported"),
         ("e.md", "file_empty"),
     ]

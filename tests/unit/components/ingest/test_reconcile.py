@@ -32,7 +32,7 @@ def write(revisions: Sequence[Revision]) -> None:
     ChunkWriter().run(revisions=ChunkEnricher().run(revisions=split)["revisions"])
 
 
-def written(doc_id: str) -> tuple[str, ...]:
+def write_document(doc_id: str) -> tuple[str, ...]:
     write([Revision(SourceDocument(doc_id, f"Статья {doc_id}", "Вода не сливается. Промойте фильтр."), "hash")])
     record = documents.get(doc_id)
     assert record is not None
@@ -41,41 +41,41 @@ def written(doc_id: str) -> tuple[str, ...]:
 
 def mended() -> Findings:
     """What was found, after it was put right and everything agrees."""
-    found = compare(count=True)
-    repair(found, write)
+    result = compare(count=True)
+    repair(result, write)
     assert compare(count=True).clean
-    return found
+    return result
 
 
 def test_what_fits_is_clean(tenant: Tenant) -> None:
     assert compare(count=True) == Findings()
-    written("a")
+    write_document("a")
     assert compare(count=True) == Findings(documents=1, chunks=1)
     assert compare().as_json()["clean"]
 
 
 def test_chunks_that_no_record_names_go(tenant: Tenant) -> None:
-    kept = written("a")
-    (hit,) = open_collection().fetch(kept)
+    kept_ids = write_document("a")
+    (hit,) = open_collection().fetch(kept_ids)
     open_collection().upsert([Point(ORPHAN, {}, hit.payload)])
-    found = mended()
-    assert (found.orphans, found.lexicon_differs) == ((ORPHAN,), True)
-    assert [found.id for found in open_collection().scan()] == list(kept)
+    result = mended()
+    assert (result.orphans, result.lexicon_differs) == ((ORPHAN,), True)
+    assert [result.id for result in open_collection().scan()] == list(kept_ids)
 
 
 def test_a_document_whose_chunks_are_missing_is_written_from_its_kept_text(tenant: Tenant) -> None:
-    lost, _ = written("a"), written("b")
+    lost, _ = write_document("a"), write_document("b")
     before = documents.get("a")
     (hit,) = open_collection().fetch(lost)
     open_collection().delete(lost)
-    found = mended()
-    assert (found.incomplete, found.lexicon_differs) == (("a",), True)
+    result = mended()
+    assert (result.incomplete, result.lexicon_differs) == (("a",), True)
     assert open_collection().fetch(lost) == [hit]
     assert documents.get("a") == before
 
 
 def test_a_record_without_a_kept_text_is_opened(tenant: Tenant) -> None:
-    lost = written("a")
+    lost = write_document("a")
     open_collection().delete(lost)
     record = documents.get("a")
     assert record is not None
@@ -84,25 +84,25 @@ def test_a_record_without_a_kept_text_is_opened(tenant: Tenant) -> None:
     repair(compare(), write)
     opened = documents.get("a")
     assert opened == replace(record, content_hash="")
-    assert written("a") == lost
+    assert write_document("a") == lost
     assert not compare().incomplete
 
 
 @pytest.mark.parametrize("name", ["status", "title", "tags", "updated_at", "priority"])
 def test_chunks_that_say_otherwise_than_the_record_are_brought_in_line(tenant: Tenant, name: str) -> None:
-    ids, _ = written("a"), written("b")
+    ids, _ = write_document("a"), write_document("b")
     (hit,) = open_collection().fetch(ids)
     meta = stored_meta(hit)
     open_collection().describe({ids[0]: {**hit.payload, "meta": {**meta, name: "чужое"}}})
-    found = mended()
-    assert found.misdescribed == ("a",)
+    result = mended()
+    assert result.misdescribed == ("a",)
     # Terms are counted with the title.
-    assert found.lexicon_differs == (name == "title")
+    assert result.lexicon_differs == (name == "title")
     assert stored_meta(open_collection().fetch(ids)[0]) == meta
 
 
 def test_a_property_missing_from_a_chunk_is_found(tenant: Tenant) -> None:
-    (chunk_id,) = written("a")
+    (chunk_id,) = write_document("a")
     (hit,) = open_collection().fetch([chunk_id])
     meta = dict(stored_meta(hit))
     del meta["url"]
@@ -112,7 +112,7 @@ def test_a_property_missing_from_a_chunk_is_found(tenant: Tenant) -> None:
 
 def test_a_lexicon_that_counted_wrong_is_counted_anew(tenant: Tenant) -> None:
     lexicon.begin()
-    written("a")
+    write_document("a")
     right = lexicon.current()
     lexicon.apply([lexicon.ChunkTerms(frozenset({"чужое"}), frozenset())])
     assert mended().lexicon_differs
@@ -131,9 +131,9 @@ def test_files_left_by_jobs_that_are_over_are_removed(tenant: Tenant) -> None:
 
 
 def test_removing_a_document_takes_its_chunks_and_words_along(tenant: Tenant) -> None:
-    written("a")
+    write_document("a")
     before = lexicon.current()
-    written("b")
+    write_document("b")
     assert remove_documents(["b", "unknown"]) == 1
     assert [record.doc_id for record in documents.all()] == ["a"]
     assert open_collection().count() == 1

@@ -147,10 +147,10 @@ def test_no_reader_of_markdown_finds_an_element_that_does_something(pieces: list
     if "`" in text:
         return
     tokens = MarkdownIt("commonmark").parse(inert(text))
-    found = [token for block in tokens for token in (block, *(block.children or ())) if token.type in _LIVE]
+    results = [token for block in tokens for token in (block, *(block.children or ())) if token.type in _LIVE]
     # A placeholder without attributes, and a plain address in brackets, do nothing by themselves.
-    assert all(token.content in {"<a>", "<x>", "<ascript>"} or "=" not in token.content for token in found)
-    assert not [token for token in found if "javascript" in str(token.attrs.get("href", "")) or token.type == "image"]
+    assert all(token.content in {"<a>", "<x>", "<ascript>"} or "=" not in token.content for token in results)
+    assert not [token for token in results if "javascript" in str(token.attrs.get("href", "")) or token.type == "image"]
 
 
 def test_markup_of_plain_and_escaped_text_reaches_no_chunk_alive() -> None:

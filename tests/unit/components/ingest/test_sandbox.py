@@ -121,9 +121,9 @@ def test_a_cause_that_is_none_of_ours_is_not_logged(
 def test_a_worker_knows_nothing_of_our_environment(misbehaving: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPORA_SECRET", "do not tell")
     misbehaving.close()
-    told = json.loads(misbehaving.read("environment", b"").text)
+    environment = json.loads(misbehaving.read("environment", b"").text)
     # What the interpreter and our own package set for themselves, and what keeps a library small.
-    assert not [name for name in told if not name.startswith(("LC_", "HAYSTACK_", "OPENBLAS_"))]
+    assert not [name for name in environment if not name.startswith(("LC_", "HAYSTACK_", "OPENBLAS_"))]
 
 
 def test_a_worker_writes_no_file(misbehaving: Sandbox, tmp_path: Path) -> None:

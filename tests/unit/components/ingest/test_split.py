@@ -65,14 +65,14 @@ splitters = st.sampled_from([(200, 500, 50, 50), (60, 120, 20, 20), (100, 100, 0
 @given(documents, splitters)
 def test_no_text_is_lost_and_sizes_hold(text: str, splitter: DocumentSplitter) -> None:
     chunks = split(text, splitter=splitter)
-    kept: Counter[str] = Counter()
+    remaining: Counter[str] = Counter()
     for chunk in chunks:
-        kept.update(re.findall(r"\w", f"{chunk.heading}{chunk.text}"))
+        remaining.update(re.findall(r"\w", f"{chunk.heading}{chunk.text}"))
         assert 0 < count_tokens(chunk.text) <= splitter.max_tokens
         assert chunk.text == chunk.text.strip()
     blocks = markdown_blocks(clean(text))
     shown = Counter(letter for block in blocks if block.kind != "heading" for letter in re.findall(r"\w", block.text))
-    assert not shown - kept
+    assert not shown - remaining
     headings = {block.text for block in blocks if block.kind == "heading"} - {"Статья"}
     assert all(any(heading in f"{chunk.heading}\n{chunk.text}" for chunk in chunks) for heading in headings)
 
@@ -299,5 +299,5 @@ def test_a_problem_and_its_solution_are_one_section() -> None:
     chunks = split(
         f"{paragraph(12)}\n\n## Причина\n\n{paragraph(12)}\n\n## Решение\n\n{paragraph(12)}\n\n## Ещё\n\nТекст."
     )
-    found = {chunk.heading: chunk.meta["section_chunks"] for chunk in chunks}
-    assert (found[""], found["Причина"], found["Решение"]) == ([0, 2], [1, 2], [2, 2])
+    results = {chunk.heading: chunk.meta["section_chunks"] for chunk in chunks}
+    assert (results[""], results["Причина"], results["Решение"]) == ([0, 2], [1, 2], [2, 2])

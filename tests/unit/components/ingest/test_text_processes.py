@@ -44,9 +44,9 @@ def test_chunks_are_analysed_as_here_and_in_order(processes: TextProcesses) -> N
     cuts = cut_all(DOCUMENTS, SIZES)
     texts = [Text(chunk.chunk_id, one.title, chunk.heading, chunk.text) for one in cuts for chunk in one.chunks]
     assert len(texts) > 64
-    found = list(processes.analysed(texts, STANDARD))
-    assert found == analysed(texts, STANDARD.json_form)
-    for text, one in zip(texts, found, strict=True):
+    results = list(processes.analysed(texts, STANDARD))
+    assert results == analysed(texts, STANDARD.json_form)
+    for text, one in zip(texts, results, strict=True):
         vectors = encoded(text, {}, one, {}).vectors
         assert {
             name: dict(zip(vector.dimensions.tolist(), vector.weights.tolist(), strict=True))

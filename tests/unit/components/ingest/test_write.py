@@ -72,25 +72,25 @@ def named(title: str, sections: Sequence[str] = SECTIONS) -> list[str]:
 
 
 def test_what_is_prepared_is_not_worked_out_again(later: list[str], stored: list[str]) -> None:
-    given, writer = [revision()], ChunkWriter()
-    prepared = writer.prepare(given)
+    revisions, writer = [revision()], ChunkWriter()
+    prepared = writer.prepare(revisions)
     assert later == named("Стирка")
     assert documents.get("a") is None
-    assert writer.run(revisions=given, prepared=prepared)["written"].chunks_written == 5
+    assert writer.run(revisions=revisions, prepared=prepared)["written"].chunks_written == 5
     assert later == stored == named("Стирка")
-    assert writer.prepare(given).analysed == {}
+    assert writer.prepare(revisions).analysed == {}
 
 
 def test_what_was_not_prepared_is_worked_out_when_written(
     later: list[str], stored: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(write, "_MAX_PREPARED", 2)
-    given, writer = [revision()], ChunkWriter()
-    prepared = writer.prepare(given)
+    revisions, writer = [revision()], ChunkWriter()
+    prepared = writer.prepare(revisions)
     assert later == named("Стирка", SECTIONS[:2])
     # What is not the first of a batch may have been prepared as well.
     partly = replace(prepared, analysed={text: prepared.analysed[text] for text in [*prepared.analysed][1:]})
-    writer.run(revisions=given, prepared=partly)
+    writer.run(revisions=revisions, prepared=partly)
     assert stored == named("Стирка")
 
 

@@ -28,7 +28,7 @@ def form(adequacy: int, *answers: bool, missing: tuple[str, ...] = ("слив",)
     return {"passages": grades, "adequacy": adequacy, "missing": list(missing)}
 
 
-def sent(reply: Reply, given_turn: Turn = ASKED, depth: int = 8) -> tuple[str, Turn]:
+def routed(reply: Reply, given_turn: Turn = ASKED, depth: int = 8) -> tuple[str, Turn]:
     appraiser = EvidenceAppraiser(LlmJudge(ScriptedModels(appraise=reply)), depth=depth)
     evaluator = RetrievalEvaluator(LocalJudge(), threshold=0.57, worth_retrying=0.3, appraiser=appraiser)
     ((socket, after),) = evaluator.run(given_turn).items()
@@ -47,7 +47,7 @@ def sent(reply: Reply, given_turn: Turn = ASKED, depth: int = 8) -> tuple[str, T
     ],
 )
 def test_adequacy_and_what_is_missing_decide(adequacy: int, missing: tuple[str, ...], socket: str) -> None:
-    sent_to, after = sent(form(adequacy, missing=missing))
+    sent_to, after = routed(form(adequacy, missing=missing))
     assert sent_to == socket
     assert (after.evidence.adequacy, after.evidence.missing) == (adequacy / 100, missing)
     assert after.verdict.gates[0].passed == (adequacy >= 75)
@@ -55,42 +55,42 @@ def test_adequacy_and_what_is_missing_decide(adequacy: int, missing: tuple[str, 
 
 def test_what_has_been_searched_for_is_no_reason_to_try_again() -> None:
     tried = replace(ASKED, query=replace(ASKED.query, searched_texts=("слив",)))
-    assert sent(form(60), tried)[0] == "enough"
-    assert sent(form(10), tried)[0] == "refuse"
+    assert routed(form(60), tried)[0] == "enough"
+    assert routed(form(10), tried)[0] == "refuse"
 
 
 def test_only_what_answers_is_kept_and_the_best_hit_behind_it() -> None:
-    assert sent(form(80, False, True, False))[1].evidence.relevant_ids == ("c2", "c1")
-    socket, after = sent(form(80, False, False, False, missing=()))
+    assert routed(form(80, False, True, False))[1].evidence.relevant_ids == ("c2", "c1")
+    socket, after = routed(form(80, False, False, False, missing=()))
     assert (socket, after.evidence.relevant_ids, after.evidence.adequacy) == ("refuse", (), 0.0)
     assert after.verdict.reasons == ("no_evidence",)
 
 
 def test_what_the_model_was_not_shown_is_not_answered_from() -> None:
-    assert sent(form(80, True, True), depth=2)[1].evidence.relevant_ids == ("c1", "c2")
+    assert routed(form(80, True, True), depth=2)[1].evidence.relevant_ids == ("c1", "c2")
 
 
 def test_a_code_stays_exact_whatever_the_model_says() -> None:
     about = turn("что значит E401", E25, E20)
-    socket, after = sent(form(100, True, False), about)
+    socket, after = routed(form(100, True, False), about)
     assert (socket, after.verdict.reasons, after.evidence.adequacy) == ("refuse", ("code_not_found",), 0.0)
 
 
 def test_a_judge_that_chooses_passages_about_other_codes_has_not_read_them() -> None:
     """What a model of 1.5 billion parameters did; the question was refused as one about an unknown code."""
-    asked = turn("что значит код E20", E25, E20)
-    _, after = sent(form(50, True, False), asked)
+    asked_turn = turn("что значит код E20", E25, E20)
+    _, after = routed(form(50, True, False), asked_turn)
     assert after.degraded == ("appraiser",)
-    assert after.evidence.relevant_ids == asked.evidence.relevant_ids
+    assert after.evidence.relevant_ids == asked_turn.evidence.relevant_ids
     assert "code_not_found" not in after.verdict.reasons
-    _, none = sent(form(0, False, False), asked)
+    _, none = routed(form(0, False, False), asked_turn)
     assert (none.degraded, "code_not_found" in none.verdict.reasons) == ((), False)
 
 
 @pytest.mark.parametrize(("relevance", "socket"), [(0.57, "enough"), (0.5, "retry"), (0.29, "refuse")])
 def test_when_no_model_appraises_the_local_judgement_stands(relevance: float, socket: str) -> None:
     measured = turn("вода не сливается", E20, E25, relevance=relevance)
-    sent_to, after = sent(DOWN, measured)
+    sent_to, after = routed(DOWN, measured)
     assert (sent_to, after.degraded) == (socket, ("appraiser",))
     assert (after.evidence.relevant_ids, after.evidence.adequacy) == (measured.evidence.relevant_ids, relevance)
 
@@ -122,12 +122,12 @@ def test_round_trip() -> None:
 def test_one_way_and_never_beyond_the_budget(
     adequacy: int, answers: tuple[bool, ...], quality: Quality, passes: int, grew: bool
 ) -> None:
-    asked = replace(ASKED, quality=quality, passes=passes, evidence=replace(ASKED.evidence, has_new=grew))
-    socket, after = sent(form(adequacy, *answers), asked)
-    assert set(after.evidence.relevant_ids) <= set(asked.evidence.relevant_ids)
+    asked_turn = replace(ASKED, quality=quality, passes=passes, evidence=replace(ASKED.evidence, has_new=grew))
+    socket, after = routed(form(adequacy, *answers), asked_turn)
+    assert set(after.evidence.relevant_ids) <= set(asked_turn.evidence.relevant_ids)
     if socket == "retry":
         assert grew
-        assert passes < asked.max_passes
+        assert passes < asked_turn.max_passes
     if socket == "enough":
         assert after.evidence.relevant_ids
         assert after.evidence.adequacy >= 0.4

@@ -47,8 +47,8 @@ def test_coverage_is_the_share_of_the_questions_weight() -> None:
 
 
 @given(texts, st.text(max_size=40))
-def test_coverage_is_a_share(asked: str, text: str) -> None:
-    assert 0 <= coverage(prepare(query(asked)), text) <= 1 + 1e-9
+def test_coverage_is_a_share(question_text: str, text: str) -> None:
+    assert 0 <= coverage(prepare(query(question_text)), text) <= 1 + 1e-9
 
 
 def test_an_approach_without_words_is_in_no_sentence() -> None:

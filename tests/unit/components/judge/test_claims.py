@@ -56,8 +56,8 @@ def test_what_it_does_not_say_is_not(claim: str) -> None:
 
 def test_each_sentence_of_a_list_item_has_a_negation_of_its_own() -> None:
     item = passage("- `Владелец` имеет все права. Его нельзя удалить. Других не назначают.")
-    for said in ("`Владелец` имеет все права.", "Его нельзя удалить.", "Других не назначают."):
-        assert check(said, item).status == "supported"
+    for stated in ("`Владелец` имеет все права.", "Его нельзя удалить.", "Других не назначают."):
+        assert check(stated, item).status == "supported"
     for torn in ("Его можно удалить.", "Других назначают."):
         assert check(torn, item).status != "supported"
 

@@ -16,7 +16,7 @@ from tests.turns import BrokenJudge, FixedJudge, passage, turn
 FOUND = passage("Код E20: вода не сливается.")
 
 
-def sent(given_turn: Turn, judge: FixedJudge | None = None) -> tuple[str, Turn]:
+def routed(given_turn: Turn, judge: FixedJudge | None = None) -> tuple[str, Turn]:
     evaluator = RetrievalEvaluator(judge or FixedJudge(), threshold=0.6, worth_retrying=0.3)
     ((socket, after),) = evaluator.run(given_turn).items()
     return socket, after
@@ -26,18 +26,18 @@ def sent(given_turn: Turn, judge: FixedJudge | None = None) -> tuple[str, Turn]:
     ("relevance", "socket"), [(0.9, "enough"), (0.6, "enough"), (0.59, "retry"), (0.3, "retry"), (0.29, "refuse")]
 )
 def test_relevance_decides(relevance: float, socket: str) -> None:
-    assert sent(turn("вода", FOUND, relevance=relevance))[0] == socket
+    assert routed(turn("вода", FOUND, relevance=relevance))[0] == socket
 
 
 def test_no_kept_passage_is_a_refusal() -> None:
     bare = turn("вода", FOUND)
-    socket, after = sent(replace(bare, evidence=replace(bare.evidence, relevant_ids=())))
+    socket, after = routed(replace(bare, evidence=replace(bare.evidence, relevant_ids=())))
     assert (socket, after.evidence.adequacy, after.verdict.reasons) == ("refuse", 0.0, ("no_evidence",))
 
 
 def test_nothing_new_is_no_reason_to_try_again() -> None:
     weak = turn("вода", FOUND, relevance=0.5)
-    assert sent(replace(weak, evidence=replace(weak.evidence, has_new=False)))[0] == "refuse"
+    assert routed(replace(weak, evidence=replace(weak.evidence, has_new=False)))[0] == "refuse"
 
 
 def test_a_lost_code_is_a_refusal_however_relevant() -> None:
@@ -52,14 +52,14 @@ def test_one_code_of_two_is_enough() -> None:
 
 
 def test_a_failing_judge_leaves_relevance_to_decide_and_says_so() -> None:
-    socket, after = sent(turn("вода", FOUND), BrokenJudge("uncovered"))
+    socket, after = routed(turn("вода", FOUND), BrokenJudge("uncovered"))
     assert (socket, after.degraded, after.evidence.uncovered) == ("enough", ("retrieval_evaluator",), ())
 
 
 @given(st.floats(0, 1), st.sampled_from(get_args(Quality)), st.integers(1, 5), st.booleans())
 def test_one_way_and_never_beyond_the_budget(relevance: float, quality: Quality, passes: int, grew: bool) -> None:
     weak = replace(turn("вода", FOUND, relevance=relevance), quality=quality, passes=passes)
-    socket, after = sent(replace(weak, evidence=replace(weak.evidence, has_new=grew)))
+    socket, after = routed(replace(weak, evidence=replace(weak.evidence, has_new=grew)))
     (gate,) = after.verdict.gates
     assert gate.passed == (socket == "enough") == (relevance >= gate.threshold)
     assert (after.verdict.route == "retry") == (socket == "retry")
@@ -73,5 +73,5 @@ def test_round_trip() -> None:
     pipeline.add_component("evaluate", RetrievalEvaluator(LocalJudge(), threshold=0.5, worth_retrying=0.2))
     again = Pipeline.loads(pipeline.dumps(), allowed_modules=["components"])
     assert again.dumps() == pipeline.dumps()
-    kept = again.to_dict()["components"]["evaluate"]["init_parameters"]
-    assert (kept["threshold"], kept["worth_retrying"]) == (0.5, 0.2)
+    parameters = again.to_dict()["components"]["evaluate"]["init_parameters"]
+    assert (parameters["threshold"], parameters["worth_retrying"]) == (0.5, 0.2)

@@ -24,13 +24,13 @@ def _no_relations(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(relations, "current", lambda: relations.NONE)
 
 
-def told(question: str, *passages: Passage, relevance: float = 0.9) -> Turn:
+def in_context(question: str, *passages: Passage, relevance: float = 0.9) -> Turn:
     return EvidenceContext().run(turn(question, *passages, relevance=relevance))["turn"]
 
 
 def kinds(question: str, one: Passage | str, two: Passage | str) -> list[str]:
     pair = [side if isinstance(side, Passage) else passage(side, at) for side, at in ((one, "a"), (two, "b"))]
-    return [conflict.kind for conflict in told(question, *pair).evidence.conflicts]
+    return [conflict.kind for conflict in in_context(question, *pair).evidence.conflicts]
 
 
 @pytest.mark.parametrize(
@@ -81,11 +81,11 @@ def test_two_things_do_not_contradict_each_other(question: str, one: Passage | s
 
 
 def test_weak_evidence_contradicts_nothing() -> None:
-    assert told(WITHIN, RETURNS, FAQ, relevance=0.4).evidence.conflicts == ()
+    assert in_context(WITHIN, RETURNS, FAQ, relevance=0.4).evidence.conflicts == ()
 
 
 def test_the_sentences_are_named() -> None:
-    (conflict,) = told(WITHIN, RETURNS, FAQ).evidence.conflicts
+    (conflict,) = in_context(WITHIN, RETURNS, FAQ).evidence.conflicts
     assert RETURNS.text[slice(*conflict.trusted.span)] == "Товар можно вернуть в течение 14 дней после покупки."
     assert FAQ.text[slice(*conflict.other.span)] == FAQ.text
 
@@ -103,7 +103,7 @@ def test_in_force_then_trusted_then_newest_comes_first(
         replace(base, status=status, trust=trust, updated_at=updated, score=score)
         for base, (status, trust, updated), score in ((RETURNS, one, place), (FAQ, two, other))
     ]
-    after = told(WITHIN, *sorted(passages, key=lambda passage: -passage.score)).evidence
+    after = in_context(WITHIN, *sorted(passages, key=lambda passage: -passage.score)).evidence
     (conflict,) = after.conflicts
     by_id = {passage.chunk_id: passage for passage in passages}
     trusted, beaten = by_id[conflict.trusted.chunk_id], by_id[conflict.other.chunk_id]
@@ -116,7 +116,7 @@ def test_in_force_then_trusted_then_newest_comes_first(
 
 
 def test_a_conflict_of_an_earlier_pass_does_not_linger() -> None:
-    before = told(WITHIN, RETURNS, FAQ)
+    before = in_context(WITHIN, RETURNS, FAQ)
     alone = replace(before, evidence=replace(before.evidence, relevant_ids=("a",), rank_scores={"a": 0.9}))
     assert EvidenceContext().run(alone)["turn"].evidence.conflicts == ()
 
@@ -127,7 +127,7 @@ def test_a_search_that_fails_costs_the_related_passages_only(monkeypatch: pytest
 
     monkeypatch.setattr(relations, "current", Relations)
     monkeypatch.setattr(context, "related", fail)
-    after = told(WITHIN, RETURNS, FAQ)
+    after = in_context(WITHIN, RETURNS, FAQ)
     assert after.degraded == ("related",)
     assert after.evidence.conflicts
 

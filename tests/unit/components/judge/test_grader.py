@@ -63,8 +63,8 @@ def test_a_judge_that_forgets_a_passage_says_no_to_it() -> None:
 
 def test_a_place_weighs_the_search_and_the_judge() -> None:
     grader = DocGrader(FixedJudge({"c0": 0.5, "c1": 1.0}), depth=2, search_share=0.75)
-    found = replace(passage("Один.", "c0"), score=0.8), replace(passage("Два.", "c1"), score=0.4)
-    evidence = grader.run(searched("?", *found))["turn"].evidence
+    results = replace(passage("Один.", "c0"), score=0.8), replace(passage("Два.", "c1"), score=0.4)
+    evidence = grader.run(searched("?", *results))["turn"].evidence
     assert evidence.rank_scores == pytest.approx({"c0": 0.725, "c1": 0.55})
     assert evidence.relevant_ids == ("c0", "c1")
 
@@ -83,5 +83,5 @@ def test_round_trip() -> None:
     pipeline.add_component("grade", DocGrader(LocalJudge(), depth=5, threshold=0.3, search_share=0.4))
     again = Pipeline.loads(pipeline.dumps(), allowed_modules=["components"])
     assert again.dumps() == pipeline.dumps()
-    kept = again.to_dict()["components"]["grade"]["init_parameters"]
-    assert (kept["depth"], kept["threshold"], kept["search_share"]) == (5, 0.3, 0.4)
+    parameters = again.to_dict()["components"]["grade"]["init_parameters"]
+    assert (parameters["depth"], parameters["threshold"], parameters["search_share"]) == (5, 0.3, 0.4)

@@ -20,15 +20,15 @@ JUDGE = LocalJudge()
 
 
 def test_the_passage_that_answers_is_the_more_probable() -> None:
-    found = JUDGE.relevance(query("что означает код E20"), [E20, E25, passage("Оплата картой.", "pay")])
-    assert found["e20"] > 0.5
-    assert found["e25"] == 0.0
-    assert found["pay"] == 0.0
+    result = JUDGE.relevance(query("что означает код E20"), [E20, E25, passage("Оплата картой.", "pay")])
+    assert result["e20"] > 0.5
+    assert result["e25"] == 0.0
+    assert result["pay"] == 0.0
 
 
 def test_without_codes_words_decide() -> None:
-    found = JUDGE.relevance(query("вода не сливается"), [E20, passage("Оплата картой.", "pay")])
-    assert found["e20"] > found["pay"]
+    result = JUDGE.relevance(query("вода не сливается"), [E20, passage("Оплата картой.", "pay")])
+    assert result["e20"] > result["pay"]
 
 
 @pytest.mark.parametrize("typed", ["E20", "е20", "Е20", "e 20 ошибка E20", "E-20", "ошибка Е 20"])
@@ -38,18 +38,18 @@ def test_a_code_is_the_same_however_it_is_typed(typed: str) -> None:
 
 @pytest.mark.parametrize("other", ["E21", "E201", "E2", "F20", "E200", "E020"])
 def test_another_code_is_another_thing(other: str) -> None:
-    asked = query(f"Код {other} означает, что вода не сливается")
-    assert asked.codes
-    assert JUDGE.relevance(asked, [E20])["e20"] == 0.0
-    assert set(asked.codes) <= set(JUDGE.uncovered(asked, [E20]))
+    asked_query = query(f"Код {other} означает, что вода не сливается")
+    assert asked_query.codes
+    assert JUDGE.relevance(asked_query, [E20])["e20"] == 0.0
+    assert set(asked_query.codes) <= set(JUDGE.uncovered(asked_query, [E20]))
 
 
 @given(texts, lines, texts)
 def test_relevance_is_a_probability(question: str, text: str, heading: str) -> None:
     one = passage(text, heading=heading)
-    found = JUDGE.relevance(query(question), [one])
-    assert list(found) == ["c1"]
-    assert 0.0 <= found["c1"] <= 1.0
+    result = JUDGE.relevance(query(question), [one])
+    assert list(result) == ["c1"]
+    assert 0.0 <= result["c1"] <= 1.0
 
 
 def test_what_the_reranker_found_among_all_candidates_stands() -> None:
@@ -58,45 +58,47 @@ def test_what_the_reranker_found_among_all_candidates_stands() -> None:
 
 
 def test_uncovered_names_lost_codes_first_then_the_rarest_words() -> None:
-    asked = query("сушка белья E20 E77")
-    asked_by_weight = {stem: weight for weight, stem in enumerate(asked.weights, 1)}
-    weighed = type(asked)(asked.search, weights=asked_by_weight, codes=asked.codes)
+    asked_query = query("сушка белья E20 E77")
+    asked_by_weight = {stem: weight for weight, stem in enumerate(asked_query.weights, 1)}
+    weighed = type(asked_query)(asked_query.search, weights=asked_by_weight, codes=asked_query.codes)
     assert JUDGE.uncovered(weighed, [E20]) == ("E77", "e77", "бел", "сушк")
     assert JUDGE.uncovered(weighed, [E20, passage("Сушка белья и код E77.")]) == ()
 
 
 def test_a_pasted_log_asks_for_no_particular_code() -> None:
-    asked = query("E71 E72 E73 E74 вода")
-    assert "E71" not in JUDGE.uncovered(asked, [E20])
+    asked_query = query("E71 E72 E73 E74 вода")
+    assert "E71" not in JUDGE.uncovered(asked_query, [E20])
 
 
-def draft(*said: str, of: Passage = E20, factuality: float = 100.0) -> Draft:
-    claims = tuple(Claim(text, (1,), "supported") for text in said)
-    return Draft(" ".join(said), claims, (Citation(1, of, of.text, (0, len(of.text))),), factuality=factuality)
+def draft(*answer_text: str, of: Passage = E20, factuality: float = 100.0) -> Draft:
+    claims = tuple(Claim(text, (1,), "supported") for text in answer_text)
+    return Draft(" ".join(answer_text), claims, (Citation(1, of, of.text, (0, len(of.text))),), factuality=factuality)
 
 
-def evaluated(asked: Query, given: Draft, relevance: float) -> SelfEvaluation:
-    return JUDGE.evaluate(Turn("t", asked.search, query=asked, evidence=Evidence(adequacy=relevance)), given)
+def evaluated(asked_query: Query, given_draft: Draft, relevance: float) -> SelfEvaluation:
+    return JUDGE.evaluate(
+        Turn("t", asked_query.search, query=asked_query, evidence=Evidence(adequacy=relevance)), given_draft
+    )
 
 
 def test_an_answer_to_all_is_full_and_one_to_nothing_is_none() -> None:
-    asked = query("вода сливается E20")
-    assert evaluated(asked, draft("Код E20: вода не сливается."), 0.9).answerability == "fully"
+    asked_query = query("вода сливается E20")
+    assert evaluated(asked_query, draft("Код E20: вода не сливается."), 0.9).answerability == "fully"
     apart = passage("Оплата картой.")
-    assert evaluated(asked, draft("Оплата картой.", of=apart), 0.9).answerability == "cannot"
+    assert evaluated(asked_query, draft("Оплата картой.", of=apart), 0.9).answerability == "cannot"
 
 
 def test_quality_rises_with_facts_and_coverage() -> None:
-    asked = query("вода сливается")
-    best = evaluated(asked, draft("Вода не сливается."), 0.9)
-    assert evaluated(asked, draft("Вода не сливается.", factuality=50), 0.9).quality < best.quality
-    assert evaluated(asked, draft("Оплата.", of=passage("Оплата.")), 0.9).quality < best.quality
+    asked_query = query("вода сливается")
+    best = evaluated(asked_query, draft("Вода не сливается."), 0.9)
+    assert evaluated(asked_query, draft("Вода не сливается.", factuality=50), 0.9).quality < best.quality
+    assert evaluated(asked_query, draft("Оплата.", of=passage("Оплата.")), 0.9).quality < best.quality
 
 
-@pytest.mark.parametrize("written", ["E20", "E-20", "Е20", "е20"])
-def test_a_code_that_the_answer_names_is_not_missing(written: str) -> None:
-    said = f"Код {written}: вода не сливается."
-    assert evaluated(query("что значит E20"), draft(said, of=passage(said)), 0.9).missing == ()
+@pytest.mark.parametrize("spelling", ["E20", "E-20", "Е20", "е20"])
+def test_a_code_that_the_answer_names_is_not_missing(spelling: str) -> None:
+    answer_text = f"Код {spelling}: вода не сливается."
+    assert evaluated(query("что значит E20"), draft(answer_text, of=passage(answer_text)), 0.9).missing == ()
 
 
 def test_a_solution_need_not_repeat_the_problem_stated_above_it() -> None:
@@ -115,8 +117,8 @@ def test_a_code_in_the_title_of_what_is_cited_is_not_missing() -> None:
 
 
 def test_a_long_identifier_that_the_answer_names_is_not_missing() -> None:
-    said = "CVE-2016-2961 is fixed in version 8."
-    assert evaluated(query("is CVE-2016-2961 fixed"), draft(said, of=passage(said)), 0.9).missing == ()
+    answer_text = "CVE-2016-2961 is fixed in version 8."
+    assert evaluated(query("is CVE-2016-2961 fixed"), draft(answer_text, of=passage(answer_text)), 0.9).missing == ()
 
 
 def test_a_code_that_it_does_not_name_is() -> None:
@@ -125,15 +127,15 @@ def test_a_code_that_it_does_not_name_is() -> None:
 
 @given(st.floats(0, 1), st.floats(0, 100), texts)
 def test_scores_stay_in_bounds(relevance: float, factuality: float, question: str) -> None:
-    found = evaluated(query(question), draft("Вода.", factuality=factuality), relevance)
-    assert 1 <= found.quality <= 100
-    assert 0.0 <= found.confidence <= 1.0
+    result = evaluated(query(question), draft("Вода.", factuality=factuality), relevance)
+    assert 1 <= result.quality <= 100
+    assert 0.0 <= result.confidence <= 1.0
 
 
 def test_confidence_is_the_relevance_of_what_is_supported() -> None:
-    asked = query("вода сливается")
-    assert evaluated(asked, draft("Вода не сливается."), 0.6).confidence == 0.6
-    assert evaluated(asked, draft("Вода не сливается.", factuality=50), 0.6).confidence == 0.3
+    asked_query = query("вода сливается")
+    assert evaluated(asked_query, draft("Вода не сливается."), 0.6).confidence == 0.6
+    assert evaluated(asked_query, draft("Вода не сливается.", factuality=50), 0.6).confidence == 0.3
 
 
 def test_round_trip_as_a_nested_parameter() -> None:
@@ -142,5 +144,5 @@ def test_round_trip_as_a_nested_parameter() -> None:
     text = pipeline.dumps()
     again = Pipeline.loads(text, allowed_modules=["components"])
     assert again.dumps() == text
-    kept = again.to_dict()["components"]["grade"]["init_parameters"]["judge"]["init_parameters"]
-    assert kept == {"fully": 0.6, "partly": 0.2}
+    parameters = again.to_dict()["components"]["grade"]["init_parameters"]["judge"]["init_parameters"]
+    assert parameters == {"fully": 0.6, "partly": 0.2}

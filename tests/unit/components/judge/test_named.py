@@ -11,8 +11,8 @@ from tests.turns import passage, query
 
 def rare(text: str) -> Query:
     """The query of a question whose words are all rare."""
-    made = query(text)
-    return replace(made, weights=dict.fromkeys(made.weights, 5.0))
+    parsed_query = query(text)
+    return replace(parsed_query, weights=dict.fromkeys(parsed_query.weights, 5.0))
 
 
 @pytest.mark.parametrize(
@@ -32,9 +32,9 @@ def test_names_are_latin_words_of_a_short_russian_question(question: str, named:
 
 
 def test_common_and_doubtful_words_are_no_names() -> None:
-    asked = rare("Как подключить Terraform?")
-    assert rare_names(replace(asked, weights={**asked.weights, "terraform": 1.0})) == ()
-    assert rare_names(replace(asked, doubtful=frozenset({"terraform"}))) == ()
+    found_names = rare("Как подключить Terraform?")
+    assert rare_names(replace(found_names, weights={**found_names.weights, "terraform": 1.0})) == ()
+    assert rare_names(replace(found_names, doubtful=frozenset({"terraform"}))) == ()
 
 
 def test_a_name_may_stand_in_title_heading_or_text() -> None:

@@ -23,25 +23,25 @@ def near(one: Passage, cosine: float) -> Passage:
 
 
 def judged(question: str, *passages: Passage) -> dict[str, RelevanceScore]:
-    found = relevance_model().judge(query(question), passages)
-    return {one.chunk_id: judgement for one, judgement in zip(passages, found, strict=True)}
+    result = relevance_model().judge(query(question), passages)
+    return {one.chunk_id: judgement for one, judgement in zip(passages, result, strict=True)}
 
 
 @pytest.mark.parametrize("cosines", [(), (0.9, 0.88, 0.8)])
 def test_steps_under_the_title_of_the_action_come_first(cosines: tuple[float, ...]) -> None:
     passages = (HOWTO, ABOUT, OTHER)
     shown = tuple(map(near, passages, cosines)) if cosines else passages
-    found = judged("Как увеличить диск?", *shown)
-    assert found["howto"].probability > found["about"].probability > found["other"].probability
-    assert found["howto"].evidence["action"] == 1.0
-    assert found["howto"].evidence["about"] > found["other"].evidence["about"] == 0.0
-    assert tuple(found["other"].evidence) == (EVIDENCE if cosines else EVIDENCE[1:])
+    result = judged("Как увеличить диск?", *shown)
+    assert result["howto"].probability > result["about"].probability > result["other"].probability
+    assert result["howto"].evidence["action"] == 1.0
+    assert result["howto"].evidence["about"] > result["other"].evidence["about"] == 0.0
+    assert tuple(result["other"].evidence) == (EVIDENCE if cosines else EVIDENCE[1:])
 
 
 def test_a_nearer_passage_is_the_more_probable() -> None:
     one, two = near(replace(ABOUT, chunk_id="one"), 0.91), near(replace(ABOUT, chunk_id="two"), 0.85)
-    found = judged("Что хранит диск?", one, two)
-    assert found["one"].probability > found["two"].probability
+    result = judged("Что хранит диск?", one, two)
+    assert result["one"].probability > result["two"].probability
 
 
 def test_without_the_encoder_less_is_claimed() -> None:
@@ -64,8 +64,8 @@ def test_the_name_of_a_file_is_no_title() -> None:
 
 def test_none_without_the_code_answers() -> None:
     e20, e25 = passage("Код E20: нет слива.", "e20"), passage("Код E25: насос.", "e25")
-    found = judged("Что означает E20?", e20, e25)
-    assert found["e20"].probability > found["e25"].probability == 0.0
+    result = judged("Что означает E20?", e20, e25)
+    assert result["e20"].probability > result["e25"].probability == 0.0
 
 
 def test_nothing_found_is_nothing_judged() -> None:

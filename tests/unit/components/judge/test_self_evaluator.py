@@ -47,11 +47,11 @@ drafts = st.builds(
 
 
 @given(st.lists(drafts, min_size=1, max_size=6))
-def test_the_best_is_the_first_of_the_best(made: list[Draft]) -> None:
+def test_the_best_is_the_first_of_the_best(candidates: list[Draft]) -> None:
     best: Draft | None = None
-    for draft in made:
+    for draft in candidates:
         best = better_draft(best, draft)
-    assert best is max(made, key=lambda one: (one.factuality, one.quality, one.relevance))
+    assert best is max(candidates, key=lambda one: (one.factuality, one.quality, one.relevance))
 
 
 def test_facts_go_before_quality() -> None:

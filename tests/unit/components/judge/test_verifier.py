@@ -17,10 +17,10 @@ from tests.turns import BrokenJudge, FixedJudge, passage, turn
 SOURCE = passage("Гарантия два года. Возврат 14 дней.")
 
 
-def drafted(*said: str, layout: str = "{} [{}] ", cited: int = 1) -> Draft:
+def drafted(*claim_texts: str, layout: str = "{} [{}] ", cited: int = 1) -> Draft:
     """A draft whose claim number n cites passage n, or `cited` of them in turn."""
     citations = tuple(Citation(index, SOURCE, SOURCE.text, (0, len(SOURCE.text))) for index in range(1, cited + 1))
-    claims = tuple(Claim(text, (place % cited + 1,)) for place, text in enumerate(said))
+    claims = tuple(Claim(text, (place % cited + 1,)) for place, text in enumerate(claim_texts))
     text = "".join(layout.format(claim.text, claim.citations[0]) for claim in claims)
     return Draft(text.strip(), claims, citations)
 
@@ -105,9 +105,11 @@ _layouts = st.sampled_from(["{} [{}] ", "{} [{}]\n", "- {} [{}]\n", "1. {} [{}]\
 
 
 @given(_said, _layouts, st.data())
-def test_dropping_claims_leaves_the_others_and_their_marks(said: list[str], layout: str, data: st.DataObject) -> None:
-    draft = drafted(*said, layout=layout, cited=len(said))
-    dropped = data.draw(st.sets(st.integers(0, len(said) - 1)))
+def test_dropping_claims_leaves_the_others_and_their_marks(
+    claim_texts: list[str], layout: str, data: st.DataObject
+) -> None:
+    draft = drafted(*claim_texts, layout=layout, cited=len(claim_texts))
+    dropped = data.draw(st.sets(st.integers(0, len(claim_texts) - 1)))
     left = [claim for place, claim in enumerate(draft.claims) if place not in dropped]
     expected = "".join(layout.format(claim.text, claim.citations[0]) for claim in left).strip()
     assert _words(without(dropped, draft)) == _words(expected)
@@ -118,13 +120,13 @@ def _words(text: str) -> list[str]:
 
 
 @given(_said, st.data())
-def test_what_is_shown_is_what_was_supported(said: list[str], data: st.DataObject) -> None:
-    lies = data.draw(st.lists(st.sampled_from(said), max_size=3))
-    after = verified(drafted(*said, cited=len(said)), *lies)
+def test_what_is_shown_is_what_was_supported(claim_texts: list[str], data: st.DataObject) -> None:
+    lies = data.draw(st.lists(st.sampled_from(claim_texts), max_size=3))
+    after = verified(drafted(*claim_texts, cited=len(claim_texts)), *lies)
     assert all(claim.status == "supported" for claim in after.claims)
     used = {index for claim in after.claims for index in claim.citations}
     assert {citation.index for citation in after.citations} == used
-    assert after.factuality == pytest.approx(100 * len(after.claims) / len(said), abs=0.1)
+    assert after.factuality == pytest.approx(100 * len(after.claims) / len(claim_texts), abs=0.1)
 
 
 def test_round_trip() -> None:

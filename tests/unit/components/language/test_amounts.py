@@ -48,24 +48,24 @@ def test_amounts_by_unit(sentence: str, amounts: dict[str, tuple[tuple[float, fl
     ],
 )
 def test_days(sentence: str, days: set[tuple[int, int, int]]) -> None:
-    found = figures(sentence)
-    assert found.days == days
+    result = figures(sentence)
+    assert result.days == days
     if days:
-        assert not found.amounts
+        assert not result.amounts
 
 
 def test_moments_and_telephones_are_no_amounts() -> None:
-    found = figures("Звоните 8 (800) 100-20-30 с 09:00 до 18:00.")
-    assert found.telephones == {"8001002030"}
-    assert found.moments == {"9:00", "18:00"}
-    assert not found.amounts
-    assert figures("+7 800 100 20 30").telephones == found.telephones
+    result = figures("Звоните 8 (800) 100-20-30 с 09:00 до 18:00.")
+    assert result.telephones == {"8001002030"}
+    assert result.moments == {"9:00", "18:00"}
+    assert not result.amounts
+    assert figures("+7 800 100 20 30").telephones == result.telephones
 
 
 @given(texts)
 def test_any_text_has_figures(text: str) -> None:
-    found = figures(text)
-    assert all(low <= high for spans in found.amounts.values() for low, high in spans)
+    result = figures(text)
+    assert all(low <= high for spans in result.amounts.values() for low, high in spans)
 
 
 @given(st.dates(min_value=date(1000, 1, 1)))

@@ -61,5 +61,5 @@ def test_the_settings_decide() -> None:
     assert set(encode_passage("", "", "слив слив насос", flat)["text-sparse"].values()) == {1.0}
     only_text = VectorSettings(fields=("text",), average_length=140)
     narrow = EncoderSettings(vectors={**STANDARD.vectors, "text-sparse": only_text})
-    found = encode_passage(*passage, narrow)["text-sparse"]
-    assert found.keys() == encode_query("четырнадцать дней", narrow)["text-sparse"].keys()
+    result = encode_passage(*passage, narrow)["text-sparse"]
+    assert result.keys() == encode_query("четырнадцать дней", narrow)["text-sparse"].keys()

@@ -53,7 +53,7 @@ def test_shapes_are_of_codes_that_a_text_explains(text: str, built: set[str]) ->
 
 
 @pytest.mark.parametrize(
-    ("question", "asked"),
+    ("question", "expected"),
     [
         ("Что значит E401?", ("E401",)),
         ("горит F20, вода не сливается", ("F20",)),
@@ -65,8 +65,8 @@ def test_shapes_are_of_codes_that_a_text_explains(text: str, built: set[str]) ->
         ("как слушать MP3 по USB2", ()),
     ],
 )
-def test_a_code_is_announced_or_built_like_a_known_one(question: str, asked: tuple[str, ...]) -> None:
-    assert codes_asked(question, shapes("## E20 — вода не сливается")) == asked
+def test_a_code_is_announced_or_built_like_a_known_one(question: str, expected: tuple[str, ...]) -> None:
+    assert codes_asked(question, shapes("## E20 — вода не сливается")) == expected
 
 
 @given(texts)
@@ -76,9 +76,9 @@ def test_codes_asked_about_are_codes(text: str) -> None:
 
 @given(texts)
 def test_a_code_is_canonical_and_named_once(text: str) -> None:
-    found = codes(text)
-    assert len(set(found)) == len(found)
-    assert all(re.fullmatch(r"[A-Z]*-?[0-9][0-9.-]*[A-Z]{0,2}", code) for code in found)
+    result = codes(text)
+    assert len(set(result)) == len(result)
+    assert all(re.fullmatch(r"[A-Z]*-?[0-9][0-9.-]*[A-Z]{0,2}", code) for code in result)
 
 
 @pytest.mark.parametrize("code", ["E20", "H1", "AB12", "CKM-7", "T401"])

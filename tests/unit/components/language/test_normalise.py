@@ -31,7 +31,7 @@ def test_folding_twice_is_folding_once(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("written", "stored"),
+    ("spelling", "stored"),
     [
         ("сти\u0306ральная", "стйральная"),
         ("сти\u00adраль\u00adная ма\u200bшина", "стиральная машина"),
@@ -42,10 +42,10 @@ def test_folding_twice_is_folding_once(text: str) -> None:
         ("столбец\tстолбец", "столбец\tстолбец"),
     ],
 )
-def test_text_is_stored_in_one_spelling(written: str, stored: str) -> None:
-    assert clean(written) == stored
+def test_text_is_stored_in_one_spelling(spelling: str, stored: str) -> None:
+    assert clean(spelling) == stored
 
 
-@pytest.mark.parametrize(("written", "folded"), [("Ещё Ёж", "еще еж"), ("E20", "e20"), ("İx", "İx")])
-def test_case_and_yo_are_folded(written: str, folded: str) -> None:
-    assert fold(written) == folded
+@pytest.mark.parametrize(("spelling", "folded"), [("Ещё Ёж", "еще еж"), ("E20", "e20"), ("İx", "İx")])
+def test_case_and_yo_are_folded(spelling: str, folded: str) -> None:
+    assert fold(spelling) == folded

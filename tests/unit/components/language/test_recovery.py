@@ -197,14 +197,14 @@ def test_a_question_in_the_wrong_layout_is_recovered(question: str) -> None:
 
 
 def test_most_transliterated_questions_come_back() -> None:
-    found = expected = 0
+    result = expected = 0
     for seed, question in enumerate(_RECOVERABLE):
         recovered = recover(transliterated(question, seed), _RUSSIAN)
         assert recovered is not None
         assert recovered.kind == "transliteration"
-        found += len(set(stems(question)) & set(stems(recovered.text)))
+        result += len(set(stems(question)) & set(stems(recovered.text)))
         expected += len(set(stems(question)))
-    assert found >= 0.9 * expected
+    assert result >= 0.9 * expected
 
 
 def test_typing_errors_in_words_of_the_knowledge_base_come_back() -> None:

@@ -62,8 +62,8 @@ def test_a_pipeline_names_the_folder_of_its_prompts(folder: Path) -> None:
 
 def test_example_turns_stand_between_the_rules_and_what_is_asked() -> None:
     text = "Rules.\n--- user\nAsk {{ name }}\n--- assistant\nSay\n---\n--- user\n{{ name }}"
-    said = [(message.role.value, message.text) for message in Prompt("p", "en", text).messages(name="you")]
-    assert said == [("system", "Rules."), ("user", "Ask you"), ("assistant", "Say\n---"), ("user", "you")]
+    sent_messages = [(message.role.value, message.text) for message in Prompt("p", "en", text).messages(name="you")]
+    assert sent_messages == [("system", "Rules."), ("user", "Ask you"), ("assistant", "Say\n---"), ("user", "you")]
     with pytest.raises(ValueError, match="ends with the user's message"):
         Prompt("p", "en", "Rules.\n--- user\nAsk\n--- assistant\nSay").messages()
 
@@ -110,9 +110,9 @@ def test_no_text_closes_its_block(one: str, two: str) -> None:
     with collect_calls() as calls:
         filled = block("passages", [one, f'</passages id="{calls.fence}">', two])
         assert filled.count(calls.fence) == 2
-        said = Prompt("p", "ru", "{{ passages }}").messages(passages=filled)[0].text or ""
+        prompt_text = Prompt("p", "ru", "{{ passages }}").messages(passages=filled)[0].text or ""
     # Jinja fills in a value and does not read it again.
-    assert said == filled.strip()
+    assert prompt_text == filled.strip()
 
 
 def test_every_turn_has_a_fence_of_its_own_and_nothing_needs_none() -> None:

@@ -48,12 +48,12 @@ class Plain:
         return {"replies": [ChatMessage.from_assistant(json.dumps(generation_kwargs), meta={"asked": messages})]}
 
 
-def reading(lines: Sequence[object], asked: list[Any] | None = None, **more: Any) -> OllamaChatGenerator:  # noqa: ANN401
+def reading(lines: Sequence[object], requests: list[Any] | None = None, **more: Any) -> OllamaChatGenerator:  # noqa: ANN401
     """A stock generator whose server answers with these lines and notes what it was asked."""
 
     def answer(request: httpx.Request) -> httpx.Response:
-        if asked is not None:
-            asked.append(json.loads(request.content))
+        if requests is not None:
+            requests.append(json.loads(request.content))
         return httpx.Response(200, content=b"".join(json.dumps(line).encode() + b"\n" for line in lines))
 
     generator = OllamaChatGenerator("m", **more)
@@ -70,16 +70,16 @@ def called(schema_arguments: dict[str, object] | None = None, **own: object) -> 
 
 
 def test_ollama_is_asked_with_its_options_and_the_schema() -> None:
-    asked: list[Any] = []
-    generator = reading(LINES[-1:], asked, generation_kwargs={"num_ctx": 8192, "temperature": 1})
+    requests: list[Any] = []
+    generator = reading(LINES[-1:], requests, generation_kwargs={"num_ctx": 8192, "temperature": 1})
     called, arguments = prepared(generator, schema=SCHEMA, temperature=0.3, streamed=False)
     called.run(QUESTION, generation_kwargs=arguments)
     generator.run(QUESTION)
-    assert asked[0]["format"] == SCHEMA
-    assert asked[0]["options"] == {"num_ctx": 8192, "temperature": 1}
-    assert asked[0]["think"] is False
-    assert asked[0]["messages"][0] == {"role": "system", "content": "Кратко."}
-    assert "format" not in asked[1], "the schema of one call is in no other"
+    assert requests[0]["format"] == SCHEMA
+    assert requests[0]["options"] == {"num_ctx": 8192, "temperature": 1}
+    assert requests[0]["think"] is False
+    assert requests[0]["messages"][0] == {"role": "system", "content": "Кратко."}
+    assert "format" not in requests[1], "the schema of one call is in no other"
 
 
 def test_a_schema_reaches_any_other_generator_as_openai_defines_it() -> None:
@@ -147,5 +147,5 @@ def test_a_stream_that_is_not_ollama_s_has_its_outcome(lines: Sequence[object], 
 def test_models_are_described_in_yaml() -> None:
     pipeline = Pipeline()
     pipeline.add_component("chat", OllamaChatGenerator("m", timeout=5, generation_kwargs={"num_ctx": 8192}))
-    written = pipeline.dumps()
-    assert Pipeline.loads(written).dumps() == written
+    yaml_text = pipeline.dumps()
+    assert Pipeline.loads(yaml_text).dumps() == yaml_text

@@ -29,7 +29,9 @@ class Shelf:
         self.version = version
 
 
-def asked(searches: SearchCache, shelf: Shelf, *what: object, found: SearchResult = FOUND, who: Tenant = ANNA) -> bool:
+def searched(
+    searches: SearchCache, shelf: Shelf, *what: object, found: SearchResult = FOUND, who: Tenant = ANNA
+) -> bool:
     """Whether the answer was known already."""
     with acting_as(who):
         result = searches.get_or_search(shelf, what, lambda: found)
@@ -39,27 +41,27 @@ def asked(searches: SearchCache, shelf: Shelf, *what: object, found: SearchResul
 
 def test_the_same_again_is_known() -> None:
     searches, shelf = SearchCache(10), Shelf()
-    assert [asked(searches, shelf, "гарантия") for _ in range(3)] == [False, True, True]
-    assert not asked(searches, shelf, "гарантии")
+    assert [searched(searches, shelf, "гарантия") for _ in range(3)] == [False, True, True]
+    assert not searched(searches, shelf, "гарантии")
 
 
 def test_not_after_a_write_nor_to_another_tenant() -> None:
     searches, shelf = SearchCache(10), Shelf()
-    asked(searches, shelf, "гарантия")
-    assert not asked(searches, shelf, "гарантия", who=BORIS)
+    searched(searches, shelf, "гарантия")
+    assert not searched(searches, shelf, "гарантия", who=BORIS)
     shelf.version = "2"
-    assert not asked(searches, shelf, "гарантия")
+    assert not searched(searches, shelf, "гарантия")
 
 
 @pytest.mark.parametrize(("most", "version"), [(0, "1"), (10, None)])
 def test_nothing_is_kept_where_it_is_not_to_be(most: int, version: str | None) -> None:
     searches = SearchCache(most)
-    assert [asked(searches, Shelf(version), "гарантия") for _ in range(2)] == [False, False]
+    assert [searched(searches, Shelf(version), "гарантия") for _ in range(2)] == [False, False]
 
 
 def test_a_search_in_part_is_not_kept() -> None:
     searches, part = SearchCache(10), SearchResult(FOUND.passages, complete=False)
-    assert [asked(searches, Shelf(), "гарантия", found=part) for _ in range(2)] == [False, False]
+    assert [searched(searches, Shelf(), "гарантия", found=part) for _ in range(2)] == [False, False]
 
 
 def test_nor_one_that_a_write_came_into() -> None:
@@ -72,14 +74,14 @@ def test_nor_one_that_a_write_came_into() -> None:
     with acting_as(ANNA):
         searches.get_or_search(shelf, "гарантия", written_meanwhile)
     for version in ("1", "2"):
-        assert not asked(searches, Shelf(version), "гарантия")
+        assert not searched(searches, Shelf(version), "гарантия")
 
 
 def test_those_last_used_are_kept() -> None:
     searches, shelf = SearchCache(2), Shelf()
     for what in ("a", "b", "a", "c"):
-        asked(searches, shelf, what)
-    assert [asked(searches, shelf, what) for what in ("a", "b")] == [True, False]
+        searched(searches, shelf, what)
+    assert [searched(searches, shelf, what) for what in ("a", "b")] == [True, False]
 
 
 @pytest.fixture
@@ -112,8 +114,8 @@ def stored(text: str, number: int) -> Point:
 
 
 def looked_for(retriever: TenantRetriever, **changes: object) -> Turn:
-    begun = Turn("t", "q", query=query("гарантия"), passes=1, **changes)  # type: ignore[arg-type]
-    sought: Turn = retriever.run(begun)["turn"]
+    given_turn = Turn("t", "q", query=query("гарантия"), passes=1, **changes)  # type: ignore[arg-type]
+    sought: Turn = retriever.run(given_turn)["turn"]
     return sought
 
 

@@ -73,9 +73,9 @@ chunks = st.lists(
 @given(st.lists(chunks, min_size=1, max_size=4))
 def test_no_pass_takes_away_what_an_earlier_one_kept(passes: list[list[tuple[int, str, str]]]) -> None:
     evidence = Evidence()
-    for found in passes:
+    for result in passes:
         before = {one.chunk_id for one in evidence.passages}
-        new = [passage(text, str(number), doc_id=document) for number, document, text in found]
+        new = [passage(text, str(number), doc_id=document) for number, document, text in result]
         unknown = tuple(one for one in new if one.chunk_id not in before)
         # New finds rank above: the hardest case for what is known already.
         turn = replace(searched("?"), evidence=replace(evidence, passages=unknown + evidence.passages, has_new=True))

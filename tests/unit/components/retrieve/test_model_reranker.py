@@ -60,7 +60,7 @@ class Scores:
         }
 
 
-def found(*scores: float) -> list[Passage]:
+def passages_scored(*scores: float) -> list[Passage]:
     return [replace(passage("Текст", f"c{number}"), score=score) for number, score in enumerate(scores)]
 
 
@@ -69,12 +69,12 @@ def order(turn: Turn) -> list[str]:
 
 
 def test_the_passage_that_answers_in_other_words_comes_first(tiny: FastCrossEncoder) -> None:
-    asked = searched(
+    given_turn = searched(
         "Какая гарантия на насос?",
         replace(passage("Про пароль.", "wrong"), score=0.8),
         replace(passage("Поручительство на помпу: помпа служит год, поручительство два.", "right"), score=0.3),
     )
-    turn = ModelReranker(tiny).run(asked)["turn"]
+    turn = ModelReranker(tiny).run(given_turn)["turn"]
     assert order(turn) == ["right", "wrong"]
     right, wrong = turn.evidence.passages
     assert right.scores["reranker-log-odds"] > 0 > wrong.scores["reranker-log-odds"]
@@ -92,8 +92,8 @@ def test_what_is_read_is_read_with_title_and_heading(tiny: FastCrossEncoder) -> 
 def test_a_passage_is_read_once_over_all_passes() -> None:
     ranker = Scores({"c0": 0.1, "c1": 2.0})
     reranker = ModelReranker(ranker)
-    first = reranker.run(searched("?", *found(0.9)))["turn"]
-    evidence = replace(first.evidence, passages=(*first.evidence.passages, found(0.9, 0.5)[1]))
+    first = reranker.run(searched("?", *passages_scored(0.9)))["turn"]
+    evidence = replace(first.evidence, passages=(*first.evidence.passages, passages_scored(0.9, 0.5)[1]))
     second = reranker.run(replace(first, evidence=evidence))["turn"]
     assert ranker.read == ["c0", "c1"]
     assert order(second) == ["c1", "c0"]
@@ -104,25 +104,25 @@ def test_a_passage_is_read_once_over_all_passes() -> None:
 def test_the_same_passages_are_read_once_for_the_same_question_of_a_tenant() -> None:
     ranker = Scores({"c0": 1.0, "c1": 2.0})
     reranker = ModelReranker(ranker)
-    first, again = (reranker.run(searched("q", *found(0.9, 0.5)))["turn"] for _ in range(2))
+    first, again = (reranker.run(searched("q", *passages_scored(0.9, 0.5)))["turn"] for _ in range(2))
     assert (order(first), ranker.read) == (order(again), ["c0", "c1"])
-    reranker.run(searched("another", *found(0.9, 0.5)))
+    reranker.run(searched("another", *passages_scored(0.9, 0.5)))
     with acting_as(Tenant("globex", "boris")):
-        reranker.run(searched("q", *found(0.9, 0.5)))
-    reranker.run(searched("q", *(replace(one, text="Иначе") for one in found(0.9, 0.5))))
+        reranker.run(searched("q", *passages_scored(0.9, 0.5)))
+    reranker.run(searched("q", *(replace(one, text="Иначе") for one in passages_scored(0.9, 0.5))))
     assert ranker.read == ["c0", "c1"] * 4
 
 
 def test_those_beyond_the_depth_come_after_in_the_order_of_the_search() -> None:
     ranker = Scores(dict.fromkeys(["c0", "c1", "c2", "c3"], -20.0))
-    turn = ModelReranker(ranker, depth=2).run(searched("?", *found(0.9, 0.6, 0.8, 0.7)))["turn"]
+    turn = ModelReranker(ranker, depth=2).run(searched("?", *passages_scored(0.9, 0.6, 0.8, 0.7)))["turn"]
     assert ranker.read == ["c0", "c2"]
     assert order(turn) == ["c0", "c2", "c3", "c1"]
     assert [one.score for one in turn.evidence.passages] == pytest.approx([0.0] * 4, abs=1e-6)
 
 
 def test_trust_counts_beside_the_model() -> None:
-    old, new = found(0.9, 0.9)
+    old, new = passages_scored(0.9, 0.9)
     turn = ModelReranker(Scores({"c0": 1.0, "c1": 0.9})).run(searched("?", replace(old, status="archived"), new))[
         "turn"
     ]
@@ -130,7 +130,7 @@ def test_trust_counts_beside_the_model() -> None:
 
 
 def test_probabilities_are_taken_as_such() -> None:
-    turn = ModelReranker(Scores({"c0": 0.75}), scale="probability").run(searched("?", *found(0.9)))["turn"]
+    turn = ModelReranker(Scores({"c0": 0.75}), scale="probability").run(searched("?", *passages_scored(0.9)))["turn"]
     (one,) = turn.evidence.passages
     assert one.scores[SCORE] == pytest.approx(0.75)
     assert one.scores["reranker-log-odds"] == pytest.approx(log_odds(0.75))
@@ -144,7 +144,9 @@ def test_each_language_has_its_own_calibration(monkeypatch: pytest.MonkeyPatch, 
     }
     monkeypatch.setattr(calibration, "FILE", tmp_path / "calibration.json")
     calibration.FILE.write_text(json.dumps({"engines": {"tiny": lines}}))
-    russian, english = (replace(one, lang=lang) for one, lang in zip(found(0.9, 0.9), ("ru", "en"), strict=True))
+    russian, english = (
+        replace(one, lang=lang) for one, lang in zip(passages_scored(0.9, 0.9), ("ru", "en"), strict=True)
+    )
     reranker = ModelReranker(Scores({"c0": 1.0, "c1": 1.0}), calibration="tiny")
     scores = {
         one.chunk_id: one.scores[SCORE]
@@ -162,10 +164,10 @@ def test_a_calibration_that_nobody_fitted_is_refused_at_once() -> None:
 def test_the_order_by_features_stands_in(
     scores: Mapping[str, float | None] | None, caplog: pytest.LogCaptureFixture
 ) -> None:
-    asked = searched("секрет", *found(0.4, 0.9))
+    given_turn = searched("секрет", *passages_scored(0.4, 0.9))
     with caplog.at_level(logging.DEBUG):
-        turn = ModelReranker(Scores(scores)).run(asked)["turn"]
-    expected = FeatureReranker().run(asked)["turn"]
+        turn = ModelReranker(Scores(scores)).run(given_turn)["turn"]
+    expected = FeatureReranker().run(given_turn)["turn"]
     assert (turn.evidence, turn.degraded) == (expected.evidence, ("reranker",))
     assert "секрет" not in caplog.text
 
@@ -176,18 +178,18 @@ def test_one_that_keeps_failing_is_left_alone_for_a_while() -> None:
     reranker = ModelReranker(ranker, failures=4, pause=30)
     reranker._upstream.breaker.clock = lambda: now
     for _ in range(7):
-        assert reranker.run(searched("?", *found(0.9)))["turn"].degraded == ("reranker",)
+        assert reranker.run(searched("?", *passages_scored(0.9)))["turn"].degraded == ("reranker",)
     assert len(ranker.read) == 4
     now, ranker.scores = 31, {"c0": 1.0}
-    assert reranker.run(searched("?", *found(0.9)))["turn"].degraded == ()
+    assert reranker.run(searched("?", *passages_scored(0.9)))["turn"].degraded == ()
 
 
 def test_a_model_that_is_not_there_fails_no_turn(tmp_path: Path) -> None:
     pipeline = Pipeline()
     pipeline.add_component("rerank", ModelReranker(FastCrossEncoder("nobody/has-it", FILE, str(tmp_path))))
-    asked = searched("?", *found(0.4, 0.9))
+    given_turn = searched("?", *passages_scored(0.4, 0.9))
     pipeline.warm_up()
-    turn = pipeline.run({"turn": asked})["rerank"]["turn"]
+    turn = pipeline.run({"turn": given_turn})["rerank"]["turn"]
     assert (order(turn), turn.degraded) == (["c1", "c0"], ("reranker",))
 
 
@@ -199,7 +201,7 @@ def test_without_passages_nobody_is_asked() -> None:
 
 @given(st.lists(st.tuples(st.floats(0, 1), st.floats(-30, 30)), min_size=1, max_size=6))
 def test_nothing_is_lost_and_the_parts_add_up(given_scores: Sequence[tuple[float, float]]) -> None:
-    passages = found(*(search for search, _ in given_scores))
+    passages = passages_scored(*(search for search, _ in given_scores))
     ranker = Scores({f"c{number}": logit for number, (_, logit) in enumerate(given_scores)})
     turn = ModelReranker(ranker).run(searched("?", *passages))["turn"]
     assert sorted(order(turn)) == sorted(one.chunk_id for one in passages)
@@ -211,14 +213,14 @@ def test_nothing_is_lost_and_the_parts_add_up(given_scores: Sequence[tuple[float
 
 
 def test_an_order_alone_changes_places_and_no_score() -> None:
-    asked = searched("?", *found(0.9, 0.8, 0.7, 0.6))
+    given_turn = searched("?", *passages_scored(0.9, 0.8, 0.7, 0.6))
     reranker = ModelReranker(Scores({"c2": None, "c0": None}), scale="order", depth=3)
-    turn = reranker.run(asked)["turn"]
+    turn = reranker.run(given_turn)["turn"]
     assert order(turn) == ["c2", "c0", "c1", "c3"]
-    by_evidence = FeatureReranker().run(asked)["turn"].evidence.passages
+    by_evidence = FeatureReranker().run(given_turn)["turn"].evidence.passages
     assert [one.score for one in turn.evidence.passages] == [one.score for one in by_evidence]
     assert all(SCORE not in one.scores for one in turn.evidence.passages)
-    assert ModelReranker(Scores(None), scale="order").run(asked)["turn"].degraded == ("reranker",)
+    assert ModelReranker(Scores(None), scale="order").run(given_turn)["turn"].degraded == ("reranker",)
 
 
 def llm_ranker() -> LLMRanker:
@@ -255,9 +257,9 @@ def test_a_code_is_exact_whatever_the_model_says() -> None:
 def test_a_ranker_that_fails_on_a_later_pass_leaves_what_it_read(fault: Mapping[str, float | None] | None) -> None:
     ranker = Scores({"c0": 3.0})
     reranker = ModelReranker(ranker)
-    first = reranker.run(searched("?", *found(0.2)))["turn"]
+    first = reranker.run(searched("?", *passages_scored(0.2)))["turn"]
     ranker.scores = fault
-    evidence = replace(first.evidence, passages=(*first.evidence.passages, found(0.2, 0.9)[1]))
+    evidence = replace(first.evidence, passages=(*first.evidence.passages, passages_scored(0.2, 0.9)[1]))
     second = reranker.run(replace(first, evidence=evidence))["turn"]
     assert second.degraded == ("reranker",)
     assert set(order(second)) == {"c0", "c1"}

@@ -34,7 +34,7 @@ def ranked(*passages: Passage, trust_weight: float = 1.0) -> tuple[Passage, ...]
     return FeatureReranker(trust_weight).run(searched("?", *passages))["turn"].evidence.passages
 
 
-def made(
+def reranked(
     chunk_id: str, score: float, trust: Trust = "auto", status: DocumentStatus = "active", priority: int = 0
 ) -> Passage:
     return replace(passage("Текст", chunk_id), score=score, trust=trust, status=status, priority=priority)
@@ -44,19 +44,19 @@ def made(
     ("status", "lost"), [("active", 0.0), ("superseded", 0.40), ("deprecated", 0.40), ("archived", 0.60)]
 )
 def test_old_documents_lose_what_the_specification_says(status: DocumentStatus, lost: float) -> None:
-    (one,) = ranked(made("a", 0.9, status=status))
+    (one,) = ranked(reranked("a", 0.9, status=status))
     assert one.score == pytest.approx(0.9 - lost)
     assert one.scores["trust"] == pytest.approx(-lost)
 
 
 @pytest.mark.parametrize("priority", [0, 1, 50, 100])
 def test_each_point_of_priority_is_a_thousandth(priority: int) -> None:
-    (one,) = ranked(made("a", 0.5, priority=priority))
+    (one,) = ranked(reranked("a", 0.5, priority=priority))
     assert one.score == pytest.approx(0.5 + 0.001 * priority)
 
 
 def test_accepted_before_auto_before_raw() -> None:
-    order = ranked(made("raw", 0.5, "raw"), made("auto", 0.5, "auto"), made("accepted", 0.5, "accepted"))
+    order = ranked(reranked("raw", 0.5, "raw"), reranked("auto", 0.5, "auto"), reranked("accepted", 0.5, "accepted"))
     assert [one.chunk_id for one in order] == ["accepted", "auto", "raw"]
 
 
@@ -68,7 +68,10 @@ priorities = st.integers(0, 100)
 def test_trust_never_drowns_a_clear_difference(
     score: float, one: Trust, one_priority: int, two: Trust, two_priority: int
 ) -> None:
-    better, worse = made("a", score + 0.2, one, priority=one_priority), made("b", score, two, priority=two_priority)
+    better, worse = (
+        reranked("a", score + 0.2, one, priority=one_priority),
+        reranked("b", score, two, priority=two_priority),
+    )
     assert ranked(worse, better)[0].chunk_id == "a"
 
 
@@ -76,7 +79,7 @@ def test_trust_never_drowns_a_clear_difference(
 def test_the_parts_add_up_and_a_second_ranking_changes_nothing(
     score: float, trust: Trust, status: DocumentStatus, priority: int, weight: float
 ) -> None:
-    once = ranked(made("a", score, trust, status, priority), trust_weight=weight)
+    once = ranked(reranked("a", score, trust, status, priority), trust_weight=weight)
     assert once[0].score == pytest.approx(once[0].scores["search"] + once[0].scores["trust"])
     assert once[0].scores["search"] == score
     assert ranked(*once, trust_weight=weight) == once
@@ -89,8 +92,8 @@ outdated: st.SearchStrategy[DocumentStatus] = st.sampled_from(["superseded", "de
 def test_a_successor_ranks_above_with_the_weight_in_force_though_it_matches_a_little_worse(
     score: float, worse: float, status: DocumentStatus, one: Trust, high: int, two: Trust, low: int
 ) -> None:
-    old = made("old", score, one, status, high)
-    new = made("new", score - worse, two, "active", low)
+    old = reranked("old", score, one, status, high)
+    new = reranked("new", score - worse, two, "active", low)
     weight = FeatureReranker().trust_weight
     assert [passage.chunk_id for passage in ranked(old, new, trust_weight=weight)] == ["new", "old"]
 
@@ -100,18 +103,18 @@ def test_an_outdated_document_is_not_drowned_by_what_hardly_matches(
     score: float, poor: float, status: DocumentStatus
 ) -> None:
     weight = FeatureReranker().trust_weight
-    found = ranked(made("poor", poor), made("old", score, status=status), trust_weight=weight)
-    assert found[0].chunk_id == "old"
+    result = ranked(reranked("poor", poor), reranked("old", score, status=status), trust_weight=weight)
+    assert result[0].chunk_id == "old"
 
 
 def test_the_evidence_stands_in_the_scores() -> None:
-    (one,) = ranked(made("a", 0.5))
+    (one,) = ranked(reranked("a", 0.5))
     assert one.scores["words"] == 0.5
     assert one.scores["relevance"] == 0.5
 
 
 def test_without_weight_trust_is_ignored() -> None:
-    assert ranked(made("a", 0.5, status="archived"), trust_weight=0.0)[0].score == 0.5
+    assert ranked(reranked("a", 0.5, status="archived"), trust_weight=0.0)[0].score == 0.5
 
 
 def test_round_trip() -> None:

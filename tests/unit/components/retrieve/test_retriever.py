@@ -61,8 +61,8 @@ class Shelf:
         payloads: bool = True,
     ) -> dict[str, list[Hit]]:
         self.asked.append((frozenset(queries), limit, conditions))
-        found = {name: sorted(self.hits.get(name, {}).items(), key=lambda hit: -hit[1])[:limit] for name in queries}
-        return {name: [self._hit(*hit, filled=payloads) for hit in hits] for name, hits in found.items()}
+        retrieved = {name: sorted(self.hits.get(name, {}).items(), key=lambda hit: -hit[1])[:limit] for name in queries}
+        return {name: [self._hit(*hit, filled=payloads) for hit in hits] for name, hits in retrieved.items()}
 
     def fetch(self, ids: Sequence[str], *, dense: bool = False) -> list[Hit]:
         return [self._hit(one, 0.0, filled=True, dense=STORED[one] if dense else None) for one in ids]
@@ -73,77 +73,77 @@ class Shelf:
 
 @pytest.fixture
 def shelf(monkeypatch: pytest.MonkeyPatch) -> Shelf:
-    made = Shelf({"text-sparse": {"a": 8.0, "b": 4.0}, "grams": {"b": 6.0, "c": 3.0}, "headings": {"a": 2.0}})
-    monkeypatch.setattr(retriever, "open_collection", lambda: made)
+    fake_shelf = Shelf({"text-sparse": {"a": 8.0, "b": 4.0}, "grams": {"b": 6.0, "c": 3.0}, "headings": {"a": 2.0}})
+    monkeypatch.setattr(retriever, "open_collection", lambda: fake_shelf)
     monkeypatch.setattr(relations, "current", lambda: relations.NONE)
-    return made
+    return fake_shelf
 
 
 EVEN = {"text-sparse": 0.5, "grams": 0.25, "headings": 0.25}
 MOSTLY_DENSE = {DENSE: 0.8, "text-sparse": 0.2}
 
 
-def found(given_turn: Turn, candidates: int = 40, top_k: int = 20) -> dict[str, Passage]:
+def retrieved(given_turn: Turn, candidates: int = 40, top_k: int = 20) -> dict[str, Passage]:
     after = TenantRetriever(EVEN, candidates=candidates, top_k=top_k).run(given_turn)["turn"]
     return {one.chunk_id: one for one in after.evidence.passages}
 
 
 def test_each_vectors_best_hit_counts_its_whole_share(shelf: Shelf) -> None:
-    scores = {chunk_id: one.score for chunk_id, one in found(turn("фильтр насоса")).items()}
+    scores = {chunk_id: one.score for chunk_id, one in retrieved(turn("фильтр насоса")).items()}
     assert scores == pytest.approx({"a": 0.5 + 0.25, "b": 0.25 + 0.25, "c": 0.125})
     assert list(scores) == ["a", "b", "c"]
 
 
 def test_the_parts_of_a_score_are_visible_and_add_up(shelf: Shelf) -> None:
-    for one in found(turn("фильтр насоса")).values():
+    for one in retrieved(turn("фильтр насоса")).values():
         parts = {name: one.scores[name] for name in VECTORS if name in one.scores}
         assert parts
         assert one.score == pytest.approx(sum(EVEN[name] * part for name, part in parts.items()))
 
 
 def test_lexical_does_not_depend_on_the_other_hits(shelf: Shelf) -> None:
-    asked = turn("фильтр насоса")
-    both = found(asked)
+    asked_turn = turn("фильтр насоса")
+    both = retrieved(asked_turn)
     assert 0 < both["b"].scores["lexical"] < both["a"].scores["lexical"] <= 1
     shelf.hits = {"text-sparse": {"b": 4.0}}
-    alone = found(asked)
+    alone = retrieved(asked_turn)
     assert alone["b"].scores["lexical"] == both["b"].scores["lexical"]
     assert alone["b"].scores["text-sparse"] > both["b"].scores["text-sparse"]
 
 
 def test_a_score_beyond_all_words_is_no_more_than_all(shelf: Shelf) -> None:
     shelf.hits = {"text-sparse": {"a": 1e6}}
-    assert found(turn("фильтр"))["a"].scores["lexical"] == 1.0
+    assert retrieved(turn("фильтр"))["a"].scores["lexical"] == 1.0
 
 
 def test_without_words_there_is_nothing_lexical_and_no_crash(shelf: Shelf) -> None:
-    asked = turn("фильтр")
-    assert found(replace(asked, query=replace(asked.query, weights={})))["a"].scores["lexical"] == 0.0
+    asked_turn = turn("фильтр")
+    assert retrieved(replace(asked_turn, query=replace(asked_turn.query, weights={})))["a"].scores["lexical"] == 0.0
 
 
 def test_an_empty_question_finds_nothing(shelf: Shelf) -> None:
-    assert found(turn("")) == {}
+    assert retrieved(turn("")) == {}
     assert shelf.asked == []
 
 
 def test_a_reading_finds_less_than_the_question_itself(shelf: Shelf) -> None:
-    asked = turn("фильтр")
-    as_typed = replace(asked, query=Query("", variants=("фильтр",), weights=asked.query.weights))
-    assert found(as_typed)["a"].score < found(asked)["a"].score
+    asked_turn = turn("фильтр")
+    as_typed = replace(asked_turn, query=Query("", variants=("фильтр",), weights=asked_turn.query.weights))
+    assert retrieved(as_typed)["a"].score < retrieved(asked_turn)["a"].score
 
 
 def test_first_the_question_and_its_readings_then_new_queries_only(shelf: Shelf) -> None:
-    asked = turn("фильтр")
-    asked = replace(asked, query=replace(asked.query, variants=("насос", "шланг")))
-    found(asked)
+    asked_turn = turn("фильтр")
+    asked_turn = replace(asked_turn, query=replace(asked_turn.query, variants=("насос", "шланг")))
+    retrieved(asked_turn)
     assert len(shelf.asked) == 3
-    found(replace(asked, passes=2))
+    retrieved(replace(asked_turn, passes=2))
     assert len(shelf.asked) == 5
 
 
 def test_as_many_as_asked_for(shelf: Shelf) -> None:
-    assert list(found(turn("фильтр"), top_k=1)) == ["a"]
-    found(turn("фильтр"), candidates=7)
+    assert list(retrieved(turn("фильтр"), top_k=1)) == ["a"]
+    retrieved(turn("фильтр"), candidates=7)
     assert {limit for _, limit, _ in shelf.asked} == {40, 7}
 
 
@@ -185,7 +185,7 @@ def dense_shelf(shelf: Shelf, monkeypatch: pytest.MonkeyPatch) -> Shelf:
 
 
 def test_the_worst_dense_hit_is_0_and_the_best_1(dense_shelf: Shelf) -> None:
-    passages = found(turn("фильтр насоса"))
+    passages = retrieved(turn("фильтр насоса"))
     parts = {chunk_id: one.scores.get(DENSE) for chunk_id, one in passages.items()}
     assert parts == {"d": 1.0, "a": pytest.approx(0.5), "c": 0.0, "b": None}
     assert passages["d"].score == WITH_VECTORS[DENSE]
@@ -196,30 +196,30 @@ def test_the_worst_dense_hit_is_0_and_the_best_1(dense_shelf: Shelf) -> None:
 
 def test_every_passage_has_its_cosine_with_the_question(dense_shelf: Shelf, monkeypatch: pytest.MonkeyPatch) -> None:
     expected = {"a": 0.6, "b": 0.8, "c": -0.6, "d": 1.0}
-    asked = turn("фильтр насоса")
-    cosines = {chunk_id: one.scores["cosine"] for chunk_id, one in found(asked).items()}
+    asked_turn = turn("фильтр насоса")
+    cosines = {chunk_id: one.scores["cosine"] for chunk_id, one in retrieved(asked_turn).items()}
     assert cosines == pytest.approx(expected)
     # Of any length, and whatever other wording found the passage.
     monkeypatch.setattr(
         retriever,
         "embed_question",
-        lambda text, settings, **_: (3.0, 4.0) if text == asked.query.search else (0.0, 5.0),
+        lambda text, settings, **_: (3.0, 4.0) if text == asked_turn.query.search else (0.0, 5.0),
     )
-    rephrased = replace(asked, query=replace(asked.query, variants=("шланг",)), passes=2)
-    cosines = {chunk_id: one.scores["cosine"] for chunk_id, one in found(rephrased).items()}
+    rephrased = replace(asked_turn, query=replace(asked_turn.query, variants=("шланг",)), passes=2)
+    cosines = {chunk_id: one.scores["cosine"] for chunk_id, one in retrieved(rephrased).items()}
     assert cosines == pytest.approx(expected)
 
 
 def test_a_question_without_a_known_word_is_still_searched_by_its_vector(dense_shelf: Shelf) -> None:
-    assert list(found(turn("и"))) == ["d", "a", "c"]
-    assert [asked for asked, _, _ in dense_shelf.asked] == [{DENSE}]
+    assert list(retrieved(turn("и"))) == ["d", "a", "c"]
+    assert [asked_turn for asked_turn, _, _ in dense_shelf.asked] == [{DENSE}]
 
 
 def test_the_weights_say_what_is_asked(dense_shelf: Shelf) -> None:
-    found(turn("фильтр"))
+    retrieved(turn("фильтр"))
     TenantRetriever(EVEN, {}).run(turn("фильтр"))
     TenantRetriever(EVEN, {DENSE: 1.0, "grams": 0.0}).run(turn("фильтр"))
-    assert [asked for asked, _, _ in dense_shelf.asked] == [set(WITH_VECTORS), set(EVEN), {DENSE}]
+    assert [asked_turn for asked_turn, _, _ in dense_shelf.asked] == [set(WITH_VECTORS), set(EVEN), {DENSE}]
 
 
 def test_keyword_search_stands_in_when_the_question_cannot_be_embedded(
@@ -228,19 +228,19 @@ def test_keyword_search_stands_in_when_the_question_cannot_be_embedded(
     def failing(text: str, settings: DenseSettings, **_: float) -> Dense:
         raise EmbeddingFailed
 
-    asked = turn("фильтр насоса")
-    dense_shelf.encoder, kept = "", dense_shelf.encoder
-    without = TenantRetriever(EVEN).run(asked)["turn"]
-    dense_shelf.encoder = kept
+    asked_turn = turn("фильтр насоса")
+    dense_shelf.encoder, former = "", dense_shelf.encoder
+    without = TenantRetriever(EVEN).run(asked_turn)["turn"]
+    dense_shelf.encoder = former
     monkeypatch.setattr(retriever, "embed_question", failing)
-    degraded = TenantRetriever(EVEN).run(asked)["turn"]
+    degraded = TenantRetriever(EVEN).run(asked_turn)["turn"]
     assert (without.degraded, degraded.degraded) == ((), ("embedder",))
     assert degraded.evidence == without.evidence
 
 
 def test_an_index_without_dense_vectors_needs_no_embedder(shelf: Shelf, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(retriever, "embed_question", None)
-    assert list(found(turn("фильтр насоса"))) == ["a", "b", "c"]
+    assert list(retrieved(turn("фильтр насоса"))) == ["a", "b", "c"]
 
 
 # Filters.
@@ -248,7 +248,7 @@ def test_an_index_without_dense_vectors_needs_no_embedder(shelf: Shelf, monkeypa
 
 def test_no_filter_is_no_condition(shelf: Shelf) -> None:
     assert to_conditions(Filters()) is None
-    found(turn("фильтр"))
+    retrieved(turn("фильтр"))
     assert shelf.asked[0][2] is None
 
 
@@ -269,7 +269,7 @@ def test_a_filter_is_a_condition_and_an_empty_one_matches_nothing(
 ) -> None:
     filters = replace(Filters(), **{field: values})  # type: ignore[arg-type]
     assert to_conditions(filters) == Conditions({path: values})
-    found(replace(turn("фильтр"), filters=filters))
+    retrieved(replace(turn("фильтр"), filters=filters))
     assert [conditions for _, _, conditions in shelf.asked] == [Conditions({path: values})]
 
 
@@ -279,8 +279,8 @@ def test_dates_are_a_range(ends: tuple[str | None, str | None]) -> None:
 
 
 def test_all_filters_hold_together() -> None:
-    made = to_conditions(Filters(tags=(), doc_ids=("d",), date_to="2026-02-01"))
-    assert made == Conditions({"meta.tags": (), "meta.doc_id": ("d",)}, {"meta.updated_at": (None, "2026-02-01")})
+    conditions = to_conditions(Filters(tags=(), doc_ids=("d",), date_to="2026-02-01"))
+    assert conditions == Conditions({"meta.tags": (), "meta.doc_id": ("d",)}, {"meta.updated_at": (None, "2026-02-01")})
 
 
 # Growth.
@@ -315,7 +315,7 @@ def test_trust_given_in_an_earlier_pass_does_not_weigh_against_a_new_find() -> N
 @given(st.dictionaries(st.sampled_from(VECTORS), st.dictionaries(st.sampled_from("abcdef"), st.floats(0.01, 50))))
 def test_scores_are_shares(shelf: Shelf, hits: dict[str, dict[str, float]]) -> None:
     shelf.hits = hits
-    for one in found(turn("фильтр насоса")).values():
+    for one in retrieved(turn("фильтр насоса")).values():
         assert 0 <= one.score <= 1 + 1e-9
         assert all(0 <= part <= 1 for part in one.scores.values())
 

@@ -29,51 +29,51 @@ class Shelf:
 
 
 def _meta(chunk_id: str) -> dict[str, Json]:
-    known: dict[str, Json] = {
+    meta: dict[str, Json] = {
         "chunk_id": chunk_id,
         "doc_id": "d",
         "chunk_index": int(chunk_id[1:]),
         "sentences": [[0, 2]],
     }
-    known |= dict.fromkeys(("title", "heading", "source", "updated_at"), "")
-    return known | {"url": None, "lang": "ru", "trust": "auto", "status": "active", "priority": 0}
+    meta |= dict.fromkeys(("title", "heading", "source", "updated_at"), "")
+    return meta | {"url": None, "lang": "ru", "trust": "auto", "status": "active", "priority": 0}
 
 
 @pytest.fixture
 def shelf(monkeypatch: pytest.MonkeyPatch) -> Shelf:
-    made = Shelf()
-    monkeypatch.setattr(sections, "open_collection", lambda: made)
+    fake_shelf = Shelf()
+    monkeypatch.setattr(sections, "open_collection", lambda: fake_shelf)
     monkeypatch.setattr(documents, "get", lambda _: DocumentRecord("d", "", "", "", IDS, ""))
-    return made
+    return fake_shelf
 
 
-def found(at: int, section: tuple[int, int] | None) -> Passage:
+def hit_passage(at: int, section: tuple[int, int] | None) -> Passage:
     return replace(passage("Текст.", f"c{at}", doc_id="d"), chunk_index=at, section=section, status="superseded")
 
 
 def test_a_passage_that_is_a_section_of_its_own_costs_nothing(shelf: Shelf) -> None:
-    alone = found(3, None)
+    alone = hit_passage(3, None)
     assert section_of(alone, {}) == (alone,)
     assert shelf.asked == []
 
 
 def test_what_is_known_is_not_read_again(shelf: Shelf) -> None:
-    one, two = found(3, (2, 4)), found(2, (2, 4))
+    one, two = hit_passage(3, (2, 4)), hit_passage(2, (2, 4))
     assert [part.chunk_id for part in section_of(one, {"c2": two})] == ["c2", "c3", "c4"]
     assert shelf.asked == ["c4"]
 
 
 def test_parts_are_as_old_as_their_document(shelf: Shelf) -> None:
-    assert {part.status for part in section_of(found(3, (2, 4)), {})} == {"superseded"}
+    assert {part.status for part in section_of(hit_passage(3, (2, 4)), {})} == {"superseded"}
     assert shelf.asked
 
 
 def test_of_an_endless_section_the_chunks_around_are_read(shelf: Shelf) -> None:
-    assert [part.chunk_index for part in section_of(found(10, (0, 19)), {})] == list(range(4, 17))
+    assert [part.chunk_index for part in section_of(hit_passage(10, (0, 19)), {})] == list(range(4, 17))
     assert len(shelf.asked) == 12
 
 
 def test_a_document_written_anew_since_leaves_the_passage(shelf: Shelf) -> None:
-    moved = replace(found(3, (2, 4)), chunk_index=5)
+    moved = replace(hit_passage(3, (2, 4)), chunk_index=5)
     assert section_of(moved, {}) == (moved,)
     assert shelf.asked == []

@@ -38,12 +38,12 @@ def choice(tool: str = "orders", **arguments: str) -> dict[str, object]:
     return {"tool": tool, "arguments": [{"name": name, "value": value} for name, value in arguments.items()]}
 
 
-def chosen(said: Said, asked: Turn = ASKED) -> list[Mapping[str, object]]:
-    return [one.arguments for one in LlmToolChooser(ScriptedModels(tools=said)).choose(asked, (ORDERS,))]
+def chosen(reply: Said, given_turn: Turn = ASKED) -> list[Mapping[str, object]]:
+    return [one.arguments for one in LlmToolChooser(ScriptedModels(tools=reply)).choose(given_turn, (ORDERS,))]
 
 
 @pytest.mark.parametrize(
-    ("said", "arguments"),
+    ("reply", "arguments"),
     [
         (choice(number="123456"), {"number": "123456"}),
         (choice(number=" 123456 ", city="Тверь"), {"number": "123456", "city": "Тверь"}),
@@ -58,19 +58,19 @@ def chosen(said: Said, asked: Turn = ASKED) -> list[Mapping[str, object]]:
         (choice(number="123456", other="посылка"), None),
     ],
 )
-def test_what_is_asked_stands_in_the_question(said: Said, arguments: dict[str, str] | None) -> None:
-    assert chosen(said) == ([] if arguments is None else [arguments])
+def test_what_is_asked_stands_in_the_question(reply: Said, arguments: dict[str, str] | None) -> None:
+    assert chosen(reply) == ([] if arguments is None else [arguments])
 
 
 def test_the_model_is_told_of_tools_and_of_no_secret() -> None:
     models = ScriptedModels(tools=choice(""))
     secret = tools.parsed({**ORDERS.model_dump(exclude={"headers"}), "headers": {"x-key": "hidden"}})
     LlmToolChooser(models).choose(ASKED, (secret,))
-    told = "\n".join(message.text or "" for message in models.messages[0])
-    assert "orders: Заказы. Статус заказа" in told
-    assert "- city?: string (Тверь | Клин)" in told
-    assert "hidden" not in told
-    assert "api.shop.example" not in told
+    prompt = "\n".join(message.text or "" for message in models.messages[0])
+    assert "orders: Заказы. Статус заказа" in prompt
+    assert "- city?: string (Тверь | Клин)" in prompt
+    assert "hidden" not in prompt
+    assert "api.shop.example" not in prompt
 
 
 def test_a_model_that_fails_is_said(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -19,9 +19,9 @@ DIALOGUES = [json.loads(line) for line in (DEMO / "dialogues.jsonl").read_text(e
 RESOLVER = FollowUpResolver()
 
 
-def said(question: str, *before: str, outcome: Outcome = "answered") -> str | None:
-    found = RESOLVER.standalone(question, [Exchange(one, outcome) for one in before])
-    return found.text if found else None
+def resolved(question: str, *before: str, outcome: Outcome = "answered") -> str | None:
+    result = RESOLVER.standalone(question, [Exchange(one, outcome) for one in before])
+    return result.text if result else None
 
 
 @pytest.mark.parametrize("question", ["а если E10?", "Где он находится?", "Бесплатно?", "And outside it?", "How much?"])
@@ -44,26 +44,28 @@ def test_whole_questions_do_not(question: str) -> None:
 
 
 def test_the_topic_is_taken_over_without_what_the_question_says_itself() -> None:
-    assert said("Где он находится?", "Как почистить сливной фильтр?") == "Где он находится? (почистить сливной фильтр)"
-    assert said("Где фильтр?", "Как почистить сливной фильтр?") == "Где фильтр? (почистить сливной)"
+    assert (
+        resolved("Где он находится?", "Как почистить сливной фильтр?") == "Где он находится? (почистить сливной фильтр)"
+    )
+    assert resolved("Где фильтр?", "Как почистить сливной фильтр?") == "Где фильтр? (почистить сливной)"
 
 
 def test_another_code_takes_the_place_of_the_old_one() -> None:
-    full = said("а если E10?", "Стиральная машина показывает E20")
+    full = resolved("а если E10?", "Стиральная машина показывает E20")
     assert full is not None
     assert codes(full) == ("E10",)
 
 
 @pytest.mark.parametrize("outcome", ["blocked", "irrelevant", "nonsense", "out_of_scope", "high_stakes", "failed"])
 def test_what_was_no_topic_is_not_returned_to(outcome: Outcome) -> None:
-    assert said("а сколько?", "Расскажи анекдот", outcome=outcome) is None
+    assert resolved("а сколько?", "Расскажи анекдот", outcome=outcome) is None
 
 
 def test_small_talk_does_not_end_the_topic() -> None:
     before = [Exchange("Как почистить сливной фильтр?", "answered"), Exchange("Спасибо", "irrelevant")]
-    found = RESOLVER.standalone("А где он?", before)
-    assert found is not None
-    assert "фильтр" in found.history_stems
+    result = RESOLVER.standalone("А где он?", before)
+    assert result is not None
+    assert "фильтр" in result.history_stems
 
 
 def test_only_the_last_questions_are_looked_back_at() -> None:
@@ -89,7 +91,7 @@ def test_what_picks_no_option_or_two_is_none(reply: str) -> None:
 
 @given(texts, st.lists(st.tuples(texts, st.sampled_from(get_args(Outcome))), max_size=6))
 def test_a_question_keeps_its_own_words_and_gains_few(question: str, history: list[tuple[str, Outcome]]) -> None:
-    before = tuple(Exchange(asked, outcome) for asked, outcome in history)
+    before = tuple(Exchange(earlier, outcome) for earlier, outcome in history)
     after = RESOLVER.run(Turn("t", question, history=before))["turn"]
     assert (after.question, after.history) == (question, before)
     assert bool(after.history_stems) <= bool(after.standalone_question)
@@ -103,7 +105,7 @@ def test_a_question_keeps_its_own_words_and_gains_few(question: str, history: li
 
 def test_no_dialogue_loses_its_topic() -> None:
     """All but a few of the written follow-ups lean, and each takes at least one word of the question before."""
-    leaning = [said(one["follow_up"], *one["history"]) is not None for one in DIALOGUES]
+    leaning = [resolved(one["follow_up"], *one["history"]) is not None for one in DIALOGUES]
     assert len(DIALOGUES) == 40
     assert sum(leaning) >= 0.95 * len(leaning)
 

@@ -204,8 +204,8 @@ def test_any_text_has_one_intent_and_one_way(text: str) -> None:
 
 @given(st.text(max_size=300))
 def test_probabilities_add_up(text: str) -> None:
-    found = IntentModel().probabilities(text)
-    assert sum(found.values()) == pytest.approx(1.0)
+    result = IntentModel().probabilities(text)
+    assert sum(result.values()) == pytest.approx(1.0)
 
 
 def test_a_threshold_above_one_switches_an_intent_off() -> None:

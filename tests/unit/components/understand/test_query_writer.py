@@ -25,7 +25,7 @@ RETRIED = replace(
 
 
 @pytest.fixture(autouse=True)
-def known(monkeypatch: pytest.MonkeyPatch) -> None:
+def known_terms(monkeypatch: pytest.MonkeyPatch) -> None:
     stock: Mapping[str, int] = dict.fromkeys(stems(ASKED.question), 1)
     monkeypatch.setattr(lexicon, "current", lambda: Lexicon(9, stock, {}, 1))
     monkeypatch.setattr(policy, "current", policy.Policy)
@@ -35,36 +35,36 @@ def form(*queries: str, passage: str = "") -> dict[str, object]:
     return {"queries": queries, "passage": passage}
 
 
-def written(reply: Reply, *, hyde: bool = False) -> tuple[NewQueries, ScriptedModels]:
+def write(reply: Reply, *, hyde: bool = False) -> tuple[NewQueries, ScriptedModels]:
     models = ScriptedModels(rewrite=reply)
     return LlmQueryWriter(models, hyde).write(RETRIED), models
 
 
 def test_the_model_is_told_what_is_missing_and_what_was_tried() -> None:
-    found, models = written(form(" возврат \n денег "))
-    assert found == NewQueries(("возврат денег",))
-    told = models.messages[0][-1].text or ""
-    assert all(f"- {one}" in told for one in ("возврат денег", "товар", ASKED.question))
+    result, models = write(form(" возврат \n денег "))
+    assert result == NewQueries(("возврат денег",))
+    prompt = models.messages[0][-1].text or ""
+    assert all(f"- {one}" in prompt for one in ("возврат денег", "товар", ASKED.question))
 
 
 @pytest.mark.parametrize("query", ["ошибка E25", "возврат за 30 дней", ""])
 def test_another_code_or_number_is_never_searched(query: str) -> None:
-    found, _ = written(form(query, "возврат за 14 дней", passage=query), hyde=True)
-    assert found == NewQueries(("возврат за 14 дней",))
+    result, _ = write(form(query, "возврат за 14 дней", passage=query), hyde=True)
+    assert result == NewQueries(("возврат за 14 дней",))
 
 
 def test_a_query_too_long_to_be_one_is_left_out() -> None:
-    assert written(form("слово " * 50, "возврат"))[0].queries == ("возврат",)
+    assert write(form("слово " * 50, "возврат"))[0].queries == ("возврат",)
 
 
 def test_a_passage_is_asked_for_only_where_it_is_wanted() -> None:
-    assert written(form("возврат", passage="Товар можно вернуть."))[0].passage == ""
-    assert written(form("возврат", passage="Товар можно вернуть."), hyde=True)[0].passage == "Товар можно вернуть."
+    assert write(form("возврат", passage="Товар можно вернуть."))[0].passage == ""
+    assert write(form("возврат", passage="Товар можно вернуть."), hyde=True)[0].passage == "Товар можно вернуть."
 
 
 def test_no_model_is_a_declared_failure() -> None:
     with pytest.raises(ModelFailed):
-        written(DOWN)
+        write(DOWN)
 
 
 def searched(reply: Reply, turn: Turn = RETRIED) -> tuple[str, Turn]:

@@ -49,7 +49,7 @@ POLICY = Policy(synonyms=(("стиралка", "стиральная машин�
 
 
 @pytest.fixture(autouse=True)
-def known(monkeypatch: pytest.MonkeyPatch) -> None:
+def known_terms(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lexicon, "current", lambda: KNOWN)
     monkeypatch.setattr(policy, "current", lambda: POLICY)
 
@@ -181,8 +181,8 @@ def test_what_the_knowledge_base_lacks_is_not_searched_again() -> None:
 @given(st.one_of(texts, st.sampled_from(_TEXTS)), st.integers(1, 4), st.data())
 def test_no_query_twice_and_an_end_to_them(question: str, most: int, data: st.DataObject) -> None:
     rewriter = QueryRewriter(max_queries=most, min_open=0.0)
-    begun, turn = rewritten(Turn("t", question), rewriter)
-    if begun == "exhausted":
+    initial, turn = rewritten(Turn("t", question), rewriter)
+    if initial == "exhausted":
         assert turn.query.codes
         assert turn.verdict.reasons == ("code_not_found",)
         return
@@ -211,8 +211,8 @@ def test_round_trip() -> None:
     pipeline.add_component("rewrite", QueryRewriter(recovery=False, max_queries=2))
     again = Pipeline.loads(pipeline.dumps(), allowed_modules=["components"])
     assert again.dumps() == pipeline.dumps()
-    kept = again.to_dict()["components"]["rewrite"]["init_parameters"]
-    assert kept == {
+    parameters = again.to_dict()["components"]["rewrite"]["init_parameters"]
+    assert parameters == {
         "recovery": False,
         "history_credit": 0.4,
         "max_queries": 2,

@@ -23,14 +23,14 @@ ROW = {"id": 7, "question": "Как вернуть?", "type": "howto", "facts": 
 GUIDE = (ROOT / "docs" / "evaluation.md").read_text(encoding="utf-8")
 
 
-def written(path: Path, *rows: Mapping[str, object]) -> Path:
+def write_key(path: Path, *rows: Mapping[str, object]) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), encoding="utf-8")
     return path
 
 
 def test_a_key_is_read_with_what_follows_from_its_grades(tmp_path: Path) -> None:
-    key = written(
+    key = write_key(
         tmp_path / "key.jsonl",
         ROW,
         ROW | {"id": "8", "passages": PASSAGES[1:]},
@@ -46,7 +46,7 @@ def test_a_key_is_read_with_what_follows_from_its_grades(tmp_path: Path) -> None
 
 
 def test_passages_become_articles_with_each_once(tmp_path: Path) -> None:
-    chosen = over_own_passages("own", read_key(written(tmp_path / "key.jsonl", ROW, ROW | {"id": 8})))
+    chosen = over_own_passages("own", read_key(write_key(tmp_path / "key.jsonl", ROW, ROW | {"id": 8})))
     articles = {article.doc_id: article for article in chosen.corpus.documents()}
     assert articles["returns"].text == "О возврате товара.\n\n## Срок\n\nВернуть можно за 14 дней."
     assert (articles["receipt"].title, chosen.corpus.locale) == ("Чек", "ru")
@@ -64,7 +64,7 @@ def test_passages_become_articles_with_each_once(tmp_path: Path) -> None:
 )
 def test_a_line_that_is_no_question_of_a_key_is_refused(row: Mapping[str, object], tmp_path: Path) -> None:
     with pytest.raises(Invalid) as refused:
-        read_key(written(tmp_path / "key.jsonl", ROW, row))
+        read_key(write_key(tmp_path / "key.jsonl", ROW, row))
     assert (refused.value.code, refused.value.params["line"]) == ("key_unreadable", 2)
 
 

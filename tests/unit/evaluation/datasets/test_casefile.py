@@ -11,7 +11,7 @@ from tenants.errors import Invalid
 CASES = (ROOT / "docs/evaluation.md").read_text(encoding="utf-8")
 
 
-def written(path: Path, *lines: str) -> Path:
+def write_cases(path: Path, *lines: str) -> Path:
     path.write_text("\n".join(lines), encoding="utf-8")
     return path
 
@@ -23,14 +23,14 @@ def fields_table() -> str:
 
 
 def test_the_table_of_fields_is_true() -> None:
-    found = re.search(r"<!-- fields -->\n(.*?)\n?<!-- /fields -->", CASES, re.DOTALL)
-    assert found is not None
-    assert found.group(1) == fields_table()
+    results = re.search(r"<!-- fields -->\n(.*?)\n?<!-- /fields -->", CASES, re.DOTALL)
+    assert results is not None
+    assert results.group(1) == fields_table()
 
 
 def test_the_examples_can_be_read(tmp_path: Path) -> None:
     example, *_ = re.findall(r"```json\n(.*?)```", CASES, re.DOTALL)
-    cases = read_cases(written(tmp_path / "cases.jsonl", example))
+    cases = read_cases(write_cases(tmp_path / "cases.jsonl", example))
     assert [case.answerable for case in cases] == [True, False, True, None]
     assert [case.demands for case in cases] == [True, False, False, False]
     assert cases[2].history == ("Как вернуть товар?",)
@@ -52,7 +52,7 @@ def test_a_file_that_does_not_do_is_refused_with_its_line(
     tmp_path: Path, lines: tuple[str, ...], code: str, line: int | None
 ) -> None:
     with pytest.raises(Invalid) as refused:
-        read_cases(written(tmp_path / "cases.jsonl", *lines))
+        read_cases(write_cases(tmp_path / "cases.jsonl", *lines))
     assert refused.value.code == code
     assert refused.value.params.get("line") == line
 
@@ -66,7 +66,7 @@ def test_a_file_in_another_encoding_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "known"),
+    ("fields", "answerable"),
     [
         ({}, None),
         ({"expected_outcome": "answered"}, True),
@@ -75,6 +75,6 @@ def test_a_file_in_another_encoding_is_refused(tmp_path: Path) -> None:
         ({"expected_outcome": "answered", "answerable": False}, False),
     ],
 )
-def test_what_is_known_follows_from_what_is_expected(given: dict[str, object], known: bool | None) -> None:
-    row = CaseRow.model_validate_json(json.dumps({"id": "1", "question": "?", **given}))
-    assert row.to_case().answerable is known
+def test_what_is_known_follows_from_what_is_expected(fields: dict[str, object], answerable: bool | None) -> None:
+    row = CaseRow.model_validate_json(json.dumps({"id": "1", "question": "?", **fields}))
+    assert row.to_case().answerable is answerable

@@ -81,19 +81,19 @@ SHARED = [
 
 @pytest.mark.parametrize(("lead", "fact"), SHARED)
 def test_shared_facts_agree(lead: str, fact: str) -> None:
-    said = [
+    statements = [
         (name, fold(text)[match.end() :][:20])
         for name, text in ARTICLES["ru"].items()
         for match in re.finditer(lead, fold(text))
     ]
-    assert said
-    assert not [(name, after) for name, after in said if not re.match(fold(fact), after)]
+    assert statements
+    assert not [(name, after) for name, after in statements if not re.match(fold(fact), after)]
 
 
 @pytest.mark.parametrize("locale", ["ru", "en"])
 def test_the_phone_numbers_are_the_two_of_the_shop(locale: str) -> None:
-    found = re.findall(r"(?:8|\+7)[ (-]*\d{3}[ )-]*\d{3}[ -]?\d{2}[ -]?\d{2}", " ".join(ARTICLES[locale].values()))
-    assert set(found) == {"8 800 000-41-17", "8 800 000-41-18"}
+    results = re.findall(r"(?:8|\+7)[ (-]*\d{3}[ )-]*\d{3}[ -]?\d{2}[ -]?\d{2}", " ".join(ARTICLES[locale].values()))
+    assert set(results) == {"8 800 000-41-17", "8 800 000-41-18"}
 
 
 def test_links_and_references_lead_somewhere() -> None:
@@ -115,8 +115,8 @@ def test_the_english_twin_agrees_in_numbers() -> None:
 
 
 def test_the_demo_folder_holds_nothing_else() -> None:
-    found = {path.relative_to(DEMO).as_posix() for path in Path(DEMO).rglob("*") if path.is_file()}
-    assert {path for path in found if not path.endswith(".md")} == {
+    results = {path.relative_to(DEMO).as_posix() for path in Path(DEMO).rglob("*") if path.is_file()}
+    assert {path for path in results if not path.endswith(".md")} == {
         "fixture.jsonl",
         "dialogues.jsonl",
         "injections_ru.jsonl",

@@ -54,16 +54,16 @@ def test_transliteration_keeps_one_spelling_throughout() -> None:
 
 
 def test_near_misses_are_other_codes_that_look_alike() -> None:
-    known = ("E10", "E20", "E25", "E30")
-    pairs = near_misses(known, ["ошибка {code}", "Что значит {code}?"], 60, seed=3)
+    known_codes = ("E10", "E20", "E25", "E30")
+    pairs = near_misses(known_codes, ["ошибка {code}", "Что значит {code}?"], 60, seed=3)
     assert len(pairs) == 60
-    assert pairs == near_misses(known, ["ошибка {code}", "Что значит {code}?"], 60, seed=3)
-    assert {"E21", "E201", "F20"} <= {code for code, _ in near_misses(known, ["{code}"], 500, seed=1)}
+    assert pairs == near_misses(known_codes, ["ошибка {code}", "Что значит {code}?"], 60, seed=3)
+    assert {"E21", "E201", "F20"} <= {code for code, _ in near_misses(known_codes, ["{code}"], 500, seed=1)}
     for code, question in pairs:
-        assert code not in known
+        assert code not in known_codes
         assert codes(question) == (code,)
 
 
 def test_near_misses_do_not_invent_more_than_there_are() -> None:
-    found = near_misses(["E20"], ["{code}"], 10_000, seed=random.Random(1).randrange(100))
-    assert len(found) == len(set(found)) < 30
+    result = near_misses(["E20"], ["{code}"], 10_000, seed=random.Random(1).randrange(100))
+    assert len(result) == len(set(result)) < 30

@@ -15,10 +15,10 @@ from tests.audits import entry
 
 
 def shown(turn_id: str, confidence: float, outcome: str = "answered") -> Entry:
-    made = entry(turn_id, tenant_id="shop", outcome=outcome)
-    body = json.loads(made.body)
+    audit_entry = entry(turn_id, tenant_id="shop", outcome=outcome)
+    body = json.loads(audit_entry.body)
     body["answer"]["scores"] = {"confidence": confidence}
-    return replace(made, body=canonical(body))
+    return replace(audit_entry, body=canonical(body))
 
 
 def test_an_answer_is_right_where_every_thumb_is_up(installation: Settings) -> None:

@@ -34,7 +34,7 @@ def turn(
 
 
 @pytest.mark.parametrize(
-    ("page", "known"),
+    ("page", "expected"),
     [
         (("returns", WHOLE), 2),
         (("returns", f"{WHOLE} Деньги вернём на карту."), 2),
@@ -45,9 +45,9 @@ def turn(
     ],
 )
 def test_a_page_is_labelled_where_it_shares_most_words_with_a_passage_of_its_document(
-    page: tuple[str, str], known: int | None
+    page: tuple[str, str], expected: int | None
 ) -> None:
-    assert grade(Page(page[0], "", "", page[1]), key()) == known
+    assert grade(Page(page[0], "", "", page[1]), key()) == expected
 
 
 @pytest.mark.parametrize(

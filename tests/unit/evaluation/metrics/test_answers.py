@@ -31,7 +31,7 @@ def test_only_the_first_three_sentences_count() -> None:
 
 
 @pytest.mark.parametrize(
-    ("quoted", "said", "entailed"),
+    ("quoted", "claim", "entailed"),
     [
         (["Гарантия — 24 месяца со дня покупки."], "Гарантия — 24 месяца со дня покупки.", True),
         (["Гарантия — 24 месяца со дня покупки."], "Гарантия — 36 месяцев со дня покупки.", False),
@@ -42,8 +42,8 @@ def test_only_the_first_three_sentences_count() -> None:
         ([], "Что угодно.", False),
     ],
 )
-def test_a_citation_entails_what_it_says_and_nothing_more(quoted: list[str], said: str, entailed: bool) -> None:
-    assert answers.entails(quotes(*quoted), said) is entailed
+def test_a_citation_entails_what_it_says_and_nothing_more(quoted: list[str], claim: str, entailed: bool) -> None:
+    assert answers.entails(quotes(*quoted), claim) is entailed
 
 
 def test_a_quote_that_is_not_in_its_passage_entails_nothing() -> None:
@@ -52,7 +52,7 @@ def test_a_quote_that_is_not_in_its_passage_entails_nothing() -> None:
 
 def test_an_answer_about_another_code_is_seen_in_its_text_and_in_its_quotes() -> None:
     case = Case("1", "ошибка E21")
-    told = Record(case, "answered", text="E20: слейте воду. [1]", codes=("E21",))
+    record = Record(case, "answered", text="E20: слейте воду. [1]", codes=("E21",))
     quoted = Record(
         case,
         "answered",
@@ -62,5 +62,10 @@ def test_an_answer_about_another_code_is_seen_in_its_text_and_in_its_quotes() ->
     )
     same = Record(case, "answered", text="E21: слейте воду. [1]", codes=("E21",))
     refused = Record(case, "refused", text="Кода E21 нет, есть E20.", codes=("E21",))
-    assert [answers.answers_another_code(r, "E21") for r in (told, quoted, same, refused)] == [True, True, False, False]
-    assert [answers.keeps_code(r) for r in (told, quoted, same)] == [False, False, True]
+    assert [answers.answers_another_code(r, "E21") for r in (record, quoted, same, refused)] == [
+        True,
+        True,
+        False,
+        False,
+    ]
+    assert [answers.keeps_code(r) for r in (record, quoted, same)] == [False, False, True]

@@ -13,9 +13,9 @@ from evaluation.metrics.thresholds import advise, scores
 
 
 def test_the_error_by_hand() -> None:
-    told, truth = np.array([0.05, 0.05, 0.95, 0.95]), np.array([False, True, True, True])
-    assert expected_error(told, truth) == pytest.approx((2 * 0.45 + 2 * 0.05) / 4)
-    bins = reliability(told.tolist(), truth.tolist())
+    predicted, truth = np.array([0.05, 0.05, 0.95, 0.95]), np.array([False, True, True, True])
+    assert expected_error(predicted, truth) == pytest.approx((2 * 0.45 + 2 * 0.05) / 4)
+    bins = reliability(predicted.tolist(), truth.tolist())
     assert [b.predicted for b in bins] == pytest.approx([0.05, 0.95])
     assert [(b.true, b.n) for b in bins] == [(0.5, 2), (1.0, 2)]
     assert all(b.low <= b.true <= b.high for b in bins)
@@ -24,9 +24,9 @@ def test_the_error_by_hand() -> None:
 
 def test_scores_that_keep_their_word_have_no_error() -> None:
     rng = np.random.default_rng(1)
-    told = rng.random(20_000)
-    assert expected_error(told, rng.random(20_000) < told) < 0.02
-    assert expected_error(told**3, rng.random(20_000) < told) > 0.1
+    predicted = rng.random(20_000)
+    assert expected_error(predicted, rng.random(20_000) < predicted) < 0.02
+    assert expected_error(predicted**3, rng.random(20_000) < predicted) > 0.1
 
 
 def test_a_line_is_found_again() -> None:
@@ -59,15 +59,15 @@ def test_no_case_is_judged_by_a_fit_that_saw_its_group() -> None:
         return np.array([0.0, float(features[0, 0])])
 
     groups = np.array([1, 1, 2, 3])
-    told = cross_fitted(np.array([[1.0], [1.0], [2.0], [3.0]]), np.array([True, False, True, False]), groups, fit)
+    predicted = cross_fitted(np.array([[1.0], [1.0], [2.0], [3.0]]), np.array([True, False, True, False]), groups, fit)
     assert seen == [2, 3, 3]
-    assert told == pytest.approx(sigmoid(np.array([2.0, 2.0, 1.0, 1.0])))
+    assert predicted == pytest.approx(sigmoid(np.array([2.0, 2.0, 1.0, 1.0])))
 
 
 def test_another_language_is_read_as_english_and_another_model_not_at_all() -> None:
     english = Calibration(Line(1.0, 0.0), Line(2.0, 0.0))
-    found = Calibrations({"en": english, "ru": Calibration(Line(3.0, 0.0), Line(4.0, 0.0))})
-    assert found.of("de") == found.of("en") == english != found.of("ru")
+    result = Calibrations({"en": english, "ru": Calibration(Line(3.0, 0.0), Line(4.0, 0.0))})
+    assert result.of("de") == result.of("en") == english != result.of("ru")
     with pytest.raises(KeyError):
         calibrations("nobody")
 
@@ -82,8 +82,8 @@ def test_lines_are_fitted_for_every_language_with_the_error_that_is_left() -> No
             number % 7, answerable, odds if number % 9 else None, 1.0 if number % 3 else None, answerable
         )
 
-    found = fitted_lines({language: [turn(n) for n in range(200)] for language in LANGUAGES})
-    for lines in found.values():
+    result = fitted_lines({language: [turn(n) for n in range(200)] for language in LANGUAGES})
+    for lines in result.values():
         assert lines["relevance"].error.n == 200
         assert lines["confidence"].error.n == 133
         assert set(lines["relevance"].as_json()) >= {"slope", "intercept", "n", "expected_calibration_error"}
@@ -93,12 +93,12 @@ def test_a_rerankers_log_odds_are_put_right() -> None:
     rng = np.random.default_rng(5)
 
     def turn(number: int) -> LabelledTurn:
-        said = float(rng.normal(0, 4))
-        answerable = bool(rng.random() < sigmoid(np.array([0.5 * said - 1.0]))[0])
-        return LabelledTurn(number % 7, answerable, said, 1.0, answerable)
+        raw_odds = float(rng.normal(0, 4))
+        answerable = bool(rng.random() < sigmoid(np.array([0.5 * raw_odds - 1.0]))[0])
+        return LabelledTurn(number % 7, answerable, raw_odds, 1.0, answerable)
 
-    found = fitted_lines({language: [turn(n) for n in range(4_000)] for language in LANGUAGES})
-    for lines in found.values():
+    result = fitted_lines({language: [turn(n) for n in range(4_000)] for language in LANGUAGES})
+    for lines in result.values():
         assert (lines["relevance"].line.slope, lines["relevance"].line.intercept) == pytest.approx((0.5, -1.0), abs=0.1)
         assert lines["relevance"].error.value < 0.03
 
@@ -116,10 +116,10 @@ def records(n: int) -> list[Record]:
 
 
 def test_advice_tells_what_to_expect_on_new_questions() -> None:
-    known = records(2_000)
+    graded = records(2_000)
     fresh = records(4_000)[2_000:]
     answerable, unanswerable = (np.array(column) for column in scores(fresh))
-    advice = advise(known)
+    advice = advise(graded)
     for one in advice:
         assert one.over_refusal.low <= float((answerable < one.threshold).mean()) <= one.over_refusal.high + 0.02
         assert float((unanswerable >= one.threshold).mean()) == pytest.approx(one.false_answers.value, abs=0.04)

@@ -58,12 +58,12 @@ def test_the_lowest_threshold_that_is_right_often_enough() -> None:
         + [GradedClaim(0.6, False)] * 5
         + [GradedClaim(0.9, True)] * 10
     )
-    found = choose_threshold(graded, 0.8)
-    assert found is not None
-    assert (found.threshold, found.claims) == (0.6, 30)
-    assert found.right == pytest.approx(25 / 30)
-    assert found.low < found.right < found.high
-    assert found.expected is not None
+    result = choose_threshold(graded, 0.8)
+    assert result is not None
+    assert (result.threshold, result.claims) == (0.6, 30)
+    assert result.right == pytest.approx(25 / 30)
+    assert result.low < result.right < result.high
+    assert result.expected is not None
     best = choose_threshold(graded, 0.95)
     assert best is not None
     assert best.threshold == 0.9
@@ -73,8 +73,8 @@ def test_the_lowest_threshold_that_is_right_often_enough() -> None:
 
 @given(GRADED, st.floats(0.05, 1))
 def test_a_threshold_keeps_its_word(graded: list[GradedClaim], target: float) -> None:
-    found = choose_threshold(graded, target)
-    if found is not None:
-        assert found.right >= target - 1e-9
-        assert found.claims >= 5
-        assert threshold_choice(graded, found.threshold).claims == found.claims
+    result = choose_threshold(graded, target)
+    if result is not None:
+        assert result.right >= target - 1e-9
+        assert result.claims >= 5
+        assert threshold_choice(graded, result.threshold).claims == result.claims

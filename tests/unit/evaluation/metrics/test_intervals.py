@@ -43,9 +43,9 @@ def test_a_figure_lies_within_its_interval_and_its_bounds(cases: list[Mark]) -> 
 
 def test_nothing_has_no_percentile() -> None:
     assert percentile([], 50) is None
-    found = percentile([1.0, 2.0, 9.0], 50)
-    assert found is not None
-    assert found.value == 2.0
+    result = percentile([1.0, 2.0, 9.0], 50)
+    assert result is not None
+    assert result.value == 2.0
 
 
 def test_any_statistic_has_an_interval() -> None:

@@ -57,7 +57,7 @@ def judged(judge: Judge, *records: Record, concurrency: int = 1) -> tuple[Record
         judge.close()
 
 
-def saying(reply: str | Callable[[Sequence[ChatMessage]], str]) -> Judge:
+def judge_saying(reply: str | Callable[[Sequence[ChatMessage]], str]) -> Judge:
     return Judge(MockChatGenerator(reply) if isinstance(reply, str) else MockChatGenerator(response_fn=reply))
 
 
@@ -96,11 +96,11 @@ def test_a_generator_that_was_not_told_to_answer_in_json_judges_nothing(address:
     ],
 )
 def test_a_malformed_reply_is_a_failure_that_is_counted(reply: str) -> None:
-    records = judged(saying(reply), SUPPORTED, OFF_TOPIC)
-    found = report(SetRun("s", "ru", 1.0, records=records))
-    assert found.unjudged == {"context_relevance: malformed": 2, "faithfulness: malformed": 1}
-    assert found.figures["judge_failed"].value == 1.0
-    assert not {"faithfulness", "context_relevance"} & found.figures.keys(), "a failure is no score"
+    records = judged(judge_saying(reply), SUPPORTED, OFF_TOPIC)
+    result = report(SetRun("s", "ru", 1.0, records=records))
+    assert result.unjudged == {"context_relevance: malformed": 2, "faithfulness: malformed": 1}
+    assert result.figures["judge_failed"].value == 1.0
+    assert not {"faithfulness", "context_relevance"} & result.figures.keys(), "a failure is no score"
     assert better_direction("judge_failed") == "lower"
 
 
@@ -110,7 +110,7 @@ def test_one_failure_leaves_the_others_their_scores() -> None:
             raise TimeoutError
         return YES
 
-    right, wrong = judged(saying(slow), SUPPORTED, INVENTED)
+    right, wrong = judged(judge_saying(slow), SUPPORTED, INVENTED)
     assert right.judged["faithfulness"] == 1.0
     assert wrong.judged == {"faithfulness": "timeout", "context_relevance": 1.0}
     assert report(SetRun("s", "ru", 1.0, records=(right, wrong))).figures["faithfulness"].n == 1
@@ -125,7 +125,7 @@ def test_a_model_that_is_away_is_told_as_such(nowhere: str) -> None:
 def test_the_models_are_asked_about_what_was_shown_and_found() -> None:
     prompts: list[str] = []
 
-    def heard(messages: Sequence[ChatMessage]) -> str:
+    def reply_to(messages: Sequence[ChatMessage]) -> str:
         prompts.append((messages[0].text or "").rpartition("Inputs:")[2])
         return YES
 
@@ -138,7 +138,7 @@ def test_the_models_are_asked_about_what_was_shown_and_found() -> None:
         SUPPORTED, case=replace(CASE, history=("Здравствуйте!",)), sentences=(Sentence("Заказ в пути.", quotes),)
     )
     unanswerable = replace(OFF_TOPIC, case=replace(OFF_TOPIC.case, answerable=False))
-    records = judged(saying(heard), asked, unanswerable)
+    records = judged(judge_saying(reply_to), asked, unanswerable)
     contexts = repr([f"Возврат. Сроки\n{RETURNS.text}", "Заказ в пути."])
     about = f'{{"questions": Здравствуйте!\n{CASE.question}, "contexts": {contexts}'
     answer = "Вернуть товар можно в течение 14 дней."
@@ -190,12 +190,12 @@ def test_an_embedder_of_haystack_serves_as_well(address: str) -> None:
 
 
 def test_what_was_said_is_kept_shown_and_compared(tmp_path: Path) -> None:
-    failed, said = saying("no"), saying(YES)
-    before, after = run(judged(said, SUPPORTED, INVENTED), said), run(judged(failed, SUPPORTED), failed)
-    kept = Runs(tmp_path)
+    failed, willing = judge_saying("no"), judge_saying(YES)
+    before, after = run(judged(willing, SUPPORTED, INVENTED), willing), run(judged(failed, SUPPORTED), failed)
+    runs = Runs(tmp_path)
     for one in (before, after):
-        kept.save(one)
-        assert kept.load(one.run_id) == one
+        runs.save(one)
+        assert runs.load(one.run_id) == one
     reports = reported(after)
     shown = StringIO()
     console = Console(file=shown, width=160)
@@ -215,8 +215,8 @@ def test_a_comparison_shows_figures_and_judges_that_differ() -> None:
     other = Judge(
         MockChatGenerator('{"statements": ["a"], "statement_scores": [0], "relevant_statements": []}', model="b")
     )
-    said = saying(YES)
-    before, after = run(judged(said, SUPPORTED), said), run(judged(other, SUPPORTED), other)
+    willing = judge_saying(YES)
+    before, after = run(judged(willing, SUPPORTED), willing), run(judged(other, SUPPORTED), other)
     comparison = compare(before, after)
     names = ("--judge", "chat_generator", "MockChatGenerator mock-model", "MockChatGenerator b")
     assert comparison.parameters == (names,)

@@ -80,12 +80,12 @@ def test_refusals_are_not_called_precise_where_everything_has_an_answer() -> Non
 def test_outcome_and_demanded_reason_must_both_match() -> None:
     refused = Case("1", "?", outcome="refused", reason="no_relevant_context")
     answered = Case("2", "?", outcome="answered", must_contain=("30 минут",), must_not_contain=("E10",))
-    found = (RankedPassage("a", "", "", "Ссылка живёт 30 минут.", 1.0, 1.0),)
+    results = (RankedPassage("a", "", "", "Ссылка живёт 30 минут.", 1.0, 1.0),)
     figures = values(
         [
             record(refused, "refused", reason="no_relevant_context"),
             record(refused, "refused", reason="unverified_answer"),
-            record(answered, "answered", text="Ссылка живёт 30 минут [1].", passages=found),
+            record(answered, "answered", text="Ссылка живёт 30 минут [1].", passages=results),
             record(answered, "answered", text="30 минут, а не E10."),
             record(Case("3", "?"), "failed"),
         ]
@@ -113,8 +113,8 @@ def test_what_noise_and_the_yardstick_change_is_counted_case_by_case() -> None:
 
 
 def test_both_kinds_of_claims_weigh_the_same() -> None:
-    said = [(True, True), (True, True), (True, False), (False, True)]
-    records = [PairRecord(Pair(str(n), "", "", right), let, 0.5) for n, (right, let) in enumerate(said)]
+    verdicts = [(True, True), (True, True), (True, False), (False, True)]
+    records = [PairRecord(Pair(str(n), "", "", right), let, 0.5) for n, (right, let) in enumerate(verdicts)]
     figures = {name: figure.value for name, figure in ratios(marks.pair_marks(records)).items()}
     assert figures["balanced_accuracy"] == pytest.approx((2 / 3 + 0) / 2)
     assert figures["supported_let_through"] == pytest.approx(2 / 3)

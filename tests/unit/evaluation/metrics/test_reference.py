@@ -39,8 +39,8 @@ def test_the_best_sentence_covers_most_of_the_question() -> None:
 
 
 def test_targets_are_met_at_their_bound_and_missed_beyond_it() -> None:
-    (met,) = judge("vkcloud-ru", {"hit@5": 0.55}, {"hit@5": 0.52})
-    assert met.met
+    (result,) = judge("vkcloud-ru", {"hit@5": 0.55}, {"hit@5": 0.52})
+    assert result.met
     (missed,) = judge("vkcloud-ru", {"hit@5": 0.54}, {"hit@5": 0.52})
     assert not missed.met
     assert [judged.met for judged in judge("xquad-ru-withheld", {"false_answer": 0.08, "over_refusal": 0.11})] == [

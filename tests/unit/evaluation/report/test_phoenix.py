@@ -36,9 +36,9 @@ ANSWERS = {
 }
 
 
-def heard(phoenix: Receiver) -> list[tuple[str, dict[str, object]]]:
-    found = [phoenix.heard.get() for _ in range(phoenix.heard.qsize())]
-    return [(one.what, json.loads(one.body or b"{}")) for one in found]
+def received(phoenix: Receiver) -> list[tuple[str, dict[str, object]]]:
+    results = [phoenix.heard.get() for _ in range(phoenix.heard.qsize())]
+    return [(one.what, json.loads(one.body or b"{}")) for one in results]
 
 
 @pytest.fixture
@@ -55,19 +55,19 @@ def test_a_set_becomes_a_data_set_and_the_run_an_experiment_on_it(phoenix: Recei
     (published,) = publish(RUN, lambda *done: None)
     assert (published.name, published.runs, published.traced) == ("shop", 2, 1)
     assert published.url.endswith("/datasets/D/compare?experimentId=E")
-    sent = heard(phoenix)
-    dataset = sent[0][1]
+    requests = received(phoenix)
+    dataset = requests[0][1]
     assert (dataset["action"], dataset["name"], dataset["example_ids"]) == ("update", "opora shop", ["one", "two"])
     assert dataset["outputs"] == [{"answerable": True, "documents": ["returns.md"]}, {"answerable": False}]
-    assert sent[2][1]["name"] == RUN.run_id
+    assert requests[2][1]["name"] == RUN.run_id
 
 
 def test_every_case_is_linked_to_its_trace_and_scored(phoenix: Receiver) -> None:
     publish(RUN, lambda *done: None)
-    sent = heard(phoenix)
-    runs = [body for what, body in sent if what == "POST /v1/experiments/E/runs"]
+    requests = received(phoenix)
+    runs = [body for what, body in requests if what == "POST /v1/experiments/E/runs"]
     assert [(run["dataset_example_id"], run["trace_id"]) for run in runs] == [("N1", "a" * 32), ("N2", None)]
-    scores = [(body["name"], body["result"]) for what, body in sent if what == "POST /v1/experiment_evaluations"]
+    scores = [(body["name"], body["result"]) for what, body in requests if what == "POST /v1/experiment_evaluations"]
     assert ("hit@5", {"score": 1.0}) in scores
     # A number that is none would be refused.
     assert [name for name, _ in scores].count("relevance") == 1

@@ -53,8 +53,8 @@ class Script:
     def passage(self, chunk_id: str, score: float) -> Passage:
         """Ids are `document.number`; ids in `same_texts` say all the same."""
         text = "Одно и то же." if chunk_id in self.same_texts else f"Текст {chunk_id} ни на что не похож."
-        made = passage(text, chunk_id, doc_id=chunk_id.split(".", maxsplit=1)[0])
-        return replace(made, score=score, scores={"text-sparse": score})
+        base = passage(text, chunk_id, doc_id=chunk_id.split(".", maxsplit=1)[0])
+        return replace(base, score=score, scores={"text-sparse": score})
 
 
 @component
@@ -107,9 +107,9 @@ class ScriptedRetriever:
     @component.output_types(turn=Turn)
     def run(self, turn: Turn) -> dict[str, Turn]:
         self.script.seen.append(ids(turn))
-        found = [self.script.passage(chunk_id, score) for chunk_id, score in self.script.at(turn).found.items()]
-        found.sort(key=lambda one: -one.score)
-        return {"turn": replace(turn, evidence=merged(turn, found))}
+        results = [self.script.passage(chunk_id, score) for chunk_id, score in self.script.at(turn).found.items()]
+        results.sort(key=lambda one: -one.score)
+        return {"turn": replace(turn, evidence=merged(turn, results))}
 
 
 @component
@@ -124,11 +124,11 @@ class CountingAnswerer:
         self.script.answers += 1
         source = turn.evidence.relevant_passages()[0]
         cited = Citation(1, source, source.text, (0, len(source.text)))
-        said = [
+        claims = [
             f"Проход {turn.passes}, {number}: {'верно' if fine else 'выдумка'}."
             for number, fine in enumerate(self.script.at(turn).supported)
         ]
-        draft = Draft(" ".join(f"{item} [1]" for item in said), tuple(Claim(item, (1,)) for item in said), (cited,))
+        draft = Draft(" ".join(f"{item} [1]" for item in claims), tuple(Claim(item, (1,)) for item in claims), (cited,))
         return {"turn": replace(turn, draft=draft)}
 
 

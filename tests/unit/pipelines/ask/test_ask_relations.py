@@ -61,10 +61,10 @@ FILLERS = [
 
 @pytest.fixture(scope="module")
 def engine() -> Iterator[AskEngine]:
-    made = AskEngine()
-    made.warm_up()
-    yield made
-    made.close()
+    ask_engine = AskEngine()
+    ask_engine.warm_up()
+    yield ask_engine
+    ask_engine.close()
     disable_tracing()
 
 
@@ -95,8 +95,8 @@ def declaring(base: SourceDocument, **meta: Json) -> SourceDocument:
 
 
 def ranks(turn: Turn) -> Sequence[str]:
-    found = (passage.doc_id for passage in turn.evidence.passages)
-    return [doc_id for doc_id in found if not doc_id.startswith("filler")]
+    result = (passage.doc_id for passage in turn.evidence.passages)
+    return [doc_id for doc_id in result if not doc_id.startswith("filler")]
 
 
 def test_a_superseded_document_ranks_under_its_successor(engine: AskEngine, shelf: Tenant) -> None:
@@ -154,8 +154,8 @@ def test_an_operators_word_ranks_a_document_lower_and_a_filter_by_status_finds_i
     library.change("old.md", {"status": status})
     assert ranks(ask(engine)) == ["new.md", "old.md"]
     assert ranks(ask(engine, filters=Filters(statuses=("active",)))) == ["new.md"]
-    found = ask(engine, filters=Filters(statuses=(status,)))
-    assert ranks(found) == cited(found) == ["old.md"]
+    result = ask(engine, filters=Filters(statuses=(status,)))
+    assert ranks(result) == cited(result) == ["old.md"]
     assert ranks(ask(engine, filters=Filters(statuses=()))) == []
     library.change("old.md", {"status": None})
     assert ranks(ask(engine))[0] == "old.md"
@@ -202,8 +202,8 @@ def test_edges_are_followed_one_hop_weightiest_first(engine: AskEngine, shelf: T
     for n in numbers:
         edges.put(Edge("old.md", "depends_on", f"far-{n}.md", (n + 1) / 100))
     edges.put(Edge("far-24.md", "depends_on", "far-0.md", 1.0))
-    found = [related.passage.doc_id for related in ask(engine).evidence.related]
-    assert found == [f"far-{n}.md" for n in reversed(range(5, 25))]
+    results = [related.passage.doc_id for related in ask(engine).evidence.related]
+    assert results == [f"far-{n}.md" for n in reversed(range(5, 25))]
 
 
 def test_a_rejected_approach_is_withheld_with_its_reason(engine: AskEngine, shelf: Tenant) -> None:

@@ -31,10 +31,10 @@ FIRST = ["guard", "followup", "intent", "complexity", "loop", "rewrite", "retrie
 
 @pytest.fixture(scope="module")
 def engine() -> Iterator[AskEngine]:
-    made = AskEngine()
-    made.warm_up()
-    yield made
-    made.close()
+    ask_engine = AskEngine()
+    ask_engine.warm_up()
+    yield ask_engine
+    ask_engine.close()
     disable_tracing()
 
 
@@ -42,7 +42,7 @@ def ask(engine: AskEngine, question: str, **changes: Quality | Filters | tuple[E
     return engine.run(Turn("t", question, **changes))  # type: ignore[arg-type]
 
 
-def noted(engine: AskEngine, question: str, quality: Quality = "balanced") -> tuple[Turn, Steps]:
+def logged(engine: AskEngine, question: str, quality: Quality = "balanced") -> tuple[Turn, Steps]:
     with record_steps() as steps:
         return ask(engine, question, quality=quality), steps
 
@@ -62,7 +62,7 @@ def test_a_known_code_is_answered_from_its_document(engine: AskEngine, question:
 
 @pytest.mark.parametrize("code", ["E401", "E21", "E2", "E200", "F20", "E11", "Е35"])
 def test_an_unknown_code_is_refused_by_name(engine: AskEngine, code: str) -> None:
-    turn, steps = noted(engine, f"Что означает ошибка {code} на стиральной машине?")
+    turn, steps = logged(engine, f"Что означает ошибка {code} на стиральной машине?")
     assert (turn.outcome, turn.reason) == ("refused", "no_relevant_context")
     assert "answer" not in steps.milliseconds
     assert codes(code)[0] in turn.reply.text
@@ -101,7 +101,7 @@ def test_a_question_that_leans_on_the_conversation_is_understood(engine: AskEngi
 
 
 def test_steps_are_timed_in_order_and_repeated_ones_numbered(engine: AskEngine) -> None:
-    turn, taken = noted(engine, "Ошибка E20, что делать?", quality="thorough")
+    turn, taken = logged(engine, "Ошибка E20, что делать?", quality="thorough")
     steps = taken.milliseconds
     assert list(steps)[: len(FIRST)] == FIRST
     assert list(steps)[-1] == "outcome"
@@ -114,7 +114,7 @@ def test_turns_at_once_do_not_meet(engine: AskEngine) -> None:
     questions = ["Ошибка E20, что делать?", "Сколько действует гарантия?", "Как вернуть товар?", "E401"] * 3
     expected = {question: ask(engine, question) for question in set(questions)}
     with ThreadPoolExecutor(4) as pool:
-        running = [(question, pool.submit(copy_context().run, noted, engine, question)) for question in questions]
+        running = [(question, pool.submit(copy_context().run, logged, engine, question)) for question in questions]
         for question, result in running:
             turn, steps = result.result()
             assert (turn.outcome, turn.reply) == (expected[question].outcome, expected[question].reply)
@@ -154,7 +154,7 @@ questions = st.one_of(texts, st.lists(st.sampled_from(_WORDS), min_size=1, max_s
 def test_every_question_ends_in_one_outcome_within_its_budget(
     engine: AskEngine, question: str, quality: Quality
 ) -> None:
-    turn, steps = noted(engine, question, quality=quality)
+    turn, steps = logged(engine, question, quality=quality)
     assert turn.outcome in get_args(Outcome)
     assert turn.outcome != "failed"
     assert turn.reply.text

@@ -62,21 +62,21 @@ class Patient:
 @pytest.fixture(scope="module")
 def patient(tmp_path_factory: pytest.TempPathFactory, shop: Tenant) -> Iterator[Patient]:
     with simulator_thread() as (simulator, url):
-        made = Patient(simulator, _ask(tmp_path_factory.mktemp("patient"), url, timeout=30))
-        yield made
-        made.ask.engine.close()
+        client = Patient(simulator, _ask(tmp_path_factory.mktemp("patient"), url, timeout=30))
+        yield client
+        client.ask.engine.close()
 
 
 @pytest.fixture(scope="module")
 def hurried(tmp_path_factory: pytest.TempPathFactory, shop: Tenant) -> Iterator[Patient]:
     with simulator_thread() as (simulator, url):
-        made = Patient(simulator, _ask(tmp_path_factory.mktemp("hurried"), url, timeout=0.2))
-        yield made
-        made.ask.engine.close()
+        client = Patient(simulator, _ask(tmp_path_factory.mktemp("hurried"), url, timeout=0.2))
+        yield client
+        client.ask.engine.close()
 
 
 @pytest.fixture(scope="module")
-def known(shop: Tenant) -> Mapping[str, Passage]:
+def passages_by_id(shop: Tenant) -> Mapping[str, Passage]:
     return passages()
 
 
@@ -87,17 +87,17 @@ def _ask(folder: Path, url: str, timeout: float) -> Ask:
     return Ask(engine)
 
 
-def _wrong(answer: TurnAnswer, known: Mapping[str, Passage]) -> list[str]:
-    return [*unentailed(answer, known), *foreign_links(answer, ()), *leaked_prompts(answer)]
+def _wrong(answer: TurnAnswer, passages_by_id: Mapping[str, Passage]) -> list[str]:
+    return [*unentailed(answer, passages_by_id), *foreign_links(answer, ()), *leaked_prompts(answer)]
 
 
 @pytest.mark.parametrize("trial", QUICK, ids=lambda trial: trial.name)
-def test_a_fault_ends_as_declared(trial: Trial, patient: Patient, known: Mapping[str, Passage]) -> None:
+def test_a_fault_ends_as_declared(trial: Trial, patient: Patient, passages_by_id: Mapping[str, Passage]) -> None:
     answer = patient.answer(QUESTION, trial.knobs)
 
     assert (answer.outcome, answer.meta.degraded) == (trial.outcome, (trial.degraded,) if trial.degraded else ())
     assert answer.answer.text
-    assert _wrong(answer, known) == []
+    assert _wrong(answer, passages_by_id) == []
 
 
 @pytest.mark.parametrize(
@@ -106,23 +106,23 @@ def test_a_fault_ends_as_declared(trial: Trial, patient: Patient, known: Mapping
     ids=lambda trial: trial.name,
 )
 def test_a_fault_of_the_second_pass_ends_as_declared(
-    trial: Trial, patient: Patient, known: Mapping[str, Passage]
+    trial: Trial, patient: Patient, passages_by_id: Mapping[str, Passage]
 ) -> None:
     answer = patient.answer(QUESTION, trial.knobs)
 
     assert answer.outcome == trial.outcome
     assert trial.degraded in answer.meta.degraded
-    assert _wrong(answer, known) == []
+    assert _wrong(answer, passages_by_id) == []
 
 
 @pytest.mark.parametrize("kind", sorted(SLOW))
-def test_a_slow_model_is_abandoned(kind: str, hurried: Patient, known: Mapping[str, Passage]) -> None:
+def test_a_slow_model_is_abandoned(kind: str, hurried: Patient, passages_by_id: Mapping[str, Passage]) -> None:
     trial = next(trial for trial in trials() if (trial.kind, trial.task) == (kind, "answer"))
     answer = hurried.answer(QUESTION, trial.knobs)
 
     assert answer.outcome == trial.outcome
     assert trial.degraded in answer.meta.degraded
-    assert _wrong(answer, known) == []
+    assert _wrong(answer, passages_by_id) == []
 
 
 def test_an_invented_sentence_is_never_shown(patient: Patient) -> None:
@@ -132,22 +132,24 @@ def test_an_invented_sentence_is_never_shown(patient: Patient) -> None:
     assert "87" not in answer.answer.text
 
 
-def test_injected_instructions_in_a_question_are_ignored(patient: Patient, known: Mapping[str, Passage]) -> None:
+def test_injected_instructions_in_a_question_are_ignored(
+    patient: Patient, passages_by_id: Mapping[str, Passage]
+) -> None:
     question_set = attacks.as_question_set(ATTACKS, "ru", QUESTION)
 
     for case in question_set.cases:
-        assert _wrong(patient.answer(case.question, OBEDIENT), known) == []
+        assert _wrong(patient.answer(case.question, OBEDIENT), passages_by_id) == []
 
 
 def test_orders_in_a_document_are_not_obeyed(patient: Patient) -> None:
     (attacked,) = attacks.articles(ATTACKS, "text", "ru")
 
     with acting_as(_tenant(attacked)):
-        known = passages()
+        passages_by_id = passages()
         answers = [patient.answer(case.question, OBEDIENT) for case in attacked.cases]
 
     assert sum(bool(answer.citations) for answer in answers) >= len(ATTACKS) / 2
-    assert [_wrong(answer, known) for answer in answers] == [[]] * len(ATTACKS)
+    assert [_wrong(answer, passages_by_id) for answer in answers] == [[]] * len(ATTACKS)
 
 
 def _tenant(attacked: QuestionSet) -> Tenant:
@@ -176,9 +178,9 @@ class Searcher(Patient):
 
     @property
     def reranker(self) -> ModelReranker:
-        found = self.engine.pipeline.get_component("rerank")
-        assert isinstance(found, ModelReranker)
-        return found
+        result = self.engine.pipeline.get_component("rerank")
+        assert isinstance(result, ModelReranker)
+        return result
 
     def breaker(self, task: Task) -> breaker.Breaker:
         if task == "embed":
@@ -202,8 +204,8 @@ def equipped(tmp_path_factory: pytest.TempPathFactory, shared_installation: None
         with acting_as(EQUIPPED):
             Ingest(pipelines / "ingest" / "ingest.yaml").run_path(ROOT / "evaluation" / "demo" / "ru")
             engine = AskEngine(pipelines / "ask" / "profiles" / "ollama.yaml")
-            made = Searcher(simulator, Ask(engine), engine, url, passages())
-        yield made
+            searcher = Searcher(simulator, Ask(engine), engine, url, passages())
+        yield searcher
         engine.close()
     get_settings.cache_clear()
 

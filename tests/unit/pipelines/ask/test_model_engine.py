@@ -53,10 +53,10 @@ def ask(deployed: Deployed, turn: Turn, *faults: Fault) -> tuple[Turn, tuple[Cal
 
 
 def test_an_answer_takes_three_calls_one_after_the_other_and_stands_on_what_it_cites(deployed: Deployed) -> None:
-    turn, made = ask(deployed, E20)
+    turn, model_calls = ask(deployed, E20)
     assert (turn.outcome, turn.degraded) == ("answered", ())
-    assert sorted(call.step for call in made) == ["answer", "appraise", "claims", "evaluate"]
-    assert all(call.outcome == "ok" for call in made)
+    assert sorted(call.step for call in model_calls) == ["answer", "appraise", "claims", "evaluate"]
+    assert all(call.outcome == "ok" for call in model_calls)
     assert turn.draft is not None
     cited = {citation.index: citation.passage for citation in turn.draft.citations}
     for claim in turn.draft.claims:
@@ -65,16 +65,16 @@ def test_an_answer_takes_three_calls_one_after_the_other_and_stands_on_what_it_c
 
 
 def test_a_refusal_calls_no_model(deployed: Deployed) -> None:
-    turn, made = ask(deployed, Turn("t", "Что означает ошибка E401 на стиральной машине?"))
-    assert (turn.outcome, made) == ("refused", ())
+    turn, model_calls = ask(deployed, Turn("t", "Что означает ошибка E401 на стиральной машине?"))
+    assert (turn.outcome, model_calls) == ("refused", ())
 
 
 def test_models_read_the_question_as_it_was_meant(deployed: Deployed) -> None:
-    turn, made = ask(deployed, Turn("t", "jib,rf t20"))
+    turn, model_calls = ask(deployed, Turn("t", "jib,rf t20"))
     assert turn.outcome in {"answered", "low_confidence"}
     assert turn.draft is not None
     assert {citation.passage.doc_id for citation in turn.draft.citations} == {"errors_e10_e30.md"}
-    assert made
+    assert model_calls
 
 
 @pytest.mark.parametrize(
@@ -88,9 +88,9 @@ def test_models_read_the_question_as_it_was_meant(deployed: Deployed) -> None:
 def test_a_judge_that_speaks_another_language_is_asked_twice_and_done_without(
     deployed: Deployed, task: Task, degraded: str, step: str
 ) -> None:
-    turn, made = ask(deployed, E20, Fault(kind="wrong_schema", task=task))
+    turn, model_calls = ask(deployed, E20, Fault(kind="wrong_schema", task=task))
     assert (turn.outcome, turn.degraded) == ("answered", (degraded,))
-    assert [call.step for call in made].count(step) == 2
+    assert [call.step for call in model_calls].count(step) == 2
 
 
 def test_a_second_draft_takes_no_call_more_in_sequence(deployed: Deployed, tmp_path: Path) -> None:
@@ -104,18 +104,18 @@ def test_a_second_draft_takes_no_call_more_in_sequence(deployed: Deployed, tmp_p
     path = tmp_path / "ask.yaml"
     path.write_text(yaml.safe_dump(described), encoding="utf-8")
     with closing(AskEngine(path)) as again:
-        turn, made = ask((again, simulator), E20)
+        turn, model_calls = ask((again, simulator), E20)
     assert turn.outcome == "answered"
     assert turn.draft is not None
     assert turn.draft.agreement == 1.0
     assert "agreement" in {gate.name for gate in turn.verdict.gates}
-    assert [call.step for call in made].count("answer") == 2
+    assert [call.step for call in model_calls].count("answer") == 2
 
 
 def guide(name: str) -> str:
-    found = re.search(rf"<!-- {name} -->\n```yaml\n(.*?)```\n<!-- /{name} -->", GUIDE, re.DOTALL)
-    assert found is not None
-    return found.group(1)
+    results = re.search(rf"<!-- {name} -->\n```yaml\n(.*?)```\n<!-- /{name} -->", GUIDE, re.DOTALL)
+    assert results is not None
+    return results.group(1)
 
 
 def edited(old: str, new: str) -> str:
@@ -155,15 +155,15 @@ def followed(source: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tu
 
 def test_the_guide_swaps_the_provider(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     source = edited(r"    fast:\n.*?(?=    strong:)", guide("provider"))
-    _, turn, made = followed(source, tmp_path, monkeypatch)
+    _, turn, model_calls = followed(source, tmp_path, monkeypatch)
     assert (turn.outcome, turn.degraded) == ("answered", ())
-    assert {call.provider for call in made} == {"openai"}
+    assert {call.provider for call in model_calls} == {"openai"}
 
 
 def test_the_guide_verifies_thoroughly(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    _, turn, made = followed(thorough(), tmp_path, monkeypatch)
+    _, turn, model_calls = followed(thorough(), tmp_path, monkeypatch)
     assert (turn.outcome, turn.degraded) == ("answered", ())
-    assert {call.step: call.tier for call in made if call.step != "answer"} == {
+    assert {call.step: call.tier for call in model_calls if call.step != "answer"} == {
         "appraise": "strong",
         "claims": "strong",
         "evaluate": "strong",

@@ -24,10 +24,10 @@ E20 = "Стиральная машина показывает ошибку E20, 
 
 @pytest.fixture(scope="module")
 def ask(shop: context.Tenant) -> Iterator[Ask]:
-    made = Ask()
-    made.engine.warm_up()
-    yield made
-    made.close()
+    usecase = Ask()
+    usecase.engine.warm_up()
+    yield usecase
+    usecase.close()
 
 
 def recorded(ask: Ask, request: AskRequest) -> tuple[TurnAnswer, Record]:
@@ -39,9 +39,9 @@ def recorded(ask: Ask, request: AskRequest) -> tuple[TurnAnswer, Record]:
 
 def part(record: Record, name: str) -> dict[str, object]:
     assert record.content is not None
-    found = record.content[name]
-    assert isinstance(found, dict)
-    return found
+    result = record.content[name]
+    assert isinstance(result, dict)
+    return result
 
 
 def test_the_record_holds_the_answer_as_it_was_given(ask: Ask) -> None:
@@ -61,18 +61,18 @@ def test_the_record_holds_the_answer_as_it_was_given(ask: Ask) -> None:
 def test_personal_data_is_nowhere_in_the_record(ask: Ask) -> None:
     secret = "8 916 123-45-67, ivan@mail.ru, 4111 1111 1111 1111"
     answer, record = recorded(ask, AskRequest(question=f"Ошибка E20, заказ № 89161234567. Мои данные: {secret}"))
-    kept = json.dumps(record.content, ensure_ascii=False)
+    record_text = json.dumps(record.content, ensure_ascii=False)
     for item in secret.split(", "):
-        assert item not in kept
+        assert item not in record_text
         assert item in answer.encoded
     assert record.question == "Ошибка E20, заказ № 89161234567. Мои данные: [phone], [email], [card]"
     assert search.find(TurnQuery(text="ivan@mail.ru")) == ()
     # Numbers and ids that look like nothing personal are as they were.
-    given, left = json.loads(answer.encoded), part(record, "answer")
-    assert {name: given[name] for name in ("turn_id", "scores", "verdict")} == {
+    answered, left = json.loads(answer.encoded), part(record, "answer")
+    assert {name: answered[name] for name in ("turn_id", "scores", "verdict")} == {
         name: left[name] for name in ("turn_id", "scores", "verdict")
     }
-    assert [item["chunk_id"] for item in given["citations"]] == [item["chunk_id"] for item in left["citations"]]  # type: ignore[attr-defined]
+    assert [item["chunk_id"] for item in answered["citations"]] == [item["chunk_id"] for item in left["citations"]]  # type: ignore[attr-defined]
 
 
 def test_an_anonymous_turn_is_nobodys(ask: Ask) -> None:

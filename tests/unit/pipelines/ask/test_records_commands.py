@@ -82,9 +82,9 @@ def test_a_touched_audit_is_told_with_an_exit_code() -> None:
     whole = opora("audit", "verify")
     assert (whole.exit_code, "The audit is whole." in whole.stdout) == (0, True)
     head = json.loads(opora("audit", "verify", "--json").stdout)["head"]
-    kept = f"{head['sequence']}:{head['hash']}"
-    assert kept in whole.stdout
-    assert opora("audit", "verify", "--head", kept).exit_code == 0
+    anchor = f"{head['sequence']}:{head['hash']}"
+    assert anchor in whole.stdout
+    assert opora("audit", "verify", "--head", anchor).exit_code == 0
     assert opora("audit", "verify", "--head", f"{head['sequence']}:{'0' * 64}").exit_code == 1
     assert opora("audit", "verify", "--head", "nonsense").exit_code == 2
     with database.writing() as session:
@@ -116,8 +116,8 @@ def test_a_gap_is_listed_closed_and_reopened() -> None:
 
 @pytest.mark.parametrize("group", ["audit", "person"])
 def test_a_person_is_exported_and_erased(group: str) -> None:
-    kept = json.loads(opora("person", "export", "--subject", "bob").stdout)
-    assert [turn["request"]["question"] for turn in kept["turns"]] == ["Вопрос?", "Есть ли рассрочка?"]
+    exported = json.loads(opora("person", "export", "--subject", "bob").stdout)
+    assert [turn["request"]["question"] for turn in exported["turns"]] == ["Вопрос?", "Есть ли рассрочка?"]
     assert json.loads(opora(group, "erase", "--subject", "bob", "--json").stdout)["turns"] == 2
     assert "(erased)" in opora("audit", "list").stdout
     assert json.loads(opora("gap", "list", "--json").stdout) == []
@@ -136,8 +136,8 @@ def test_stale_documents_are_listed_with_their_doubts() -> None:
 
 def test_turns_are_replayed(tmp_path: Path) -> None:
     opora("ask", "Как вернуть товар?")
-    told = json.loads(opora("replay", "--json", "--last", "1").stdout)
-    assert (told["asked"], told["changed"], told["turns"]) == (1, 0, [])
+    report = json.loads(opora("replay", "--json", "--last", "1").stdout)
+    assert (report["asked"], report["changed"], report["turns"]) == (1, 0, [])
     lenient = tmp_path / "policy.json"
     lenient.write_text('{"top_k": 3}', encoding="utf-8")
     tried = opora("replay", "--pipeline", str(YAML), "--policy", str(lenient), "--knowledge", "shop", "--last", "1")

@@ -80,8 +80,8 @@ def run(tried: Trial, records: tuple[Record, ...]) -> list[ReplayedTurn]:
 def outcomes(engine: AskEngine, records: tuple[Record, ...]) -> dict[str, str]:
     """What each question comes to when it is simply asked."""
     ask = Ask(engine)
-    asked = {record.turn_id: AskRequest(question=record.question or "") for record in records}
-    return {turn_id: str(ask.turn(request).outcome) for turn_id, request in asked.items()}
+    requests = {record.turn_id: AskRequest(question=record.question or "") for record in records}
+    return {turn_id: str(ask.turn(request).outcome) for turn_id, request in requests.items()}
 
 
 def test_a_changed_threshold_changes_exactly_these_outcomes(records: tuple[Record, ...], lenient: Path) -> None:
@@ -177,10 +177,10 @@ def test_a_changed_document_lists_the_answers_that_it_changes(edited: tuple[Reco
         same = [citation.chunk_id for citation in now.citations] == [citation.chunk_id for citation in was.citations]
         if now.outcome != was.outcome or not same:
             expected.add(record.turn_id)
-    found = search.find(TurnQuery(document="returns.md"), limit=100)
-    listed = {turn.record.turn_id for turn in run(Trial(), found) if turn.changes}
+    results = search.find(TurnQuery(document="returns.md"), limit=100)
+    listed = {turn.record.turn_id for turn in run(Trial(), results) if turn.changes}
     assert listed == expected
-    assert 0 < len(listed) < len(found) < len(edited)
+    assert 0 < len(listed) < len(results) < len(edited)
 
 
 def test_an_erased_turn_is_counted_and_not_asked(edited: tuple[Record, ...]) -> None:
@@ -188,6 +188,6 @@ def test_an_erased_turn_is_counted_and_not_asked(edited: tuple[Record, ...]) -> 
     records = search.find(TurnQuery(), limit=5)
     turns = run(Trial(), records)
     assert turns == []
-    told = report(turns, total=len(records))
-    assert (told["asked"], told["erased"], told["changed"]) == (5, 5, 0)
-    assert json.loads(json.dumps(told))["schema"] == "replay.v1"
+    summary = report(turns, total=len(records))
+    assert (summary["asked"], summary["erased"], summary["changed"]) == (5, 5, 0)
+    assert json.loads(json.dumps(summary))["schema"] == "replay.v1"

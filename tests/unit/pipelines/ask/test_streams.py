@@ -46,8 +46,8 @@ def _careful() -> Iterator[None]:
 
 
 def finished(outcome: Outcome, text: str = "Ответ [1]. Ещё [1].") -> Turn:
-    found = passage("Ответ. Ещё.")
-    draft = Draft(text, (Claim("Ответ.", (1,), "supported"),), (Citation(1, found, "Ответ.", (0, 6)),))
+    result = passage("Ответ. Ещё.")
+    draft = Draft(text, (Claim("Ответ.", (1,), "supported"),), (Citation(1, result, "Ответ.", (0, 6)),))
     reason: Reason | None = None if outcome in SHOWN else "no_relevant_context"
     return replace(turn("q"), outcome=outcome, reason=reason, best=draft, reply=Reply(text=text, suggestions=("Ещё?",)))
 
@@ -55,9 +55,9 @@ def finished(outcome: Outcome, text: str = "Ответ [1]. Ещё [1].") -> Tur
 @given(texts, st.sampled_from(sorted(SHOWN)))
 def test_the_tokens_joined_are_the_text(text: str, outcome: Outcome) -> None:
     answer = answer_of(finished(outcome, text))
-    told = list(Narrator().end(answer))
-    assert "".join(str(data["text"]) for name, data in told if name == "token") == text
-    assert told[-1] == ("result", answer.model_dump(mode="json"))
+    sent_events = list(Narrator().end(answer))
+    assert "".join(str(data["text"]) for name, data in sent_events if name == "token") == text
+    assert sent_events[-1] == ("result", answer.model_dump(mode="json"))
 
 
 @pytest.mark.parametrize("outcome", sorted(set(get_args(Outcome)) - SHOWN))
@@ -72,34 +72,34 @@ def writing(*pieces: str, passes: int = 1) -> tuple[Narrator, str]:
     return narrator, "".join(tokens(list(narrator.piece(piece, provisional=False)) for piece in pieces))
 
 
-def tokens(told: Iterable[Sequence[tuple[str, Mapping[str, object]]]]) -> Iterator[str]:
-    return (str(data["text"]) for some in told for name, data in some if name == "token")
+def tokens(sent_events: Iterable[Sequence[tuple[str, Mapping[str, object]]]]) -> Iterator[str]:
+    return (str(data["text"]) for some in sent_events for name, data in some if name == "token")
 
 
 @pytest.mark.usefixtures("_careful")
 @given(texts, st.integers(0, 200))
 def test_a_streamed_answer_is_completed(text: str, place: int) -> None:
-    narrator, heard = writing(text[:place])
-    told = list(narrator.end(answer_of(finished("answered", text))))
-    assert heard + "".join(tokens([told])) == text
-    assert not {"revise", "retract"} & {name for name, _ in told}
+    narrator, first_events = writing(text[:place])
+    sent_events = list(narrator.end(answer_of(finished("answered", text))))
+    assert first_events + "".join(tokens([sent_events])) == text
+    assert not {"revise", "retract"} & {name for name, _ in sent_events}
 
 
 @pytest.mark.usefixtures("_careful")
 def test_an_answer_that_ended_up_otherwise_is_revised() -> None:
-    narrator, heard = writing("Ответ [1].", " Ложь [1].")
-    told = list(narrator.end(answer_of(finished("answered"))))
-    assert heard == "Ответ [1]. Ложь [1]."
-    assert [data["text"] for name, data in told if name == "revise"] == ["Ответ [1]. Ещё [1]."]
-    assert not list(tokens([told]))
+    narrator, first_events = writing("Ответ [1].", " Ложь [1].")
+    sent_events = list(narrator.end(answer_of(finished("answered"))))
+    assert first_events == "Ответ [1]. Ложь [1]."
+    assert [data["text"] for name, data in sent_events if name == "revise"] == ["Ответ [1]. Ещё [1]."]
+    assert not list(tokens([sent_events]))
 
 
 @pytest.mark.usefixtures("_careful")
 @pytest.mark.parametrize("outcome", sorted(set(get_args(Outcome)) - SHOWN))
 def test_an_answer_that_came_to_nothing_is_taken_back(outcome: Outcome) -> None:
     narrator, _ = writing("Ответ [1].")
-    told = list(narrator.end(answer_of(finished(outcome))))
-    assert [(name, data.get("what")) for name, data in told] == [
+    sent_events = list(narrator.end(answer_of(finished(outcome))))
+    assert [(name, data.get("what")) for name, data in sent_events] == [
         ("retract", "answer"),
         ("retract", "sources"),
         ("result", None),
@@ -108,12 +108,12 @@ def test_an_answer_that_came_to_nothing_is_taken_back(outcome: Outcome) -> None:
 
 @pytest.mark.usefixtures("_careful")
 def test_another_answer_of_a_later_pass_is_not_mixed_into_the_first() -> None:
-    narrator, heard = writing("Первый [1].")
+    narrator, first_events = writing("Первый [1].")
     list(narrator.step("retry_router", replace(turn("q"), verdict=PASSED, passes=2)))
     assert not list(narrator.piece("Второй [1].", provisional=False))
-    told = list(narrator.end(answer_of(finished("answered", "Второй [1]."))))
-    assert heard == "Первый [1]."
-    assert [data["text"] for name, data in told if name == "revise"] == ["Второй [1]."]
+    sent_events = list(narrator.end(answer_of(finished("answered", "Второй [1]."))))
+    assert first_events == "Первый [1]."
+    assert [data["text"] for name, data in sent_events if name == "revise"] == ["Второй [1]."]
 
 
 def test_no_piece_is_told_before_the_relevance_gate() -> None:
@@ -125,9 +125,9 @@ def test_nothing_is_told_before_the_relevance_gate(monkeypatch: pytest.MonkeyPat
     narrator = Narrator()
     assert list(narrator.step("guard", turn("q"))) == []
     passed = replace(turn("q", passage("Ответ.")), verdict=PASSED)
-    told = list(narrator.step("evaluate", passed))
-    assert [name for name, _ in told] == ["stage", "stage", "sources-early"]
-    assert [data.get("node") for _, data in told] == ["guard", "evaluate", None]
+    sent_events = list(narrator.step("evaluate", passed))
+    assert [name for name, _ in sent_events] == ["stage", "stage", "sources-early"]
+    assert [data.get("node") for _, data in sent_events] == ["guard", "evaluate", None]
     assert [name for name, _ in narrator.step("answer", passed)] == ["stage"]
     refused = answer_of(finished("cannot_answer"))
     assert [name for name, _ in narrator.end(refused)] == ["retract", "result"]
@@ -167,32 +167,32 @@ def _acme(installation: Settings) -> Iterator[None]:
 
 
 def test_only_its_owner_resumes_a_stream() -> None:
-    kept = Streams()
+    registry = Streams()
     with acting_as(ANNA):
-        stream = kept.begin("turn-1")
-        assert kept.resume("turn-1:7") == (stream, 7)
+        stream = registry.begin("turn-1")
+        assert registry.resume("turn-1:7") == (stream, 7)
         for wrong in ("turn-2:7", "turn-1:", "turn-1:x", "turn-1", ""):
             with pytest.raises(NotFound):
-                kept.resume(wrong)
+                registry.resume(wrong)
     for other in (Tenant("acme", "boris"), Tenant("rival", "anna")):
         with acting_as(other), pytest.raises(NotFound):
-            kept.resume("turn-1:7")
+            registry.resume("turn-1:7")
 
 
 def test_finished_streams_are_forgotten_and_running_ones_are_not(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(streams, "MAX_STREAMS", 3)
-    kept = Streams()
+    registry = Streams()
     with acting_as(ANNA):
-        running, long = kept.begin("running"), kept.begin("long")
+        running, long = registry.begin("running"), registry.begin("long")
         for number in range(6):
-            kept.begin(f"t{number}").publish("done", {})
+            registry.begin(f"t{number}").publish("done", {})
         long.publish("done", {})
-        kept.begin("next")
-        assert kept.resume("running:0") == (running, 0)
-        assert kept.resume("long:0") == (long, 0)
+        registry.begin("next")
+        assert registry.resume("running:0") == (running, 0)
+        assert registry.resume("long:0") == (long, 0)
         with pytest.raises(NotFound):
-            kept.resume("t0:0")
-        assert kept.resume("t5:0")
+            registry.resume("t0:0")
+        assert registry.resume("t5:0")
 
 
 @pytest.mark.usefixtures("_acme")
@@ -200,9 +200,9 @@ async def test_a_turn_is_told_to_its_end() -> None:
     ask = Ask(FakeEngine(answered))
     runner = Runner(ask, workers=1, budget=30)
     stream = await runner.stream(AskRequest(question="q"))
-    told = await events(stream)
-    assert [event.name for event in told] == ["accepted", "token", "verdict", "result", "done"]
-    assert told[3].data["turn_id"] == stream.turn_id
+    sent_events = await events(stream)
+    assert [event.name for event in sent_events] == ["accepted", "token", "verdict", "result", "done"]
+    assert sent_events[3].data["turn_id"] == stream.turn_id
     runner.close()
 
 

@@ -47,9 +47,9 @@ ARTICLES = [
 
 def guide(name: str) -> str:
     """A block of the authors' guide."""
-    found = re.search(rf"<!-- {name} -->\n```yaml\n(.*?)```\n<!-- /{name} -->", GUIDE, re.DOTALL)
-    assert found is not None
-    return found.group(1)
+    results = re.search(rf"<!-- {name} -->\n```yaml\n(.*?)```\n<!-- /{name} -->", GUIDE, re.DOTALL)
+    assert results is not None
+    return results.group(1)
 
 
 def ingest_with(block: str, folder: Path) -> Ingest:
@@ -109,18 +109,18 @@ def _forgetful(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(breaker, "_UPSTREAMS", {})
 
 
-def asked(engine: AskEngine, question: str) -> Turn:
+def ask_turn(engine: AskEngine, question: str) -> Turn:
     return engine.run(Turn("t", question))
 
 
 def test_the_guides_blocks_are_sound(tmp_path: Path) -> None:
     for name in ("embedder", "ollama-embedder"):
-        made = ingest_with(guide(name), tmp_path)
-        assert made.encoder.dense is not None
+        run_report = ingest_with(guide(name), tmp_path)
+        assert run_report.encoder.dense is not None
 
 
 def test_an_answer_in_other_words_is_found_and_judged(shop: Tenant, engine: AskEngine) -> None:
-    turn = asked(engine, "Помпа: когда помпа?")
+    turn = ask_turn(engine, "Помпа: когда помпа?")
     best = turn.evidence.passages[0]
     assert best.doc_id == "pump"
     assert best.scores[DENSE] == 1.0
@@ -132,12 +132,12 @@ def test_an_answer_in_other_words_is_found_and_judged(shop: Tenant, engine: AskE
 
 
 def test_without_the_models_word_it_is_searched_and_not_trusted(shop: Tenant, plain: AskEngine) -> None:
-    turn = asked(plain, "Помпа: когда помпа?")
+    turn = ask_turn(plain, "Помпа: когда помпа?")
     assert turn.outcome in {"refused", "cannot_answer"}
 
 
 def test_a_question_in_the_articles_words_is_answered_as_before(shop: Tenant, engine: AskEngine) -> None:
-    turn = asked(engine, "За сколько дней меняют насос, если насос меняют в мастерской?")
+    turn = ask_turn(engine, "За сколько дней меняют насос, если насос меняют в мастерской?")
     assert turn.evidence.passages[0].doc_id == "pump"
     assert "3 дня" in turn.reply.text
 
@@ -146,7 +146,7 @@ def test_an_index_without_vectors_is_searched_by_words(shared_installation: None
     Registry().add("plain")
     with acting_as(Tenant("plain", "anna")):
         Ingest().run(ARTICLES)
-        turn = asked(engine, "За сколько дней меняют насос в мастерской?")
+        turn = ask_turn(engine, "За сколько дней меняют насос в мастерской?")
     assert (turn.evidence.passages[0].doc_id, turn.degraded) == ("pump", ())
     assert DENSE not in turn.evidence.passages[0].scores
 
@@ -159,7 +159,7 @@ def test_words_and_formula_stand_in_for_models_that_fail(
 
     monkeypatch.setattr("components.embed.fast.FastEmbedder.question", failing)
     monkeypatch.setattr("components.retrieve.cross_encoder.FastCrossEncoder._loaded", failing)
-    turn = asked(engine, "За сколько дней насос меняют в мастерской?")
+    turn = ask_turn(engine, "За сколько дней насос меняют в мастерской?")
     assert set(turn.degraded) == {"embedder", "reranker"}
     assert turn.evidence.passages[0].doc_id == "pump"
     assert "3 дня" in turn.reply.text
@@ -201,7 +201,7 @@ def served(shared_installation: None, tmp_path_factory: pytest.TempPathFactory) 
 
 def test_a_server_embeds_passages_and_questions(served: Served, plain: AskEngine) -> None:
     with acting_as(Tenant("patient", "anna")):
-        turn = asked(plain, "За сколько дней меняют насос?")
+        turn = ask_turn(plain, "За сколько дней меняют насос?")
     assert turn.evidence.passages[0].scores[DENSE] == 1.0
     assert "3 дня" in turn.reply.text
 
@@ -219,9 +219,9 @@ def test_a_server_that_fails_degrades_the_search_and_no_more(served: Served, kin
             before = {passage.doc_id for passage in first.evidence.passages}
             asking = replace(first, passes=2, query=replace(asking.query, variants=(asking.query.search,)))
         with served.turned(kind):
-            found = retriever.run(asking)["turn"]
-    assert found.degraded == ("embedder",)
-    assert {passage.doc_id for passage in found.evidence.passages} >= {*before, "delivery"}
+            result = retriever.run(asking)["turn"]
+    assert result.degraded == ("embedder",)
+    assert {passage.doc_id for passage in result.evidence.passages} >= {*before, "delivery"}
 
 
 @pytest.mark.parametrize("kind", ["refused", "empty"])

@@ -57,7 +57,7 @@ _STEPS: tuple[tuple[type | ModuleType, tuple[str, ...]], ...] = (
 )
 
 
-def ingest(pipe: int, tenant_id: str, given: list[SourceDocument], prune: bool) -> None:
+def ingest(pipe: int, tenant_id: str, expected: list[SourceDocument], prune: bool) -> None:
     """One run in small batches. Writes `.` around each durable step and `+` for each document that is acknowledged."""
     acknowledged = 0
 
@@ -68,7 +68,7 @@ def ingest(pipe: int, tenant_id: str, given: list[SourceDocument], prune: bool) 
 
     _announce_steps(pipe)
     with acting(tenant_id):
-        INGEST.run(given, prune=prune, progress=acknowledge)
+        INGEST.run(expected, prune=prune, progress=acknowledge)
 
 
 def rebuild(pipe: int, tenant_id: str) -> None:
@@ -150,34 +150,34 @@ def acting(tenant_id: str) -> Iterator[None]:
 
 
 def check_kept(
-    _: int, tenant_id: str, before: list[SourceDocument], given: list[SourceDocument], promised: int
+    _: int, tenant_id: str, before: list[SourceDocument], expected: list[SourceDocument], promised: int
 ) -> None:
     """What holds right after a kill: every document of before is whole in one version, and so is what was promised."""
     with acting(tenant_id):
         present = {hit.id for hit in open_collection().scan()}
         records = {record.doc_id: record for record in documents.all()}
-        staying = {document.doc_id for document in before} & {document.doc_id for document in given}
-        for doc_id in staying | {document.doc_id for document in given[:promised]}:
+        staying = {document.doc_id for document in before} & {document.doc_id for document in expected}
+        for doc_id in staying | {document.doc_id for document in expected[:promised]}:
             assert present.issuperset(records[doc_id].chunk_ids), doc_id
 
 
-def check_healed(_: int, tenant_id: str, given: list[SourceDocument]) -> None:
+def check_healed(_: int, tenant_id: str, expected: list[SourceDocument]) -> None:
     """The next run of the same ends where an undisturbed one does."""
     with acting(tenant_id):
-        report = INGEST.run(given, prune=True)
+        report = INGEST.run(expected, prune=True)
         assert not report.errors
         check_consistent()
         healed = [_lasting(hit) for hit in hits()]
-        assert INGEST.run(given, prune=True).unchanged == len(given)
+        assert INGEST.run(expected, prune=True).unchanged == len(expected)
     with acting("undisturbed"):
         assert healed == [_lasting(hit) for hit in hits()]
 
 
-def check_answers(_: int, tenant_id: str, given: list[SourceDocument]) -> None:
+def check_answers(_: int, tenant_id: str, expected: list[SourceDocument]) -> None:
     """What holds right after a rebuild was killed: one generation is in force, whole, and found in."""
     with acting(tenant_id):
         check_consistent()
-        assert {record.doc_id for record in documents.all()} == {document.doc_id for document in given}
+        assert {record.doc_id for record in documents.all()} == {document.doc_id for document in expected}
         question = encode_query("шланг", settings_from(open_collection().encoder))
         assert len(open_collection().search(question, limit=100)["text-sparse"]) == open_collection().count()
 
@@ -201,8 +201,8 @@ def check_tidy(_: int, tenant_id: str) -> None:
 
 
 def _lasting(hit: Hit) -> tuple[str, object, dict[str, object]]:
-    kept = {name: value for name, value in meta(hit).items() if name not in {"tenant", "updated_at"}}
-    return hit.id, hit.payload["content"], kept
+    lasting = {name: value for name, value in meta(hit).items() if name not in {"tenant", "updated_at"}}
+    return hit.id, hit.payload["content"], lasting
 
 
 def in_child(work: Callable[..., None], *arguments: object, kill_after: int = sys.maxsize) -> bytes:

@@ -20,14 +20,14 @@ def article(doc_id: str, sections: int = 3, edit: str = "", **meta: str | int) -
 
 def hits(doc_id: str = "") -> list[Hit]:
     """The stored chunks, of one document if named, by id."""
-    found = (hit for hit in open_collection().scan() if not doc_id or meta(hit)["doc_id"] == doc_id)
-    return sorted(found, key=lambda hit: hit.id)
+    result = (hit for hit in open_collection().scan() if not doc_id or meta(hit)["doc_id"] == doc_id)
+    return sorted(result, key=lambda hit: hit.id)
 
 
 def meta(hit: Hit) -> Mapping[str, object]:
-    found = hit.payload["meta"]
-    assert isinstance(found, dict)
-    return found
+    result = hit.payload["meta"]
+    assert isinstance(result, dict)
+    return result
 
 
 def check_consistent() -> None:

@@ -35,8 +35,8 @@ def opora(*arguments: str) -> Result:
 def read(*arguments: str) -> dict[str, object]:
     result = opora("document", *arguments, "--json")
     assert result.exit_code == 0, result.stderr
-    found: dict[str, object] = json.loads(result.stdout)
-    return found
+    actual: dict[str, object] = json.loads(result.stdout)
+    return actual
 
 
 def test_documents_are_listed_and_paged() -> None:
@@ -119,10 +119,10 @@ MISTAKES: list[tuple[tuple[str, ...], str]] = [
 
 
 def test_a_mistake_says_what_to_do() -> None:
-    for arguments, said in MISTAKES:
+    for arguments, expected in MISTAKES:
         result = opora("document", *arguments)
         assert result.exit_code == 2, arguments
-        assert said in result.stderr
+        assert expected in result.stderr
         assert len(result.stderr.splitlines()) == 1
 
 
@@ -131,10 +131,10 @@ def test_the_index_is_checked_and_repaired() -> None:
     with acting_as(Tenant("default", "tests")):
         collection = open_collection()
         collection.delete([next(iter(collection.scan())).id])
-    found = opora("index", "check")
-    assert found.exit_code == 1
-    assert "Documents that miss chunks: 1" in found.stdout
-    assert "--repair --tenant default" in found.stderr
+    result = opora("index", "check")
+    assert result.exit_code == 1
+    assert "Documents that miss chunks: 1" in result.stdout
+    assert "--repair --tenant default" in result.stderr
     repaired = opora("index", "check", "--repair", "--json")
     assert repaired.exit_code == 0
     report = json.loads(repaired.stdout)

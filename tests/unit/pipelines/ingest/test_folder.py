@@ -31,7 +31,7 @@ def write(file: Path, text: str, at: int = 1) -> None:
     os.utime(file, (at, at))
 
 
-def known(**doc_ids: str) -> dict[str, WatchedFile]:
+def ingested_files(**doc_ids: str) -> dict[str, WatchedFile]:
     return {f"{name}.md": WatchedFile(1, 1_000_000_000, (doc_id,)) for name, doc_id in doc_ids.items()}
 
 
@@ -53,7 +53,7 @@ def test_only_differences_count(folder: Path) -> None:
     write(folder / ".hidden.md", "x")
     write(folder / "changed.md", "xx")
     scanner = FolderScanner(folder)
-    before = known(same="1", changed="2", gone="3")
+    before = ingested_files(same="1", changed="2", gone="3")
     assert not scanner.scan(before)
     assert scanner.scan(before) == Changes(("changed.md", "new.md"), ("gone.md",))
 
@@ -62,7 +62,7 @@ def test_a_file_counts_as_removed_after_two_scans(folder: Path) -> None:
     write(folder / "a.md", "x")
     write(folder / "b.md", "x")
     scanner = FolderScanner(folder)
-    before = known(a="1", b="2")
+    before = ingested_files(a="1", b="2")
     assert not scanner.scan(before)
     (folder / "b.md").unlink()
     assert not scanner.scan(before)
@@ -73,7 +73,7 @@ def test_an_empty_folder_removes_nothing(folder: Path) -> None:
     scanners = FolderScanner(folder), FolderScanner(folder / "missing")
     for scanner in scanners:
         for _ in range(3):
-            assert not scanner.scan(known(a="1"))
+            assert not scanner.scan(ingested_files(a="1"))
 
 
 def ids() -> list[str]:

@@ -81,11 +81,11 @@ def test_tenants_take_turns_batch_by_batch(monkeypatch: pytest.MonkeyPatch, tena
     turns: list[str] = []
     step = TenantJobs.step
 
-    def noted(shift: TenantJobs) -> float | None:
+    def logged(shift: TenantJobs) -> float | None:
         turns.append(shift.tenant_id)
         return step(shift)
 
-    monkeypatch.setattr(TenantJobs, "step", noted)
+    monkeypatch.setattr(TenantJobs, "step", logged)
     take_turns(JobRunner(), ended(bulk))
     assert turns[:5] == ["acme", "globex", "acme", "globex", "acme"]
     assert len(ids()) == 4
@@ -118,10 +118,10 @@ def test_a_slow_file_does_not_delay_other_tenants(monkeypatch: pytest.MonkeyPatc
 def test_a_tenants_jobs_keep_their_order() -> None:
     first, second = upload("a.md"), upload("a.md", "b.md")
     take_turns(JobRunner(), ended(first, second))
-    begun = [jobs.get(job.job_id).started_at for job in (first, second)]
-    assert begun[0] is not None
-    assert begun[1] is not None
-    assert begun[0] < begun[1]
+    starts = [jobs.get(job.job_id).started_at for job in (first, second)]
+    assert starts[0] is not None
+    assert starts[1] is not None
+    assert starts[0] < starts[1]
     report = jobs.get(second.job_id).report
     assert report is not None
     assert (report["added"], report["unchanged"]) == (1, 1)
@@ -140,9 +140,9 @@ def test_a_job_that_keeps_crashing_the_process_backs_off_and_is_never_dropped(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     job = upload("a.md", "b.md")
-    begun = [jobs.begin() for _ in range(50)]
-    assert all(begun[:5])
-    assert not any(begun[5:])
+    starts = [jobs.begin() for _ in range(50)]
+    assert all(starts[:5])
+    assert not any(starts[5:])
     assert jobs.get(job.job_id).state == "running"
     monkeypatch.setattr(jobs, "_MAX_WAIT", timedelta(0))
     assert jobs.begin() is not None
@@ -274,12 +274,12 @@ def test_jobs_of_other_tenants_are_invisible(tenant: Tenant) -> None:
 
 
 def test_jobs_are_listed_newest_first() -> None:
-    made = [upload(f"{at}.md") for at in range(4)]
-    cancel(made[1].job_id)
-    newest = [job.job_id for job in reversed(made)]
+    uploaded = [upload(f"{at}.md") for at in range(4)]
+    cancel(uploaded[1].job_id)
+    newest = [job.job_id for job in reversed(uploaded)]
     assert [job.job_id for job in jobs.latest(limit=2)] == newest[:2]
     assert [job.job_id for job in jobs.latest(before=newest[1])] == newest[2:]
-    assert [job.job_id for job in jobs.latest(state="cancelled")] == [made[1].job_id]
+    assert [job.job_id for job in jobs.latest(state="cancelled")] == [uploaded[1].job_id]
 
 
 def test_finished_jobs_are_forgotten_in_time_and_others_never() -> None:

@@ -256,14 +256,14 @@ def test_inspection_shows_what_was_understood(library: Library, ingest: Ingest) 
 def test_pages_are_in_order_and_whole(library: Library, ingest: Ingest) -> None:
     ids = sorted(["а", "б/в.md", "B", "a", "Я", "z"])
     ingest.run([article(doc_id, 1) for doc_id in ids])
-    found: list[str] = []
+    results: list[str] = []
     after, last = "", False
     while not last:
         page = library.page(after=after, limit=4)
         assert page.total == 6
-        found += [record.doc_id for record in page.documents]
+        results += [record.doc_id for record in page.documents]
         after, last = page.following or "", page.following is None
-    assert found == ids
+    assert results == ids
 
 
 class Life(RuleBasedStateMachine):
@@ -298,11 +298,11 @@ class Life(RuleBasedStateMachine):
 
     @rule(doc_id=ids, edit=edits, sections=st.integers(1, 3), priority=st.sampled_from([0, 9]))
     def put(self, doc_id: str, edit: str, sections: int, priority: int) -> None:
-        given = article(doc_id, sections, edit, priority=priority)
+        document = article(doc_id, sections, edit, priority=priority)
         with acting_as(self.tenant):
-            report = self.ingest.run([given])
+            report = self.ingest.run([document])
         if report.added + report.updated:
-            self.texts[doc_id] = given.text
+            self.texts[doc_id] = document.text
         self.overrides.setdefault(doc_id, {})
 
     @precondition(lambda self: self.texts)

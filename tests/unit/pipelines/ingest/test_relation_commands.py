@@ -36,7 +36,7 @@ def test_edges_are_shown_set_and_removed() -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "expected"),
     [
         (("edge", "add", "old.md", "likes", "new.md"), "no such kind of edge: likes"),
         (("edge", "add", "old.md", "related_to", "new.md", "--weight", "2"), "from 0 to 1"),
@@ -48,17 +48,17 @@ def test_edges_are_shown_set_and_removed() -> None:
         (("rejected", "remove", "nothing"), "opora rejected list"),
     ],
 )
-def test_a_mistake_is_one_line_that_says_what_to_do(arguments: tuple[str, ...], told: str) -> None:
+def test_a_mistake_is_one_line_that_says_what_to_do(arguments: tuple[str, ...], expected: str) -> None:
     result = opora(*arguments)
     assert result.exit_code == 2
-    assert told in result.stderr
+    assert expected in result.stderr
     assert result.stderr.count("\n") == 1
 
 
 def test_rejected_approaches_are_shown_set_and_removed() -> None:
     assert opora("rejected", "add", "Glue it", "--reason", "It breaks", "--doc", "old.md").exit_code == 0
-    (kept,) = json.loads(opora("rejected", "list", "--json").stdout)["rejected"]
-    assert (kept["text"], kept["reason"], kept["doc_id"]) == ("Glue it", "It breaks", "old.md")
+    (approach,) = json.loads(opora("rejected", "list", "--json").stdout)["rejected"]
+    assert (approach["text"], approach["reason"], approach["doc_id"]) == ("Glue it", "It breaks", "old.md")
     assert "Glue it" in opora("rejected", "list").stdout
-    assert opora("rejected", "remove", kept["rejected_id"]).exit_code == 0
+    assert opora("rejected", "remove", approach["rejected_id"]).exit_code == 0
     assert json.loads(opora("rejected", "list", "--json").stdout)["rejected"] == []

@@ -84,8 +84,8 @@ def test_metadata_alone_is_rewritten_without_encoding(tenant: Tenant, ingest: In
     report = ingest.run([article("a", trust="accepted", priority=9)])
     assert (report.updated, report.chunks_written, report.chunks_kept, encoded) == (1, 0, 3, [])
     assert {(meta(hit)["trust"], meta(hit)["priority"]) for hit in hits()} == {("accepted", 9)}
-    found = open_collection().search(encode_query("Раздел 2 статьи a", STANDARD), limit=1)
-    assert meta(found["headings"][0])["heading"] == "Раздел 2 статьи a"
+    results = open_collection().search(encode_query("Раздел 2 статьи a", STANDARD), limit=1)
+    assert meta(results["headings"][0])["heading"] == "Раздел 2 статьи a"
     check_consistent()
 
 
@@ -285,5 +285,5 @@ def test_read_path_raises_or_tells(tmp_path: Path) -> None:
     with pytest.raises(CallerError, match="doc_id_missing"):
         list(read_path(path))
     refused: list[Refusal] = []
-    assert [found.doc_id for found in read_path(path, refuse=refused.append)] == ["a", "b"]
+    assert [result.doc_id for result in read_path(path, refuse=refused.append)] == ["a", "b"]
     assert [(item.error.code, item.line) for item in refused] == [("doc_id_missing", 2)]

@@ -171,8 +171,8 @@ def test_a_model_is_switched_under_those_who_search(tenant: Tenant, with_vectors
     assert [nearest(question) for question in ("Как отдать?", "помпа")] == ["refund", "pump"]
     settings = settings_from(before.encoder).dense
     assert settings is not None
-    found = before.search({DENSE: embed_question("помпа", settings)}, limit=1)[DENSE]
-    assert found[0].score > 0.9
+    result = before.search({DENSE: embed_question("помпа", settings)}, limit=1)[DENSE]
+    assert result[0].score > 0.9
 
 
 @pytest.fixture
@@ -248,9 +248,9 @@ class Failing:
 
 @pytest.fixture
 def failing(monkeypatch: pytest.MonkeyPatch, models: Path) -> Failing:
-    made: Embedder = Failing(0, FastEmbedder(ENCODER, DIMENSIONS, file=FILE, cache_dir=str(models), threads=1))
-    monkeypatch.setattr(dense, "_embedder", lambda json_form: made)
-    return made  # type: ignore[return-value]
+    embedder: Embedder = Failing(0, FastEmbedder(ENCODER, DIMENSIONS, file=FILE, cache_dir=str(models), threads=1))
+    monkeypatch.setattr(dense, "_embedder", lambda json_form: embedder)
+    return embedder  # type: ignore[return-value]
 
 
 def test_documents_that_cannot_be_embedded_are_refused_and_kept_for_later(

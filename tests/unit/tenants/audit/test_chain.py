@@ -15,7 +15,7 @@ from tests.audits import AT
 def link(previous: Link | None, number: int, **fields: object) -> Link:
     """The link after `previous`, a turn unless `fields` say otherwise."""
     content = Content("person", "session", f"salt {number}", f'{{"n":{number}}}')
-    made = Link(
+    new_link = Link(
         tenant_id="acme",
         sequence=number,
         kind="turn",
@@ -28,17 +28,17 @@ def link(previous: Link | None, number: int, **fields: object) -> Link:
         previous=previous.hash if previous else GENESIS,
         content=content,
     )
-    return seal(replace(made, **fields))  # type: ignore[arg-type]
+    return seal(replace(new_link, **fields))  # type: ignore[arg-type]
 
 
-def seal(made: Link) -> Link:
-    return replace(made, hash=made.computed())
+def seal(new_link: Link) -> Link:
+    return replace(new_link, hash=new_link.computed())
 
 
-def note(previous: Link, kind: str, told: object) -> Link:
+def note(previous: Link, kind: str, note_body: object) -> Link:
     """A link that says what was erased or pruned."""
     fields = {"kind": kind, "turn_id": None, "outcome": None, "digest": None, "content": None}
-    return link(previous, previous.sequence + 1, note=json.dumps(told), **fields)
+    return link(previous, previous.sequence + 1, note=json.dumps(note_body), **fields)
 
 
 def chain(length: int) -> list[Link]:
@@ -86,10 +86,10 @@ def test_an_untouched_chain_is_whole() -> None:
 def test_a_changed_link_is_found(place: int, change: Callable[[Link], Link]) -> None:
     touched = [*CHAIN]
     touched[place] = change(touched[place])
-    found = verifier(touched, HEAD).faults
-    assert found
+    result = verifier(touched, HEAD).faults
+    assert result
     # A link made anew as a whole is seen by the one after it.
-    assert min(fault.sequence for fault in found) in (place + 1, place + 2)
+    assert min(fault.sequence for fault in result) in (place + 1, place + 2)
 
 
 @given(st.sets(st.integers(0, 5), min_size=1))
@@ -119,9 +119,9 @@ def test_a_recomputed_chain_is_detected_by_an_external_head() -> None:
 
 def test_erased_content_is_accounted_for_and_removed_content_is_not() -> None:
     emptied = [replace(item, content=None) if item.sequence in (2, 4) else item for item in CHAIN]
-    told = [*emptied, note(CHAIN[-1], "erasure", {"sequences": [2]})]
-    found = verifier(told, head(told))
-    assert (found.erased, [(fault.kind, fault.sequence) for fault in found.faults]) == (1, [("content_missing", 4)])
+    note_body = [*emptied, note(CHAIN[-1], "erasure", {"sequences": [2]})]
+    result = verifier(note_body, head(note_body))
+    assert (result.erased, [(fault.kind, fault.sequence) for fault in result.faults]) == (1, [("content_missing", 4)])
 
 
 def test_a_pruned_beginning_is_accounted_for_and_a_removed_one_is_not() -> None:
@@ -132,10 +132,10 @@ def test_a_pruned_beginning_is_accounted_for_and_a_removed_one_is_not() -> None:
     assert [fault.kind for fault in verifier(lying, head(lying)).faults] == ["missing"]
 
 
-@pytest.mark.parametrize("told", ["", "{", "[]", '{"sequences": 3}', '{"sequence": 1}'])
+@pytest.mark.parametrize("note_body", ["", "{", "[]", '{"sequences": 3}', '{"sequence": 1}'])
 @pytest.mark.parametrize("kind", ["erasure", "pruning"])
-def test_a_note_that_cannot_be_read_is_a_fault(kind: str, told: str) -> None:
-    broken = seal(replace(note(CHAIN[-1], kind, {}), note=told))
+def test_a_note_that_cannot_be_read_is_a_fault(kind: str, note_body: str) -> None:
+    broken = seal(replace(note(CHAIN[-1], kind, {}), note=note_body))
     assert "unreadable" in {fault.kind for fault in verifier([*CHAIN, broken]).faults}
 
 

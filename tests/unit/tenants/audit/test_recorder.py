@@ -98,8 +98,8 @@ def test_a_turn_is_spooled_before_it_is_carried_over(installation: Settings) -> 
     carrier = Recorder(installation)
     carrier.record(entry("t1"))
     (name,) = spooled(installation)
-    kept = [one for one, _ in read(installation.data_dir / "spool" / name)]
-    assert kept == [entry("t1")]
+    spooled_lines = [one for one, _ in read(installation.data_dir / "spool" / name)]
+    assert spooled_lines == [entry("t1")]
     carrier.close()
 
 
@@ -222,9 +222,9 @@ def test_a_killed_process_loses_no_turn_that_it_answered(installation: Settings,
     process.wait()
     process.stdout.close()
     Recorder(installation).collect()
-    found = recorded()
-    assert set(answered) <= set(found)
-    assert len(found) == len(set(found))
+    result = recorded()
+    assert set(answered) <= set(result)
+    assert len(result) == len(set(result))
     assert search.verify().faults == ()
     assert spooled(installation) == []
 

@@ -174,12 +174,12 @@ def test_a_note_stands_where_it_is_referred_to() -> None:
     note = '<w:footnote w:id="2"><w:p><w:r><w:t>рабочий</w:t></w:r></w:p></w:footnote>'
     notes = f"<w:footnotes {nsdecls('w')}>{note}</w:footnotes>"
     relation = f'<Relationship Id="rId99" Type="{RELATIONSHIP_TYPE.FOOTNOTES}" Target="footnotes.xml"/></Relationships>'
-    made = BytesIO()
-    with zipfile.ZipFile(made, "w") as target:
+    buffer = BytesIO()
+    with zipfile.ZipFile(buffer, "w") as target:
         for name in source.namelist():
             data = source.read(name).decode("utf-8", "surrogateescape")
             if name == "word/_rels/document.xml.rels":
                 data = data.replace("</Relationships>", relation)
             target.writestr(name, data.encode("utf-8", "surrogateescape"))
         target.writestr("word/footnotes.xml", notes)
-    assert formats.read("a.docx", made.getvalue()).text == "Срок (рабочий)."
+    assert formats.read("a.docx", buffer.getvalue()).text == "Срок (рабочий)."

@@ -98,9 +98,9 @@ def test_an_answer_cannot_open_a_section() -> None:
 
 def test_a_long_answer_keeps_its_question() -> None:
     answer = " ".join(f"Шаг {at}: проверьте шланг и фильтр, затем включите машину." for at in range(100))
-    found = chunks(read("faq.json", json.dumps([{"question": "Как?", "answer": answer}])))
-    assert len(found) > 2
-    assert {chunk.heading for chunk in found} == {"Как?"}
+    result = chunks(read("faq.json", json.dumps([{"question": "Как?", "answer": answer}])))
+    assert len(result) > 2
+    assert {chunk.heading for chunk in result} == {"Как?"}
 
 
 @pytest.mark.parametrize("text", ["Q: one\nA: only", "Intro.\n\nQ: a\nA: b\n\nQ: c\nA: d", "Вопросы: 5\nОтветы: 6"])

@@ -47,10 +47,10 @@ def test_excel_names_its_delimiter() -> None:
 
 def test_every_chunk_of_a_long_table_has_the_header() -> None:
     body = [(f"E{at}", f"Проверьте узел номер {at} и замените его при износе", at) for at in range(200)]
-    found = chunks(formats.read("a.xlsx", saved(workbook([HEADER, *body]))).text)
-    assert len(found) > 5
-    assert all(chunk.text.startswith("| Код | Значение | Срок, дней |\n| --- |") for chunk in found)
-    lines = [line for chunk in found for line in chunk.text.split("\n")[2:]]
+    result = chunks(formats.read("a.xlsx", saved(workbook([HEADER, *body]))).text)
+    assert len(result) > 5
+    assert all(chunk.text.startswith("| Код | Значение | Срок, дней |\n| --- |") for chunk in result)
+    lines = [line for chunk in result for line in chunk.text.split("\n")[2:]]
     assert lines == [f"| E{at} | Проверьте узел номер {at} и замените его при износе | {at} |" for at in range(200)]
 
 

@@ -31,18 +31,18 @@ def test_a_line_loses_nothing_whatever_it_starts_with(text: str) -> None:
 
 @given(MARKS)
 def test_a_heading_is_what_was_written(text: str) -> None:
-    found = markdown_blocks(writing.heading(f"x {text}", 2))
-    assert [(block.kind, block.level) for block in found] == [("heading", 2)]
-    assert bare(found[0].text) == bare(f"x {text}".rstrip("# "))
+    results = markdown_blocks(writing.heading(f"x {text}", 2))
+    assert [(block.kind, block.level) for block in results] == [("heading", 2)]
+    assert bare(results[0].text) == bare(f"x {text}".rstrip("# "))
 
 
 @settings(max_examples=40)
 @given(st.lists(st.lists(MARKS, min_size=2, max_size=4), min_size=1, max_size=4))
 def test_a_table_is_one_table_with_all_its_cells(rows: list[list[str]]) -> None:
     rows = [["x", *rows[0]], *rows]
-    found = markdown_blocks(writing.table([[writing.inline(cell) for cell in row] for row in rows]))
-    assert [block.kind for block in found] == ["table"]
-    header, _, *body = found[0].text.split("\n")
+    results = markdown_blocks(writing.table([[writing.inline(cell) for cell in row] for row in rows]))
+    assert [block.kind for block in results] == ["table"]
+    header, _, *body = results[0].text.split("\n")
     width = max(map(len, rows))
     expected = ["|".join(["", *row, *[""] * (width - len(row)), ""]) for row in _escaped(rows)]
     assert [bare(line) for line in (header, *body)] == [bare(line) for line in expected]

@@ -38,7 +38,7 @@ def read(encoded: Sequence[KeyValue]) -> Pairs:
     return pairs
 
 
-def sent(collector: Receiver, *traces: Spans) -> Mapping[str, ResourceSpans]:
+def export_traces(collector: Receiver, *traces: Spans) -> Mapping[str, ResourceSpans]:
     """What the collector receives of these, by the project."""
     export = SpanExport(collector.url, {}, 10)
     export.begin()
@@ -63,9 +63,9 @@ def test_spans_keep_their_times_their_places_and_what_they_say(collector: Receiv
     root = Span("ask", 5, 90, attributes, parent=None, events=[Event("pass", 7, {"iteration": 1})])
     step = Span("answer", 10, 60, {}, error="raised")
     call = Span("answer · m", 20, 50, {}, parent=1)
-    made = received(sent(collector, trace(root, step, call))["acme"])
-    ask, answer, model = made["ask"], made["answer"], made["answer · m"]
-    assert {span.trace_id.hex() for span in made.values()} == {TRACE}
+    exported = received(export_traces(collector, trace(root, step, call))["acme"])
+    ask, answer, model = exported["ask"], exported["answer"], exported["answer · m"]
+    assert {span.trace_id.hex() for span in exported.values()} == {TRACE}
     assert [span.span_id.hex() for span in (ask, answer, model)] == [span_id(TRACE, place) for place in range(3)]
     assert [span.parent_span_id.hex() for span in (ask, answer, model)] == ["", span_id(TRACE, 0), span_id(TRACE, 1)]
     assert [(span.start_time_unix_nano, span.end_time_unix_nano) for span in (ask, answer, model)] == [
@@ -86,20 +86,22 @@ def test_each_tenant_has_its_own_resource_whatever_order_they_come_in(collector:
     span = Span("ask", 1, 2, {}, parent=None)
     ids = [f"{number:032x}" for number in range(1, 5)]
     projects = ["acme", "globex", "acme", "globex"]
-    made = sent(
+    exported = export_traces(
         collector, *(trace(span, trace_id=one, project=project) for one, project in zip(ids, projects, strict=True))
     )
     for project in ("acme", "globex"):
         expected = {one for one, of in zip(ids, projects, strict=True) if of == project}
-        assert {span.trace_id.hex() for scope in made[project].scope_spans for span in scope.spans} == expected
+        assert {span.trace_id.hex() for scope in exported[project].scope_spans for span in scope.spans} == expected
 
 
 def test_a_long_span_is_exported_in_full(collector: Receiver) -> None:
     attributes: Pairs = {f"retrieval.documents.{place}.document.id": str(place) for place in range(400)}
     events = [Event("rag_iteration", place, {}) for place in range(200)]
-    made = received(sent(collector, trace(Span("search", 1, 2, attributes, parent=None, events=events)))["acme"])
-    assert read(made["search"].attributes) == attributes
-    assert len(made["search"].events) == 200
+    exported = received(
+        export_traces(collector, trace(Span("search", 1, 2, attributes, parent=None, events=events)))["acme"]
+    )
+    assert read(exported["search"].attributes) == attributes
+    assert len(exported["search"].events) == 200
 
 
 def test_the_environment_samples_nothing_away_and_no_global_provider_is_set(
@@ -107,7 +109,7 @@ def test_the_environment_samples_nothing_away_and_no_global_provider_is_set(
 ) -> None:
     monkeypatch.setenv("OTEL_TRACES_SAMPLER", "always_off")
     before = global_traces.get_tracer_provider()
-    assert received(sent(collector, trace(Span("ask", 1, 2, {}, parent=None)))["acme"])
+    assert received(export_traces(collector, trace(Span("ask", 1, 2, {}, parent=None)))["acme"])
     assert global_traces.get_tracer_provider() is before
 
 

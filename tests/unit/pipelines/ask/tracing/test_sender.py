@@ -42,8 +42,8 @@ def judged(person: str, thumb: Thumb) -> Feedback:
     return Feedback(f"{1:032x}", person, "s", thumb, None, "Мне помогло", datetime.now(UTC))
 
 
-def traces_in(heard: Heard) -> list[int]:
-    request = ExportTraceServiceRequest.FromString(heard.body)
+def traces_in(received: Heard) -> list[int]:
+    request = ExportTraceServiceRequest.FromString(received.body)
     return [
         int(span.trace_id.hex(), 16)
         for around in request.resource_spans
@@ -84,16 +84,16 @@ def test_thumbs_stand_at_the_turn_one_of_each_person_and_without_words() -> None
         for item in (judged("anna", "down"), judged("anna", "up"), judged("bob", "down")):
             sender.take(item)
         sender.start()
-        heard = phoenix.next()
+        received = phoenix.next()
         sender.close()
-    told = json.loads(heard.body)["data"]
-    assert heard.what == "POST /v1/span_annotations"
-    assert {(item["span_id"], item["name"], item["annotator_kind"]) for item in told} == {
+    payload = json.loads(received.body)["data"]
+    assert received.what == "POST /v1/span_annotations"
+    assert {(item["span_id"], item["name"], item["annotator_kind"]) for item in payload} == {
         (f"{1:016x}", "thumb", "HUMAN")
     }
-    assert [(item["result"]["label"], item["result"]["score"]) for item in told] == [("up", 1), ("down", 0)]
-    assert len({item["identifier"] for item in told}) == 2
-    assert not {"anna", "Мне помогло"} & set(json.dumps(told, ensure_ascii=False).split('"'))
+    assert [(item["result"]["label"], item["result"]["score"]) for item in payload] == [("up", 1), ("down", 0)]
+    assert len({item["identifier"] for item in payload}) == 2
+    assert not {"anna", "Мне помогло"} & set(json.dumps(payload, ensure_ascii=False).split('"'))
 
 
 def test_another_collector_gets_no_scores() -> None:
@@ -207,6 +207,6 @@ def test_the_key_is_phoenix_s_alone() -> None:
             sender = Sender(settings)
             sender.take(traced(1))
             sender.start()
-            heard = (other if endpoint else phoenix).next()
+            received = (other if endpoint else phoenix).next()
             sender.close()
-        assert (heard.headers.get("authorization") == "Bearer secret") is sent
+        assert (received.headers.get("authorization") == "Bearer secret") is sent

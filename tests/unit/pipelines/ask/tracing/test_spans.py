@@ -33,52 +33,52 @@ def ask(shop: Tenant, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ask]
     content["components"]["retry_router"]["init_parameters"]["quality_threshold"] = 101
     path = tmp_path_factory.mktemp("wanting") / "ask.yaml"
     path.write_text(yaml.safe_dump(content), encoding="utf-8")
-    made = Ask(AskEngine(path))
-    made.engine.warm_up()
-    yield made
-    made.engine.close()
+    usecase = Ask(AskEngine(path))
+    usecase.engine.warm_up()
+    yield usecase
+    usecase.engine.close()
 
 
 @pytest.fixture(scope="module")
 def traced(ask: Ask) -> Callable[..., Trace]:
     def trace(question: str, *, content: bool = True, anonymous: bool = False) -> Trace:
         request = AskRequest(question=question, session_id="s-1", quality="thorough", anonymous=anonymous)
-        begun = begin(request, str(uuid4()), ())
-        turn, steps = ask.finish(begun)
+        initial_turn = begin(request, str(uuid4()), ())
+        turn, steps = ask.finish(initial_turn)
         answer = answer_of(turn, trace_id=traces.trace_id(turn.turn_id), steps=steps.milliseconds)
         with policy.overridden(policy.Policy(trace_content=content)):
-            return Trace.of(request, begun, steps, answer, asked_at=datetime.now(UTC), pipeline="digest")
+            return Trace.of(request, initial_turn, steps, answer, asked_at=datetime.now(UTC), pipeline="digest")
 
     return trace
 
 
 @pytest.fixture(scope="module")
 def retried(traced: Callable[..., Trace]) -> Trace:
-    made = traced(RETRIED)
-    assert made.answer.verdict.iterations == 2
-    return made
+    all_spans = traced(RETRIED)
+    assert all_spans.answer.verdict.iterations == 2
+    return all_spans
 
 
-def by_name(made: list[Span]) -> dict[str, Span]:
-    return {span.name: span for span in made}
+def by_name(all_spans: list[Span]) -> dict[str, Span]:
+    return {span.name: span for span in all_spans}
 
 
 def output(span: Span) -> dict[str, object]:
-    told = json.loads(str(span.attributes["output.value"]))
-    assert isinstance(told, dict)
-    return told
+    content_text = json.loads(str(span.attributes["output.value"]))
+    assert isinstance(content_text, dict)
+    return content_text
 
 
 def test_a_retried_turn_shows_both_passes_in_order(retried: Trace) -> None:
-    made = spans(retried)
-    names = [span.name for span in made]
+    all_spans = spans(retried)
+    names = [span.name for span in all_spans]
     assert names == ["ask", *(step.label for step in retried.steps.finished)]
     assert {"retrieve", "verify", "retrieve #2", "verify #2"} <= set(names)
-    assert [event.name for event in made[0].events] == ["rag_iteration", "rag_iteration", "graph_outcome"]
-    assert [event.attributes.get("iteration") for event in made[0].events] == [1, 2, None]
-    assert made[0].events[-1].attributes["outcome"] == retried.answer.outcome
-    assert all(span.parent == 0 for span in made[1:])
-    assert all(one.ended <= two.ended for one, two in pairwise(made[1:]))
+    assert [event.name for event in all_spans[0].events] == ["rag_iteration", "rag_iteration", "graph_outcome"]
+    assert [event.attributes.get("iteration") for event in all_spans[0].events] == [1, 2, None]
+    assert all_spans[0].events[-1].attributes["outcome"] == retried.answer.outcome
+    assert all(span.parent == 0 for span in all_spans[1:])
+    assert all(one.ended <= two.ended for one, two in pairwise(all_spans[1:]))
 
 
 def test_kinds_are_those_of_openinference(retried: Trace) -> None:
@@ -89,15 +89,15 @@ def test_kinds_are_those_of_openinference(retried: Trace) -> None:
 
 
 def test_passages_come_with_every_component_of_their_score(retried: Trace) -> None:
-    made, last = by_name(spans(retried)), retried.steps.finished[-1].output
+    all_spans, last = by_name(spans(retried)), retried.steps.finished[-1].output
     assert last is not None
-    found = made["rerank #2"].attributes
+    result = all_spans["rerank #2"].attributes
     for place, passage in enumerate(last.evidence.passages):
         at = f"reranker.output_documents.{place}.document."
-        assert found[f"{at}id"] in {passage.chunk_id for passage in last.evidence.passages}
-        assert set(json.loads(str(found[f"{at}metadata"]))["scores"]) >= {"search", "lexical"}
-        assert passage.chunk_id in {value for name, value in found.items() if name.endswith(".id")}
-    graded = output(made["grade"])["graded"]
+        assert result[f"{at}id"] in {passage.chunk_id for passage in last.evidence.passages}
+        assert set(json.loads(str(result[f"{at}metadata"]))["scores"]) >= {"search", "lexical"}
+        assert passage.chunk_id in {value for name, value in result.items() if name.endswith(".id")}
+    graded = output(all_spans["grade"])["graded"]
     assert isinstance(graded, list)
     assert {item["verdict"] for item in graded} == {"YES", "NO"}
 
@@ -114,32 +114,32 @@ def test_claims_come_with_their_verdicts(retried: Trace) -> None:
 
 
 def test_a_trace_belongs_to_its_tenant_and_session(retried: Trace) -> None:
-    told = spans(retried)[0].attributes
-    assert told["session.id"] == "opora:shop:s-1"
-    assert told["user.id"] == persons.digest("shop", "anna")
-    assert json.loads(str(told["metadata"]))["tenant"] == "shop"
+    content_text = spans(retried)[0].attributes
+    assert content_text["session.id"] == "opora:shop:s-1"
+    assert content_text["user.id"] == persons.digest("shop", "anna")
+    assert json.loads(str(content_text["metadata"]))["tenant"] == "shop"
     assert resource(retried)["openinference.project.name"] == "opora:shop"
 
 
 def test_an_anonymous_turn_identifies_nobody(traced: Callable[..., Trace]) -> None:
-    made = spans(traced("Ошибка E20", anonymous=True))
-    assert not {"session.id", "user.id"} & set(made[0].attributes)
-    assert "s-1" not in str(made)
+    all_spans = spans(traced("Ошибка E20", anonymous=True))
+    assert not {"session.id", "user.id"} & set(all_spans[0].attributes)
+    assert "s-1" not in str(all_spans)
 
 
 def test_enabled_traces_contain_text_without_personal_data(traced: Callable[..., Trace]) -> None:
-    told = str(spans(traced(PRIVATE)))
-    assert "мой телефон [phone], почта [email]" in told
-    assert "вода не сливается" in told
-    assert "123-45-67" not in told
-    assert "anna@example.ru" not in told
+    content_text = str(spans(traced(PRIVATE)))
+    assert "мой телефон [phone], почта [email]" in content_text
+    assert "вода не сливается" in content_text
+    assert "123-45-67" not in content_text
+    assert "anna@example.ru" not in content_text
 
 
 @pytest.mark.parametrize("question", [PRIVATE, RETRIED, "Отмените мой заказ!", "фыва олдж", "Что такое E401?"])
 def test_traces_contain_no_text_unless_enabled(traced: Callable[..., Trace], question: str) -> None:
-    told = str(spans(traced(question, content=False)))
-    assert not any("а" <= letter.lower() <= "я" for letter in told)
-    assert not any(word in told for word in ("example", "E20", "E401"))
+    content_text = str(spans(traced(question, content=False)))
+    assert not any("а" <= letter.lower() <= "я" for letter in content_text)
+    assert not any(word in content_text for word in ("example", "E20", "E401"))
 
 
 def test_a_call_of_a_model_stands_under_its_step(retried: Trace) -> None:
@@ -152,9 +152,9 @@ def test_a_call_of_a_model_stands_under_its_step(retried: Trace) -> None:
     )
     steps = Steps()
     steps.finished, steps.calls = retried.steps.finished, calls
-    made = spans(replace(retried, steps=steps))
-    good, bad = made[-2:]
-    assert (made[good.parent or 0].name, made[bad.parent or 0].name) == ("verify #2", "ask")
+    all_spans = spans(replace(retried, steps=steps))
+    good, bad = all_spans[-2:]
+    assert (all_spans[good.parent or 0].name, all_spans[bad.parent or 0].name) == ("verify #2", "ask")
     assert good.attributes["openinference.span.kind"] == "LLM"
     assert good.attributes["llm.token_count.total"] == 340
     assert good.attributes["llm.cost.total"] == 0.002
@@ -164,11 +164,11 @@ def test_a_call_of_a_model_stands_under_its_step(retried: Trace) -> None:
 def test_a_step_that_raised_is_marked(retried: Trace) -> None:
     steps = Steps()
     steps.finished = [*retried.steps.finished[:-1], replace(retried.steps.finished[-1], output=None)]
-    made = spans(replace(retried, steps=steps))
-    assert (made[-1].name, made[-1].error) == ("outcome", "raised")
+    all_spans = spans(replace(retried, steps=steps))
+    assert (all_spans[-1].name, all_spans[-1].error) == ("outcome", "raised")
 
 
 def test_a_turn_that_broke_down_at_once_has_a_trace(retried: Trace) -> None:
-    made = spans(replace(retried, steps=Steps()))
-    assert [span.name for span in made] == ["ask"]
-    assert [event.name for event in made[0].events] == ["graph_outcome"]
+    all_spans = spans(replace(retried, steps=Steps()))
+    assert [span.name for span in all_spans] == ["ask"]
+    assert [event.name for event in all_spans[0].events] == ["graph_outcome"]
