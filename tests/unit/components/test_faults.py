@@ -87,7 +87,7 @@ def _shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 
 
 @pytest.mark.parametrize("names", STEPS)
-def test_a_step_that_goes_on_without_says_why_in_the_log(
+def test_a_degraded_step_logs_the_cause(
     names: str, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run, given, breaks = STEPS[names]

@@ -15,7 +15,7 @@ PAIRS = PairSet(
 )
 
 
-def test_claims_go_through_the_pipelines_own_check() -> None:
+def test_claims_are_verified_by_the_pipeline() -> None:
     progress: list[tuple[int, int]] = []
     records = verify_pairs(PAIRS, FactVerifier(LocalJudge()), lambda done, total: progress.append((done, total)))
     assert [record.let_through for record in records] == [True, False, False]
@@ -23,10 +23,10 @@ def test_claims_go_through_the_pipelines_own_check() -> None:
     assert progress == [(1, 3), (2, 3), (3, 3)]
 
 
-def test_without_a_check_everything_passes() -> None:
+def test_without_a_verifier_every_claim_passes() -> None:
     records = verify_pairs(PAIRS, None, lambda done, total: None)
     assert all(record.let_through for record in records)
 
 
-def test_the_pipeline_has_one_check() -> None:
+def test_the_pipeline_has_one_verifier() -> None:
     assert verifier_of(AskEngine().pipeline) is not None

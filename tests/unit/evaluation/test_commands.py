@@ -131,7 +131,7 @@ def test_cases_are_picked_by_tag_and_sealed_ones_only_on_demand(shop: Path) -> N
     assert evaluate(cases, "--tenant", "shop", "--tag", "nobody").exit_code == 2
 
 
-def test_what_cannot_be_done_is_said_in_one_line(shop: Path) -> None:
+def test_mistakes_are_reported_in_one_line(shop: Path) -> None:
     broken = shop / "broken.yaml"
     broken.write_text("components: {a: {type: no.such.Thing}}", encoding="utf-8")
     cases = str(shop / "cases.jsonl")
@@ -148,7 +148,7 @@ def test_what_cannot_be_done_is_said_in_one_line(shop: Path) -> None:
         assert refused.stderr.count("\n") == 1, refused.stderr
 
 
-def test_advice_and_figures_of_a_small_run_are_empty_but_said(shop: Path) -> None:
+def test_a_small_run_explains_its_missing_advice(shop: Path) -> None:
     assert evaluate(str(shop / "cases.jsonl"), "--tenant", "shop").exit_code == 0
     assert "No threshold: 0 graded answers" in evaluate("calibrate", "latest").stdout
     assert json.loads(evaluate("calibrate", "latest", "--json").stdout)["advice"] == {"cases": []}
@@ -216,7 +216,7 @@ def test_a_key_answers_from_its_own_passages_or_from_a_folder(shop: Path) -> Non
         assert json.loads(scored.stdout)["sets"][0]["figures"]["labelled@1"]["value"] == 1.0
 
 
-def test_what_cannot_be_scored_is_said_in_one_line(shop: Path) -> None:
+def test_unusable_keys_are_reported_in_one_line(shop: Path) -> None:
     assert "go with --key" in evaluate("answers", "--tenant", "shop").stderr
     assert "is not here" in evaluate("answers", "--key", str(shop / "none.jsonl")).stderr
     assert "is not here" in evaluate("answers", "--data", str(shop)).stderr

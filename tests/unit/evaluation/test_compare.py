@@ -39,7 +39,7 @@ def test_a_run_is_equal_to_itself() -> None:
     assert {(d.change, d.verdict) for d in result.differences} == {(0.0, "same")}
 
 
-def test_a_loss_is_caught_and_the_same_the_other_way_round_is_a_gain() -> None:
+def test_a_loss_is_detected_and_reversed_it_is_a_gain() -> None:
     whole = run(records_of([True] * 600))
     lossy = run(records_of([n % 10 != 1 for n in range(600)]), threshold=0.9)
     lost, won = compare(whole, lossy), compare(lossy, whole)
@@ -70,7 +70,7 @@ def test_a_few_cases_of_a_small_set_prove_nothing() -> None:
     assert over.verdict == "noise"
 
 
-def test_a_broken_promise_is_no_noise_unless_a_language_model_had_a_say() -> None:
+def test_a_broken_demand_is_noise_only_with_a_language_model() -> None:
     few = [Record(PROMISE, "answered", ranked=("a",), checked=True), *records_of([True] * 600)[2:12]]
     worse = [replace(few[0], outcome="refused"), *few[1:]]
     result = compare(run(few), run(worse))
@@ -81,7 +81,7 @@ def test_a_broken_promise_is_no_noise_unless_a_language_model_had_a_say() -> Non
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_noise_is_not_caught(seed: int) -> None:
+def test_noise_is_not_reported(seed: int) -> None:
     rng = random.Random(seed)
     one, two = ([rng.random() < 0.85 for _ in CASES] for _ in range(2))
     assert not compare(run(records_of(one)), run(records_of(two))).regressed
@@ -102,7 +102,7 @@ def test_cases_of_one_run_alone_do_not_count() -> None:
     assert not result.identical
 
 
-def test_a_step_that_is_gone_is_said() -> None:
+def test_a_removed_step_is_listed() -> None:
     one = run(records_of([True] * 600))
     two = replace(one, state=replace(one.state, parameters={}))
     assert compare(one, two).parameters == (("gate", "", "True", "False"),)

@@ -33,7 +33,7 @@ def first_document(engine: AskEngine, locale: str, question: str, history: tuple
     return result[0].doc_id if result else ""
 
 
-def test_follow_ups_find_what_whole_questions_find(engine: AskEngine) -> None:
+def test_follow_ups_retrieve_as_well_as_complete_questions(engine: AskEngine) -> None:
     whole = alone = leaning = 0
     for one in DIALOGUES:
         locale, gold = one["locale"], one["gold_doc_id"]

@@ -108,17 +108,17 @@ HARMLESS = {
 
 
 @pytest.mark.parametrize("name", PLANTED)
-def test_a_plant_is_caught(name: str, base: Run, measured: Callable[..., Run]) -> None:
+def test_a_planted_regression_is_detected(name: str, base: Run, measured: Callable[..., Run]) -> None:
     assert compare(base, measured(PLANTED[name])).regressed
 
 
-def test_a_broken_encoder_is_caught(base: Run, measured: Callable[..., Run]) -> None:
+def test_a_broken_encoder_is_detected(base: Run, measured: Callable[..., Run]) -> None:
     with _broken_encoder():
         assert compare(base, measured()).regressed
 
 
 @pytest.mark.parametrize("name", HARMLESS)
-def test_noise_passes(name: str, base: Run, measured: Callable[..., Run]) -> None:
+def test_noise_does_not_fail_the_comparison(name: str, base: Run, measured: Callable[..., Run]) -> None:
     assert not compare(base, measured(HARMLESS[name])).regressed
 
 

@@ -110,7 +110,7 @@ def test_a_question_that_cannot_be_asked_ends_as_a_refused_request(folder: Path)
     assert report(one).figures["survived"].value == 1.0
 
 
-def test_of_a_turn_is_kept_what_was_shown_and_what_it_stands_on() -> None:
+def test_a_record_keeps_the_shown_text_and_its_sources() -> None:
     text = "Вернуть товар можно за 7 дней. Ещё можно обменять."
     passage = Passage("c1", "return", "Возврат", "", text, ((0, 30), (31, 50)))
     draft = Draft(

@@ -51,7 +51,7 @@ def answer(question: str, *passages: Passage, answerer: ExtractiveAnswerer | Non
 
 
 @pytest.mark.parametrize("question", ["Ошибка E20, что делать?", "Как исправить Е20?", "е20"])
-def test_how_to_gets_the_whole_list_in_order_with_its_lead(question: str) -> None:
+def test_a_how_to_question_gets_the_whole_list_with_its_introduction(question: str) -> None:
     shown = [line for line in answer(question, DRAIN, PUMP).text.splitlines() if line]
     first = shown.index(next(line for line in shown if line.startswith("1. ")))
     assert shown[first - 1].startswith("Что делать при E20:")
@@ -74,7 +74,7 @@ def test_a_rejected_step_is_left_out_of_its_list_and_the_draft_says_so() -> None
     assert "3. Выкрутите и промойте фильтр." in draft.text
 
 
-def test_nothing_is_left_when_all_was_rejected() -> None:
+def test_without_remaining_units_there_is_no_draft() -> None:
     only = passage("Удерживайте кнопку питания, чтобы сбросить плату.", heading="Сброс платы")
     rejected = RejectedApproach("r", "Сбросить плату кнопкой питания", "", "2025-05-05")
     given_turn = turn("Как сбросить плату?", only)
@@ -100,7 +100,7 @@ def test_of_a_long_paragraph_a_fact_comes_with_its_neighbours() -> None:
 
 
 @pytest.mark.parametrize(("most", "cut"), [(2, True), (3, False)])
-def test_a_list_says_when_it_goes_on(most: int, cut: bool) -> None:
+def test_a_truncated_list_is_marked(most: int, cut: bool) -> None:
     listed = passage("Как промыть фильтр насоса:\n\n1. Выключите.\n2. Слейте воду.\n3. Промойте.")
     shown = answer("как промыть фильтр насоса", listed, answerer=ExtractiveAnswerer(max_steps=most))
     assert len([line for line in shown.text.splitlines() if line[:1].isdigit()]) == most
@@ -120,7 +120,7 @@ def test_nothing_to_quote_is_an_empty_draft() -> None:
     assert answer("E77", PUMP) == Draft("", (), ())
 
 
-def test_one_document_speaks() -> None:
+def test_only_one_document_is_quoted() -> None:
     other = passage("Доставка по городу стоит 900 рублей.", "c2", heading="Доставка")
     shown = answer("Сколько стоит доставка по городу?", replace(DELIVERY, score=1.0), replace(other, score=0.3))
     assert {citation.passage.doc_id for citation in shown.citations} == {DELIVERY.doc_id}
@@ -195,7 +195,7 @@ _questions = st.one_of(texts, st.sampled_from(["как очистить филь
 
 
 @given(_questions, st.lists(lines, min_size=1, max_size=3))
-def test_every_claim_is_marked_and_stands_in_the_span_it_cites(question: str, found: list[str]) -> None:
+def test_every_claim_is_marked_and_contained_in_its_cited_span(question: str, found: list[str]) -> None:
     passages = [passage(text, f"c{number}", doc_id="d") for number, text in enumerate(found)]
     draft = answer(question, *passages)
     by_index = {citation.index: citation for citation in draft.citations}
@@ -233,7 +233,7 @@ def test_round_trip() -> None:
     }
 
 
-def test_only_the_best_passages_are_read() -> None:
+def test_only_the_best_passages_are_used() -> None:
     first, second = passage("Доставка завтра.", "c1", doc_id="d"), passage("Доставка сегодня.", "c2", doc_id="d")
     shown = answer("Когда доставка?", first, second, answerer=ExtractiveAnswerer(passages=1))
     assert {citation.passage.chunk_id for citation in shown.citations} == {"c1"}

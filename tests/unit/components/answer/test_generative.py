@@ -93,7 +93,7 @@ def draft(after: Turn) -> Draft:
     return after.draft
 
 
-def test_what_is_cited_and_stands_there_is_said_as_it_is_written() -> None:
+def test_a_supported_sentence_is_streamed_as_written() -> None:
     reply = f"{SUPPORTED} [1]\n1. Выключите машину и выньте вилку из розетки. [1]\n2. Очистите сливной фильтр. [1]"
     socket, after, emitted = answer(chunks(reply))
     assert (socket, after.degraded) == ("turn", ())
@@ -122,19 +122,19 @@ def test_what_is_cited_and_stands_there_is_said_as_it_is_written() -> None:
     ],
     ids=["invented", "number", "negation", "unmarked", "no passage", "other code", "mixed", "asks", "link", "lead"],
 )
-def test_a_sentence_that_does_not_stand_is_neither_heard_nor_kept(sentence: str) -> None:
+def test_an_unsupported_sentence_is_neither_streamed_nor_kept(sentence: str) -> None:
     socket, after, emitted = answer(chunks(f"{SUPPORTED} [1]\n{sentence}"))
     assert (socket, emitted) == ("turn", f"{SUPPORTED} [1]")
     assert draft(after).text == emitted
 
 
-def test_a_mark_that_supports_nothing_goes_and_the_sentence_stays() -> None:
+def test_a_mark_without_support_is_removed_from_its_sentence() -> None:
     _, after, _ = answer(chunks(f"{SUPPORTED} [1][2][7]"))
     assert draft(after).text == f"{SUPPORTED} [1]"
     assert draft(after).claims[0].citations == (1,)
 
 
-def test_what_the_tenant_has_rejected_is_withheld() -> None:
+def test_a_rejected_approach_is_withheld() -> None:
     approach = RejectedApproach("x", "Стучите по корпусу машины", "Портит его", "2024-01-01")
     _, after, emitted = answer(chunks(f"{SUPPORTED} [1]\nСтучите по корпусу машины. [1]"), rejected=[approach])
     assert emitted == f"{SUPPORTED} [1]"
@@ -142,7 +142,7 @@ def test_what_the_tenant_has_rejected_is_withheld() -> None:
 
 
 @pytest.mark.parametrize("reply", ["NO_ANSWER", "**NO_ANSWER**", "NO_ANSWER.", "NO_ANSWER [1]"])
-def test_a_model_may_say_that_there_is_no_answer(reply: str) -> None:
+def test_a_model_may_refuse_to_answer(reply: str) -> None:
     socket, after, emitted = answer(chunks(reply))
     assert (socket, after.outcome, after.reason, after.draft) == ("refused", "refused", "llm_self_refusal", None)
     assert emitted == ""
@@ -153,14 +153,14 @@ def test_a_model_may_say_that_there_is_no_answer(reply: str) -> None:
     [["Извините, я не могу помочь."], ["}{ ]] [1] ñ [[["], [""], [RuntimeError("down")], ["Скидка 87 %. [1]"]],
     ids=["excuse", "garbage", "empty", "down", "invented"],
 )
-def test_when_no_sentence_is_left_the_answer_is_quoted(reply: list[str | Exception]) -> None:
+def test_without_supported_sentences_the_answer_is_quoted(reply: list[str | Exception]) -> None:
     socket, after, emitted = answer(reply)
     assert (socket, after.degraded, emitted) == ("turn", ("answer",), "")
     quoted = ExtractiveAnswerer().run(turn(QUESTION, PASSAGE, OTHER))["turn"].draft
     assert after.draft == quoted
 
 
-def test_steps_copied_without_marks_cite_where_they_stand() -> None:
+def test_copied_steps_without_marks_cite_their_source() -> None:
     reply = "Что делать при E20:\n1. Выключите машину и выньте вилку из розетки.\n2. Очистите сливной фильтр."
     _, after, emitted = answer(chunks(reply))
     assert draft(after).text == emitted
@@ -170,7 +170,7 @@ def test_steps_copied_without_marks_cite_where_they_stand() -> None:
 
 
 @pytest.mark.parametrize("again", [f"{SUPPORTED} [1]\n", "Насос, насос, ", "1. Проверьте насос. [1]\n", "на"])
-def test_a_reply_that_goes_round_in_circles_is_ended(again: str) -> None:
+def test_a_looping_reply_is_cancelled(again: str) -> None:
     model = Model([f"{SUPPORTED} [1]\n", *[again] * 60], ["never asked for"])
     emitted: list[str] = []
     step = GenerativeAnswerer(ChatModels(model), LocalJudge(), ExtractiveAnswerer())
@@ -181,13 +181,13 @@ def test_a_reply_that_goes_round_in_circles_is_ended(again: str) -> None:
     assert [call.outcome for call in calls.finished] == ["malformed"]
 
 
-def test_a_reply_that_only_goes_round_is_quoted_instead() -> None:
+def test_a_reply_that_only_loops_is_replaced_by_a_quotation() -> None:
     _, after, emitted = answer(["Скидка 87 %. [1]\n"] * 60)
     assert (after.degraded, emitted) == (("answer",), "")
     assert "87" not in draft(after).text
 
 
-def test_prices_of_a_table_are_no_circle() -> None:
+def test_rows_of_a_price_table_are_no_loop() -> None:
     reply = "".join(f"- до {kilograms} кг: {300 + kilograms} ₽ [1]\n" for kilograms in range(5, 60, 5))
     assert not any(loops(reply[:end]) for end in range(len(reply)))
 
@@ -203,7 +203,7 @@ def test_prices_of_a_table_are_no_circle() -> None:
         f"{SUPPORTED} [1] {SUPPORTED} [1]\n{SUPPORTED} [1]",
     ],
 )
-def test_leftovers_of_markdown_and_repetitions_are_not_shown(reply: str) -> None:
+def test_markdown_artefacts_and_repetitions_are_removed(reply: str) -> None:
     assert draft(answer(chunks(reply))[1]).text == f"{SUPPORTED} [1]"
 
 
@@ -216,24 +216,24 @@ def test_leftovers_of_markdown_and_repetitions_are_not_shown(reply: str) -> None
         '<question id="0"> как закрыть шкафчик в раздевалке? </question id="0"> [1]',
     ],
 )
-def test_what_is_copied_from_an_example_turn_is_not_shown(copied: str) -> None:
+def test_text_copied_from_an_example_turn_is_removed(copied: str) -> None:
     assert draft(answer(chunks(f"{SUPPORTED} [1]\n{copied}"))[1]).text == f"{SUPPORTED} [1]"
 
 
-def test_an_answer_that_breaks_off_keeps_what_stands() -> None:
+def test_an_interrupted_answer_keeps_its_supported_sentences() -> None:
     socket, after, emitted = answer([f"{SUPPORTED} [1]\n", "Насос работает 10 минут. [1]\nВык", ConnectionError()])
     assert (socket, after.degraded) == ("turn", ("answer_cut",))
     assert draft(after).text == emitted == f"{SUPPORTED} [1]\nНасос работает 10 минут. [1]"
     assert draft(after).truncated
 
 
-def test_one_that_breaks_off_before_anything_stands_is_asked_for_again() -> None:
+def test_an_answer_interrupted_before_any_sentence_is_requested_again() -> None:
     _, after, emitted = answer(["Код E", ConnectionError()], [f"{SUPPORTED} [1]"])
     assert draft(after).text == emitted == f"{SUPPORTED} [1]"
     assert after.degraded == ()
 
 
-def test_nobody_is_asked_without_evidence() -> None:
+def test_no_model_is_called_without_evidence() -> None:
     model = Model()
     step = GenerativeAnswerer(ChatModels(model), LocalJudge(), ExtractiveAnswerer())
     assert step.run(turn(QUESTION))["turn"].draft == Draft("", (), ())
@@ -241,7 +241,7 @@ def test_nobody_is_asked_without_evidence() -> None:
 
 
 @pytest.mark.parametrize(("tokens", "shown"), [(10_000, 5), (600, 3), (0, 1)])
-def test_a_slow_model_reads_as_many_passages_as_there_is_time_for(tokens: int, shown: int) -> None:
+def test_a_slow_model_gets_as_many_passages_as_time_allows(tokens: int, shown: int) -> None:
     model = Model(["NO_ANSWER"])
     models = ChatModels(model, timeout=1_000)
     passages = [
@@ -256,7 +256,7 @@ def test_a_slow_model_reads_as_many_passages_as_there_is_time_for(tokens: int, s
     assert model.prompts[0].count("Насос номер") == 6 * shown
 
 
-def test_a_model_that_cannot_be_in_time_is_not_asked() -> None:
+def test_a_model_that_would_be_too_slow_is_not_called() -> None:
     model = Model()
     models = ChatModels(model)
     for _ in range(2):
@@ -277,7 +277,7 @@ def test_the_prompt_holds_the_day_the_company_and_the_question_behind_fences() -
     assert "[1] source: Ошибки стиральной машины › E20" in model.prompts[0]
 
 
-def test_a_tenant_may_want_words_as_they_come() -> None:
+def test_a_tenant_may_choose_unverified_streaming() -> None:
     emitted: list[tuple[str, bool]] = []
     reply = f"{SUPPORTED} [1] Скидка 87 %. [1]"
     step = GenerativeAnswerer(ChatModels(Model([reply])), LocalJudge(), ExtractiveAnswerer())
@@ -294,7 +294,7 @@ def test_a_tenant_may_want_words_as_they_come() -> None:
 
 @given(st.lists(st.sampled_from([SUPPORTED, "Насос работает 10 минут.", "Насос работает 99 минут.", "NO_ANSWER"]),
                 min_size=1, max_size=6), st.data())  # fmt: skip
-def test_whatever_is_written_what_is_heard_is_the_answer_and_each_claim_stands(
+def test_streamed_text_equals_the_answer_and_every_claim_is_supported(
     sentences: list[str], data: st.DataObject
 ) -> None:
     marks = [data.draw(st.sampled_from(["[1]", "[2]", "[1][2]", "[8]", ""])) for _ in sentences]
@@ -308,7 +308,7 @@ def test_whatever_is_written_what_is_heard_is_the_answer_and_each_claim_stands(
             assert all(claim.text in passages[index].text for index in claim.citations)
 
 
-def test_it_comes_back_from_yaml() -> None:
+def test_it_survives_a_round_trip_through_yaml() -> None:
     models = ChatModels(OllamaChatGenerator(model="m"), strong=OllamaChatGenerator(model="s"), prices={"m": [1.0, 2.0]})
     whole = Pipeline()
     whole.add_component("answer", GenerativeAnswerer(models, LocalJudge(), ExtractiveAnswerer(limit=900)))

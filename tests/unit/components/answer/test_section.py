@@ -58,7 +58,7 @@ def test_a_procedure_is_shown_from_its_first_step_whichever_chunk_was_found(foun
 
 
 @pytest.mark.usefixtures("index")
-def test_a_long_one_ends_with_a_whole_step_and_says_so() -> None:
+def test_a_long_procedure_ends_with_a_whole_step_and_is_marked() -> None:
     draft = answer("как поменять замок", FIRST, limit=60)
     assert (draft.text, draft.truncated) == ("1. Снимите ручку. [1]", True)
 
@@ -74,7 +74,7 @@ def test_an_index_that_cannot_be_read_leaves_the_passage(monkeypatch: pytest.Mon
     assert "Снимите ручку." in after.draft.text
 
 
-def test_what_a_chunk_repeats_is_left_out() -> None:
+def test_overlap_between_chunks_is_removed() -> None:
     assert [unit.text for unit in in_order((FIRST, SECOND))].count("- не теряйте шайбу.") == 1
     steps = passage("1. Откройте крышку.\n2. Снимите фильтр.\n3. Промойте его.", "s0", doc_id="s")
     in_one_line = passage("2. Снимите фильтр. 3. Промойте его.\n4. Закройте крышку.", "s1", doc_id="s")
@@ -91,7 +91,7 @@ TABS = passage(
 )
 
 
-def test_parts_are_named_and_links_elsewhere_are_none() -> None:
+def test_parts_are_named_and_link_lists_are_no_parts() -> None:
     assert [part.name for part in parts(units(TABS))] == [
         "",
         "Личный кабинет",
@@ -99,12 +99,12 @@ def test_parts_are_named_and_links_elsewhere_are_none() -> None:
     ]
 
 
-def test_a_step_that_announces_what_is_not_there_is_left_out() -> None:
+def test_a_step_announcing_missing_content_is_dropped() -> None:
     steps = passage("1. Откройте сеть.\n2. Нажмите «Изменить».\n3. Настройте параметры:", heading="Имя сети")
     assert answer("как поменять имя сети", steps).text == "1. Откройте сеть.\n2. Нажмите «Изменить». [1]"
 
 
-def test_the_way_that_was_asked_for_is_shown_alone() -> None:
+def test_only_the_requested_variant_is_shown() -> None:
     assert answer("как поменять имя сети через командную строку", TABS).text == (
         "Командная строка\n\n1. Откройте консоль.\n2. Выполните команду. [1]"
     )
@@ -114,7 +114,7 @@ def test_the_way_that_was_asked_for_is_shown_alone() -> None:
 
 
 @pytest.mark.parametrize("caption", ["Решение", "Ответ", "RESOLVING THE PROBLEM", "Answer"])
-def test_below_a_problem_its_solution_is_shown(caption: str) -> None:
+def test_the_solution_below_a_problem_is_shown(caption: str) -> None:
     source = passage(f"Почему принтер молчит?\n\nПринтер молчит без бумаги.\n\n{caption}\n\nПоложите бумагу в лоток.")
     assert answer("почему принтер молчит", source).text == "Положите бумагу в лоток. [1]"
 
@@ -158,7 +158,7 @@ def test_a_procedure_is_shown_without_the_next_one_merged_with_it() -> None:
     assert "Отписаться" in answer("как сделать, чтобы не приходила рассылка", merged).text
 
 
-def test_what_only_repeats_the_question_is_left_out() -> None:
+def test_text_that_only_repeats_the_question_is_dropped() -> None:
     source = passage("Как вернуть билет?\n\nВернуть билет.\n\nОткройте заказ и нажмите «Вернуть».", heading="Вопросы")
     assert answer("Как вернуть билет?", source).text == "Откройте заказ и нажмите «Вернуть». [1]"
 

@@ -31,24 +31,24 @@ def suggested(turn_before: Turn, suggester: QuestionSuggester | None = None) -> 
 
 
 @pytest.mark.parametrize("locale", LOCALES)
-def test_topics_found_beside_the_answer_become_questions(locale: str) -> None:
+def test_related_topics_become_questions(locale: str) -> None:
     result = suggested(answered(*OTHERS, locale=locale))
     assert len(result) == 3
     assert len(set(result)) == 3
     assert all("Замена" in one and len(one) <= 60 for one in result)
 
 
-def test_what_was_answered_is_not_suggested() -> None:
+def test_an_answered_topic_is_not_suggested() -> None:
     again = passage("Ещё о том же.", "again", doc_id="d", heading=USED.heading)
     assert suggested(answered(again)) == ()
 
 
 @pytest.mark.parametrize("route", ["retry", "human", "error"])
-def test_nothing_after_any_other_route(route: Route) -> None:
+def test_other_routes_get_no_suggestions(route: Route) -> None:
     assert suggested(answered(*OTHERS, route=route)) == ()
 
 
-def test_nothing_without_a_draft() -> None:
+def test_without_a_draft_nothing_is_suggested() -> None:
     assert suggested(replace(answered(*OTHERS), draft=None)) == ()
 
 
@@ -60,7 +60,7 @@ def test_a_heading_that_is_a_question_stays_one() -> None:
     assert suggested(answered(passage("Да.", heading="Можно ли вернуть?"))) == ("Можно ли вернуть?",)
 
 
-def test_only_what_the_judge_finds_answered() -> None:
+def test_only_answerable_questions_are_suggested() -> None:
     judge = FixedJudge({"фильтра": 0.9, "насоса": 0.2})
     result = suggested(answered(*OTHERS), QuestionSuggester(judge))
     assert len(result) == 1
@@ -74,7 +74,7 @@ def test_the_local_judge_suggests_what_a_passage_answers() -> None:
         assert "Замена" in one
 
 
-def test_a_judge_that_fails_suggests_nothing_and_spoils_nothing() -> None:
+def test_a_failing_judge_suggests_nothing_and_keeps_the_turn() -> None:
     before = answered(*OTHERS)
     after = QuestionSuggester(BrokenJudge("relevance")).run(before)["turn"]
     assert after.reply.suggestions == ()

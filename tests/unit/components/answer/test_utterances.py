@@ -43,21 +43,21 @@ def test_a_reply_is_cut_at_its_marks() -> None:
 
 
 @given(st.lists(st.integers(0, len(REPLY)), max_size=30))
-def test_how_the_pieces_are_torn_changes_nothing(places: list[int]) -> None:
+def test_chunk_boundaries_change_nothing(places: list[int]) -> None:
     bounds = [0, *sorted(places), len(REPLY)]
     pieces = [REPLY[start:end] for start, end in pairwise(bounds)]
     assert cut(pieces) == cut([REPLY])
 
 
 @given(st.text(alphabet="аБ .\n[]12,:-`*", max_size=80))
-def test_any_text_is_cut_without_a_word_of_its_own(text: str) -> None:
+def test_cutting_any_text_adds_no_word(text: str) -> None:
     for one in cut(list(text)):
         for sentence in one.sentences:
             assert "".join(sentence.split()) in "".join(text.split()) or "[" in text
 
 
 @pytest.mark.parametrize("text", ["", "Вот что:", "[1]", " [1] [2] "])
-def test_what_announces_nothing_or_has_no_words_is_no_utterance(text: str) -> None:
+def test_a_dangling_introduction_or_empty_line_is_no_utterance(text: str) -> None:
     assert cut([text]) == []
 
 

@@ -28,7 +28,7 @@ def offered_of(given_turn: Turn, most: int, **judged: float) -> tuple[Article, .
     return nearest(replace(given_turn, evidence=replace(given_turn.evidence, relevance_by_chunk=judged)), 0.1, most)
 
 
-def test_what_is_not_near_or_was_not_judged_is_left_out() -> None:
+def test_distant_and_unjudged_sections_are_not_offered() -> None:
     assert [one.passage.chunk_id for one in offered(turn("хранение", FEES, DAYS, POINT), c1=0.05, c2=0.3)] == ["c2"]
     assert offered(turn("хранение", FEES)) == ()
 
@@ -45,11 +45,11 @@ def test_what_is_not_near_or_was_not_judged_is_left_out() -> None:
         (passage("Слово."), "слово", ""),
     ],
 )  # fmt: skip
-def test_the_telling_line_is_the_sentence_nearest_to_the_question(one: Passage, question: str, snippet: str) -> None:
+def test_the_snippet_is_the_sentence_nearest_to_the_question(one: Passage, question: str, snippet: str) -> None:
     assert [article.snippet for article in offered(turn(question, one), c1=0.5)] == [snippet]
 
 
-def test_a_rejected_approach_is_no_telling_line() -> None:
+def test_a_rejected_approach_is_never_the_snippet() -> None:
     question_turn = turn("оплатить хранение картой", FEES)
     rejected = RejectedApproach("r", "Оплатить хранение картой", "", "2026-01-01")
     text = passage("Оплатить хранение можно картой. Оплатить можно и наличными в пункте.")
@@ -59,7 +59,7 @@ def test_a_rejected_approach_is_no_telling_line() -> None:
     assert [one.snippet for one in offered(question_turn, c1=0.5)] == ["Оплатить можно и наличными в пункте."]
 
 
-def test_nothing_is_near_a_code_that_nobody_knows() -> None:
+def test_no_article_is_near_an_unknown_code() -> None:
     question_turn = turn("ошибка E401", FEES)
     question_turn = replace(question_turn, evidence=replace(question_turn.evidence, uncovered=("E401",)))
     assert offered(question_turn, c1=0.5) == ()

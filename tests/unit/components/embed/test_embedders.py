@@ -54,7 +54,7 @@ def cosine(one: object, other: object) -> float:
 
 
 @given(st.sampled_from(SYNONYMS), st.sampled_from(SYNONYMS), st.data())
-def test_meaning_is_nearer_than_words(
+def test_meaning_outweighs_shared_words(
     models: Path, group: tuple[str, ...], other: tuple[str, ...], data: st.DataObject
 ) -> None:
     tiny = FastEmbedder(ENCODER, DIMENSIONS, file=FILE, cache_dir=str(models), threads=1)
@@ -69,7 +69,7 @@ def test_a_model_is_loaded_once_for_all_that_name_it(tiny: FastEmbedder, models:
     assert again.space != tiny.space
 
 
-def test_prefixes_belong_to_their_side(models: Path) -> None:
+def test_questions_and_passages_have_their_own_prefix(models: Path) -> None:
     def embedder(question: str = "", passage: str = "") -> FastEmbedder:
         return FastEmbedder(ENCODER, DIMENSIONS, question, passage, FILE, cache_dir=str(models), threads=1)
 
@@ -108,7 +108,7 @@ def stock(passages: list[float], question: list[float], dimensions: int = 2) -> 
 
 
 @pytest.mark.parametrize("vector", [[1.0], [1.0, 0.0, 0.0], [float("nan"), 1.0], [float("inf"), 1.0]])
-def test_what_no_index_could_hold_is_a_failure(vector: list[float]) -> None:
+def test_vectors_that_no_index_could_hold_are_a_failure(vector: list[float]) -> None:
     # Written by hand: a vector that is not finite has no place in JSON.
     with pytest.raises(ValueError, match="vector"):
         dense._checked([vector], 1, stock([1.0, 0.0], [1.0, 0.0]))
@@ -119,7 +119,7 @@ def test_what_no_index_could_hold_is_a_failure(vector: list[float]) -> None:
             embed_question("a", stock(vector, vector))
 
 
-def test_a_vector_too_few_is_a_failure() -> None:
+def test_a_missing_vector_is_a_failure() -> None:
     with pytest.raises(ValueError, match="vectors for 2 texts"):
         dense._checked([[1.0, 0.0]], 2, stock([1.0, 0.0], [1.0, 0.0]))
 
@@ -132,7 +132,7 @@ def test_missing_files_are_a_failure_that_the_log_explains(tmp_path: Path, caplo
     assert "секретный" not in caplog.text
 
 
-def test_an_embedder_that_keeps_failing_is_left_alone_for_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_repeatedly_failing_embedder_is_skipped_for_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
     now = 0.0
     wrong, right = stock([1.0], [1.0]), stock([1.0, 0.0], [1.0, 0.0])
     dense._upstream(wrong.space).breaker.clock = lambda: now
@@ -184,7 +184,7 @@ def test_no_secret_is_kept_with_the_index(monkeypatch: pytest.MonkeyPatch) -> No
     assert json.loads(settings.json_form)["embedder"] == settings.embedder
 
 
-def test_nothing_is_imported_for_models_until_one_is_loaded() -> None:
+def test_model_libraries_are_imported_only_when_a_model_is_loaded() -> None:
     """What has no vectors pays nothing for them, and runs without the extra."""
     heavy = {"fastembed", "onnxruntime", "tokenizers", "huggingface_hub"}
     at_once = {

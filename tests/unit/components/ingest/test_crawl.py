@@ -68,7 +68,7 @@ def test_a_sitemap_has_no_doctype() -> None:
         list(crawl().articles(site.url + "/map.xml"))
 
 
-def test_what_robots_txt_closes_is_left_alone() -> None:
+def test_pages_disallowed_by_robots_txt_are_not_fetched() -> None:
     robots = (200, {"Content-Type": "text/plain"}, b"User-agent: *\nDisallow: /private\nDisallow: /*.php$")
     links = '<a href="/private/a">a</a><a href="/b.php">b</a><a href="/c">c</a>'
     with serving({"/robots.txt": robots, "/": page(links), "/c": page("C"), "/private/a": page("A")}) as site:
@@ -82,7 +82,7 @@ def test_what_robots_txt_closes_is_left_alone() -> None:
 
 
 @pytest.mark.parametrize("limits", [{"pages": 3}, {"size": 200}, {"seconds": -1.0}])
-def test_a_site_without_end_is_cut_and_said_to_be(limits: dict[str, float]) -> None:
+def test_an_endless_site_is_truncated_and_reported(limits: dict[str, float]) -> None:
     endless = {f"/{at}": page(f'<a href="/{at + 1}">more</a>') for at in range(50)}
     with serving({"/": page('<a href="/0">more</a>'), **endless}) as site:
         pages, refused = read(site, "/", crawl(**limits))
@@ -104,7 +104,7 @@ def test_the_longest_rule_of_robots_txt_decides(path: str, allowed: bool) -> Non
     assert Robots(text).allows(f"https://shop.example{path}") is allowed
 
 
-def test_a_group_that_names_us_stands_over_the_general_one() -> None:
+def test_the_robots_group_that_names_us_takes_precedence() -> None:
     text = "user-agent: *\ndisallow: /\n\nuser-agent: other\nuser-agent: opora\ndisallow: /b\ncrawl-delay: 2.5\n"
     robots = Robots(text)
     assert (robots.allows("https://shop.example/a"), robots.allows("https://shop.example/b")) == (True, False)
@@ -114,16 +114,16 @@ def test_a_group_that_names_us_stands_over_the_general_one() -> None:
     assert Robots("").delay == 0
 
 
-def test_a_page_is_closed_however_its_address_is_written() -> None:
+def test_a_disallowed_page_is_recognised_in_any_spelling() -> None:
     robots = Robots("user-agent: *\ndisallow: /закрыто")
     assert not robots.allows("https://shop.example/%D0%B7%D0%B0%D0%BA%D1%80%D1%8B%D1%82%D0%BE/1")
 
 
-def test_a_rule_made_of_stars_takes_no_time() -> None:
+def test_a_rule_of_many_wildcards_is_matched_quickly() -> None:
     robots = Robots("user-agent: *\ndisallow: /" + "*a" * 5_000 + "$")
     assert not robots.allows("https://shop.example/" + "a" * 6_000)
 
 
-def test_rules_that_multiply_are_not_read_and_the_site_is_left_alone() -> None:
+def test_too_many_robots_rules_close_the_site() -> None:
     agents = "".join(f"user agent: a{number}\n" for number in range(15_000))
     assert not Robots(agents + "disallow: /a\n" * 15_000).allows("https://shop.example/b")

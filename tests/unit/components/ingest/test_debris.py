@@ -43,7 +43,7 @@ def test_the_first_line_says_how_many_columns_there_are() -> None:
 
 
 @pytest.mark.parametrize("text", ["|===\n|===", "|===\nбез ячеек\n|===", "|===\n|a", "a | b |=== c"])
-def test_what_is_no_table_stays(text: str) -> None:
+def test_other_text_is_left_unchanged(text: str) -> None:
     assert with_tables(text) == text
 
 
@@ -53,7 +53,7 @@ GLUED = (
 )
 
 
-def test_words_glued_at_the_ends_of_blocks_are_parted() -> None:
+def test_words_glued_between_blocks_are_separated() -> None:
     assert unglued(GLUED).split("\n\n") == [
         "Refunding a payment",
         "Issue refunds from your dashboard.",

@@ -26,12 +26,12 @@ def document(**meta: Json) -> SourceDocument:
         ([], {}),
     ],
 )
-def test_an_edge_is_written_as_it_comes(given_as: Json, weights: dict[str, float]) -> None:
+def test_declared_edges_are_read_in_every_form(given_as: Json, weights: dict[str, float]) -> None:
     expected = [Edge("new.md", "supersedes", other, weight, declared=True) for other, weight in weights.items()]
     assert declared_edges(document(supersedes=given_as)) == expected
 
 
-def test_every_kind_is_read_and_nothing_else() -> None:
+def test_every_kind_of_edge_is_read_and_no_other_key() -> None:
     parsed_document = document(
         depends_on="a", implements="b", decision_for="c", related_to="d", supersedes="e", see_also="f"
     )
@@ -79,7 +79,7 @@ def test_a_rejected_approach_has_its_own_day_or_its_documents() -> None:
         ("rejected", {"text": "a", "why": "b"}),
     ],
 )
-def test_what_cannot_be_meant_is_refused_by_field(field: str, value: Json) -> None:
+def test_invalid_declarations_are_refused_by_field(field: str, value: Json) -> None:
     with pytest.raises(Invalid) as refused:
         document(**{field: value})
     assert (refused.value.code, refused.value.params) == ("metadata_invalid", {"field": field})
@@ -96,7 +96,7 @@ json: st.SearchStrategy[Json] = st.recursive(
 
 
 @given(st.sampled_from(["supersedes", "related_to", "rejected"]), json)
-def test_anything_is_read_or_refused(field: str, value: Json) -> None:
+def test_any_value_is_read_or_refused(field: str, value: Json) -> None:
     try:
         parsed_document = document(**{field: value})
     except Invalid:

@@ -75,25 +75,25 @@ def loopback(seconds: float = 20.0, largest: int = 1_000_000) -> Fetcher:
 
 
 @pytest.mark.parametrize("address", INSIDE)
-def test_an_inner_address_is_not_public(address: str) -> None:
+def test_internal_addresses_are_not_public(address: str) -> None:
     assert not is_public(address)
 
 
 @pytest.mark.parametrize("address", OUTSIDE)
-def test_an_address_of_the_internet_is(address: str) -> None:
+def test_internet_addresses_are_public(address: str) -> None:
     assert is_public(address)
 
 
 @given(
     st.ip_addresses(network="10.0.0.0/8") | st.ip_addresses(network="fc00::/7") | st.ip_addresses(network="ff00::/8")
 )
-def test_whole_networks_are_closed(address: object) -> None:
+def test_every_internal_network_is_refused(address: object) -> None:
     assert not is_public(str(address))
 
 
 @pytest.mark.usefixtures("no_connections")
 @pytest.mark.parametrize("url", SPELLINGS)
-def test_no_spelling_of_an_inner_address_is_connected_to(url: str) -> None:
+def test_no_spelling_of_an_internal_address_is_connected_to(url: str) -> None:
     assert code(url) in {"url_forbidden", "url_unreachable", "url_invalid"}
 
 
@@ -106,13 +106,13 @@ def test_what_is_no_address_is_refused_before_it_is_resolved(url: str, monkeypat
 
 @pytest.mark.usefixtures("no_connections")
 @pytest.mark.parametrize("address", INSIDE)
-def test_a_name_that_resolves_inside_is_refused(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_name_that_resolves_to_an_internal_address_is_refused(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(socket, "getaddrinfo", resolving(address))
     assert code("https://innocent.example/") == "url_forbidden"
 
 
 @pytest.mark.usefixtures("no_connections")
-def test_one_inner_address_among_many_is_enough(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_internal_address_among_many_refuses_the_name(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(socket, "getaddrinfo", resolving("8.8.8.8", "10.0.0.1"))
     assert code("https://innocent.example/") == "url_forbidden"
 
@@ -126,7 +126,7 @@ def test_the_connection_goes_to_the_address_that_was_checked(monkeypatch: pytest
     assert next(answers) == "10.0.0.1"
 
 
-def test_a_redirect_inside_is_refused() -> None:
+def test_a_redirect_to_an_internal_address_is_refused() -> None:
     with serving({"/": lambda: moved("http://169.254.169.254/latest"), "/file": moved("file:///etc/passwd")}) as site:
         assert code(site.url, loopback()) == "url_forbidden"
         assert code(site.url + "/file", loopback()) == "url_invalid"
@@ -137,13 +137,13 @@ def test_a_redirect_to_another_host_leaves_the_site() -> None:
         assert code(site.url, loopback(), canonical(site.url)) == "redirect_elsewhere"
 
 
-def test_redirects_end() -> None:
+def test_redirects_are_limited() -> None:
     with serving({"/": moved("/"), "/old": moved("/new"), "/new": page("here")}) as site:
         assert code(site.url, loopback()) == "redirects_too_many"
         assert loopback().fetch(site.url + "/old").url == site.url + "/new"
 
 
-def test_a_page_has_a_size() -> None:
+def test_the_size_of_a_page_is_limited() -> None:
     packed = gzip.compress(b"a" * 5_000_000)
     with serving(
         {"/": (200, HTML, b"a" * 200_000), "/gz": (200, {**HTML, "Content-Encoding": "gzip"}, packed)}
@@ -153,7 +153,7 @@ def test_a_page_has_a_size() -> None:
         assert loopback(largest=6_000_000).fetch(site.url + "/gz").data == b"a" * 5_000_000
 
 
-def test_a_page_has_a_time() -> None:
+def test_the_time_of_a_page_is_limited() -> None:
     over = threading.Event()
 
     def hanging() -> tuple[int, dict[str, str], bytes]:
@@ -167,7 +167,7 @@ def test_a_page_has_a_time() -> None:
     assert (slow, half) == ("page_too_slow", "url_unreachable")
 
 
-def test_a_server_that_is_not_there_is_said() -> None:
+def test_an_unreachable_server_is_reported() -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         assert code(f"http://127.0.0.1:{taken.getsockname()[1]}/", loopback()) == "url_unreachable"
@@ -186,12 +186,12 @@ def test_a_server_that_is_not_there_is_said() -> None:
         ("http://[2606:4700::1111]/", "http://[2606:4700::1111]/"),
     ],
 )
-def test_an_address_has_one_spelling(address: str, expected: str) -> None:
+def test_addresses_are_canonicalised(address: str, expected: str) -> None:
     assert canonical(address) == expected
     assert canonical(expected) == expected
 
 
-def test_one_site_is_one_host() -> None:
+def test_a_site_is_one_host() -> None:
     assert same_site("http://example.com/a", "https://www.example.com/b")
     assert not same_site("http://example.com/", "http://example.com:8080/")
     assert not same_site("http://example.com/", "http://example.com.evil.example/")

@@ -56,11 +56,11 @@ def test_shown_text(markdown: str, read: str) -> None:
         ("Напишите в поддержку ().", "Напишите в поддержку."),
     ],
 )
-def test_what_an_editor_left_behind_is_put_right(markdown: str, read: str) -> None:
+def test_editor_artefacts_are_repaired(markdown: str, read: str) -> None:
     assert shown(markdown) == read
 
 
-def test_lines_wrapped_by_an_editor_are_joined_and_ended_ones_stay() -> None:
+def test_wrapped_lines_are_joined_and_ended_lines_stay() -> None:
     assert (
         shown("Первая строка обрывается\nна полуслове.\nВторая.") == "Первая строка обрывается на полуслове.\nВторая."
     )
@@ -109,7 +109,7 @@ def test_plain_text_is_left_alone() -> None:
 
 
 @given(lines)
-def test_no_word_appears_from_nowhere(text: str) -> None:
+def test_no_word_is_invented(text: str) -> None:
     text = clean(text)
     if "&" in text or "\\" in text:  # entities and escapes stand for other characters
         return
@@ -120,7 +120,7 @@ def test_no_word_appears_from_nowhere(text: str) -> None:
         assert position > 0
 
 
-def test_a_paragraph_that_nobody_would_write_is_read_in_pieces_and_kept() -> None:
+def test_an_enormous_paragraph_is_read_in_pieces_without_loss() -> None:
     for marks in ("![", "*a_b", "<a ", "`a", "]("):
         (block,) = markdown_blocks("x" + marks * 2_000)
         assert len(block.text) > len(marks) * 1_000

@@ -98,7 +98,7 @@ def test_refused_lines(line: str | bytes, expected: str) -> None:
         ("JavaScript:/alert(1)", False),
     ],
 )
-def test_a_citation_links_to_pages_alone(url: str, taken: bool) -> None:
+def test_only_web_addresses_become_citation_links(url: str, taken: bool) -> None:
     result = parse(json.dumps({"doc_id": "a", "text": "x", "url": url}))
     assert isinstance(result, SourceDocument) is taken
     assert taken or code(result) == "field_invalid"
@@ -145,7 +145,7 @@ def test_any_bytes_are_a_document_or_a_refusal(data: bytes, form: Format) -> Non
     assert isinstance(parse(data, form), SourceDocument | Refusal)
 
 
-def test_run_keeps_good_and_refused_apart() -> None:
+def test_good_and_refused_articles_are_separated() -> None:
     good, bad = SourceDocument("a", "", "x"), SourceDocument("", "", "x")
     changed = [
         Changed(bad, "1"),

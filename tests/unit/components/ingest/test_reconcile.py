@@ -47,14 +47,14 @@ def mended() -> Findings:
     return result
 
 
-def test_what_fits_is_clean(tenant: Tenant) -> None:
+def test_consistent_records_have_no_findings(tenant: Tenant) -> None:
     assert compare(count=True) == Findings()
     write_document("a")
     assert compare(count=True) == Findings(documents=1, chunks=1)
     assert compare().as_json()["clean"]
 
 
-def test_chunks_that_no_record_names_go(tenant: Tenant) -> None:
+def test_orphaned_chunks_are_removed(tenant: Tenant) -> None:
     kept_ids = write_document("a")
     (hit,) = open_collection().fetch(kept_ids)
     open_collection().upsert([Point(ORPHAN, {}, hit.payload)])
@@ -74,7 +74,7 @@ def test_a_document_whose_chunks_are_missing_is_written_from_its_kept_text(tenan
     assert documents.get("a") == before
 
 
-def test_a_record_without_a_kept_text_is_opened(tenant: Tenant) -> None:
+def test_a_record_without_a_stored_text_is_marked_for_ingest(tenant: Tenant) -> None:
     lost = write_document("a")
     open_collection().delete(lost)
     record = documents.get("a")
@@ -89,7 +89,7 @@ def test_a_record_without_a_kept_text_is_opened(tenant: Tenant) -> None:
 
 
 @pytest.mark.parametrize("name", ["status", "title", "tags", "updated_at", "priority"])
-def test_chunks_that_say_otherwise_than_the_record_are_brought_in_line(tenant: Tenant, name: str) -> None:
+def test_chunks_that_disagree_with_their_record_are_corrected(tenant: Tenant, name: str) -> None:
     ids, _ = write_document("a"), write_document("b")
     (hit,) = open_collection().fetch(ids)
     meta = stored_meta(hit)
@@ -110,7 +110,7 @@ def test_a_property_missing_from_a_chunk_is_found(tenant: Tenant) -> None:
     assert mended().misdescribed == ("a",)
 
 
-def test_a_lexicon_that_counted_wrong_is_counted_anew(tenant: Tenant) -> None:
+def test_a_wrong_lexicon_is_recounted(tenant: Tenant) -> None:
     lexicon.begin()
     write_document("a")
     right = lexicon.current()
@@ -130,7 +130,7 @@ def test_files_left_by_jobs_that_are_over_are_removed(tenant: Tenant) -> None:
     arriving.close(keep=False)
 
 
-def test_removing_a_document_takes_its_chunks_and_words_along(tenant: Tenant) -> None:
+def test_removing_a_document_removes_its_chunks_and_words(tenant: Tenant) -> None:
     write_document("a")
     before = lexicon.current()
     write_document("b")

@@ -44,7 +44,7 @@ def test_a_real_file_is_read_by_its_format(monkeypatch: pytest.MonkeyPatch) -> N
     one.close()
 
 
-def test_all_that_a_reader_tells_arrives(misbehaving: Sandbox) -> None:
+def test_all_results_of_a_reader_arrive(misbehaving: Sandbox) -> None:
     read = misbehaving.read("good", "Ответ".encode())
     assert (read.title, read.text, read.markup, read.flags, read.pages) == (
         "title",
@@ -84,22 +84,22 @@ def test_a_reader_that_hangs_is_killed_and_the_next_file_is_read() -> None:
         ('say:{"error": {"kind": "os.system", "code": "NO", "params": {}}}', "file_damaged"),
     ],
 )
-def test_every_end_is_a_typed_error_and_reading_goes_on(misbehaving: Sandbox, name: str, expected: str) -> None:
+def test_every_failure_is_a_typed_error_and_reading_continues(misbehaving: Sandbox, name: str, expected: str) -> None:
     assert code(misbehaving, name) == expected
     assert misbehaving.read("good", b"next").text == "next"
 
 
-def test_an_error_of_no_known_kind_is_a_mistake_of_the_caller(misbehaving: Sandbox) -> None:
+def test_an_unknown_kind_of_error_becomes_a_caller_error(misbehaving: Sandbox) -> None:
     with pytest.raises(Invalid) as refused:
         misbehaving.read('say:{"error": {"kind": "SystemExit", "code": "odd", "params": {}}}', b"")
     assert refused.value.code == "odd"
 
 
-def test_text_that_no_file_can_hold_is_repaired(misbehaving: Sandbox) -> None:
+def test_unencodable_text_is_repaired(misbehaving: Sandbox) -> None:
     assert misbehaving.read("half", b"").text == "a?b"
 
 
-def test_where_a_reader_failed_is_logged_and_nothing_of_the_file(
+def test_the_log_names_where_a_reader_failed_without_file_content(
     misbehaving: Sandbox, caplog: pytest.LogCaptureFixture
 ) -> None:
     assert code(misbehaving, "no such reader", "не для журнала".encode()) == "file_damaged"
@@ -110,9 +110,7 @@ def test_where_a_reader_failed_is_logged_and_nothing_of_the_file(
 
 
 @pytest.mark.parametrize("cause", ["a\nb", "a" * 501, "<b>"])
-def test_a_cause_that_is_none_of_ours_is_not_logged(
-    misbehaving: Sandbox, caplog: pytest.LogCaptureFixture, cause: str
-) -> None:
+def test_a_forged_cause_is_not_logged(misbehaving: Sandbox, caplog: pytest.LogCaptureFixture, cause: str) -> None:
     answer = {"error": {"kind": "Invalid", "code": "odd", "params": {}}, "cause": cause}
     assert code(misbehaving, f"say:{json.dumps(answer)}") == "file_damaged"
     assert not caplog.records
@@ -132,14 +130,14 @@ def test_a_worker_writes_no_file(misbehaving: Sandbox, tmp_path: Path) -> None:
     assert not target.exists() or not target.stat().st_size
 
 
-def test_a_worker_serves_many_files_but_not_for_ever() -> None:
+def test_a_worker_is_replaced_after_many_files() -> None:
     one = Sandbox(workers=1, files=3)
     served = [one.read("good", b"").meta["pid"] for _ in range(7)]
     assert [served.count(pid) for pid in dict.fromkeys(served)] == [3, 3, 1]
     one.close()
 
 
-def test_a_worker_that_has_grown_is_replaced_without_a_word(misbehaving: Sandbox) -> None:
+def test_a_worker_that_has_grown_is_replaced_silently(misbehaving: Sandbox) -> None:
     grown = misbehaving.read("keep", b"large").meta["pid"]
     assert [misbehaving.read("good", b"next").meta["pid"] for _ in range(2)].count(grown) == 0
 
@@ -155,7 +153,7 @@ def test_threads_share_workers_and_get_their_own_answers(misbehaving: Sandbox) -
     assert answers == ["file_damaged" if number % 7 == 3 else str(number) for number in range(40)]
 
 
-def test_closing_and_forgetting_leave_no_process() -> None:
+def test_no_process_remains_after_closing_or_garbage_collection() -> None:
     closed, forgotten = Sandbox(workers=1), Sandbox(workers=1)
     pids = [one.read("good", b"").meta["pid"] for one in (closed, forgotten)]
     closed.close()
@@ -166,7 +164,7 @@ def test_closing_and_forgetting_leave_no_process() -> None:
     closed.close()
 
 
-def test_without_processes_it_says_try_again(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failed_process_start_asks_to_try_again(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "executable", "/nowhere/python")
     with pytest.raises(TryAgain) as lacking:
         Sandbox().read("a.md", b"text")

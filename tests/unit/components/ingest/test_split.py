@@ -63,7 +63,7 @@ splitters = st.sampled_from([(200, 500, 50, 50), (60, 120, 20, 20), (100, 100, 0
 
 @settings(max_examples=40)
 @given(documents, splitters)
-def test_no_text_is_lost_and_sizes_hold(text: str, splitter: DocumentSplitter) -> None:
+def test_no_text_is_lost_and_chunk_sizes_are_respected(text: str, splitter: DocumentSplitter) -> None:
     chunks = split(text, splitter=splitter)
     remaining: Counter[str] = Counter()
     for chunk in chunks:
@@ -93,7 +93,7 @@ def test_sentences_are_offsets_into_the_text_in_order(text: str) -> None:
 
 @settings(max_examples=40)
 @given(documents, st.integers(0, 7))
-def test_ids_are_unique_and_last(text: str, where: int) -> None:
+def test_chunk_ids_are_unique_and_stable(text: str, where: int) -> None:
     chunks = split(text)
     ids = [chunk.chunk_id for chunk in chunks]
     assert len(set(ids)) == len(ids)
@@ -133,7 +133,7 @@ def test_headings_form_the_path_and_stay_out_of_the_text() -> None:
     assert not any("Фильтр" in chunk.text for chunk in split(text))
 
 
-def test_a_title_that_differs_keeps_the_first_heading() -> None:
+def test_a_first_heading_that_differs_from_the_title_is_kept() -> None:
     assert split(f"# Другое\n\n{paragraph(5)}")[0].heading == "Другое"
 
 
@@ -149,7 +149,7 @@ def test_an_introduction_goes_to_the_section_below_it() -> None:
     assert chunks[1].text.startswith("Коротко.\n\nСкорость\n\nШаг 0.")
 
 
-def test_a_heading_over_nothing_is_not_lost() -> None:
+def test_a_heading_without_text_is_not_lost() -> None:
     assert "Приложения" in split(f"{paragraph(5)}\n\n## Приложения")[0].text
 
 
@@ -185,7 +185,7 @@ def test_a_code_entry_is_never_cut(before: int, sentences: int) -> None:
     assert all(any(one in chunk for chunk in texts) for one in whole)
 
 
-def test_a_code_keeps_the_list_of_what_to_do() -> None:
+def test_a_code_entry_keeps_its_list_of_steps() -> None:
     steps = "\n".join(f"{at}. {SENTENCE}" for at in range(1, 9))
     texts = [chunk.text for chunk in split(f"{paragraph(6)}\n\n**E20 — вода не сливается.**\n\n{steps}")]
     assert any("E20" in text and "8. " in text for text in texts)
@@ -232,7 +232,7 @@ def test_long_code_is_cut_between_lines_and_fenced_again() -> None:
     assert [line for chunk in chunks for line in chunk.text.split("\n")[1:-1]] == code
 
 
-def test_what_announces_a_list_stays_with_it() -> None:
+def test_an_introduction_stays_with_its_list() -> None:
     steps = "\n".join(f"- {SENTENCE}" for _ in range(3))
     chunks = split(f"{paragraph(6)}\n\nЧто делать:\n\n{steps}")
     announcing = [chunk.text for chunk in chunks if "Что делать" in chunk.text]
@@ -260,7 +260,7 @@ def test_a_document_of_pictures_is_found_by_its_title() -> None:
 
 
 @pytest.mark.parametrize("sizes", [(300, 200, 50, 50), (200, 500, 150, 50), (10, 50, 0, 0), (200, 400, 50, 101)])
-def test_sizes_that_cannot_be_met_are_refused(sizes: tuple[int, int, int, int]) -> None:
+def test_impossible_sizes_are_refused(sizes: tuple[int, int, int, int]) -> None:
     with pytest.raises(InternalFault, match="splitter_sizes_invalid"):
         DocumentSplitter(*sizes)
 
@@ -277,11 +277,11 @@ def test_sizes_that_cannot_be_met_are_refused(sizes: tuple[int, int, int, int]) 
         "<" * 20_000,
     ],
 )
-def test_hostile_markup_ends(hostile: str) -> None:
+def test_hostile_markup_is_cut_in_time(hostile: str) -> None:
     assert all(count_tokens(chunk.text) <= 500 for chunk in split(hostile))
 
 
-def test_a_revision_keeps_what_it_carries() -> None:
+def test_splitting_keeps_the_other_fields_of_a_revision() -> None:
     given_revision = Revision(SourceDocument("d", "t", "x"), "hash")
     (revision,) = DocumentSplitter().run(revisions=[given_revision])["revisions"]
     assert replace(revision, title="", chunks=()) == given_revision

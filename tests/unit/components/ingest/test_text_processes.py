@@ -34,13 +34,13 @@ def processes() -> Iterator[TextProcesses]:
     one.close()
 
 
-def test_documents_are_cut_as_here_and_in_order(processes: TextProcesses) -> None:
+def test_workers_cut_documents_like_this_process_and_in_order(processes: TextProcesses) -> None:
     assert processes.cut(DOCUMENTS, SIZES) == cut_all(DOCUMENTS, SIZES)
     assert processes._idle
     assert processes.cut([], SIZES) == []
 
 
-def test_chunks_are_analysed_as_here_and_in_order(processes: TextProcesses) -> None:
+def test_workers_analyse_chunks_like_this_process_and_in_order(processes: TextProcesses) -> None:
     cuts = cut_all(DOCUMENTS, SIZES)
     texts = [Text(chunk.chunk_id, one.title, chunk.heading, chunk.text) for one in cuts for chunk in one.chunks]
     assert len(texts) > 64
@@ -55,7 +55,7 @@ def test_chunks_are_analysed_as_here_and_in_order(processes: TextProcesses) -> N
         } == encode_passage(text.title, text.heading, text.text, STANDARD)
 
 
-def test_a_text_that_takes_too_long_is_refused_and_chunks_are_analysed_here() -> None:
+def test_a_slow_text_is_refused_and_its_chunks_analysed_in_this_process() -> None:
     # No worker is even up in so short a time.
     hurried = TextProcesses(workers=1, seconds=0.01)
     results = hurried.cut([replace(DOCUMENTS[0], text=PARAGRAPH * 400), DOCUMENTS[1]], SIZES)
@@ -100,14 +100,16 @@ def test_the_worker_of_these_tests_answers_like_the_real_one(taken_over: TextPro
     "attack",
     ["nest", "shorten", "add rm", "fail os.system", f"steal {uuid4()}", "rewrite Позвоните нам", "overreach"],
 )
-def test_an_answer_that_no_worker_of_ours_gives_refuses_the_document(taken_over: TextProcesses, attack: str) -> None:
+def test_an_invalid_worker_answer_refuses_the_document(taken_over: TextProcesses, attack: str) -> None:
     (refused,) = taken_over.cut([replace(DOCUMENTS[0], title=attack, text=PARAGRAPH * 400)], SIZES)
     assert isinstance(refused, CallerError)
     assert refused.code == "file_damaged"
 
 
 @pytest.mark.parametrize("attack", ["nest", "shorten", "add rm", "fail os.system", "arrays", "vectors"])
-def test_chunks_are_analysed_here_when_the_worker_cannot_be_believed(taken_over: TextProcesses, attack: str) -> None:
+def test_chunks_are_analysed_in_this_process_after_an_invalid_worker_answer(
+    taken_over: TextProcesses, attack: str
+) -> None:
     texts = [Text(str(at), attack, "", PARAGRAPH) for at in range(40)]
     assert list(taken_over.analysed(texts, STANDARD)) == analysed(texts, STANDARD.json_form)
 

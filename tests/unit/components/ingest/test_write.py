@@ -71,7 +71,7 @@ def named(title: str, sections: Sequence[str] = SECTIONS) -> list[str]:
     return [f"{title}: Ошибка {name}" for name in sections]
 
 
-def test_what_is_prepared_is_not_worked_out_again(later: list[str], stored: list[str]) -> None:
+def test_prepared_chunks_are_not_computed_again(later: list[str], stored: list[str]) -> None:
     revisions, writer = [revision()], ChunkWriter()
     prepared = writer.prepare(revisions)
     assert later == named("Стирка")
@@ -81,7 +81,7 @@ def test_what_is_prepared_is_not_worked_out_again(later: list[str], stored: list
     assert writer.prepare(revisions).analysed == {}
 
 
-def test_what_was_not_prepared_is_worked_out_when_written(
+def test_unprepared_chunks_are_computed_when_written(
     later: list[str], stored: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(write, "_MAX_PREPARED", 2)
@@ -94,7 +94,7 @@ def test_what_was_not_prepared_is_worked_out_when_written(
     assert stored == named("Стирка")
 
 
-def test_an_operator_may_rename_a_document_between_the_two(stored: list[str]) -> None:
+def test_a_rename_between_preparing_and_writing_is_respected(stored: list[str]) -> None:
     writer = ChunkWriter()
     writer.run(revisions=[revision(sections=SECTIONS[:1])])
     prepared = writer.prepare([revision()])

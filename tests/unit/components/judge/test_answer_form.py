@@ -24,5 +24,5 @@ def test_the_form_of_an_answer(kind: QuestionKind, fits: str, lacks: str) -> Non
     assert form_share(kind, lacks) == 0.0
 
 
-def test_other_kinds_have_no_form() -> None:
+def test_other_kinds_require_no_form() -> None:
     assert form_share("which", "Что угодно.") == form_share("other", "") == NEUTRAL

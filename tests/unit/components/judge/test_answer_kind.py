@@ -62,7 +62,9 @@ _CASES: list[tuple[QuestionKind, str, str, str]] = [
 
 
 @pytest.mark.parametrize(("kind", "question", "good", "bad"), _CASES)
-def test_what_a_kind_demands(kind: QuestionKind, question: str, good: str, bad: str) -> None:
+def test_each_kind_of_question_demands_its_kind_of_answer(
+    kind: QuestionKind, question: str, good: str, bad: str
+) -> None:
     assert kind_of(question) == kind
     weights = dict.fromkeys(stems(question), 1.0)
     assert answers_kind(kind, question, good, "", weights)
@@ -70,14 +72,14 @@ def test_what_a_kind_demands(kind: QuestionKind, question: str, good: str, bad: 
 
 
 @pytest.mark.parametrize("kind", ["which", "other"])
-def test_kinds_without_an_outward_form_are_never_missed(kind: QuestionKind) -> None:
+def test_kinds_without_a_visible_form_are_always_answered(kind: QuestionKind) -> None:
     assert answers_kind(kind, "Какой фильтр выбрать?", "Всё равно.", "", {})
 
 
 @pytest.mark.parametrize(
     "question", ["Деньги вернут на карту или на счёт?", "What is the name of the founder of the shop?"]
 )
-def test_what_only_looks_like_a_kind_demands_nothing_of_it(question: str) -> None:
+def test_a_question_that_only_resembles_a_kind_demands_nothing(question: str) -> None:
     weights = dict.fromkeys(stems(question), 1.0)
     assert answers_kind(kind_of(question), question, "Так.", "", weights)
 
@@ -88,7 +90,7 @@ def test_a_place_may_be_a_name() -> None:
     assert not answers_kind("where", "Где находится мастерская?", "Мастерская находится далеко.", "", weights)
 
 
-def test_a_sign_about_something_else_says_nothing() -> None:
+def test_an_amount_about_something_else_is_no_answer() -> None:
     question = "Почему машина стучит при отжиме белья?"
     weights = dict.fromkeys(stems(question), 1.0)
     other = "Если товар возвращён, деньги поступят на карту."
@@ -96,7 +98,7 @@ def test_a_sign_about_something_else_says_nothing() -> None:
     assert answers_kind("why", question, "Если барабан гремит, снимите болты.", "Машина стучит при отжиме", weights)
 
 
-def test_a_procedure_under_the_name_of_the_thing_shows_that_it_can_be_done() -> None:
+def test_a_procedure_for_the_object_answers_whether_it_is_possible() -> None:
     question = "Можно ли подключить машину к колодцу?"
     weights = dict.fromkeys(stems(question), 1.0)
     assert answers_kind("yesno", question, "1. Откройте кран.\n2. Наденьте шланг.", "Как подключить машину", weights)

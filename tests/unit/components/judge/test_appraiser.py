@@ -53,20 +53,20 @@ def test_adequacy_and_what_is_missing_decide(adequacy: int, missing: tuple[str, 
     assert after.verdict.gates[0].passed == (adequacy >= 75)
 
 
-def test_what_has_been_searched_for_is_no_reason_to_try_again() -> None:
+def test_topics_already_searched_are_no_reason_to_retry() -> None:
     tried = replace(ASKED, query=replace(ASKED.query, searched_texts=("слив",)))
     assert routed(form(60), tried)[0] == "enough"
     assert routed(form(10), tried)[0] == "refuse"
 
 
-def test_only_what_answers_is_kept_and_the_best_hit_behind_it() -> None:
+def test_only_answering_passages_are_accepted_plus_the_best_hit() -> None:
     assert routed(form(80, False, True, False))[1].evidence.relevant_ids == ("c2", "c1")
     socket, after = routed(form(80, False, False, False, missing=()))
     assert (socket, after.evidence.relevant_ids, after.evidence.adequacy) == ("refuse", (), 0.0)
     assert after.verdict.reasons == ("no_evidence",)
 
 
-def test_what_the_model_was_not_shown_is_not_answered_from() -> None:
+def test_passages_not_shown_to_the_model_are_not_accepted() -> None:
     assert routed(form(80, True, True), depth=2)[1].evidence.relevant_ids == ("c1", "c2")
 
 
@@ -76,7 +76,7 @@ def test_a_code_stays_exact_whatever_the_model_says() -> None:
     assert (socket, after.verdict.reasons, after.evidence.adequacy) == ("refuse", ("code_not_found",), 0.0)
 
 
-def test_a_judge_that_chooses_passages_about_other_codes_has_not_read_them() -> None:
+def test_passages_about_other_codes_are_rejected_whatever_the_model_says() -> None:
     """What a model of 1.5 billion parameters did; the question was refused as one about an unknown code."""
     asked_turn = turn("что значит код E20", E25, E20)
     _, after = routed(form(50, True, False), asked_turn)
@@ -88,14 +88,14 @@ def test_a_judge_that_chooses_passages_about_other_codes_has_not_read_them() -> 
 
 
 @pytest.mark.parametrize(("relevance", "socket"), [(0.57, "enough"), (0.5, "retry"), (0.29, "refuse")])
-def test_when_no_model_appraises_the_local_judgement_stands(relevance: float, socket: str) -> None:
+def test_the_local_judgement_is_the_fallback_when_no_model_appraises(relevance: float, socket: str) -> None:
     measured = turn("вода не сливается", E20, E25, relevance=relevance)
     sent_to, after = routed(DOWN, measured)
     assert (sent_to, after.degraded) == (socket, ("appraiser",))
     assert (after.evidence.relevant_ids, after.evidence.adequacy) == (measured.evidence.relevant_ids, relevance)
 
 
-def test_a_hopeless_question_is_refused_without_a_call() -> None:
+def test_a_hopeless_question_is_refused_without_a_model_call() -> None:
     models = ScriptedModels(appraise=form(100))
     evaluator = RetrievalEvaluator(LocalJudge(), appraiser=EvidenceAppraiser(LlmJudge(models), promising=0.2))
     assert "refuse" in evaluator.run(turn("вода не сливается", E20, relevance=0.19))
@@ -119,7 +119,7 @@ def test_round_trip() -> None:
     st.integers(1, 5),
     st.booleans(),
 )
-def test_one_way_and_never_beyond_the_budget(
+def test_exactly_one_route_and_never_beyond_the_budget(
     adequacy: int, answers: tuple[bool, ...], quality: Quality, passes: int, grew: bool
 ) -> None:
     asked_turn = replace(ASKED, quality=quality, passes=passes, evidence=replace(ASKED.evidence, has_new=grew))

@@ -21,7 +21,7 @@ RESET = RejectedApproach("1", "Сбросить плату кнопкой пит
         "Удерживайте кнопку питания, чтобы сбросить плату, затем отпустите.",
     ],
 )
-def test_a_sentence_proposes_it_in_its_own_words(sentence: str) -> None:
+def test_a_paraphrased_proposal_is_recognised(sentence: str) -> None:
     assert proposed(sentence, RESET)
 
 
@@ -35,11 +35,11 @@ def test_a_sentence_proposes_it_in_its_own_words(sentence: str) -> None:
         "",
     ],
 )
-def test_a_sentence_that_says_something_else_or_the_opposite_stays(sentence: str) -> None:
+def test_a_different_or_opposite_sentence_is_no_proposal(sentence: str) -> None:
     assert not proposed(sentence, RESET)
 
 
-def test_coverage_is_the_share_of_the_questions_weight() -> None:
+def test_coverage_is_the_weight_share_of_the_question() -> None:
     question = prepare(query("сбросить плату телефона"))
     assert coverage(question, RESET.text) == pytest.approx(2 / 3)
     assert coverage(prepare(query("подключение")), "Подключить шланг") == pytest.approx(0.6)
@@ -51,5 +51,5 @@ def test_coverage_is_a_share(question_text: str, text: str) -> None:
     assert 0 <= coverage(prepare(query(question_text)), text) <= 1 + 1e-9
 
 
-def test_an_approach_without_words_is_in_no_sentence() -> None:
+def test_an_approach_without_words_matches_no_sentence() -> None:
     assert not proposed("Любое.", RejectedApproach("1", "и", "", ""))

@@ -26,7 +26,7 @@ WARRANTY = passage(
         "Не открывайте люк во время стирки.",
     ],
 )
-def test_what_the_passage_says_is_supported(claim: str) -> None:
+def test_a_statement_of_the_passage_is_supported(claim: str) -> None:
     verdict = check(claim, WARRANTY)
     assert verdict.status == "supported"
     assert verdict.quote
@@ -50,7 +50,7 @@ def test_what_the_passage_says_is_supported(claim: str) -> None:
         pytest.param("", id="empty"),
     ],
 )
-def test_what_it_does_not_say_is_not(claim: str) -> None:
+def test_a_statement_absent_from_the_passage_is_unsupported(claim: str) -> None:
     assert check(claim, WARRANTY).status != "supported"
 
 
@@ -68,7 +68,7 @@ def test_english_negation_in_any_apostrophe() -> None:
     assert check("You can’t return an opened filter.", manual).status == "supported"
 
 
-def test_a_claim_may_stand_on_neighbouring_sentences_and_the_heading() -> None:
+def test_a_claim_may_be_supported_by_neighbouring_sentences_and_the_heading() -> None:
     entry = passage("Сначала закройте кран. Потом открутите шланг.", heading="Чистка фильтра")
     assert check("Закройте кран, открутите шланг: чистка фильтра.", entry).status == "supported"
 
@@ -83,7 +83,7 @@ _SENTENCES = [WARRANTY.text[start:end] for start, end in WARRANTY.sentences]
 
 
 @given(st.sampled_from(_SENTENCES), st.integers(2, 9_999).filter(lambda n: n not in {20, 24, 200, 1200}))
-def test_a_number_from_nowhere_is_never_supported(sentence: str, number: int) -> None:
+def test_an_invented_number_is_never_supported(sentence: str, number: int) -> None:
     assert check(f"{sentence.rstrip('.')} и ещё {number}.", WARRANTY).status != "supported"
 
 

@@ -29,18 +29,18 @@ def test_relevance_decides(relevance: float, socket: str) -> None:
     assert routed(turn("вода", FOUND, relevance=relevance))[0] == socket
 
 
-def test_no_kept_passage_is_a_refusal() -> None:
+def test_without_accepted_passages_the_turn_is_refused() -> None:
     bare = turn("вода", FOUND)
     socket, after = routed(replace(bare, evidence=replace(bare.evidence, relevant_ids=())))
     assert (socket, after.evidence.adequacy, after.verdict.reasons) == ("refuse", 0.0, ("no_evidence",))
 
 
-def test_nothing_new_is_no_reason_to_try_again() -> None:
+def test_without_new_evidence_there_is_no_retry() -> None:
     weak = turn("вода", FOUND, relevance=0.5)
     assert routed(replace(weak, evidence=replace(weak.evidence, has_new=False)))[0] == "refuse"
 
 
-def test_a_lost_code_is_a_refusal_however_relevant() -> None:
+def test_an_unknown_code_is_refused_despite_high_relevance() -> None:
     evaluator = RetrievalEvaluator(LocalJudge())
     ((socket, after),) = evaluator.run(turn("вода не сливается E21", FOUND, relevance=0.99)).items()
     assert (socket, after.verdict.reasons, after.evidence.adequacy) == ("refuse", ("code_not_found",), 0.0)
@@ -51,13 +51,15 @@ def test_one_code_of_two_is_enough() -> None:
     assert "enough" in RetrievalEvaluator(LocalJudge()).run(turn("E20 и E21", FOUND, relevance=0.99))
 
 
-def test_a_failing_judge_leaves_relevance_to_decide_and_says_so() -> None:
+def test_a_failing_judge_leaves_the_decision_to_relevance_and_degrades_the_turn() -> None:
     socket, after = routed(turn("вода", FOUND), BrokenJudge("uncovered"))
     assert (socket, after.degraded, after.evidence.uncovered) == ("enough", ("retrieval_evaluator",), ())
 
 
 @given(st.floats(0, 1), st.sampled_from(get_args(Quality)), st.integers(1, 5), st.booleans())
-def test_one_way_and_never_beyond_the_budget(relevance: float, quality: Quality, passes: int, grew: bool) -> None:
+def test_exactly_one_route_and_never_beyond_the_budget(
+    relevance: float, quality: Quality, passes: int, grew: bool
+) -> None:
     weak = replace(turn("вода", FOUND, relevance=relevance), quality=quality, passes=passes)
     socket, after = routed(replace(weak, evidence=replace(weak.evidence, has_new=grew)))
     (gate,) = after.verdict.gates

@@ -84,7 +84,7 @@ def test_weak_evidence_contradicts_nothing() -> None:
     assert in_context(WITHIN, RETURNS, FAQ, relevance=0.4).evidence.conflicts == ()
 
 
-def test_the_sentences_are_named() -> None:
+def test_a_conflict_names_its_sentences() -> None:
     (conflict,) = in_context(WITHIN, RETURNS, FAQ).evidence.conflicts
     assert RETURNS.text[slice(*conflict.trusted.span)] == "Товар можно вернуть в течение 14 дней после покупки."
     assert FAQ.text[slice(*conflict.other.span)] == FAQ.text
@@ -96,7 +96,7 @@ standing = st.tuples(statuses, trusts, st.sampled_from(["2023-01-01", "2024-01-0
 
 
 @given(standing, standing, st.floats(0.1, 0.9), st.floats(0.1, 0.9))
-def test_in_force_then_trusted_then_newest_comes_first(
+def test_conflicts_prefer_in_force_then_trusted_then_newest(
     one: tuple[DocumentStatus, Trust, str], two: tuple[DocumentStatus, Trust, str], place: float, other: float
 ) -> None:
     passages = [
@@ -115,13 +115,13 @@ def test_in_force_then_trusted_then_newest_comes_first(
     assert after.relevant_passages()[0] is trusted
 
 
-def test_a_conflict_of_an_earlier_pass_does_not_linger() -> None:
+def test_conflicts_are_recomputed_in_every_pass() -> None:
     before = in_context(WITHIN, RETURNS, FAQ)
     alone = replace(before, evidence=replace(before.evidence, relevant_ids=("a",), rank_scores={"a": 0.9}))
     assert EvidenceContext().run(alone)["turn"].evidence.conflicts == ()
 
 
-def test_a_search_that_fails_costs_the_related_passages_only(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failed_search_loses_only_related_passages(monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_: object) -> None:
         raise RuntimeError
 

@@ -21,23 +21,23 @@ def graded(judge: FixedJudge, given_turn: Turn | None = None, **settings: float)
     return grader.run(given_turn or searched("?", *RANKED))["turn"].evidence
 
 
-def test_yes_is_kept_and_no_is_not() -> None:
+def test_passages_graded_yes_are_accepted() -> None:
     evidence = graded(FixedJudge({"c0": 0.6, "c1": 0.1, "c2": 0.9}))
     assert set(evidence.relevant_ids) == {"c0", "c2"}
     assert evidence.relevance == 0.9
     assert evidence.retrieved == len(FOUND)
 
 
-def test_all_no_is_no_evidence() -> None:
+def test_all_passages_graded_no_is_no_evidence() -> None:
     evidence = graded(FixedJudge())
     assert (evidence.relevant_ids, evidence.relevance, evidence.relevant_passages()) == ((), 0.0, ())
 
 
-def test_the_best_hit_stays_when_others_do() -> None:
+def test_the_best_hit_is_accepted_when_another_passage_is() -> None:
     assert set(graded(FixedJudge({"c2": 0.9})).relevant_ids) == {"c0", "c2"}
 
 
-def test_only_the_best_are_graded_and_nothing_twice() -> None:
+def test_only_the_best_passages_are_graded_and_each_once() -> None:
     judge = FixedJudge({"c1": 0.9})
     first = graded(judge)
     assert judge.asked == ["c0", "c1", "c2", "c3"]
@@ -47,13 +47,13 @@ def test_only_the_best_are_graded_and_nothing_twice() -> None:
     assert judge.asked == ["c0", "c1", "c2", "c3", "c9"]
 
 
-def test_a_failing_judge_keeps_passages_and_says_so() -> None:
+def test_a_failing_judge_accepts_all_passages_and_degrades_the_turn() -> None:
     after = DocGrader(BrokenJudge("relevance"), depth=4).run(searched("?", *RANKED))["turn"]
     assert after.evidence.relevant_ids == tuple(after.evidence.rank_scores) == ("c0", "c1", "c2", "c3")
     assert after.degraded == ("grader",)
 
 
-def test_a_judge_that_forgets_a_passage_says_no_to_it() -> None:
+def test_a_passage_omitted_by_the_judge_is_graded_no() -> None:
     class Forgetful(FixedJudge):
         def relevance(self, query: object, passages: object) -> dict[str, float]:
             return {"c1": 0.9}
@@ -61,7 +61,7 @@ def test_a_judge_that_forgets_a_passage_says_no_to_it() -> None:
     assert set(graded(Forgetful()).relevant_ids) == {"c0", "c1"}
 
 
-def test_a_place_weighs_the_search_and_the_judge() -> None:
+def test_the_rank_combines_search_score_and_judgement() -> None:
     grader = DocGrader(FixedJudge({"c0": 0.5, "c1": 1.0}), depth=2, search_share=0.75)
     results = replace(passage("Один.", "c0"), score=0.8), replace(passage("Два.", "c1"), score=0.4)
     evidence = grader.run(searched("?", *results))["turn"].evidence
@@ -70,7 +70,9 @@ def test_a_place_weighs_the_search_and_the_judge() -> None:
 
 
 @given(st.dictionaries(st.sampled_from([one.chunk_id for one in FOUND]), st.floats(0, 1)), st.floats(0.01, 1))
-def test_what_is_kept_was_found_and_relevance_is_the_best_of_it(judged: dict[str, float], threshold: float) -> None:
+def test_accepted_passages_were_retrieved_and_relevance_is_their_maximum(
+    judged: dict[str, float], threshold: float
+) -> None:
     evidence = graded(FixedJudge(judged), threshold=threshold)
     assert len(set(evidence.relevant_ids)) == len(evidence.relevant_ids)
     assert set(evidence.relevant_ids) <= {one.chunk_id for one in FOUND}

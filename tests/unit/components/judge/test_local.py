@@ -19,7 +19,7 @@ E25 = passage("Код E25 означает, что насос заблокиро
 JUDGE = LocalJudge()
 
 
-def test_the_passage_that_answers_is_the_more_probable() -> None:
+def test_the_answering_passage_is_more_probable() -> None:
     result = JUDGE.relevance(query("что означает код E20"), [E20, E25, passage("Оплата картой.", "pay")])
     assert result["e20"] > 0.5
     assert result["e25"] == 0.0
@@ -37,7 +37,7 @@ def test_a_code_is_the_same_however_it_is_typed(typed: str) -> None:
 
 
 @pytest.mark.parametrize("other", ["E21", "E201", "E2", "F20", "E200", "E020"])
-def test_another_code_is_another_thing(other: str) -> None:
+def test_a_passage_about_another_code_is_irrelevant(other: str) -> None:
     asked_query = query(f"Код {other} означает, что вода не сливается")
     assert asked_query.codes
     assert JUDGE.relevance(asked_query, [E20])["e20"] == 0.0
@@ -52,12 +52,12 @@ def test_relevance_is_a_probability(question: str, text: str, heading: str) -> N
     assert 0.0 <= result["c1"] <= 1.0
 
 
-def test_what_the_reranker_found_among_all_candidates_stands() -> None:
+def test_relevance_by_the_reranker_is_kept() -> None:
     ranked = replace(passage("Оплата картой.", "pay"), scores={SCORE: 0.7})
     assert JUDGE.relevance(query("вода не сливается"), [ranked])["pay"] == 0.7
 
 
-def test_uncovered_names_lost_codes_first_then_the_rarest_words() -> None:
+def test_uncovered_lists_unknown_codes_then_rare_words() -> None:
     asked_query = query("сушка белья E20 E77")
     asked_by_weight = {stem: weight for weight, stem in enumerate(asked_query.weights, 1)}
     weighed = type(asked_query)(asked_query.search, weights=asked_by_weight, codes=asked_query.codes)
@@ -121,7 +121,7 @@ def test_a_long_identifier_that_the_answer_names_is_not_missing() -> None:
     assert evaluated(query("is CVE-2016-2961 fixed"), draft(answer_text, of=passage(answer_text)), 0.9).missing == ()
 
 
-def test_a_code_that_it_does_not_name_is() -> None:
+def test_a_code_that_the_answer_omits_is_missing() -> None:
     assert evaluated(query("что значат E20 и E77"), draft("Код E20: вода."), 0.9).missing == ("E77",)
 
 

@@ -38,7 +38,7 @@ def test_steps_under_the_title_of_the_action_come_first(cosines: tuple[float, ..
     assert tuple(result["other"].evidence) == (EVIDENCE if cosines else EVIDENCE[1:])
 
 
-def test_a_nearer_passage_is_the_more_probable() -> None:
+def test_a_nearer_passage_is_more_probable() -> None:
     one, two = near(replace(ABOUT, chunk_id="one"), 0.91), near(replace(ABOUT, chunk_id="two"), 0.85)
     result = judged("Что хранит диск?", one, two)
     assert result["one"].probability > result["two"].probability
@@ -49,7 +49,7 @@ def test_without_the_encoder_less_is_claimed() -> None:
     assert sure["howto"].probability > judged("Как увеличить диск?", HOWTO, ABOUT, OTHER)["howto"].probability
 
 
-def test_one_passage_without_a_cosine_leaves_all_to_their_words() -> None:
+def test_one_missing_cosine_makes_all_passages_judged_by_words() -> None:
     mixed = judged("Как увеличить диск?", near(HOWTO, 0.93), ABOUT, OTHER)
     plain = judged("Как увеличить диск?", HOWTO, ABOUT, OTHER)
     assert {name: one.probability for name, one in mixed.items()} == {
@@ -62,18 +62,18 @@ def test_the_name_of_a_file_is_no_title() -> None:
     assert judged("Как увеличить диск?", named)["howto"].evidence["about"] == 0.3
 
 
-def test_none_without_the_code_answers() -> None:
+def test_no_passage_without_the_code_answers() -> None:
     e20, e25 = passage("Код E20: нет слива.", "e20"), passage("Код E25: насос.", "e25")
     result = judged("Что означает E20?", e20, e25)
     assert result["e20"].probability > result["e25"].probability == 0.0
 
 
-def test_nothing_found_is_nothing_judged() -> None:
+def test_without_passages_nothing_is_judged() -> None:
     assert judged("Как увеличить диск?") == {}
 
 
 @given(texts, lines, texts)
-def test_every_part_is_a_share(question: str, text: str, heading: str) -> None:
+def test_every_kind_of_evidence_is_a_share(question: str, text: str, heading: str) -> None:
     one = judged(question, near(passage(text, heading=heading), 0.8))["c1"]
     assert 0.0 <= one.probability <= 1.0
     assert all(0.0 <= value <= 1.0 + 1e-9 for value in one.evidence.values())

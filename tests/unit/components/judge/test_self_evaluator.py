@@ -24,14 +24,14 @@ def test_the_draft_gets_its_scores() -> None:
     )
 
 
-def test_a_failing_judge_scores_nothing_and_says_so() -> None:
+def test_a_failing_judge_leaves_scores_at_zero_and_degrades_the_turn() -> None:
     after = SelfEvaluator(BrokenJudge("evaluate")).run(replace(turn("?"), draft=DRAFT))["turn"]
     assert after.draft is not None
     assert (after.draft.quality, after.draft.answerability, after.draft.confidence) == (0, "unknown", 0.0)
     assert after.degraded == ("self_evaluator",)
 
 
-def test_a_turn_without_a_draft_passes_by() -> None:
+def test_a_turn_without_a_draft_is_unchanged() -> None:
     assert SelfEvaluator(FixedJudge()).run(Turn("t", "?")) == {"turn": Turn("t", "?")}
 
 
@@ -47,14 +47,14 @@ drafts = st.builds(
 
 
 @given(st.lists(drafts, min_size=1, max_size=6))
-def test_the_best_is_the_first_of_the_best(candidates: list[Draft]) -> None:
+def test_the_first_of_equally_good_drafts_is_the_best(candidates: list[Draft]) -> None:
     best: Draft | None = None
     for draft in candidates:
         best = better_draft(best, draft)
     assert best is max(candidates, key=lambda one: (one.factuality, one.quality, one.relevance))
 
 
-def test_facts_go_before_quality() -> None:
+def test_facts_count_before_quality() -> None:
     honest, eloquent = replace(DRAFT, quality=10), replace(DRAFT, factuality=50.0, quality=99)
     assert better_draft(honest, eloquent) is honest
     assert better_draft(eloquent, honest) is honest

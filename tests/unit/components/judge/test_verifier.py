@@ -41,19 +41,19 @@ def test_supported_claims_stay_as_they_are() -> None:
     assert all(claim.quote for claim in after.claims)
 
 
-def test_an_unsupported_claim_goes_with_its_mark_and_citation() -> None:
+def test_an_unsupported_claim_is_removed_with_its_mark_and_citation() -> None:
     after = verified(drafted("Одно.", "Выдумка.", "Другое.", cited=3), "Выдумка.")
     assert after.text == "Одно. [1] Другое. [3]"
     assert [citation.index for citation in after.citations] == [1, 3]
     assert after.factuality == pytest.approx(66.7)
 
 
-def test_a_step_goes_with_its_line() -> None:
+def test_a_removed_step_takes_its_line_along() -> None:
     draft = drafted("Выключите.", "Танцуйте.", "Включите.", layout="1. {} [{}]\n")
     assert verified(draft, "Танцуйте.").text == "1. Выключите. [1]\n1. Включите. [1]"
 
 
-def test_a_claim_that_reads_like_a_part_of_another_leaves_it_whole() -> None:
+def test_removing_a_claim_leaves_a_longer_claim_that_contains_it() -> None:
     after = verified(drafted("Это живая вода.", "вода.", cited=2), "вода.")
     assert after.text == "Это живая вода. [1]"
 
@@ -72,24 +72,24 @@ def test_a_claim_without_a_citation_that_resolves_is_dropped(citations: tuple[in
     assert (after.text.replace("[1]", "").strip(), after.claims, after.factuality) == ("", (), 0.0)
 
 
-def test_claims_beyond_the_most_are_dropped_unchecked() -> None:
+def test_claims_beyond_the_limit_are_dropped_unchecked() -> None:
     after = verified(drafted("Один.", "Два.", "Три."), most=2)
     assert after.text == "Один. [1] Два. [1]"
     assert after.factuality == pytest.approx(66.7)
 
 
-def test_no_claims_is_said() -> None:
+def test_a_draft_without_claims_is_reported() -> None:
     assert verified(Draft("", (), ())).factuality_status == "no_claims"
 
 
-def test_a_failing_judge_is_declared() -> None:
+def test_a_failing_judge_degrades_the_turn() -> None:
     after = FactVerifier(BrokenJudge("check_all")).run(replace(turn("?", SOURCE), draft=drafted("Одно.")))["turn"]
     assert after.draft is not None
     assert (after.draft.factuality, after.draft.factuality_status) == (0.0, "failed")
     assert after.degraded == ("verifier",)
 
 
-def test_a_turn_without_a_draft_passes_by() -> None:
+def test_a_turn_without_a_draft_is_unchanged() -> None:
     given_turn = Turn("t", "?")
     assert FactVerifier(BrokenJudge("check_all")).run(given_turn) == {"turn": given_turn}
 
@@ -120,7 +120,7 @@ def _words(text: str) -> list[str]:
 
 
 @given(_said, st.data())
-def test_what_is_shown_is_what_was_supported(claim_texts: list[str], data: st.DataObject) -> None:
+def test_only_supported_claims_are_shown(claim_texts: list[str], data: st.DataObject) -> None:
     lies = data.draw(st.lists(st.sampled_from(claim_texts), max_size=3))
     after = verified(drafted(*claim_texts, cited=len(claim_texts)), *lies)
     assert all(claim.status == "supported" for claim in after.claims)

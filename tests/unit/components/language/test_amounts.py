@@ -69,13 +69,13 @@ def test_any_text_has_figures(text: str) -> None:
 
 
 @given(st.dates(min_value=date(1000, 1, 1)))
-def test_a_day_is_written_the_way_people_do(when: date) -> None:
+def test_a_day_is_formatted_by_locale(when: date) -> None:
     iso = when.isoformat()
     assert day(iso, "ru").split(".") == [iso[8:], iso[5:7], iso[:4]]
     number, month, year = day(iso, "en").split()
     assert (int(number), int(year), month.isalpha()) == (int(iso[8:]), int(iso[:4]), True)
 
 
-def test_what_is_no_day_stays_as_it_is() -> None:
+def test_an_invalid_day_is_unchanged() -> None:
     assert day("", "ru") == ""
     assert day("вчера", "en") == "вчера"

@@ -20,17 +20,17 @@ settings = st.builds(
 
 
 @given(settings, settings)
-def test_what_is_stored_is_read_back_and_told_apart(one: EncoderSettings, other: EncoderSettings) -> None:
+def test_stored_settings_are_read_back_and_distinguished(one: EncoderSettings, other: EncoderSettings) -> None:
     assert settings_from(one.json_form) == one
     assert (one.digest == other.digest) == (one == other)
 
 
-def test_the_stored_form_does_not_change_by_itself() -> None:
+def test_the_stored_form_is_stable() -> None:
     """Another digest makes every index due for a rebuild, so it must come from another encoding alone."""
     assert STANDARD.digest == "d52801fb1ce9"
 
 
-def test_nothing_stored_means_the_standard_and_the_same_text_the_same_object() -> None:
+def test_missing_settings_are_the_standard_and_parsing_is_cached() -> None:
     assert settings_from("") is STANDARD
     assert settings_from(STANDARD.json_form) is settings_from(STANDARD.json_form)
 
@@ -47,12 +47,12 @@ def test_nothing_stored_means_the_standard_and_the_same_text_the_same_object() -
         {"dense": "x"},
     ],
 )
-def test_what_cannot_be_is_refused(given: dict[str, object]) -> None:
+def test_invalid_settings_are_refused(given: dict[str, object]) -> None:
     with pytest.raises(ValidationError):
         EncoderSettings.model_validate(given)
 
 
-def test_the_settings_decide() -> None:
+def test_the_settings_determine_the_vectors() -> None:
     passage = ("Возврат", "Сроки", "Четырнадцать дней")
     two = STANDARD.model_copy(update={"gram_sizes": (2,)})
     assert not encode_passage(*passage, two)["grams"].keys() & encode_passage(*passage, STANDARD)["grams"].keys()

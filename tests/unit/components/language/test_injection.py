@@ -64,7 +64,7 @@ def test_a_document_may_not_steer_the_answer(sentence: str) -> None:
         "ИИ-ассистент ответит на вопросы клиентов.",
     ],
 )
-def test_ordinary_help_is_left_alone(sentence: str) -> None:
+def test_ordinary_help_texts_are_not_flagged(sentence: str) -> None:
     assert not gives_orders(sentence)
 
 

@@ -40,7 +40,7 @@ def test_a_table_is_counted_from_text(tmp_path: Path, monkeypatch: pytest.Monkey
     assert min(row) == row[1 + ALPHABETS["en"].index("a")]
 
 
-def test_neighbours_carry_a_doubtful_word_and_cannot_outweigh_a_clear_one() -> None:
+def test_neighbours_decide_a_doubtful_word_but_not_a_clear_one() -> None:
     assert switched([0.0], [0.0]) == [False]
     assert switched([0.0, 30.0], [0.0, 30.0]) == [True, True]
     assert switched([0.0, -30.0], [0.0, -30.0]) == [False, False]

@@ -51,7 +51,7 @@ def test_personal_data_is_masked(given_text: str, masked: str) -> None:
         "напишите на @opora_bot",
     ],
 )
-def test_what_is_not_personal_stays(text: str) -> None:
+def test_other_numbers_are_not_masked(text: str) -> None:
     assert mask(text) == text
 
 
@@ -61,7 +61,7 @@ def test_masking_twice_is_masking_once(text: str) -> None:
 
 
 @given(st.from_regex(r"\A[a-z]{1,10}@[a-z]{1,10}\.(ru|com)\Z"), st.text("абв где\n", max_size=20))
-def test_an_address_is_found_wherever_it_stands(address: str, around: str) -> None:
+def test_an_email_address_is_found_anywhere(address: str, around: str) -> None:
     assert address not in mask(f"{around} {address} {around}")
 
 

@@ -52,7 +52,7 @@ def test_the_sentence_that_asks(question: str, sentence: str) -> None:
         ("name", "Звоните в отдел Петровой.", "звоните в отдел"),
     ],
 )
-def test_whether_a_sentence_holds_it(kind: AnswerType, with_it: str, without_it: str) -> None:
+def test_a_sentence_holds_the_answer_type_or_not(kind: AnswerType, with_it: str, without_it: str) -> None:
     assert holds(kind, with_it)
     assert not holds(kind, without_it)
 

@@ -87,13 +87,13 @@ _MANUAL = Vocabulary(
         ("стиральная vfibyf", "стиральная машина"),
     ],
 )
-def test_the_wrong_layout_is_read_right(typed: str, meant: str) -> None:
+def test_text_in_the_wrong_layout_is_repaired(typed: str, meant: str) -> None:
     assert layout(typed, _RUSSIAN) == meant
 
 
 @pytest.mark.parametrize("vocabulary", [Vocabulary({}), _RUSSIAN, _MANUAL])
 @pytest.mark.parametrize("text", [*_NAMES, *_ENGLISH, *_QUESTIONS, " ".join(_NAMES), f"как настроить {_NAMES}"])
-def test_what_is_right_keeps_its_layout_and_letters(text: str, vocabulary: Vocabulary) -> None:
+def test_correct_text_is_unchanged(text: str, vocabulary: Vocabulary) -> None:
     assert layout(text, vocabulary) is None
     assert transliterations(text, vocabulary) == ()
 
@@ -121,7 +121,7 @@ def test_addresses_and_paths_are_never_words(address: str) -> None:
         ("vozvrat i obmen", "возврат и обмен"),
     ],
 )
-def test_russian_in_latin_letters_is_read_as_russian(typed: str, meant: str) -> None:
+def test_transliterated_russian_is_restored(typed: str, meant: str) -> None:
     assert transliterations(typed, _RUSSIAN)[0] == meant
 
 
@@ -179,11 +179,11 @@ def test_typing_errors_are_corrected(typed: str, meant: str) -> None:
         ("как где почему", "frequent words"),
     ],
 )
-def test_what_is_no_typing_error_stays(text: str, why: str | None) -> None:
+def test_correct_words_are_not_corrected(text: str, why: str | None) -> None:
     assert (spelling(text, _MANUAL) is None) == (why is not None)
 
 
-def test_the_more_frequent_of_two_near_words_is_meant() -> None:
+def test_the_more_frequent_of_two_near_words_is_chosen() -> None:
     assert Speller({"кран": 1, "экран": 90}).correct("ккран") == "экран"
     assert Speller({"кран": 90, "экран": 1}).correct("ккран") == "кран"
 
@@ -196,7 +196,7 @@ def test_a_question_in_the_wrong_layout_is_recovered(question: str) -> None:
     assert stems(recovered.text) == stems(question)
 
 
-def test_most_transliterated_questions_come_back() -> None:
+def test_most_transliterated_questions_are_restored() -> None:
     result = expected = 0
     for seed, question in enumerate(_RECOVERABLE):
         recovered = recover(transliterated(question, seed), _RUSSIAN)
@@ -207,7 +207,7 @@ def test_most_transliterated_questions_come_back() -> None:
     assert result >= 0.9 * expected
 
 
-def test_typing_errors_in_words_of_the_knowledge_base_come_back() -> None:
+def test_typing_errors_in_known_words_are_corrected() -> None:
     sentences = [line for article in _articles("ru") for line in article.splitlines() if 4 <= len(stems(line)) <= 12]
     broken = repaired = 0
     for seed, sentence in enumerate(sentences):
@@ -291,6 +291,6 @@ _SHORT = st.text("абвxé", min_size=1, max_size=6)
 
 
 @given(st.lists(_SHORT, max_size=12, unique=True), _SHORT, st.sampled_from([1, 2]))
-def test_the_index_of_near_words_misses_none(known: list[str], word: str, errors: int) -> None:
+def test_the_index_of_near_words_is_complete(known: list[str], word: str, errors: int) -> None:
     expected = {w: d for w in known if (d := _restricted_distance(word, w)) <= errors}
     assert dict(Vocabulary(dict.fromkeys(known, 1)).near(word, errors)) == expected

@@ -8,7 +8,7 @@ def _some_key() -> str:
     return next(key for key in keys("") if "{" not in text(key, "ru"))
 
 
-def test_an_unknown_locale_reads_russian() -> None:
+def test_an_unknown_locale_falls_back_to_russian() -> None:
     key = _some_key()
     assert text(key, "de") == text(key, "ru")
 

@@ -50,17 +50,17 @@ def test_content_words_are_those_that_have_the_stems(text: str) -> None:
         ("краи\u0306", "край"),
     ],
 )
-def test_two_spellings_meet_in_one_stem(one: str, other: str) -> None:
+def test_two_spellings_share_one_stem(one: str, other: str) -> None:
     assert stems(clean(one)) == stems(clean(other))
 
 
 @pytest.mark.parametrize(("one", "other"), [("E20", "E25"), ("E20", "E201"), ("слив", "сливки"), ("10.5", "105")])
-def test_what_differs_stays_apart(one: str, other: str) -> None:
+def test_different_words_have_different_stems(one: str, other: str) -> None:
     assert stems(one) != stems(other)
 
 
 @pytest.mark.parametrize("negation", ["не", "нет", "без", "not", "no", "without"])
-def test_words_that_turn_a_sentence_round_are_content(negation: str) -> None:
+def test_negations_are_content_words(negation: str) -> None:
     assert stems(negation), negation
 
 

@@ -45,14 +45,12 @@ def test_work_runs_in_the_caller_s_context(provider: Upstream) -> None:
     assert not provider.breaker.is_open
 
 
-def test_a_provider_that_failed_is_left_alone(provider: Upstream) -> None:
+def test_a_failing_provider_is_skipped(provider: Upstream) -> None:
     assert outcome(provider, failing) == "refused"
     assert outcome(provider, unasked) == "open_circuit"
 
 
-def test_a_provider_that_hangs_leaves_the_turn_time_to_do_without(
-    provider: Upstream, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_hanging_provider_leaves_time_for_the_fallback(provider: Upstream, monkeypatch: pytest.MonkeyPatch) -> None:
     end = Event()
     monkeypatch.setattr(attempts, "MAX_SHARE", 0.001)
     monkeypatch.setattr(attempts, "MIN_FAIR_SECONDS", 0.01)
@@ -72,20 +70,20 @@ def test_a_provider_is_not_blamed_for_a_turn_that_was_nearly_over(provider: Upst
     assert attempt("it", provider, lambda: "well") == "well"
 
 
-def test_a_timeout_of_its_own_is_the_provider_s_fault_however_little_time_there_was(provider: Upstream) -> None:
+def test_a_timeout_raised_by_the_provider_counts_as_its_failure(provider: Upstream) -> None:
     with collect_calls(deadline=monotonic() + 0.9):
         assert outcome(provider, out_of_time) == "timeout"
     assert provider.breaker.is_open
 
 
-def test_a_limit_of_its_own_bounds_a_call_and_is_fair(provider: Upstream) -> None:
+def test_a_limit_set_for_the_call_bounds_it(provider: Upstream) -> None:
     end = Event()
     assert outcome(provider, lambda: str(end.wait(60)), seconds=0.01) == "timeout"
     end.set()
     assert provider.breaker.is_open
 
 
-def test_a_call_that_was_given_up_keeps_its_seat_until_it_ends(provider: Upstream) -> None:
+def test_an_abandoned_call_occupies_its_seat_until_it_ends(provider: Upstream) -> None:
     end = Event()
     provider.breaker.failures = 1_000
     assert outcome(provider, lambda: str(end.wait(60)), seconds=0.01) == "timeout"
@@ -107,7 +105,7 @@ def test_a_thread_that_cannot_start_costs_no_seat(provider: Upstream, monkeypatc
     assert attempt("it", provider, lambda: "well") == "well"
 
 
-def test_a_turn_without_time_asks_nobody_and_blames_nobody(provider: Upstream) -> None:
+def test_a_turn_without_time_left_makes_no_call_and_records_no_failure(provider: Upstream) -> None:
     with collect_calls(deadline=0):
         assert outcome(provider, unasked) == "timeout"
     assert not provider.breaker.is_open

@@ -63,7 +63,7 @@ def broken(breaker: Breaker) -> Breaker:
     return breaker
 
 
-def test_it_opens_after_failures_in_a_row_only(breaker: Breaker) -> None:
+def test_only_consecutive_failures_open_the_breaker(breaker: Breaker) -> None:
     for _ in range(FAILURES - 1):
         fail(breaker)
     succeed(breaker)
@@ -75,7 +75,7 @@ def test_it_opens_after_failures_in_a_row_only(breaker: Breaker) -> None:
     assert refuses(breaker)
 
 
-def test_after_the_pause_one_call_tries_and_the_rest_is_refused(breaker: Breaker, clock: Clock) -> None:
+def test_after_the_pause_one_trial_is_admitted(breaker: Breaker, clock: Clock) -> None:
     broken(breaker)
     clock.now += PAUSE
     with breaker.call():
@@ -84,7 +84,7 @@ def test_after_the_pause_one_call_tries_and_the_rest_is_refused(breaker: Breaker
     assert not refuses(breaker)
 
 
-def test_a_trial_that_fails_starts_another_pause(breaker: Breaker, clock: Clock) -> None:
+def test_a_failed_trial_starts_another_pause(breaker: Breaker, clock: Clock) -> None:
     broken(breaker)
     clock.now += PAUSE
     fail(breaker)
@@ -95,7 +95,7 @@ def test_a_trial_that_fails_starts_another_pause(breaker: Breaker, clock: Clock)
 
 
 @pytest.mark.parametrize("outcome", ["stopped", "too_dear", "busy"])
-def test_a_trial_that_says_nothing_lets_the_next_call_try(breaker: Breaker, clock: Clock, outcome: str) -> None:
+def test_an_inconclusive_trial_admits_the_next_call(breaker: Breaker, clock: Clock, outcome: str) -> None:
     broken(breaker)
     clock.now += PAUSE
     with pytest.raises(ModelFailed), breaker.call():
@@ -155,7 +155,7 @@ def test_a_trial_that_was_given_up_cannot_close_the_breaker_later(breaker: Break
 
 
 @given(st.lists(st.sampled_from(["works", "fails", "waits"]), max_size=40))
-def test_whatever_happens_it_is_open_exactly_while_it_should_be(events: Sequence[str]) -> None:
+def test_the_breaker_matches_its_model_under_any_history(events: Sequence[str]) -> None:
     clock = Clock()
     breaker = Breaker(FAILURES, PAUSE, clock)
     in_a_row, opened = 0, None

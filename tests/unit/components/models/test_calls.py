@@ -13,14 +13,14 @@ def call(step: str) -> Call:
     return Call(step, "ollama", "m", "p.ru@0", "fast", monotonic(), 1.0, "ok")
 
 
-def test_without_a_turn_there_are_no_bounds() -> None:
+def test_calls_outside_a_turn_are_unbounded() -> None:
     assert current().remaining() == math.inf
     assert not current().stop.is_set()
     current().add(call("lost"))
     assert current().finished == ()
 
 
-def test_a_block_within_a_block_keeps_its_bounds_and_its_own_calls() -> None:
+def test_a_nested_block_inherits_bounds_and_collects_its_own_calls() -> None:
     stop = Event()
     with collect_calls(monotonic() + 5, stop) as around:
         with collect_calls() as within:
@@ -32,7 +32,7 @@ def test_a_block_within_a_block_keeps_its_bounds_and_its_own_calls() -> None:
         assert current() is around
 
 
-def test_calls_of_several_threads_are_all_kept() -> None:
+def test_calls_from_several_threads_are_all_recorded() -> None:
     with collect_calls() as calls, ThreadPoolExecutor(4) as pool:
         for step in range(50):
             pool.submit(copy_context().run, lambda step=step: current().add(call(str(step))))

@@ -123,7 +123,7 @@ def outcomes(calls: Calls) -> list[str]:
     return [call.outcome for call in calls.finished]
 
 
-def test_a_reply_comes_whole_and_in_pieces_and_is_counted(make: Make, simulator: Simulator) -> None:
+def test_a_reply_is_returned_streamed_and_counted(make: Make, simulator: Simulator) -> None:
     simulator.set_knobs(Knobs(call_ms=200))
     pieces: list[str] = []
     models = ChatModels(make())
@@ -161,7 +161,7 @@ def test_the_form_that_is_asked_for_reaches_the_provider(make: Make, simulator: 
         assert set(json.loads(said)) == {"quality", "answerability"}
 
 
-def test_other_models_step_in_in_their_order(make: Make, simulator: Simulator) -> None:
+def test_fallback_models_are_called_in_order(make: Make, simulator: Simulator) -> None:
     models = ChatModels(make(), make("simulated-strong"), make("simulated-fallback"))
     simulator.set_knobs(
         Knobs(faults=(Fault(kind="500", model="simulated"), Fault(kind="429", model="simulated-strong")))
@@ -178,7 +178,7 @@ def test_other_models_step_in_in_their_order(make: Make, simulator: Simulator) -
     assert [call.model for call in calls.finished] == ["simulated-strong", "simulated", "simulated-fallback"]
 
 
-def test_an_answer_that_broke_off_is_not_begun_again_by_another_model(make: Make, simulator: Simulator) -> None:
+def test_an_interrupted_answer_is_not_restarted_by_another_model(make: Make, simulator: Simulator) -> None:
     simulator.set_knobs(Knobs(faults=(Fault(kind="cut_off", model="simulated"),)))
     models = ChatModels(make(), make("simulated-strong"))
     with collect_calls() as calls, pytest.raises(Interrupted):
@@ -189,7 +189,7 @@ def test_an_answer_that_broke_off_is_not_begun_again_by_another_model(make: Make
     assert len(calls.finished) == 2
 
 
-def test_a_model_that_keeps_failing_is_left_alone_and_tried_again(make: Make, simulator: Simulator) -> None:
+def test_a_failing_model_is_skipped_and_tried_again_later(make: Make, simulator: Simulator) -> None:
     simulator.set_knobs(Knobs(faults=(Fault(kind="500"),)))
     models, same = (ChatModels(make(), failures=3, pause=30) for _ in range(2))
     with collect_calls() as calls:
@@ -217,7 +217,7 @@ def test_no_more_calls_at_once_than_the_model_has_seats(make: Make, simulator: S
     assert outcomes(calls) == ["ok"] * 6
 
 
-def test_who_finds_no_seat_in_time_is_told_so_and_the_breaker_stays_shut(make: Make, simulator: Simulator) -> None:
+def test_waiting_for_a_seat_times_out_without_opening_the_breaker(make: Make, simulator: Simulator) -> None:
     simulator.set_knobs(Knobs(faults=(Fault(kind="hang", times=1),)))
     models = ChatModels(make(), concurrent=1, timeout=SHORT, failures=1_000)
     with collect_calls() as calls:
@@ -228,7 +228,7 @@ def test_who_finds_no_seat_in_time_is_told_so_and_the_breaker_stays_shut(make: M
     assert outcomes(calls) == ["timeout", "busy"]
 
 
-def test_when_nobody_waits_any_more_the_call_ends(make: Make, simulator: Simulator) -> None:
+def test_a_call_ends_when_its_client_leaves(make: Make, simulator: Simulator) -> None:
     simulator.set_knobs(Knobs(faults=(Fault(kind="slow"),)))
     stop, heard = Event(), Event()
 
@@ -246,7 +246,7 @@ def test_when_nobody_waits_any_more_the_call_ends(make: Make, simulator: Simulat
     assert len(simulator.calls) == 1
 
 
-def test_a_turn_without_time_calls_nobody(make: Make, simulator: Simulator) -> None:
+def test_a_turn_without_time_left_calls_no_model(make: Make, simulator: Simulator) -> None:
     simulator.set_knobs(Knobs())
     with collect_calls(deadline=monotonic() - 1) as calls:
         for _ in range(9):
@@ -296,7 +296,7 @@ def test_a_sum_that_cannot_be_counted_costs_no_answer(make: Make, monkeypatch: p
         ask(models)
 
 
-def test_models_come_back_from_what_describes_them(make: Make) -> None:
+def test_models_survive_serialisation(make: Make) -> None:
     form = {"response_format": {"type": "json_object", "schema": "{schema}"}}
     models = ChatModels(
         make(), make("simulated-strong"), timeout=7, prices={"simulated": [1.0, 2.0]}, schema_arguments={"strong": form}

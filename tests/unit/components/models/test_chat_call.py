@@ -78,7 +78,7 @@ def called(
     [(ollama_tokens(content="так "), speaks_ollama, False), (openai_tokens(content="так "), speaks_openai, True)],
     ids=["ollama", "openai"],
 )
-def test_a_call_that_is_given_up_ends_at_the_next_piece(
+def test_a_cancelled_call_ends_at_the_next_chunk(
     tokens: Tokens, make: Callable[[Tokens], Generator], lingers: bool
 ) -> None:
     stop, pieces, seat = Event(), list[str](), Upstream(failures=1, pause=60, concurrent=1)
@@ -98,7 +98,7 @@ def test_a_call_that_is_given_up_ends_at_the_next_piece(
     assert tokens.sent < ENDLESS
 
 
-def test_a_model_that_only_thinks_is_given_up_as_well() -> None:
+def test_a_model_that_streams_only_reasoning_is_cancelled_too() -> None:
     tokens, pieces = ollama_tokens(content="", thinking="Хм. "), list[str]()
     with pytest.raises(ModelFailed, match="timeout") as raised:
         called(speaks_ollama(tokens), Event(), pieces.append, timeout=0.3)

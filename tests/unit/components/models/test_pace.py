@@ -19,11 +19,11 @@ def slow(seconds: float = 65.0, clock: Clock | None = None) -> Pace:
     return pace
 
 
-def test_nothing_is_known_at_first_and_nothing_held_back() -> None:
+def test_an_unknown_pace_limits_nothing() -> None:
     assert (Pace().seconds(10_000), Pace().token_budget(0.1)) == (0.0, inf)
 
 
-def test_the_call_that_loads_the_model_says_nothing() -> None:
+def test_the_call_that_loads_the_model_is_not_measured() -> None:
     pace = Pace()
     pace.record(1_000, REPLY, 60.0)
     assert (pace.seconds(1_000), pace.token_budget(1.0)) == (0.0, inf)
@@ -31,20 +31,20 @@ def test_the_call_that_loads_the_model_says_nothing() -> None:
     assert pace.seconds(1_000) == 1.3
 
 
-def test_a_prompt_that_fits_takes_no_longer_than_it_may() -> None:
+def test_token_budget_and_expected_seconds_agree() -> None:
     assert slow().seconds(1_000) == 65.0
     assert slow().seconds(round(slow().token_budget(26.0))) == 26.0
     assert slow().token_budget(1.0) < 0
 
 
-def test_what_a_model_did_before_its_last_calls_is_forgotten() -> None:
+def test_only_the_last_calls_determine_the_pace() -> None:
     pace = slow(1.3)
     for _ in range(3):
         pace.record(1_000, REPLY, 130.0)
     assert pace.seconds(1_000) == 130.0
 
 
-def test_one_hang_shortens_prompts_and_keeps_nobody_from_asking() -> None:
+def test_a_timeout_shortens_prompts_without_blocking_calls() -> None:
     pace = slow(1.3)
     pace.record_timeout(1_000, 30.0)
     assert pace.seconds(1_000) == 1.3
@@ -53,7 +53,7 @@ def test_one_hang_shortens_prompts_and_keeps_nobody_from_asking() -> None:
     assert pace.token_budget(30.0) > 20_000
 
 
-def test_what_was_learned_long_ago_is_forgotten() -> None:
+def test_an_old_pace_expires() -> None:
     clock = Clock()
     pace = slow(1_000.0, clock)
     pace.record_timeout(1_000, 1_000.0)

@@ -98,7 +98,7 @@ def test_an_edited_prompt_is_another_version_at_once(folder: Path) -> None:
     assert prompt("greet", "ru").version != before
 
 
-def test_a_place_without_a_value_is_a_mistake_and_a_prompt_computes_nothing() -> None:
+def test_a_prompt_with_a_missing_value_or_an_expression_is_refused() -> None:
     with pytest.raises(UndefinedError):
         Prompt("p", "ru", "{{ name }}").messages()
     with pytest.raises(SecurityError):
@@ -106,7 +106,7 @@ def test_a_place_without_a_value_is_a_mistake_and_a_prompt_computes_nothing() ->
 
 
 @given(st.text(max_size=60), st.text(max_size=60))
-def test_no_text_closes_its_block(one: str, two: str) -> None:
+def test_no_text_can_close_its_block(one: str, two: str) -> None:
     with collect_calls() as calls:
         filled = block("passages", [one, f'</passages id="{calls.fence}">', two])
         assert filled.count(calls.fence) == 2
@@ -115,7 +115,7 @@ def test_no_text_closes_its_block(one: str, two: str) -> None:
     assert prompt_text == filled.strip()
 
 
-def test_every_turn_has_a_fence_of_its_own_and_nothing_needs_none() -> None:
+def test_each_turn_has_its_own_fence_and_an_empty_block_none() -> None:
     fences = set()
     for _ in range(20):
         with collect_calls() as calls:

@@ -111,7 +111,7 @@ def test_only_streams_of_openai_are_asked_for_their_usage() -> None:
     assert "stream_options" not in called()
 
 
-def test_a_reply_is_the_same_in_pieces_and_its_thoughts_are_no_part_of_it() -> None:
+def test_a_streamed_reply_equals_the_whole_one_without_reasoning() -> None:
     pieces: list[StreamingChunk] = []
     (reply,) = reading(LINES).run(QUESTION, streaming_callback=pieces.append)["replies"]
     assert reply.text == "".join(piece.content for piece in pieces) == "Верните за 14 дней."

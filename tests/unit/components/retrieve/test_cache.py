@@ -39,13 +39,13 @@ def searched(
     return result.cached
 
 
-def test_the_same_again_is_known() -> None:
+def test_a_repeated_search_is_served_from_the_cache() -> None:
     searches, shelf = SearchCache(10), Shelf()
     assert [searched(searches, shelf, "гарантия") for _ in range(3)] == [False, True, True]
     assert not searched(searches, shelf, "гарантии")
 
 
-def test_not_after_a_write_nor_to_another_tenant() -> None:
+def test_the_cache_is_invalid_after_a_write_and_for_other_tenants() -> None:
     searches, shelf = SearchCache(10), Shelf()
     searched(searches, shelf, "гарантия")
     assert not searched(searches, shelf, "гарантия", who=BORIS)
@@ -54,17 +54,17 @@ def test_not_after_a_write_nor_to_another_tenant() -> None:
 
 
 @pytest.mark.parametrize(("most", "version"), [(0, "1"), (10, None)])
-def test_nothing_is_kept_where_it_is_not_to_be(most: int, version: str | None) -> None:
+def test_without_a_size_or_a_version_nothing_is_cached(most: int, version: str | None) -> None:
     searches = SearchCache(most)
     assert [searched(searches, Shelf(version), "гарантия") for _ in range(2)] == [False, False]
 
 
-def test_a_search_in_part_is_not_kept() -> None:
+def test_a_partial_search_is_not_cached() -> None:
     searches, part = SearchCache(10), SearchResult(FOUND.passages, complete=False)
     assert [searched(searches, Shelf(), "гарантия", found=part) for _ in range(2)] == [False, False]
 
 
-def test_nor_one_that_a_write_came_into() -> None:
+def test_a_search_overtaken_by_a_write_is_not_cached() -> None:
     searches, shelf = SearchCache(10), Shelf()
 
     def written_meanwhile() -> SearchResult:
@@ -77,7 +77,7 @@ def test_nor_one_that_a_write_came_into() -> None:
         assert not searched(searches, Shelf(version), "гарантия")
 
 
-def test_those_last_used_are_kept() -> None:
+def test_the_least_recently_used_entry_is_evicted() -> None:
     searches, shelf = SearchCache(2), Shelf()
     for what in ("a", "b", "a", "c"):
         searched(searches, shelf, what)
@@ -137,9 +137,7 @@ def test_a_write_is_seen_by_the_next_question(shelf: Collection, monkeypatch: py
     assert len(looked_for(retriever).evidence.passages) == 2
 
 
-def test_a_question_never_sees_less_than_what_was_written_before_it(
-    shelf: Collection, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_search_sees_everything_written_before_it(shelf: Collection, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("components.retrieve.retriever.encode_query", lambda *_: {"text-sparse": {7: 1.0}})
     retriever, written = TenantRetriever(), 0
 
@@ -157,7 +155,7 @@ def test_a_question_never_sees_less_than_what_was_written_before_it(
             one.result()
 
 
-def test_a_later_pass_is_cached_when_all_were(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_turn_is_cached_only_when_all_its_searches_were(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("components.retrieve.retriever.open_collection", lambda: Shelf("1"))
     monkeypatch.setattr("components.retrieve.retriever.relations.current", lambda: relations.NONE)
     retriever = TenantRetriever()

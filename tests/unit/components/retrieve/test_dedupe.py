@@ -21,11 +21,11 @@ def left(*passages: Passage, distance: int = 4, most: int = 3) -> list[str]:
     return [one.chunk_id for one in after.evidence.passages]
 
 
-def test_the_better_of_two_alike_stays() -> None:
+def test_the_better_of_two_near_duplicates_remains() -> None:
     assert left(passage(TEN, "a"), passage(TEN.upper() + "  ", "b"), passage("Совсем другое.", "c")) == ["a", "c"]
 
 
-def test_alike_is_measured_on_words() -> None:
+def test_similarity_is_measured_on_words() -> None:
     nearly = f"{LONG} ещё"
     apart = (fingerprint(LONG) ^ fingerprint(nearly)).bit_count()
     assert 0 < apart <= 4
@@ -33,7 +33,7 @@ def test_alike_is_measured_on_words() -> None:
     assert left(passage(LONG, "a"), passage(nearly, "b"), distance=apart - 1) == ["a", "b"]
 
 
-def test_other_numbers_do_not_say_the_same() -> None:
+def test_passages_with_different_numbers_are_no_duplicates() -> None:
     one, two = f"{LONG} за 140 дней", f"{LONG} за 300 дней"
     assert left(passage(one, "a"), passage(two, "b"), distance=64) == ["a", "b"]
     assert left(passage(one, "a"), passage(f"{one}!", "b"), distance=64) == ["a"]
@@ -43,11 +43,11 @@ statuses: st.SearchStrategy[list[DocumentStatus]] = st.permutations(["active", "
 
 
 @given(statuses)
-def test_what_is_in_force_is_never_dropped_for_what_is_not(order: list[DocumentStatus]) -> None:
+def test_a_document_in_force_is_never_dropped_for_an_outdated_one(order: list[DocumentStatus]) -> None:
     assert left(*(replace(passage(TEN, status), status=status) for status in order)) == ["active"]
 
 
-def test_a_part_of_a_longer_text_is_not_alike() -> None:
+def test_an_excerpt_of_a_longer_text_is_no_duplicate() -> None:
     assert left(passage(TEN, "a"), passage("один два", "b")) == ["a", "b"]
 
 
@@ -56,7 +56,7 @@ def test_the_order_of_words_does_not_matter(words: list[str]) -> None:
     assert fingerprint(" ".join(words)) == fingerprint(TEN)
 
 
-def test_at_most_so_many_of_one_document() -> None:
+def test_passages_of_one_document_are_limited() -> None:
     many = [passage(f"Текст номер {number}", f"c{number}", doc_id="d") for number in range(5)]
     other = passage("Другой документ", "x", doc_id="e")
     assert left(*many, other) == ["c0", "c1", "c2", "x"]
@@ -71,7 +71,7 @@ chunks = st.lists(
 
 
 @given(st.lists(chunks, min_size=1, max_size=4))
-def test_no_pass_takes_away_what_an_earlier_one_kept(passes: list[list[tuple[int, str, str]]]) -> None:
+def test_a_later_pass_never_removes_earlier_passages(passes: list[list[tuple[int, str, str]]]) -> None:
     evidence = Evidence()
     for result in passes:
         before = {one.chunk_id for one in evidence.passages}

@@ -68,7 +68,7 @@ def order(turn: Turn) -> list[str]:
     return [one.chunk_id for one in turn.evidence.passages]
 
 
-def test_the_passage_that_answers_in_other_words_comes_first(tiny: FastCrossEncoder) -> None:
+def test_a_passage_that_answers_in_other_words_ranks_first(tiny: FastCrossEncoder) -> None:
     given_turn = searched(
         "Какая гарантия на насос?",
         replace(passage("Про пароль.", "wrong"), score=0.8),
@@ -83,13 +83,13 @@ def test_the_passage_that_answers_in_other_words_comes_first(tiny: FastCrossEnco
         assert one.score == pytest.approx(one.scores[SCORE] + one.scores["trust"])
 
 
-def test_what_is_read_is_read_with_title_and_heading(tiny: FastCrossEncoder) -> None:
+def test_the_ranker_reads_passages_with_title_and_heading(tiny: FastCrossEncoder) -> None:
     titled = passage("Обращайтесь к нам.", "titled", title="Гарантия", heading="Насос")
     turn = ModelReranker(tiny).run(searched("гарантия насос", titled))["turn"]
     assert turn.evidence.passages[0].scores["reranker-log-odds"] == pytest.approx(0.0, abs=0.1)
 
 
-def test_a_passage_is_read_once_over_all_passes() -> None:
+def test_a_passage_is_scored_once_over_all_passes() -> None:
     ranker = Scores({"c0": 0.1, "c1": 2.0})
     reranker = ModelReranker(ranker)
     first = reranker.run(searched("?", *passages_scored(0.9)))["turn"]
@@ -101,7 +101,7 @@ def test_a_passage_is_read_once_over_all_passes() -> None:
     assert ranker.read == ["c0", "c1"]
 
 
-def test_the_same_passages_are_read_once_for_the_same_question_of_a_tenant() -> None:
+def test_scores_are_cached_by_tenant_question_and_passage() -> None:
     ranker = Scores({"c0": 1.0, "c1": 2.0})
     reranker = ModelReranker(ranker)
     first, again = (reranker.run(searched("q", *passages_scored(0.9, 0.5)))["turn"] for _ in range(2))
@@ -113,7 +113,7 @@ def test_the_same_passages_are_read_once_for_the_same_question_of_a_tenant() -> 
     assert ranker.read == ["c0", "c1"] * 4
 
 
-def test_those_beyond_the_depth_come_after_in_the_order_of_the_search() -> None:
+def test_passages_beyond_the_depth_follow_in_search_order() -> None:
     ranker = Scores(dict.fromkeys(["c0", "c1", "c2", "c3"], -20.0))
     turn = ModelReranker(ranker, depth=2).run(searched("?", *passages_scored(0.9, 0.6, 0.8, 0.7)))["turn"]
     assert ranker.read == ["c0", "c2"]
@@ -121,7 +121,7 @@ def test_those_beyond_the_depth_come_after_in_the_order_of_the_search() -> None:
     assert [one.score for one in turn.evidence.passages] == pytest.approx([0.0] * 4, abs=1e-6)
 
 
-def test_trust_counts_beside_the_model() -> None:
+def test_trust_is_added_to_the_model_score() -> None:
     old, new = passages_scored(0.9, 0.9)
     turn = ModelReranker(Scores({"c0": 1.0, "c1": 0.9})).run(searched("?", replace(old, status="archived"), new))[
         "turn"
@@ -129,7 +129,7 @@ def test_trust_counts_beside_the_model() -> None:
     assert order(turn) == ["c1", "c0"]
 
 
-def test_probabilities_are_taken_as_such() -> None:
+def test_a_probability_scale_is_used_unchanged() -> None:
     turn = ModelReranker(Scores({"c0": 0.75}), scale="probability").run(searched("?", *passages_scored(0.9)))["turn"]
     (one,) = turn.evidence.passages
     assert one.scores[SCORE] == pytest.approx(0.75)
@@ -155,13 +155,13 @@ def test_each_language_has_its_own_calibration(monkeypatch: pytest.MonkeyPatch, 
     assert scores == pytest.approx({"c0": 1 / (1 + exp(-1)), "c1": 1 / (1 + exp(-3))})
 
 
-def test_a_calibration_that_nobody_fitted_is_refused_at_once() -> None:
+def test_an_unknown_calibration_is_refused_at_construction() -> None:
     with pytest.raises(KeyError):
         ModelReranker(Scores({}), calibration="nobody's")
 
 
 @pytest.mark.parametrize("scores", [None, {"c0": None}, {"c0": nan}, {"c0": inf}])
-def test_the_order_by_features_stands_in(
+def test_feature_ranking_is_the_fallback(
     scores: Mapping[str, float | None] | None, caplog: pytest.LogCaptureFixture
 ) -> None:
     given_turn = searched("секрет", *passages_scored(0.4, 0.9))
@@ -172,7 +172,7 @@ def test_the_order_by_features_stands_in(
     assert "секрет" not in caplog.text
 
 
-def test_one_that_keeps_failing_is_left_alone_for_a_while() -> None:
+def test_a_repeatedly_failing_ranker_is_skipped_for_a_while() -> None:
     now = 0.0
     ranker = Scores(None)
     reranker = ModelReranker(ranker, failures=4, pause=30)
@@ -184,7 +184,7 @@ def test_one_that_keeps_failing_is_left_alone_for_a_while() -> None:
     assert reranker.run(searched("?", *passages_scored(0.9)))["turn"].degraded == ()
 
 
-def test_a_model_that_is_not_there_fails_no_turn(tmp_path: Path) -> None:
+def test_a_missing_model_fails_no_turn(tmp_path: Path) -> None:
     pipeline = Pipeline()
     pipeline.add_component("rerank", ModelReranker(FastCrossEncoder("nobody/has-it", FILE, str(tmp_path))))
     given_turn = searched("?", *passages_scored(0.4, 0.9))
@@ -193,14 +193,14 @@ def test_a_model_that_is_not_there_fails_no_turn(tmp_path: Path) -> None:
     assert (order(turn), turn.degraded) == (["c1", "c0"], ("reranker",))
 
 
-def test_without_passages_nobody_is_asked() -> None:
+def test_without_passages_no_ranker_is_called() -> None:
     ranker = Scores(None)
     assert ModelReranker(ranker).run(searched("?"))["turn"].degraded == ()
     assert ranker.read == []
 
 
 @given(st.lists(st.tuples(st.floats(0, 1), st.floats(-30, 30)), min_size=1, max_size=6))
-def test_nothing_is_lost_and_the_parts_add_up(given_scores: Sequence[tuple[float, float]]) -> None:
+def test_no_passage_is_lost_and_score_parts_add_up(given_scores: Sequence[tuple[float, float]]) -> None:
     passages = passages_scored(*(search for search, _ in given_scores))
     ranker = Scores({f"c{number}": logit for number, (_, logit) in enumerate(given_scores)})
     turn = ModelReranker(ranker).run(searched("?", *passages))["turn"]
@@ -212,7 +212,7 @@ def test_nothing_is_lost_and_the_parts_add_up(given_scores: Sequence[tuple[float
     assert scores == sorted(scores, reverse=True)
 
 
-def test_an_order_alone_changes_places_and_no_score() -> None:
+def test_a_ranker_without_scores_changes_order_only() -> None:
     given_turn = searched("?", *passages_scored(0.9, 0.8, 0.7, 0.6))
     reranker = ModelReranker(Scores({"c2": None, "c0": None}), scale="order", depth=3)
     turn = reranker.run(given_turn)["turn"]
@@ -238,7 +238,7 @@ def test_round_trip(ranker: FastCrossEncoder | LLMRanker) -> None:
 # The judge that takes the model's word.
 
 
-def test_relevance_is_the_models_where_it_has_read_and_the_local_judges_elsewhere() -> None:
+def test_relevance_comes_from_the_model_where_it_scored_else_from_the_local_judge() -> None:
     read = replace(passage("Совсем о другом.", "read"), scores={SCORE: 0.9})
     unread = passage("Насос шумит.", "unread")
     judged = RankedJudge().relevance(query("Почему шумит насос?"), [read, unread])
@@ -254,7 +254,7 @@ def test_a_code_is_exact_whatever_the_model_says() -> None:
 
 
 @pytest.mark.parametrize("fault", [None, {"c1": None}, {"c1": nan}])
-def test_a_ranker_that_fails_on_a_later_pass_leaves_what_it_read(fault: Mapping[str, float | None] | None) -> None:
+def test_a_ranker_failing_on_a_later_pass_keeps_earlier_scores(fault: Mapping[str, float | None] | None) -> None:
     ranker = Scores({"c0": 3.0})
     reranker = ModelReranker(ranker)
     first = reranker.run(searched("?", *passages_scored(0.2)))["turn"]

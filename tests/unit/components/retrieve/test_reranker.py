@@ -43,19 +43,19 @@ def reranked(
 @pytest.mark.parametrize(
     ("status", "lost"), [("active", 0.0), ("superseded", 0.40), ("deprecated", 0.40), ("archived", 0.60)]
 )
-def test_old_documents_lose_what_the_specification_says(status: DocumentStatus, lost: float) -> None:
+def test_outdated_documents_lose_the_specified_penalty(status: DocumentStatus, lost: float) -> None:
     (one,) = ranked(reranked("a", 0.9, status=status))
     assert one.score == pytest.approx(0.9 - lost)
     assert one.scores["trust"] == pytest.approx(-lost)
 
 
 @pytest.mark.parametrize("priority", [0, 1, 50, 100])
-def test_each_point_of_priority_is_a_thousandth(priority: int) -> None:
+def test_each_priority_point_adds_a_thousandth(priority: int) -> None:
     (one,) = ranked(reranked("a", 0.5, priority=priority))
     assert one.score == pytest.approx(0.5 + 0.001 * priority)
 
 
-def test_accepted_before_auto_before_raw() -> None:
+def test_trust_levels_rank_accepted_auto_raw() -> None:
     order = ranked(reranked("raw", 0.5, "raw"), reranked("auto", 0.5, "auto"), reranked("accepted", 0.5, "accepted"))
     assert [one.chunk_id for one in order] == ["accepted", "auto", "raw"]
 
@@ -65,7 +65,7 @@ priorities = st.integers(0, 100)
 
 
 @given(st.floats(0, 0.8), trusts, priorities, trusts, priorities)
-def test_trust_never_drowns_a_clear_difference(
+def test_trust_never_outweighs_a_clear_difference_in_relevance(
     score: float, one: Trust, one_priority: int, two: Trust, two_priority: int
 ) -> None:
     better, worse = (
@@ -89,7 +89,7 @@ outdated: st.SearchStrategy[DocumentStatus] = st.sampled_from(["superseded", "de
 
 
 @given(st.floats(0.1, 1), st.floats(0, 0.1), outdated, trusts, priorities, trusts, priorities)
-def test_a_successor_ranks_above_with_the_weight_in_force_though_it_matches_a_little_worse(
+def test_a_successor_outranks_its_predecessor_despite_a_slightly_worse_match(
     score: float, worse: float, status: DocumentStatus, one: Trust, high: int, two: Trust, low: int
 ) -> None:
     old = reranked("old", score, one, status, high)
@@ -99,15 +99,13 @@ def test_a_successor_ranks_above_with_the_weight_in_force_though_it_matches_a_li
 
 
 @given(st.floats(0.7, 1), st.floats(0, 0.3), outdated)
-def test_an_outdated_document_is_not_drowned_by_what_hardly_matches(
-    score: float, poor: float, status: DocumentStatus
-) -> None:
+def test_an_outdated_document_outranks_weak_matches(score: float, poor: float, status: DocumentStatus) -> None:
     weight = FeatureReranker().trust_weight
     result = ranked(reranked("poor", poor), reranked("old", score, status=status), trust_weight=weight)
     assert result[0].chunk_id == "old"
 
 
-def test_the_evidence_stands_in_the_scores() -> None:
+def test_scores_name_each_kind_of_evidence() -> None:
     (one,) = ranked(reranked("a", 0.5))
     assert one.scores["words"] == 0.5
     assert one.scores["relevance"] == 0.5

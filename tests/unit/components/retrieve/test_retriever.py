@@ -88,7 +88,7 @@ def retrieved(given_turn: Turn, candidates: int = 40, top_k: int = 20) -> dict[s
     return {one.chunk_id: one for one in after.evidence.passages}
 
 
-def test_each_vectors_best_hit_counts_its_whole_share(shelf: Shelf) -> None:
+def test_the_best_hit_of_each_vector_gets_its_full_weight(shelf: Shelf) -> None:
     scores = {chunk_id: one.score for chunk_id, one in retrieved(turn("фильтр насоса")).items()}
     assert scores == pytest.approx({"a": 0.5 + 0.25, "b": 0.25 + 0.25, "c": 0.125})
     assert list(scores) == ["a", "b", "c"]
@@ -111,12 +111,12 @@ def test_lexical_does_not_depend_on_the_other_hits(shelf: Shelf) -> None:
     assert alone["b"].scores["text-sparse"] > both["b"].scores["text-sparse"]
 
 
-def test_a_score_beyond_all_words_is_no_more_than_all(shelf: Shelf) -> None:
+def test_the_lexical_score_is_capped_at_one(shelf: Shelf) -> None:
     shelf.hits = {"text-sparse": {"a": 1e6}}
     assert retrieved(turn("фильтр"))["a"].scores["lexical"] == 1.0
 
 
-def test_without_words_there_is_nothing_lexical_and_no_crash(shelf: Shelf) -> None:
+def test_a_question_without_words_has_no_lexical_score(shelf: Shelf) -> None:
     asked_turn = turn("фильтр")
     assert retrieved(replace(asked_turn, query=replace(asked_turn.query, weights={})))["a"].scores["lexical"] == 0.0
 
@@ -126,13 +126,13 @@ def test_an_empty_question_finds_nothing(shelf: Shelf) -> None:
     assert shelf.asked == []
 
 
-def test_a_reading_finds_less_than_the_question_itself(shelf: Shelf) -> None:
+def test_hits_of_a_variant_weigh_less_than_those_of_the_question(shelf: Shelf) -> None:
     asked_turn = turn("фильтр")
     as_typed = replace(asked_turn, query=Query("", variants=("фильтр",), weights=asked_turn.query.weights))
     assert retrieved(as_typed)["a"].score < retrieved(asked_turn)["a"].score
 
 
-def test_first_the_question_and_its_readings_then_new_queries_only(shelf: Shelf) -> None:
+def test_the_first_pass_searches_all_variants_and_later_ones_new_queries_only(shelf: Shelf) -> None:
     asked_turn = turn("фильтр")
     asked_turn = replace(asked_turn, query=replace(asked_turn.query, variants=("насос", "шланг")))
     retrieved(asked_turn)
@@ -141,7 +141,7 @@ def test_first_the_question_and_its_readings_then_new_queries_only(shelf: Shelf)
     assert len(shelf.asked) == 5
 
 
-def test_as_many_as_asked_for(shelf: Shelf) -> None:
+def test_the_number_of_results_is_limited_by_top_k(shelf: Shelf) -> None:
     assert list(retrieved(turn("фильтр"), top_k=1)) == ["a"]
     retrieved(turn("фильтр"), candidates=7)
     assert {limit for _, limit, _ in shelf.asked} == {40, 7}
@@ -215,14 +215,14 @@ def test_a_question_without_a_known_word_is_still_searched_by_its_vector(dense_s
     assert [asked_turn for asked_turn, _, _ in dense_shelf.asked] == [{DENSE}]
 
 
-def test_the_weights_say_what_is_asked(dense_shelf: Shelf) -> None:
+def test_only_weighted_vectors_are_requested(dense_shelf: Shelf) -> None:
     retrieved(turn("фильтр"))
     TenantRetriever(EVEN, {}).run(turn("фильтр"))
     TenantRetriever(EVEN, {DENSE: 1.0, "grams": 0.0}).run(turn("фильтр"))
     assert [asked_turn for asked_turn, _, _ in dense_shelf.asked] == [set(WITH_VECTORS), set(EVEN), {DENSE}]
 
 
-def test_keyword_search_stands_in_when_the_question_cannot_be_embedded(
+def test_keyword_search_is_the_fallback_when_embedding_fails(
     dense_shelf: Shelf, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def failing(text: str, settings: DenseSettings, **_: float) -> Dense:
@@ -246,7 +246,7 @@ def test_an_index_without_dense_vectors_needs_no_embedder(shelf: Shelf, monkeypa
 # Filters.
 
 
-def test_no_filter_is_no_condition(shelf: Shelf) -> None:
+def test_empty_filters_set_no_conditions(shelf: Shelf) -> None:
     assert to_conditions(Filters()) is None
     retrieved(turn("фильтр"))
     assert shelf.asked[0][2] is None
@@ -274,11 +274,11 @@ def test_a_filter_is_a_condition_and_an_empty_one_matches_nothing(
 
 
 @pytest.mark.parametrize("ends", [("2026-01-01", None), (None, "2026-02-01"), ("2026-01-01", "2026-02-01")])
-def test_dates_are_a_range(ends: tuple[str | None, str | None]) -> None:
+def test_dates_filter_by_range(ends: tuple[str | None, str | None]) -> None:
     assert to_conditions(Filters(date_from=ends[0], date_to=ends[1])) == Conditions(between={"meta.updated_at": ends})
 
 
-def test_all_filters_hold_together() -> None:
+def test_filters_are_combined() -> None:
     conditions = to_conditions(Filters(tags=(), doc_ids=("d",), date_to="2026-02-01"))
     assert conditions == Conditions({"meta.tags": (), "meta.doc_id": ("d",)}, {"meta.updated_at": (None, "2026-02-01")})
 
@@ -304,7 +304,7 @@ def test_evidence_grows_and_every_passage_keeps_its_best_score(passes: list[dict
         assert scores == sorted(scores, reverse=True)
 
 
-def test_trust_given_in_an_earlier_pass_does_not_weigh_against_a_new_find() -> None:
+def test_trust_added_in_an_earlier_pass_does_not_disadvantage_new_hits() -> None:
     archived = replace(passage("Текст", "a"), score=0.6, scores={"search": 0.9, "trust": -0.3})
     current = replace(turn("?"), evidence=Evidence((archived,)))
     new = replace(passage("Текст", "b"), score=0.7)

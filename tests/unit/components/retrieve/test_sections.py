@@ -51,29 +51,29 @@ def hit_passage(at: int, section: tuple[int, int] | None) -> Passage:
     return replace(passage("Текст.", f"c{at}", doc_id="d"), chunk_index=at, section=section, status="superseded")
 
 
-def test_a_passage_that_is_a_section_of_its_own_costs_nothing(shelf: Shelf) -> None:
+def test_a_single_chunk_section_needs_no_read(shelf: Shelf) -> None:
     alone = hit_passage(3, None)
     assert section_of(alone, {}) == (alone,)
     assert shelf.asked == []
 
 
-def test_what_is_known_is_not_read_again(shelf: Shelf) -> None:
+def test_known_chunks_are_not_read_again(shelf: Shelf) -> None:
     one, two = hit_passage(3, (2, 4)), hit_passage(2, (2, 4))
     assert [part.chunk_id for part in section_of(one, {"c2": two})] == ["c2", "c3", "c4"]
     assert shelf.asked == ["c4"]
 
 
-def test_parts_are_as_old_as_their_document(shelf: Shelf) -> None:
+def test_section_chunks_take_their_status_from_the_document(shelf: Shelf) -> None:
     assert {part.status for part in section_of(hit_passage(3, (2, 4)), {})} == {"superseded"}
     assert shelf.asked
 
 
-def test_of_an_endless_section_the_chunks_around_are_read(shelf: Shelf) -> None:
+def test_of_a_very_long_section_only_neighbouring_chunks_are_read(shelf: Shelf) -> None:
     assert [part.chunk_index for part in section_of(hit_passage(10, (0, 19)), {})] == list(range(4, 17))
     assert len(shelf.asked) == 12
 
 
-def test_a_document_written_anew_since_leaves_the_passage(shelf: Shelf) -> None:
+def test_a_rewritten_document_leaves_the_retrieved_passage_alone(shelf: Shelf) -> None:
     moved = replace(hit_passage(3, (2, 4)), chunk_index=5)
     assert section_of(moved, {}) == (moved,)
     assert shelf.asked == []

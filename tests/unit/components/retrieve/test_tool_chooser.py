@@ -58,11 +58,11 @@ def chosen(reply: Said, given_turn: Turn = ASKED) -> list[Mapping[str, object]]:
         (choice(number="123456", other="посылка"), None),
     ],
 )
-def test_what_is_asked_stands_in_the_question(reply: Said, arguments: dict[str, str] | None) -> None:
+def test_chosen_arguments_must_stand_in_the_question(reply: Said, arguments: dict[str, str] | None) -> None:
     assert chosen(reply) == ([] if arguments is None else [arguments])
 
 
-def test_the_model_is_told_of_tools_and_of_no_secret() -> None:
+def test_the_prompt_describes_tools_without_their_secrets() -> None:
     models = ScriptedModels(tools=choice(""))
     secret = tools.parsed({**ORDERS.model_dump(exclude={"headers"}), "headers": {"x-key": "hidden"}})
     LlmToolChooser(models).choose(ASKED, (secret,))
@@ -73,7 +73,7 @@ def test_the_model_is_told_of_tools_and_of_no_secret() -> None:
     assert "api.shop.example" not in prompt
 
 
-def test_a_model_that_fails_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failing_chooser_degrades_the_turn(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tools, "all", lambda: (ORDERS,))
     with pytest.raises(ModelFailed):
         chosen(DOWN)
@@ -81,7 +81,7 @@ def test_a_model_that_fails_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     assert (after.degraded, after.evidence) == ((STEP,), ASKED.evidence)
 
 
-def test_it_is_asked_only_where_no_description_covers_enough(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_chooser_is_called_only_when_no_tool_matches(monkeypatch: pytest.MonkeyPatch) -> None:
     known: list[tuple[tools.Tool, ...]] = [(ORDERS,)]
     monkeypatch.setattr(tools, "all", lambda: known[0])
     monkeypatch.setattr(ToolSearch, "_passage", lambda _self, _lookup: None)
@@ -107,6 +107,6 @@ def test_round_trip() -> None:
     assert again.dumps() == pipeline.dumps()
 
 
-def test_a_choice_counts_as_a_full_fit() -> None:
+def test_a_tool_chosen_by_the_model_has_full_fit() -> None:
     (one,) = LlmToolChooser(ScriptedModels(tools=choice(number="123456"))).choose(ASKED, (ORDERS,))
     assert one == Lookup(ORDERS, {"number": "123456"}, 1.0)

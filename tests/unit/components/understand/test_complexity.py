@@ -23,7 +23,7 @@ from components.understand.complexity import ComplexityClassifier
         ("???", "unknown"),
     ],
 )
-def test_how_much_work_a_question_is(question: str, complexity: str) -> None:
+def test_questions_are_classified_by_complexity(question: str, complexity: str) -> None:
     assert ComplexityClassifier().run(Turn("t", question))["turn"].complexity == complexity
 
 

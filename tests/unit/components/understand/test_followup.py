@@ -25,7 +25,7 @@ def resolved(question: str, *before: str, outcome: Outcome = "answered") -> str 
 
 
 @pytest.mark.parametrize("question", ["а если E10?", "Где он находится?", "Бесплатно?", "And outside it?", "How much?"])
-def test_fragments_lean(question: str) -> None:
+def test_fragments_need_the_history(question: str) -> None:
     assert needs_history(question)
 
 
@@ -39,11 +39,11 @@ def test_fragments_lean(question: str) -> None:
         "А как оплатить заказ картой в магазине?",
     ],
 )
-def test_whole_questions_do_not(question: str) -> None:
+def test_complete_questions_do_not_need_the_history(question: str) -> None:
     assert not needs_history(question)
 
 
-def test_the_topic_is_taken_over_without_what_the_question_says_itself() -> None:
+def test_the_topic_is_added_without_words_of_the_question() -> None:
     assert (
         resolved("Где он находится?", "Как почистить сливной фильтр?") == "Где он находится? (почистить сливной фильтр)"
     )
@@ -57,7 +57,7 @@ def test_another_code_takes_the_place_of_the_old_one() -> None:
 
 
 @pytest.mark.parametrize("outcome", ["blocked", "irrelevant", "nonsense", "out_of_scope", "high_stakes", "failed"])
-def test_what_was_no_topic_is_not_returned_to(outcome: Outcome) -> None:
+def test_a_turn_without_topic_is_skipped(outcome: Outcome) -> None:
     assert resolved("а сколько?", "Расскажи анекдот", outcome=outcome) is None
 
 
@@ -68,7 +68,7 @@ def test_small_talk_does_not_end_the_topic() -> None:
     assert "фильтр" in result.history_stems
 
 
-def test_only_the_last_questions_are_looked_back_at() -> None:
+def test_only_recent_questions_are_considered() -> None:
     before = [Exchange("Как почистить сливной фильтр?", "answered")] + [Exchange("Привет", "irrelevant")] * 4
     assert RESOLVER.standalone("А где он?", before) is None
 
@@ -85,7 +85,7 @@ def test_an_offered_choice_is_understood(reply: str, option: int) -> None:
 
 
 @pytest.mark.parametrize("reply", ["3", "0", "возврат", "третье", "как оплатить?", "", "да"])
-def test_what_picks_no_option_or_two_is_none(reply: str) -> None:
+def test_an_ambiguous_or_absent_choice_selects_nothing(reply: str) -> None:
     assert chosen_option(reply, OPTIONS) is None
 
 
@@ -103,7 +103,7 @@ def test_a_question_keeps_its_own_words_and_gains_few(question: str, history: li
     )
 
 
-def test_no_dialogue_loses_its_topic() -> None:
+def test_every_demo_dialogue_keeps_its_topic() -> None:
     """All but a few of the written follow-ups lean, and each takes at least one word of the question before."""
     leaning = [resolved(one["follow_up"], *one["history"]) is not None for one in DIALOGUES]
     assert len(DIALOGUES) == 40
@@ -117,7 +117,7 @@ def test_round_trip() -> None:
     assert again.to_dict()["components"]["followup"]["init_parameters"] == {"turns": 2, "max_history_words": 3}
 
 
-def test_the_answer_of_a_person_is_part_of_the_topic() -> None:
+def test_an_operator_reply_is_part_of_the_topic() -> None:
     history = [Exchange("Какие есть миксеры?", "answered", reply="Возьмите модель Вихрь, гарантия на неё два года.")]
     standalone = RESOLVER.standalone("А сколько она стоит?", history)
     assert standalone is not None

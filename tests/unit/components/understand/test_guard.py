@@ -86,7 +86,7 @@ def test_a_question_passes_unchanged(question: str) -> None:
 
 
 @pytest.mark.parametrize("order", ORDERS)
-def test_an_order_is_blocked_with_its_reason(order: str) -> None:
+def test_an_injection_is_blocked_with_its_reason(order: str) -> None:
     blocked = Guard().run(Turn("t", order))["blocked"]
     assert (blocked.outcome, blocked.reason) == ("blocked", "blocked_by_guardrails")
 

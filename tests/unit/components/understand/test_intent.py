@@ -133,7 +133,7 @@ HELD_OUT: dict[str, list[str]] = {
 EXPECTED = [(intent, text) for told in (PROMISED, HELD_OUT) for intent, texts in told.items() for text in texts]
 
 
-def test_the_held_out_messages_were_not_learnt() -> None:
+def test_held_out_messages_are_not_in_the_training_set() -> None:
     learnt = {fold(u.text).rstrip("!?.") for u in utterances()}
     assert not {q for questions in HELD_OUT.values() for q in questions if fold(q).rstrip("!?.") in learnt - {""}}
 
@@ -151,7 +151,7 @@ def _turn(classifier: IntentClassifier, question: str) -> Turn:
 
 
 @pytest.mark.parametrize(("intent", "question"), EXPECTED)
-def test_what_is_wanted(classifier: IntentClassifier, intent: str, question: str) -> None:
+def test_each_message_has_its_intent(classifier: IntentClassifier, intent: str, question: str) -> None:
     assert _turn(classifier, question).intent == intent
 
 
@@ -196,7 +196,7 @@ def test_real_questions_are_answerable(classifier: IntentClassifier, file: str) 
 
 
 @given(st.text(max_size=300))
-def test_any_text_has_one_intent_and_one_way(text: str) -> None:
+def test_any_text_has_one_intent_and_one_route(text: str) -> None:
     (way,) = IntentClassifier().run(Turn("t", text))
     turn = IntentClassifier().run(Turn("t", text))[way]
     assert (way == "answerable") == (turn.intent == "answerable") == (turn.outcome is None)
@@ -215,7 +215,7 @@ def test_a_threshold_above_one_switches_an_intent_off() -> None:
         IntentClassifier(thresholds={"chit-chat": 0.5})
 
 
-def test_a_message_is_read_as_it_was_meant() -> None:
+def test_a_mistyped_message_is_repaired_before_classification() -> None:
     assert repair_layout("jnvtybnt pfrfp") == "отмените заказ"
     assert repair_layout("How do I cancel an order?") == "How do I cancel an order?"
 
@@ -225,7 +225,7 @@ def test_a_word_is_not_gibberish(text: str) -> None:
     assert not is_gibberish(text)
 
 
-def test_the_stored_model_is_the_one_these_utterances_make() -> None:
+def test_the_stored_model_matches_the_utterances() -> None:
     assert IntentModel().digest == digest(), "run python -m components.understand.train_intent"
 
 
@@ -254,7 +254,7 @@ def test_templates_expand_to_distinct_sentences_with_every_choice() -> None:
 
 
 @pytest.mark.parametrize("language", ["ru", "en"])
-def test_every_label_has_enough_to_learn_from(language: str) -> None:
+def test_every_label_has_enough_utterances(language: str) -> None:
     stored = yaml.safe_load((FOLDER / f"{language}.yaml").read_text(encoding="utf-8"))
     assert set(stored) == set(IntentModel().labels)
     few = {label: n for label, texts in stored.items() if (n := sum(len(expand(text)) for text in texts)) < 60}

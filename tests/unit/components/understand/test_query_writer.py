@@ -40,7 +40,7 @@ def write(reply: Reply, *, hyde: bool = False) -> tuple[NewQueries, ScriptedMode
     return LlmQueryWriter(models, hyde).write(RETRIED), models
 
 
-def test_the_model_is_told_what_is_missing_and_what_was_tried() -> None:
+def test_the_prompt_lists_missing_topics_and_earlier_queries() -> None:
     result, models = write(form(" возврат \n денег "))
     assert result == NewQueries(("возврат денег",))
     prompt = models.messages[0][-1].text or ""
@@ -48,21 +48,21 @@ def test_the_model_is_told_what_is_missing_and_what_was_tried() -> None:
 
 
 @pytest.mark.parametrize("query", ["ошибка E25", "возврат за 30 дней", ""])
-def test_another_code_or_number_is_never_searched(query: str) -> None:
+def test_a_query_with_an_invented_code_or_number_is_dropped(query: str) -> None:
     result, _ = write(form(query, "возврат за 14 дней", passage=query), hyde=True)
     assert result == NewQueries(("возврат за 14 дней",))
 
 
-def test_a_query_too_long_to_be_one_is_left_out() -> None:
+def test_an_overlong_query_is_dropped() -> None:
     assert write(form("слово " * 50, "возврат"))[0].queries == ("возврат",)
 
 
-def test_a_passage_is_asked_for_only_where_it_is_wanted() -> None:
+def test_a_hypothetical_passage_is_requested_only_when_configured() -> None:
     assert write(form("возврат", passage="Товар можно вернуть."))[0].passage == ""
     assert write(form("возврат", passage="Товар можно вернуть."), hyde=True)[0].passage == "Товар можно вернуть."
 
 
-def test_no_model_is_a_declared_failure() -> None:
+def test_an_unavailable_model_is_a_declared_failure() -> None:
     with pytest.raises(ModelFailed):
         write(DOWN)
 
@@ -73,7 +73,7 @@ def searched(reply: Reply, turn: Turn = RETRIED) -> tuple[str, Turn]:
     return socket, after
 
 
-def test_a_retry_searches_what_the_model_wrote_then_what_is_missing() -> None:
+def test_a_retry_searches_the_model_queries_before_missing_words() -> None:
     socket, after = searched(form("оформить возврат", passage="Товар можно вернуть."))
     assert socket == "search"
     assert after.query.variants[:2] == ("оформить возврат", "возврат денег")
@@ -83,7 +83,7 @@ def test_a_retry_searches_what_the_model_wrote_then_what_is_missing() -> None:
     assert set(after.query.variants) <= set(after.query.searched_texts)
 
 
-def test_without_a_model_what_is_missing_is_searched_and_the_turn_says_so() -> None:
+def test_without_a_model_missing_words_are_searched_and_the_turn_is_degraded() -> None:
     socket, after = searched(DOWN)
     assert (socket, after.query.variants[0], after.degraded) == ("search", "возврат денег", ("rewriter",))
     assert not after.query.hyde

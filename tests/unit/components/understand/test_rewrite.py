@@ -82,7 +82,7 @@ def test_a_plain_question_is_searched_as_it_is() -> None:
         ("гарнтия стиральной машины", "typo", "гарантия стиральной машины"),
     ],
 )
-def test_a_question_typed_wrong_is_searched_as_it_was_meant(typed: str, kind: str, meant: str) -> None:
+def test_a_mistyped_question_is_searched_as_intended(typed: str, kind: str, meant: str) -> None:
     query = first(typed).query
     assert query.recovery == kind
     assert stems(query.search) == stems(meant)
@@ -113,7 +113,7 @@ def test_an_unknown_code_is_not_corrected_to_a_known_one() -> None:
     assert after.evidence.uncovered == ("E21",)
 
 
-def test_one_known_code_is_worth_a_search() -> None:
+def test_one_known_code_among_several_is_searched() -> None:
     assert first("чем отличаются E20 и E21").query.codes == ("E20", "E21")
 
 
@@ -125,7 +125,9 @@ def test_one_known_code_is_worth_a_search() -> None:
         ("CVE-2016-2961", "CVE-2016-2961"),
     ],
 )
-def test_a_code_is_looked_for_as_passages_spell_it(monkeypatch: pytest.MonkeyPatch, held: str, asked: str) -> None:
+def test_a_code_is_recognised_in_the_spelling_of_the_passages(
+    monkeypatch: pytest.MonkeyPatch, held: str, asked: str
+) -> None:
     monkeypatch.setattr(lexicon, "current", lambda: Lexicon(1, _counted(stems(held)), MappingProxyType({})))
     assert codes(asked)
     assert rewritten(Turn("t", f"что такое код {asked}"), QueryRewriter(recovery=False))[0] == "search"
@@ -135,11 +137,11 @@ def test_a_code_is_looked_for_as_passages_spell_it(monkeypatch: pytest.MonkeyPat
     "question",
     ["гарантия на модель WM1040", "возврат товара в версии V7", "оплата по www-01.shop.ru/pay1", "доставка MP3"],
 )
-def test_what_is_built_like_no_code_of_the_knowledge_base_is_none(question: str) -> None:
+def test_an_identifier_unlike_any_known_code_is_no_code(question: str) -> None:
     assert first(question).query.codes == ()
 
 
-def test_little_that_is_open_is_not_worth_a_pass() -> None:
+def test_a_small_open_share_is_not_worth_a_pass() -> None:
     before = first("действует ли гарантия и возможен ли возврат машины")
     before = replace(before, evidence=replace(before.evidence, uncovered=tuple(stems("машины"))))
     assert rewritten(before)[0] == "exhausted"
@@ -160,7 +162,7 @@ def test_the_pipeline_says_how_many_passes_a_quality_may_spend() -> None:
         QueryRewriter(extra_passes={"quik": 1})  # type: ignore[dict-item]
 
 
-def test_a_second_pass_asks_for_what_is_open() -> None:
+def test_a_second_pass_searches_uncovered_words() -> None:
     before = first("гарантия или возврат машины")
     before = replace(before, evidence=replace(before.evidence, uncovered=tuple(stems("возврат"))))
     socket, after = rewritten(before)
@@ -171,7 +173,7 @@ def test_a_second_pass_asks_for_what_is_open() -> None:
     assert after.query.searched_texts == before.query.searched_texts + after.query.variants
 
 
-def test_what_the_knowledge_base_lacks_is_not_searched_again() -> None:
+def test_words_absent_from_the_knowledge_base_are_not_searched_again() -> None:
     before = first("посудомоечная машина")
     before = replace(before, evidence=replace(before.evidence, uncovered=tuple(stems("посудомоечная"))))
     assert rewritten(before)[0] == "exhausted"
@@ -179,7 +181,7 @@ def test_what_the_knowledge_base_lacks_is_not_searched_again() -> None:
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.one_of(texts, st.sampled_from(_TEXTS)), st.integers(1, 4), st.data())
-def test_no_query_twice_and_an_end_to_them(question: str, most: int, data: st.DataObject) -> None:
+def test_queries_never_repeat_and_end(question: str, most: int, data: st.DataObject) -> None:
     rewriter = QueryRewriter(max_queries=most, min_open=0.0)
     initial, turn = rewritten(Turn("t", question), rewriter)
     if initial == "exhausted":
@@ -199,7 +201,7 @@ def test_no_query_twice_and_an_end_to_them(question: str, most: int, data: st.Da
         turn = after
 
 
-def test_a_word_that_the_articles_lack_is_said_in_theirs() -> None:
+def test_an_unknown_word_is_searched_by_its_synonym() -> None:
     query = first("Гарантия на стиралку").query
     assert (query.search, query.recovery) == ("Гарантия на стиральная машина", "none")
     assert "Гарантия на стиралку" in query.variants

@@ -24,12 +24,12 @@ GROUPS = (("стиралка", "стиральная машина"), ("лк", "�
         ("", ""),
     ],
 )
-def test_strange_words_become_known_ones(question: str, meant: str) -> None:
+def test_unknown_words_are_replaced_by_known_synonyms(question: str, meant: str) -> None:
     assert with_known_synonyms(question, GROUPS, KNOWN) == meant
 
 
 @given(st.text(max_size=60), st.lists(st.lists(st.text(min_size=1, max_size=12), min_size=2, max_size=4), max_size=4))
-def test_doing_it_twice_changes_no_more(question: str, groups: list[list[str]]) -> None:
+def test_replacing_twice_changes_nothing(question: str, groups: list[list[str]]) -> None:
     known_stems = frozenset(stem for group in groups for stem in stems(group[0]))
     once = with_known_synonyms(question, groups, known_stems)
     assert with_known_synonyms(once, groups, known_stems) == once

@@ -18,7 +18,7 @@ def streamed(*names: str, numbers: tuple[int, ...] = (), turns: tuple[str, ...] 
     return StreamedTurn("?", 100.0, 200, events)
 
 
-def test_a_whole_stream_has_no_faults() -> None:
+def test_a_complete_stream_has_no_faults() -> None:
     turn = streamed("accepted", "token", "result", "done")
 
     assert turn.faults == []
@@ -39,5 +39,5 @@ def test_a_whole_stream_has_no_faults() -> None:
         streamed("accepted", "result", "done", turns=("t", "u", "t")),
     ],
 )
-def test_a_lost_or_mixed_event_is_seen(turn: StreamedTurn) -> None:
+def test_a_lost_or_mixed_event_is_a_fault(turn: StreamedTurn) -> None:
     assert turn.faults

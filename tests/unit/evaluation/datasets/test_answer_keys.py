@@ -68,7 +68,7 @@ def test_a_line_that_is_no_question_of_a_key_is_refused(row: Mapping[str, object
     assert (refused.value.code, refused.value.params["line"]) == ("key_unreadable", 2)
 
 
-def test_what_is_not_json_is_refused_and_what_is_absent_is_absent(tmp_path: Path) -> None:
+def test_invalid_json_is_refused_and_missing_data_reported(tmp_path: Path) -> None:
     broken = tmp_path / "key.jsonl"
     broken.write_text("# Ключ", encoding="utf-8")
     with pytest.raises(Invalid):

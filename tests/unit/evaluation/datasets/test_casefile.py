@@ -22,7 +22,7 @@ def fields_table() -> str:
     return "\n".join(["| field | what it says |", "|---|---|", *rows])
 
 
-def test_the_table_of_fields_is_true() -> None:
+def test_the_documented_fields_match_the_code() -> None:
     results = re.search(r"<!-- fields -->\n(.*?)\n?<!-- /fields -->", CASES, re.DOTALL)
     assert results is not None
     assert results.group(1) == fields_table()
@@ -48,7 +48,7 @@ def test_the_examples_can_be_read(tmp_path: Path) -> None:
         (("", " "), "cases_empty", None),
     ],
 )
-def test_a_file_that_does_not_do_is_refused_with_its_line(
+def test_an_invalid_file_is_refused_with_its_line(
     tmp_path: Path, lines: tuple[str, ...], code: str, line: int | None
 ) -> None:
     with pytest.raises(Invalid) as refused:
@@ -75,6 +75,6 @@ def test_a_file_in_another_encoding_is_refused(tmp_path: Path) -> None:
         ({"expected_outcome": "answered", "answerable": False}, False),
     ],
 )
-def test_what_is_known_follows_from_what_is_expected(fields: dict[str, object], answerable: bool | None) -> None:
+def test_answerability_follows_from_the_expected_outcome(fields: dict[str, object], answerable: bool | None) -> None:
     row = CaseRow.model_validate_json(json.dumps({"id": "1", "question": "?", **fields}))
     assert row.to_case().answerable is answerable

@@ -87,12 +87,12 @@ def test_a_technote_has_its_title_apart_and_a_question_its_limit(data: Path) -> 
     assert [(case.answerable, case.gold_docs) for case in result.cases] == [(True, ("n",)), (False, ())]
 
 
-def test_pairs_keep_what_people_said(data: Path) -> None:
+def test_pairs_keep_human_labels(data: Path) -> None:
     (result,) = public.pairs(data, "terra", "ru")
     assert [pair.supported for pair in result.pairs] == [True, False]
 
 
-def test_what_is_absent_is_skipped_and_the_rest_is_not(data: Path) -> None:
+def test_missing_sets_are_skipped(data: Path) -> None:
     results = list(chosen_sets("vkcloud", data))
     names = [one.name for one in results if isinstance(one, QuestionSet)]
     assert names == ["vkcloud-ru", *(f"vkcloud-ru+{n}" for n in ("1-typo", "2-typos", "layout", "transliteration"))]
@@ -102,7 +102,7 @@ def test_what_is_absent_is_skipped_and_the_rest_is_not(data: Path) -> None:
     assert [type(one) for one in chosen_sets("terra", data)] == [PairSet]
 
 
-def test_our_own_sets_need_no_folder(tmp_path: Path) -> None:
+def test_built_in_sets_need_no_folder(tmp_path: Path) -> None:
     (fixture,) = chosen_sets("fixture", tmp_path)
     assert isinstance(fixture, QuestionSet)
     assert len(fixture.cases) == 12
@@ -117,7 +117,7 @@ def test_the_command_line_knows_every_set() -> None:
     assert set(DATA_SETS) == {"fixture", "codes", "dialogues", *READERS}
 
 
-def test_intents_of_others_become_ours(tmp_path: Path) -> None:
+def test_foreign_intents_are_mapped_to_ours(tmp_path: Path) -> None:
     rows: list[Mapping[str, object]] = [
         {"id": "1", "text": "hi", "intent": "greeting", "domain": "small_talk", "out_of_scope": False},
         {"id": "2", "text": "my card was stolen", "intent": "report_lost_card", "domain": "credit_cards"},
@@ -164,13 +164,13 @@ def test_follow_ups_come_with_what_was_asked_before(tmp_path: Path) -> None:
         assert all(case.history and case.gold_docs for case in result.cases)
 
 
-def test_naughty_strings_are_asked_as_they_are(tmp_path: Path) -> None:
+def test_naughty_strings_are_asked_verbatim(tmp_path: Path) -> None:
     write(tmp_path / "blns" / "dev" / "strings.jsonl", [{"id": "1", "category": "c", "text": "\u202etest"}])
     (result,) = blns(tmp_path)
     assert result.cases[0].question == "\u202etest"
 
 
-def test_titles_of_another_product_are_found_at_home_and_absent_elsewhere(data: Path) -> None:
+def test_titles_are_answerable_only_in_their_own_product(data: Path) -> None:
     write(data / "intune_ru" / "corpus" / "corpus.jsonl", [{"doc_id": "i", "title": "Портал", "text": "Портал."}])
     write(data / "intune_ru" / "dev" / "title_queries.jsonl", [{"id": "t", "query": "Портал", "gold_doc_ids": ["i"]}])
     home, elsewhere = public.intune(data)

@@ -26,7 +26,7 @@ def test_twelve_cases_in_six_categories() -> None:
     assert {case["category"] for case in CASES} == CATEGORIES
 
 
-def test_the_cases_that_the_product_is_promised_by() -> None:
+def test_the_promised_cases_are_present() -> None:
     expected = {case["question"]: (case["expected_outcome"], case["expected_reason"]) for case in CASES}
     assert expected["Стиральная машина показывает ошибку E20, что делать?"] == ("answered", None)
     assert expected["Что означает ошибка E401 на стиральной машине?"] == ("refused", "no_relevant_context")
@@ -36,7 +36,7 @@ def test_the_cases_that_the_product_is_promised_by() -> None:
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case["id"])
-def test_a_case_is_true_to_its_articles(case: dict[str, list[str]]) -> None:
+def test_a_case_agrees_with_its_articles(case: dict[str, list[str]]) -> None:
     gold = " ".join(ARTICLES["ru"][name] for name in case["gold_doc_ids"])
     assert bool(gold) == (str(case["expected_outcome"]) == "answered")
     assert all(fold(part) in fold(gold) for part in case["must_contain"])

@@ -12,7 +12,7 @@ sentences = st.text(alphabet="абвгдеёжзийклмнопрстуфхцч
 
 
 @given(sentences, st.integers(1, 2), st.integers(0, 10**6))
-def test_a_typing_error_touches_at_most_as_many_words_as_asked(text: str, count: int, seed: int) -> None:
+def test_typing_errors_touch_at_most_the_requested_words(text: str, count: int, seed: int) -> None:
     noisy = typos(text, count, seed)
     before, after = text.split(" "), noisy.split(" ")
     assert len(before) == len(after)

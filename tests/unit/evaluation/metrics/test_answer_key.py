@@ -59,7 +59,7 @@ def test_a_page_is_labelled_where_it_shares_most_words_with_a_passage_of_its_doc
         ("Позвоните нам.", 0.0),
     ],
 )
-def test_a_fact_is_held_with_most_of_its_words_and_all_of_its_numbers(text: str, recall: float) -> None:
+def test_a_fact_needs_most_of_its_words_and_all_of_its_numbers(text: str, recall: float) -> None:
     assert fact_recall(text, ("в течение 14 дней", "нужен чек")) == recall
 
 
@@ -79,12 +79,12 @@ def test_a_fact_is_held_with_most_of_its_words_and_all_of_its_numbers(text: str,
         (turn(WHOLE, ("returns", WHOLE), outcome="low_confidence"), False),
     ],
 )
-def test_right_is_a_labelled_page_and_the_facts(record: Record, right: bool) -> None:
+def test_a_right_answer_needs_a_labelled_page_and_the_facts(record: Record, right: bool) -> None:
     assert record.case.key is not None
     assert grade_turn(record, record.case.key).right is right
 
 
-def test_a_key_without_facts_asks_for_the_page_alone() -> None:
+def test_a_key_without_facts_needs_the_page_only() -> None:
     record = turn("Да.", ("receipt", PART))
     assert grade_turn(record, key(facts=())).right
     assert not grade_turn(turn("Да.", ("delivery", OTHER)), key(facts=())).right
@@ -107,13 +107,13 @@ def test_tiers_and_their_figures() -> None:
     assert key_marks(Record(Case("2", "?"), "answered")) == {}
 
 
-def test_ranking_is_read_from_what_was_found() -> None:
+def test_ranking_marks_use_the_retrieved_passages() -> None:
     ranked = tuple(RankedPassage(doc_id, "", "", text, 1.0, 0.5) for doc_id, text in (("x", OTHER), ("returns", WHOLE)))
     marks = key_marks(Record(Case("1", "?", key=key()), "refused", passages=ranked))
     assert (marks["labelled@1"], marks["labelled@3"]) == ((0.0, 1.0), (1.0, 1.0))
 
 
-def test_a_turn_that_claimed_nothing_is_worth_its_draft_or_what_is_ranked_first() -> None:
+def test_an_unclaimed_turn_counts_by_its_draft_or_top_passage() -> None:
     assert right_if_claimed(turn(WHOLE, ("returns", WHOLE), outcome="low_confidence"), key())
     first = (RankedPassage("returns", "", "", WHOLE, 1.0, 0.5),)
     assert right_if_claimed(Record(Case("1", "?", key=key()), "refused", passages=first), key())

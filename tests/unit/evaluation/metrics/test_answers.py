@@ -42,7 +42,7 @@ def test_only_the_first_three_sentences_count() -> None:
         ([], "Что угодно.", False),
     ],
 )
-def test_a_citation_entails_what_it_says_and_nothing_more(quoted: list[str], claim: str, entailed: bool) -> None:
+def test_a_quote_entails_only_its_own_statement(quoted: list[str], claim: str, entailed: bool) -> None:
     assert answers.entails(quotes(*quoted), claim) is entailed
 
 
@@ -50,7 +50,7 @@ def test_a_quote_that_is_not_in_its_passage_entails_nothing() -> None:
     assert not answers.entails((Quote("a", "Вода не сливается.", genuine=False),), "Вода не сливается.")
 
 
-def test_an_answer_about_another_code_is_seen_in_its_text_and_in_its_quotes() -> None:
+def test_an_answer_about_another_code_is_recognised_in_text_and_quotes() -> None:
     case = Case("1", "ошибка E21")
     record = Record(case, "answered", text="E20: слейте воду. [1]", codes=("E21",))
     quoted = Record(

@@ -22,14 +22,14 @@ def test_the_error_by_hand() -> None:
     assert expected_error(np.array([1.0, 0.0]), np.array([True, False])) == 0
 
 
-def test_scores_that_keep_their_word_have_no_error() -> None:
+def test_calibrated_scores_have_no_error() -> None:
     rng = np.random.default_rng(1)
     predicted = rng.random(20_000)
     assert expected_error(predicted, rng.random(20_000) < predicted) < 0.02
     assert expected_error(predicted**3, rng.random(20_000) < predicted) > 0.1
 
 
-def test_a_line_is_found_again() -> None:
+def test_a_known_line_is_recovered() -> None:
     rng = np.random.default_rng(2)
     log = rng.normal(0, 3, size=20_000)
     labels = rng.random(20_000) < sigmoid(0.6 * log + 0.8)
@@ -37,7 +37,7 @@ def test_a_line_is_found_again() -> None:
     assert weights == pytest.approx([0.6, 0.8], abs=0.05)
 
 
-def test_a_clean_cut_has_a_finite_line() -> None:
+def test_separable_data_have_a_finite_line() -> None:
     log = np.array([-2.0, -1.0, 1.0, 2.0])
     weights = logistic(log[:, None], log > 0)
     assert np.isfinite(weights).all()
@@ -45,7 +45,7 @@ def test_a_clean_cut_has_a_finite_line() -> None:
 
 
 @given(st.floats(0, 1))
-def test_log_odds_turn_back(probability: float) -> None:
+def test_log_odds_are_inverted(probability: float) -> None:
     assert float(sigmoid(logit(np.array([probability])))[0]) == pytest.approx(probability, abs=1e-6)
     assert Line(1.0, 0.0).probability(log_odds(probability)) == pytest.approx(probability, abs=1e-6)
 
@@ -64,7 +64,7 @@ def test_no_case_is_judged_by_a_fit_that_saw_its_group() -> None:
     assert predicted == pytest.approx(sigmoid(np.array([2.0, 2.0, 1.0, 1.0])))
 
 
-def test_another_language_is_read_as_english_and_another_model_not_at_all() -> None:
+def test_an_unknown_language_uses_english_and_an_unknown_model_fails() -> None:
     english = Calibration(Line(1.0, 0.0), Line(2.0, 0.0))
     result = Calibrations({"en": english, "ru": Calibration(Line(3.0, 0.0), Line(4.0, 0.0))})
     assert result.of("de") == result.of("en") == english != result.of("ru")
@@ -72,7 +72,7 @@ def test_another_language_is_read_as_english_and_another_model_not_at_all() -> N
         calibrations("nobody")
 
 
-def test_lines_are_fitted_for_every_language_with_the_error_that_is_left() -> None:
+def test_lines_are_fitted_for_every_language_with_their_residual_error() -> None:
     rng = np.random.default_rng(3)
 
     def turn(number: int) -> LabelledTurn:
@@ -89,7 +89,7 @@ def test_lines_are_fitted_for_every_language_with_the_error_that_is_left() -> No
         assert set(lines["relevance"].as_json()) >= {"slope", "intercept", "n", "expected_calibration_error"}
 
 
-def test_a_rerankers_log_odds_are_put_right() -> None:
+def test_a_rerankers_log_odds_are_calibrated() -> None:
     rng = np.random.default_rng(5)
 
     def turn(number: int) -> LabelledTurn:
@@ -115,7 +115,7 @@ def records(n: int) -> list[Record]:
     ]
 
 
-def test_advice_tells_what_to_expect_on_new_questions() -> None:
+def test_advice_estimates_results_on_new_questions() -> None:
     graded = records(2_000)
     fresh = records(4_000)[2_000:]
     answerable, unanswerable = (np.array(column) for column in scores(fresh))
@@ -128,11 +128,11 @@ def test_advice_tells_what_to_expect_on_new_questions() -> None:
         assert strict.false_answers.value >= loose.false_answers.value
 
 
-def test_a_few_questions_are_no_ground_for_advice() -> None:
+def test_too_few_questions_give_no_advice() -> None:
     assert advise(records(20)) == []
 
 
-def test_a_share_of_all_is_not_certain() -> None:
+def test_a_share_of_one_has_a_wide_interval() -> None:
     low, high = wilson(1.0, 12)
     assert high == 1.0
     assert 0.7 < low < 0.8

@@ -72,7 +72,7 @@ def test_the_lowest_threshold_that_is_right_often_enough() -> None:
 
 
 @given(GRADED, st.floats(0.05, 1))
-def test_a_threshold_keeps_its_word(graded: list[GradedClaim], target: float) -> None:
+def test_the_expected_precision_of_a_threshold_holds(graded: list[GradedClaim], target: float) -> None:
     result = choose_threshold(graded, target)
     if result is not None:
         assert result.right >= target - 1e-9

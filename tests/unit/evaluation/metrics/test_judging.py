@@ -66,7 +66,7 @@ def run(records: Sequence[Record], judge: Judge | None = None) -> Run:
 
 
 @pytest.mark.parametrize("concurrency", [1, 3])
-def test_a_supported_answer_is_told_from_an_invented_one(address: str, concurrency: int) -> None:
+def test_a_supported_answer_is_distinguished_from_an_invented_one(address: str, concurrency: int) -> None:
     judge = Judge(OllamaChatGenerator("simulated", url=address, response_format="json"))
     right, wrong, off = judged(judge, SUPPORTED, INVENTED, OFF_TOPIC, concurrency=concurrency)
     assert right.judged == {"faithfulness": 1.0, "context_relevance": 1.0}
@@ -79,7 +79,7 @@ def test_a_supported_answer_is_told_from_an_invented_one(address: str, concurren
     assert figures["judge_failed"].value == 0.0
 
 
-def test_a_generator_that_was_not_told_to_answer_in_json_judges_nothing(address: str) -> None:
+def test_a_generator_without_json_output_judges_nothing(address: str) -> None:
     (record,) = judged(Judge(OllamaChatGenerator("simulated", url=address)), SUPPORTED)
     assert record.judged == {"faithfulness": "malformed", "context_relevance": "malformed"}
 
@@ -104,7 +104,7 @@ def test_a_malformed_reply_is_a_failure_that_is_counted(reply: str) -> None:
     assert better_direction("judge_failed") == "lower"
 
 
-def test_one_failure_leaves_the_others_their_scores() -> None:
+def test_one_failure_leaves_other_scores_intact() -> None:
     def slow(messages: Sequence[ChatMessage]) -> str:
         if "500 рублей" in (messages[0].text or ""):
             raise TimeoutError
@@ -116,7 +116,7 @@ def test_one_failure_leaves_the_others_their_scores() -> None:
     assert report(SetRun("s", "ru", 1.0, records=(right, wrong))).figures["faithfulness"].n == 1
 
 
-def test_a_model_that_is_away_is_told_as_such(nowhere: str) -> None:
+def test_an_unavailable_model_is_reported_as_such(nowhere: str) -> None:
     url = f"http://{nowhere}"
     (record,) = judged(Judge(OllamaChatGenerator(url=url), OllamaTextEmbedder(url=url)), SUPPORTED)
     assert set(record.judged.values()) == {"refused"}
@@ -168,7 +168,7 @@ class Directions:
         ("нигде", "север", (), "malformed"),
     ],
 )
-def test_an_embedder_alone_says_how_near_the_right_answer_is(
+def test_an_embedder_alone_gives_semantic_similarity(
     answer: str, gold: str, spans: tuple[str, ...], score: float | str
 ) -> None:
     judge = Judge(embedder=Directions())  # type: ignore[arg-type]  # no more of it is asked for
@@ -189,7 +189,7 @@ def test_an_embedder_of_haystack_serves_as_well(address: str) -> None:
     assert one > 0.8 > other
 
 
-def test_what_was_said_is_kept_shown_and_compared(tmp_path: Path) -> None:
+def test_judgements_are_stored_shown_and_compared(tmp_path: Path) -> None:
     failed, willing = judge_saying("no"), judge_saying(YES)
     before, after = run(judged(willing, SUPPORTED, INVENTED), willing), run(judged(failed, SUPPORTED), failed)
     runs = Runs(tmp_path)
@@ -256,7 +256,7 @@ def test_a_file_names_the_judge(tmp_path: Path) -> None:
         (f"embedder: {{type: {MOCK}}}", "judge_unreadable", "no embedder"),
     ],
 )
-def test_a_file_that_names_none_is_told_as_such(tmp_path: Path, content: str, code: str, fault: str) -> None:
+def test_a_file_without_a_judge_is_reported_as_such(tmp_path: Path, content: str, code: str, fault: str) -> None:
     path = tmp_path / "judge.yaml"
     path.write_text(content)
     with pytest.raises(Invalid, match=code) as refused:
@@ -264,7 +264,7 @@ def test_a_file_that_names_none_is_told_as_such(tmp_path: Path, content: str, co
     assert fault in str(refused.value.params.get("fault", ""))
 
 
-def test_the_example_is_a_judge(tmp_path: Path) -> None:
+def test_the_example_file_defines_a_judge(tmp_path: Path) -> None:
     (example,) = (ROOT / "docs/evaluation.md").read_text(encoding="utf-8").split("```yaml\n")[1:]
     path = tmp_path / "judge.yaml"
     path.write_text(example.partition("```")[0])

@@ -40,7 +40,7 @@ def test_ranking_scores_by_hand() -> None:
     ]
 
 
-def test_answers_are_counted_over_what_should_have_been_shown() -> None:
+def test_answer_marks_cover_the_cases_that_should_be_answered() -> None:
     case = Case("1", "?", answerable=True, gold_docs=("a",), gold_spans=("24 месяца",))
     good = sentence("Гарантия 24 месяца.", "Гарантия 24 месяца.")
     stray = sentence("Гарантия 24 месяца.", "Возврат 7 дней.", doc_id="b")
@@ -61,7 +61,7 @@ def test_answers_are_counted_over_what_should_have_been_shown() -> None:
     assert figures["answered_outright"] == pytest.approx(1 / 3)
 
 
-def test_refusals_are_held_against_what_is_known() -> None:
+def test_refusals_are_compared_with_known_answerability() -> None:
     yes, no = Case("1", "?", answerable=True), Case("2", "?", answerable=False)
     unknown = Case("3", "?")
     outcomes = [(yes, "answered"), (yes, "answered"), (yes, "clarify"), (no, "low_confidence"), (no, "answered")]
@@ -72,7 +72,7 @@ def test_refusals_are_held_against_what_is_known() -> None:
     assert figures["refusal_recall"] == 0.5
 
 
-def test_refusals_are_not_called_precise_where_everything_has_an_answer() -> None:
+def test_refusal_precision_needs_unanswerable_cases() -> None:
     yes = Case("1", "?", answerable=True)
     assert "refusal_precision" not in values([record(yes, "answered"), record(yes, "refused")])
 
@@ -103,7 +103,7 @@ def test_intents_are_counted_over_all_and_by_category() -> None:
     assert (figures["routed"], figures["routed:alarm"], figures["routed:talk"]) == (0.5, 1.0, 0.0)
 
 
-def test_what_noise_and_the_yardstick_change_is_counted_case_by_case() -> None:
+def test_noise_and_reference_differences_are_counted_by_case() -> None:
     case = Case("1", "?", gold_docs=("a",))
     (counted,) = marks.question_marks(
         [record(case, "x", ranked=("b",))], [record(case, "x", ranked=("a",))], {"1": 1.0}
@@ -122,7 +122,7 @@ def test_both_kinds_of_claims_weigh_the_same() -> None:
     assert figures["precision_of_supported"] == pytest.approx(2 / 3)
 
 
-def test_every_figure_that_fails_a_comparison_has_a_better_side() -> None:
+def test_every_gated_figure_has_a_better_direction() -> None:
     assert all(marks.better_direction(figure) != "neither" for figure in marks.GATED)
     assert marks.better_direction("over_refusal") == "lower"
     assert marks.better_direction("routed:alarm") == "higher"

@@ -63,5 +63,5 @@ def test_a_number_that_was_not_measured_is_not_judged() -> None:
         (Target(figure="x", over_reference=0.03), ">= reference + 0.03"),
     ],
 )
-def test_a_demand_reads_as_a_formula(target: Target, demand: str) -> None:
+def test_a_target_is_formatted_as_a_formula(target: Target, demand: str) -> None:
     assert target.demand == demand

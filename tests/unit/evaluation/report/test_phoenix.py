@@ -73,7 +73,7 @@ def test_every_case_is_linked_to_its_trace_and_scored(phoenix: Receiver) -> None
     assert [name for name, _ in scores].count("relevance") == 1
 
 
-def test_a_phoenix_that_fails_is_told_as_such(phoenix: Receiver) -> None:
+def test_a_failing_phoenix_is_reported_as_such(phoenix: Receiver) -> None:
     phoenix.statuses = [500]
     with pytest.raises(TryAgain):
         publish(RUN, lambda *done: None)

@@ -12,7 +12,7 @@ from settings import ROOT
 
 
 @pytest.mark.parametrize("profile", ["ollama", "openai"])
-def test_a_profile_keeps_all_but_its_models(profile: str, tmp_path: Path) -> None:
+def test_an_adapted_profile_changes_only_its_models(profile: str, tmp_path: Path) -> None:
     ours = adapt(tmp_path, "http://127.0.0.1:9", profile, timeout=2) / "ask" / "profiles" / f"{profile}.yaml"
     theirs = ROOT / "pipelines" / "ask" / "profiles" / ours.name
 

@@ -58,15 +58,15 @@ class Script:
 
 
 @component
-class Door:
-    """Lets turns through one socket; the other one stays shut."""
+class PassThrough:
+    """Passes every turn on through one socket and never uses the other."""
 
-    def __init__(self, opened: str, shut: str = "") -> None:
-        self.opened = opened
-        component.set_output_types(self, **{name: Turn for name in (opened, shut) if name})
+    def __init__(self, used: str, unused: str = "") -> None:
+        self.used = used
+        component.set_output_types(self, **{name: Turn for name in (used, unused) if name})
 
     def run(self, turn: Turn) -> dict[str, Turn]:
-        return {self.opened: turn}
+        return {self.used: turn}
 
 
 @component
@@ -174,12 +174,12 @@ def judged_by(judge: Judge) -> dict[str, Component]:
     }
 
 
-def open_doors() -> dict[str, Component]:
-    """Steps before the loop that let every question in."""
+def passing_steps() -> dict[str, Component]:
+    """Steps before the loop that pass every question on."""
     return {
-        "guard": Door("turn", "blocked"),
-        "intent": Door("answerable", "fixed"),
-        "complexity": Door("turn"),
+        "guard": PassThrough("turn", "blocked"),
+        "intent": PassThrough("answerable", "fixed"),
+        "complexity": PassThrough("turn"),
     }
 
 
@@ -205,4 +205,4 @@ def play(script: Script, turn: Turn) -> Turn:
         "retrieve": ScriptedRetriever(script),
         "answer": CountingAnswerer(script),
     }
-    return run(turn, {**open_doors(), **judged_by(ScriptedJudge(script)), **steps})
+    return run(turn, {**passing_steps(), **judged_by(ScriptedJudge(script)), **steps})

@@ -23,7 +23,7 @@ from tests.unit.pipelines.ask.scripted import (
     ScriptedRetriever,
     ids,
     judged_by,
-    open_doors,
+    passing_steps,
     play,
     run,
 )
@@ -154,7 +154,7 @@ def test_a_good_draft_ends_the_loop_at_once() -> None:
 
 def test_a_question_without_new_queries_ends_with_a_route_that_is_an_end() -> None:
     script = Script([Pass({"a.0": 0.9}, quality=10)] * 5, SCORES["poor drafts"])
-    steps = {**open_doors(), **judged_by(ScriptedJudge(script))}
+    steps = {**passing_steps(), **judged_by(ScriptedJudge(script))}
     steps |= {"retrieve": ScriptedRetriever(script), "answer": CountingAnswerer(script)}
     final = run(Turn("t", "и", quality="thorough"), steps)
     assert final.passes == 1
@@ -180,7 +180,7 @@ def test_a_fixed_reply_searches_and_writes_nothing(
     script = Script([], {})
     turn = Turn("t", "Вопрос?", locale=locale)
     stopped = replace(turn, outcome=outcome, reason=reason, intent=intent, risk=risk)
-    steps = {**open_doors(), **judged_by(ScriptedJudge(script)), "intent": FixedReply(stopped)}
+    steps = {**passing_steps(), **judged_by(ScriptedJudge(script)), "intent": FixedReply(stopped)}
     steps |= {"retrieve": ScriptedRetriever(script), "answer": CountingAnswerer(script)}
     final = run(turn, steps)
     assert (final.outcome, final.reason, final.passes) == (outcome, reason, 0)
@@ -193,7 +193,7 @@ def broken(*methods: str, quality: Quality = "balanced") -> tuple[Turn, Script]:
     """A turn whose judge raises in these methods, over evidence that is good."""
     script = Script([Pass({f"{document}.0": 0.9, f"{document}.1": 0.8}) for document in "abcde"], {})
     judge = BrokenJudge(*methods, relevances=dict.fromkeys(_CHUNKS, 0.95))
-    steps = {**open_doors(), **judged_by(judge), "rewrite": EndlessRewriter()}
+    steps = {**passing_steps(), **judged_by(judge), "rewrite": EndlessRewriter()}
     steps |= {"retrieve": ScriptedRetriever(script), "answer": CountingAnswerer(script)}
     return run(Turn("t", "Вопрос?", quality=quality), steps), script
 

@@ -33,7 +33,7 @@ from tests.unit.pipelines.ask.scripted import (
     ScriptedJudge,
     ScriptedRetriever,
     ids,
-    open_doors,
+    passing_steps,
     run,
 )
 
@@ -125,7 +125,7 @@ class Minds:
         final = run(
             Turn("t", "Вопрос о гарантии?", quality=quality),
             {
-                **open_doors(),
+                **passing_steps(),
                 "rewrite": EndlessRewriter() if self.endless else rewriter,
                 "retrieve": ScriptedRetriever(self.script),
                 "grade": DocGrader(local, depth=_DEPTH, threshold=0.05, promising=0.2),

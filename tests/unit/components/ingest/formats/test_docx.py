@@ -48,7 +48,7 @@ def test_headings_paragraphs_and_properties() -> None:
 
 
 @pytest.mark.parametrize("stand_in", ["", "Документ1", "report.docx", "Microsoft Word - x", "Без имени"])
-def test_a_title_that_nobody_wrote_is_none(stand_in: str) -> None:
+def test_a_generated_title_is_ignored(stand_in: str) -> None:
     assert formats.read("a.docx", word(one_line("x"), title=stand_in)).title == ""
 
 
@@ -57,7 +57,7 @@ def test_the_paragraph_styled_as_title_is_the_title() -> None:
     assert (parsed.title, parsed.text) == ("Гарантия", "# Гарантия")
 
 
-def test_a_style_built_on_a_heading_is_one() -> None:
+def test_a_style_based_on_a_heading_is_a_heading() -> None:
     def build(document: Document) -> None:
         own = document.styles.add_style("Раздел компании", WD_STYLE_TYPE.PARAGRAPH)
         own.base_style = document.styles["Heading 3"]
@@ -120,7 +120,7 @@ def test_tables_with_merged_cells() -> None:
     assert text == "\n".join(rows) + "\n\nРамка"
 
 
-def test_links_lead_out_and_nowhere_else() -> None:
+def test_only_external_links_are_kept() -> None:
     def build(document: Document) -> None:
         for address in ("https://acme.ru/a", "file:///etc/passwd"):
             ident = document.part.relate_to(address, RELATIONSHIP_TYPE.HYPERLINK, is_external=True)
@@ -163,7 +163,7 @@ def test_a_text_box_is_read_once() -> None:
     assert formats.read("a.docx", word(build)).text == "a\n\nв рамке"
 
 
-def test_a_note_stands_where_it_is_referred_to() -> None:
+def test_a_note_is_inserted_at_its_reference() -> None:
     def build(document: Document) -> None:
         insert(
             document,

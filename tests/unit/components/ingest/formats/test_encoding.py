@@ -36,6 +36,6 @@ def test_a_single_word_is_enough(word: str) -> None:
         b"a\x00b",
     ],
 )
-def test_anything_else_is_refused(data: bytes) -> None:
+def test_undecodable_files_are_refused(data: bytes) -> None:
     with pytest.raises(Invalid, match="file_undecodable"):
         decoded(data)

@@ -86,7 +86,7 @@ def test_further_columns_follow_the_answer() -> None:
     assert [chunk.text for chunk in chunks(parsed)] == ["So.\n\nlink: see /a", "Because."]
 
 
-def test_a_pair_without_an_answer_is_left_out_and_flagged() -> None:
+def test_a_question_without_an_answer_is_dropped_and_flagged() -> None:
     parsed = read("faq.csv", "вопрос;ответ\nКак?;Так.\nПочему?;\n")
     assert (parsed.flags, [chunk.heading for chunk in chunks(parsed)]) == (("faq_incomplete",), ["Как?"])
 
@@ -104,7 +104,7 @@ def test_a_long_answer_keeps_its_question() -> None:
 
 
 @pytest.mark.parametrize("text", ["Q: one\nA: only", "Intro.\n\nQ: a\nA: b\n\nQ: c\nA: d", "Вопросы: 5\nОтветы: 6"])
-def test_what_only_looks_like_an_faq_stays_an_article(text: str) -> None:
+def test_a_text_that_only_resembles_an_faq_stays_an_article(text: str) -> None:
     assert read("a.md", text).markup == "markdown"
 
 

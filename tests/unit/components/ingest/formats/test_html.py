@@ -25,7 +25,7 @@ def blocks(body: str) -> list[str]:
     return others
 
 
-def test_only_the_content_stays() -> None:
+def test_only_the_main_content_remains() -> None:
     parsed = read("<p>Текст.</p>")
     assert parsed.text == "# Возврат товара\n\nТекст."
     assert (parsed.title, parsed.flags) == ("Возврат товара", ())

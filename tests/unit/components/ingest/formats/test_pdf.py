@@ -53,13 +53,13 @@ def test_lines_are_paragraphs_and_sizes_are_headings() -> None:
     ]
 
 
-def test_words_parted_at_the_end_of_a_line_are_whole() -> None:
+def test_hyphenated_words_are_joined() -> None:
     assert blocks(lines("Проверьте сливной фильтр и обяза-", "тельно шланг, затем включите")) == [
         "Проверьте сливной фильтр и обязательно шланг, затем включите"
     ]
 
 
-def test_a_paragraph_goes_on_over_the_page() -> None:
+def test_a_paragraph_continues_over_the_page() -> None:
     parsed = read(lines(PROSE[0]), lines(PROSE[1], "", *PROSE))
     whole = " ".join(PROSE)
     assert parsed.text == f"<!-- page 1 -->\n\n{whole}\n\n<!-- page 2 -->\n\n{whole}"
@@ -167,7 +167,7 @@ def test_a_file_of_scans_alone_is_refused() -> None:
         read(scan, scan)
 
 
-def test_text_that_a_machine_has_read_behind_a_scan_counts() -> None:
+def test_ocr_text_behind_a_scan_counts() -> None:
     def draw(canvas: Canvas) -> None:
         scan(canvas)
         text = canvas.beginText(72, 600)
@@ -224,7 +224,7 @@ def test_white_letters_on_colour_are_text() -> None:
 
 
 @pytest.mark.parametrize(("turn", "x", "y"), [(90, HEIGHT, 0), (180, WIDTH, HEIGHT), (270, 0, WIDTH)])
-def test_turned_pages_are_read_upright(turn: int, x: float, y: float) -> None:
+def test_rotated_pages_are_read_upright(turn: int, x: float, y: float) -> None:
     def draw(canvas: Canvas) -> None:
         # Written so that the lines are upright once a viewer has turned the page.
         canvas.setPageRotation(turn)

@@ -82,7 +82,7 @@ def test_content_counts_for_more_than_the_name(ending: str, name: str) -> None:
 
 
 @pytest.mark.parametrize("ending", BINARY)
-def test_a_name_that_promises_what_the_content_is_not(ending: str) -> None:
+def test_a_name_that_contradicts_the_content_is_refused(ending: str) -> None:
     with pytest.raises(Invalid, match="file_mislabelled"):
         formats.read(f"a.{ending}", b"plain text")
 

@@ -24,7 +24,7 @@ def test_a_paragraph_is_what_was_written(text: str) -> None:
 
 
 @given(MARKS)
-def test_a_line_loses_nothing_whatever_it_starts_with(text: str) -> None:
+def test_a_line_is_preserved_whatever_it_starts_with(text: str) -> None:
     # A star at the start of a list item becomes a dash.
     assert shown(writing.prose(text)).replace("*", "-") == bare(text).replace("*", "-")
 
