@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Annotated, get_args
 import typer
 from pydantic import ValidationError
 
-from components.language.terminal import terminal_locale
-from components.language.texts import text
+from components.language.texts import terminal_locale, text
 from evaluation.commands import app as evaluate_app
 from pipelines.ask.chats.chat_commands import chat_app
 from pipelines.ask.chats.site_commands import site_app

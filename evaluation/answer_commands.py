@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from components.language.terminal import terminal_locale
+from components.language.texts import terminal_locale
 from evaluation.terminal import (
     Concurrency,
     Data,

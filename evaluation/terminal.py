@@ -5,8 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from components.language.terminal import terminal_locale
-from components.language.texts import text
+from components.language.texts import terminal_locale, text
 from pipelines.terminal import print_json, terminal_console
 from tenants.errors import Invalid
 

@@ -5,8 +5,7 @@ from typing import Annotated
 
 import typer
 
-from components.language.terminal import terminal_locale
-from components.language.texts import text
+from components.language.texts import terminal_locale, text
 from pipelines.terminal import Group
 from tenants.errors import Invalid, NotFound
 

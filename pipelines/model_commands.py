@@ -4,8 +4,7 @@ from typing import Annotated
 
 import typer
 
-from components.language.terminal import terminal_locale
-from components.language.texts import text
+from components.language.texts import terminal_locale, text
 from pipelines.terminal import Group, Json, print_json
 from settings import get_settings
 from tenants.errors import NotFound

@@ -13,8 +13,7 @@ import typer
 from pydantic import ValidationError
 from typer.core import TyperGroup
 
-from components.language.terminal import terminal_locale
-from components.language.texts import LOCALES, text
+from components.language.texts import LOCALES, terminal_locale, text
 from tenants.errors import CallerError, Invalid, OporaError
 
 if TYPE_CHECKING:

@@ -10,11 +10,11 @@ from components.answer.packing import BUDGET, packed
 from components.answer.writing import Writing
 from components.decide.answer_guard import AnswerRules
 from components.judge.protocol import Reviewer
-from components.language.dates import day
+from components.language.texts import day
+from components.models.calls import tier_of
 from components.models.chat import ChatModels
 from components.models.failures import Interrupted, ModelFailed
 from components.models.prompts import block
-from components.models.tiers import tier_of
 from components.nested import Nested
 from components.turn import Turn
 from tenants import policy

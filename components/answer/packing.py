@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from components.ingest.tokens import count_tokens
-from components.language.dates import day
+from components.language.texts import day
 from components.models.prompts import block
 from components.turn import Frozen, Passage, RejectedApproach, Related, Turn
 

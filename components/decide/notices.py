@@ -5,8 +5,7 @@ from dataclasses import replace
 from textwrap import shorten
 
 from components.judge.approaches import proposed
-from components.language.dates import day
-from components.language.texts import text
+from components.language.texts import day, text
 from components.turn import Citation, Conflict, Draft, Origin, Passage, RejectedApproach, Statement, Turn
 
 _MAX_QUOTE_LENGTH = 200

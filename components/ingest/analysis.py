@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from components.language.encoder import encode_words, passage_words
 from components.language.encoder_settings import settings_from
-from components.language.terms import content_terms
+from components.language.words import content_terms
 from components.turn import Frozen
 
 
@@ -48,5 +48,5 @@ def analysed(texts: Sequence[Text], encoder: str) -> list[Analysed]:
         words = passage_words(text.title, text.heading, text.text)
         vectors = encode_words(words, settings).items()
         packed = {name: (dimensions.tobytes(), weights.tobytes()) for name, (dimensions, weights) in vectors}
-        results.append(Analysed(packed, *content_terms(words)))
+        results.append(Analysed(packed, *content_terms(words.values())))
     return results

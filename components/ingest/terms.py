@@ -4,14 +4,16 @@ from collections.abc import Mapping
 
 from components.language.encoder import passage_words
 from components.language.identifiers import shapes
-from components.language.terms import content_terms
+from components.language.words import content_terms
 from tenants.index.protocol import Hit, Json
 from tenants.lexicon import ChunkTerms
 
 
 def chunk_terms(title: str, heading: str, text: str) -> ChunkTerms:
     """The distinct content stems and folded content words of a chunk as it is indexed, and the codes it explains."""
-    return ChunkTerms(*content_terms(passage_words(title, heading, text)), explained_codes(title, heading, text))
+    return ChunkTerms(
+        *content_terms(passage_words(title, heading, text).values()), explained_codes(title, heading, text)
+    )
 
 
 def explained_codes(title: str, heading: str, text: str) -> frozenset[str]:

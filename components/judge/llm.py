@@ -14,11 +14,10 @@ from components.judge.forms import AppraisalForm, ClaimsForm, EvaluationForm, Fa
 from components.judge.protocol import Appraisal, Cited, ClaimVerdict
 from components.language.normalise import fold
 from components.language.words import stems, words
-from components.models.calls import Tier
+from components.models.calls import Tier, tier_of
 from components.models.chat import ChatModels
 from components.models.prompts import block
 from components.models.structured import fill
-from components.models.tiers import tier_of
 from components.nested import Nested
 from components.turn import ClaimStatus, Draft, Passage, SelfEvaluation, Turn
 

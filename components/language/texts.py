@@ -1,6 +1,9 @@
 """Text for people, by key and locale. The texts themselves live in `locales/<locale>/<area>.yaml`."""
 
+import os
+from calendar import month_name
 from collections.abc import Mapping
+from datetime import date
 from functools import lru_cache
 from pathlib import Path
 
@@ -26,6 +29,26 @@ def text(key: str, locale: str, **params: str | int | float) -> str:
 def keys(prefix: str) -> tuple[str, ...]:
     """Every key that starts with `prefix`, in file order, over all locales."""
     return tuple(dict.fromkeys(key for locale in LOCALES for key in _texts(locale) if key.startswith(prefix)))
+
+
+def day(iso: str, locale: str) -> str:
+    """An ISO 8601 day in the locale's form: `05.03.2024` in Russian, `5 March 2024` in English; other text
+    unchanged.
+    """
+    try:
+        moment = date.fromisoformat(iso)
+    except ValueError:
+        return iso
+    return f"{moment:%d.%m.%Y}" if locale == "ru" else f"{moment.day} {month_name[moment.month]} {moment.year}"
+
+
+def terminal_locale() -> str:
+    """The locale that the environment names; English for an unsupported language, Russian when none is named."""
+    locale = next(filter(None, map(os.environ.get, ("LC_ALL", "LC_MESSAGES", "LANG"))), "")
+    language = locale[:2].lower()
+    if language in LOCALES:
+        return language
+    return LOCALES[0] if locale.partition(".")[0] in {"", "C", "POSIX"} else "en"
 
 
 @lru_cache(maxsize=8)

@@ -1,6 +1,7 @@
 """Words and their stems. Stemming is Snowball (Porter 2001): Russian for Cyrillic words, English for Latin ones."""
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -97,3 +98,17 @@ def stems(text: str) -> list[str]:
 def content_words(text: str) -> list[str]:
     """The content words of `text` in order as written, function words left out."""
     return [word for word in _WORD.findall(text) if not analyse(word)[1]]
+
+
+def content_terms(texts: Iterable[Iterable[str]]) -> tuple[frozenset[str], frozenset[str]]:
+    """The distinct content stems, and the distinct content words folded, of texts given as their words."""
+    distinct = {word for text_words in texts for word in text_words}
+    terms = {terms for terms in map(_terms, distinct) if terms is not None}
+    return frozenset(stem for stem, _ in terms), frozenset(word for _, word in terms)
+
+
+@lru_cache(maxsize=200_000)
+def _terms(word: str) -> tuple[str, str] | None:
+    """The stem of a content word, and the word folded; None for a function word."""
+    stem, stop = analyse(word)
+    return None if stop else (stem, fold(word))

@@ -10,6 +10,8 @@ from threading import Event, Lock
 from time import monotonic
 from typing import Literal, TypeAlias
 
+from components.turn import Turn
+
 Tier: TypeAlias = Literal["fast", "strong"]
 CallOutcome: TypeAlias = Literal[
     "ok",
@@ -27,6 +29,13 @@ CallOutcome: TypeAlias = Literal[
 
 NOT_ATTEMPTED: frozenset[CallOutcome] = frozenset({"stopped", "too_dear", "open_circuit", "busy"})
 """Outcomes of calls that never reached a provider, or that nobody waited for: they say nothing about it."""
+
+
+def tier_of(turn: Turn) -> Tier:
+    """The strong tier for thorough answers, and for complex questions unless a quick answer is requested."""
+    if turn.quality == "thorough" or (turn.complexity == "complex" and turn.quality != "quick"):
+        return "strong"
+    return "fast"
 
 
 @dataclass(frozen=True, slots=True)

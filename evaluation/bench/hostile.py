@@ -23,8 +23,7 @@ from rich.console import Console
 from rich.table import Table
 
 from components.ingest.sandbox import MEMORY, SECONDS
-from components.language.terminal import terminal_locale
-from components.language.texts import text
+from components.language.texts import terminal_locale, text
 from evaluation import workspace
 from evaluation.bench.bombs import Bomb, bombs
 from evaluation.bench.load import Client, Reply

@@ -18,8 +18,7 @@ from rich.console import Console
 from rich.progress import Progress
 from rich.table import Table
 
-from components.language.terminal import terminal_locale
-from components.language.texts import text
+from components.language.texts import terminal_locale, text
 from evaluation import workspace
 from evaluation.bench.load import Reply, ask_concurrently, ask_sequentially
 from evaluation.bench.server import Served, serving

@@ -19,7 +19,7 @@ from typing import Literal, Self, TypeAlias
 from pydantic import BaseModel, ConfigDict
 
 from components.language.personal import without_masks
-from components.language.terminal import terminal_locale
+from components.language.texts import terminal_locale
 from components.turn import Exchange, Turn
 from pipelines.ask.answering import answer_of
 from pipelines.ask.contract import AskRequest

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from components.language.terminal import terminal_locale
-from components.language.texts import text
+from components.language.texts import terminal_locale, text
 from pipelines import terminal
 from pipelines.model_commands import fetch_encoder
 from pipelines.terminal import (

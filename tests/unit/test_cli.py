@@ -9,8 +9,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 import cli
-from components.language.terminal import terminal_locale
-from components.language.texts import LOCALES, keys, text
+from components.language.texts import LOCALES, keys, terminal_locale, text
 from pipelines.ask.contract import AskRequest
 from pipelines.ask.usecase import Ask
 from pipelines.terminal import DEFAULT_TENANT

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from pydantic import ValidationError
 
-from components.language.terminal import terminal_locale
-from components.language.texts import text
+from components.language.texts import terminal_locale, text
 from pipelines.terminal import DEFAULT_TENANT, Group, Json, TenantOption, acting_for, print_json, terminal_console
 from tenants.errors import Invalid
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from components.language.amounts import figures
-from components.language.dates import day
+from components.language.texts import day
 from tests.generated import texts
 
 

@@ -1,7 +1,7 @@
 import pytest
 
 from components.language import texts
-from components.language.texts import keys, text
+from components.language.texts import keys, terminal_locale, text
 
 
 def _some_key() -> str:
@@ -30,3 +30,26 @@ def test_placeholders_are_filled(monkeypatch: pytest.MonkeyPatch) -> None:
     assert text("a.b", "ru", n=1, total=2) == "1 из 2"
     with pytest.raises(KeyError):
         text("a.b", "ru", n=1)
+
+
+@pytest.mark.parametrize(
+    ("environment", "locale"),
+    [
+        ({}, "ru"),
+        ({"LANG": "C.UTF-8"}, "ru"),
+        ({"LANG": "POSIX"}, "ru"),
+        ({"LANG": "ru_RU.UTF-8"}, "ru"),
+        ({"LANG": "en_US.UTF-8"}, "en"),
+        ({"LANG": "de_DE.UTF-8"}, "en"),
+        ({"LANG": "ru_RU.UTF-8", "LC_ALL": "en_GB.UTF-8"}, "en"),
+        ({"LANG": "en_US.UTF-8", "LC_MESSAGES": "ru_RU.UTF-8", "LC_ALL": ""}, "ru"),
+    ],
+)
+def test_the_language_of_the_terminal(
+    environment: dict[str, str], locale: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("LC_ALL", "LC_MESSAGES", "LANG"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    assert terminal_locale() == locale
