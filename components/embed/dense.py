@@ -1,4 +1,4 @@
-"""Dense vectors as an index wants them: by the embedder that its settings name, checked, or one declared failure."""
+"""Dense vectors for an index, computed by the embedder in its settings and checked; failures are one declared error."""
 
 import json
 import logging
@@ -31,13 +31,13 @@ _QUESTIONS: TenantLruCache[Dense] = TenantLruCache(512)
 
 
 class EmbeddingFailed(TryAgain):
-    """No vectors now: a server that is away, a model whose files are missing. Nothing was stored."""
+    """No vectors available: the server is unreachable or model files are missing. Nothing was stored."""
 
     code = "embedding_unavailable"
 
 
 def settings_of(embedder: Embedder) -> DenseSettings:
-    """The space of an embedder, to be kept with what it encodes."""
+    """The vector space of an embedder, stored with what it encodes."""
     # By way of JSON, so that these are equal to settings that were stored.
     stored = json.loads(json.dumps(embedder.to_dict()))
     return DenseSettings(space=embedder.space, dimensions=embedder.dimensions, embedder=stored)
@@ -67,9 +67,9 @@ def embed_passages(texts: Sequence[str], settings: DenseSettings) -> list[Dense]
 def embed_question(
     text: str, settings: DenseSettings, *, failures: int = FAILURES, pause: float = PAUSE_SECONDS
 ) -> Dense:
-    """The vector of a question, kept for the next pass. Raises `EmbeddingFailed`.
+    """The vector of a question, cached for the next pass. Raises `EmbeddingFailed`.
 
-    :param failures: failures in a row, until the embedder is left alone for `pause` seconds.
+    :param failures: consecutive failures after which the embedder is skipped for `pause` seconds.
     """
     key = _QUESTIONS.key(text, settings.json_form)
     cached = _QUESTIONS.get(key)
@@ -90,7 +90,7 @@ def embed_question(
 
 
 def load(settings: DenseSettings) -> None:
-    """Load the model before somebody's question has to wait for it. A failure shows at the first question."""
+    """Load the model before the first question needs it. A failure is reported at the first question."""
     try:
         _embedder(settings.json_form).question("?")
     except Exception as fault:

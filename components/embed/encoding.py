@@ -1,4 +1,4 @@
-"""Texts through an encoder on the disk. Imports nothing heavy: worker processes load this on each start."""
+"""Encodes texts by a model on disk. Imports nothing heavy, because worker processes load this module at each start."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -38,7 +38,7 @@ class EncoderFiles:
 
 @lru_cache(maxsize=8)
 def load(files: EncoderFiles) -> "TextEmbedding":
-    """The model, loaded once for all that name the same. Takes seconds."""
+    """The model, loaded once for all components that name it. Takes seconds."""
     from fastembed import TextEmbedding
 
     name = _registered(files.model, files.file, files.pooling, files.dimensions) if files.file else files.model
@@ -48,7 +48,7 @@ def load(files: EncoderFiles) -> "TextEmbedding":
 def encode(files: EncoderFiles, texts: Sequence[str], batch: int) -> Vectors:
     """The vectors of passages, in their order.
 
-    Batches are made of texts of like length: a batch takes as long as its longest text, however short the others are.
+    Batches contain texts of similar length, because a batch takes as long as its longest text.
 
     :param batch: texts computed at once.
     """
@@ -62,7 +62,7 @@ def encode(files: EncoderFiles, texts: Sequence[str], batch: int) -> Vectors:
 
 @lru_cache(maxsize=64)
 def _registered(model: str, file: str, pooling: Pooling, dimensions: int) -> str:
-    """Make a model known to fastembed, under a name that stands for all that makes it another model."""
+    """Register a model with fastembed under a name that identifies its configuration."""
     from fastembed import TextEmbedding
     from fastembed.common.model_description import ModelSource, PoolingType
 

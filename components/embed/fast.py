@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 class FastEmbedder(Nested):
     """Embeds by a model that fastembed knows by name, or by any other ONNX model when `file` says where it is.
 
-    All that name the same model share it. It is loaded at first use, which takes seconds. Passages of a bulk load are
-    embedded in worker processes, one model each.
+    Components that name the same model share it. It is loaded at first use, which takes seconds. Passages of a bulk
+    load are embedded in worker processes, one model each.
 
     :param model: name, such as `intfloat/multilingual-e5-small`.
     :param dimensions: numbers of a vector.
@@ -66,7 +66,7 @@ class FastEmbedder(Nested):
 
     @property
     def space(self) -> str:
-        """The model, and all that changes what it computes: which revision of the file lies in the folder, for one."""
+        """The model and everything that changes its vectors, such as the revision of the file in the folder."""
         file_part = f" {self.file} {self.pooling} {self._revision()}" if self.file else ""
         cut = f" {self.passage_length}" if self.passage_length else ""
         return f"{self.model}{file_part} {self.question_prefix!r} {self.passage_prefix!r}{cut}"
@@ -101,7 +101,7 @@ class FastEmbedder(Nested):
         return EncoderFiles(self.model, self.dimensions, self.file, self.pooling, folder, self.offline, self.threads)
 
     def _revision(self) -> str:
-        """Which revision of the model is in force in the folder; empty where there is none."""
+        """The revision of the model in the folder; empty when there is none."""
         repository = Path(models_folder(self.cache_dir)) / f"models--{self.model.replace('/', '--')}"
         try:
             return (repository / "refs" / "main").read_text(encoding="ascii").strip()

@@ -1,6 +1,6 @@
-"""Where models for ONNX Runtime lie, and the lock under which they are loaded.
+"""The folder of ONNX models and the lock under which they are loaded.
 
-fastembed takes seconds to import, so it is imported where a model is loaded, and nowhere else.
+fastembed takes seconds to import, so it is imported only where a model is loaded.
 """
 
 import logging
@@ -17,7 +17,7 @@ _LOADING = RLock()
 
 @contextmanager
 def loading(name: str, folder: str) -> Iterator[None]:
-    """One at a time, so that a model is loaded once however many components name it; failures are told to the log."""
+    """Load one model at a time, so that each is loaded once however many components name it; failures are logged."""
     with _LOADING:
         try:
             yield

@@ -1,4 +1,4 @@
-"""Passages embedded in processes of their own, so that bulk loads use all cores and take no time from questions."""
+"""Embeds passages in worker processes, so that bulk loads use all cores without delaying questions."""
 
 import logging
 import pickle

@@ -1,4 +1,4 @@
-"""What makes dense vectors, whatever model does it."""
+"""The protocol of components that compute dense vectors."""
 
 from collections.abc import Mapping, Sequence
 from typing import Protocol
@@ -16,14 +16,14 @@ class Embedder(Protocol):
 
     @property
     def space(self) -> str:
-        """Names what it computes: embedders that name the same space give the same vectors for the same texts."""
+        """The name of the vector space: embedders with the same space give the same vectors for the same texts."""
 
     @property
     def available(self) -> bool:
-        """Whether there will be vectors. False: an index is made without, and passages are found by words alone."""
+        """Whether vectors will be available. False: the index is built without them, and search uses words only."""
 
     def to_dict(self) -> Mapping[str, Json]:
-        """For Haystack, and for the index, which keeps it: `{type, init_parameters}`, no secret among them."""
+        """For Haystack, and stored with the index: `{type, init_parameters}` without secrets."""
 
     def passages(self, texts: Sequence[str]) -> Sequence[Dense]:
         """The vectors of passages, in their order."""

@@ -1,4 +1,4 @@
-"""Dense vectors by Haystack's own embedders: Ollama, any server of OpenAI's protocol, or whatever else there is."""
+"""Dense vectors by Haystack's own embedders: Ollama, any OpenAI-compatible server, and others."""
 
 from collections.abc import Mapping, Sequence
 
@@ -33,7 +33,7 @@ class StockEmbedder:
 
     @property
     def available(self) -> bool:
-        """Always: a server that is away is a failure to embed."""
+        """Always true: an unreachable server is a failure to embed."""
         return True
 
     def to_dict(self) -> Mapping[str, Json]:

@@ -1,4 +1,4 @@
-"""A passage taken apart once, for every judgement made about it."""
+"""The analysis of a passage, computed once and used by every judgement."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from components.turn import Passage
 class Sentence:
     """One sentence: its offsets, its content stems with the place of their first occurrence, its length, its codes.
 
-    Thousands of these are kept, so it holds no words.
+    Thousands of these are cached, so it holds no words.
     """
 
     start: int
@@ -41,7 +41,7 @@ class Analysis:
 
 
 def analyse(passage: Passage) -> Analysis:
-    """The analysis of a passage; repeated for the same text, it costs a look-up."""
+    """The analysis of a passage, cached by its text."""
     return _analyse(passage.title, passage.heading, passage.text, passage.sentences)
 
 

@@ -27,7 +27,7 @@ _IMPERATIVE = r"\w{3,}(?:йте|ите|ьте)(?:сь)?"
 
 @dataclass(frozen=True, slots=True)
 class _Measure:
-    """What is measured: how a question asks for it, and in which units and words a text says it."""
+    """A kind of measure: how a question asks for it, and which units and words express it in a text."""
 
     asked: re.Pattern[str]
     units: frozenset[str]
@@ -185,7 +185,7 @@ def answers_kind(kind: QuestionKind, question: str, text: str, head: str, weight
 
 
 def _sign(kind: QuestionKind, question: str) -> Callable[[str], bool] | None:
-    """What says of a sentence whether it holds what a question demands; None where every text does."""
+    """A test whether a sentence holds what a question demands; None when every text does."""
     if kind == "quantity":
         measure = next((one for one in _MEASURES if one.asked.search(question)), None)
         if measure is None:
@@ -206,7 +206,7 @@ def _sign(kind: QuestionKind, question: str) -> Callable[[str], bool] | None:
 
 
 def _covered(weights: Mapping[str, float], said: Iterable[str]) -> float:
-    """The share of the question's weight on stems that are said, or related ones."""
+    """The share of the question's weight on stems that occur, directly or as a related word."""
     known = frozenset(said)
     kin = families(known)
     total = sum(weights.values())

@@ -1,4 +1,4 @@
-"""What a model makes of the evidence that the local judge let through, before anything is generated."""
+"""A model's appraisal of the evidence that the local judge accepted, before anything is generated."""
 
 from dataclasses import replace
 
@@ -11,15 +11,15 @@ from components.turn import Query, Turn
 class EvidenceAppraiser(Nested):
     """Has all passages graded YES or NO, and how far they answer together, in one call of the judge.
 
-    All NO means no evidence. The best search hit is kept when others are, behind them if it was graded NO itself; what
-    the judge was not shown is kept from the answer. An identifier stays exact: passages that hold none of the
-    question's codes are worth nothing, whatever the judge says.
+    All NO means no evidence. The best search hit is accepted whenever another passage is, ranked last if it was graded
+    NO itself; passages not shown to the judge are not used in the answer. An identifier stays exact: passages that hold
+    none of the question's codes are worth nothing, whatever the judge says.
 
     :param judge: who appraises.
-    :param promising: least adequacy by the local judge to ask; below it a question is hopeless.
+    :param promising: least adequacy by the local judge to call the model; below it a question is hopeless.
     :param depth: passages appraised, best first.
     :param threshold: least adequacy to answer: the relevance gate.
-    :param min_adequacy: to answer under a notice, when no pass is left.
+    :param min_adequacy: least adequacy to answer with a notice when no pass is left.
     """
 
     def __init__(
@@ -37,9 +37,9 @@ class EvidenceAppraiser(Nested):
         self.min_adequacy = min_adequacy
 
     def appraised(self, turn: Turn, local: Judge) -> Turn:
-        """The turn with the evidence that the judge let through.
+        """The turn with the evidence that the judge accepted.
 
-        :raises Malformed: its judgement is contrary to the codes in the passages.
+        :raises Malformed: its judgement contradicts the codes in the passages.
         :raises Exception: whatever the judge raises.
         """
         appraisal = self.judge.appraise(turn, turn.evidence.relevant_passages()[: self.depth])

@@ -1,7 +1,7 @@
-"""What makes a model's score a probability: a line over its log-odds (Platt 1999), fitted per model and language.
+"""Turns a model's score into a probability by a line over its log-odds (Platt 1999), fitted per model and language.
 
 The lines are data, `calibration.json`, written by `python -m evaluation.calibrate` from labelled turns together with
-the error that is left on turns which no fit saw.
+the residual error on held-out turns.
 """
 
 import json
@@ -40,7 +40,7 @@ class Calibration:
 
 
 class Calibrations:
-    """One engine's calibration by language; a language that none was fitted for is read as English."""
+    """One engine's calibration by language; a language without a fit uses that of English."""
 
     def __init__(self, by_language: Mapping[str, Calibration]) -> None:
         self._by_language = dict(by_language)

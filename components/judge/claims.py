@@ -1,4 +1,4 @@
-"""Does a passage support a claim? Numbers, codes, names and negation must agree; the words must be there."""
+"""Does a passage support a claim? Numbers, codes, names and negation must agree, and its words must occur."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -40,9 +40,9 @@ def check_cited(claim: str, passages: Iterable[Passage]) -> ClaimVerdict:
 
 
 def check(claim: str, passage: Passage) -> ClaimVerdict:
-    """A quotation that is whole and not torn from its negation is supported. Otherwise at least three quarters of the
-    claim's content words must stand within three neighbouring sentences under their heading, every number and code of
-    the claim must be in the passage, every name too, and both must be negated or neither.
+    """A complete quotation that is not separated from its negation is supported. Otherwise at least three quarters of
+    the claim's content words must stand within three neighbouring sentences under their heading, every number and code
+    of the claim must be in the passage, every name too, and both must be negated or neither.
     """
     if _quoted(claim, passage):
         return ClaimVerdict("supported", 1.0, claim)
@@ -76,7 +76,7 @@ def _quoted(claim: str, passage: Passage) -> bool:
 
 
 def _contains_whole(text: str, phrase: str) -> bool:
-    """Whether `said` stands in `text` without cutting a word or a number."""
+    """Whether `text` contains the phrase without splitting a word or a number."""
     at = text.find(phrase)
     while at >= 0:
         if not (_CUT_BEFORE.search(text[:at]) or _CUT_AFTER.match(text, at + len(phrase))):
@@ -123,7 +123,7 @@ def _numbers(text: str) -> frozenset[str]:
 
 
 def negated(text: str) -> bool:
-    """Whether `text` holds a word that turns it round."""
+    """Whether `text` contains a negation."""
     text_words = _WORD.findall(fold(text).replace("’", "'"))
     return any(word in NEGATIONS or word.endswith("n't") for word in text_words)
 

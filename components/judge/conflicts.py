@@ -1,4 +1,4 @@
-"""Two documents that answer one question differently: which one to go by, and what the other one says."""
+"""Conflicts between documents that answer a question differently: which one to trust, and what the other says."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -64,7 +64,7 @@ def conflicts(turn: Turn, depth: int, min_relevance: float) -> Iterator[Conflict
 
 
 def with_conflicts(evidence: Evidence, conflicts: tuple[Conflict, ...]) -> Evidence:
-    """The evidence with its conflicts, the trusted passage of each in the better place of the two.
+    """The evidence with its conflicts; the trusted passage of each takes the higher rank of the two.
 
     So the answer is quoted from it.
     """

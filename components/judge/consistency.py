@@ -1,4 +1,4 @@
-"""Do two answers to one question say the same? (self-consistency, Wang et al. 2022, of facts and words)"""
+"""Do two answers to one question agree in facts and words? (self-consistency, Wang et al. 2022)"""
 
 from typing import Protocol
 
@@ -15,9 +15,9 @@ class Writer(Protocol):
 
 
 def agreement(draft: Draft, other_draft: Draft) -> float:
-    """The share of the shorter draft's words that the longer one says too, 0..1.
+    """The share of the shorter draft's words that the longer one contains, 0..1.
 
-    0 where one names numbers or codes and the other names others, or says nothing.
+    0 when each names numbers or codes that the other lacks, or when either has no words.
     """
     text, other_text = _plain_text(draft), _plain_text(other_draft)
     facts, facts_again = _facts(text), _facts(other_text)

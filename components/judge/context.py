@@ -1,4 +1,4 @@
-"""What an answer must know beside its evidence."""
+"""The context that an answer needs in addition to its evidence."""
 
 from dataclasses import replace
 
@@ -14,17 +14,17 @@ from tenants.relations import Relations
 
 @component
 class EvidenceContext:
-    """Puts related passages, rejected approaches and contradictions beside the graded evidence.
+    """Adds related passages, rejected approaches and contradictions to the graded evidence.
 
-    Where two kept passages contradict each other, the trusted one takes the better place, so that the answer is quoted
-    from it; so does one whose document supersedes that of another. A tenant without edges and rejected approaches costs
-    a look-up in memory and no query.
+    When two accepted passages contradict each other, the trusted one takes the higher rank, so that the answer is
+    quoted from it; so does one whose document supersedes that of another. For a tenant without edges and rejected
+    approaches this is a look-up in memory without a query.
 
-    :param max_edges: edges followed from the documents of the kept passages, weightiest first.
+    :param max_edges: edges followed from the documents of the accepted passages, weightiest first.
     :param min_coverage: share of the question that a rejected approach must cover.
-    :param max_rejected: rejected approaches kept, best first.
-    :param conflict_depth: kept passages compared with one another, best first.
-    :param conflict_relevance: least relevance of a passage, so that it is compared.
+    :param max_rejected: rejected approaches added, best first.
+    :param conflict_depth: accepted passages compared with one another, best first.
+    :param conflict_relevance: least relevance of a passage to be compared.
     """
 
     def __init__(

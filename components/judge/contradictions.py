@@ -1,8 +1,8 @@
 """Do two sentences of two documents contradict each other? Prefers precision over recall.
 
-They do when they are about the same by nearly all of their words and differ in one thing that they state: an amount of
-the same unit, a date, a time, a telephone number, a code, or that one of them is negated. Anything that only one of
-them has may be what makes both right ("free plan", "paid plan"), so where each has something of its own they do not.
+They do when nearly all of their words agree and they differ in one stated fact: an amount of the same unit, a date, a
+time, a telephone number, a code, or that one of them is negated. A word that only one of them has may make both right
+("free plan", "paid plan"), so sentences that each have words of their own do not contradict.
 """
 
 import re
@@ -101,7 +101,7 @@ def same_subject(passage: Passage, other: Passage) -> bool:
 
 
 def contradiction(sentence: AnswerSentence, other: AnswerSentence, *, asks_for_code: bool) -> ConflictKind | None:
-    """How two sentences contradict each other; None when they do not, or may be about two things."""
+    """How two sentences contradict each other; None when they do not, or may be about different things."""
     reading, other_reading = _parsed(sentence.text), _parsed(other.text)
     if sentence.question_stems != other.question_stems or reading.conditional != other_reading.conditional:
         return None
@@ -162,7 +162,7 @@ def _subject(title: str, heading: str) -> _Subject:
 
 
 def _extra(topic: frozenset[str], other_topic: frozenset[str]) -> frozenset[str]:
-    """Stems that only we have, those aside that are derived from one of theirs."""
+    """Stems that only `topic` has, except those derived from a stem of the other."""
     extra = topic - other_topic
     if not extra:
         return extra
@@ -171,7 +171,7 @@ def _extra(topic: frozenset[str], other_topic: frozenset[str]) -> frozenset[str]
 
 
 def _differing(stated: Figures, other: Figures) -> list[ConflictKind]:
-    """What both state and state differently. More than one difference says that they speak of two things."""
+    """What both state differently. More than one difference means that they are about different things."""
     differing: list[ConflictKind] = [
         "number"
         for unit in stated.amounts.keys() & other.amounts.keys()

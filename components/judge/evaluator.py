@@ -16,18 +16,17 @@ class RetrievalEvaluator:
     """Sends a turn on to answering, back for more evidence, or to its refusal.
 
     Adequacy is the relevance of the best passage; 0 when the question names codes and the kept passages hold none of
-    them, because an identifier is exact or it is another one. Another pass is worth it only from `worth_retrying`
-    upwards, while the budget lasts and the last pass brought something new: a hopeless question is refused at once.
-    Before that, the tenant's tools are asked where the evidence is not enough.
+    them, because an identifier is exact or it is another one. Another pass is made only from `worth_retrying` upwards,
+    while the budget lasts and the last pass added evidence: a hopeless question is refused at once. Before that, the
+    tenant's tools are called when the evidence is not sufficient.
 
-    With an appraiser, a model has the last word on evidence that is not hopeless. Another pass is worth it then when
-    the model names something missing that has not been searched for; when it fails, the local judgement decides after
-    all and the turn is degraded.
+    With an appraiser, a model decides on evidence that is not hopeless. Another pass is then made when the model names
+    a missing topic that has not been searched for; when it fails, the local judgement decides and the turn is degraded.
 
-    :param judge: who says what is left uncovered; when it fails, relevance alone decides and the turn is degraded.
+    :param judge: finds what is uncovered; when it fails, relevance alone decides and the turn is degraded.
     :param threshold: least adequacy to answer: the relevance gate.
     :param worth_retrying: least adequacy for another pass.
-    :param tools: what can be looked up elsewhere; None for nothing.
+    :param tools: the tenant's tools; None to use none.
     :param appraiser: a model that looks at the same evidence; None for the local judgement alone.
     """
 

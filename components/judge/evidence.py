@@ -1,4 +1,4 @@
-"""What speaks for a passage: the evidence that the judge weighs, each kind in 0..1 and shown in the trace.
+"""The features of a passage that the judge weighs, each in 0..1 and shown in the trace.
 
 Training (`evaluation/fit_judge.py`) and serving measure by this code alone.
 """
@@ -92,7 +92,7 @@ def measure(query: Query, passages: Sequence[Passage], function_words: Mapping[s
 
 
 def titles(passage: Passage) -> str:
-    """What the passage stands under; the name of a file or an id is no title."""
+    """The title and headings of a passage; a file name or an id is no title."""
     title = "" if _FILE_NAME.fullmatch(passage.title) else passage.title
     return "\n".join(part for part in (title, passage.heading) if part)
 

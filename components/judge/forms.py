@@ -1,4 +1,5 @@
-"""What a model fills in when it judges. Scores are whole percentages: models place those more steadily than fractions.
+"""The forms that a judging model fills in. Scores are whole percentages, which models give more consistently than
+fractions.
 
 Bounds that a reader can mend by cutting, such as the length of a list, are not part of a form.
 """

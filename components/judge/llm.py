@@ -1,7 +1,7 @@
-"""The judge that asks a language model: three questions, each a form to fill in, whatever the number of passages.
+"""The judge by language models: three requests, each a form to fill in, whatever the number of passages.
 
 What it reads is data, fenced and numbered; what it writes is never shown but for quotes that stand in a passage. It
-raises `ModelFailed` where no model gave a form: who calls it has another judge to go by.
+raises `ModelFailed` when no model filled in the form: its callers fall back to another judge.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -29,10 +29,10 @@ _SHARE = 0.4
 
 
 class LlmJudge(Nested):
-    """Judges by language models; every method is one call, two when the first reply is not of the form asked for.
+    """Judges by language models; every method is one call, two when the first reply is not a valid form.
 
     :param models: the models asked.
-    :param tier: which of them; None: the one that the turn deserves.
+    :param tier: which of them; None: chosen by the turn's quality and complexity.
     """
 
     def __init__(self, models: ChatModels, tier: Tier | None = None) -> None:
@@ -42,7 +42,7 @@ class LlmJudge(Nested):
     def appraise(self, turn: Turn, passages: Sequence[Passage]) -> Appraisal:
         """Every passage graded YES or NO, how far all of them together answer, and what they leave open.
 
-        A slow model is shown the first of them only, so that there is time left for an answer.
+        A slow model gets only the first of them, so that time is left for an answer.
 
         :raises ModelFailed: no model told.
         """
@@ -70,7 +70,8 @@ class LlmJudge(Nested):
         return Appraisal(answering, found.adequacy / 100 if answering else 0.0, _topics(found.missing))
 
     def check_all(self, turn: Turn, claims: Sequence[Cited]) -> Sequence[ClaimVerdict]:
-        """Every claim taken apart and held against what it cites; its verdict is that of its weakest part.
+        """Every claim is split into statements and compared with its citations; its verdict is that of the weakest
+        statement.
 
         A claim that cites nothing is unsupported, and no model is asked about it.
 
@@ -125,7 +126,7 @@ class LlmJudge(Nested):
 
 
 def _fitting(passages: Sequence[Passage], locale: str, token_budget: int) -> Sequence[Passage]:
-    """The first passages that have room in a prompt, one at least."""
+    """The first passages that fit into a prompt, at least one."""
     costs = accumulate(count_tokens(formatted(number, one, locale)) for number, one in enumerate(passages, 1))
     return passages[: max(1, sum(cost <= token_budget for cost in costs))]
 
@@ -163,7 +164,7 @@ def _flat(text: str) -> str:
 
 
 def _in_words_of(question: str, topics: Sequence[str]) -> tuple[str, ...]:
-    """The topics as the question puts them, from the first to the last of its words that a topic takes up.
+    """The topics in the words of the question, from the first to the last word that a topic shares.
 
     What is missing is shown to the visitor, and nothing vouches for a model's own words.
     """

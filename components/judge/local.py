@@ -1,7 +1,7 @@
 """The deterministic judge: visible evidence, numbers, codes, negation. No language model, no network, always the same.
 
-What it can see: invented numbers, codes and names, questions that the knowledge base has no passage near to. What it
-cannot: a false paraphrase made of the right words.
+It detects invented numbers, codes and names, and questions far from any passage. It does not detect a false paraphrase
+made of the right words.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -26,7 +26,7 @@ class LocalJudge(Nested):
     """Judges relevance by the fitted model of `components/judge/relevance.py`, and drafts by what they quote.
 
     :param fully: share of the question's weight that an answer's sentences must cover to answer it fully.
-    :param partly: share below which an answer counts as none.
+    :param partly: share below which an answer counts as no answer.
     """
 
     def __init__(self, fully: float = 0.5, partly: float = 0.15) -> None:
@@ -36,7 +36,7 @@ class LocalJudge(Nested):
     def relevance(self, query: Query, passages: Sequence[Passage]) -> Mapping[str, float]:
         """The probability, by chunk id, that each passage answers the question; 0 where none of its codes occurs.
 
-        What the reranker found among all candidates stands; other passages are compared with one another.
+        Relevance computed by the reranker among all candidates is kept; other passages are compared with one another.
         """
         unscored = [passage for passage in passages if SCORE not in passage.scores]
         scored = {passage.chunk_id: passage.scores[SCORE] for passage in passages if SCORE in passage.scores}

@@ -1,4 +1,4 @@
-"""What every judge can do, whatever engine thinks inside it."""
+"""The protocols of judges, whatever engine implements them."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -54,7 +54,7 @@ class Reviewer(Protocol):
 
 
 class Judge(Reviewer, Protocol):
-    """All judgements that the loop needs at every step, so quick that nobody waits for them."""
+    """All judgements that the loop needs at every step, fast enough to need no waiting."""
 
     def relevance(self, query: Query, passages: Sequence[Passage]) -> Mapping[str, float]:
         """The probability, by chunk id, that each passage answers the question."""

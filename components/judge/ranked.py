@@ -10,7 +10,7 @@ SCORE = "reranker"
 
 
 class RankedJudge(LocalJudge):
-    """Takes the word of a model (`components.retrieve.model_reranker`) for the relevance of the passages it has read.
+    """Uses a model's relevance (`components.retrieve.model_reranker`) for the passages that it scored.
 
     Without it a passage that answers in other words than the question's, found by its vector, would be taken for
     irrelevant. Identifiers stay exact: a passage without the question's code is irrelevant whatever a model says. Where

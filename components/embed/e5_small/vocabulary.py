@@ -1,4 +1,4 @@
-"""The model's pieces of words, down to those that Russian and English texts are made of.
+"""The model's vocabulary, reduced to the subwords of Russian and English texts.
 
 `tokenizers` holds all 250,000 of the model's in 282 MB, these 110,000 in 98. A text of Latin letters without accents,
 Cyrillic of the Russian alphabet, digits and punctuation is cut into the same pieces as before; other letters stand
@@ -52,7 +52,7 @@ def _is_kept_alone(letter: str) -> bool:
 
 
 def own_tokenizer(vocabulary: Sequence[Piece]) -> Json:
-    """A tokenizer for `tokenizers`, where the weights bring pieces alone."""
+    """A tokenizer for `tokenizers` when the weights come with a bare vocabulary."""
     spaces = {"type": "Replace", "pattern": {"Regex": " {2,}"}, "content": " "}
     words = {"type": "Metaspace", "replacement": _SPACE, "prepend_scheme": "always", "split": True}
     start, text, end = (
@@ -85,7 +85,7 @@ def own_tokenizer(vocabulary: Sequence[Piece]) -> Json:
 
 
 def pruned(tokenizer: Json, ids: Sequence[int]) -> Json:
-    """The tokenizer with these pieces alone, numbered anew in their order."""
+    """The tokenizer with only these subwords, renumbered in order."""
     vocabulary = tokenizer["model"]["vocab"]
     pieces = [vocabulary[number] for number in ids]
     special = [*range(len(SPECIAL)), len(pieces) - 1]
@@ -110,7 +110,7 @@ def pruned(tokenizer: Json, ids: Sequence[int]) -> Json:
 
 
 def companions(columns: int) -> dict[str, Json]:
-    """The files that fastembed reads beside the tokenizer, by name."""
+    """The files that fastembed reads in addition to the tokenizer, by name."""
     names = {"bos": "<s>", "cls": "<s>", "eos": "</s>", "sep": "</s>", "pad": "<pad>", "unk": "<unk>", "mask": "<mask>"}
     special: Json = {f"{kind}_token": name for kind, name in names.items()}
     return {

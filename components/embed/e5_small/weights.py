@@ -19,7 +19,7 @@ _Q4_BLOCK = np.dtype([("scale", "<f2"), ("nibbles", "u1", 16)])
 
 
 class WeightsDamaged(ValueError):
-    """The file is not what it should be."""
+    """The file is damaged or of another format."""
 
 
 @dataclass(frozen=True, slots=True)

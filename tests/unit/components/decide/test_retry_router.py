@@ -102,7 +102,9 @@ drafts = st.builds(
 
 
 @given(drafts, st.sampled_from(get_args(Quality)), st.integers(1, 5), st.booleans())
-def test_exactly_one_route_and_never_beyond_the_budget(draft: Draft, quality: Quality, passes: int, has_new: bool) -> None:
+def test_exactly_one_route_and_never_beyond_the_budget(
+    draft: Draft, quality: Quality, passes: int, has_new: bool
+) -> None:
     routed_turn = replace(turn("?", SOURCE), draft=draft, quality=quality, passes=passes)
     routed_turn = replace(routed_turn, evidence=replace(routed_turn.evidence, has_new=has_new))
     ((socket, after),) = RetryRouter().run(routed_turn).items()
@@ -133,7 +135,9 @@ def test_round_trip() -> None:
 def routed_question(question: str, draft: Draft = GOOD, standalone_question: str = "") -> tuple[str, Turn]:
     """The good draft as an answer to this question, whose words are all rare."""
     given_turn = replace(turn(question, SOURCE), draft=draft, standalone_question=standalone_question)
-    given_turn = replace(given_turn, query=replace(given_turn.query, weights=dict.fromkeys(given_turn.query.weights, 5.0)))
+    given_turn = replace(
+        given_turn, query=replace(given_turn.query, weights=dict.fromkeys(given_turn.query.weights, 5.0))
+    )
     ((socket, after),) = RetryRouter(80, 80.0).run(replace(given_turn, passes=given_turn.max_passes)).items()
     return socket, after
 
