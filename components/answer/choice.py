@@ -26,6 +26,9 @@ _RESOLVED: frozenset[QuestionKind] = frozenset({"howto", "why", "other"})
 _SENTENCES: frozenset[QuestionKind] = frozenset({"yesno", "quantity", "where"})
 """Kinds of questions that one sentence answers, under whichever caption it stands."""
 
+_SURELY_NAMED = 0.5
+"""Share of such a question that a caption must cover to be trusted over the best sentence."""
+
 _SOLUTIONS = frozenset(stems("решение исправление устранение fix solution resolution workaround remediation"))
 
 _NAMED = 0.1
@@ -75,13 +78,13 @@ def choose(
     if form not in OPEN:
         return _fact(best, scores, question, limits)
     resolving, named = _resolving_part(answering, question, kind), _named_part(answering, question)
-    if kind in _SENTENCES and named is not best:
+    if named and kind in _SENTENCES and named is not best and _covered(stems(named.name), question) < _SURELY_NAMED:
         named = None
     intended_part = (resolving or named) if kind in _RESOLVED else (named or resolving)
     if intended_part is None and kind == "howto" and _is_apart(answering, question):
         intended_part = answering[0]
     if intended_part is not None:
-        units = intended_part.with_caption
+        units = _with_alternatives(intended_part, answering, question)
         if kind == "why" and intended_part is resolving:
             cause = next((part for part in answering[: answering.index(resolving)] if part.gives_cause), None)
             units = (*(cause.with_caption if cause else ()), *units)
@@ -93,13 +96,26 @@ def choose(
     alternatives = [part for part in answering if not part.states] or answering
     first = next(part for part in alternatives if part.name or part is alternatives[-1])
     covered = {id(part): _covered(_words(part.with_caption), question) for part in (first, best)}
-    selected_part = first if best.states or covered[id(first)] >= covered[id(best)] - _OUTDOES else best
+    preferred = kind not in _SENTENCES and covered[id(first)] >= covered[id(best)] - _OUTDOES
+    selected_part = first if best.states or preferred else best
     selected_units = selected_part.with_caption
     following = alternatives[alternatives.index(selected_part) + 1 :] if is_abstract(selected_part.name) else []
     if following:
         selected_units = (*selected_units, *following[0].with_caption)
     choice = _within_limits(_without_repetition(selected_units, question, kind), scores, kind, limits)
     return Choice(choice.units, cut=choice.cut or len(answering) > 1)
+
+
+def _with_alternatives(part: Part, among: Sequence[Part], question: Question) -> tuple[Unit, ...]:
+    """A part with what stands below it under captions of their own: one that only opens them says little."""
+    units = part.with_caption
+    if not part.name or steps(units) or _size(units) > _SHORT:
+        return units
+    for following in among[among.index(part) + 1 :]:
+        if not following.name or following.resolves or _covered(stems(following.name), question):
+            break
+        units = (*units, *following.with_caption)
+    return units
 
 
 def _is_apart(among: Sequence[Part], question: Question) -> bool:

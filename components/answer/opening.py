@@ -1,11 +1,13 @@
 """The yes or no that an answer to a yes/no question opens with, where the quoted text says so."""
 
+import re
 from collections.abc import Sequence, Set
 
 from components.answer.section import steps
 from components.answer.units import Unit, plain
 from components.judge.analysis import analyse
 from components.judge.coverage import Question
+from components.language.normalise import fold
 from components.language.polarity import Polarity, asks_whether_possible, contrasts, polarity, says_itself
 from components.language.question_kind import kind_of
 from components.language.questions import asked
@@ -19,7 +21,16 @@ _LOOKED_AT = 2
 _ABOUT = 0.9
 """Share of the question that a sentence and its headings must cover to speak of the very thing."""
 
-_ITSELF = 0.35
+_ITSELF = 0.5
+"""The same of the sentence alone, which must also name every action that is asked about."""
+
+_JOINED = 0.9
+"""The same where several things are asked about at once."""
+
+_ACTION = re.compile(
+    r"\b[а-яё]{2,}(?<!ос)(?:ть|ти|чь|ться|тись)\b|(?<=\b[iI] )[a-z]{3,}\b|(?<=\byou )[a-z]{3,}\b|(?<=\bwe )[a-z]{3,}\b"
+)
+_AND = re.compile(r"\b(?:и|and)\b")
 _MIN_STEPS = 2
 _PREDICATES = frozenset(
     stems(
@@ -44,7 +55,7 @@ def opening(units: Sequence[Unit], question: Question, typed: str, locale: str) 
     if kind_of(typed) != "yesno" or not among or says_itself(plain(among[0])):
         return ""
     for at, unit in enumerate(among[:_LOOKED_AT]):
-        if unit.kind == "lead" or not _is_about(unit, question):
+        if unit.kind == "lead" or not _is_about(unit, question, asking):
             continue
         said = polarity(asking, plain(unit))
         if said is not None:
@@ -64,9 +75,14 @@ def _words(said: Polarity, locale: str, *, restricted: bool, first: bool) -> str
     return text(f"outcomes.polarity.{said.answer}", locale)
 
 
-def _is_about(unit: Unit, question: Question) -> bool:
+def _is_about(unit: Unit, question: Question, asking: str) -> bool:
     places = frozenset(unit.sentence.places)
-    return _share(places | analyse(unit.passage).head, question) >= _ABOUT and _share(places, question) >= _ITSELF
+    if _share(places | analyse(unit.passage).head, question) < _ABOUT:
+        return False
+    itself = _JOINED if _AND.search(asking.lower()) else _ITSELF
+    actions = [stem for stem in stems(" ".join(_ACTION.findall(fold(asking)))) if stem not in _PREDICATES]
+    kin = families(places)
+    return _share(places, question) >= itself and all(one in places or relatives(one, kin) for one in actions)
 
 
 def _is_headed(unit: Unit, question: Question) -> bool:

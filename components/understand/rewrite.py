@@ -46,7 +46,7 @@ class QueryRewriter:
     def __init__(
         self,
         recovery: bool = True,
-        history_credit: float = 0.4,
+        history_credit: float = 0.6,
         max_queries: int = 3,
         min_open: float = 0.25,
         writer: QueryWriter | None = None,

@@ -29,6 +29,8 @@ def draft(question: str, *passages: Passage, locale: str = "ru") -> Draft:
         ("Можно ли вернуть сумку в другом городе?", "Вернуть сумку можно.", ""),
         ("Можно ли вернуть сумку без чека?", "Вернуть сумку можно.", ""),
         ("Нельзя вернуть сумку?", "Вернуть сумку нельзя.", ""),
+        ("Можно ли обменять сумку?", "Можно купить другую сумку.", ""),
+        ("Можно ли вернуть сумку и бирку?", "Вернуть сумку можно.", ""),
         ("Как вернуть сумку?", "Вернуть сумку можно на кассе.", ""),
         ("Нужно ли платить за доставку?", "За доставку платить не нужно.", "Нет."),
     ],
@@ -37,6 +39,11 @@ def test_a_text_that_says_yes_or_no_is_opened_with_it(question: str, said: str, 
     written = draft(question, passage(said))
     assert written.opening == opening
     assert written.text.startswith(f"{opening} {said[:12]}" if opening else said[:12])
+
+
+def test_a_heading_does_not_lend_a_sentence_the_action_that_was_asked_about() -> None:
+    source = passage("В бакете можно защитить удалённые объекты.", heading="Восстановить удалённые объекты в бакете")
+    assert draft("Можно ли восстановить удалённые объекты?", source).opening == ""
 
 
 def test_in_english() -> None:

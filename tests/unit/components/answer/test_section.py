@@ -146,6 +146,24 @@ def test_an_abstract_is_shown_with_what_it_opens() -> None:
     assert "The support portal opens in May." in whole
 
 
+def test_a_caption_over_alternatives_is_shown_with_them() -> None:
+    long = " ".join(["Сайт можно вернуть в сеть в любой день недели."] * 30)
+    guide = passage(
+        "Снятие сайта с публикации\n\nСайт снимают в редакторе или в панели.\n\nРедактор\n\nНажмите «Снять».\n\n"
+        f"Панель\n\nОткройте настройки.\n\nВозврат сайта\n\n{long}"
+    )
+    whole = answer("снятие сайта с публикации", guide).text
+    assert "Нажмите «Снять»." in whole
+    assert "Откройте настройки." in whole
+    assert "Возврат" not in whole
+
+
+def test_yes_or_no_is_looked_for_in_the_best_paragraph_whatever_caption_comes_first() -> None:
+    long = " ".join(["Паспорт проверяют сотрудники по списку в тот же день."] * 30)
+    guide = passage(f"Платежи можно принимать сразу.\n\nПроверка\n\n{long}")
+    assert answer("Можно ли принимать платежи до проверки?", guide).text.startswith("Платежи можно принимать сразу.")
+
+
 def test_a_procedure_is_shown_without_the_next_one_merged_with_it() -> None:
     merged = passage(
         "1. Откройте профиль.\n2. Нажмите «Удалить».\n\nКабинет исчезнет через неделю.\n\n"

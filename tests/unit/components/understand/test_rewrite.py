@@ -216,7 +216,7 @@ def test_round_trip() -> None:
     parameters = again.to_dict()["components"]["rewrite"]["init_parameters"]
     assert parameters == {
         "recovery": False,
-        "history_credit": 0.4,
+        "history_credit": 0.6,
         "max_queries": 2,
         "min_open": 0.25,
         "extra_passes": dict(EXTRA_PASSES),
