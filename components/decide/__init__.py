@@ -1,1 +1,1 @@
-"""Where the turn goes, and what the visitor is told."""
+"""The route of a turn, and the reply to the visitor."""

@@ -1,4 +1,4 @@
-"""What to read where there is no answer: the sections nearest to the question, said to be no more than that."""
+"""Articles to read when there is no answer: the sections nearest to the question, presented as such."""
 
 from collections.abc import Iterator
 from textwrap import shorten
@@ -21,7 +21,7 @@ _EARLY = 0.01
 def nearest(turn: Turn, min_probability: float, max_articles: int = 3) -> tuple[Article, ...]:
     """The sections nearest to the question, surest first, of as many documents as there are.
 
-    None where the question names codes that the evidence lacks: what is near E20 is not near E21.
+    None when the question names codes that the evidence lacks: a section near E20 is not near E21.
 
     :param min_probability: least probability, as judged, that a section answers the question.
     """

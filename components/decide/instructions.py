@@ -1,4 +1,4 @@
-"""What a language model has been told to do, and must not repeat."""
+"""The instructions of prompts, which an answer must not repeat."""
 
 import re
 from functools import lru_cache

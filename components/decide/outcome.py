@@ -1,4 +1,4 @@
-"""Exactly one outcome for every turn, and its words in the visitor's language."""
+"""Exactly one outcome for every turn, worded in the visitor's language."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -22,19 +22,19 @@ _WITH_ARTICLES: frozenset[Outcome] = frozenset({"low_confidence", "cannot_answer
 class OutcomeComposer:
     """Decides the outcome that earlier steps left open and writes the reply.
 
-    An outcome set by the guard or the intent classifier stands. Without a draft the turn is refused, or asks back when
-    the question is short, the evidence came near, and the conversation has not been asked back before. With one, the
-    verdict's route and gates decide; see the table of outcomes in the contract. Nothing leaves past `AnswerGuard`.
+    An outcome set by the guard or the intent classifier is kept. Without a draft the turn is refused, or clarified when
+    the question is short, the evidence came close, and the conversation has not been clarified before. With one, the
+    verdict's route and gates decide; see the table of outcomes in the contract. Nothing bypasses `AnswerGuard`.
 
     A turn that has evidence on the topic but no answer offers the nearest sections to read; its draft is not shown.
 
     :param articles_from: least probability that a section answers, so that it is offered to read.
     :param weak_from: the same of the best one, from which on evidence is weak rather than absent: a turn with none of
         it counts as a gap in the knowledge base.
-    :param clarify_from: least adequacy to ask back instead of refusing.
-    :param clarify_words: most content words of a question that is asked back.
-    :param options: most topics offered when asking back.
-    :param guard: what is held against every answer at the last moment; None: all of it.
+    :param clarify_from: least adequacy to clarify instead of refusing.
+    :param clarify_words: most content words of a question that is clarified.
+    :param options: most topics offered for clarification.
+    :param guard: the rules applied to every answer; None: all rules.
     """
 
     def __init__(
@@ -147,7 +147,7 @@ def _continues(turn: Turn, draft: Draft) -> str:
 
 
 def _fixed_text(turn: Turn, articles: Sequence[Article]) -> str:
-    """The most specific text there is: by lost code, by risk, by small talk, by reason, by outcome."""
+    """The most specific text available: by unknown code, by risk, by small talk, by reason, by outcome."""
     if articles:
         # Who is given something to read need not be told to ask elsewhere.
         reason = None if turn.reason in _ABSENT else turn.reason
@@ -164,7 +164,7 @@ def _fixed_text(turn: Turn, articles: Sequence[Article]) -> str:
 
 
 def _handoff(turn: Turn, rules: Policy) -> Mapping[str, str] | None:
-    """What the visitor may be offered on the way to a person: only what the tenant has approved."""
+    """The offer that accompanies a handoff: only what the tenant has approved."""
     if turn.outcome not in ("high_stakes", "human_followup"):
         return None
     offer = rules.approved_offers.get(turn.risk, "")

@@ -1,4 +1,4 @@
-"""After checking: show it, try again, or give it to a person."""
+"""After verification: show the draft, retry, or hand over to a person."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -80,7 +80,7 @@ def _share_language(question: str, passages: Sequence[Passage]) -> bool:
 def _answering(turn: Turn, draft: Draft) -> Iterator[Gate]:
     """Whether the draft holds what a question of its kind demands, and the rare names that it asks about.
 
-    Unknown of a question that leans on the conversation: what is searched for is no question then.
+    Not applicable to a follow-up question, whose search text is no question.
     """
     if not draft.claims or turn.standalone_question:
         return

@@ -1,1 +1,1 @@
-"""Calling language models: providers, time, money, faults. What they are asked is the business of who asks."""
+"""Calling language models: providers, time, cost, faults. Prompts and forms belong to the callers."""

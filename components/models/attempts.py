@@ -1,4 +1,4 @@
-"""Calls of providers in bounded time: their clients bound the wait for a piece of a reply, not a whole call."""
+"""Bounds the time of provider calls: clients limit the wait for a chunk of a reply, not for the whole call."""
 
 import logging
 from collections.abc import Callable
@@ -30,9 +30,9 @@ T = TypeVar("T")
 
 
 class Background(Generic[T]):
-    """Work in a daemon thread of its own, in the caller's context, that can be left behind.
+    """Work in its own daemon thread and the caller's context, which can be abandoned.
 
-    :param upstream: whose seat the work holds until it ends: a call that was given up still occupies the provider.
+    :param upstream: whose seat the work holds until it ends: an abandoned call still occupies the provider.
     """
 
     def __init__(self, name: str, upstream: Upstream, work: Callable[[], T]) -> None:

@@ -1,4 +1,4 @@
-"""Circuit breakers and seats: failing providers are left alone for a while, none gets more calls than it can take."""
+"""Circuit breakers and seats: failing providers are skipped for a while, and none gets more calls than it can take."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -13,7 +13,7 @@ from components.models.pace import Pace
 
 @dataclass(slots=True)
 class Breaker:
-    """Opens after `failures` failures in a row. After `pause` seconds one call is let through as a trial: its success
+    """Opens after `failures` consecutive failures. After `pause` seconds one call is admitted as a trial: its success
     closes the breaker, its failure starts another pause.
 
     Thread-safe.
@@ -29,12 +29,12 @@ class Breaker:
 
     @property
     def is_open(self) -> bool:
-        """Whether calls are being turned away, all but a trial."""
+        """Whether calls are refused, except for a trial."""
         return self._opened_at is not None
 
     @contextmanager
     def call(self) -> Iterator["Permit"]:
-        """Surround one call of the provider. What ends the block settles the permit, unless the block has done so.
+        """Surround one call of the provider. The end of the block settles the permit, unless the block has done so.
 
         :raises ModelFailed: `open_circuit`.
         """
@@ -62,7 +62,7 @@ class Breaker:
             return permit
 
     def _settle(self, permit: "Permit", *, success: bool | None) -> None:
-        """Take the first result of a permit. While the breaker is open, that of its trial alone says anything."""
+        """Take the first result of a permit. While the breaker is open, only the result of its trial counts."""
         with self._lock:
             if permit.settled:
                 return
@@ -80,14 +80,14 @@ class Breaker:
 
 
 class Permit:
-    """One call that a breaker has admitted. Only its first result counts, whenever others arrive."""
+    """One call admitted by a breaker. Only its first result counts, whenever others arrive."""
 
     def __init__(self, breaker: Breaker) -> None:
         self.settled = False
         self._breaker = breaker
 
     def record(self, outcome: CallOutcome) -> None:
-        """Settle by what a call came to."""
+        """Settle by the outcome of a call."""
         if outcome == "ok":
             self.record_success()
         elif outcome in NOT_ATTEMPTED:
@@ -100,16 +100,16 @@ class Permit:
         self._breaker._settle(self, success=True)
 
     def record_failure(self) -> None:
-        """The provider failed, through no doing of ours."""
+        """The provider failed."""
         self._breaker._settle(self, success=False)
 
     def release_trial(self) -> None:
-        """The call says nothing about the provider: let another one be the trial."""
+        """The call was inconclusive: admit another one as the trial."""
         self._breaker._settle(self, success=None)
 
 
 class Upstream:
-    """A provider as all its callers in this process share it: one breaker, one pace, seats for `concurrent` calls."""
+    """A provider shared by all its callers in this process: one breaker, one pace, seats for `concurrent` calls."""
 
     def __init__(self, failures: int, pause: float, concurrent: int) -> None:
         self.breaker = Breaker(failures, pause)
@@ -121,7 +121,7 @@ class Upstream:
         return self._seats.acquire(timeout=max(0.0, patience))
 
     def release(self) -> None:
-        """Give the seat back, from whatever thread."""
+        """Release the seat, from any thread."""
         self._seats.release()
 
 
@@ -130,7 +130,7 @@ _LOCK = Lock()
 
 
 def upstream(key: tuple[str, ...], *, failures: int, pause: float, concurrent: int) -> Upstream:
-    """The provider of this key. Its bounds are those it was first named with."""
+    """The provider of this key. Its bounds are those of the first call with this key."""
     with _LOCK:
         if key not in _UPSTREAMS:
             _UPSTREAMS[key] = Upstream(failures, pause, concurrent)

@@ -1,4 +1,4 @@
-"""The model calls of one turn: how long they may take, whether anybody still waits, and how they ended."""
+"""The model calls of one turn: their deadline, whether a client still waits, and their outcomes."""
 
 import math
 from collections.abc import Iterator
@@ -40,10 +40,10 @@ def tier_of(turn: Turn) -> Tier:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One call of a language model, as it ended.
+    """One finished call of a language model.
 
-    `step` is who asked, `prompt` the name and version of what was asked (`answer.ru@1a2b3c4d`), `started` seconds of
-    the monotonic clock. Tokens are the provider's count, 0 where it tells none; `cost_usd` is None without a price.
+    `step` is the calling step, `prompt` the name and version of the prompt (`answer.ru@1a2b3c4d`), `started` seconds of
+    the monotonic clock. Tokens are the provider's count, 0 when it reports none; `cost_usd` is None without a price.
     """
 
     step: str
@@ -63,8 +63,8 @@ class Call:
 class Calls:
     """The calls of a turn and the bounds they share. Thread-safe.
 
-    `deadline` is a moment of the monotonic clock. `stop` is set when nobody waits for the answer any more. `fence`
-    names the blocks of this turn's prompts: text that was written before the turn cannot know it.
+    `deadline` is a moment of the monotonic clock. `stop` is set when no client waits for the answer any more. `fence`
+    names the blocks of this turn's prompts: text written before the turn cannot contain it.
     """
 
     deadline: float = math.inf
@@ -80,7 +80,7 @@ class Calls:
             return tuple(self._finished)
 
     def add(self, call: Call) -> None:
-        """Note a call that has ended."""
+        """Record a finished call."""
         with self._lock:
             self._finished.append(call)
 
@@ -93,13 +93,13 @@ _CURRENT: ContextVar[Calls | None] = ContextVar("opora_calls", default=None)
 
 
 def current() -> Calls:
-    """The calls of the turn at work; unbounded ones of their own when none are open."""
+    """The calls of the current turn; new, unbounded ones outside a turn."""
     return _CURRENT.get() or Calls()
 
 
 @contextmanager
 def collect_calls(deadline: float | None = None, stop: Event | None = None) -> Iterator[Calls]:
-    """Collect the calls of this block, within bounds: those of the enclosing block where none are given."""
+    """Collect the calls of this block, within bounds; missing bounds are those of the enclosing block."""
     around = current()
     calls = Calls(around.deadline if deadline is None else deadline, stop or around.stop)
     token = _CURRENT.set(calls)

@@ -1,4 +1,4 @@
-"""Asking a language model: text, or one of a few declared failures, in bounded time and for bounded money."""
+"""Calling a language model: a text or a declared failure, within bounded time and cost."""
 
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -17,23 +17,22 @@ _MAX_TOKENS = 1_000_000
 
 
 class ChatModels(Nested):
-    """The models of a pipeline: one that is quick, one that is thorough, and one for when both fail.
+    """The models of a pipeline: a fast one, a strong one, and a fallback for when both fail.
 
     A call goes to the requested tier, then to the other, then to `fallback`; those not configured are skipped. It never
-    takes longer than `timeout`, nor than the turn has left. A model that failed `failures` times in a row is left alone
+    takes longer than `timeout`, nor than the turn has left. A model that failed `failures` times in a row is skipped
     for `pause` seconds, by every component of this process that uses the same model at the same address.
 
     :param fast: any Haystack chat generator.
     :param strong: another one, for complex questions and thorough answers.
-    :param fallback: another one, best of another provider.
+    :param fallback: another one, preferably of another provider.
     :param timeout: most seconds of one call.
-    :param failures: failures in a row that open the circuit.
+    :param failures: consecutive failures that open the circuit.
     :param pause: seconds until one call may try again.
     :param concurrent: calls of one model at once; further ones wait.
     :param prices: US dollars for a million tokens in and out, by model: `{gpt-5-mini: [0.25, 2.0]}`.
-    :param schema_arguments: how a JSON schema is passed to a generator that takes it another way than Ollama's and
-        OpenAI's do: `{fallback: {response_format: {type: json_object, schema: "{schema}"}}}`; `{fallback: {}}` where
-        it takes none.
+    :param schema_arguments: how a JSON schema is passed to a generator that differs from Ollama's and OpenAI's:
+        `{fallback: {response_format: {type: json_object, schema: "{schema}"}}}`; `{fallback: {}}` where it takes none.
     :param prompts: the folder of the prompts, below the folder of pipelines.
     """
 
@@ -64,7 +63,7 @@ class ChatModels(Nested):
         self.prompts = prompts
 
     def prompt(self, name: str, locale: str) -> Prompt:
-        """A prompt for these models, in this language or else in the other."""
+        """A prompt for these models, in this language or, if missing, the other."""
         return prompt(name, locale, self.prompts)
 
     def ask(
@@ -83,7 +82,7 @@ class ChatModels(Nested):
         :param step: the calling step, for traces and costs.
         :param prompt: name and version of the prompt.
         :param schema: the JSON schema of the reply. It is requested, not checked: that is left to the caller.
-        :param on_text: called with each piece of the reply. Once it has been called, no other model is asked.
+        :param on_text: called with each chunk of the reply. Once it has been called, no other model is tried.
         :raises ModelFailed: no model answered; `Interrupted` when one began to.
         """
         calls = current()
@@ -103,7 +102,7 @@ class ChatModels(Nested):
     def token_budget(self, asked: Prompt, tier: Tier, share: float) -> int:
         """Tokens that may be filled into a prompt, so that its call takes at most this share of the turn's time left.
 
-        Many where nothing is known of the model's pace.
+        Practically unlimited while the model's pace is unknown.
         """
         seconds = min(self.timeout, current().remaining() * share)
         token_budget = self.upstream(next(self._chain(tier))).pace.token_budget(seconds) - count_tokens(asked.text)

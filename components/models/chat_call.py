@@ -1,4 +1,4 @@
-"""One call of one language model: permitted, seated, bounded in time, recorded."""
+"""One call of one language model: admitted, seated, bounded in time, recorded."""
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
@@ -33,8 +33,8 @@ class Model:
 
     :param timeout: most seconds of one call.
     :param price: US dollars for a million tokens in and out.
-    :param is_capped: whether calls stop when the tenant has spent its day's money.
-    :param schema_arguments: how its generator takes a JSON schema, where the author has said so.
+    :param is_capped: whether calls stop when the tenant's daily budget is spent.
+    :param schema_arguments: how its generator takes a JSON schema, if the author configured that.
     """
 
     generator: Generator
@@ -136,7 +136,7 @@ class ChatCall:
         return min(self._started_at + self._model.timeout - monotonic(), self._calls.remaining())
 
     def _wait(self, call: Background[ChatMessage], listener: "_Listener") -> CallOutcome:
-        """How the call ended, or why it was given up."""
+        """The outcome of the call, or why it was cancelled."""
         while not call.ended.wait(max(0.0, min(_POLL_SECONDS, self._budget()))):
             if self._calls.stop.is_set():
                 listener.cancel()
@@ -176,9 +176,9 @@ class ChatCall:
 
 
 class _Listener:
-    """Passes a reply on until the call is given up.
+    """Passes a reply on until the call is cancelled.
 
-    Raising from the callback is the one way to cancel a call that every generator has. Ollama's client then closes its
+    Raising from the callback is the only cancellation that every generator supports. Ollama's client then closes its
     connection at once; OpenAI's does when its stream, which refers to itself, is collected as garbage: haystack-ai 3.4
     leaves it open. A call that streams nothing, or has not begun to, runs until its own timeout and keeps its seat.
     """
@@ -200,13 +200,13 @@ class _Listener:
                 self._on_text(chunk.content)
 
     def cancel(self) -> None:
-        """Pass nothing more on. Returns when the piece being passed on has been dealt with."""
+        """Pass nothing more on. Returns when the chunk being passed on has been handled."""
         with self._lock:
             self._cancelled = True
 
 
 def _is_spent() -> bool:
-    """Whether nothing more may be spent today; true where that cannot be determined."""
+    """Whether the daily budget is spent; true when that cannot be determined."""
     try:
         return spending.is_spent()
     except Exception as error:
@@ -215,7 +215,7 @@ def _is_spent() -> bool:
 
 
 def _spend(cost: float) -> None:
-    """Count the cost of a call. A sum that cannot be counted costs no answer."""
+    """Count the cost of a call. A failure to count it does not fail the answer."""
     try:
         spending.spend(cost)
     except Exception as error:

@@ -1,4 +1,4 @@
-"""How calling a model can fail: one tree, whatever provider is behind it."""
+"""The ways in which calling a model can fail, whatever the provider."""
 
 import json
 
@@ -8,7 +8,7 @@ from components.models.calls import CallOutcome
 
 
 class ModelFailed(Exception):
-    """No model gave an answer. `outcome` says what happened to the last one tried."""
+    """No model gave an answer. `outcome` is that of the last one tried."""
 
     def __init__(self, outcome: CallOutcome) -> None:
         super().__init__(outcome)
@@ -16,18 +16,20 @@ class ModelFailed(Exception):
 
 
 class Interrupted(ModelFailed):
-    """An answer broke off after some of it had been passed on."""
+    """An answer was interrupted after a part of it had been passed on."""
 
 
 class Malformed(ModelFailed):
-    """The answer is not of the form that was asked for, not even after it was asked for again."""
+    """The answer is not a valid form, even after a second request."""
 
     def __init__(self) -> None:
         super().__init__("malformed")
 
 
 def outcome_of(error: BaseException) -> CallOutcome:
-    """What an exception from a chat generator means. Providers' clients wrap each other's, so causes are looked at."""
+    """The outcome that an exception of a chat generator means. Clients wrap each other's exceptions, so causes are
+    examined.
+    """
     cause: BaseException | None = error
     while cause is not None:
         if isinstance(cause, ModelFailed):

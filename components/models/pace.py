@@ -1,4 +1,4 @@
-"""How fast a model is, learned from its last calls: a slow one gets less to read and is not waited for in vain."""
+"""The speed of a model, learned from its last calls: a slow one gets shorter prompts and is not called in vain."""
 
 from collections import deque
 from collections.abc import Callable
@@ -8,7 +8,7 @@ from threading import Lock
 from time import monotonic
 
 REPLY = 100
-"""Tokens of a reply that is reckoned with before it is there."""
+"""The expected length of a reply in tokens."""
 
 _WRITE_COST = 3
 """A token written takes as long as this many read, or more (llama.cpp on a processor: 2.6)."""
@@ -23,8 +23,8 @@ _MIN_SAMPLES = 2
 class Pace:
     """Seconds for a token read: the best of the last calls.
 
-    Unknown at first, and again when nothing was learned for a while, so that a provider that was slow once is given
-    another trial. Thread-safe.
+    Unknown at first, and again when it was not measured for a while, so that a provider that was slow once is tried
+    again. Thread-safe.
     """
 
     clock: Callable[[], float] = monotonic
@@ -34,25 +34,25 @@ class Pace:
     _lock: Lock = field(default_factory=Lock)
 
     def record(self, prompt_tokens: int, reply_tokens: int, seconds: float) -> None:
-        """A call that has ended well."""
+        """Record a successful call."""
         with self._lock:
             self._refresh()
             self._rates.append(seconds / max(1, prompt_tokens + _WRITE_COST * reply_tokens))
             self._timeout = 0.0
 
     def record_timeout(self, prompt_tokens: int, seconds: float) -> None:
-        """A call that was given up. The next prompts are shorter; that they fail too, one hang does not prove."""
+        """Record a timed-out call. The next prompts are shorter, but one timeout does not block further calls."""
         with self._lock:
             self._refresh()
             self._timeout = seconds / max(1, prompt_tokens)
 
     def seconds(self, prompt_tokens: int) -> float:
-        """How long a call with a prompt of this many tokens will take; 0 where nobody can tell."""
+        """The expected duration of a call with a prompt of this many tokens; 0 when unknown."""
         with self._lock:
             return self._rate() * (prompt_tokens + _WRITE_COST * REPLY)
 
     def token_budget(self, seconds: float) -> float:
-        """How many tokens a prompt may have, so that its call takes no longer than this."""
+        """The number of tokens that a prompt may have for its call to take no longer than this."""
         with self._lock:
             rate = max(self._rate(), self._timeout if self._is_fresh() else 0.0)
         return seconds / rate - _WRITE_COST * REPLY if rate else inf

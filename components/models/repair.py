@@ -1,8 +1,7 @@
-"""JSON as small models write it, brought to the form that was asked for where nothing has to be guessed.
+"""Repairs JSON as small models write it, where nothing has to be guessed.
 
 They put words and code fences around the object, percent signs behind numbers, null or a single text in place of a
-list, capitals into words of a fixed set, and fields that nobody asked for. A value that they did not give stays
-missing.
+list, capitals into enum values, and unrequested fields. A missing value stays missing.
 """
 
 import json
@@ -18,12 +17,12 @@ _DECODER = json.JSONDecoder()
 
 
 def parse_object(text: str) -> Json:
-    """The first JSON object in a text, whatever stands around it; None when there is none."""
+    """The first JSON object in a text, whatever surrounds it; None when there is none."""
     return next(_objects(text), None)
 
 
 def repaired(value: Json, schema: Schema, definitions: Schema | None = None) -> Json:
-    """The value with what is plainly meant in place of what is written; what is not plain stays as it is.
+    """The value with unambiguous mistakes corrected; anything ambiguous is unchanged.
 
     :param schema: the JSON schema that the value is to keep to.
     :param definitions: the schemas that it refers to; its own when None.

@@ -1,4 +1,4 @@
-"""Forms that a model fills in: sent to it as a JSON schema, mended, checked, asked for again once, then given up.
+"""Forms that a model fills in: sent as a JSON schema, repaired, validated, and requested once more if invalid.
 
 A missing number is never filled in for the model.
 """
@@ -23,7 +23,7 @@ _TEXT = re.compile(r'"((?:[^"\\]|\\.)*)"')
 
 
 class Form(BaseModel):
-    """What a reply has to be. Every field is required and no other is allowed, as providers ask of a strict schema."""
+    """The form of a reply. Every field is required and no other is allowed, as strict schemas of providers demand."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 

@@ -38,7 +38,7 @@ def from_payload(payload: Mapping[str, Json], score: float, scores: Mapping[str,
 
 
 def _section(meta: Mapping[str, Any]) -> tuple[int, int] | None:
-    """None for a chunk that is a section of its own, and for those stored before sections were known."""
+    """None for a chunk that is a whole section, and for chunks stored before sections were recorded."""
     first, last = meta.get("section_chunks") or (0, 0)
     return (first, last) if last > first else None
 

@@ -1,4 +1,4 @@
-"""What a tenant has tied to the evidence: documents one edge away, and approaches that it has rejected."""
+"""What a tenant has related to the evidence: documents one edge away, and rejected approaches."""
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
@@ -19,7 +19,8 @@ _PASSAGES_EACH = 3
 
 
 def related(turn: Turn, relations: Relations, max_edges: int) -> tuple[Related, ...]:
-    """The best passage of each document one edge away from the kept ones, in either direction, weightiest edge first.
+    """The best passage of each document one edge away from the accepted ones, in either direction, weightiest edge
+    first.
 
     Best for the question, or the document's first where none shares a word with it. The turn's filters hold here too;
     an archived document is related to nothing. Costs one search, narrowed to these documents, and at most one query of

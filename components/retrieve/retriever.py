@@ -200,7 +200,7 @@ def _add_cosines(parts: Mapping[str, dict[str, float]], hits: Sequence[Hit], que
 
 
 def merged(turn: Turn, passages: list[Passage]) -> Evidence:
-    """The turn's evidence with new passages behind the known ones, nothing lost, best score kept."""
+    """The turn's evidence with new passages after the known ones; none is lost, each keeps its best score."""
     earlier = {passage.chunk_id: passage for passage in turn.evidence.passages}
     new = [passage for passage in passages if passage.chunk_id not in earlier]
     better = {
@@ -214,7 +214,7 @@ def merged(turn: Turn, passages: list[Passage]) -> Evidence:
 
 
 def _search_score(passage: Passage) -> float:
-    """What the search gave, before trust was added."""
+    """The search score, before trust was added."""
     return passage.scores.get("search", passage.score)
 
 

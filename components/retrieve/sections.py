@@ -16,7 +16,7 @@ def section_of(passage: Passage, available: Mapping[str, Passage]) -> tuple[Pass
     """The chunks of a passage's section in reading order, itself among them. Costs one read of the records and one of
     the index, where the section is more than the passage and not all of it is known.
 
-    :param known: passages already found, by chunk id; they stand for themselves.
+    :param known: passages already retrieved, by chunk id; these are not read again.
     """
     if passage.section is None:
         return (passage,)

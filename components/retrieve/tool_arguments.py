@@ -1,4 +1,4 @@
-"""What to ask a tool: arguments as its schema wants them, in the words of the question and in no others."""
+"""Arguments for a tool: typed by its schema and taken from the words of the question only."""
 
 import re
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ _NUMBER = re.compile(r"(?<![\w.,])-?\d+(?:[.,]\d+)?(?![\w.,]*\d)")
 
 @dataclass(frozen=True, slots=True)
 class Lookup(Frozen):
-    """A tool that fits a question (`fit` 0..1: the share of it that the description covers), and what to ask it."""
+    """A tool that fits a question (`fit` 0..1: the share of it that the description covers), and its arguments."""
 
     tool: Tool
     arguments: Mapping[str, Json]
@@ -23,13 +23,13 @@ class Lookup(Frozen):
 
 
 def is_part(tool: Tool, name: str) -> bool:
-    """Whether an argument is a part of the question, and not all of it."""
+    """Whether an argument is a part of the question rather than the whole of it."""
     schema = tool.parameters.properties[name]
     return schema.type != "string" or schema.pattern is not None or schema.enum is not None
 
 
 def extract_arguments(tool: Tool, question: str) -> Mapping[str, Json] | None:
-    """The arguments as they stand in the question; None when one that is required does not."""
+    """The arguments found in the question; None when a required one is missing."""
     arguments = {name: _argument(schema, question) for name, schema in tool.parameters.properties.items()}
     if any(arguments[name] is None for name in tool.parameters.required):
         return None
@@ -50,7 +50,7 @@ def _argument(schema: Property, question: str) -> str | int | float | None:
 
 
 def coerced(schema: Property, text: str) -> str | int | float | None:
-    """A value as its type wants it; None when it is none of that type."""
+    """The text converted to the type of the schema; None when it is not of that type."""
     if schema.type == "string":
         return text
     try:

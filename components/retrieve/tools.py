@@ -1,9 +1,9 @@
-"""Tools look up what the tenant's passages do not hold: an order's state, today's tariff.
+"""Tools look up what the tenant's passages do not contain: an order's state, today's tariff.
 
 A tool is chosen and its arguments are read from the question without a model: its description must cover most of the
-question, and every required argument must stand there in the form that its schema gives. Where that finds none, a model
-may choose. The answer is a passage like any other: it is scored, quoted, cited and checked, and orders to the assistant
-in it are not quoted.
+question, and every required argument must occur in it in the form of its schema. When no tool matches, a model may
+choose. The answer is a passage like any other: it is scored, quoted, cited and checked, and orders to the assistant in
+it are not quoted.
 
 The threat: an address that leads into the installation's own network, an endless answer, a tool or a resolver that
 hangs, a secret that shows up in an answer. Addresses are checked as those of web pages are (`components.ingest.fetch`),
@@ -55,8 +55,8 @@ class ToolSearch(Nested):
     :param min_fit: share of the question, arguments left out, that a tool's description must cover.
     :param min_relevance: from which on a tool's answer is evidence.
     :param max_tools: tools called for one question, best fit first.
-    :param failures: failures in a row, until a tool is left alone.
-    :param pause: seconds that it is left alone for.
+    :param failures: consecutive failures after which a tool is skipped.
+    :param pause: seconds for which it is skipped.
     :param concurrent: calls of one tool at once.
     """
 
@@ -81,19 +81,19 @@ class ToolSearch(Nested):
         self.concurrent = concurrent
 
     def matching(self, turn: Turn) -> Sequence[Lookup]:
-        """The tools that the question asks for, best first. Reads a few records at most every other second."""
+        """The tools that match the question, best first. Reads a few records at most every other second."""
         lookups = (lookup for tool in tools.all() if (lookup := self._lookup(tool, turn)))
         return sorted(lookups, key=lambda one: -one.fit)[: self.max_tools]
 
     def may_answer(self, turn: Turn) -> bool:
-        """Whether a tool may answer though no passage does."""
+        """Whether a tool may answer when no passage does."""
         return bool(self.matching(turn) or (self.chooser is not None and tools.all()))
 
     def consult(self, turn: Turn, judge: Judge) -> Turn:
-        """The turn with what fitting tools say among its evidence; degraded when one does not work. Each is asked once.
+        """The turn with the answers of matching tools among its evidence; degraded when one fails. Each is called once.
 
-        Evidence is not enough when its adequacy is below the threshold, and when the question names something by an
-        argument, such as the number of an order, that stands nowhere in it.
+        Evidence is insufficient when its adequacy is below the threshold, or when the question names something by an
+        argument, such as an order number, that it does not contain.
 
         :param judge: decides whether a tool's answer is evidence.
         """
@@ -162,7 +162,7 @@ class ToolSearch(Nested):
 
 
 def _names_unseen(lookup: Lookup, evidence: Evidence) -> bool:
-    """Whether the question names something that the evidence does not."""
+    """Whether the question names something that the evidence does not mention."""
     schemas = lookup.tool.parameters.properties
     named = [str(value) for name, value in lookup.arguments.items() if schemas[name].pattern is not None]
     texts = "\n".join(passage.text for passage in evidence.relevant_passages())
@@ -186,7 +186,7 @@ def _text_of(lookup: Lookup) -> str:
 
 
 def _as_text(tool: Tool, answer: Json, arguments: Mapping[str, Json]) -> str:
-    """A JSON answer in words: by the tool's own sentences, else a line for each field."""
+    """A JSON answer as text: by the tool's own template, else a line for each field."""
     if not answer:
         return ""
     fields = dict(list(_fields(answer))[:_MAX_LINES])
