@@ -53,7 +53,7 @@ class SiteCors:
 
 async def _is_known(origin: str) -> bool:
     try:
-        return await sites.is_shown_at(origin)
+        return await sites.is_allowed_anywhere(origin)
     except Exception as error:
         log.error("the sites cannot be read: %s", trail(error))
         return False

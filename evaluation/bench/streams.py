@@ -72,7 +72,7 @@ def stream_turn(port: int, token: str, question: str, *, until: str = "", **more
         connection.request("POST", "/ask/stream", body, headers)
         response = connection.getresponse()
         status = response.status
-        for event in _events(response) if status == 200 else ():
+        for event in read_events(response) if status == 200 else ():
             events.append(event)
             if event.name == until:
                 break
@@ -109,7 +109,8 @@ def open_at_once(turns: Sequence[StreamedTurn]) -> int:
     return highest
 
 
-def _events(response: HTTPResponse) -> Iterator[Event]:
+def read_events(response: HTTPResponse) -> Iterator[Event]:
+    """The events of a stream as they come."""
     fields: dict[str, str] = {}
     for raw in response:
         line = raw.decode("utf-8").rstrip("\n")

@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session
 from tenants import context, database, handoffs
 from tenants.chats import fanout, outbox
 from tenants.chats.fanout import Announcement
-from tenants.chats.records import NOTHING, Author, Body, HandoffRequest, Kind, Message, message_of, state_of
+from tenants.chats.records import EMPTY_BODY, Author, Body, HandoffRequest, Kind, Message, message_of, state_of
 from tenants.chats.tables import ChatFileRow, ChatMessageRow, ChatRow
 from tenants.chats.transitions import Event, State, after
 from tenants.errors import Conflict, NotFound
@@ -65,7 +65,7 @@ class Change:
         client_id: str | None = None,
         name: str = "",
         turn_id: str = "",
-        body: Body = NOTHING,
+        body: Body = EMPTY_BODY,
     ) -> Message:
         """Number a message and store it."""
         now = datetime.now(UTC)
@@ -126,7 +126,7 @@ class Change:
         self.enqueue("chat.state", {"before": before})
         return before
 
-    def move(self, event: Event, more: Body = NOTHING, *, text: str = "") -> None:
+    def move(self, event: Event, more: Body = EMPTY_BODY, *, text: str = "") -> None:
         """Follow the table, with a line in the chat that says so, in these words or in the reader's own."""
         if self.become(event) != self.row.state:
             self.add("system", "event", text, body={"event": event, **more})
@@ -173,7 +173,7 @@ class Change:
     def enqueue(self, event: outbox.EventName, data: Mapping[str, object]) -> None:
         """Write an event for the tenant's webhooks."""
         self.session.flush()
-        outbox.enqueue(self.session, event, self.row.chat_id, {**shown_to_webhooks(self.row), **data})
+        outbox.enqueue(self.session, event, self.row.chat_id, {**webhook_fields(self.row), **data})
 
 
 @contextmanager
@@ -194,7 +194,7 @@ def existing(row: ChatRow | None, chat_id: str) -> ChatRow:
     return row
 
 
-def shown_to_webhooks(row: ChatRow) -> dict[str, object]:
+def webhook_fields(row: ChatRow) -> dict[str, object]:
     """What a webhook learns of a chat with every event."""
     return {
         "chat_id": row.chat_id,

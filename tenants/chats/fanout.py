@@ -26,7 +26,7 @@ Kind: TypeAlias = Literal["changed", "typing", "presence", "roll_call"]
 
 _CHANNEL = "opora_chats"
 _RECONNECT_SECONDS = 1.0
-_MOST_SIGNALS = 64
+_MAX_SIGNALS = 64
 """Signals that wait for one watcher. Of a slow one the oldest are dropped: they are out of date anyway."""
 
 
@@ -54,39 +54,39 @@ class Watcher:
         self.tenant_id = tenant_id
         self.chat_id = chat_id
         self._loop = asyncio.get_running_loop()
-        self._news = asyncio.Event()
-        self._signals: deque[Announcement] = deque(maxlen=_MOST_SIGNALS)
+        self._wake = asyncio.Event()
+        self._signals: deque[Announcement] = deque(maxlen=_MAX_SIGNALS)
         self._changed: set[str] = set()
 
     async def wait(self, seconds: float) -> tuple[frozenset[str], tuple[Announcement, ...]]:
         """The ids of chats that have changed since the last call, and the signals; nothing after `seconds`."""
         try:
             async with asyncio.timeout(seconds):
-                await self._news.wait()
+                await self._wake.wait()
         except TimeoutError:
             pass
-        self._news.clear()
+        self._wake.clear()
         changed, self._changed = frozenset(self._changed), set()
         signals = tuple(self._signals)
         self._signals.clear()
         return changed, signals
 
-    def hear(self, announcement: Announcement | None) -> None:
+    def receive(self, announcement: Announcement | None) -> None:
         """Called from any thread. None: announcements may have been missed, so look again."""
         try:
-            self._loop.call_soon_threadsafe(self._take, announcement)
+            self._loop.call_soon_threadsafe(self._enqueue, announcement)
         except RuntimeError:
             # The loop is closed, and whoever watched from it is gone.
             return
 
-    def _take(self, announcement: Announcement | None) -> None:
+    def _enqueue(self, announcement: Announcement | None) -> None:
         if announcement is None:
             self._changed.add(self.chat_id or "")
         elif announcement.kind == "changed":
             self._changed.add(announcement.chat_id)
         else:
             self._signals.append(announcement)
-        self._news.set()
+        self._wake.set()
 
 
 _WATCHERS: dict[tuple[str, str | None], set[Watcher]] = {}
@@ -114,10 +114,10 @@ def watching(chat_id: str | None = None) -> Iterator[Watcher]:
 def announce(announcement: Announcement, settings: Settings | None = None) -> None:
     """Tell all watchers, wherever they are. Call it after the change that it is about is committed."""
     if is_local(settings):
-        _tell_here(announcement)
+        _deliver(announcement)
         return
     bound = database.engine(settings)
-    # Replicas hear it from PostgreSQL, this process included, so that nobody is told twice.
+    # PostgreSQL notifies this process, too, so that nobody is notified twice.
     with bound.begin() as connection:
         payload = json.dumps(asdict(announcement))
         connection.execute(text("SELECT pg_notify(:channel, :payload)"), {"channel": _CHANNEL, "payload": payload})
@@ -137,21 +137,21 @@ def close_all() -> None:
         listener.close()
 
 
-def _tell_here(announcement: Announcement) -> None:
+def _deliver(announcement: Announcement) -> None:
     with _LOCK:
         watchers = [
             *_WATCHERS.get((announcement.tenant_id, announcement.chat_id), ()),
             *_WATCHERS.get((announcement.tenant_id, None), ()),
         ]
     for watcher in watchers:
-        watcher.hear(announcement)
+        watcher.receive(announcement)
 
 
-def _tell_everybody_to_look() -> None:
+def _wake_all() -> None:
     with _LOCK:
         watchers = [watcher for group in _WATCHERS.values() for watcher in group]
     for watcher in watchers:
-        watcher.hear(None)
+        watcher.receive(None)
 
 
 def _listen(settings: Settings) -> None:
@@ -185,7 +185,7 @@ class _Listener:
             try:
                 with psycopg.connect(self._dsn, autocommit=True) as connection:
                     connection.execute(f"LISTEN {_CHANNEL}")
-                    _tell_everybody_to_look()
+                    _wake_all()
                     self._pass_on(connection)
             except psycopg.Error as error:
                 log.warning("chats are not announced by the database: %s", type(error).__name__)
@@ -195,6 +195,6 @@ class _Listener:
         while not self._stop.is_set():
             for notification in connection.notifies(timeout=_RECONNECT_SECONDS, stop_after=1):
                 try:
-                    _tell_here(Announcement(**json.loads(notification.payload)))
+                    _deliver(Announcement(**json.loads(notification.payload)))
                 except (ValueError, TypeError):
                     log.warning("an announcement of another version is passed over")

@@ -17,7 +17,7 @@ else:
 
 Author: TypeAlias = Literal["customer", "bot", "operator", "system"]
 Kind: TypeAlias = Literal["text", "note", "event", "file"]
-NOTHING: Body = {}
+EMPTY_BODY: Body = {}
 _AUTHORS: tuple[Author, ...] = get_args(Author)
 _KINDS: tuple[Kind, ...] = get_args(Kind)
 
@@ -77,7 +77,7 @@ class Posted:
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class BotReply:
     """What the assistant says in a chat, with the whole turn in `body`."""
 
     text: str

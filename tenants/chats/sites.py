@@ -30,7 +30,7 @@ SECRET_AGE = timedelta(days=30)
 MAX_SECRETS = 3
 
 _ORIGIN = re.compile(r"https?://(\[[0-9a-f:]+\]|[a-z0-9._-]+)(:\d{1,5})?")
-_Line: TypeAlias = Annotated[str, StringConstraints(strip_whitespace=True, max_length=500)]
+_ShortText: TypeAlias = Annotated[str, StringConstraints(strip_whitespace=True, max_length=500)]
 _Name: TypeAlias = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z_-]{0,31}$")]
 _Value: TypeAlias = Annotated[str, StringConstraints(pattern=r"^[#A-Za-z0-9 .,%()_-]{1,64}$")]
 
@@ -51,8 +51,8 @@ class SiteConfig(BaseModel):
 
     locale: Literal["ru", "en"] = "ru"
     theme: dict[_Name, _Value] = Field(default_factory=dict, max_length=20)
-    welcome: _Line = ""
-    suggested: Annotated[tuple[_Line, ...], Field(max_length=6)] = ()
+    welcome: _ShortText = ""
+    suggested: Annotated[tuple[_ShortText, ...], Field(max_length=6)] = ()
     consent: Consent | None = None
     files: bool = True
     hours: Hours | None = None
@@ -74,7 +74,7 @@ class Site:
     created_at: datetime
     renewed_at: datetime
 
-    def shown_at(self, origin: str) -> bool:
+    def allows_origin(self, origin: str) -> bool:
         """Whether pages of this origin may show the site's widget."""
         return origin in self.origins or ANY_ORIGIN in self.origins
 
@@ -101,11 +101,11 @@ async def load(key: str) -> Site:
     return known[key] if known is not None and key in known else await to_thread(find, key)
 
 
-async def is_shown_at(origin: str) -> bool:
+async def is_allowed_anywhere(origin: str) -> bool:
     """Whether any site at all is at this origin, so that a browser may be let through to be told more."""
     known = _SITES.peek(_cache_key())
     sites = known if known is not None else await to_thread(_all)
-    return any(site.shown_at(origin) for site in sites.values())
+    return any(site.allows_origin(origin) for site in sites.values())
 
 
 def own() -> tuple[Site, ...]:
@@ -148,7 +148,7 @@ def add(
         origins=[checked_origin(one) for one in origins],
         config=(config or SiteConfig()).model_dump(mode="json"),
         secrets=[_secret()],
-        identity_secret=_drawn() if identified or identity_required else None,
+        identity_secret=_random_secret() if identified or identity_required else None,
         identity_required=identity_required,
         created_at=datetime.now(UTC),
     )
@@ -156,7 +156,7 @@ def add(
         if session.get(SiteRow, row.key) is not None:
             raise Invalid("site_key_invalid")
         session.add(row)
-    return _expired(row)
+    return _refreshed(row)
 
 
 def hours(key: str) -> Hours | None:
@@ -176,7 +176,7 @@ def set_hours(key: str, chosen: Hours | None) -> None:
     with database.writing() as session:
         row = _row(session.get(SiteRow, key, with_for_update=True))
         row.config = {**row.config, "hours": chosen.model_dump(mode="json") if chosen else None}
-    _expired(row)
+    _refreshed(row)
 
 
 def remove(key: str) -> None:
@@ -196,8 +196,8 @@ def rotate(key: str, *, revoke: bool = False, identity: bool = False) -> Site:
         row = _row(session.get(SiteRow, key, with_for_update=True))
         row.secrets = [_secret(), *(() if revoke else row.secrets)][:MAX_SECRETS]
         if identity:
-            row.identity_secret = _drawn()
-    return _expired(row)
+            row.identity_secret = _random_secret()
+    return _refreshed(row)
 
 
 def renew(site: Site, now: datetime | None = None) -> Site:
@@ -212,19 +212,19 @@ def renew(site: Site, now: datetime | None = None) -> Site:
         # Another replica may have been quicker.
         if now - _renewed_at(row) >= SECRET_AGE:
             row.secrets = [_secret(), *row.secrets][:MAX_SECRETS]
-    return _expired(row)
+    return _refreshed(row)
 
 
 def checked_origin(origin: str) -> str:
     """An origin as browsers write it. Raises `Invalid` with the code `origin_invalid`."""
     if origin == ANY_ORIGIN:
         return origin
-    written = origin.strip().lower().rstrip("/")
-    if not _ORIGIN.fullmatch(written):
+    origin_text = origin.strip().lower().rstrip("/")
+    if not _ORIGIN.fullmatch(origin_text):
         raise Invalid("origin_invalid", origin=origin[:200])
-    parts = urlsplit(written)
+    parts = urlsplit(origin_text)
     default = {"http": ":80", "https": ":443"}[parts.scheme]
-    return written.removesuffix(default)
+    return origin_text.removesuffix(default)
 
 
 def parsed(given: Mapping[str, object]) -> SiteConfig:
@@ -258,16 +258,16 @@ def _row(row: SiteRow | None) -> SiteRow:
     return row
 
 
-def _expired(row: SiteRow) -> Site:
+def _refreshed(row: SiteRow) -> Site:
     _SITES.expire(_cache_key())
     return _site(row)
 
 
 def _secret() -> dict[str, str]:
-    return {"secret": _drawn(), "created_at": datetime.now(UTC).isoformat()}
+    return {"secret": _random_secret(), "created_at": datetime.now(UTC).isoformat()}
 
 
-def _drawn() -> str:
+def _random_secret() -> str:
     return token_urlsafe(48)
 
 

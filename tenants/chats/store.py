@@ -12,8 +12,8 @@ from sqlalchemy import ColumnElement, func, select
 
 from tenants import context, database
 from tenants.chats import outbox
-from tenants.chats.change import Change, announce, changing, existing, shown_to_webhooks
-from tenants.chats.records import NOTHING, Body, Chat, HandoffRequest, Message, Posted, Said, chat_of, message_of
+from tenants.chats.change import Change, announce, changing, existing, webhook_fields
+from tenants.chats.records import EMPTY_BODY, Body, BotReply, Chat, HandoffRequest, Message, Posted, chat_of, message_of
 from tenants.chats.tables import ChatMessageRow, ChatRow
 from tenants.chats.transitions import Event, State
 from tenants.errors import Conflict, NotFound
@@ -133,7 +133,7 @@ def start(*, site: str = "", channel: str = "api", locale: str = "ru") -> Chat:
     with database.writing() as session:
         session.add(row)
         session.flush()
-        outbox.enqueue(session, "chat.started", row.chat_id, shown_to_webhooks(row))
+        outbox.enqueue(session, "chat.started", row.chat_id, webhook_fields(row))
         chat = chat_of(row)
     announce(chat.chat_id)
     return chat
@@ -145,7 +145,7 @@ def post(
     *,
     client_id: str | None = None,
     file_id: str | None = None,
-    body: Body = NOTHING,
+    body: Body = EMPTY_BODY,
     unread_reply: str = "",
 ) -> Posted:
     """A message of the customer. The same `client_id` again stores nothing and returns what was stored.
@@ -255,7 +255,7 @@ def hand_over(
     request: HandoffRequest,
     *,
     version: int | None = None,
-    say: Callable[[Ticket], Said] | None = None,
+    reply: Callable[[Ticket], BotReply] | None = None,
     notice: Callable[[Ticket], str] | None = None,
     client_id: str | None = None,
 ) -> Chat | None:
@@ -264,9 +264,9 @@ def hand_over(
     Asking again while the chat waits, or while a person has it, changes nothing and promises nothing more.
 
     :param version: of the chat as the assistant began to answer it; None when the customer asks, at any moment.
-    :param say: what the assistant says about the ticket, as an answer.
+    :param reply: what the assistant says about the ticket, as an answer.
     :param notice: what the customer reads about it in the system's line instead.
-    :param client_id: names what `say` answers, see `answer_id`.
+    :param client_id: names what `reply` answers, see `answer_id`.
     :returns: None when somebody has taken the chat over meanwhile, or this was answered or stopped before.
     """
     with changing(chat_id) as change:
@@ -279,9 +279,9 @@ def hand_over(
             return chat_of(row)
         row.failures, row.reason, row.confidence = 0, request.reason, request.confidence
         ticket = change.open_ticket(request)
-        if say is not None:
-            said = say(ticket)
-            change.add("bot", "text", said.text, turn_id=request.turn_id, body=said.body, client_id=client_id)
+        if reply is not None:
+            bot_reply = reply(ticket)
+            change.add("bot", "text", bot_reply.text, turn_id=request.turn_id, body=bot_reply.body, client_id=client_id)
         # An operator who had put the chat off has it again.
         event = "queued" if row.state == "queued" else "woken"
         body: Body = {"event": event, "ticket_id": ticket.ticket_id, "reason": request.reason}

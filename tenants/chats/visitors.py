@@ -161,7 +161,7 @@ def check_origin(site: Site, origin: str, host: str) -> None:
     """
     if not origin and ANY_ORIGIN not in site.origins:
         raise Forbidden("origin_forbidden", origin="-")
-    if origin and not site.shown_at(origin) and not is_own(origin, host):
+    if origin and not site.allows_origin(origin) and not is_own(origin, host):
         raise Forbidden("origin_forbidden", origin=origin[:200])
 
 

@@ -38,7 +38,7 @@ def add(url: str, events: Sequence[str] = ()) -> Webhook:
         tenant_id=context.current().tenant_id,
         webhook_id=token_hex(8),
         url=url,
-        events=list(_known(events)),
+        events=list(_checked_events(events)),
         secrets=[_secret(datetime.now(UTC))],
         created_at=datetime.now(UTC),
     )
@@ -57,25 +57,25 @@ def own() -> tuple[Webhook, ...]:
 def get(webhook_id: str) -> Webhook:
     """A receiver of the tenant in context. Raises `NotFound` with the code `webhook_unknown`."""
     with database.reading() as session:
-        return _webhook(_found(session.get(WebhookRow, (context.current().tenant_id, webhook_id))))
+        return _webhook(_existing(session.get(WebhookRow, (context.current().tenant_id, webhook_id))))
 
 
 def remove(webhook_id: str) -> None:
     """Take a receiver away, and what was still to be sent to it."""
     with database.writing() as session:
-        session.delete(_found(session.get(WebhookRow, (context.current().tenant_id, webhook_id))))
+        session.delete(_existing(session.get(WebhookRow, (context.current().tenant_id, webhook_id))))
 
 
 def rotate(webhook_id: str, now: datetime | None = None) -> Webhook:
     """Sign with a new secret; the one before signs, too, for `OVERLAP`."""
     now = now or datetime.now(UTC)
     with database.writing() as session:
-        row = _found(session.get(WebhookRow, (context.current().tenant_id, webhook_id), with_for_update=True))
+        row = _existing(session.get(WebhookRow, (context.current().tenant_id, webhook_id), with_for_update=True))
         row.secrets = [_secret(now), row.secrets[0]]
     return _webhook(row, now)
 
 
-def _known(events: Sequence[str]) -> tuple[EventName, ...]:
+def _checked_events(events: Sequence[str]) -> tuple[EventName, ...]:
     for name in events:
         if name not in EVENT_NAMES:
             raise Invalid("event_unknown", name=name[:100], names=", ".join(EVENT_NAMES))
@@ -86,7 +86,7 @@ def _secret(now: datetime) -> dict[str, str]:
     return {"secret": f"whsec_{b64encode(token_bytes(32)).decode()}", "created_at": now.isoformat()}
 
 
-def _found(row: WebhookRow | None) -> WebhookRow:
+def _existing(row: WebhookRow | None) -> WebhookRow:
     if row is None:
         raise NotFound("webhook_unknown")
     return row

@@ -14,7 +14,7 @@ from sqlalchemy import event
 
 from tenants import database
 from tenants.chats import fanout, store
-from tenants.chats.records import HandoffRequest, Said
+from tenants.chats.records import BotReply, HandoffRequest
 from tenants.context import Tenant, acting_as
 
 VISITOR = Tenant("acme", "v:1")
@@ -56,7 +56,7 @@ def hand_over(moment: int, pipe: int) -> None:
             chat.chat_id,
             HandoffRequest("complaint", question="Верните деньги"),
             version=chat.version,
-            say=lambda ticket: Said(f"Обращение {ticket.ticket_id} создано.", {}),
+            reply=lambda ticket: BotReply(f"Обращение {ticket.ticket_id} создано.", {}),
         )
         os._exit(0)
 

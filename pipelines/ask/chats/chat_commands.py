@@ -17,21 +17,21 @@ if TYPE_CHECKING:
     from tenants.chats.records import Chat
 
 
-def say(key: str, **params: str | float) -> str:
+def message(key: str, **params: str | float) -> str:
     """A text of these commands in the terminal's language."""
     return text(f"chats.{key}", terminal_locale(), **params)
 
 
 _EXAMPLE = '{"zone": "Europe/Moscow", "week": {"mon": ["09:00-18:00"]}, "holidays": ["2027-01-01"]}'
-chat_app = typer.Typer(cls=Group, help=say("help.chat"), no_args_is_help=True)
-ChatId = Annotated[str, typer.Argument(help=say("help.chat_id"))]
-Text = Annotated[str, typer.Argument(help=say("help.text"))]
-Name = Annotated[str, typer.Option("--name", help=say("help.name"))]
+chat_app = typer.Typer(cls=Group, help=message("help.chat"), no_args_is_help=True)
+ChatId = Annotated[str, typer.Argument(help=message("help.chat_id"))]
+Text = Annotated[str, typer.Argument(help=message("help.text"))]
+Name = Annotated[str, typer.Option("--name", help=message("help.name"))]
 
 
-@chat_app.command("list", help=say("help.list"))
+@chat_app.command("list", help=message("help.list"))
 def chat_list(
-    state: Annotated[str, typer.Option(help=say("help.state"))] = "",
+    state: Annotated[str, typer.Option(help=message("help.state"))] = "",
     limit: Annotated[int, typer.Option(min=1, max=500)] = 50,
     tenant: TenantOption = DEFAULT_TENANT,
     as_json: Json = False,
@@ -52,13 +52,13 @@ def chat_list(
             return
     from rich.table import Table
 
-    table = Table(say("column.chat"), say("column.state"), say("column.assignee"), say("column.reason"))
+    table = Table(message("column.chat"), message("column.state"), message("column.assignee"), message("column.reason"))
     for one in found:
-        table.add_row(one.chat_id, say(f"state.{one.state}"), one.assignee or "", one.reason)
+        table.add_row(one.chat_id, message(f"state.{one.state}"), one.assignee or "", one.reason)
     terminal_console().print(table)
 
 
-@chat_app.command("show", help=say("help.show"))
+@chat_app.command("show", help=message("help.show"))
 def chat_show(chat_id: ChatId, tenant: TenantOption = DEFAULT_TENANT, as_json: Json = False) -> None:
     """Show a chat with its messages and notes."""
     with acting_for(tenant):
@@ -74,7 +74,7 @@ def chat_show(chat_id: ChatId, tenant: TenantOption = DEFAULT_TENANT, as_json: J
     _print_state(chat)
 
 
-@chat_app.command("reply", help=say("help.reply"))
+@chat_app.command("reply", help=message("help.reply"))
 def chat_reply(
     chat_id: ChatId, words: Text, name: Name = "", tenant: TenantOption = DEFAULT_TENANT, as_json: Json = False
 ) -> None:
@@ -87,7 +87,7 @@ def chat_reply(
         _print(posted_part(posted), posted.chat, as_json=as_json)
 
 
-@chat_app.command("note", help=say("help.note"))
+@chat_app.command("note", help=message("help.note"))
 def chat_note(
     chat_id: ChatId, words: Text, name: Name = "", tenant: TenantOption = DEFAULT_TENANT, as_json: Json = False
 ) -> None:
@@ -100,7 +100,7 @@ def chat_note(
         _print(posted_part(posted), posted.chat, as_json=as_json)
 
 
-@chat_app.command("take", help=say("help.take"))
+@chat_app.command("take", help=message("help.take"))
 def chat_take(chat_id: ChatId, name: Name = "", tenant: TenantOption = DEFAULT_TENANT, as_json: Json = False) -> None:
     """Have a chat from here on."""
     with acting_for(tenant):
@@ -109,10 +109,10 @@ def chat_take(chat_id: ChatId, name: Name = "", tenant: TenantOption = DEFAULT_T
         _print_chat(store.take(chat_id, name=name), as_json=as_json)
 
 
-@chat_app.command("transfer", help=say("help.transfer"))
+@chat_app.command("transfer", help=message("help.transfer"))
 def chat_transfer(
     chat_id: ChatId,
-    operator: Annotated[str, typer.Argument(help=say("help.operator"))],
+    operator: Annotated[str, typer.Argument(help=message("help.operator"))],
     name: Name = "",
     tenant: TenantOption = DEFAULT_TENANT,
     as_json: Json = False,
@@ -124,7 +124,7 @@ def chat_transfer(
         _print_chat(store.transfer(chat_id, operator, name=name), as_json=as_json)
 
 
-@chat_app.command("hand-back", help=say("help.hand_back"))
+@chat_app.command("hand-back", help=message("help.hand_back"))
 def chat_hand_back(chat_id: ChatId, tenant: TenantOption = DEFAULT_TENANT, as_json: Json = False) -> None:
     """Give a chat back to the assistant."""
     with acting_for(tenant):
@@ -133,10 +133,10 @@ def chat_hand_back(chat_id: ChatId, tenant: TenantOption = DEFAULT_TENANT, as_js
         _print_chat(store.hand_back(chat_id), as_json=as_json)
 
 
-@chat_app.command("snooze", help=say("help.snooze"))
+@chat_app.command("snooze", help=message("help.snooze"))
 def chat_snooze(
     chat_id: ChatId,
-    hours: Annotated[float, typer.Option(min=0.01, max=24 * 366, help=say("help.hours"))] = 24,
+    hours: Annotated[float, typer.Option(min=0.01, max=24 * 366, help=message("help.hours"))] = 24,
     tenant: TenantOption = DEFAULT_TENANT,
     as_json: Json = False,
 ) -> None:
@@ -147,7 +147,7 @@ def chat_snooze(
         _print_chat(store.snooze(chat_id, datetime.now(UTC) + timedelta(hours=hours)), as_json=as_json)
 
 
-@chat_app.command("resolve", help=say("help.resolve"))
+@chat_app.command("resolve", help=message("help.resolve"))
 def chat_resolve(chat_id: ChatId, tenant: TenantOption = DEFAULT_TENANT, as_json: Json = False) -> None:
     """End a chat."""
     with acting_for(tenant):
@@ -156,7 +156,7 @@ def chat_resolve(chat_id: ChatId, tenant: TenantOption = DEFAULT_TENANT, as_json
         _print_chat(store.resolve(chat_id), as_json=as_json)
 
 
-@chat_app.command("reopen", help=say("help.reopen"))
+@chat_app.command("reopen", help=message("help.reopen"))
 def chat_reopen(chat_id: ChatId, name: Name = "", tenant: TenantOption = DEFAULT_TENANT, as_json: Json = False) -> None:
     """Go on with an ended chat."""
     with acting_for(tenant):
@@ -165,11 +165,13 @@ def chat_reopen(chat_id: ChatId, name: Name = "", tenant: TenantOption = DEFAULT
         _print_chat(store.reopen(chat_id, name=name), as_json=as_json)
 
 
-@chat_app.command("hours", help=say("help.hours_of", example=_EXAMPLE))
+@chat_app.command("hours", help=message("help.hours_of", example=_EXAMPLE))
 def chat_hours(
-    file: Annotated[Path | None, typer.Option("--set", exists=True, dir_okay=False, help=say("help.set_hours"))] = None,
-    clear: Annotated[bool, typer.Option("--clear", help=say("help.clear_hours"))] = False,
-    site: Annotated[str, typer.Option("--site", help=say("help.hours_site"))] = "",
+    file: Annotated[
+        Path | None, typer.Option("--set", exists=True, dir_okay=False, help=message("help.set_hours"))
+    ] = None,
+    clear: Annotated[bool, typer.Option("--clear", help=message("help.clear_hours"))] = False,
+    site: Annotated[str, typer.Option("--site", help=message("help.hours_site"))] = "",
     tenant: TenantOption = DEFAULT_TENANT,
 ) -> None:
     """Show when people answer, after setting it."""
@@ -204,4 +206,4 @@ def _print(part: "BaseModel", chat: "Chat", *, as_json: bool) -> None:
 
 
 def _print_state(chat: "Chat") -> None:
-    typer.echo(say("now", chat_id=chat.chat_id, state=say(f"state.{chat.state}")))
+    typer.echo(message("now", chat_id=chat.chat_id, state=message(f"state.{chat.state}")))

@@ -15,8 +15,8 @@ from tenants.registry import Registry
 
 log = logging.getLogger("opora.chats")
 
-EVERY_SECONDS = 30.0
-DELIVERIES_KEPT = timedelta(days=30)
+INTERVAL_SECONDS = 30.0
+DELIVERY_RETENTION = timedelta(days=30)
 """How long it can be looked up what was sent to webhooks."""
 
 _GRACE_SECONDS = 10.0
@@ -25,13 +25,13 @@ _GRACE_SECONDS = 10.0
 class ChatClock:
     """Looks every half minute, as long as the service runs. Several processes may do so at once."""
 
-    def __init__(self, every_seconds: float = EVERY_SECONDS) -> None:
-        self._every_seconds = every_seconds
+    def __init__(self, interval_seconds: float = INTERVAL_SECONDS) -> None:
+        self._interval_seconds = interval_seconds
         self._closing = Event()
         self._thread = Thread(target=self._run, name="chat-clock", daemon=True)
 
     def warm_up(self) -> None:
-        """Begin to look."""
+        """Begin to sweep."""
         self._thread.start()
 
     def close(self) -> None:
@@ -40,23 +40,23 @@ class ChatClock:
         if self._thread.is_alive():
             self._thread.join(_GRACE_SECONDS)
 
-    def look(self, now: datetime | None = None) -> None:
+    def sweep(self, now: datetime | None = None) -> None:
         """Do what is due in the chats of all tenants."""
         now = now or datetime.now(UTC)
-        outbox.forget(now - DELIVERIES_KEPT)
+        outbox.forget(now - DELIVERY_RETENTION)
         for tenant in Registry().list():
             if self._closing.is_set():
                 return
             try:
                 with acting_as(Tenant(tenant.tenant_id, "clock")):
-                    _act(now)
+                    _sweep_tenant(now)
             except Exception as error:
                 log.error("chats of %r: %s", tenant.tenant_id, trail(error))
 
     def _run(self) -> None:
-        while not self._closing.wait(self._every_seconds):
+        while not self._closing.wait(self._interval_seconds):
             try:
-                self.look()
+                self.sweep()
             except Exception as error:
                 # The database may be away; there is another chance soon.
                 log.error("chats: %s", trail(error))
@@ -68,10 +68,10 @@ def _still_open(chat: Chat) -> str:
     return text("chats.queue_timed_out", chat.locale, ticket_id=chat.ticket_id or "", when=when)
 
 
-def _act(now: datetime) -> None:
+def _sweep_tenant(now: datetime) -> None:
     woken = store.wake_up(now)
     minutes = policy.current().queue_minutes
-    given_up = store.give_up_waiting(now - timedelta(minutes=minutes), _still_open) if minutes else ()
+    timed_out = store.give_up_waiting(now - timedelta(minutes=minutes), _still_open) if minutes else ()
     pruned = files.prune(now)
-    if woken or given_up or pruned:
-        log.info("chats: %d woken, %d returned to the assistant, %d files deleted", len(woken), len(given_up), pruned)
+    if woken or timed_out or pruned:
+        log.info("chats: %d woken, %d returned to the assistant, %d files deleted", len(woken), len(timed_out), pruned)

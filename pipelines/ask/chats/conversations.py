@@ -15,7 +15,7 @@ from typing import TypeAlias
 
 from components.language.texts import text
 from pipelines.ask.chats import settling, thread
-from pipelines.ask.chats.thread import Waiting
+from pipelines.ask.chats.thread import PendingQuestion
 from pipelines.ask.contract import AskRequest
 from pipelines.ask.effects import EndedTurn
 from pipelines.ask.runner import Runner
@@ -23,7 +23,7 @@ from pipelines.ask.staffing import sentence
 from pipelines.ask.streams import Stream
 from tenants import context, database
 from tenants.chats import consents, sites, store
-from tenants.chats.records import NOTHING, Body, Chat, HandoffRequest, Message, Posted
+from tenants.chats.records import EMPTY_BODY, Body, Chat, HandoffRequest, Message, Posted
 from tenants.errors import Conflict, NotFound, OporaError, trail
 from tenants.handoffs import Ticket
 
@@ -43,13 +43,13 @@ class LiveTurn:
     """
 
     chat: Chat
-    waiting: Waiting
+    pending: PendingQuestion
     stream: Stream | None = None
     stored: bool = False
 
     def settle(self, ended: EndedTurn) -> EndedTurn | None:
         """Called in the turn's thread."""
-        settled = settling.settle(self.chat, self.waiting, ended)
+        settled = settling.settle(self.chat, self.pending, ended)
         self.stored = settled is not None
         return settled
 
@@ -59,7 +59,7 @@ class _Channel:
     """What goes on in one chat in this process. `requested` names the answers that were asked for here."""
 
     task: "asyncio.Task[None] | None" = None
-    again: bool = False
+    rerun: bool = False
     requested: set[str] = field(default_factory=set)
     live: LiveTurn | None = None
     followers: "set[asyncio.Queue[LiveTurn]]" = field(default_factory=set)
@@ -79,7 +79,7 @@ class Conversations:
         *,
         client_id: str | None = None,
         file_id: str | None = None,
-        body: Body = NOTHING,
+        body: Body = EMPTY_BODY,
     ) -> Posted:
         """Store a message of the caller in a chat of theirs; the assistant answers it if the chat is its own."""
 
@@ -91,7 +91,7 @@ class Conversations:
 
         posted = await asyncio.to_thread(store_message)
         if posted.chat.state == "bot":
-            self._answer_soon(chat_id, posted.message.message_id)
+            self._schedule_answer(chat_id, posted.message.message_id)
         return posted
 
     async def edit(self, chat_id: str, message_id: str, words: str, client_id: str | None = None) -> Posted:
@@ -99,7 +99,7 @@ class Conversations:
 
         :raises Conflict: `chat_changed`, when that is not the last one any more, or a person has the chat.
         """
-        chat, messages = await asyncio.to_thread(_own_thread, chat_id)
+        chat, messages = await asyncio.to_thread(_own_chat_and_messages, chat_id)
         repeated = client_id is not None and any(one.client_id == client_id for one in messages)
         last = next((one for one in reversed(messages) if one.author == "customer"), None)
         if not repeated and (chat.state != "bot" or last is None or last.message_id != message_id):
@@ -115,18 +115,18 @@ class Conversations:
         """
 
         def ask_again() -> tuple[Chat, str]:
-            chat, messages = _own_thread(chat_id)
-            said = [one for one in messages if one.author in ("customer", "bot", "operator")]
-            if len(said) < 2 or said[-1].author != "bot" or said[-1].turn_id != turn_id:
+            chat, messages = _own_chat_and_messages(chat_id)
+            spoken = [one for one in messages if one.author in ("customer", "bot", "operator")]
+            if len(spoken) < 2 or spoken[-1].author != "bot" or spoken[-1].turn_id != turn_id:
                 raise Conflict("chat_changed", state=chat.state, version=chat.version)
-            asked = next((one for one in reversed(said) if one.author == "customer"), None)
+            asked = next((one for one in reversed(spoken) if one.author == "customer"), None)
             if asked is None:
                 raise Conflict("chat_changed", state=chat.state, version=chat.version)
-            request = store.ask_again(chat_id, chat.version, asked.message_id, said[-1].message_id)
+            request = store.ask_again(chat_id, chat.version, asked.message_id, spoken[-1].message_id)
             return store.get(chat_id), request.message_id
 
         chat, request_id = await asyncio.to_thread(ask_again)
-        self._answer_soon(chat_id, request_id)
+        self._schedule_answer(chat_id, request_id)
         return chat
 
     async def stop(self, chat_id: str) -> Chat:
@@ -138,7 +138,7 @@ class Conversations:
         """Hand a chat of the caller over, at whatever moment. An answer that is being written comes to nothing."""
 
         def hand_over() -> Chat:
-            own, messages = _own_thread(chat_id)
+            own, messages = _own_chat_and_messages(chat_id)
             last = next((one.text for one in reversed(messages) if one.author == "customer" and one.text), "")
 
             def notice(ticket: Ticket) -> str:
@@ -163,7 +163,7 @@ class Conversations:
 
         Where there are other processes, one of them may be at it: that is waited for.
         """
-        self._answer_soon(chat_id)
+        self._schedule_answer(chat_id)
 
     @contextmanager
     def following(self, chat_id: str) -> Iterator["asyncio.Queue[LiveTurn]"]:
@@ -186,7 +186,7 @@ class Conversations:
 
     async def _stop(self, chat: Chat) -> None:
         def stop_waiting() -> None:
-            for one in thread.waiting(store.recent(chat.chat_id)):
+            for one in thread.pending_questions(store.recent(chat.chat_id)):
                 store.stop(chat.chat_id, one.request_id)
 
         if chat.state == "bot":
@@ -202,25 +202,25 @@ class Conversations:
         if channel is not None and channel.task is None and not channel.followers:
             del self._channels[key]
 
-    def _answer_soon(self, chat_id: str, request_id: str = "") -> None:
+    def _schedule_answer(self, chat_id: str, request_id: str = "") -> None:
         channel = self._channel(chat_id)
-        channel.again = True
+        channel.rerun = True
         if request_id:
             channel.requested.add(request_id)
         if channel.task is None:
-            channel.task = asyncio.get_running_loop().create_task(self._answer_all(chat_id, channel))
+            channel.task = asyncio.get_running_loop().create_task(self._answer_pending(chat_id, channel))
 
-    async def _answer_all(self, chat_id: str, channel: _Channel) -> None:
+    async def _answer_pending(self, chat_id: str, channel: _Channel) -> None:
         """Answer what waits, one after the other; what could not be answered waits for its sender to try again."""
-        tried: set[str] = set()
+        attempted: set[str] = set()
         try:
-            while channel.again:
-                channel.again = False
-                chat, waiting = await asyncio.to_thread(self._next, chat_id, channel.requested, tried)
-                if waiting is not None:
-                    tried.add(waiting.request_id)
-                    channel.again = True
-                    await self._answer(channel, LiveTurn(chat, waiting))
+            while channel.rerun:
+                channel.rerun = False
+                chat, pending = await asyncio.to_thread(self._next, chat_id, channel.requested, attempted)
+                if pending is not None:
+                    attempted.add(pending.request_id)
+                    channel.rerun = True
+                    await self._answer(channel, LiveTurn(chat, pending))
         except NotFound:
             log.info("a chat is gone while it was answered")
         except Exception as error:
@@ -230,24 +230,24 @@ class Conversations:
             channel.requested.clear()
             self._forget(chat_id)
 
-    def _next(self, chat_id: str, requested: Set[str], tried: Set[str]) -> tuple[Chat, Waiting | None]:
+    def _next(self, chat_id: str, requested: Set[str], attempted: Set[str]) -> tuple[Chat, PendingQuestion | None]:
         # The chat first: whoever changes it after this makes the turn come to nothing.
         chat = store.get(chat_id)
         if chat.state != "bot":
             return chat, None
         cut_off = datetime.now(UTC) - timedelta(seconds=self.runner.budget if database.is_shared() else 0)
-        for one in thread.waiting(store.recent(chat_id)):
-            ours = one.request_id in requested or one.question.created_at <= cut_off
-            if ours and one.request_id not in tried:
+        for one in thread.pending_questions(store.recent(chat_id)):
+            is_ours = one.request_id in requested or one.question.created_at <= cut_off
+            if is_ours and one.request_id not in attempted:
                 return chat, one
         return chat, None
 
     async def _answer(self, channel: _Channel, live: LiveTurn) -> None:
-        chat, question = live.chat, live.waiting.question
+        chat, question = live.chat, live.pending.question
         request = AskRequest(question=question.text, session_id=chat.chat_id, locale=chat.locale)
         try:
             live.stream = await self.runner.stream(
-                request, history=live.waiting.history, grace=None, settle=partial(LiveTurn.settle, live)
+                request, history=live.pending.history, grace=None, settle=partial(LiveTurn.settle, live)
             )
         except OporaError as error:
             log.warning("chat %s is not answered: %s", chat.chat_id, error.code)
@@ -262,5 +262,5 @@ class Conversations:
             channel.live = None
 
 
-def _own_thread(chat_id: str) -> tuple[Chat, tuple[Message, ...]]:
+def _own_chat_and_messages(chat_id: str) -> tuple[Chat, tuple[Message, ...]]:
     return store.own(chat_id), store.recent(chat_id)

@@ -27,7 +27,7 @@ SECONDS = 15.0
 
 WORKERS = 16
 PAUSE_SECONDS = 1.0
-_LARGEST_ANSWER = 64_000
+_MAX_RESPONSE_BYTES = 64_000
 _CLOSE_SECONDS = 2.0
 
 
@@ -44,7 +44,7 @@ class WebhookDelivery:
         seconds: float = SECONDS,
         pause_seconds: float = PAUSE_SECONDS,
     ) -> None:
-        self._fetcher = Fetcher(permitted=permitted, seconds=seconds, largest=_LARGEST_ANSWER)
+        self._fetcher = Fetcher(permitted=permitted, seconds=seconds, largest=_MAX_RESPONSE_BYTES)
         self._pause_seconds = pause_seconds
         self._busy: set[tuple[str, str]] = set()
         self._lock = Lock()
@@ -83,14 +83,14 @@ class WebhookDelivery:
         while not self._closing.is_set():
             self._wake.clear()
             try:
-                begun = self._begin_due()
+                begun = self._start_due()
             except Exception as error:
                 log.error("webhooks: %s", trail(error))
                 begun = 0
             if not begun:
                 self._wake.wait(self._pause_seconds)
 
-    def _begin_due(self) -> int:
+    def _start_due(self) -> int:
         """Begin what is due for receivers that nothing is being sent to."""
         with self._lock:
             busy = frozenset(self._busy)

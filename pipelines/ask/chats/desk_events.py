@@ -10,7 +10,7 @@ from fastapi.sse import ServerSentEvent
 
 from pipelines import shutdown
 from pipelines.ask.chats.contract import DeskChatPart, desk_chat_part, desk_message_part
-from pipelines.ask.chats.events import LOOK_SECONDS, SILENCE_SECONDS
+from pipelines.ask.chats.events import POLL_SECONDS, SILENCE_SECONDS
 from pipelines.ask.chats.presence import Attendance, Presence
 from tenants import context
 from tenants.chats import fanout, store
@@ -33,7 +33,7 @@ async def desk_events() -> AsyncIterator[ServerSentEvent]:
                 for signal in attendances.setdefault(one.chat_id, Attendance(me)).take(one):
                     yield _event(signal.kind, {"chat_id": one.chat_id, **asdict(signal)})
             for chat_id, attendance in list(attendances.items()):
-                for signal in attendance.look():
+                for signal in attendance.expire():
                     yield _event(signal.kind, {"chat_id": chat_id, **asdict(signal)})
                 if attendance.is_empty:
                     del attendances[chat_id]
@@ -41,7 +41,7 @@ async def desk_events() -> AsyncIterator[ServerSentEvent]:
                 # Announcements may have been missed: whoever lists the chats by this event sees them all.
                 yield _event("ready", {})
             for chat_id in changed - {""}:
-                chat = await asyncio.to_thread(_shown, chat_id)
+                chat = await asyncio.to_thread(_desk_chat, chat_id)
                 if chat is not None:
                     yield _event("state", chat.model_dump(mode="json"))
 
@@ -66,13 +66,13 @@ class DeskChatEvents:
                 shown = [_message(one) for one in messages]
                 yield _event("snapshot", {"chat": await _chat(chat), "messages": shown}, self._seq)
                 self._presence.arrive()
-                looked_at = monotonic()
+                polled_at = monotonic()
                 while not shutdown.requested():
                     changed, announcements = await watcher.wait(SILENCE_SECONDS)
                     for signal in self._presence.take(announcements):
                         yield _event(signal.kind, asdict(signal))
-                    if changed or monotonic() - looked_at >= LOOK_SECONDS:
-                        looked_at = monotonic()
+                    if changed or monotonic() - polled_at >= POLL_SECONDS:
+                        polled_at = monotonic()
                         before = chat
                         chat, messages = await asyncio.to_thread(self._load)
                         for one in messages:
@@ -94,7 +94,7 @@ async def _chat(chat: Chat) -> object:
     return (await asyncio.to_thread(desk_chat_part, chat)).model_dump(mode="json")
 
 
-def _shown(chat_id: str) -> DeskChatPart | None:
+def _desk_chat(chat_id: str) -> DeskChatPart | None:
     try:
         return desk_chat_part(store.get(chat_id))
     except NotFound:

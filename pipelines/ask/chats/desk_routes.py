@@ -13,7 +13,7 @@ from pipelines.ask.chats.contract import DeskChatPart, MessagePart, desk_chat_pa
 from pipelines.ask.chats.conversations import Conversations
 from pipelines.ask.chats.desk_events import DESK_CHAT_EVENT_NAMES, DESK_EVENT_NAMES, DeskChatEvents, desk_events
 from pipelines.ask.chats.events import EVENT_HEADERS
-from pipelines.ask.chats.visitor_routes import ClientId, SeenUpTo, TypingNow
+from pipelines.ask.chats.visitor_routes import ClientId, ReadMark, TypingState
 from pipelines.gate import Route
 from tenants.chats import store
 from tenants.chats.records import Chat, Posted
@@ -71,7 +71,7 @@ class Note(_Body):
     name: _Name = ""
 
 
-class TypingAs(TypingNow):
+class OperatorTypingState(TypingState):
     """Whether an operator types, and how customers know them."""
 
     name: _Name = ""
@@ -104,8 +104,8 @@ ROUTES = (
     Route("POST", f"{_ONE}/snooze", scope=SCOPE, desk=True, body=Snooze, limit=_BODY_BYTES),
     Route("POST", f"{_ONE}/resolve", scope=SCOPE, desk=True, body=Change, limit=_BODY_BYTES),
     Route("POST", f"{_ONE}/reopen", scope=SCOPE, desk=True, body=Change, limit=_BODY_BYTES),
-    Route("POST", f"{_ONE}/typing", scope=SCOPE, desk=True, body=TypingAs, limit=_BODY_BYTES),
-    Route("POST", f"{_ONE}/seen", scope=SCOPE, desk=True, body=SeenUpTo, limit=_BODY_BYTES),
+    Route("POST", f"{_ONE}/typing", scope=SCOPE, desk=True, body=OperatorTypingState, limit=_BODY_BYTES),
+    Route("POST", f"{_ONE}/seen", scope=SCOPE, desk=True, body=ReadMark, limit=_BODY_BYTES),
 )
 
 
@@ -155,7 +155,7 @@ def router(conversations: Conversations) -> APIRouter:
         return await asyncio.to_thread(desk_chat_part, chat)
 
     @endpoints.post(f"{_ONE}/typing", status_code=204)
-    async def operator_types(chat_id: str, body: TypingAs) -> None:
+    async def operator_types(chat_id: str, body: OperatorTypingState) -> None:
         """Let the customer see that a person types."""
         await asyncio.to_thread(store.get, chat_id)
         presence.typing(chat_id, "operator", body.name, active=body.active)
@@ -223,7 +223,7 @@ def _add_changes(endpoints: APIRouter) -> None:
         return desk_chat_part(store.reopen(chat_id, version=body.version, name=body.name))
 
     @endpoints.post(f"{_ONE}/seen", status_code=204)
-    def operator_has_seen(chat_id: str, body: SeenUpTo) -> None:
+    def operator_has_seen(chat_id: str, body: ReadMark) -> None:
         """Note how far operators have read."""
         store.mark_seen(chat_id, body.seq, by_operator=True)
 

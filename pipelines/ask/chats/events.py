@@ -28,7 +28,7 @@ EVENT_NAMES: tuple[str, ...] = (*get_args(ChatEventName), *(one for one in get_a
 
 SILENCE_SECONDS = 5.0
 """How often a reader to whom nothing happens looks who is still there, and whether the service is shutting down."""
-LOOK_SECONDS = 15.0
+POLL_SECONDS = 15.0
 """How often it looks whether something was stored that nobody announced: by a command of the terminal."""
 
 EVENT_HEADERS: Mapping[str, str] = {"Cache-Control": "no-cache, no-transform"}
@@ -54,8 +54,8 @@ class ChatEvents:
         self._seq = after
         self._chat: Chat | None = None
         self._live: LiveTurn | None = None
-        self._shown = False
-        self._looked_at = monotonic()
+        self._visible = False
+        self._polled_at = monotonic()
         self._presence = Presence(chat_id, "customer")
 
     async def read(self) -> AsyncIterator[ServerSentEvent]:
@@ -63,8 +63,8 @@ class ChatEvents:
         inbox: asyncio.Queue[News | _TurnEvent] = asyncio.Queue()
         with fanout.watching(self._chat_id) as watcher, self._conversations.following(self._chat_id) as turns:
             pumps = [
-                asyncio.create_task(_pump_news(watcher, inbox)),
-                asyncio.create_task(_pump_turns(turns, inbox)),
+                asyncio.create_task(_forward_news(watcher, inbox)),
+                asyncio.create_task(_forward_turns(turns, inbox)),
             ]
             try:
                 chat, messages = await asyncio.to_thread(self._load)
@@ -73,7 +73,7 @@ class ChatEvents:
                 self._conversations.resume(self._chat_id)
                 while not shutdown.requested():
                     item = await inbox.get()
-                    events = self._of_turn(item) if isinstance(item, _TurnEvent) else self._of_news(item)
+                    events = self._on_turn_event(item) if isinstance(item, _TurnEvent) else self._on_news(item)
                     async for event in events:
                         yield event
             finally:
@@ -91,7 +91,7 @@ class ChatEvents:
             self._seq = messages[-1].seq
         return _event("snapshot", {"chat": chat_data, "messages": [_message(one) for one in messages]}, self._seq)
 
-    async def _of_news(self, news: News) -> AsyncIterator[ServerSentEvent]:
+    async def _on_news(self, news: News) -> AsyncIterator[ServerSentEvent]:
         changed, announcements = news
         for signal in self._presence.take(announcements):
             yield _event(signal.kind, for_customers(signal))
@@ -99,60 +99,60 @@ class ChatEvents:
                 # A customer is shown one person at most: whoever is left.
                 for other in self._presence.others:
                     yield _event(other.kind, for_customers(other))
-        if changed or monotonic() - self._looked_at >= LOOK_SECONDS:
-            async for event in self._look():
+        if changed or monotonic() - self._polled_at >= POLL_SECONDS:
+            async for event in self._poll():
                 yield event
 
-    async def _look(self) -> AsyncIterator[ServerSentEvent]:
+    async def _poll(self) -> AsyncIterator[ServerSentEvent]:
         """What was stored since the last look; of the turn that is being shown nothing before its own end."""
-        self._looked_at = monotonic()
+        self._polled_at = monotonic()
         chat, messages = await asyncio.to_thread(self._load)
         for one in messages:
             if self._live is not None and self._live.stream is not None and one.turn_id == self._live.stream.turn_id:
                 return
             if one.body.get("event") == "stopped":
-                for event in self._take_back():
+                for event in self._retract():
                     yield event
             self._seq = one.seq
             yield _event("message", _message(one), one.seq)
         if chat.state != "bot":
-            for event in self._take_back():
+            for event in self._retract():
                 yield event
             self._conversations.drop(self._chat_id)
         if self._chat is None or _differ(self._chat, chat):
             self._chat = chat
             yield _event("state", await asyncio.to_thread(_chat, chat))
 
-    async def _of_turn(self, item: _TurnEvent) -> AsyncIterator[ServerSentEvent]:
+    async def _on_turn_event(self, item: _TurnEvent) -> AsyncIterator[ServerSentEvent]:
         live, event = item.live, item.event
         if event.number == 1 and self._chat is not None and self._chat.version <= live.chat.version:
-            self._live, self._shown = live, False
+            self._live, self._visible = live, False
         if self._live is live:
             if event.name == "result" and not live.stored:
-                for taken_back in self._take_back():
+                for taken_back in self._retract():
                     yield taken_back
             elif event.name != "done":
-                self._shown = self._shown or event.name in ("token", "sources-early")
+                self._visible = self._visible or event.name in ("token", "sources-early")
                 yield _event(event.name, {"turn_id": _turn_id(live), **event.data})
         if event.name in LAST:
             self._live = None
-            async for stored in self._look():
+            async for stored in self._poll():
                 yield stored
 
-    def _take_back(self) -> Iterator[ServerSentEvent]:
+    def _retract(self) -> Iterator[ServerSentEvent]:
         """The answer that is being shown comes to nothing."""
-        if self._live is not None and self._shown:
+        if self._live is not None and self._visible:
             for what in ("answer", "sources"):
                 yield _event("retract", {"turn_id": _turn_id(self._live), "what": what})
-        self._live, self._shown = None, False
+        self._live, self._visible = None, False
 
 
-async def _pump_news(watcher: fanout.Watcher, inbox: "asyncio.Queue[News | _TurnEvent]") -> None:
+async def _forward_news(watcher: fanout.Watcher, inbox: "asyncio.Queue[News | _TurnEvent]") -> None:
     while True:
         inbox.put_nowait(await watcher.wait(SILENCE_SECONDS))
 
 
-async def _pump_turns(turns: "asyncio.Queue[LiveTurn]", inbox: "asyncio.Queue[News | _TurnEvent]") -> None:
+async def _forward_turns(turns: "asyncio.Queue[LiveTurn]", inbox: "asyncio.Queue[News | _TurnEvent]") -> None:
     while True:
         live = await turns.get()
         if live.stream is not None:

@@ -44,7 +44,7 @@ class Attendance:
     """
 
     def __init__(self, but: tuple[str, str], clock: Callable[[], float] = monotonic) -> None:
-        self._but = but
+        self._reader = but
         self._clock = clock
         self._streams: dict[tuple[str, str, str], float] = {}
         self._typing: dict[tuple[str, str], float] = {}
@@ -54,7 +54,7 @@ class Attendance:
     def take(self, signal: Announcement) -> Iterator[Signal]:
         """What an announcement changes."""
         person = signal.who, signal.subject
-        if person == self._but:
+        if person == self._reader:
             return
         now = self._clock()
         if signal.name:
@@ -65,7 +65,7 @@ class Attendance:
                 self._typing[person] = now + TYPING_SECONDS
             else:
                 self._typing.pop(person, None)
-            # Said again while it goes on, because readers, too, forget it after a while.
+            # BotReply again while it goes on, because readers, too, forget it after a while.
             if signal.active or was_typing:
                 yield self._signal("typing", person, active=signal.active)
         elif signal.kind == "presence":
@@ -74,9 +74,9 @@ class Attendance:
                 self._streams[stream] = now + PRESENT_SECONDS
             else:
                 self._streams.pop(stream, None)
-            yield from self.look()
+            yield from self.expire()
 
-    def look(self) -> Iterator[Signal]:
+    def expire(self) -> Iterator[Signal]:
         """What the time that has passed changes."""
         now = self._clock()
         self._streams = {stream: until for stream, until in self._streams.items() if until > now}
@@ -119,12 +119,12 @@ class Presence:
         )
         self._attendance = Attendance((who, caller.subject), clock)
         self._clock = clock
-        self._said_at = float("-inf")
+        self._announced_at = float("-inf")
 
     def arrive(self) -> None:
         """Show the reader, and have the others show themselves."""
         announce_soon(replace(self._here, kind="roll_call"))
-        self._say()
+        self._announce()
 
     def leave(self) -> None:
         """The reader is gone; called when its stream ends, however that comes about."""
@@ -134,20 +134,20 @@ class Presence:
         """What is new about the others. Call it every few seconds, too, when nothing was announced."""
         for one in announcements:
             if one.kind == "roll_call" and one.stream != self._here.stream:
-                self._say()
+                self._announce()
             else:
                 yield from self._attendance.take(one)
-        yield from self._attendance.look()
-        if self._clock() - self._said_at >= REPEAT_SECONDS:
-            self._say()
+        yield from self._attendance.expire()
+        if self._clock() - self._announced_at >= REPEAT_SECONDS:
+            self._announce()
 
     @property
     def others(self) -> tuple[Signal, ...]:
         """Those who are there."""
         return self._attendance.present
 
-    def _say(self) -> None:
-        self._said_at = self._clock()
+    def _announce(self) -> None:
+        self._announced_at = self._clock()
         announce_soon(self._here)
 
 

@@ -3,12 +3,12 @@
 from dataclasses import replace
 
 from components.turn import Outcome
-from pipelines.ask.chats.thread import Waiting
+from pipelines.ask.chats.thread import PendingQuestion
 from pipelines.ask.contract import TurnAnswer
 from pipelines.ask.effects import HANDED_OVER, OFFERED, EndedTurn, unverified, with_ticket
 from tenants import policy
 from tenants.chats import sites, store
-from tenants.chats.records import Body, Chat, HandoffRequest, Said
+from tenants.chats.records import Body, BotReply, Chat, HandoffRequest
 from tenants.handoffs import Ticket
 
 FAILED: frozenset[Outcome] = frozenset({"refused", "cannot_answer", "failed"})
@@ -17,17 +17,19 @@ FAILED: frozenset[Outcome] = frozenset({"refused", "cannot_answer", "failed"})
 REPEATED_FAILURES = "repeated_failures"
 
 
-def settle(chat: Chat, waiting: Waiting, ended: EndedTurn) -> EndedTurn | None:
+def settle(chat: Chat, pending: PendingQuestion, ended: EndedTurn) -> EndedTurn | None:
     """Store what a turn has come to. None: a person has the chat by now, or the customer has stopped the answer.
 
     :param chat: as it was when the turn began.
     """
     turn = ended.turn
     failed = turn.outcome in FAILED
-    most = policy.current().failures_to_person
-    given_up = failed and 0 < most <= chat.failures + 1
-    if turn.outcome in HANDED_OVER or given_up:
-        return _hand_over(chat, waiting, ended, REPEATED_FAILURES if given_up else turn.reason or str(turn.outcome))
+    limit = policy.current().failures_to_person
+    failed_too_often = failed and 0 < limit <= chat.failures + 1
+    if turn.outcome in HANDED_OVER or failed_too_often:
+        return _hand_over(
+            chat, pending, ended, REPEATED_FAILURES if failed_too_often else turn.reason or str(turn.outcome)
+        )
     if turn.outcome == "failed":
         ended = replace(ended, handoff=OFFERED)
     stored = store.answer(
@@ -38,29 +40,29 @@ def settle(chat: Chat, waiting: Waiting, ended: EndedTurn) -> EndedTurn | None:
         body=_body(ended),
         failed=failed,
         confidence=ended.answer.scores.confidence,
-        client_id=store.answer_id(waiting.request_id),
+        client_id=store.answer_id(pending.request_id),
     )
     return ended if stored is not None else None
 
 
-def _hand_over(chat: Chat, waiting: Waiting, ended: EndedTurn, reason: str) -> EndedTurn | None:
+def _hand_over(chat: Chat, pending: PendingQuestion, ended: EndedTurn, reason: str) -> EndedTurn | None:
     turn, settled = ended.turn, ended
     request = HandoffRequest(
         reason=reason,
-        question=waiting.question.text,
+        question=pending.question.text,
         turn_id=turn.turn_id,
         draft=unverified(turn),
         confidence=ended.answer.scores.confidence,
     )
 
-    def say(ticket: Ticket) -> Said:
+    def reply(ticket: Ticket) -> BotReply:
         nonlocal settled
-        said, handoff = with_ticket(turn, ticket, sites.hours(chat.site))
-        settled = replace(ended, turn=said, handoff=handoff)
-        return Said(settled.answer.answer.text, _body(settled))
+        replied, handoff = with_ticket(turn, ticket, sites.hours(chat.site))
+        settled = replace(ended, turn=replied, handoff=handoff)
+        return BotReply(settled.answer.answer.text, _body(settled))
 
-    client_id = store.answer_id(waiting.request_id)
-    handed = store.hand_over(chat.chat_id, request, version=chat.version, say=say, client_id=client_id)
+    client_id = store.answer_id(pending.request_id)
+    handed = store.hand_over(chat.chat_id, request, version=chat.version, reply=reply, client_id=client_id)
     return settled if handed is not None else None
 
 

@@ -14,23 +14,23 @@ if TYPE_CHECKING:
     from tenants.chats.sites import Site
 
 
-def say(key: str, **params: str | float) -> str:
+def message(key: str, **params: str | float) -> str:
     """A text of these commands in the terminal's language."""
     return text(f"sites.{key}", terminal_locale(), **params)
 
 
-site_app = typer.Typer(cls=Group, help=say("help.site"), no_args_is_help=True)
-Key = Annotated[str, typer.Argument(help=say("help.key"))]
+site_app = typer.Typer(cls=Group, help=message("help.site"), no_args_is_help=True)
+Key = Annotated[str, typer.Argument(help=message("help.key"))]
 
 
-@site_app.command("add", help=say("help.add"))
+@site_app.command("add", help=message("help.add"))
 def site_add(
-    name: Annotated[str, typer.Argument(help=say("help.name"))],
-    origins: Annotated[list[str], typer.Option("--origin", help=say("help.origin"))],
-    config: Annotated[Path | None, typer.Option(exists=True, dir_okay=False, help=say("help.config"))] = None,
-    key: Annotated[str, typer.Option(help=say("help.own_key"))] = "",
-    identified: Annotated[bool, typer.Option("--identified", help=say("help.identified"))] = False,
-    identity_required: Annotated[bool, typer.Option("--identity-required", help=say("help.required"))] = False,
+    name: Annotated[str, typer.Argument(help=message("help.name"))],
+    origins: Annotated[list[str], typer.Option("--origin", help=message("help.origin"))],
+    config: Annotated[Path | None, typer.Option(exists=True, dir_okay=False, help=message("help.config"))] = None,
+    key: Annotated[str, typer.Option(help=message("help.own_key"))] = "",
+    identified: Annotated[bool, typer.Option("--identified", help=message("help.identified"))] = False,
+    identity_required: Annotated[bool, typer.Option("--identity-required", help=message("help.required"))] = False,
     tenant: TenantOption = DEFAULT_TENANT,
     as_json: Json = False,
 ) -> None:
@@ -43,7 +43,7 @@ def site_add(
     _print_one(added, as_json=as_json, secret=True)
 
 
-@site_app.command("list", help=say("help.list"))
+@site_app.command("list", help=message("help.list"))
 def site_list(tenant: TenantOption = DEFAULT_TENANT, as_json: Json = False) -> None:
     """Show all sites, without secrets."""
     with acting_for(tenant):
@@ -55,13 +55,13 @@ def site_list(tenant: TenantOption = DEFAULT_TENANT, as_json: Json = False) -> N
         return
     from rich.table import Table
 
-    table = Table(say("key"), say("name"), say("origins"))
+    table = Table(message("key"), message("name"), message("origins"))
     for one in found:
         table.add_row(one.key, one.name, "\n".join(one.origins))
     terminal_console().print(table)
 
 
-@site_app.command("show", help=say("help.show"))
+@site_app.command("show", help=message("help.show"))
 def site_show(key: Key, tenant: TenantOption = DEFAULT_TENANT, as_json: Json = False) -> None:
     """Show one site, without secrets."""
     with acting_for(tenant):
@@ -71,11 +71,11 @@ def site_show(key: Key, tenant: TenantOption = DEFAULT_TENANT, as_json: Json = F
     _print_one(found, as_json=as_json)
 
 
-@site_app.command("rotate", help=say("help.rotate"))
+@site_app.command("rotate", help=message("help.rotate"))
 def site_rotate(
     key: Key,
-    revoke: Annotated[bool, typer.Option("--revoke", help=say("help.revoke"))] = False,
-    identity: Annotated[bool, typer.Option("--identity", help=say("help.rotate_identity"))] = False,
+    revoke: Annotated[bool, typer.Option("--revoke", help=message("help.revoke"))] = False,
+    identity: Annotated[bool, typer.Option("--identity", help=message("help.rotate_identity"))] = False,
     tenant: TenantOption = DEFAULT_TENANT,
     as_json: Json = False,
 ) -> None:
@@ -87,14 +87,14 @@ def site_rotate(
     _print_one(rotated, as_json=as_json, secret=identity)
 
 
-@site_app.command("remove", help=say("help.remove"))
+@site_app.command("remove", help=message("help.remove"))
 def site_remove(key: Key, tenant: TenantOption = DEFAULT_TENANT) -> None:
     """Take a site away."""
     with acting_for(tenant):
         from tenants.chats import sites
 
         sites.remove(key)
-    typer.echo(say("removed", site=key))
+    typer.echo(message("removed", site=key))
 
 
 def described(site: "Site") -> dict[str, object]:

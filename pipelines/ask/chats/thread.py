@@ -10,14 +10,16 @@ from components.turn import Exchange
 from tenants.chats.records import Message
 from tenants.chats.store import answer_id
 
-MOST_EXCHANGES = 10
+MAX_EXCHANGES = 10
 
-_PERSONS = frozenset({"queued", "joined", "handed_back", "resolved", "queue_timed_out", "woken", "snoozed", "reopened"})
+_HANDLED_BY_PERSON = frozenset(
+    {"queued", "joined", "handed_back", "resolved", "queue_timed_out", "woken", "snoozed", "reopened"}
+)
 """Events after which nobody waits for the assistant's answer to what was written before."""
 
 
 @dataclass(frozen=True, slots=True)
-class Waiting:
+class PendingQuestion:
     """A message that the assistant has to answer. `request_id` names the answer: there is one to each."""
 
     request_id: str
@@ -25,7 +27,7 @@ class Waiting:
     history: tuple[Exchange, ...]
 
 
-def waiting(messages: Sequence[Message]) -> tuple[Waiting, ...]:
+def pending_questions(messages: Sequence[Message]) -> tuple[PendingQuestion, ...]:
     """The customer's messages without an answer, oldest first."""
     replaced = _replaced(messages)
     asked = {one.message_id: one for one in messages if one.author == "customer" and one.text}
@@ -38,12 +40,12 @@ def waiting(messages: Sequence[Message]) -> tuple[Waiting, ...]:
             question = asked.get(str(one.body["message_id"]))
             if question is not None and question.message_id not in replaced:
                 unanswered[one.message_id] = question
-        elif one.author == "operator" or event in _PERSONS:
+        elif one.author == "operator" or event in _HANDLED_BY_PERSON:
             unanswered.clear()
         for request_id in [request_id for request_id in unanswered if one.client_id == answer_id(request_id)]:
             del unanswered[request_id]
     return tuple(
-        Waiting(request_id, question, history(messages, before=question.seq))
+        PendingQuestion(request_id, question, history(messages, before=question.seq))
         for request_id, question in unanswered.items()
     )
 
@@ -67,7 +69,7 @@ def history(messages: Sequence[Message], *, before: int) -> tuple[Exchange, ...]
             question = earlier.question if earlier is not None else asked.text if asked is not None else ""
             said = f"{earlier.reply}\n{one.text}" if earlier is not None and earlier.reply else one.text
             exchanges[about] = Exchange(question, "answered", reply=said)
-    return tuple(exchanges.values())[-MOST_EXCHANGES:]
+    return tuple(exchanges.values())[-MAX_EXCHANGES:]
 
 
 def _replaced(messages: Sequence[Message]) -> frozenset[str]:

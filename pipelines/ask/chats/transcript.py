@@ -6,7 +6,7 @@ from components.language.texts import text
 from tenants.chats import store
 from tenants.chats.records import Chat, Message
 
-_MOST = 10_000
+_MAX_MESSAGES = 10_000
 
 
 def written(chat: Chat, *, notes: bool = False) -> str:
@@ -19,13 +19,13 @@ def written(chat: Chat, *, notes: bool = False) -> str:
 
 
 def _lines(chat: Chat, *, notes: bool) -> Iterator[str]:
-    for one in store.messages(chat.chat_id, limit=_MOST, notes=notes):
-        words = _event(one, chat.locale) if one.kind == "event" else "\n".join(_said(one, chat.locale))
+    for one in store.messages(chat.chat_id, limit=_MAX_MESSAGES, notes=notes):
+        words = _event(one, chat.locale) if one.kind == "event" else "\n".join(_words(one, chat.locale))
         if words:
             yield f"\n[{one.created_at:%Y-%m-%d %H:%M} UTC] {_author(one, chat.locale)}\n{words}"
 
 
-def _said(message: Message, locale: str) -> Iterator[str]:
+def _words(message: Message, locale: str) -> Iterator[str]:
     file = message.body.get("file")
     if isinstance(file, Mapping):
         yield text("chats.transcript.file", locale, name=str(file["name"]))

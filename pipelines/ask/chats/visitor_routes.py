@@ -90,25 +90,25 @@ class EditedMessage(_Body):
     message_id: Annotated[str, StringConstraints(max_length=32)]
 
 
-class Regenerated(_Body):
+class RegenerateRequest(_Body):
     """An answer to write anew, by its turn."""
 
     turn_id: Annotated[str, StringConstraints(max_length=128)]
 
 
-class SeenUpTo(_Body):
+class ReadMark(_Body):
     """The number of the last message that was read."""
 
     seq: Annotated[int, Field(ge=0, le=1_000_000_000)]
 
 
-class TypingNow(_Body):
+class TypingState(_Body):
     """Whether somebody types."""
 
     active: bool
 
 
-class Rated(_Body):
+class Rating(_Body):
     """What a customer thinks of a chat, from 1 to 5."""
 
     csat: Annotated[int, Field(ge=1, le=5)]
@@ -120,7 +120,7 @@ class Rated(_Body):
         return given.replace("\x00", " ").strip()
 
 
-class Consented(_Body):
+class ConsentGiven(_Body):
     """The text that the customer has agreed to, as it was shown."""
 
     text: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=2_000)]
@@ -134,13 +134,13 @@ ROUTES = (
     Route("GET", f"{_ONE}/transcript", scope=SCOPE),
     Route("POST", f"{_ONE}/messages", scope=SCOPE, body=NewMessage, limit=_BODY_BYTES),
     Route("POST", f"{_ONE}/edit", scope=SCOPE, body=EditedMessage, limit=_BODY_BYTES),
-    Route("POST", f"{_ONE}/regenerate", scope=SCOPE, body=Regenerated, limit=_BODY_BYTES),
+    Route("POST", f"{_ONE}/regenerate", scope=SCOPE, body=RegenerateRequest, limit=_BODY_BYTES),
     Route("POST", f"{_ONE}/stop", scope=SCOPE, limit=_BODY_BYTES),
     Route("POST", f"{_ONE}/person", scope=SCOPE, limit=_BODY_BYTES),
-    Route("POST", f"{_ONE}/seen", scope=SCOPE, body=SeenUpTo, limit=_BODY_BYTES),
-    Route("POST", f"{_ONE}/typing", scope=SCOPE, body=TypingNow, limit=_BODY_BYTES),
-    Route("POST", f"{_ONE}/rating", scope=SCOPE, body=Rated, limit=_BODY_BYTES),
-    Route("POST", f"{_ONE}/consent", scope=SCOPE, body=Consented, limit=_BODY_BYTES),
+    Route("POST", f"{_ONE}/seen", scope=SCOPE, body=ReadMark, limit=_BODY_BYTES),
+    Route("POST", f"{_ONE}/typing", scope=SCOPE, body=TypingState, limit=_BODY_BYTES),
+    Route("POST", f"{_ONE}/rating", scope=SCOPE, body=Rating, limit=_BODY_BYTES),
+    Route("POST", f"{_ONE}/consent", scope=SCOPE, body=ConsentGiven, limit=_BODY_BYTES),
     Route("DELETE", f"{_ONE}/consent", scope=SCOPE),
 )
 
@@ -165,7 +165,7 @@ def router(conversations: Conversations) -> APIRouter:
         return await to_thread(posted_answer, posted)
 
     @endpoints.post(f"{_ONE}/regenerate", status_code=202)
-    async def regenerate(chat_id: str, body: Regenerated) -> ChatPart:
+    async def regenerate(chat_id: str, body: RegenerateRequest) -> ChatPart:
         """Have the last answer written anew."""
         await admit_message(conversations, chat_id)
         return await to_thread(chat_part, await conversations.regenerate(chat_id, body.turn_id))
@@ -181,7 +181,7 @@ def router(conversations: Conversations) -> APIRouter:
         return await to_thread(chat_part, await conversations.ask_for_person(chat_id))
 
     @endpoints.post(f"{_ONE}/typing", status_code=204)
-    async def typing(chat_id: str, body: TypingNow) -> None:
+    async def typing(chat_id: str, body: TypingState) -> None:
         """Let operators see that the customer types."""
         await _own(chat_id)
         presence.typing(chat_id, "customer", active=body.active)
@@ -236,19 +236,19 @@ def _add_stored(endpoints: APIRouter) -> None:
         return PlainTextResponse(transcript.written(chat), headers={"Content-Disposition": name})
 
     @endpoints.post(f"{_ONE}/seen", status_code=204)
-    def mark_seen(chat_id: str, body: SeenUpTo) -> None:
+    def mark_seen(chat_id: str, body: ReadMark) -> None:
         """Note how far the customer has read."""
         store.own(chat_id)
         store.mark_seen(chat_id, body.seq, by_operator=False)
 
     @endpoints.post(f"{_ONE}/rating")
-    def rate(chat_id: str, body: Rated) -> ChatPart:
+    def rate(chat_id: str, body: Rating) -> ChatPart:
         """Rate the whole chat."""
         store.own(chat_id)
         return chat_part(store.rate(chat_id, body.csat, body.comment))
 
     @endpoints.post(f"{_ONE}/consent", status_code=204)
-    def consent(chat_id: str, body: Consented, request: Request) -> None:
+    def consent(chat_id: str, body: ConsentGiven, request: Request) -> None:
         """Keep what the customer has agreed to, with time and address."""
         chat = store.own(chat_id)
         consents.give(body.text, site=chat.site, address=request.client.host if request.client else "")

@@ -8,19 +8,19 @@ from components.language.texts import terminal_locale, text
 from pipelines.terminal import DEFAULT_TENANT, Group, Json, TenantOption, acting_for, print_json, terminal_console
 
 
-def say(key: str, **params: str | float) -> str:
+def message(key: str, **params: str | float) -> str:
     """A text of these commands in the terminal's language."""
     return text(f"webhooks.{key}", terminal_locale(), **params)
 
 
-webhook_app = typer.Typer(cls=Group, help=say("help.webhook"), no_args_is_help=True)
-WebhookId = Annotated[str, typer.Argument(help=say("help.webhook_id"))]
+webhook_app = typer.Typer(cls=Group, help=message("help.webhook"), no_args_is_help=True)
+WebhookId = Annotated[str, typer.Argument(help=message("help.webhook_id"))]
 
 
-@webhook_app.command("add", help=say("help.add"))
+@webhook_app.command("add", help=message("help.add"))
 def webhook_add(
-    url: Annotated[str, typer.Argument(help=say("help.url"))],
-    events: Annotated[list[str] | None, typer.Option("--event", help=say("help.event"))] = None,
+    url: Annotated[str, typer.Argument(help=message("help.url"))],
+    events: Annotated[list[str] | None, typer.Option("--event", help=message("help.event"))] = None,
     tenant: TenantOption = DEFAULT_TENANT,
 ) -> None:
     """Add a receiver; its secret is shown this once."""
@@ -29,10 +29,10 @@ def webhook_add(
         from tenants.chats import webhooks
 
         added = webhooks.add(canonical(url), events or ())
-    typer.echo(say("added", webhook_id=added.webhook_id, secret=added.secrets[0]))
+    typer.echo(message("added", webhook_id=added.webhook_id, secret=added.secrets[0]))
 
 
-@webhook_app.command("list", help=say("help.list"))
+@webhook_app.command("list", help=message("help.list"))
 def webhook_list(tenant: TenantOption = DEFAULT_TENANT, as_json: Json = False) -> None:
     """Show all receivers, without secrets."""
     with acting_for(tenant):
@@ -44,35 +44,35 @@ def webhook_list(tenant: TenantOption = DEFAULT_TENANT, as_json: Json = False) -
         return
     from rich.table import Table
 
-    table = Table(say("column.webhook"), say("column.url"), say("column.events"))
+    table = Table(message("column.webhook"), message("column.url"), message("column.events"))
     for one in found:
         table.add_row(one.webhook_id, one.url, ", ".join(one.events))
     terminal_console().print(table)
 
 
-@webhook_app.command("remove", help=say("help.remove"))
+@webhook_app.command("remove", help=message("help.remove"))
 def webhook_remove(webhook_id: WebhookId, tenant: TenantOption = DEFAULT_TENANT) -> None:
     """Take a receiver away."""
     with acting_for(tenant):
         from tenants.chats import webhooks
 
         webhooks.remove(webhook_id)
-    typer.echo(say("removed", webhook_id=webhook_id))
+    typer.echo(message("removed", webhook_id=webhook_id))
 
 
-@webhook_app.command("rotate", help=say("help.rotate"))
+@webhook_app.command("rotate", help=message("help.rotate"))
 def webhook_rotate(webhook_id: WebhookId, tenant: TenantOption = DEFAULT_TENANT) -> None:
     """Sign with a new secret; it is shown this once."""
     with acting_for(tenant):
         from tenants.chats import webhooks
 
         rotated = webhooks.rotate(webhook_id)
-    typer.echo(say("added", webhook_id=rotated.webhook_id, secret=rotated.secrets[0]))
+    typer.echo(message("added", webhook_id=rotated.webhook_id, secret=rotated.secrets[0]))
 
 
-@webhook_app.command("deliveries", help=say("help.deliveries"))
+@webhook_app.command("deliveries", help=message("help.deliveries"))
 def webhook_deliveries(
-    dead: Annotated[bool, typer.Option("--dead", help=say("help.dead"))] = False,
+    dead: Annotated[bool, typer.Option("--dead", help=message("help.dead"))] = False,
     tenant: TenantOption = DEFAULT_TENANT,
     as_json: Json = False,
 ) -> None:
@@ -97,19 +97,19 @@ def webhook_deliveries(
         return
     from rich.table import Table
 
-    table = Table(say("column.delivery"), say("column.event"), say("column.state"), say("column.fault"))
+    table = Table(message("column.delivery"), message("column.event"), message("column.state"), message("column.fault"))
     for row in rows:
         table.add_row(*(str(row[name]) for name in ("delivery_id", "event", "state", "fault")))
     terminal_console().print(table)
 
 
-@webhook_app.command("redeliver", help=say("help.redeliver"))
+@webhook_app.command("redeliver", help=message("help.redeliver"))
 def webhook_redeliver(
-    delivery_id: Annotated[str, typer.Argument(help=say("help.delivery_id"))], tenant: TenantOption = DEFAULT_TENANT
+    delivery_id: Annotated[str, typer.Argument(help=message("help.delivery_id"))], tenant: TenantOption = DEFAULT_TENANT
 ) -> None:
     """Have a delivery made again, under the same id."""
     with acting_for(tenant):
         from tenants.chats import outbox
 
         outbox.deliver_again(delivery_id)
-    typer.echo(say("again", delivery_id=delivery_id))
+    typer.echo(message("again", delivery_id=delivery_id))

@@ -37,9 +37,9 @@ def state(tenant: Tenant, chat: Chat) -> str:
 
 def test_who_waits_too_long_is_the_assistants_again_and_the_ticket_stays_open() -> None:
     patient, hurried = queued(PATIENT), queued(HURRIED)
-    ChatClock().look(datetime.now(UTC) + timedelta(minutes=9))
+    ChatClock().sweep(datetime.now(UTC) + timedelta(minutes=9))
     assert (state(PATIENT, patient), state(HURRIED, hurried)) == ("queued", "queued")
-    ChatClock().look(datetime.now(UTC) + timedelta(minutes=11))
+    ChatClock().sweep(datetime.now(UTC) + timedelta(minutes=11))
     assert (state(PATIENT, patient), state(HURRIED, hurried)) == ("queued", "bot")
     with acting_as(HURRIED):
         ticket_id = handoffs.latest()[0].ticket_id
@@ -55,7 +55,7 @@ def test_who_is_not_answered_in_time_reads_when_somebody_will_be_there() -> None
         policy.change(hours={"zone": "UTC", "week": {}, "away": {"ru": "У нас ремонт."}})
     hurried = queued(HURRIED)
     for _ in range(2):
-        ChatClock().look(datetime.now(UTC) + timedelta(minutes=11))
+        ChatClock().sweep(datetime.now(UTC) + timedelta(minutes=11))
     with acting_as(HURRIED):
         lines = [one.text for one in store.messages(hurried.chat_id) if one.text]
     assert len(lines) == 1
@@ -66,9 +66,9 @@ def test_files_of_chats_go_when_their_time_has_come() -> None:
     with acting_as(PATIENT):
         chat = store.start()
         files.add(chat.chat_id, "a.txt", "text/plain", b"text")
-        ChatClock().look()
+        ChatClock().sweep()
         assert len(files.of_chat(chat.chat_id)) == 1
-    ChatClock().look(datetime.now(UTC) + timedelta(days=2))
+    ChatClock().sweep(datetime.now(UTC) + timedelta(days=2))
     with acting_as(PATIENT):
         assert files.of_chat(chat.chat_id) == ()
 
@@ -78,7 +78,7 @@ def test_a_chat_that_was_put_off_comes_back_with_whoever_has_it() -> None:
     with acting_as(Tenant("patient", "anna")):
         store.take(chat.chat_id, name="Анна")
         store.snooze(chat.chat_id, datetime.now(UTC) + timedelta(hours=1))
-    ChatClock().look()
+    ChatClock().sweep()
     assert state(PATIENT, chat) == "snoozed"
-    ChatClock().look(datetime.now(UTC) + timedelta(hours=2))
+    ChatClock().sweep(datetime.now(UTC) + timedelta(hours=2))
     assert state(PATIENT, chat) == "human"

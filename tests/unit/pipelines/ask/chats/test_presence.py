@@ -60,9 +60,9 @@ def test_of_two_open_pages_the_second_keeps_a_person_there(seen: Attendance) -> 
 def test_whoever_says_nothing_any_more_is_gone(seen: Attendance, clock: Clock) -> None:
     assert words(seen.take(ANNA)) == ["Анна presence on"]
     clock.now = PRESENT_SECONDS - 1
-    assert words(seen.look()) == []
+    assert words(seen.expire()) == []
     clock.now = PRESENT_SECONDS
-    assert words(seen.look()) == ["Анна presence off"]
+    assert words(seen.expire()) == ["Анна presence off"]
     assert seen.is_empty
 
 
@@ -76,7 +76,7 @@ def test_typing_ends_when_it_is_said_when_it_is_not_repeated_and_when_its_writer
     assert words(seen.take(stopped)) == []
     assert words(seen.take(TYPES)) == ["Анна typing on"]
     clock.now = TYPING_SECONDS
-    assert words(seen.look()) == ["Анна typing off"]
+    assert words(seen.expire()) == ["Анна typing off"]
     assert words(seen.take(ANNA)) + words(seen.take(TYPES)) == ["Анна presence on", "Анна typing on"]
     assert words(seen.take(replace(ANNA, active=False))) == ["Анна typing off", "Анна presence off"]
 
