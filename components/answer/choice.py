@@ -29,6 +29,9 @@ _SENTENCES: frozenset[QuestionKind] = frozenset({"yesno", "quantity", "where"})
 _SURELY_NAMED = 0.5
 """Share of such a question that a caption must cover to be trusted over the best sentence."""
 
+_NOTHING = 12
+"""Characters of a solution that says that there is none."""
+
 _SOLUTIONS = frozenset(stems("решение исправление устранение fix solution resolution workaround remediation"))
 
 _NAMED = 0.1
@@ -130,7 +133,7 @@ def _resolving_part(among: Sequence[Part], question: Question, kind: QuestionKin
     """The part that gives the solution of a problem, which is no definition unless a solution is asked for."""
     if kind == "what_is" and not question.weights.keys() & _SOLUTIONS:
         return None
-    return next((part for part in among if part.resolves), None)
+    return next((part for part in among if part.resolves and _size(part.units) > _NOTHING), None)
 
 
 def _named_part(among: Sequence[Part], question: Question) -> Part | None:

@@ -15,8 +15,8 @@ _KINDS: tuple[tuple[AnswerType, re.Pattern[str]], ...] = (
     (
         "date",
         re.compile(
-            r"\b(?:когда|в каком году|в каких годах|какого числа|в каком веке|в какой день|дата|when|"
-            r"(?:what|which) (?:year|date|day|century))\b"
+            r"\b(?:когда|в каком году|в каких годах|какого числа|в каком веке|в какой день|дата|"
+            r"(?:what|which) (?:year|date|day|century))\b|^\W*(?:\w+ )?when\b"
         ),
     ),
     (

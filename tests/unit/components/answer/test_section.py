@@ -135,6 +135,11 @@ def test_why_is_answered_by_the_cause_and_the_solution_of_a_note() -> None:
     assert answer("How do I start a silent printer after an update?", NOTE).text.startswith("Start the spooler.")
 
 
+def test_a_solution_that_is_none_is_not_shown_as_one() -> None:
+    note = passage("SUMMARY\n\nThe printer leaks ink.\n\nWORKAROUNDS AND MITIGATIONS\n\nNone.")
+    assert "leaks ink" in answer("What is the fix of a printer that leaks ink?", note).text
+
+
 def test_an_abstract_is_shown_with_what_it_opens() -> None:
     long = " ".join(["Support answers tickets within a day of work."] * 20)
     note = passage(

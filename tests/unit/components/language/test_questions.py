@@ -22,6 +22,8 @@ from tests.generated import texts
         ("How do I reset the password?", "steps"),
         ("Where is my order?", "name"),
         ("Is delivery free?", "other"),
+        ("Since when is it open?", "date"),
+        ("Why does it fail when it is hot?", "other"),
         ("Import fails. When I import a file, error null is shown. How do I fix this?", "steps"),
         ("Купил чайник вчера, где и всегда. Можно вернуть?", "other"),
     ],
