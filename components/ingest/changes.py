@@ -1,4 +1,4 @@
-"""Telling changed documents from those that cost nothing, before any of them is opened."""
+"""Detects changed documents before any of them is opened."""
 
 import json
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ class SeenDocuments:
         return self
 
     def is_new(self, doc_id: str, file: str) -> bool:
-        """Note an id and the file that it was met in. False when it was there already."""
+        """Record an id and its file. False when it was already there."""
         count = len(self.doc_ids)
         self.doc_ids.setdefault(doc_id, file)
         return len(self.doc_ids) > count
@@ -32,7 +32,7 @@ class SeenDocuments:
 
 @dataclass(frozen=True, slots=True)
 class Changed(Frozen):
-    """An article that no record was made from.
+    """A new or changed article.
 
     :param content_hash: covers all that was given and the recipe it is processed by.
     """
@@ -43,16 +43,16 @@ class Changed(Frozen):
 
 @component
 class ChangeDetector:
-    """Lets through the articles that are new to the tenant in context or differ from what its records were made from.
+    """Passes on the articles that are new to the tenant in context or differ from its records.
 
-    Files are compared by their bytes, so one that has not changed is not read again, however long that would take.
+    Files are compared by their bytes, so an unchanged one is not parsed again.
     """
 
     @component.output_types(changed=list[Changed], unchanged=int, refusals=list[Refusal])
     def run(
         self, articles: list[RawArticle | SourceDocument], recipe: str, seen: SeenDocuments
     ) -> dict[str, list[Changed] | list[Refusal] | int]:
-        """Compare each article with the records. One that stands there twice is refused: `doc_id_duplicate`.
+        """Compare each article with the records. A second article with the same id is refused: `doc_id_duplicate`.
 
         :param recipe: names the way documents are processed; under another one every document counts as changed.
         :param seen: what the run has met before; unchanged documents are noted there.
@@ -74,7 +74,7 @@ class ChangeDetector:
 
 
 def duplicate_error(article: RawArticle | SourceDocument, doc_id: str) -> Refusal:
-    """Why a second document of the same id is not taken."""
+    """The refusal of a second document with the same id."""
     return Refusal(Invalid("doc_id_duplicate", doc_id=doc_id), article.source, article.line, doc_id)
 
 

@@ -1,7 +1,7 @@
 """A website's pages as a stream of unread articles, by its sitemap or by its links.
 
 A crawl stays on one host and, where it follows links, below the folder it began in. It reads `robots.txt` first and
-leaves out what that closes. What a page says is the business of the HTML reader; here only addresses are looked for.
+skips what it disallows. Content is left to the HTML reader; only addresses are extracted here.
 """
 
 import re
@@ -52,7 +52,7 @@ _CLOSED = "User-agent: *\nDisallow: /"
 
 
 class Robots:
-    """What a site asks of us in its `robots.txt` (RFC 9309)."""
+    """The rules for us in a site's `robots.txt` (RFC 9309)."""
 
     def __init__(self, text: str) -> None:
         text = text[:_MAX_ROBOTS_LENGTH]
@@ -95,8 +95,8 @@ class Crawl:
     def articles(self, url: str) -> Iterator[RawArticle | Refusal]:
         """The pages that an address leads to: those that a sitemap lists, or the page itself and what it links to.
 
-        A page that cannot be had is refused and the others go on; when the first one cannot, its error is raised. When
-        a limit ends the crawl, the last thing is a refusal that says so: `crawl_cut`.
+        A page that cannot be fetched is refused and the others continue; an error of the first page is raised. When a
+        limit ends the crawl, the last item is a refusal: `crawl_cut`.
         """
         start = canonical(url)
         robots = self._robots(start)
@@ -136,7 +136,7 @@ class Crawl:
         return self._fetched(url, site, robots)
 
     def _fetched(self, url: str, site: str, robots: Robots) -> Response:
-        """A page or a sitemap that the site lets us have."""
+        """A page or a sitemap that the site allows us to fetch."""
         if not robots.allows(url):
             raise Invalid("robots_forbid", url=url)
         page = self.fetcher.fetch(url, site=site)
@@ -170,7 +170,7 @@ def _further_urls(page: Response, folder: str) -> tuple[str, ...]:
 
 
 def _canonical(urls: Iterable[str]) -> tuple[str, ...]:
-    """Each address once, in order; what is none is left out."""
+    """Each valid address once, in order."""
     addresses: dict[str, None] = {}
     for url in urls:
         with suppress(CallerError):

@@ -26,7 +26,7 @@ _MAX_DECLARED = 100
 
 
 def checked_relations(doc_id: str, meta: Mapping[str, Json]) -> dict[str, Json]:
-    """`meta` with what it declares in one form: lists of `{doc_id, weight}` and of `{text, reason, date}`.
+    """`meta` with its declarations in canonical form: lists of `{doc_id, weight}` and of `{text, reason, date}`.
 
     Raises `Invalid` with the code `metadata_invalid` and the field; a document cannot be tied to itself.
     """
@@ -49,7 +49,9 @@ def declared_edges(document: SourceDocument) -> list[Edge]:
 
 
 def declared_rejected(document: SourceDocument) -> list[Rejected]:
-    """The rejected approaches that a checked document declares. Without a day of its own, one has its document's."""
+    """The rejected approaches that a checked document declares. Without its own day, an approach has that of its
+    document.
+    """
     since = str(document.meta.get("updated_at") or "")
     return [
         Rejected(

@@ -53,7 +53,7 @@ class Refusal(Frozen):
 
 @dataclass(frozen=True, slots=True)
 class Flagged(Frozen):
-    """A document that was ingested and that an operator should look at; `components.ingest.safety` says what for."""
+    """A document that was ingested but needs an operator's attention; `components.ingest.safety` defines the flags."""
 
     doc_id: str
     flags: tuple[str, ...]
@@ -61,7 +61,7 @@ class Flagged(Frozen):
 
 @dataclass(frozen=True, slots=True)
 class Chunk(Frozen):
-    """A part of a document that is found, judged and quoted as one.
+    """A part of a document that is retrieved, judged and quoted as a unit.
 
     :param text: what is stored and shown; the title and `heading` are not in it.
     :param heading: the path of headings below the title, joined by ` › `.

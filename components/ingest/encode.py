@@ -30,8 +30,8 @@ def embedded(
 def encoded(text: Text, payload: Mapping[str, Json], analysis: Analysed, dense: Mapping[Text, Dense]) -> Point:
     """A chunk ready to be stored.
 
-    :param found: what it is found by.
-    :param dense: what `embedded` gave, for this chunk among others.
+    :param analysis: its search features.
+    :param dense: the result of `embedded`, which includes this chunk.
     """
     fairness.yield_to_questions()
     vectors: dict[str, Vector | Sparse] = {

@@ -1,4 +1,4 @@
-"""What is known about a chunk besides its text."""
+"""The metadata of chunks."""
 
 import re
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""Pages of the web, fetched so that no address inside of the own network can be reached.
+"""Fetches web pages without ever connecting to an address inside the own network.
 
 The threat: who may name a page to be read may name `http://169.254.169.254/`, a host that resolves to 127.0.0.1, or a
 page that redirects there, and read the answer as an article. So a name is resolved once, every address it has must be a
@@ -36,9 +36,9 @@ _SPECIAL = tuple(map(ip_network, ("192.0.0.0/24", "192.88.99.0/24", "2001::/23",
 
 @dataclass(frozen=True, slots=True)
 class Response(Frozen):
-    """What a server answered.
+    """The response of a server.
 
-    :param url: where it was found in the end, after redirects.
+    :param url: the final address, after redirects.
     :param kind: its media type in lower case, without parameters; empty when the server names none.
     """
 
@@ -58,15 +58,16 @@ def is_public(address: str) -> bool:
 
 
 def is_permitted(address: str) -> bool:
-    """Whether a tool or a webhook may be at this address: a public one, or one inside of the networks that the settings
-    name."""
+    """Whether a tool or a webhook may be at this address: a public one, or one inside a network named in the
+    settings.
+    """
     networks = filter(None, get_settings().tool_networks.split(","))
     ip = ip_address(address.partition("%")[0])
     return is_public(address) or any(ip in ip_network(network, strict=False) for network in networks)
 
 
 def canonical(url: str) -> str:
-    """The one spelling of an address: its host in ASCII and lower case, no default port, no fragment.
+    """The canonical form of an address: its host in ASCII and lower case, no default port, no fragment.
 
     :raises Invalid: `url_invalid`: not http or https, no host, credentials, or characters that readers disagree about.
     """
@@ -89,7 +90,7 @@ def same_site(url: str, other_url: str) -> bool:
 class Fetcher:
     """Fetches pages.
 
-    :param permitted: which IP addresses may be connected to. Another choice than the public ones is for tests alone.
+    :param permitted: which IP addresses may be connected to. Anything but public addresses is for tests only.
     :param seconds: for one page, from the connection to the last byte.
     :param largest: bytes of one page, unpacked.
     """
@@ -119,7 +120,8 @@ class Fetcher:
         raise Invalid("redirects_too_many", url=url)
 
     def post(self, url: str, body: bytes, headers: Mapping[str, str]) -> Response:
-        """What a server answers to a message. Where it redirects nobody follows: the headers are for this one alone.
+        """The response to a POST request. Redirects are not followed, because the headers are meant for this server
+        only.
 
         :raises CallerError: as `fetch`.
         """
@@ -158,7 +160,7 @@ class Fetcher:
         return self.unpacked(bytes(data), url) if packed else bytes(data)
 
     def unpacked(self, data: bytes, url: str) -> bytes:
-        """Gzip without its compression. Raises `page_too_large` before it becomes too much."""
+        """The decompressed gzip data. Raises `page_too_large` before the limit is exceeded."""
         try:
             unpacked = zlib.decompressobj(31).decompress(data, self.largest + 1)
         except zlib.error as broken:
@@ -186,7 +188,7 @@ class Fetcher:
             raise TooLarge("page_too_slow", url=url, seconds=round(self.seconds))
 
     def _address(self, url: str, parts: SplitResult) -> str:
-        """An address of the host, after all that it has were found to be permitted."""
+        """An address of the host, once all of its addresses were found to be permitted."""
         try:
             resolved = socket.getaddrinfo(
                 parts.hostname, parts.port or _PORTS[parts.scheme], type=socket.SOCK_STREAM, proto=socket.IPPROTO_TCP
@@ -220,7 +222,7 @@ class _Pinned(http.client.HTTPConnection):
             self.sock = self._line = context.wrap_socket(self._line, server_hostname=self.host)
 
     def cut(self) -> None:
-        """End the conversation, at whatever point it is."""
+        """Close the connection, at whatever point it is."""
         self.was_cut = True
         if self._line is not None:
             with suppress(OSError):

@@ -1,4 +1,4 @@
-"""Files and folders as a stream of unread articles: nothing is held but the one at hand."""
+"""Files and folders as a stream of unparsed articles: only the current one is in memory."""
 
 import os
 from collections.abc import Iterator, Sequence
@@ -33,9 +33,9 @@ class RawArticle(Frozen):
 def raw_articles(path: Path) -> Iterator[RawArticle | Refusal]:
     """The articles of a file, or of all files in a folder in the order of their names.
 
-    Hidden files and folders are skipped. In a folder, a file that cannot be taken is refused and the others go on;
-    a single file that cannot be taken raises: `path_missing`, `file_unreadable`, `file_unsupported`, `file_too_large`,
-    `file_empty`; `folder_empty` for a folder without a single file.
+    Hidden files and folders are skipped. In a folder, an unusable file is refused and the others continue; a single
+    unusable file raises: `path_missing`, `file_unreadable`, `file_unsupported`, `file_too_large`, `file_empty`;
+    `folder_empty` for a folder without a single file.
     """
     if not path.exists():
         raise NotFound("path_missing", path=str(path))
@@ -55,7 +55,7 @@ def raw_articles(path: Path) -> Iterator[RawArticle | Refusal]:
 
 
 def chosen_articles(folder: Path, names: Sequence[str]) -> Iterator[RawArticle | Refusal]:
-    """The articles of some files of a folder, named by their paths in it. One that cannot be taken is refused."""
+    """The articles of some files of a folder, named by their paths in it. An unusable one is refused."""
     for source in names:
         try:
             yield from _articles(folder / source, source)

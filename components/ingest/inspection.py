@@ -1,4 +1,4 @@
-"""What was understood of a document, chunk by chunk, for a person to look at."""
+"""The stored form of a document, chunk by chunk, for inspection by a person."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ class InspectedChunk(Frozen):
     :param page: where it begins in a document that has pages.
     :param sentences: (start, end) character offsets into `text`.
     :param overlap: how many characters at the beginning repeat the end of the chunk before.
-    :param terms: what it is found by, the most telling first.
+    :param terms: its search terms, the most distinctive first.
     """
 
     chunk_id: str

@@ -1,4 +1,4 @@
-"""What may come with a document besides its text, checked before anything is stored."""
+"""The metadata of a document, validated before anything is stored."""
 
 import json
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""Raw articles read into documents, and every document checked before anything is stored."""
+"""Parses raw articles into documents and validates every document before anything is stored."""
 
 import json
 import re
@@ -42,7 +42,7 @@ class ArticleParser:
 
     @component.output_types(revisions=list[Revision], refusals=list[Refusal], pages=int)
     def run(self, changed: list[Changed], seen: SeenDocuments) -> dict[str, list[Revision] | list[Refusal] | int]:
-        """Read what is raw, check everything. What cannot be taken is refused with its place; the others go on.
+        """Parse raw articles and validate all. An unusable one is refused with its location; the others continue.
 
         :param seen: what the run has met before. A second document of the same id is refused: `doc_id_duplicate`.
         """
@@ -61,7 +61,7 @@ class ArticleParser:
         return {"revisions": revisions, "refusals": refusals, "pages": pages}
 
     def parse(self, article: RawArticle | SourceDocument) -> SourceDocument | Refusal:
-        """One article as a document, or why it is refused.
+        """One article as a document, or its refusal.
 
         Codes: `json_invalid`, `doc_id_missing`, `doc_id_invalid`, `text_missing`, `text_too_long`, `field_invalid`,
         `metadata_invalid`, and those of `components.ingest.formats.read` and of the sandbox.
@@ -99,7 +99,7 @@ class ArticleParser:
 
 
 def _check_encodable(name: str, value: str) -> None:
-    """JSON can spell half of a character pair, which no file and no database can hold."""
+    """JSON can encode half of a surrogate pair, which no file and no database can store."""
     try:
         value.encode()
     except UnicodeEncodeError as broken:

@@ -63,7 +63,7 @@ class Processes:
             return self._answer(_request(name, data))
 
     def close(self) -> None:
-        """Stop the idle workers. Asking stays possible and starts new ones."""
+        """Stop the idle workers. Further requests start new ones."""
         with self._lock:
             _stop_all(self._idle)
 
@@ -131,7 +131,7 @@ class _Worker:
         return cls(process, process.stdin, process.stdout)
 
     def ask(self, request: Sequence[bytes], seconds: float) -> bytes:
-        """What the worker says, unchecked. When it says nothing, an error says why."""
+        """The worker's answer, unchecked. Raises an error when there is none."""
         self.served += 1
         expired = Event()
 
@@ -156,7 +156,7 @@ class _Worker:
             killer.cancel()
 
     def stop(self) -> None:
-        """End the process, whatever it is doing, and leave nothing of it behind."""
+        """Kill the process, whatever it is doing, and release its resources."""
         self.process.kill()
         for stream in (self.to, self.back):
             with suppress(OSError):

@@ -1,4 +1,4 @@
-"""What an operator may set about a document, over what its source says."""
+"""The properties of a document that an operator may override."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -59,7 +59,7 @@ def in_force(record: DocumentRecord, overrides: Mapping[str, Json]) -> DocumentR
 
 
 def changed(overrides: Mapping[str, Json], changes: Mapping[str, Json]) -> dict[str, Json]:
-    """`overrides` after an operator's changes: None takes one back, so that the source is heard again.
+    """`overrides` after an operator's changes: None removes an override, so that the source's value applies again.
 
     Raises `Invalid`: `property_unknown`, `metadata_invalid`, each with the field.
     """

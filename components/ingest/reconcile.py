@@ -1,4 +1,4 @@
-"""Whether records, index and lexicon of a tenant agree, and making them agree again."""
+"""Checks whether records, index and lexicon of a tenant agree, and repairs them."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -38,12 +38,12 @@ class FindingsJson(TypedDict):
 
 @dataclass(frozen=True, slots=True)
 class Findings(Frozen):
-    """What does not fit together.
+    """Inconsistencies between records, index and lexicon.
 
     :param documents: how many records were compared; `chunks` how many stored chunks.
     :param orphans: chunks that no record names, by id.
     :param incomplete: documents that miss a chunk, by id.
-    :param misdescribed: documents whose chunks say otherwise than the record, by id.
+    :param misdescribed: documents whose chunks disagree with the record, by id.
     :param lexicon_differs: the counted terms are not those of the chunks.
     :param uploads: files of jobs that are over, by job.
     """
@@ -58,7 +58,7 @@ class Findings(Frozen):
 
     @property
     def clean(self) -> bool:
-        """Whether everything fits."""
+        """Whether there are no inconsistencies."""
         return not (self.orphans or self.incomplete or self.misdescribed or self.lexicon_differs or self.uploads)
 
     def as_json(self) -> FindingsJson:
@@ -76,7 +76,7 @@ class Findings(Frozen):
 
 
 def compare(*, count: bool = False) -> Findings:
-    """Compare records and chunks of the tenant in context, both ways. Nobody may write meanwhile.
+    """Compare records and chunks of the tenant in context, both ways. There must be no concurrent writer.
 
     :param count: compare the lexicon too, which takes analysing every chunk.
     """
@@ -108,9 +108,9 @@ def compare(*, count: bool = False) -> Findings:
 
 
 def repair(findings: Findings, rewrite: Rewrite) -> None:
-    """Make index and lexicon agree with the records again. Nobody may write meanwhile.
+    """Make index and lexicon agree with the records again. There must be no concurrent writer.
 
-    A document that misses chunks is written from its kept text. Where there is none its record is opened: it matches
+    A document that misses chunks is rewritten from its stored text. Without one its content hash is cleared: it matches
     no source any more, so the next run over its source writes it.
     """
     if findings.orphans:
@@ -131,7 +131,7 @@ def repair(findings: Findings, rewrite: Rewrite) -> None:
 
 
 def recount(generation: int | None = None) -> None:
-    """Count the lexicon of the tenant in context anew from its chunks, and take the writer's mark off it.
+    """Recount the lexicon of the tenant in context from its chunks, and clear the writer's mark.
 
     :param generation: of `tenants.generations`; the one in force when None.
     """

@@ -1,4 +1,4 @@
-"""What a document may not do: give the assistant orders, hide text from its reader, or bring markup into an answer.
+"""Keeps documents from instructing the assistant, hiding text from readers, and bringing markup into answers.
 
 The threat: whoever can put a page into the knowledge base, or a line into a page, speaks through the assistant to every
 customer, in words that no operator has seen. Nothing is thrown away for it: a suspicious document is found, read and
@@ -36,7 +36,7 @@ _DEFINITION = re.compile(r"^( {0,3}\[[^\]\n]*\]):", re.MULTILINE)
 
 
 def flags(text: str) -> tuple[Flag, ...]:
-    """What an operator should know of a short text as it was given, such as a title or a file's name."""
+    """The flags of a short text as received, such as a title or a file's name."""
     raised: list[Flag] = []
     if any(map(gives_orders, {text, re.sub(r"[_\-./]+", " ", text)})):
         raised.append("injection")

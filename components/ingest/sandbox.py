@@ -1,4 +1,4 @@
-"""Files read where they can do no harm: in worker processes.
+"""Reads files in worker processes, where they can do no harm.
 
 The threat: a file made to hang its reader, to fill the memory, to crash a native library, or to run code through a
 fault in one. `components.ingest.process` confines the workers; what one answers is bounded, is JSON and is checked like
@@ -58,7 +58,7 @@ class _Fault(BaseModel):
 
 
 class _Answer(BaseModel):
-    """What a worker may say. Nothing of it is trusted: the file that it has read may be speaking."""
+    """The answer of a worker. It is not trusted: the file that it has read may have written it."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 

@@ -21,8 +21,8 @@ def document_record(
     """The record of a document whose chunks are stored.
 
     :param version: the number of the version that the chunks were made from.
-    :param given: a chunk's metadata as the source has it, before an operator's word.
-    :param overrides: an operator's word.
+    :param source_meta: a chunk's metadata from the source, before an operator's overrides.
+    :param overrides: the operator's overrides.
     """
     meta = revision.chunks[0].meta
     return DocumentRecord(

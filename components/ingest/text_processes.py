@@ -1,4 +1,4 @@
-"""Text worked on in processes of its own: it takes time from nobody's question and none from writing to the index.
+"""Processes text in worker processes, so that it delays neither questions nor writing to the index.
 
 A little text is worked on right here, because handing it over would take longer. Either way the results are the same
 and in the same order. A text made to keep its reader busy is given up after a while, whatever it does.
@@ -40,7 +40,7 @@ _Result = TypeVar("_Result", bound=BaseModel)
 
 
 class _Form(BaseModel):
-    """Part of an answer: what it may hold, and nothing besides."""
+    """Part of an answer: its permitted fields, and no others."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, val_json_bytes="base64")
 

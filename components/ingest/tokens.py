@@ -1,4 +1,4 @@
-"""How long a text is, in tokens, without any model's tokenizer."""
+"""The length of a text in tokens, estimated without a model's tokenizer."""
 
 import re
 from functools import lru_cache
@@ -11,6 +11,6 @@ def count_tokens(text: str) -> int:
     """About how many tokens a multilingual subword tokenizer makes of `text`.
 
     Four characters of a word or one punctuation mark are a token. White space is free, so the count of texts joined by
-    white space is the sum of their counts. Kept for a while, because a text is measured again on its way to a chunk.
+    white space is the sum of their counts. Cached, because a text is measured several times on its way to a chunk.
     """
     return len(_TOKEN.findall(text))

@@ -18,7 +18,7 @@ BATCH = 128
 def transfer(source: Collection, target: Collection) -> Iterator[int]:
     """Store every chunk that a record names in `target` too, batch by batch. Yields how many each batch had.
 
-    Dense vectors are taken over where both have the same space: to compute them takes longer than all else.
+    Dense vectors are copied when both have the same space, because computing them takes longest.
 
     What is written to `source` meanwhile may be missed; `align` makes up for it.
     """
@@ -29,7 +29,7 @@ def transfer(source: Collection, target: Collection) -> Iterator[int]:
 
 
 def align(source: Collection, target: Collection, changed: frozenset[str]) -> int:
-    """Bring `target` in line with the records, whose chunks are in `source`. Nobody may write meanwhile.
+    """Bring `target` in line with the records, whose chunks are in `source`. There must be no concurrent writer.
 
     :param changed: the documents of whose chunks in `target` nothing is known, by id.
     :returns: how many chunks `target` must have now.

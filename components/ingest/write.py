@@ -5,8 +5,8 @@
    in force.
 3. Chunks that only the old version had are removed, and the lexicon is updated.
 
-What a crash leaves over is chunks that no record names. The lexicon knows that a run was cut off, and the next run
-begins with `components.ingest.reconcile`.
+A crash can leave chunks that no record names. The lexicon marks an interrupted run, and the next run begins with
+`components.ingest.reconcile`.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -43,7 +43,7 @@ _MAX_PREPARED = 1024
 
 @dataclass(frozen=True, slots=True)
 class PreparedChunks(Frozen):
-    """What was worked out of chunks before they are written. Whatever it lacks is worked out then."""
+    """Results computed for chunks before they are written. Missing ones are computed while writing."""
 
     dense: Mapping[Text, Dense] = field(default_factory=dict)
     analysed: Mapping[Text, Analysed] = field(default_factory=dict)
@@ -83,7 +83,7 @@ class ChunkWriter:
     def run(self, revisions: list[Revision], prepared: PreparedChunks | None = None) -> dict[str, WriteCounts]:
         """Write revisions for the tenant in context. Everything is durable when it returns.
 
-        :param prepared: what `prepare` gave for them, when somebody asked it.
+        :param prepared: the result of `prepare` for them, if there is one.
         """
         if not revisions:
             return {"written": WriteCounts()}
@@ -92,7 +92,7 @@ class ChunkWriter:
             return {"written": _write(revisions, self.settings, prepared)}
 
     def prepare(self, revisions: Sequence[Revision]) -> PreparedChunks:
-        """Work out what takes longest about revisions that are to be written, while others may still write."""
+        """Precompute the slowest parts of writing revisions, while others may still write."""
         if not revisions:
             return _NOTHING
         collection = open_collection()
@@ -108,7 +108,7 @@ class ChunkWriter:
 
 @dataclass(frozen=True, slots=True)
 class _FinalRevision:
-    """A revision as it goes in.
+    """A revision as it is stored.
 
     :param record: what is to be known of it once its chunks are stored.
     :param version: what to keep of its text; None when the version in force is the same.
@@ -188,7 +188,7 @@ def _finalised(revisions: Iterable[Revision], records: Mapping[str, DocumentReco
 
 
 def _overrides(revision: Revision, records: Mapping[str, DocumentRecord]) -> Mapping[str, Json]:
-    """An operator's word on the document."""
+    """The operator's overrides of the document."""
     record = records.get(revision.document.doc_id)
     return record.overrides if record else {}
 
@@ -203,7 +203,7 @@ def _described_as(revision: Revision, overrides: Mapping[str, Json]) -> tuple[Ch
 def redescribe(records: Iterable[DocumentRecord], prepared: PreparedChunks = _NOTHING) -> int:
     """Bring the stored chunks of documents in line with their records. Only under another title are they encoded anew.
 
-    :param prepared: what `reembedded` gave for the same records, when somebody asked it.
+    :param prepared: the result of `reembedded` for the same records, if there is one.
     :returns: how many were encoded.
     """
     with writing.alone():
