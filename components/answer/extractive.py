@@ -85,7 +85,7 @@ class ExtractiveAnswerer(Nested):
             rejected = dict(_rejected(section, turn.evidence.rejected))
             withheld.update(dict.fromkeys(rejected.values()))
             quotable = [unit for unit in section if not (unit in rejected or _other_code(unit, question))]
-            scores = {scored_.unit: scored_.score for scored_ in _scored(turn, question, kind, quotable)}
+            scores = {one.unit: one.score for one in _scored(turn, question, kind, quotable)}
             choice = choose(
                 parts(quotable),
                 scores,

@@ -1,4 +1,4 @@
-"""What a sentence states in figures, Russian or English: amounts with units, days, moments, telephone numbers."""
+"""The figures in a sentence, Russian or English: amounts with units, days, times of day, telephone numbers."""
 
 import re
 from collections.abc import Mapping
@@ -67,7 +67,7 @@ _BEGINNINGS = {beginning: unit for unit, beginnings in _UNITS.items() for beginn
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """What a sentence states in figures.
+    """The figures in a sentence.
 
     :param amounts: by unit the (least, most) of each amount; a unit is a known one or a word's stem, `""` where none
         stands behind the number.

@@ -1,4 +1,4 @@
-"""Text that gives the assistant orders, wherever it stands: in a question, in a document, in a file's name.
+"""Detects text that instructs the assistant: in a question, in a document, in a file's name.
 
 A filter of the obvious, not a proof. `injection.yaml` holds the patterns and says how they are written.
 """
@@ -35,13 +35,13 @@ def plain(text: str) -> str:
 
 @lru_cache(maxsize=1)
 def patterns() -> Mapping[str, re.Pattern[str]]:
-    """What an order looks like in a plain text, by category."""
+    """The patterns of instructions in plain text, by category."""
     stored = read_yaml(PATTERNS)
     return {category: re.compile(joined) for category, joined in alternatives(stored)}
 
 
 def orders(text: str, spans: Sequence[tuple[int, int]]) -> frozenset[int]:
-    """Which parts of a document's text tell the assistant what to do, by their place in `spans`.
+    """The parts of a document's text that instruct the assistant, as indices into `spans`.
 
     :param spans: (start, end) character offsets into `text`, in order. Of an order that begins in one and ends in the
         next, both are named.
@@ -59,9 +59,9 @@ def orders(text: str, spans: Sequence[tuple[int, int]]) -> frozenset[int]:
 
 @lru_cache(maxsize=4_096)
 def gives_orders(text: str) -> bool:
-    """Whether a short text of a document, such as its title, tells the assistant what to do.
+    """Whether a short text of a document, such as its title, instructs the assistant.
 
-    Kept for a while: documents have headings, folders and beginnings of names in common.
+    Cached, because documents share headings, folders and parts of names.
     """
     return _is_order(plain(text))
 
@@ -82,7 +82,7 @@ def _for_documents() -> tuple[re.Pattern[str], tuple[re.Pattern[str], ...]]:
 
 
 def any_of(words: Iterable[str]) -> re.Pattern[str]:
-    """What finds any of some hundred words, in half the time that looking for one after the other takes.
+    """A pattern that finds any of some hundred words, in half the time of a plain alternation.
 
     Words that begin alike share their beginning, so that at each place of a text only what can follow is tried.
     """

@@ -40,7 +40,7 @@ class _Reading:
 
 
 def layout(text: str, vocabulary: Vocabulary = EMPTY) -> str | None:
-    """`text` with the words that were typed in the wrong layout put right, or None when there are none.
+    """`text` with words typed in the wrong layout repaired, or None when there are none.
 
     Both directions, word by word: a phrase may mix words, codes and names that are right already. A word is read
     anew when the other layout makes a likelier word of it, by letter pairs, frequent words and `vocabulary`.

@@ -1,4 +1,4 @@
-"""How much a run of letters looks like a word of a language: letter-pair statistics and the most frequent words.
+"""How likely a run of letters is a word of a language: letter-pair statistics and the most frequent words.
 
 The tables in `letters.json` are counts of ours, made by `python -m components.language.letters RU_TEXT EN_TEXT` from
 any two plain texts. A pair's cost is the negative natural logarithm of its probability in steps of 0.4, one letter a

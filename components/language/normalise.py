@@ -1,4 +1,4 @@
-"""One spelling for one text: Unicode form, invisible characters, letter case, ё and е, look-alike letters."""
+"""Normalises text: Unicode form, invisible characters, letter case, ё and е, look-alike letters."""
 
 import re
 import unicodedata

@@ -1,4 +1,4 @@
-"""Personal data in a text, replaced by what it was: `[email]`, `[phone]`, `[card]`, `[passport]`, `[inn]`, `[snils]`.
+"""Replaces personal data in a text by its kind: `[email]`, `[phone]`, `[card]`, `[passport]`, `[inn]`, `[snils]`.
 
 Masked is what has the form of personal data and, where that form has a check digit, passes it; a form that an order
 number can have too is masked only where the words before it say so. A product's codes, order numbers, prices, dates and
@@ -48,7 +48,7 @@ _INN_12 = (3, 7, 2, 4, 10, 3, 5, 9, 4, 6, 8)
 
 
 def mask(text: str) -> str:
-    """The text without personal data. Idempotent; a text that has none comes back as it is."""
+    """The text without personal data. Idempotent; a text that has none is returned unchanged."""
     if "@" in text:
         text = _EMAIL.sub("[email]", text)
     if _DIGITS.search(text) is None and not any(word in text for word in _SERIES):
@@ -94,7 +94,7 @@ def _stands_in(item: str, name: str, known: str, numbers: str) -> bool:
 
 
 def without_masks(text: str) -> str:
-    """A masked text without the masks: what is left of a question when it is asked again."""
+    """A masked text without the masks, for asking the question again."""
     return _MASK.sub("", text)
 
 

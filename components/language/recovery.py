@@ -1,4 +1,4 @@
-"""Questions as they were meant: typed in the wrong keyboard layout, in Latin letters, or with typing errors.
+"""Recovers questions typed in the wrong keyboard layout, in Latin letters, or with typing errors.
 
 Three repairs, each usable alone (`layout`, `transliterations`, `spelling`), and `recover`, which chooses. All are pure
 and judge words by the tenant's `Vocabulary`; make one for each revision of a knowledge base with `vocabulary_of`.
@@ -32,7 +32,7 @@ Kind = Literal["layout", "transliteration", "typo"]
 
 @dataclass(frozen=True, slots=True)
 class Recovered:
-    """A question put right. `kind` is the repair; `others` are less likely readings worth a search."""
+    """A repaired question. `kind` is the repair; `others` are less likely readings worth a search."""
 
     kind: Kind
     text: str
@@ -40,7 +40,7 @@ class Recovered:
 
 
 def recover(question: str, vocabulary: Vocabulary) -> Recovered | None:
-    """`question` as it was meant, or None when every word is known or nothing better is found.
+    """The repaired `question`, or None when every word is known or no better reading exists.
 
     One kind of repair at a time: a layout or an alphabet spells the very keys that were pressed, while each corrected
     word is a guess.

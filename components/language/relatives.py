@@ -1,4 +1,4 @@
-"""Stems of one word family that stemming leaves apart: "подключение" and "подключить"."""
+"""Relates stems of one word family that stemming keeps apart: "подключение" and "подключить"."""
 
 from collections.abc import Iterable, Mapping
 from typing import TypeAlias

@@ -1,4 +1,4 @@
-"""Typing errors, put right against the words that a knowledge base uses."""
+"""Corrects typing errors against the words that a knowledge base uses."""
 
 import math
 from collections.abc import Collection, Mapping
@@ -29,7 +29,7 @@ class Speller:
         self._vocabulary = Vocabulary(words, stems)
 
     def correct(self, text: str) -> str | None:
-        """`text` with its misspelt words put right, or None when there is nothing to correct."""
+        """`text` with its misspelt words corrected, or None when there is nothing to correct."""
         return spelling(text, self._vocabulary)
 
 
@@ -49,7 +49,7 @@ def spelling(text: str, vocabulary: Vocabulary) -> str | None:
 
 
 def _intended(word: str, vocabulary: Vocabulary) -> str | None:
-    """The word that the folded `word` was meant to be, or None when it is right or too far from any.
+    """The intended word for the folded `word`, or None when it is correct or too far from any known word.
 
     A noisy channel: the likeliest known word with its errors against the likelihood that `word` is a right one, which
     its letters tell.

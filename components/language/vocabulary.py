@@ -1,4 +1,4 @@
-"""The words that a knowledge base uses: what decides whether a doubtful word is a word at all."""
+"""The words that a knowledge base uses, which decide whether a doubtful word is a word at all."""
 
 from collections.abc import Collection, Iterator, Mapping
 from functools import cached_property
@@ -18,7 +18,8 @@ _OTHER_BIT = 1 << len(_BIT)
 
 
 class Vocabulary:
-    """The words of a knowledge base with the number of passages that hold each. Cheap to make, prepared when used.
+    """The words of a knowledge base with the number of passages that hold each. Cheap to create; its index is built on
+    first use.
 
     The index for near words takes eight bytes and a reference for each word and is built when first asked for.
 

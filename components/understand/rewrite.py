@@ -1,4 +1,4 @@
-"""What to search: the question as it was meant, and on a retry new queries from what is still open."""
+"""The queries to search: the repaired question, and on a retry new queries for what is still uncovered."""
 
 import re
 from collections.abc import Iterable, Mapping, Set
@@ -24,7 +24,7 @@ _PARTS = re.compile(r"[^\W\d_]+|\d+")
 
 @component
 class QueryRewriter:
-    """Puts the search queries of the next pass into the turn, or says that there is nothing new to ask.
+    """Puts the search queries of the next pass into the turn, or reports that there is none.
 
     First pass: the question itself, repaired when its words are strange to the knowledge base (wrong keyboard layout,
     Latin letters, typing errors) and put into the tenant's synonyms for them; the words as typed are searched beside
