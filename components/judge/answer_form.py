@@ -9,6 +9,17 @@ from components.language.question_kind import QuestionKind
 NEUTRAL = 0.5
 """Of kinds whose answers have no outward form."""
 
+STEPS = "click|select|choose|open|enter|go to|run|tap|press|create|install"
+CAUSES = (
+    r"потому что|так как|поскольку|причин\w+|из-за|если|решени\w+|because|due to|resolution|workaround|check|ensure"
+)
+POLARITY = (
+    r"можно|можете|нельзя|невозможно|может|могут|нужно|необходимо|требуется|обязательн\w+|поддерживает\w*|доступн\w+|"
+    r"недоступн\w+|разрешен\w*|запрещен\w*|должен|должны|только|"
+    r"can|cannot|can't|may|must|should|not|supports?|supported|available|required"
+)
+"""Words of answers, as alternatives of a pattern; `components/judge/answer_kind.py` looks for these and more."""
+
 _NUMBERED = re.compile(r"(?m)^\s*\d+[.)]\s+\S")
 _ITEM = re.compile(r"(?m)^\s*(?:\d+[.)]|[-*•])\s+\S")
 _AMOUNT = re.compile(r"\d+(?:[.,]\d+)?\s*(?:[%₽$€]|[а-яa-z]{2,})|\d:\d\d|\b(?:один|два|три|неограничен\w*|unlimited)\b")
@@ -21,22 +32,14 @@ _SIGNS: Mapping[QuestionKind, re.Pattern[str]] = {
     "howto": re.compile(
         r"\b(?:нажмите|выберите|перейдите|откройте|введите|укажите|выполните|создайте|установите|запустите|убедитесь|"
         r"добавьте|удалите|включите|отключите|задайте|настройте|скопируйте|подключите|обратитесь|"
-        r"click|select|choose|open|enter|go to|run|tap|press|create|install)\b"
+        rf"{STEPS})\b"
     ),
     "where": re.compile(
         r"\s[>→➔/]\s|\bраздел\w*|\bменю\b|\bвкладк\w*|\bна странице\b|\bпо (?:ссылке|адресу)\b|https?://|"
         r"\b(?:menu|section|tab|page)\b"
     ),
-    "why": re.compile(
-        r"\bпотому что\b|\bтак как\b|\bпоскольку\b|\bпричин\w+|\bиз-за\b|\bесли\b|\bошибк\w+|\bпроверьте\b|"
-        r"\bубедитесь\b|\bрешени\w+|\bсвязано\b|\bbecause\b|\bdue to\b|\bcause[sd]?\b|\bresolution\b|"
-        r"\b(?:workaround|error|check|ensure)\b"
-    ),
-    "yesno": re.compile(
-        r"\b(?:можно|можете|нельзя|невозможно|может|могут|нужно|необходимо|требуется|обязательн\w+|поддерживает\w*|"
-        r"доступн\w+|недоступн\w+|разрешен\w*|запрещен\w*|должен|должны|только|"
-        r"can|cannot|can't|may|must|should|not|supports?|supported|available|required)\b"
-    ),
+    "why": re.compile(rf"\b(?:{CAUSES}|ошибк\w+|проверьте|убедитесь|связано|cause[sd]?|error)\b"),
+    "yesno": re.compile(rf"\b(?:{POLARITY})\b"),
 }
 
 

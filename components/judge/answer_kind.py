@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
+from components.judge.answer_form import CAUSES, POLARITY, STEPS
 from components.language.amounts import figures
 from components.language.normalise import fold
 from components.language.question_kind import QuestionKind
@@ -107,24 +108,22 @@ _DIFFERENCE = re.compile(
 )
 _SIGNS: Mapping[QuestionKind, re.Pattern[str]] = {
     "yesno": re.compile(
-        r"\b(?:можно|можете|можем|сможете|нельзя|невозможн\w+|возможн\w+|может|могут|нужно|необходимо|требу\w+|"
-        r"обязательн\w+|достаточно|поддержив\w+|доступн\w+|недоступн\w+|разреш\w+|запрещ\w+|допуст\w+|недопуст\w+|"
-        r"долж(?:ен|на|но|ны)|только|предусмотр\w+|рекоменду\w+|позволя\w+|будет|будут|не|нет|есть|всегда|никогда|"
-        r"can|cannot|may|must|should|not|no|supports?|supported|available|unavailable|required|allow(?:s|ed)?|need|"
-        r"never|always|only|possible|impossible|recommended)\b|n['’]t\b"
+        rf"\b(?:{POLARITY}|можем|сможете|невозможн\w+|возможн\w+|требу\w+|достаточно|поддержив\w+|разреш\w+|запрещ\w+|"
+        r"допуст\w+|недопуст\w+|должн[оы]|должна|предусмотр\w+|рекоменду\w+|позволя\w+|будет|будут|не|нет|есть|всегда|"
+        r"никогда|no|unavailable|allow(?:s|ed)?|need|never|always|only|possible|impossible|recommended)\b|n['’]t\b"
     ),
     "howto": re.compile(
         rf"\b{_IMPERATIVE}\b|"
-        r"\b(?:click|select|choose|open|enter|go to|run|tap|press|create|install|use|add|set|navigate|log in|sign in|"
+        rf"\b(?:{STEPS}|use|add|set|navigate|log in|sign in|"
         r"type|remove|delete|enable|disable|follow|contact|check|make sure|download|change|update)\b|"
         r"\b(?:можно|нужно|необходимо|следует|достаточно|можете|сможете|требуется|долж(?:ен|на|но|ны)|"
         r"you (?:can|need|must))\b|```|^\s*\d+[.)]\s"
     ),
     "why": re.compile(
-        r"\b(?:потому что|так как|поскольку|причин\w+|из-за|ввиду|вследствие|по умолчанию|если|когда|чтобы|для того|"
+        rf"\b(?:{CAUSES}|ввиду|вследствие|по умолчанию|когда|чтобы|для того|"
         r"означает|связан\w*|возника\w+|невозможн\w+|нельзя|может|могут|необходимо|нужно|требу\w+|"
-        r"долж(?:ен|на|но|ны)|решени\w+|только|исправ\w+|устран\w+|because|since|due to|caus\w+|reasons?|if|when|"
-        r"resolution|workaround|check|ensure|means|must|only|fix\w*|resolv\w+|not|to)\b|"
+        r"долж(?:ен|на|но|ны)|только|исправ\w+|устран\w+|since|caus\w+|reasons?|if|when|"
+        r"means|must|only|fix\w*|resolv\w+|not|to)\b|"
         rf"\b{_IMPERATIVE}\b"
     ),
     "where": re.compile(
