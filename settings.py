@@ -45,6 +45,10 @@ class Settings(BaseSettings):
     qdrant_url: str = Field("", description="URL of a Qdrant server; empty: the embedded engine in the data folder.")
     qdrant_api_key: SecretStr = Field(SecretStr(""), description="API key of the Qdrant server.")
 
+    data_keys: SecretStr = Field(
+        SecretStr(""),
+        description="Secrets that encrypt tickets and repeated answers, newest first, by commas; empty: an own one.",
+    )
     token_issuer: str = Field("opora", min_length=1, description="Required `iss` of every token.")
     token_audience: str = Field("opora", min_length=1, description="Required `aud` of every token.")
     token_skew_seconds: int = Field(60, ge=0, le=300, description="Clock skew allowed in `exp`, `nbf` and `iat`.")
@@ -120,6 +124,7 @@ class Settings(BaseSettings):
     audit_days: int = Field(
         396, ge=1, le=36_500, description="Days to keep turns in the audit; the default is 13 months."
     )
+    ticket_days: int = Field(396, ge=1, le=36_500, description="Days to keep tickets that belong to no chat.")
     tool_networks: str = Field(
         "",
         pattern=r"^([0-9a-fA-F.:]+/\d{1,3}(,[0-9a-fA-F.:]+/\d{1,3})*)?$",

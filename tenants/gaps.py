@@ -23,6 +23,7 @@ MEANING = 0.5
 """Minimum share of common stems (Jaccard) for two gaps to be grouped."""
 
 _PARAMETERS = 500
+_WORDINGS = 1_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,12 +154,19 @@ def count(session: Session, tenant_id: str, misses: Sequence[RecordedMiss]) -> N
         row.count += 1
         row.last_at = recorded.at
         row.doc_ids = list(recorded.miss.doc_ids)
-        session.add(GapAskingRow(tenant_id=tenant_id, gap_id=row.gap_id, sequence=recorded.sequence))
+        session.add(
+            GapAskingRow(
+                tenant_id=tenant_id,
+                gap_id=row.gap_id,
+                sequence=recorded.sequence,
+                question=recorded.miss.question,
+            )
+        )
     session.flush()
 
 
 def forget(session: Session, tenant_id: str, sequences: Sequence[int]) -> None:
-    """Uncount the misses of these turns; a gap without other turns is deleted."""
+    """Uncount the misses of these turns. A gap without other turns is deleted; one with others takes their words."""
     for start in range(0, len(sequences), _PARAMETERS):
         chosen = (
             GapAskingRow.tenant_id == tenant_id,
@@ -173,6 +181,13 @@ def forget(session: Session, tenant_id: str, sequences: Sequence[int]) -> None:
             row.count -= count
             if row.count <= 0:
                 session.delete(row)
+                continue
+            askings = select(GapAskingRow.question).where(
+                GapAskingRow.tenant_id == tenant_id, GapAskingRow.gap_id == gap_id
+            )
+            wordings = session.scalars(askings.order_by(GapAskingRow.sequence).limit(_WORDINGS)).all()
+            if wordings and row.question not in wordings:
+                row.question = wordings[0]
         session.flush()
 
 

@@ -2,11 +2,12 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from secrets import choice
 
 from sqlalchemy import ColumnElement, delete, select
 
+from settings import get_settings
 from tenants import context, database, policy
 from tenants.models import TicketRow
 
@@ -90,6 +91,13 @@ def erase(subject: str | None, session_id: str | None) -> None:
     """Delete the same tickets."""
     with database.writing() as session:
         session.execute(delete(TicketRow).where(*_owned_by(subject, session_id)))
+
+
+def forget_old(now: datetime | None = None) -> None:
+    """Drop tickets of all tenants after the days of the settings; those of chats go with their chats."""
+    before = (now or datetime.now(UTC)) - timedelta(days=get_settings().ticket_days)
+    with database.writing() as session:
+        session.execute(delete(TicketRow).where(TicketRow.created_at < before, TicketRow.chat_id == ""))
 
 
 def _owned_by(subject: str | None, session_id: str | None) -> Iterator[ColumnElement[bool]]:

@@ -72,6 +72,14 @@ def abandon(key: str) -> None:
             session.delete(row)
 
 
+def forget_old(now: datetime | None = None) -> None:
+    """Drop the answers of all tenants after `RETENTION`, whether or not anybody sends a key again."""
+    with database.writing() as session:
+        session.execute(
+            delete(IdempotencyRow).where(IdempotencyRow.created_at < (now or datetime.now(UTC)) - RETENTION)
+        )
+
+
 def of_person(subject: str | None, session_id: str | None) -> tuple[str, ...]:
     """The answers kept for a person, for a session, or, of both, those that fit both."""
     with database.reading() as session:

@@ -19,6 +19,8 @@ from sqlalchemy import DateTime as SqlDateTime
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 from sqlalchemy.types import TypeEngine
 
+from tenants.sealed import SealedText
+
 if TYPE_CHECKING:
     from tenants.index.protocol import Json
 
@@ -216,8 +218,8 @@ class TicketRow(Base):
     subject: Mapped[str] = mapped_column(TENANT_ID)
     channel: Mapped[str] = mapped_column(String(128))
     reason: Mapped[str] = mapped_column(String(64))
-    question: Mapped[str] = mapped_column(Text)
-    draft: Mapped[str] = mapped_column(Text)
+    question: Mapped[str] = mapped_column(SealedText)
+    draft: Mapped[str] = mapped_column(SealedText)
     chat_id: Mapped[str] = mapped_column(String(32), default="")
     closed_at: Mapped[datetime | None]
     created_at: Mapped[datetime]
@@ -254,7 +256,7 @@ class IdempotencyRow(Base):
     subject: Mapped[str] = mapped_column(TENANT_ID, primary_key=True)
     key: Mapped[str] = mapped_column(TENANT_ID, primary_key=True)
     request_hash: Mapped[str] = mapped_column(String(64))
-    answer: Mapped[str | None] = mapped_column(Text)
+    answer: Mapped[str | None] = mapped_column(SealedText)
     created_at: Mapped[datetime]
 
 
@@ -379,7 +381,7 @@ class GapRow(Base):
 
 
 class GapAskingRow(Base):
-    """Which turn asked for what is missing."""
+    """Which turn asked for what is missing, in which words."""
 
     __tablename__ = "gap_askings"
     __table_args__ = (Index("ix_gap_askings_sequence", "tenant_id", "sequence"),)
@@ -387,6 +389,7 @@ class GapAskingRow(Base):
     tenant_id: Mapped[str] = mapped_column(TENANT_ID, ForeignKey(TenantRow.tenant_id), primary_key=True)
     gap_id: Mapped[str] = mapped_column(String(32), primary_key=True)
     sequence: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    question: Mapped[str] = mapped_column(Text, server_default="")
 
 
 class JobRow(Base):

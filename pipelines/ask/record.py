@@ -27,9 +27,10 @@ SCHEMA = "audit.v1"
 
 _WORDED = frozenset(
     "text notice missing title heading excerpt page_content snippet quote original search suggested_questions options "
-    "offer question".split()
+    "offer question filters".split()
 )
-"""Keys of the answer that hold text. All others hold numbers, codes and ids, which must not be masked."""
+"""Keys of the answer that hold text, all that is below them included. Others hold numbers, codes and ids, which must
+not be masked."""
 
 _GAPS = frozenset({"no_relevant_context", "llm_self_refusal", "unverified_answer", "insufficient_context"})
 _FOLLOWED_UP = frozenset({"low_confidence", "budget_exhausted"})
@@ -57,7 +58,7 @@ def entry(
                 "session_id": session_id or None,
                 "locale": request.locale,
                 "quality": request.quality,
-                "filters": request.filters.model_dump() if request.filters else None,
+                "filters": _masked(request.filters.model_dump(), worded=True) if request.filters else None,
                 "anonymous": request.anonymous,
             },
             "state": {"pipeline": pipeline, "generation": _generation()},
@@ -106,6 +107,8 @@ def _words(answer: TurnAnswer) -> str:
     words += [answer.meta.query.original, answer.meta.query.search, *(claim.text for claim in answer.claims)]
     words += answer.clarification.options if answer.clarification else ()
     words += [answer.handoff.offer or ""] if answer.handoff else ()
+    for values in answer.meta.filters.values():
+        words += [values] if isinstance(values, str) else values
     return "\n".join(words)
 
 
@@ -118,7 +121,7 @@ def _masked(value: object, *, worded: bool = False) -> object:
     if isinstance(value, str):
         return mask(value) if worded else value
     if isinstance(value, Mapping):
-        return {name: _masked(part, worded=name in _WORDED) for name, part in value.items()}
+        return {name: _masked(part, worded=worded or name in _WORDED) for name, part in value.items()}
     if isinstance(value, list | tuple):
         return [_masked(part, worded=worded) for part in value]
     return value

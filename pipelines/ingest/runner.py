@@ -12,7 +12,7 @@ from time import monotonic
 
 from pipelines.ingest.tenant_jobs import TenantJobs
 from pipelines.ingest.usecase import Ingest
-from tenants import jobs, uploads
+from tenants import handoffs, idempotency, jobs, uploads
 from tenants.context import Tenant, acting_as
 from tenants.errors import trail
 from tenants.registry import Registry
@@ -89,6 +89,8 @@ class JobRunner:
             return
         self._tidied = monotonic()
         jobs.forget_old()
+        handoffs.forget_old()
+        idempotency.forget_old()
         for tenant in Registry().list():
             with acting_as(Tenant(tenant.tenant_id, "jobs")):
                 for job_id in uploads.abandoned():

@@ -89,6 +89,14 @@ def test_an_installation_without_a_desk_gets_one_and_keeps_its_chats(old: Settin
         assert len(store.of_caller()) == 1
 
 
+def test_what_older_versions_kept_readable_is_encrypted(old: Settings) -> None:
+    database.migrate(old)
+    with database.engine(old).connect() as connection:
+        stored = connection.execute(text("SELECT question FROM tickets")).scalars().all()
+    assert stored
+    assert not [question for question in stored if "человека" in question]
+
+
 def test_an_embedded_database_is_upgraded_when_it_is_opened(old: Settings) -> None:
     with acting_as(ANNA):
         assert len(handoffs.latest()) == 1

@@ -3,12 +3,12 @@
 import json
 from base64 import b64decode
 from collections.abc import Iterator
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
-from settings import Settings
+from settings import Settings, get_settings
 from tenants import conversations, database, feedback, gaps, handoffs, idempotency, jobs, models, persons
 from tenants.audit import search, store
 from tenants.audit.recorder import Recorder
@@ -17,7 +17,7 @@ from tenants.chats import store as chats
 from tenants.chats.records import HandoffRequest
 from tenants.context import Tenant, acting_as
 from tenants.conversations import PastTurn
-from tenants.errors import Invalid
+from tenants.errors import InternalFault, Invalid
 from tenants.persons import ErasureReport, Person
 from tenants.registry import Registry
 from tests.audits import entry, miss
@@ -82,6 +82,53 @@ def test_every_table_that_knows_a_person_is_in_the_list() -> None:
         if {"subject", "person", "session_id"} & {column.name for column in table.columns}
     }
     assert knowing == listed, "a new table about people belongs into tenants.persons, and into this list"
+
+
+def test_the_words_of_who_is_erased_go_from_a_gap_that_others_share(installation: Settings) -> None:
+    turns = [
+        entry(
+            f"turn-{tenant.subject}",
+            at=datetime.now(UTC),
+            person=persons.digest("acme", tenant.subject),
+            misses=[miss(wording, "где")],
+        )
+        for tenant, wording in ((ANNA, f"Где, {CANARY}?"), (BOB, "Где?"))
+    ]
+    store.append(turns, installation)
+    assert [gap.question for gap in gaps.all()] == [f"Где, {CANARY}?"]
+    persons.erase(Person(subject="anna"))
+    assert {gap.question: gap.count for gap in gaps.all()} == {"Где?": 1}
+    database.close_all()
+    assert holding(installation.data_dir, CANARY) == []
+
+
+def test_what_an_operator_needs_is_encrypted_at_rest(installation: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    ticket = handoffs.open_ticket("t", "user_request", f"Где {CANARY}?", draft=CANARY)
+    idempotency.begin("key", "hash")
+    idempotency.finish("key", json.dumps({"text": CANARY}))
+    assert holding(installation.data_dir, CANARY) == []
+    assert handoffs.get(ticket.ticket_id) == ticket
+    assert idempotency.begin("key", "hash") == json.dumps({"text": CANARY})
+    own = (installation.data_dir / "keys" / "data.key").read_text()
+    assert (installation.data_dir / "keys" / "data.key").stat().st_mode & 0o077 == 0
+    monkeypatch.setenv("OPORA_DATA_KEYS", f"new, {own}")
+    get_settings.cache_clear()
+    assert handoffs.get(ticket.ticket_id) == ticket
+    monkeypatch.setenv("OPORA_DATA_KEYS", "new")
+    get_settings.cache_clear()
+    with pytest.raises(InternalFault, match="data_key_wrong"):
+        handoffs.get(ticket.ticket_id)
+
+
+def test_tickets_and_answers_go_in_time(installation: Settings) -> None:
+    handoffs.open_ticket("t", "user_request", "Где?")
+    idempotency.begin("key", "hash")
+    for later, left in ((timedelta(hours=23), 1), (timedelta(days=500), 0)):
+        handoffs.forget_old(datetime.now(UTC) + later)
+        idempotency.forget_old(datetime.now(UTC) + later)
+        with database.reading() as session:
+            rows = session.query(models.IdempotencyRow).count()
+        assert (len(handoffs.latest()), rows) == (left, left)
 
 
 def test_erasing_leaves_no_byte(installation: Settings) -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from components.turn import Exchange
 from pipelines.ask import effects
-from pipelines.ask.contract import AskRequest, TurnAnswer
+from pipelines.ask.contract import AskFilters, AskRequest, TurnAnswer
 from pipelines.ask.record import redacted
 from pipelines.ask.usecase import Ask
 from settings import get_settings
@@ -73,6 +73,13 @@ def test_personal_data_is_nowhere_in_the_record(ask: Ask) -> None:
         name: left[name] for name in ("turn_id", "scores", "verdict")
     }
     assert [item["chunk_id"] for item in answered["citations"]] == [item["chunk_id"] for item in left["citations"]]  # type: ignore[attr-defined]
+
+
+def test_personal_data_in_filters_is_masked_wherever_they_are_repeated(ask: Ask) -> None:
+    filters = AskFilters(tags=("+7 916 123-45-67",), doc_ids=("anna@shop.example",))
+    _, record = recorded(ask, AskRequest(question=E20, quality="quick", filters=filters, anonymous=True))
+    assert "[phone]" in json.dumps(record.content)
+    assert not {"123-45-67", "anna@"} & {part for part in ("123-45-67", "anna@") if part in json.dumps(record.content)}
 
 
 def test_an_anonymous_turn_is_nobodys(ask: Ask) -> None:
