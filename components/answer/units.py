@@ -74,6 +74,9 @@ def units(passage: Passage) -> tuple[Unit, ...]:
 
 
 def _opens_contents(kind: UnitKind, text: str) -> bool:
+    if kind == "sentence" and text[-1] not in _ENDS:
+        # "In this article, learn more about: Returns Refunds", where the list lost its form.
+        return ":" in text and is_contents(text.partition(":")[0] + ":")
     return kind in ("lead", "heading") and is_contents(text.lstrip("# "))
 
 

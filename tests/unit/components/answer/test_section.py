@@ -192,6 +192,10 @@ def test_text_that_only_repeats_the_question_is_dropped() -> None:
         ("В этой статье:\n\n- Возврат билета\n- Обмен билета\n\nБилет вернут за час.", "Билет вернут за час. [1]"),
         ("In this article, learn how to:\n\nReturn a ticket Change a ticket\n\nA ticket is returned in an hour.",
          "A ticket is returned in an hour. [1]"),
+        (
+            "A ticket is returned in an hour. In this article, learn more about: Using it Questions (FAQs)",
+            "A ticket is returned in an hour. [1]",
+        ),
         ("- %text — возврат билета.\n\nБилет вернут за час.", "Билет вернут за час. [1]"),
         ("Билет вернут за час. Как вернуть билет:", "Билет вернут за час. [1]"),
         ("6. Нажмите «Вернуть билет».\n7. Подтвердите.\n\nБилет вернут за час.", "Билет вернут за час. [1]"),
