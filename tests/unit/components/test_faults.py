@@ -23,6 +23,7 @@ from components.understand.query_writer import LlmQueryWriter
 from components.understand.rewrite import QueryRewriter
 from tenants.context import SCOPES, Tenant, acting_as
 from tenants.registry import Registry
+from tenants.relations import Relations
 from tests.installations import installed
 from tests.models import DOWN, ScriptedModels
 from tests.turns import BrokenJudge, passage, turn
@@ -43,7 +44,7 @@ def related_fails(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr("components.judge.context.related", fails)
     monkeypatch.setattr("components.judge.context.rejected", lambda *_: ())
-    monkeypatch.setattr("components.judge.context.relations.current", lambda: None)
+    monkeypatch.setattr("components.judge.context.relations.current", Relations)
 
 
 def tools_fail(monkeypatch: pytest.MonkeyPatch) -> None:
