@@ -102,6 +102,8 @@ def recorded(case: Case, turn: Turn) -> Record:
     )
     if case.key:
         record = _with_evidence(record, turn)
+    elif case.gold_docs:
+        record = replace(record, offered=tuple(map(_offer, turn.reply.articles)), cited=_cited(draft))
     if draft is None or not record.shown:
         return record
     supported = bool(draft.claims) and all(claim.status == "supported" for claim in draft.claims)
@@ -120,11 +122,18 @@ def _with_evidence(record: Record, turn: Turn) -> Record:
     record = replace(record, offered=tuple(map(_offer, turn.reply.articles)))
     if draft is None:
         return record
-    cited = (
-        citation for citation in draft.citations if citation.origin == "primary" and f"[{citation.index}]" in draft.text
+    return replace(record, draft=draft.text, confidence=draft.confidence, cited=_cited(draft))
+
+
+def _cited(draft: Draft | None) -> tuple[Page, ...]:
+    """The passages that the text of a draft cites."""
+    citations = draft.citations if draft else ()
+    text = draft.text if draft else ""
+    return tuple(
+        _page(citation.passage)
+        for citation in citations
+        if citation.origin == "primary" and f"[{citation.index}]" in text
     )
-    pages = tuple(_page(citation.passage) for citation in cited)
-    return replace(record, draft=draft.text, confidence=draft.confidence, cited=pages)
 
 
 def _page(passage: Passage) -> Page:

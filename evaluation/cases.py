@@ -168,8 +168,8 @@ class Record:
     `checked` says that every claim shown was checked and found supported, `factuality` which percentage of the drafted
     ones was. `steps` are milliseconds by pipeline step, `passes` retrieval passes, `calls` calls of a language model.
     `trace_id` is empty where nothing was traced. `judged` is by figure what a judge's models said, -1..1, or how asking
-    them failed. Of a case with an answer key, `draft` is the drafted answer, shown or not, `cited` are the passages it
-    cites, and `offered` the sections that were offered to read.
+    them failed. Of a case that names its articles, `cited` are the passages that the answer cites and `offered` the
+    sections that were offered to read; `draft`, with an answer key only, is the drafted answer, shown or not.
     """
 
     case: Case

@@ -19,7 +19,7 @@ from haystack.components.evaluators import (
 )
 
 from evaluation.cases import PairRecord, Record
-from evaluation.metrics.answer_key import key_marks
+from evaluation.metrics.answer_key import OFFERS_READ, key_marks
 from evaluation.metrics.answers import (
     answers_another_code,
     entails,
@@ -61,6 +61,7 @@ GROUPS: Mapping[Group, tuple[str, ...]] = MappingProxyType(
             "ndcg@10",
             "keywords_found",
             "context_relevance",
+            "article_shown",
             "hit@5_over_reference",
             "hit@5_lost",
         ),
@@ -154,6 +155,8 @@ def question_marks(
     for place, record in enumerate(records):
         mark = {**outcomes[place], **ranking[place], **_answer_marks(record), **_refusal_marks(record, absent)}
         mark |= {**_routing_marks(record), **_cost_marks(record), **_judged_marks(record), **key_marks(record)}
+        if record.case.gold_docs:
+            mark["article_shown"] = one(_shows_article(record))
         hit = mark.get("hit@5")
         if hit and reference_ranking:
             mark["hit@5_over_reference"] = one(hit[0] - reference_ranking[place]["hit@5"][0])
@@ -161,6 +164,12 @@ def question_marks(
             mark["hit@5_lost"] = one(clean_hits[record.case.case_id] - hit[0])
         marks.append(mark)
     return marks
+
+
+def _shows_article(record: Record) -> bool:
+    """Whether a visitor has a right article before them: cited by the answer, else among those offered to read."""
+    shown = record.cited if record.shown else record.offered[:OFFERS_READ]
+    return any(page.doc_id in record.case.gold_docs for page in shown)
 
 
 def pair_marks(records: Sequence[PairRecord]) -> list[dict[str, Mark]]:

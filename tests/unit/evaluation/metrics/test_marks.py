@@ -2,7 +2,7 @@ import math
 
 import pytest
 
-from evaluation.cases import Case, Pair, PairRecord, Quote, RankedPassage, Record, Sentence
+from evaluation.cases import Case, Offer, Page, Pair, PairRecord, Quote, RankedPassage, Record, Sentence
 from evaluation.metrics import marks
 from evaluation.metrics.intervals import ratios
 
@@ -127,3 +127,21 @@ def test_every_gated_figure_has_a_better_direction() -> None:
     assert marks.better_direction("over_refusal") == "lower"
     assert marks.better_direction("routed:alarm") == "higher"
     assert marks.better_direction("passes") == "neither"
+
+
+@pytest.mark.parametrize(
+    ("outcome", "cited", "offered", "expected"),
+    [
+        ("answered", ("a",), (), 1.0),
+        ("answered", ("x",), ("a",), 0.0),
+        ("refused", ("a",), ("x", "a"), 1.0),
+        ("low_confidence", (), ("x", "y", "z", "a"), 0.0),
+    ],
+)
+def test_a_right_article_is_before_the_visitor_cited_or_among_those_offered(
+    outcome: str, cited: tuple[str, ...], offered: tuple[str, ...], expected: float
+) -> None:
+    asked = Case("1", "?", answerable=True, gold_docs=("a",))
+    pages = tuple(Page(doc_id, "", "", "") for doc_id in cited)
+    offers = tuple(Offer(doc_id, "", "", "", "", 0.3) for doc_id in offered)
+    assert values([record(asked, outcome, cited=pages, offered=offers)])["article_shown"] == expected
