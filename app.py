@@ -227,6 +227,7 @@ async def _problem(request: Request, error: Exception) -> Response:  # noqa: ARG
 def serve(settings: Settings | None = None) -> None:
     """Run the service in this process until SIGTERM or Ctrl-C, then finish the running requests."""
     settings = settings or get_settings()
+    os.umask(0o077)  # files of ours are their owner's, whatever the folder
     host.configure_logging(settings)
     # Uvicorn raises the signal again after closing everything; by then it should mean a clean exit.
     signal.signal(signal.SIGTERM, _exit_cleanly)

@@ -330,6 +330,7 @@ def _print_turn(console: "Console", answer: "TurnAnswer", question: str) -> None
 
 def main() -> None:
     """The `opora` command."""
+    os.umask(0o077)  # files of ours are their owner's, whatever the folder
     app()
 
 

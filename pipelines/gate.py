@@ -44,6 +44,7 @@ from tenants.tokens import MAX_TOKEN_BYTES
 log = logging.getLogger("opora.gate")
 
 _PROBLEM = problems.MEDIA_TYPE.encode()
+_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _PAGE = b"text/html"
 _BY_STATUS: Mapping[int, type[OporaError]] = {
     400: Malformed,
@@ -182,7 +183,9 @@ class _GatedRequest:
             log.info("%s %s %d %.1fms tenant=%r %s", self.request_id, shown, self.status, spent, self.tenant_id, code)
 
     async def _forward(self) -> None:
-        self.route = self.gate.routes.find(self.scope["method"], self.scope["path"])
+        # The pattern of a router ends with `$`, which matches before a final line feed too: no path of ours has any.
+        path = self.scope["path"]
+        self.route = None if _CONTROL.search(path) else self.gate.routes.find(self.scope["method"], path)
         if self.route is None:
             raise NotFound
         if self.route.scope is None:

@@ -84,7 +84,8 @@ class Tool(BaseModel):
     """One tool: an address that takes its arguments as a JSON object by POST and answers with text or JSON.
 
     `answer` says how a JSON answer reads, with fields of it and of the arguments in braces:
-    `Заказ {number}: {status}.`; empty: a line for each field. `headers` None keeps those that are stored.
+    `Заказ {number}: {status}.`; empty: a line for each field. `headers` None keeps those that are stored,
+    unless the address changes.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -145,9 +146,12 @@ def put(tool: Tool) -> Tool:
                 raise Invalid("tools_too_many", limit=MAX_TOOLS)
             row = ToolRow(tenant_id=tenant_id, name=tool.name, definition={}, headers={})
             session.add(row)
-        row.definition = tool.model_dump(mode="json", exclude={"name", "headers"})
         if tool.headers is not None:
             row.headers = dict(tool.secrets)
+        elif row.definition.get("url", tool.url) != tool.url:
+            # Whoever may change the address must not be able to send the secret there.
+            row.headers = {}
+        row.definition = tool.model_dump(mode="json", exclude={"name", "headers"})
         stored = _tool(row)
     _CACHE.expire(_key())
     return stored

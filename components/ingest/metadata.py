@@ -3,6 +3,7 @@
 import json
 from collections.abc import Mapping
 from datetime import date
+from math import isfinite
 from typing import get_args
 
 from components.turn import DocumentStatus, Trust
@@ -25,6 +26,10 @@ def checked_metadata(meta: Mapping[str, Json]) -> dict[str, Json]:
     Raises `Invalid` with the code `metadata_invalid` and the field.
     """
     checked: dict[str, Json] = {name: value for name, value in meta.items() if value is not None}
+    for name, value in checked.items():
+        if not _is_finite(value):
+            # No JSON: a database or an index that was given it would refuse the whole batch.
+            raise Invalid("metadata_invalid", field=name)
     for name, accepted in _CLOSED.items():
         if name in checked and checked[name] not in accepted:
             raise Invalid("metadata_invalid", field=name)
@@ -48,6 +53,14 @@ def storable(meta: Mapping[str, Json]) -> dict[str, Json]:
     and cannot be filtered by.
     """
     return {name: value for name, value in meta.items() if _flat(value) and _size(value) <= _MAX_VALUE_LENGTH}
+
+
+def _is_finite(value: Json) -> bool:
+    if isinstance(value, float):
+        return isfinite(value)
+    if isinstance(value, Mapping):
+        return all(map(_is_finite, value.values()))
+    return not isinstance(value, list | tuple) or all(map(_is_finite, value))
 
 
 def _flat(value: Json) -> bool:

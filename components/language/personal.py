@@ -11,21 +11,28 @@ import re
 from collections.abc import Callable, Sequence
 
 _GAP = r"[ \u00a0\u2011-]?"
+_CARD_GAP = r"[ \t\u00a0\u2011\u2013./_-]{0,2}"
 _GAPS = r"[ \u00a0\u2011()-]{0,3}"
 _AHEAD, _BEHIND = r"(?<![\w+-])", r"(?![\w-]*\d)"
 
 _EMAIL = re.compile(r"[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63})+")
-_DIGITS = re.compile(r"[0-9][0-9 \u00a0\u2011()№N.-]{7}")
+_DIGITS = re.compile(r"[0-9][0-9 \t\u00a0\u2011\u2013()№N./_-]{7}")
 """What any of the numbers below needs; texts without it are the rule, and pass quickly."""
 
-_CARD = re.compile(rf"{_AHEAD}(?:\d{{4}}({_GAP})\d{{4}}\1\d{{4}}\1\d{{1,7}}|\d{{4}}({_GAP})\d{{6}}\2\d{{5}}){_BEHIND}")
+_CARD = re.compile(
+    rf"{_AHEAD}(?:\d{{4}}({_CARD_GAP})\d{{4}}\1\d{{4}}\1\d{{1,7}}|\d{{4}}({_CARD_GAP})\d{{6}}\2\d{{5}}){_BEHIND}"
+)
 _ABROAD = re.compile(rf"(?<!\w)\+\d(?:{_GAPS}\d){{9,14}}(?!\w)")
 _PHONE = re.compile(rf"{_AHEAD}[78]{_GAPS}([3489]\d\d){_GAPS}\d{{3}}{_GAP}\d\d{_GAP}\d\d{_BEHIND}")
 _MOBILE = re.compile(rf"{_AHEAD}\(?9\d\d\)?{_GAPS}\d{{3}}{_GAP}\d\d{_GAP}\d\d{_BEHIND}")
-_SNILS = re.compile(rf"{_AHEAD}\d{{3}}-\d{{3}}-\d{{3}}[ -]?\d\d{_BEHIND}|(?<=снилс )\d{{11}}{_BEHIND}", re.IGNORECASE)
+_SNILS = re.compile(
+    rf"{_AHEAD}\d{{3}}-\d{{3}}-\d{{3}}[ -]?\d\d{_BEHIND}|"
+    rf"(?:(?<=снилс )|(?<=снилс:)|(?<=снилс: )|(?<=снилс №)|(?<=снилс № ))\d{{11}}{_BEHIND}",
+    re.IGNORECASE,
+)
 _PASSPORT = re.compile(rf"{_AHEAD}\d\d ?\d\d[ №N]{{0,3}}\d{{6}}{_BEHIND}")
-_SERIES = ("серия", "Серия", "СЕРИЯ")
-_PASSPORT_PARTS = re.compile(r"(?i)(серия\D{0,3})\d\d ?\d\d(\D{1,10})\d{6}(?!\d)")
+_SERIES = ("серия", "Серия", "СЕРИЯ", "серии", "Серии", "СЕРИИ")
+_PASSPORT_PARTS = re.compile(r"(?i)(сери[яи]\D{0,3})\d\d ?\d\d(\D{1,10})\d{6}(?!\d)")
 _INN = re.compile(rf"{_AHEAD}(?:\d{{12}}|\d{{10}}){_BEHIND}")
 
 _ORDER = re.compile(
@@ -33,7 +40,7 @@ _ORDER = re.compile(
     r"серийн|serial|посылк|parcel|чек|imei)\w*[^\w.!?]*(?:номер\w*|number|no\.?|id)?[^\w.!?]*\Z"
 )
 _TELEPHONE = re.compile(r"(?i)(?:тел|phone|звон|whats|вотсап|ватсап|telegram|телеграм|call|моб)\.?[^.!?]{0,30}\Z")
-_PASSPORT_WORD = re.compile(r"(?i)(?:паспорт|серия|passport)[^.!?]{0,25}\Z")
+_PASSPORT_WORD = re.compile(r"(?i)(?:паспорт|сери[яи]|passport)[^.!?]{0,25}\Z")
 _INN_WORD = re.compile(r"(?i)\bинн\W{0,4}\Z")
 _WORDS_BEFORE = 40
 

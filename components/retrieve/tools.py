@@ -19,6 +19,7 @@ from functools import partial
 from hashlib import sha256
 
 from components.ingest.fetch import Fetcher, is_permitted
+from components.ingest.safety import inert
 from components.judge.approaches import coverage
 from components.judge.coverage import prepare
 from components.judge.protocol import Judge
@@ -182,7 +183,8 @@ def _text_of(lookup: Lookup) -> str:
     text = answer.data.decode("utf-8")
     if answer.kind.endswith("json"):
         text = _as_text(tool, json.loads(text), lookup.arguments)
-    return clean(text).strip()[:_MAX_LENGTH]
+    # Like a document's: no markup of it reaches a customer's page.
+    return inert(clean(text).strip()[:_MAX_LENGTH])
 
 
 def _as_text(tool: Tool, answer: Json, arguments: Mapping[str, Json]) -> str:

@@ -2,11 +2,11 @@
 
 from collections.abc import Iterator
 from dataclasses import asdict
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Annotated, Literal
 
 from fastapi import APIRouter, Query
-from pydantic import BaseModel, ConfigDict
+from pydantic import AfterValidator, BaseModel, ConfigDict
 from starlette.responses import StreamingResponse
 
 from components.turn import Outcome, Reason
@@ -37,7 +37,19 @@ ROUTES = (
 )
 
 router = APIRouter()
-_Day = Annotated[datetime | None, Query(description="ISO 8601; without an offset: UTC")]
+
+
+def _in_utc(moment: datetime | None) -> datetime | None:
+    if moment is None or moment.tzinfo is None:
+        return moment and moment.replace(tzinfo=UTC)
+    try:
+        return moment.astimezone(UTC)
+    except OverflowError as out_of_range:
+        raise ValueError("out of range") from out_of_range
+
+
+_Day = Annotated[datetime | None, AfterValidator(_in_utc), Query(description="ISO 8601; without an offset: UTC")]
+_Before = Annotated[int | None, Query(ge=0, le=2**63 - 1)]
 _Limit = Annotated[int, Query(ge=1, le=500)]
 
 
@@ -52,7 +64,7 @@ def list_turns(
     text: str | None = None,
     session_id: str | None = None,
     subject: str | None = None,
-    before: int | None = None,
+    before: _Before = None,
     limit: _Limit = 50,
 ) -> dict[str, object]:
     """The matching recorded turns, newest first; pass `next` as `before` to get the following page."""

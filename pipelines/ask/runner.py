@@ -182,7 +182,8 @@ class Runner:
         key = question.key
         if key is None:
             return _encode(self._answer(question, attempt))
-        earlier = idempotency.begin(key, sha256(question.request.model_dump_json().encode()).hexdigest())
+        asked = f"{question.request.model_dump_json()}\n{question.history!r}"
+        earlier = idempotency.begin(key, sha256(asked.encode("utf-8", "surrogatepass")).hexdigest())
         if earlier is not None:
             return earlier.encode()
         try:

@@ -12,6 +12,7 @@ from threading import Lock
 from time import monotonic
 
 from pipelines.ask.events import LAST, Event, EventName
+from pipelines.event_ids import is_event_number
 from tenants import context
 from tenants.errors import NotFound
 
@@ -150,7 +151,7 @@ class Streams:
         turn_id, _, number = event_id.rpartition(":")
         with self._lock:
             stream = self._streams.get(turn_id)
-        if stream is None or stream.owner != context.current().key("stream") or not number.isdecimal():
+        if stream is None or stream.owner != context.current().key("stream") or not is_event_number(number):
             raise NotFound("stream_unknown")
         return stream, int(number)
 

@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from starlette.responses import JSONResponse, Response
 
 from pipelines import shutdown
+from pipelines.event_ids import is_event_number
 from pipelines.gate import Route
 from pipelines.ingest.jobs import as_json, cancel
 from pipelines.ingest.receiving import receive
@@ -106,7 +107,7 @@ def router() -> APIRouter:
 
         Ids of events are the job's revisions, so a client that comes back misses only what was overtaken.
         """
-        revision = int(last_event_id) if last_event_id.isdecimal() else 0
+        revision = int(last_event_id) if is_event_number(last_event_id) else 0
         while not job.finished:
             if job.revision > revision:
                 revision = job.revision

@@ -5,9 +5,11 @@ one left behind. An ingest run keeps the mark from its first batch to its last. 
 operator's change does not wait for the run: it goes between two of its batches, under the run's mark.
 """
 
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from threading import Lock
 from time import monotonic, sleep
 
 from components.ingest.reconcile import Rewrite, compare, recount, repair
@@ -20,7 +22,12 @@ from tenants.errors import Busy, CallerError
 PATIENCE_SECONDS = 10.0
 """How long an operator's change waits for a writer before it is refused as busy."""
 
+MAX_CHANGES = 4
+"""A tenant's changes at once, those that wait included, of some forty threads for all tenants' requests."""
+
 _POLL_SECONDS = 0.05
+_CHANGES: Counter[Key] = Counter()
+_COUNTING = Lock()
 
 
 @dataclass(slots=True)
@@ -78,9 +85,11 @@ def _close(session: Session) -> None:
 def change(rewrite: Rewrite, *, patience: float = PATIENCE_SECONDS) -> Iterator[Session]:
     """A change of a few documents by an operator. What is wrong with it must be found before anything is written.
 
-    Raises `Busy` (`documents_busy`) when somebody else writes for longer than `patience` seconds.
+    Raises `Busy` (`documents_busy`) when somebody else writes for longer than `patience` seconds, or when too many of
+    the tenant's changes wait already: each of them holds a thread that serves all tenants.
     """
     with ExitStack() as stack:
+        stack.enter_context(_in_line())
         session, is_own = _enter(stack, rewrite, patience)
         try:
             yield session
@@ -94,6 +103,22 @@ def change(rewrite: Rewrite, *, patience: float = PATIENCE_SECONDS) -> Iterator[
             raise
         if is_own:
             _finish(session)
+
+
+@contextmanager
+def _in_line() -> Iterator[None]:
+    key = _key()
+    with _COUNTING:
+        if _CHANGES[key] >= MAX_CHANGES:
+            raise Busy("documents_busy")
+        _CHANGES[key] += 1
+    try:
+        yield
+    finally:
+        with _COUNTING:
+            _CHANGES[key] -= 1
+            if not _CHANGES[key]:
+                del _CHANGES[key]
 
 
 def _enter(stack: ExitStack, rewrite: Rewrite, patience: float) -> tuple[Session, bool]:

@@ -35,6 +35,12 @@ def test_headers_stay_until_others_are_given(tenant: Tenant) -> None:
     assert not tools.put(tools.parsed({**ORDERS, "headers": {}})).secrets
 
 
+def test_a_changed_address_does_not_inherit_the_secret(tenant: Tenant) -> None:
+    tools.put(tools.parsed(ORDERS))
+    unsaid = {name: value for name, value in ORDERS.items() if name != "headers"}
+    assert not tools.put(tools.parsed({**unsaid, "url": "https://evil.example/orders"})).secrets
+
+
 def test_tools_belong_to_one_tenant(tenant: Tenant) -> None:
     tools.put(tools.parsed(ORDERS))
     Registry().add("stranger")

@@ -14,6 +14,7 @@ from pipelines.ask.chats.conversations import Conversations
 from pipelines.ask.chats.desk_events import DESK_CHAT_EVENT_NAMES, DESK_EVENT_NAMES, DeskChatEvents, desk_events
 from pipelines.ask.chats.events import EVENT_HEADERS
 from pipelines.ask.chats.visitor_routes import ClientId, ReadMark, TypingState
+from pipelines.event_ids import is_event_number
 from pipelines.gate import Route
 from tenants.chats import store
 from tenants.chats.records import Chat, Posted
@@ -170,7 +171,7 @@ def router(conversations: Conversations) -> APIRouter:
         # A dependency, because an error must be answered before the response begins.
         await asyncio.to_thread(store.get, chat_id)
         response.headers.update(EVENT_HEADERS)
-        seen = int(last_event_id) if last_event_id.isdecimal() else 0
+        seen = int(last_event_id) if is_event_number(last_event_id) else 0
         return DeskChatEvents(chat_id, max(after, seen), name)
 
     @endpoints.get(f"{_ONE}/events", response_class=EventSourceResponse, responses=_events(DESK_CHAT_EVENT_NAMES))

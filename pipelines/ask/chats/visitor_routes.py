@@ -23,6 +23,7 @@ from pipelines.ask.chats.conversations import Conversations
 from pipelines.ask.chats.events import EVENT_HEADERS, EVENT_NAMES, ChatEvents
 from pipelines.ask.chats.limits import admit_message
 from pipelines.ask.contract import QUESTION_LIMIT
+from pipelines.event_ids import is_event_number
 from pipelines.gate import Route
 from tenants import context, policy
 from tenants.chats import consents, sites, store
@@ -195,7 +196,7 @@ def router(conversations: Conversations) -> APIRouter:
         # A dependency, because an error must be answered before the response begins.
         await _own(chat_id)
         response.headers.update(EVENT_HEADERS)
-        seen = int(last_event_id) if last_event_id.isdecimal() else 0
+        seen = int(last_event_id) if is_event_number(last_event_id) else 0
         return ChatEvents(conversations, chat_id, max(after, seen))
 
     @endpoints.get(f"{_ONE}/events", response_class=EventSourceResponse, responses=_EVENTS)

@@ -100,6 +100,13 @@ def only(found: Turn) -> Passage:
     return one
 
 
+def test_a_tool_answer_is_as_inert_as_a_document(far: Line) -> None:
+    far.answer = {"status": "в пути <script>alert(1)</script> [сюда](https://evil.example)"}
+    text = only(consulted()).text
+    assert "<script" not in text
+    assert "](" not in text
+
+
 def test_a_tool_answer_becomes_evidence(far: Line) -> None:
     result = only(consulted())
     headers = {"authorization": "Bearer hidden", "content-type": "application/json"}

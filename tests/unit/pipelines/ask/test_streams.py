@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from components.models import calls
 from components.models.calls import Calls
-from components.turn import Citation, Claim, Draft, Gate, Outcome, Reason, Reply, Turn, Verdict
+from components.turn import Exchange, Turn
 from pipelines.ask import runner as runner_module
 from pipelines.ask import streams
 from pipelines.ask.answering import answer_of
@@ -24,7 +24,7 @@ from pipelines.ask.usecase import Ask
 from settings import Settings
 from tenants import policy, seats
 from tenants.context import Tenant, acting_as
-from tenants.errors import Busy, NotFound, RateLimited
+from tenants.errors import Busy, Invalid, NotFound, RateLimited
 from tenants.quotas import RateLimiter
 from tenants.registry import Registry
 from tests.generated import texts
@@ -354,4 +354,15 @@ async def test_a_turn_that_waits_for_a_model_leaves_its_seat_to_another() -> Non
     assert first.finished_at is None
     release.set()
     assert (await events(first))[-1].name == "done"
+    runner.close()
+
+
+@pytest.mark.usefixtures("_acme")
+async def test_a_key_stands_for_the_history_too() -> None:
+    runner = Runner(Ask(FakeEngine(answered)), workers=1, budget=30)
+    history = (Exchange("Где заказ?", "answered", (), "В пути."),)
+    await runner.answer(AskRequest(question="q"), "t-1", "key", history)
+    assert await runner.answer(AskRequest(question="q"), "t-2", "key", history)
+    with pytest.raises(Invalid, match="idempotency_key_reused"):
+        await runner.answer(AskRequest(question="q"), "t-3", "key", ())
     runner.close()

@@ -37,6 +37,19 @@ def begun(ingest: Ingest, tmp_path: Path) -> Callable[..., "Begun"]:
     return begin
 
 
+def test_changes_that_wait_hold_few_of_the_threads_that_serve_everybody(
+    library: Library, begun: Callable[..., "Begun"], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(session, "MAX_CHANGES", 2)
+    begun(a="").finish()
+    with session._in_line():
+        library.change("a.md", {"priority": 1})
+        with session._in_line(), pytest.raises(Busy, match="documents_busy"):
+            library.change("a.md", {"priority": 2})
+    assert library.change("a.md", {"priority": 3}).priority == 3
+    assert not session._CHANGES
+
+
 class Begun:
     """A run between two of its batches, in a context of its own as a service has it."""
 

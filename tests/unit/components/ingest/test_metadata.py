@@ -1,0 +1,18 @@
+"""Metadata that is no JSON is refused with its document, and spoils no other one."""
+
+import pytest
+
+from components.ingest.metadata import checked_metadata
+from tenants.errors import Invalid
+from tenants.index.protocol import Json
+
+
+@pytest.mark.parametrize("value", [float("nan"), [1.0, float("inf")], {"a": {"b": float("-inf")}}])
+def test_a_number_that_is_none_is_refused(value: Json) -> None:
+    with pytest.raises(Invalid, match="metadata_invalid") as refused:
+        checked_metadata({"weight": value})
+    assert refused.value.params["field"] == "weight"
+
+
+def test_other_numbers_stay() -> None:
+    assert checked_metadata({"weight": 1.5, "sizes": [1, 2.5]}) == {"weight": 1.5, "sizes": [1, 2.5]}
