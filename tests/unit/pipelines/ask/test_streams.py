@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from components.models import calls
 from components.models.calls import Calls
-from components.turn import Exchange, Turn
+from components.turn import Citation, Claim, Draft, Exchange, Gate, Outcome, Reason, Reply, Turn, Verdict
 from pipelines.ask import runner as runner_module
 from pipelines.ask import streams
 from pipelines.ask.answering import answer_of
