@@ -54,5 +54,5 @@ def _check_picture(form: str, data: bytes) -> None:
 
     with Image.open(BytesIO(data), formats=(form.upper(),)) as image:
         if image.width * image.height > MAX_PIXELS:
-            raise TooLarge("picture_too_large")
+            raise TooLarge("attachment_unreadable")
         image.load()

@@ -210,7 +210,8 @@ def test_every_reason_not_to_load_an_article_has_words() -> None:
     sources = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "components" / "ingest").rglob("*.py"))
     codes = set(re.findall(r'(?:Invalid|TooLarge|UnsupportedMedia)\(\s*"(\w+)"', sources))
     assert len(codes) > 10
-    assert not {code for code in codes if not keys(f"cli.refusal.{code}") and not keys(f"cli.error.{code}")}
+    places = ("cli.refusal.{}", "cli.error.{}", "service.{}.detail")
+    assert not {code for code in codes if not any(keys(place.format(code)) for place in places)}
 
 
 def test_a_question_is_answered_as_json_or_as_text(articles: Path) -> None:
