@@ -54,7 +54,7 @@ export class Conversation {
     this.outbox = new Outbox(this.memory, {
       ready: () => !this.needsConsent,
       deliver: (message) => this.deliver(message),
-      refused: (status) => this.fail(status),
+      refused: (problem) => this.refused(problem),
       unreachable: () => {
         this.link = 'offline';
       },
@@ -288,6 +288,13 @@ export class Conversation {
     const accepted = await this.api.json<{ message: Message; chat: Chat }>('POST', this.path('messages'), sent);
     this.take(accepted.chat);
     this.add([accepted.message]);
+  }
+
+  private refused({ code, status }: Problem): void {
+    if (code !== 'consent_withdrawn') return this.fail(status);
+    this.consented = this.consentStored = false;
+    this.memory.write({ consent: '' });
+    this.refuseWithoutConsent();
   }
 
   private async upload(file: File, signal: AbortSignal, progress: (percent: number) => void): Promise<FileInfo> {

@@ -7,7 +7,7 @@ import { html, nothing, type TemplateResult } from 'lit-html';
 import { Lexer, type Token, type Tokens } from 'marked';
 
 export const FOLDED_AFTER = 4;
-const CITATION = /\[(\d{1,3})\]([.,;:!?…)»]*)/;
+const CITATION = /(\S{0,24} ?)\[(\d{1,3})\]([.,;:!?…)»]*)/;
 const ENTITIES: Readonly<Record<string, string>> = { amp: '&', lt: '<', gt: '>', quot: '"', '#39': "'" };
 
 export interface Rendering {
@@ -121,16 +121,13 @@ function link(token: Tokens.Link, rendering: Rendering): Piece | Piece[] {
   return address ? html`<a href=${address} target="_blank" rel="noopener noreferrer nofollow">${words}</a>` : words;
 }
 
-/** `[2]` is a button; what ends the sentence behind it stays on its line. */
+/** `[2]` is a button, on one line with the word before it and with what ends the sentence behind it. */
 function cited(text: string, rendering: Rendering): Piece[] {
   const parts = text.split(CITATION);
   return parts.map((part, place) => {
-    const kind = place % 3;
-    if (kind === 0) return part;
-    const ending = parts[place + 1];
-    if (kind === 2) return nothing;
-    const button = rendering.cite(Number(part));
-    return ending ? html`<span class="whole">${button}${ending}</span>` : button;
+    if (place % 4 === 0) return part;
+    if (place % 4 !== 2) return nothing;
+    return html`<span class="whole">${parts[place - 1]}${rendering.cite(Number(part))}${parts[place + 1]}</span>`;
   });
 }
 

@@ -7,7 +7,7 @@ interface Way {
   /** Whether anything may be sent yet. */
   ready(): boolean;
   deliver(message: Pending): Promise<void>;
-  refused(status: number): void;
+  refused(problem: Problem): void;
   unreachable(): void;
   changed(): void;
 }
@@ -65,7 +65,7 @@ export class Outbox {
     } catch (problem) {
       if (!(problem instanceof Problem) || problem.status === 0 || problem.status >= 500) throw problem;
       this.change((all) => all.map((one) => (one.client_id === message.client_id ? { ...one, failed: true } : one)));
-      this.way.refused(problem.status);
+      this.way.refused(problem);
     }
   }
 

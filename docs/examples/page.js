@@ -1,0 +1,2 @@
+const button = document.querySelector('#help');
+button.addEventListener('click', () => document.querySelector('opora-chat').open());
