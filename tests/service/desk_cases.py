@@ -16,6 +16,12 @@ class PageCase:
     answers: tuple[int, ...] = (200,)
 
 
+def chat_case(form: dict[str, str] | None = None, *answers: int) -> PageCase:
+    """A page of one chat."""
+    own, foreign = {"chat_id": "chat-of-acme"}, {"chat_id": "chat-of-globex"}
+    return PageCase("operate", form or {}, own=own, foreign=foreign, answers=answers or (200,))
+
+
 ASSETS = {("GET", "/desk/assets/desk.js"), ("GET", "/desk/assets/desk.css")}
 PASSWORD = "снег идёт над рекой"
 PAGES: dict[tuple[str, str], PageCase] = {
@@ -37,4 +43,25 @@ PAGES: dict[tuple[str, str], PageCase] = {
         "admin", own={"login": "spare.acme"}, foreign={"login": "olga.globex"}, answers=(303, 404)
     ),
     ("GET", "/desk/tenants"): PageCase(INSTALLATION),
+    ("GET", "/desk"): PageCase("operate"),
+    ("GET", "/desk/live"): PageCase("operate"),
+    ("GET", "/desk/chat/{chat_id}"): chat_case(),
+    ("POST", "/desk/chat/{chat_id}/reply"): chat_case({"text": "Здравствуйте!", "seen": "10000"}, 303),
+    ("POST", "/desk/chat/{chat_id}/note"): chat_case({"text": "Постоянный клиент"}, 303),
+    ("POST", "/desk/chat/{chat_id}/looking"): chat_case({"tab": "0a1b"}, 204),
+    **{
+        ("POST", f"/desk/chat/{{chat_id}}/{act}"): chat_case({}, 303, 409)
+        for act in ("take", "hand_back", "resolve", "reopen", "snooze")
+    },
+    ("POST", "/desk/chat/{chat_id}/transfer"): chat_case({"operator": "operator.of.acme"}, 303),
+    ("GET", "/desk/turns/{turn_id}"): PageCase(
+        "operate", own={"turn_id": "turn-of-acme"}, foreign={"turn_id": "turn-of-globex"}
+    ),
+    ("GET", "/desk/replies"): PageCase("operate"),
+    ("POST", "/desk/replies/add"): PageCase(
+        "operate", {"title": "Приветствие", "text": "Здравствуйте!"}, answers=(303,)
+    ),
+    ("POST", "/desk/replies/remove"): PageCase("operate", {"reply_id": "no-such-reply"}, answers=(404,)),
 }
+ENDLESS = {("GET", "/desk/live")}
+"""Streams that go on until their reader leaves."""

@@ -5,13 +5,17 @@ import signal
 import socket
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from threading import Event, Thread
 
 import httpx
+import pytest
 
-from settings import Settings
+from settings import Settings, get_settings
+from tenants import database
 from tenants.audit.entry import Entry
 from tenants.chats.tables import ChatFileRow, ChatRow
 from tenants.context import SCOPES
@@ -202,6 +206,18 @@ class Server:
 def environment(settings: Settings) -> dict[str, str]:
     """The variables that make a process use these settings."""
     return {f"OPORA_{name.upper()}": str(getattr(settings, name)) for name in settings.model_fields_set}
+
+
+@contextmanager
+def in_force(settings: Settings) -> Iterator[None]:
+    """These settings are this process's too, until the block ends: for fixtures that outlast a test."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in environment(settings).items():
+            patch.setenv(name, value)
+        get_settings.cache_clear()
+        yield
+    database.close_all()
+    get_settings.cache_clear()
 
 
 def _free_port() -> int:

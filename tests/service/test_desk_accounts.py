@@ -16,8 +16,8 @@ from tenants.context import Tenant, acting_as
 from tenants.desk import operators, sessions
 from tenants.desk.operators import Role
 from tenants.desk.tables import OperatorRow
-from tests.service.desk_cases import PAGES, PASSWORD, PageCase
-from tests.service.serving import ALL_SCOPES, Server, problem
+from tests.service.desk_cases import ENDLESS, PAGES, PASSWORD, PageCase
+from tests.service.serving import ALL_SCOPES, Server, in_force, problem
 
 ROLES: Mapping[str, frozenset[str]] = {
     "operator": frozenset({"operate", pages.SIGNED_IN}),
@@ -54,6 +54,10 @@ class Browser:
         method, path = route
         for name, value in ids.items():
             path = path.replace(f"{{{name}}}", value)
+        if route in ENDLESS:
+            with self.client.stream(method, path, headers=self.cookie) as response:
+                first = next(response.iter_text()) if response.is_success else ""
+            return httpx.Response(response.status_code, headers=response.headers, text=first)
         return self.get(path) if method == "GET" else self.post(path, {**case.form, **ids})
 
 
@@ -61,16 +65,11 @@ class Browser:
 def staff(installation: Settings) -> Mapping[str, str]:
     """Operators of acme by role, and an admin of the installation; their logins. Their passwords are hashed once."""
     logins = {role: f"{role}.of.acme" for role in ROLES}
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("OPORA_DATA_DIR", str(installation.data_dir))
-        from settings import get_settings
-
-        get_settings.cache_clear()
+    with in_force(installation):
         operators.add_installation_admin(logins["installation"], PASSWORD)
         with acting_as(Tenant("acme", "admin")):
             for role in ("operator", "editor", "admin"):
                 operators.add(logins[role], PASSWORD, role=_role(role), name=role)
-        get_settings.cache_clear()
     return logins
 
 
@@ -122,7 +121,7 @@ def test_a_role_opens_its_own_pages_only(browser: Callable[[str], Browser], role
     assert "frame-ancestors 'none'" in response.headers["content-security-policy"]
     assert "script-src 'self'" in response.headers["content-security-policy"]
     assert response.headers["x-frame-options"] == "DENY"
-    assert response.headers["cache-control"] == "no-store"
+    assert response.headers["cache-control"].startswith("no-store")
     assert not re.search(r"<script(?![^>]* src=)|<style|\son\w+=|\sstyle=", response.text)
 
 

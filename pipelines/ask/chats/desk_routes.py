@@ -94,9 +94,9 @@ class DeskPostedAnswer(BaseModel):
 
 ROUTES = (
     Route("GET", _CHATS, scope=SCOPE, desk=True),
-    Route("GET", "/desk/events", scope=SCOPE, desk=True),
+    Route("GET", "/desk/events", scope=SCOPE),
     Route("GET", _ONE, scope=SCOPE, desk=True),
-    Route("GET", f"{_ONE}/events", scope=SCOPE, desk=True),
+    Route("GET", f"{_ONE}/events", scope=SCOPE),
     Route("POST", f"{_ONE}/reply", scope=SCOPE, desk=True, body=Reply, limit=_BODY_BYTES),
     Route("POST", f"{_ONE}/note", scope=SCOPE, desk=True, body=Note, limit=_BODY_BYTES),
     Route("POST", f"{_ONE}/take", scope=SCOPE, desk=True, body=Change, limit=_BODY_BYTES),

@@ -57,7 +57,8 @@ class Desk:
 
     def _page(self, template: str, status: int, values: Mapping[str, object]) -> Response:
         locale = problems.caller.get().locale
-        standing = {"me": None, "menu": (), "place": "", "csrf": "", "locale": locale, "t": texts(locale)}
+        standing: dict[str, object] = {"me": None, "menu": (), "place": "", "csrf": "", "locale": locale}
+        standing |= {"t": texts(locale), "named": names(locale)}
         html = self._templates.render(template, locale, {**standing, "clock": clock, "day": day, **values})
         return HTMLResponse(html, status)
 
@@ -69,6 +70,18 @@ def texts(locale: str) -> Callable[..., str]:
         return text(f"desk.{key}", locale, **params)
 
     return find
+
+
+def names(locale: str) -> Callable[[str, str], str]:
+    """What codes are called: an outcome, a reason, a step of the pipeline. What has no name shows its code."""
+
+    def name(kind: str, code: str) -> str:
+        try:
+            return text(f"desk.{kind}.{code}", locale)
+        except KeyError:
+            return code
+
+    return name
 
 
 def home(operator: Operator) -> str:

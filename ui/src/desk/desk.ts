@@ -1,5 +1,24 @@
-/** Makes the desk's pages live. Everything on them can be read without it. */
+/** Makes the desk's pages live. Everything on them can be read without it, and every button works. */
 
+import { Composer } from './composer';
+import { listen } from './keys';
+import { Live } from './live';
+import { remember } from './merge';
 import { writeTimes } from './times';
 
+remember(document);
 writeTimes(document);
+setInterval(() => writeTimes(document), 30_000);
+for (const one of document.querySelectorAll<HTMLElement>('[data-needs-script]')) one.hidden = false;
+document.addEventListener('click', ({ target }) => {
+  const opener = target instanceof Element ? target.closest<HTMLElement>('[data-opens]') : null;
+  if (opener) (document.getElementById(opener.dataset['opens']!) as HTMLDialogElement).showModal();
+});
+listen();
+
+const page = document.querySelector<HTMLElement>('[data-page]');
+if (page) {
+  const live = new Live(page.dataset['chat'] ?? '');
+  live.start();
+  if (page.dataset['page'] === 'chat') new Composer(page.dataset['chat']!, live).start();
+}

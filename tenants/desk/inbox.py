@@ -1,0 +1,208 @@
+"""The tenant's chats as operators look for them: by who has them, by words, page after page, and how many there are.
+
+Whoever waits is shown by high stakes, then by the longest wait, then by the least confidence of the assistant; all
+others by the last thing that happened. A page starts behind the last row of the one before, so that rows which come and
+go meanwhile show none twice.
+"""
+
+import json
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from types import UnionType
+from typing import Literal, TypeAlias, get_args
+
+from sqlalchemy import ColumnElement, Select, and_, case, func, or_, select, tuple_
+from sqlalchemy.sql.elements import SQLColumnExpression
+
+from tenants import context, database
+from tenants.chats.records import Chat, Message, chat_of, message_of
+from tenants.chats.tables import ChatMessageRow, ChatRow
+from tenants.errors import Invalid
+
+View: TypeAlias = Literal["waiting", "mine", "taken", "assistant", "snoozed", "resolved", "all"]
+VIEWS: tuple[View, ...] = get_args(View)
+HIGH_STAKES = frozenset({"high_risk", "high_stakes"})
+"""Reasons of a handoff that come before all others."""
+
+PAGE = 40
+SNIPPET = 200
+_WORDS = 5
+_SAID = ("text", "file")
+
+
+@dataclass(frozen=True, slots=True)
+class Snippet:
+    """The beginning of the last thing that was said in a chat."""
+
+    author: str
+    kind: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class InboxRow:
+    """A chat in the list. `urgent`: it waits, and its stakes are high."""
+
+    chat: Chat
+    last: Snippet | None
+    urgent: bool
+
+
+@dataclass(frozen=True, slots=True)
+class InboxPage:
+    """Rows in order, and where the next ones begin; None at the end."""
+
+    rows: tuple[InboxRow, ...]
+    following: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """The newest messages of a chat, or those before a number; `earlier` says that there are more before them."""
+
+    messages: tuple[Message, ...]
+    earlier: bool
+
+
+def page(view: View, *, words: str = "", after: str = "", limit: int = PAGE) -> InboxPage:
+    """One page of the inbox.
+
+    :param words: all of them in the chat's messages, its customer or its ticket, in any letter case.
+    :param after: `following` of the page before. Raises `Invalid`, `cursor_invalid`, for anything else.
+    """
+    order = _QUEUE if view == "waiting" else _RECENT
+    query = select(ChatRow).where(ChatRow.tenant_id == _tenant(), *_of_view(view), *map(_holds, words.split()[:_WORDS]))
+    if after:
+        query = query.where(_behind(order, _decoded(after, len(order))))
+    columns = [column.asc() if ascending else column.desc() for column, ascending in order]
+    with database.reading() as session:
+        rows = session.scalars(query.order_by(*columns).limit(limit + 1)).all()
+        shown = [chat_of(row) for row in rows[:limit]]
+        last = _last_said([chat.chat_id for chat in shown])
+        snippets = {chat_id: Snippet(author, kind, text) for chat_id, author, kind, text in session.execute(last)}
+    following = _encoded(_key(view, shown[-1])) if len(rows) > limit else None
+    waiting = [InboxRow(chat, snippets.get(chat.chat_id), _is_urgent(chat)) for chat in shown]
+    return InboxPage(tuple(waiting), following)
+
+
+def counts() -> Mapping[View, int]:
+    """How many chats each view holds."""
+    columns = [func.coalesce(func.sum(case((and_(*_of_view(view)), 1), else_=0)), 0) for view in VIEWS if view != "all"]
+    with database.reading() as session:
+        numbers = session.execute(select(*columns, func.count()).where(ChatRow.tenant_id == _tenant())).one()
+    return dict(zip(VIEWS, map(int, numbers), strict=True))
+
+
+def stretch(chat_id: str, *, before: int | None = None, limit: int = 200) -> Stretch:
+    """Messages of a chat in order, notes included."""
+    query = select(ChatMessageRow).where(ChatMessageRow.tenant_id == _tenant(), ChatMessageRow.chat_id == chat_id)
+    if before is not None:
+        query = query.where(ChatMessageRow.seq < before)
+    with database.reading() as session:
+        newest = session.scalars(query.order_by(ChatMessageRow.seq.desc()).limit(limit + 1)).all()
+    return Stretch(tuple(message_of(row) for row in reversed(newest[:limit])), len(newest) > limit)
+
+
+_Order: TypeAlias = Sequence[tuple[SQLColumnExpression[int | float | str | datetime], bool]]
+_QUEUE: _Order = (
+    (case((ChatRow.reason.in_(HIGH_STAKES), 0), else_=1), True),
+    (func.coalesce(ChatRow.waiting_since, ChatRow.updated_at), True),
+    (func.coalesce(ChatRow.confidence, 1.0), True),
+    (ChatRow.chat_id, True),
+)
+_RECENT: _Order = ((ChatRow.updated_at, False), (ChatRow.chat_id, False))
+
+
+def _tenant() -> str:
+    return context.current().tenant_id
+
+
+def _is_urgent(chat: Chat) -> bool:
+    return chat.reason in HIGH_STAKES and chat.state == "queued"
+
+
+def _of_view(view: View) -> list[ColumnElement[bool]]:
+    me = context.current().subject
+    # A chat that nobody took in time is with the assistant again, but its ticket still waits for a person.
+    waits = or_(ChatRow.state == "queued", and_(ChatRow.state == "bot", ChatRow.ticket_id.is_not(None)))
+    conditions: Mapping[View, list[ColumnElement[bool]]] = {
+        "waiting": [waits],
+        "mine": [ChatRow.state.in_(("human", "snoozed")), ChatRow.assignee == me],
+        "taken": [ChatRow.state == "human", ChatRow.assignee != me],
+        "assistant": [ChatRow.state == "bot", ChatRow.ticket_id.is_(None)],
+        "snoozed": [ChatRow.state == "snoozed"],
+        "resolved": [ChatRow.state == "resolved"],
+        "all": [],
+    }
+    return conditions[view]
+
+
+def _holds(word: str) -> ColumnElement[bool]:
+    """Whether a chat has this word. SQLite folds only Latin letters, so the usual ways to write others are tried."""
+    spelled = {word, word.lower(), word.upper(), word.capitalize()}
+    said = (
+        select(ChatMessageRow.seq)
+        .where(
+            ChatMessageRow.tenant_id == ChatRow.tenant_id,
+            ChatMessageRow.chat_id == ChatRow.chat_id,
+            or_(*(ChatMessageRow.text.contains(one, autoescape=True) for one in spelled)),
+        )
+        .exists()
+    )
+    return or_(said, ChatRow.subject.contains(word, autoescape=True), ChatRow.ticket_id == word.upper())
+
+
+def _last_said(chat_ids: Sequence[str]) -> Select[str, str, str, str]:
+    mine = (ChatMessageRow.tenant_id == _tenant(), ChatMessageRow.chat_id.in_(chat_ids))
+    last = (
+        select(ChatMessageRow.chat_id, func.max(ChatMessageRow.seq))
+        .where(*mine, ChatMessageRow.kind.in_(_SAID))
+        .group_by(ChatMessageRow.chat_id)
+    )
+    beginning = func.substr(ChatMessageRow.text, 1, SNIPPET)
+    return select(ChatMessageRow.chat_id, ChatMessageRow.author, ChatMessageRow.kind, beginning).where(
+        *mine, tuple_(ChatMessageRow.chat_id, ChatMessageRow.seq).in_(last)
+    )
+
+
+_Value: TypeAlias = int | float | str | datetime
+
+
+def _key(view: View, chat: Chat) -> tuple[_Value, ...]:
+    if view != "waiting":
+        return (chat.updated_at, chat.chat_id)
+    confidence = 1.0 if chat.confidence is None else chat.confidence
+    return (int(chat.reason not in HIGH_STAKES), chat.waiting_since or chat.updated_at, confidence, chat.chat_id)
+
+
+def _behind(order: _Order, values: Sequence[_Value]) -> ColumnElement[bool]:
+    """Rows behind these values: equal in the first of them, and further on in the next."""
+    ways = []
+    for place, (column, ascending) in enumerate(order):
+        equal = [one == value for (one, _), value in zip(order[:place], values[:place], strict=True)]
+        ways.append(and_(*equal, column > values[place] if ascending else column < values[place]))
+    return or_(*ways)
+
+
+def _encoded(values: Sequence[_Value]) -> str:
+    plain = [["t", one.isoformat()] if isinstance(one, datetime) else ["v", one] for one in values]
+    return urlsafe_b64encode(json.dumps(plain).encode()).decode()
+
+
+def _decoded(cursor: str, length: int) -> tuple[_Value, ...]:
+    try:
+        plain = json.loads(urlsafe_b64decode(cursor))
+        values = tuple(datetime.fromisoformat(one).astimezone(UTC) if kind == "t" else one for kind, one in plain)
+    except (ValueError, TypeError) as broken:
+        raise Invalid("cursor_invalid") from broken
+    kinds = ((datetime, str), (int, datetime, int | float, str))
+    if not any(_fits(values, kind) for kind in kinds if len(kind) == length):
+        raise Invalid("cursor_invalid")
+    return values
+
+
+def _fits(values: Sequence[object], kinds: Sequence[type | UnionType]) -> bool:
+    alike = len(values) == len(kinds) and all(isinstance(one, kind) for one, kind in zip(values, kinds, strict=True))
+    return alike and not any(isinstance(one, str) and "\0" in one for one in values)

@@ -1,0 +1,67 @@
+"""Canned replies: texts that the operators of a tenant insert, with places for what is known of the chat."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from secrets import token_hex
+
+from sqlalchemy import func, select
+
+from tenants import context, database
+from tenants.desk.tables import CannedReplyRow
+from tenants.errors import Invalid, NotFound
+
+VARIABLES = ("operator", "ticket", "organisation")
+MOST = 200
+_TITLE, _TEXT = 100, 5_000
+_PLACE = re.compile(r"\{(\w+)\}")
+
+
+@dataclass(frozen=True, slots=True)
+class CannedReply:
+    """A text to insert. `{operator}`, `{ticket}` and `{organisation}` in it stand for what the chat knows."""
+
+    reply_id: str
+    title: str
+    text: str
+
+    def filled(self, values: Mapping[str, str]) -> str:
+        """The text for a chat. A place that nothing is known for stays as it is, for the operator to see."""
+        return _PLACE.sub(lambda place: values.get(place[1]) or place[0], self.text)
+
+
+def all() -> tuple[CannedReply, ...]:
+    """The tenant's canned replies by title."""
+    query = select(CannedReplyRow).where(CannedReplyRow.tenant_id == context.current().tenant_id)
+    with database.reading() as session:
+        return tuple(
+            CannedReply(row.reply_id, row.title, row.text)
+            for row in session.scalars(query.order_by(CannedReplyRow.title))
+        )
+
+
+def add(title: str, text: str) -> CannedReply:
+    """A new canned reply. Raises `Invalid`: `reply_invalid`, `replies_too_many`."""
+    title, text = " ".join(title.split()), text.strip()
+    if not 1 <= len(title) <= _TITLE or not 1 <= len(text) <= _TEXT or "\0" in title + text:
+        raise Invalid("reply_invalid")
+    tenant_id = context.current().tenant_id
+    row = CannedReplyRow(
+        tenant_id=tenant_id, reply_id=token_hex(8), title=title, text=text, created_at=datetime.now(UTC)
+    )
+    count = select(func.count()).select_from(CannedReplyRow).where(CannedReplyRow.tenant_id == tenant_id)
+    with database.writing() as session:
+        if (session.scalar(count) or 0) >= MOST:
+            raise Invalid("replies_too_many", limit=MOST)
+        session.add(row)
+    return CannedReply(row.reply_id, title, text)
+
+
+def remove(reply_id: str) -> None:
+    """Take a canned reply away. Raises `NotFound`: `reply_unknown`."""
+    with database.writing() as session:
+        row = session.get(CannedReplyRow, (context.current().tenant_id, reply_id))
+        if row is None:
+            raise NotFound("reply_unknown")
+        session.delete(row)

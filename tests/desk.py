@@ -1,0 +1,144 @@
+"""What tests of the desk share: a staff, and chats in every state."""
+
+import json
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+
+from sqlalchemy import update
+
+from tenants import database
+from tenants.chats import store
+from tenants.chats.records import Body, Chat, HandoffRequest
+from tenants.chats.tables import ChatRow
+from tenants.context import Tenant, acting_as
+from tenants.desk import operators, replies, sessions
+from tenants.desk.operators import Operator, Role
+from tests.browser.turns import EXCERPT, PASSAGE, citation, turn
+
+PASSWORD = "снег идёт над рекой"
+SAME_ORIGIN = {"Sec-Fetch-Site": "same-origin"}
+
+
+def staff(tenant_id: str, people: Mapping[str, Role]) -> Mapping[str, Operator]:
+    """Operators of a tenant by name; a login is the name in the tenant. Those who are there already stay."""
+    with acting_as(Tenant(tenant_id, "admin")):
+        known = {one.name: one for one in operators.all()}
+        for name, role in people.items():
+            if name not in known:
+                known[name] = operators.add(f"{name}@{tenant_id}", PASSWORD, role=role, name=name)
+    return {name: known[name] for name in people}
+
+
+def acting(operator: Operator) -> Tenant:
+    """The caller that an operator is."""
+    caller = operator.acting()
+    assert caller is not None
+    return caller
+
+
+def secret_of(operator: Operator) -> str:
+    """The secret of a new session."""
+    return sessions.begin(operator, address="127.0.0.1", browser="test")
+
+
+def asked(tenant_id: str, customer: str, *words: str, site: str = "shop", locale: str = "ru") -> Chat:
+    """A chat that its customer has begun with these messages."""
+    with acting_as(Tenant(tenant_id, customer)):
+        chat = store.start(site=site, channel="widget", locale=locale)
+        for text in words:
+            chat = store.post(chat.chat_id, text).chat
+    return chat
+
+
+def answered(tenant_id: str, chat: Chat, text: str, *, confidence: float = 0.62, body: Body | None = None) -> Chat:
+    """The assistant's answer to it, with evidence."""
+    with acting_as(Tenant(tenant_id, chat.subject)):
+        posted = store.answer(
+            chat.chat_id,
+            store.get(chat.chat_id).version,
+            text,
+            turn_id=f"turn-{chat.chat_id}",
+            body=body or {"turn": evidence(text)},
+            failed=False,
+            confidence=confidence,
+        )
+    assert posted is not None
+    return posted.chat
+
+
+def waiting(tenant_id: str, chat: Chat, *, reason: str = "user_request", minutes: float = 1, draft: str = "") -> Chat:
+    """The same chat, waiting for a person since then."""
+    with acting_as(Tenant(tenant_id, chat.subject)):
+        request = HandoffRequest(reason, question="?", draft=draft, confidence=chat.confidence)
+        store.hand_over(chat.chat_id, request)
+        since = datetime.now(UTC) - timedelta(minutes=minutes)
+        with database.writing() as session:
+            session.execute(update(ChatRow).where(ChatRow.chat_id == chat.chat_id).values(waiting_since=since))
+        return store.get(chat.chat_id)
+
+
+def evidence(text: str, passage: str = PASSAGE, excerpt: str = EXCERPT) -> Body:
+    """A turn with a cited passage, its claims, gates and steps."""
+    cited, source = citation(1, "Коды ошибок стиральной машины", excerpt, passage)
+    gates = [
+        {"name": "relevance", "passed": True, "score": 0.83, "threshold": 0.45},
+        {"name": "factuality", "passed": True, "score": 1.0, "threshold": 0.8},
+        {"name": "object", "passed": False, "score": 0.5, "threshold": 1.0},
+    ]
+    claims = [
+        {"text": "Очистите фильтр сливного насоса.", "status": "supported", "citations": [1], "quote": excerpt},
+        {"text": "Это займёт пять минут.", "status": "unsupported", "citations": [], "quote": ""},
+    ]
+    scores = {
+        "quality": 80,
+        "relevance": 0.83,
+        "factuality": {"value": 50, "status": "checked"},
+        "adequacy": 0.71,
+        "confidence": 0.62,
+        "hallucination": 0.12,
+    }
+    verdict = {"route": "auto", "reasons": [], "iterations": 1, "max_iterations": 3, "gates": gates}
+    parts = {"citations": [cited], "sources": [source], "claims": claims, "scores": scores, "verdict": verdict}
+    whole: Body = json.loads(json.dumps(turn("answered", text, verified=True, **parts)))
+    return whole
+
+
+def populate(tenant_id: str, me: Operator, colleague: Operator) -> Mapping[str, Chat]:
+    """Chats in every state, as a shop of washing machines has them."""
+    person = waiting(
+        tenant_id,
+        answered(
+            tenant_id,
+            asked(tenant_id, "v:3f2a9c77", "Машина показывает E20 и не сливает воду, что делать?"),
+            "Код E20: вода не сливается. Выключите машину и очистите фильтр сливного насоса [1].",
+        ),
+        minutes=12,
+        draft="Попробуйте также проверить, не пережат ли сливной шланг за машиной.",
+    )
+    money = waiting(
+        tenant_id,
+        asked(tenant_id, "u:ivan.petrov@mail.example", "Списали деньги дважды, верните срочно!"),
+        reason="high_risk",
+        minutes=3,
+    )
+    late = waiting(tenant_id, asked(tenant_id, "v:91bd44e0", "Где мой заказ 4471823?"), minutes=95)
+    mine = asked(tenant_id, "v:c0ffee01", "Можно ли вернуть машину, если она не подошла по ширине?")
+    theirs = asked(tenant_id, "u:olga@mail.example", "Когда приедет мастер?")
+    with acting_as(acting(me)):
+        store.reply(
+            mine.chat_id, "Здравствуйте! Да, в течение 14 дней, если машина не подключалась.", seen=1, name=me.name
+        )
+        store.note(mine.chat_id, "Купила 3 ноября, чек есть. Предложить доставку обратно.", name=me.name)
+        replies.add("Приветствие", "Здравствуйте! Меня зовут {operator}, помогу разобраться.")
+        replies.add("Номер обращения", "Ваше обращение {ticket} у нас, вернёмся с ответом сегодня.")
+    with acting_as(acting(colleague)):
+        store.take(theirs.chat_id, name=colleague.name)
+        over = asked(tenant_id, "v:0ddba115", "Спасибо, всё работает!")
+        store.resolve(over.chat_id)
+        put_off = asked(tenant_id, "v:5eed5eed", "Позвоните мне завтра")
+        store.take(put_off.chat_id, name=colleague.name)
+        store.snooze(put_off.chat_id, datetime.now(UTC) + timedelta(hours=20))
+    talking = answered(
+        tenant_id, asked(tenant_id, "v:ab12cd34", "Сколько стоит доставка?"), "Доставка по городу стоит 490 ₽ [1]."
+    )
+    return {"person": person, "money": money, "late": late, "mine": mine, "theirs": theirs, "talking": talking}

@@ -1,0 +1,438 @@
+"""The desk in a real browser against the real service: two people at work, and what customers can do to their pages."""
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from typing import Literal
+
+import httpx
+import pytest
+from playwright.sync_api import Browser, BrowserContext, Page, Playwright, expect, sync_playwright
+from sqlalchemy import update
+
+from pipelines import pages
+from settings import Settings
+from tenants import database
+from tenants.audit import store as audit
+from tenants.audit.entry import Entry, canonical
+from tenants.chats import store
+from tenants.chats.change import changing
+from tenants.chats.records import Body, Chat, HandoffRequest
+from tenants.chats.tables import ChatMessageRow
+from tenants.context import Tenant, acting_as
+from tenants.desk import replies, sessions
+from tenants.desk.operators import Operator
+from tests import desk
+from tests.browser.conftest import launched
+from tests.browser.payloads import PAYLOADS
+from tests.browser.test_outcomes import AXE
+from tests.browser.turns import EXCERPT, citation, turn
+from tests.service.serving import Server, in_force
+from ui import build
+
+SIZES = {"wide": (1440, 900), "middle": (1024, 768), "phone": (390, 844)}
+
+
+@pytest.fixture(scope="module")
+def playwright() -> Iterator[Playwright]:
+    with sync_playwright() as playwright:
+        yield playwright
+
+
+@pytest.fixture(scope="module")
+def browser(playwright: Playwright) -> Iterator[Browser]:
+    browser = launched(playwright)
+    yield browser
+    browser.close()
+
+
+@pytest.fixture
+def staff(installation: Settings) -> Mapping[str, Operator]:
+    return desk.staff("acme", {"Анна": "admin", "Борис": "operator"})
+
+
+@pytest.fixture
+def chat() -> Chat:
+    return desk.waiting("acme", desk.asked("acme", f"v:{datetime.now(UTC):%H%M%S%f}", "Где мой заказ?"))
+
+
+@contextmanager
+def signed_in(
+    browser: Browser,
+    server: Server,
+    operator: Operator,
+    *,
+    scripts: bool = True,
+    scheme: Literal["light", "dark"] = "light",
+    size: tuple[int, int] = SIZES["wide"],
+    bypass_csp: bool = False,
+) -> Iterator[BrowserContext]:
+    """A browser of an operator."""
+    with browser.new_context(
+        locale="ru-RU",
+        timezone_id="Europe/Moscow",
+        java_script_enabled=scripts,
+        color_scheme=scheme,
+        viewport={"width": size[0], "height": size[1]},
+        bypass_csp=bypass_csp,
+    ) as context:
+        context.set_default_timeout(20_000)
+        secret, address = desk.secret_of(operator), server.url.replace("http", "https")
+        context.add_cookies([{"name": pages.COOKIE, "value": secret, "url": address, "secure": True, "httpOnly": True}])
+        yield context
+
+
+def opened(context: BrowserContext, server: Server, path: str) -> Page:
+    """A page of the desk, connected."""
+    page = context.new_page()
+    page.goto(f"{server.url}{path}")
+    expect(page.locator("#link")).to_have_text("на связи")
+    return page
+
+
+@pytest.fixture
+def customer(acme: httpx.Client, token: Callable[..., str]) -> Callable[[Chat, str], None]:
+    """Has the customer of a chat write something."""
+
+    def write(chat: Chat, text: str) -> None:
+        headers = {"Authorization": f"Bearer {token('acme', 'visit', subject=chat.subject)}"}
+        assert acme.post(
+            f"/chats/{chat.chat_id}/messages", json={"text": text, "client_id": text}, headers=headers
+        ).is_success
+
+    return write
+
+
+def test_a_customer_calls_a_person_who_replies_and_hands_back(
+    browser: Browser, acme: httpx.Client, server: Server, demo_site: str, staff: Mapping[str, Operator]
+) -> None:
+    with browser.new_context(locale="ru-RU") as outside, browser.new_context(locale="ru-RU") as inside:
+        shop, page = outside.new_page(), inside.new_page()
+        # Another process sees a new site within seconds.
+        while (answer := shop.goto(f"{server.url}/demo")) is None or answer.status == 404:
+            continue
+        page.goto(f"{server.url}/desk")
+        expect(page).to_have_url(f"{server.url}/desk/sign-in?next=%2Fdesk")
+        page.get_by_label("Имя для входа").fill(staff["Анна"].login)
+        page.keyboard.press("Tab")
+        page.keyboard.type(desk.PASSWORD)
+        page.keyboard.press("Enter")
+        expect(page.locator("h1")).to_have_text("Ждут")
+        expect(page.locator("#link")).to_have_text("на связи")
+        shop.locator(".launcher").click()
+        shop.locator("textarea").fill("Что означает код E20 и кто починит?")
+        shop.keyboard.press("Enter")
+        expect(shop.locator(".message.bot .answer").last).to_be_visible()
+        shop.get_by_role("button", name="Позвать сотрудника").first.click()
+        expect(shop.locator(".status")).to_contain_text("сотрудник")
+        # The row comes by itself; the rest is keys alone.
+        row = page.locator(".row a", has_text="Что означает код E20")
+        row = row.or_(page.locator(".row a").filter(has_text="ИИ:")).last
+        expect(row).to_be_visible()
+        row.focus()
+        page.keyboard.press("Enter")
+        expect(page.locator(".message.customer").first).to_contain_text("Что означает код E20")
+        page.keyboard.press("t")
+        expect(page.locator(".about .tag")).to_have_text("Анна")
+        expect(shop.locator(".status")).to_have_text("Анна на связи")
+        page.keyboard.press("r")
+        page.keyboard.type("Добрый день! Приедет мастер.")
+        page.keyboard.press("Control+Enter")
+        expect(page.locator(".message.operator .bubble")).to_have_text("Добрый день! Приедет мастер.")
+        expect(page.locator("#text")).to_have_value("")
+        expect(shop.locator(".message.operator")).to_contain_text("Приедет мастер")
+        page.keyboard.press("Escape")
+        page.keyboard.press("b")
+        expect(page.locator(".about .tag")).to_have_text("ИИ")
+        expect(shop.locator(".status")).not_to_contain_text("Анна")
+
+
+def test_two_send_at_once_and_the_second_keeps_the_text_and_sees_the_newer_message(
+    browser: Browser, server: Server, staff: Mapping[str, Operator], chat: Chat
+) -> None:
+    path = f"/desk/chat/{chat.chat_id}"
+    with signed_in(browser, server, staff["Анна"]) as first, signed_in(browser, server, staff["Борис"]) as second:
+        # Nothing reaches the second by itself.
+        second.route("**/desk/live", lambda route: route.abort())
+        late = second.new_page()
+        late.goto(f"{server.url}{path}")
+        late.locator("#text").fill("Ваш заказ на складе.")
+        early = opened(first, server, path)
+        early.locator("#text").fill("Заказ уже едет.")
+        early.get_by_role("button", name="Ответить").click()
+        expect(early.locator(".message.operator .bubble")).to_have_text("Заказ уже едет.")
+        late.get_by_role("button", name="Ответить").click()
+        expect(late.locator("#fault")).to_contain_text("Анна")
+        expect(late.locator(".message.operator .bubble")).to_have_text("Заказ уже едет.")
+        expect(late.locator("#text")).to_have_value("Ваш заказ на складе.")
+        late.get_by_role("button", name="Ответить").click()
+        expect(late.locator(".message.operator .bubble")).to_have_text(["Заказ уже едет.", "Ваш заказ на складе."])
+        expect(late.locator("#text")).to_have_value("")
+        expect(late.locator("#fault")).to_be_hidden()
+        expect(early.locator(".message.operator .bubble")).to_have_count(2)
+
+
+def test_a_half_typed_reply_keeps_text_caret_and_focus_through_twenty_events(
+    browser: Browser,
+    server: Server,
+    staff: Mapping[str, Operator],
+    chat: Chat,
+    customer: Callable[[Chat, str], None],
+) -> None:
+    with signed_in(browser, server, staff["Анна"]) as context:
+        page = opened(context, server, f"/desk/chat/{chat.chat_id}")
+        text = page.locator("#text")
+        text.fill("Здравствуйте! Ваш заказ")
+        text.evaluate("field => field.setSelectionRange(5, 9)")
+        before = page.locator(".composer").bounding_box()
+        for number in range(20):
+            customer(chat, f"Вопрос номер {number}")
+        expect(page.locator(".message.customer")).to_have_count(21)
+        expect(page.locator(".message.customer").last).to_contain_text("Вопрос номер 19")
+        expect(text).to_be_focused()
+        expect(text).to_have_value("Здравствуйте! Ваш заказ")
+        assert text.evaluate("field => [field.selectionStart, field.selectionEnd]") == [5, 9]
+        assert page.locator(".composer").bounding_box() == before
+        expect(page.locator(".message.customer").last).to_be_in_viewport()
+        page.reload()
+        expect(text).to_have_value("Здравствуйте! Ваш заказ")
+
+
+def test_what_is_open_or_focused_stays_so_while_the_list_changes(
+    browser: Browser, server: Server, staff: Mapping[str, Operator], customer: Callable[[Chat, str], None]
+) -> None:
+    asked = desk.asked("acme", "v:open", "Код E20?")
+    chat = desk.waiting("acme", desk.answered("acme", asked, "Очистите фильтр [1]."))
+    with signed_in(browser, server, staff["Анна"]) as context:
+        page = opened(context, server, f"/desk/chat/{chat.chat_id}")
+        page.locator(".evidence summary").click()
+        expect(page.locator(".passages mark")).to_have_text(EXCERPT)
+        row = page.locator(f'.row[data-id="{chat.chat_id}"] a')
+        row.focus()
+        customer(chat, "Ещё вопрос")
+        expect(row).to_contain_text("Ещё вопрос")
+        expect(row).to_be_focused()
+        expect(page.locator(".passages mark")).to_be_visible()
+
+
+def test_operators_see_who_else_looks_and_that_the_customer_types(
+    browser: Browser,
+    server: Server,
+    staff: Mapping[str, Operator],
+    chat: Chat,
+    acme: httpx.Client,
+    token: Callable[..., str],
+) -> None:
+    path = f"/desk/chat/{chat.chat_id}"
+    with signed_in(browser, server, staff["Анна"]) as first, signed_in(browser, server, staff["Борис"]) as second:
+        one = opened(first, server, path)
+        expect(one.locator("#presence")).to_be_empty()
+        two = opened(second, server, path)
+        expect(one.locator("#presence")).to_have_text("Борис тоже смотрит этот чат")
+        expect(two.locator("#presence")).to_have_text("Анна тоже смотрит этот чат")
+        headers = {"Authorization": f"Bearer {token('acme', 'visit', subject=chat.subject)}"}
+        assert acme.post(f"/chats/{chat.chat_id}/typing", json={"active": True}, headers=headers).is_success
+        expect(two.locator("#typing")).to_have_text("Клиент печатает…")
+        two.close()
+        expect(one.locator("#presence")).to_be_empty()
+
+
+def test_signing_out_elsewhere_closes_an_open_page(
+    browser: Browser, server: Server, staff: Mapping[str, Operator]
+) -> None:
+    with signed_in(browser, server, staff["Борис"]) as context:
+        page = opened(context, server, "/desk")
+        sessions.end_all(staff["Борис"])
+        expect(page.get_by_role("heading", name="Вход для сотрудников")).to_be_visible()
+
+
+def test_everything_can_be_read_and_done_without_scripts(
+    browser: Browser, server: Server, staff: Mapping[str, Operator], chat: Chat
+) -> None:
+    with acting_as(Tenant("acme", "anna")):
+        known = {one.title for one in replies.all()}
+        if "Склад" not in known:
+            replies.add("Склад", "Заказ на складе, {operator}.")
+    with signed_in(browser, server, staff["Анна"], scripts=False) as context:
+        page = context.new_page()
+        page.goto(f"{server.url}/desk?view=all")
+        page.locator(f'.row[data-id="{chat.chat_id}"] a').click()
+        expect(page.locator(".message.customer")).to_contain_text("Где мой заказ?")
+        page.get_by_role("button", name="Взять").click()
+        expect(page.locator(".about .tag")).to_have_text("Анна")
+        page.locator(".canned summary").click()
+        expect(page.locator(".canned")).to_contain_text("Заказ на складе, Анна.")
+        page.locator("#text").fill("Проверю на складе")
+        page.get_by_role("button", name="В заметки").click()
+        expect(page.locator(".message.is-note")).to_contain_text("Проверю на складе")
+        page.locator("#text").fill("Заказ на складе")
+        page.get_by_role("button", name="Ответить").click()
+        expect(page.locator(".message.operator.is-text")).to_contain_text("Заказ на складе")
+        page.get_by_role("combobox", name="Кому передать").select_option(label="Борис")
+        page.get_by_role("button", name="Передать").click()
+        expect(page.locator(".about .tag")).to_have_text("Борис")
+        page.get_by_role("button", name="Отложить").click()
+        expect(page.locator(".about .tag")).to_have_text(["Борис", "Отложен"])
+        page.get_by_role("button", name="Завершить").click()
+        expect(page.locator(".about .tag")).to_have_text("Завершён")
+        page.get_by_role("button", name="Открыть снова").click()
+        expect(page.locator(".about .tag")).to_have_text("Анна")
+
+
+def test_an_act_on_a_chat_that_has_changed_is_refused_and_explained(
+    browser: Browser, server: Server, staff: Mapping[str, Operator], chat: Chat
+) -> None:
+    with signed_in(browser, server, staff["Анна"], scripts=False) as context:
+        page = context.new_page()
+        page.goto(f"{server.url}/desk/chat/{chat.chat_id}")
+        with acting_as(desk.acting(staff["Борис"])):
+            store.take(chat.chat_id, name="Борис")
+        page.get_by_role("button", name="Взять").click()
+        expect(page.locator("#fault")).to_contain_text("у сотрудника")
+        expect(page.locator(".about .tag")).to_have_text("Борис")
+
+
+def test_a_canned_reply_goes_in_at_the_caret_and_keys_are_explained(
+    browser: Browser, server: Server, staff: Mapping[str, Operator], chat: Chat
+) -> None:
+    with acting_as(Tenant("acme", "anna")):
+        replies.add("Обращение", "обращение {ticket}")
+    with signed_in(browser, server, staff["Анна"]) as context:
+        page = opened(context, server, f"/desk/chat/{chat.chat_id}")
+        page.keyboard.press("c")
+        page.keyboard.press("Tab")
+        page.get_by_role("button", name="Обращение").first.focus()
+        page.keyboard.press("Enter")
+        expect(page.locator("#text")).to_have_value(f"обращение {chat.ticket_id}")
+        expect(page.locator("#text")).to_be_focused()
+        page.keyboard.press("Escape")
+        page.keyboard.press("?")
+        expect(page.get_by_role("dialog")).to_contain_text("вернуть ИИ")
+        page.keyboard.press("Escape")
+        page.keyboard.press("g")
+        expect(page).to_have_url(f"{server.url}/desk")
+        page.keyboard.press("/")
+        expect(page.get_by_role("searchbox")).to_be_focused()
+        page.keyboard.type("мой заказ")
+        page.keyboard.press("Enter")
+        expect(page.locator(f'.row[data-id="{chat.chat_id}"]')).to_be_visible()
+        page.locator("h1").click()
+        page.keyboard.press("j")
+        expect(page.locator(".row a").first).to_be_focused()
+
+
+@pytest.fixture(scope="module")
+def hostile(installation: Settings) -> Mapping[str, str]:
+    """A chat and a recorded turn, in which every text that somebody can write is hostile; their paths."""
+    with in_force(installation):
+        return _hostile(installation)
+
+
+def _hostile(installation: Settings) -> Mapping[str, str]:
+    customer = Tenant("acme", 'v:"><img src=x onerror=hit()>')
+    with acting_as(customer):
+        begun = store.start(site="<svg onload=hit()>", channel="<img src=x onerror=hit()>")
+        chat = begun
+        for text in PAYLOADS:
+            chat = store.post(chat.chat_id, text).chat
+            cited, source = citation(1, text, text, f"{text} {text}", url="javascript:hit()")
+            cited["heading"] = text
+            claim = {"text": text, "status": "unsupported", "citations": [1], "quote": text}
+            whole = json.loads(
+                json.dumps(turn("answered", text, citations=[cited], sources=[source], claims=[claim], notice=text))
+            )
+            store.answer(chat.chat_id, chat.version, text, turn_id="turn-hostile", body={"turn": whole}, failed=False)
+            with changing(chat.chat_id) as change:
+                file: Body = {"file": {"file_id": "f", "name": text, "size": 1, "media_type": "text/html"}}
+                change.add("customer", "file", text, body=file)
+        store.rate(chat.chat_id, 1, "".join(PAYLOADS))
+        request = HandoffRequest("<img src=x onerror=hit()>", question=PAYLOADS[0], draft="".join(PAYLOADS))
+        store.hand_over(chat.chat_id, request)
+    content = {
+        "answer": whole | {"meta": whole["meta"] | {"latency_ms_by_step": {PAYLOADS[0]: 1.0}}},
+        "found": list(PAYLOADS),
+        "request": {"question": "".join(PAYLOADS)},
+    }
+    entry = Entry(
+        "acme", "turn-hostile", datetime.now(UTC), "answered", "<svg onload=hit()>", "", "", (), canonical(content)
+    )
+    audit.append([entry], installation)
+    with acting_as(Tenant("acme", "anna")):
+        for text in PAYLOADS[:20]:
+            replies.add(text[:100], text)
+    return {
+        "inbox": "/desk?view=waiting&q=hit",
+        "chat": f"/desk/chat/{chat.chat_id}",
+        "turn": "/desk/turns/turn-hostile",
+        "replies": "/desk/replies",
+        "people": "/desk/people",
+        "search": "/desk?view=all&q=%22%3E%3Cimg+src%3Dx+onerror%3Dhit()%3E",
+    }
+
+
+@pytest.mark.parametrize("name", ["inbox", "chat", "turn", "replies", "people", "search"])
+def test_no_text_of_a_customer_runs_anything(
+    browser: Browser, server: Server, staff: Mapping[str, Operator], hostile: Mapping[str, str], name: str
+) -> None:
+    with signed_in(browser, server, staff["Анна"]) as context:
+        page = context.new_page()
+        hits: list[str] = []
+        page.expose_function("hit", lambda *_: hits.append("hit"))
+        page.on("dialog", lambda dialog: hits.append(dialog.message))
+        page.on("pageerror", lambda fault: hits.append(str(fault)))
+        page.add_init_script(
+            "addEventListener('securitypolicyviolation', (event) => window.hit(event.violatedDirective));"
+        )
+        page.goto(f"{server.url}{hostile[name]}")
+        if name in ("inbox", "chat", "search"):
+            expect(page.locator("#link")).to_have_text("на связи")
+        for summary in page.locator(".evidence summary").all()[-3:]:
+            summary.click()
+        made = page.evaluate("[...document.body.querySelectorAll('*')].map(one => one.localName)")
+        assert not set(made) & {"script", "img", "iframe", "object", "embed", "style", "link", "video", "base", "svg"}
+        attributes = page.evaluate("[...document.querySelectorAll('*')].flatMap(one => one.getAttributeNames())")
+        assert not [name for name in attributes if name.startswith(("on", "style"))]
+        targets = page.evaluate("[...document.querySelectorAll('a, form')].map(one => one.href ?? one.action)")
+        assert all(target.startswith((f"{server.url}/desk", "http")) for target in targets)
+        expect(page.locator("h1").first).to_be_visible()
+        assert hits == []
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("size", SIZES)
+def test_every_page_is_accessible_and_fits(
+    browser: Browser, server: Server, staff: Mapping[str, Operator], scheme: Literal["light", "dark"], size: str
+) -> None:
+    if not AXE.exists() and build.packages() is None:
+        pytest.skip("no server: the npm packages of the widget cannot be installed")
+    script = AXE.read_text(encoding="utf-8")
+    shown = desk.populate("acme", staff["Анна"], staff["Борис"])
+    paths = ["/desk", "/desk?view=all", "/desk?view=mine", f"/desk/chat/{shown['person'].chat_id}"]
+    paths += [f"/desk/chat/{shown['mine'].chat_id}", "/desk/people", "/desk/account", "/desk/replies"]
+    paths += ["/desk/sign-in", "/desk/turns/turn-of-acme"]
+    with signed_in(browser, server, staff["Анна"], scheme=scheme, size=SIZES[size], bypass_csp=True) as context:
+        for path in paths:
+            page = context.new_page()
+            page.goto(f"{server.url}{path}")
+            expect(page.locator("h1").first).to_be_visible()
+            for summary in page.locator(".evidence summary").all():
+                summary.click()
+            page.evaluate(script)
+            found = page.evaluate("axe.run(document, {resultTypes: ['violations']})")
+            faults = [f"{one['id']}: {[node['target'] for node in one['nodes']]}" for one in found["violations"]]
+            assert faults == [], path
+            overflow = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
+            assert overflow <= 0, path
+            page.close()
+
+
+def test_moments_are_written_in_the_readers_time_and_language(
+    browser: Browser, server: Server, staff: Mapping[str, Operator], chat: Chat
+) -> None:
+    moment = datetime(2026, 3, 1, 21, 30, tzinfo=UTC)
+    with database.writing() as session:
+        session.execute(update(ChatMessageRow).where(ChatMessageRow.chat_id == chat.chat_id).values(created_at=moment))
+    with signed_in(browser, server, staff["Анна"]) as context:
+        page = opened(context, server, f"/desk/chat/{chat.chat_id}")
+        expect(page.locator(".message.customer time")).to_have_text("2 мар. 2026 г., 00:30")

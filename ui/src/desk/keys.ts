@@ -1,0 +1,30 @@
+/** Everything by keyboard: a key clicks, opens or focuses what carries it, wherever no text is being written. */
+
+const WRITTEN_IN = 'input, textarea, select, [contenteditable]';
+/** The same keys on a Russian keyboard. */
+const RUSSIAN: Readonly<Record<string, string>> = { о: 'j', л: 'k', е: 't', к: 'r', т: 'n', с: 'c', и: 'b', я: 'z', у: 'e', п: 'g', '.': '/', ',': '?' };
+
+export function listen(): void {
+  document.addEventListener('keydown', (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return;
+    const target = event.target as Element;
+    if (event.key === 'Escape' && target.matches('textarea, [type="search"]')) (target as HTMLElement).blur();
+    if (target.closest(WRITTEN_IN) || target.closest('dialog')) return;
+    const key = RUSSIAN[event.key.toLowerCase()] ?? event.key.toLowerCase();
+    if ((key === 'j' || key === 'k') && move(key === 'j' ? 1 : -1)) event.preventDefault();
+    const one = [...document.querySelectorAll<HTMLElement>('[data-hotkey]')].find((each) => each.dataset['hotkey'] === key && each.checkVisibility());
+    if (!one) return;
+    event.preventDefault();
+    if (one.matches(WRITTEN_IN)) one.focus();
+    else one.click();
+    if (one.matches('summary')) one.focus();
+  });
+}
+
+function move(by: number): boolean {
+  const rows = [...document.querySelectorAll<HTMLElement>('[data-list] a')].filter((row) => row.checkVisibility());
+  const current = rows.indexOf(document.activeElement as HTMLElement);
+  const next = rows[current < 0 ? (by > 0 ? 0 : rows.length - 1) : current + by];
+  next?.focus();
+  return next !== undefined;
+}

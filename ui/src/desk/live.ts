@@ -1,0 +1,150 @@
+/**
+ * What happens in the tenant's chats. One tab of the browser holds the stream and tells the others, because a browser
+ * opens six connections to a host under HTTP/1.1.
+ */
+
+import { merge, parsed } from './merge';
+
+interface News {
+  readonly kind: string;
+  readonly chat_id?: string;
+  readonly who?: string;
+  readonly subject?: string;
+  readonly name?: string;
+  readonly active?: boolean;
+  /** Who is at a chat, for a tab that has just been opened. */
+  readonly people?: readonly (readonly [string, string])[];
+}
+
+const KINDS = ['ready', 'changed', 'typing', 'presence', 'roll_call', 'ended'];
+const BETWEEN_LOADS_MS = 400;
+const TYPING_MS = 8_000;
+const LOOKING_EVERY_MS = 15_000;
+
+export class Live {
+  /** Told after each load, with the regions that have changed. */
+  changed: (regions: ReadonlySet<string>, fresh: Document) => void = () => undefined;
+  private readonly channel = new BroadcastChannel('opora-desk');
+  /** Other operators by the chat that they look at, by subject. */
+  private readonly lookers = new Map<string, Map<string, string>>();
+  private readonly tab = Math.random().toString(16).slice(2, 14);
+  private leads = false;
+  private loading = false;
+  private again = false;
+  private typing = 0;
+
+  constructor(private readonly chat: string) {}
+
+  start(): void {
+    this.channel.onmessage = ({ data }) => this.take(data as News);
+    if ('locks' in navigator) void navigator.locks.request('opora-desk', () => this.lead());
+    else void this.lead();
+    if (this.chat) {
+      this.channel.postMessage({ kind: 'hello', chat_id: this.chat });
+      void this.look({ arriving: 'true' });
+      setInterval(() => void this.look(), LOOKING_EVERY_MS);
+      addEventListener('pagehide', () => void this.look({ active: 'false' }));
+    }
+    addEventListener('visibilitychange', () => {
+      if (document.visibilityState === 'visible') void this.load();
+    });
+  }
+
+  /** Load the page again and take over what is new; whatever comes meanwhile is loaded once more afterwards. */
+  async load(): Promise<void> {
+    this.again = true;
+    if (this.loading) return;
+    this.loading = true;
+    try {
+      while (this.again) {
+        this.again = false;
+        const response = await fetch(location.href, { headers: { accept: 'text/html' } });
+        if (response.redirected) location.reload();
+        else if (response.ok) this.adopt(parsed(await response.text()));
+        await new Promise((resolve) => setTimeout(resolve, BETWEEN_LOADS_MS));
+      }
+    } catch {
+      this.show(false);
+    } finally {
+      this.loading = false;
+    }
+  }
+
+  adopt(fresh: Document): void {
+    const regions = merge(fresh);
+    this.changed(regions, fresh);
+  }
+
+  private lead(): Promise<void> {
+    this.leads = true;
+    const stream = new EventSource('/desk/live');
+    stream.onopen = () => this.show(true);
+    stream.onerror = () => this.show(false);
+    for (const kind of KINDS) {
+      stream.addEventListener(kind, ({ data }) => {
+        const news = { kind, ...(JSON.parse(data as string) as object) } as News;
+        this.channel.postMessage(news);
+        this.take(news);
+      });
+    }
+    addEventListener('pagehide', () => stream.close());
+    return new Promise(() => undefined);
+  }
+
+  private take(news: News): void {
+    const { kind, chat_id: chat = '' } = news;
+    if (kind === 'ended') location.reload();
+    else if (kind === 'ready' || kind === 'changed') {
+      this.show(true);
+      void this.load();
+      // A new stream knows of nobody yet.
+      if (kind === 'ready' && this.chat) void this.look({ arriving: 'true' });
+    } else if (kind === 'hello' && this.leads) {
+      this.channel.postMessage({ kind: 'known', chat_id: chat, people: [...(this.lookers.get(chat) ?? [])] });
+    } else if (kind === 'known' && chat === this.chat) {
+      this.lookers.set(chat, new Map(news.people));
+      this.showLookers();
+    } else if (kind === 'roll_call' && chat === this.chat) void this.look();
+    else if (kind === 'presence' && news.who === 'operator') {
+      const people = this.lookers.get(chat) ?? new Map<string, string>();
+      if (news.active) people.set(news.subject!, news.name!);
+      else people.delete(news.subject!);
+      this.lookers.set(chat, people);
+      this.showLookers();
+    } else if (kind === 'typing' && news.who === 'customer' && chat === this.chat) this.showTyping(news.active === true);
+  }
+
+  private async look(more: Readonly<Record<string, string>> = {}): Promise<void> {
+    await post(`/desk/chat/${this.chat}/looking`, new URLSearchParams({ tab: this.tab, ...more }), true).catch(() => undefined);
+  }
+
+  private showLookers(): void {
+    const place = document.getElementById('presence');
+    if (!place) return;
+    const names = [...(this.lookers.get(this.chat)?.values() ?? [])];
+    const list = new Intl.ListFormat(document.documentElement.lang).format(names);
+    const words = names.length ? place.dataset[names.length > 1 ? 'many' : 'one']!.replace('{names}', list) : '';
+    if (place.textContent !== words) place.textContent = words;
+  }
+
+  private showTyping(active: boolean): void {
+    const place = document.getElementById('typing')!;
+    clearTimeout(this.typing);
+    place.textContent = active ? place.dataset['text']! : '';
+    if (active) this.typing = setTimeout(() => (place.textContent = ''), TYPING_MS);
+  }
+
+  private show(online: boolean): void {
+    const place = document.getElementById('link');
+    if (!place) return;
+    const words = place.dataset[online ? 'online' : 'offline']!;
+    place.classList.toggle('offline', !online);
+    if (place.textContent !== words) place.textContent = words;
+  }
+}
+
+/** Send a form as this page's session. */
+export function post(path: string, body: URLSearchParams, keepalive = false): Promise<Response> {
+  const token = document.querySelector<HTMLMetaElement>('meta[name="csrf"]')!.content;
+  return fetch(path, { method: 'POST', body, keepalive, headers: { 'x-csrf-token': token, accept: 'text/html' } });
+}
