@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import Literal
+from uuid import uuid4
 
 import httpx
 import pytest
@@ -98,7 +99,7 @@ def customer(acme: httpx.Client, token: Callable[..., str]) -> Callable[[Chat, s
     def write(chat: Chat, text: str) -> None:
         headers = {"Authorization": f"Bearer {token('acme', 'visit', subject=chat.subject)}"}
         assert acme.post(
-            f"/chats/{chat.chat_id}/messages", json={"text": text, "client_id": text}, headers=headers
+            f"/chats/{chat.chat_id}/messages", json={"text": text, "client_id": uuid4().hex}, headers=headers
         ).is_success
 
     return write

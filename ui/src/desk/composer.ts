@@ -4,7 +4,7 @@ import { type Live, post } from './live';
 import { parsed } from './merge';
 
 const TYPING_EVERY_MS = 3_000;
-const NEAR_END = 80;
+const NEAR_END_PX = 80;
 
 export class Composer {
   private readonly form = document.getElementById('composer') as HTMLFormElement;
@@ -13,6 +13,7 @@ export class Composer {
   private readonly fault = document.getElementById('fault')!;
   private readonly draft: string;
   private typedAt = 0;
+  private atEnd = true;
   private sending = false;
 
   constructor(
@@ -26,6 +27,9 @@ export class Composer {
     this.renew();
     if (!this.text.value) this.text.value = this.stored() ?? '';
     this.thread.scrollTop = this.thread.scrollHeight;
+    this.live.changing = () => {
+      this.atEnd = this.thread.scrollHeight - this.thread.scrollTop - this.thread.clientHeight < NEAR_END_PX;
+    };
     this.live.changed = (regions, fresh) => this.follow(regions, fresh);
     this.text.addEventListener('input', () => this.typed());
     this.text.addEventListener('keydown', (event) => {
@@ -96,9 +100,7 @@ export class Composer {
     const seen = fresh.querySelector<HTMLInputElement>('#composer [name="seen"]');
     if (seen) this.form.querySelector<HTMLInputElement>('[name="seen"]')!.value = seen.value;
     if (!regions.has('messages')) return;
-    const last = this.thread.querySelector<HTMLElement>('.message:last-of-type');
-    const below = this.thread.scrollHeight - this.thread.scrollTop - this.thread.clientHeight;
-    if (last && below < last.offsetHeight + NEAR_END) this.thread.scrollTop = this.thread.scrollHeight;
+    if (this.atEnd) this.thread.scrollTop = this.thread.scrollHeight;
     document.getElementById('typing')!.textContent = '';
     void this.seen();
   }

@@ -22,7 +22,9 @@ const TYPING_MS = 8_000;
 const LOOKING_EVERY_MS = 15_000;
 
 export class Live {
-  /** Told after each load, with the regions that have changed. */
+  /** Called before each load is taken over. */
+  changing: () => void = () => undefined;
+  /** Called after it, with the regions that have changed. */
   changed: (regions: ReadonlySet<string>, fresh: Document) => void = () => undefined;
   private readonly channel = new BroadcastChannel('opora-desk');
   /** Other operators by the chat that they look at, by subject. */
@@ -71,6 +73,7 @@ export class Live {
   }
 
   adopt(fresh: Document): void {
+    this.changing();
     const regions = merge(fresh);
     this.changed(regions, fresh);
   }
