@@ -14,9 +14,6 @@ from evaluation.simulator.server import Simulator
 from settings import Settings, get_settings
 from tenants import database
 from tenants.audit import store
-from tenants.chats import sites
-from tenants.chats.sites import SiteConfig
-from tenants.context import Tenant, acting_as
 from tenants.registry import Registry
 from tenants.tokens import issue
 from tests.service.serving import (
@@ -26,14 +23,12 @@ from tests.service.serving import (
     Server,
     environment,
     finished_job,
-    in_force,
     kept_tool,
     recorded,
     stored_chat,
     stored_file,
     stored_operator,
 )
-from ui.pages import DEMO_SITE
 
 POLICIES: dict[str, dict[str, object]] = {
     "hurried": {"rate_limit_per_minute": 3},
@@ -142,11 +137,3 @@ def acme(server: Server, token: Callable[..., str], ingest: Callable[..., httpx.
     headers = {"Authorization": f"Bearer {token('acme')}"}
     with httpx.Client(base_url=server.url, timeout=60, headers=headers) as client:
         yield client
-
-
-@pytest.fixture(scope="session")
-def demo_site(installation: Settings) -> str:
-    """The key of the site of the shop's page."""
-    with in_force(installation), acting_as(Tenant("acme", "admin")):
-        sites.add("Магазин", [], SiteConfig(welcome="Здравствуйте!"), key=DEMO_SITE)
-    return DEMO_SITE

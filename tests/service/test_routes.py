@@ -148,7 +148,7 @@ SCOPED: dict[tuple[str, str], Case] = {
     ("GET", "/desk/chats/{chat_id}"): chat_case("operate"),
     ("GET", "/desk/chats/{chat_id}/events"): chat_case("operate"),
     ("GET", "/desk/chats/{chat_id}/files/{file_id}"): file_case("operate"),
-    ("POST", "/desk/chats/{chat_id}/reply"): chat_case("operate", {"text": "Здравствуйте!", "seen": 1}),
+    ("POST", "/desk/chats/{chat_id}/reply"): chat_case("operate", {"text": "Здравствуйте!", "seen": 10_000}),
     ("POST", "/desk/chats/{chat_id}/note"): chat_case("operate", {"text": "Постоянный клиент"}),
     ("POST", "/desk/chats/{chat_id}/take"): chat_case("operate", {"name": "Анна"}),
     ("POST", "/desk/chats/{chat_id}/transfer"): chat_case("operate", {"operator": "boris"}),

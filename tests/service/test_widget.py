@@ -85,7 +85,11 @@ def test_files_hours_and_presence_reach_the_widget_and_the_operators(
         page.get_by_role("button", name="Позвать сотрудника").click()
         expect(page.locator(".event").last).to_contain_text("Сейчас у нас выходной")
         expect(page.locator(".status")).to_contain_text("Сейчас у нас выходной")
-        [chat] = [one for one in acme.get("/desk/chats", headers=staff).json() if one["state"] == "queued"]
+        [chat] = [
+            one
+            for one in acme.get("/desk/chats", headers=staff).json()
+            if (one["state"], one["site"]) == ("queued", demo_site)
+        ]
         path = f"/desk/chats/{chat['chat_id']}"
         assert acme.post(f"{path}/take", json={"version": chat["version"], "name": "Ольга"}, headers=staff).is_success
         with acme.stream("GET", f"{path}/events", params={"name": "Ольга"}, headers=staff) as events:
