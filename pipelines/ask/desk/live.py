@@ -79,7 +79,7 @@ async def events() -> AsyncIterator[ServerSentEvent]:
                 for signal in attendances.setdefault(one.chat_id, Attendance(me)).take(one):
                     yield _signal(one.chat_id, signal)
             for chat_id, attendance in list(attendances.items()):
-                for signal in attendance.look():
+                for signal in attendance.expire():
                     yield _signal(chat_id, signal)
                 if attendance.is_empty:
                     del attendances[chat_id]
