@@ -94,6 +94,8 @@ def choose(
         return _within_limits(_without_repetition(units, question, kind), scores, kind, limits)
     everything = tuple(flat(answering))
     if _size(everything) <= limits.characters and steps(everything) <= limits.steps:
+        if kind in _SENTENCES:
+            everything = _without_bare_list(everything, scores)
         return Choice(trimmed(_without_repetition(everything, question, kind)))
     # Alternatives one below the other: the article recommends the first.
     alternatives = [part for part in answering if not part.states] or answering
@@ -180,6 +182,15 @@ def _without_repetition(units: Sequence[Unit], question: Question, kind: Questio
     while len(remaining) > 1 and _repeats(remaining[0], question, kind):
         remaining.pop(0)
     return tuple(remaining)
+
+
+def _without_bare_list(units: tuple[Unit, ...], scores: Mapping[Unit, float]) -> tuple[Unit, ...]:
+    """The units without a list that they open with and nothing introduces, unless the best one stands in it."""
+    among = blocks(units)
+    if len(among) < 2 or among[0][0].kind != "item" or is_numbered(among[0][0]):
+        return units
+    best = max(units, key=lambda unit: scores.get(unit, float("-inf")))
+    return units if best in among[0] else units[len(among[0]) :]
 
 
 def _repeats(unit: Unit, question: Question, kind: QuestionKind) -> bool:

@@ -169,6 +169,15 @@ def test_yes_or_no_is_looked_for_in_the_best_paragraph_whatever_caption_comes_fi
     assert answer("Можно ли принимать платежи до проверки?", guide).text.startswith("Платежи можно принимать сразу.")
 
 
+def test_a_list_that_nothing_introduces_does_not_open_a_yes_or_no() -> None:
+    rules = passage("- Обучаем курьеров.\n- Проверяем склад.\n\nХрупкий товар можно вернуть курьеру.")
+    assert answer("Можно ли вернуть хрупкий товар курьеру?", rules).text.endswith(
+        "Хрупкий товар можно вернуть курьеру. [1]"
+    )
+    assert "склад" not in answer("Можно ли вернуть хрупкий товар курьеру?", rules).text
+    assert "- Проверяем склад." in answer("Проверяете ли вы склад?", rules).text
+
+
 def test_a_procedure_is_shown_without_the_next_one_merged_with_it() -> None:
     merged = passage(
         "1. Откройте профиль.\n2. Нажмите «Удалить».\n\nКабинет исчезнет через неделю.\n\n"
