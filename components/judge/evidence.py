@@ -28,9 +28,10 @@ COSINE = "cosine"
 
 EVIDENCE = (COSINE, "words", "saturation", "length", "action", "about", "form")
 """By column: the cosine of question and passage; the share of the question's weight whose words are there, function
-words included, because "как" and "можно" in a heading tell a guide from a definition; the same by how often they occur
-(BM25); the length; whether title or heading name the action that the question asks for; the share of title and heading
-that the question speaks of, low where they are about something else; and the form that the kind of question demands.
+words included, because "как" and "можно" in a heading tell a guide from a definition, unless no help centre that was
+fitted on has them ("скажите", "до скольки"); the same by how often they occur (BM25); the length; whether title or
+heading name the action that the question asks for; the share of title and heading that the question speaks of, low
+where they are about something else; and the form that the kind of question demands.
 """
 
 _K1, _B = 1.2, 0.75
@@ -118,13 +119,12 @@ def _read_question(query: Query, function_words: Mapping[str, float]) -> _Questi
     weights: dict[str, float] = {}
     actions = []
     content = with_raised_codes(query)
-    rarest = max(function_words.values(), default=0.0)
     # In a small knowledge base every content word is frequent, and function words must not outweigh it.
     scale = min(1.0, max(content.values(), default=0.0) / _RARE)
     for word in all_words(query.search):
         stem, stop = analyse(word)
         if len(word) > 1:
-            weights[stem] = scale * function_words.get(stem, rarest) if stop else content.get(stem, 1.0)
+            weights[stem] = scale * function_words.get(stem, 0.0) if stop else content.get(stem, 1.0)
         if not stop and _INFINITIVE.fullmatch(word.lower()):
             actions.append(stem)
     words_weight = sum(weights.values())

@@ -57,6 +57,12 @@ def test_one_missing_cosine_makes_all_passages_judged_by_words() -> None:
     }
 
 
+@pytest.mark.parametrize("asked", ["Подскажите, как увеличить диск?", "Здравствуйте! Скажите, как увеличить диск?"])
+def test_function_words_that_no_article_holds_are_not_missed(asked: str) -> None:
+    plain = judged("Как увеличить диск?", HOWTO, ABOUT, OTHER)
+    assert judged(asked, HOWTO, ABOUT, OTHER)["howto"].evidence["words"] == plain["howto"].evidence["words"]
+
+
 def test_the_name_of_a_file_is_no_title() -> None:
     named = replace(HOWTO, title="disk-01")
     assert judged("Как увеличить диск?", named)["howto"].evidence["about"] == 0.3
