@@ -44,7 +44,6 @@ _MEASURE = """async () => {
   await frame();
   return performance.now() - start;
 }"""
-_LOADED = "performance.getEntriesByType('resource').some(one => one.name.includes('chat.js') && one.responseEnd)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,8 +102,9 @@ def _open(browser: Browser, address: str, way: _Way) -> float:
         page.goto(address)
         page.locator(".launcher").wait_for()
         if way == "pointer":
-            page.locator(".launcher").hover()
-            page.wait_for_function(_LOADED)
+            with page.expect_response(lambda response: "/widget/chat.js" in response.url) as loading:
+                page.locator(".launcher").hover()
+            loading.value.finished()
         return float(page.evaluate(_MEASURE))
 
 
