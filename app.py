@@ -40,7 +40,7 @@ from pipelines.ask.chats.clock import ChatClock
 from pipelines.ask.chats.conversations import Conversations
 from pipelines.ask.chats.delivery import WebhookDelivery
 from pipelines.ask.contract import AskRequest
-from pipelines.ask.desk import account_pages, chat_pages, live, operator_routes
+from pipelines.ask.desk import account_pages, chat_pages, first_run_pages, live, operator_routes
 from pipelines.ask.desk.view import Desk
 from pipelines.ask.runner import Runner
 from pipelines.connections import HEAD_BYTES, BoundedConnection, raise_file_limit
@@ -128,6 +128,7 @@ def routes(settings: Settings) -> tuple[Route, ...]:
         *account_pages.ROUTES,
         *chat_pages.ROUTES,
         *live.ROUTES,
+        *first_run_pages.ROUTES,
         *(Route("GET", path) for path in (*pages.PATHS, *desk_assets.PATHS)),
     )
 
@@ -181,6 +182,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     app.include_router(account_pages.router(desk, limiter))
     app.include_router(chat_pages.router(desk, conversations))
     app.include_router(live.router)
+    app.include_router(first_run_pages.router(desk))
     app.include_router(pages.router(_has_site))
     app.include_router(desk_assets.router())
     _add_health(app, settings)

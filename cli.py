@@ -175,9 +175,13 @@ def serve(
     _check_port(settings.host, settings.port)
     database.check(settings)
     from app import serve as serve_http
+    from tenants.desk import first_run
 
     fetch_encoder()
     typer.echo(message("serve.listening", host=settings.host, port=settings.port), err=True)
+    if (secret := first_run.open_link()) is not None:
+        link = f"http://{settings.host}:{settings.port}/desk/first-run/{secret}"
+        typer.echo(message("serve.first_run", link=link), err=True)
     serve_http(settings)
 
 

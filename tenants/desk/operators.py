@@ -77,6 +77,17 @@ def add_installation_admin(login: str, password: str, *, name: str = "") -> Oper
     return _add(None, login, password, "installation", name)
 
 
+def check_new(login: str, password: str) -> None:
+    """Raise `Invalid` for a login or a password that no operator may have."""
+    login = normal_login(login)
+    if not _LOGIN.fullmatch(login):
+        raise Invalid("login_invalid")
+    if not MIN_PASSWORD <= len(password) <= MAX_PASSWORD:
+        raise Invalid("password_short", least=MIN_PASSWORD, most=MAX_PASSWORD)
+    if login in password.casefold() or len(set(password)) < 4:
+        raise Invalid("password_weak")
+
+
 def all() -> tuple[Operator, ...]:
     """The operators of the tenant in context, by login."""
     query = select(OperatorRow).where(OperatorRow.tenant_id == context.current().tenant_id)
@@ -152,9 +163,7 @@ def normal_login(login: str) -> str:
 
 def _add(tenant_id: str | None, login: str, password: str, role: Role, name: str) -> Operator:
     login, name = normal_login(login), " ".join(name.split())[:100]
-    if not _LOGIN.fullmatch(login):
-        raise Invalid("login_invalid")
-    _check_password(login, password)
+    check_new(login, password)
     row = OperatorRow(
         login=login,
         tenant_id=tenant_id,
@@ -180,7 +189,7 @@ def _set_password(login: str, password: str, tenant_id: str | None) -> None:
     login = normal_login(login)
     with database.reading() as session:
         _own(session, login, tenant_id)
-    _check_password(login, password)
+    check_new(login, password)
     hashed = _hash(password)
     with database.writing() as session:
         _own(session, login, tenant_id).password = hashed
@@ -192,13 +201,6 @@ def _own(session: Session, login: str, tenant_id: str | None) -> OperatorRow:
     if row is None or row.tenant_id != tenant_id:
         raise NotFound("operator_unknown")
     return row
-
-
-def _check_password(login: str, password: str) -> None:
-    if not MIN_PASSWORD <= len(password) <= MAX_PASSWORD:
-        raise Invalid("password_short", least=MIN_PASSWORD, most=MAX_PASSWORD)
-    if login in password.casefold() or len(set(password)) < 4:
-        raise Invalid("password_weak")
 
 
 def _hash(password: str) -> str:

@@ -43,6 +43,9 @@ PAGES: dict[tuple[str, str], PageCase] = {
         "admin", own={"login": "spare.acme"}, foreign={"login": "olga.globex"}, answers=(303, 404)
     ),
     ("GET", "/desk/tenants"): PageCase(INSTALLATION),
+    ("GET", "/desk/first-run/{secret}"): PageCase(None, own={"secret": "used"}, answers=(404,)),
+    ("POST", "/desk/first-run/{secret}"): PageCase(None, own={"secret": "used"}, answers=(404,)),
+    ("GET", "/desk/welcome"): PageCase("admin"),
     ("GET", "/desk"): PageCase("operate"),
     ("GET", "/desk/live"): PageCase("operate"),
     ("GET", "/desk/chat/{chat_id}"): chat_case(),

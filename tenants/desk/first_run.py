@@ -1,0 +1,76 @@
+"""The first run: a link that works once and leads from an empty installation to its first tenant and admin.
+
+Whoever has the link may set the installation up, so it is printed where the service was started, and nowhere else. It
+works for a day, and no longer than there is no tenant and nobody who could sign in.
+"""
+
+from datetime import UTC, datetime, timedelta
+from hashlib import sha256
+from secrets import token_urlsafe
+
+from sqlalchemy import delete
+
+from tenants import database
+from tenants.chats import sites
+from tenants.chats.sites import checked_origin
+from tenants.context import Tenant, acting_as
+from tenants.desk import operators
+from tenants.desk.operators import Operator
+from tenants.desk.tables import OneTimeLinkRow
+from tenants.errors import NotFound
+from tenants.names import check_tenant_id
+from tenants.registry import Registry
+
+_LONGEST = timedelta(days=1)
+
+
+def open_link() -> str | None:
+    """The secret of a new link, which takes the place of any before; None where the installation is in use."""
+    if not _is_empty():
+        return None
+    secret = token_urlsafe(24)
+    with database.writing() as session:
+        session.execute(delete(OneTimeLinkRow))
+        session.add(OneTimeLinkRow(digest=_digest(secret), created_at=datetime.now(UTC)))
+    return secret
+
+
+def check(secret: str) -> None:
+    """Raise `NotFound`, `link_used`, unless the link may be used."""
+    with database.reading() as session:
+        row = session.get(OneTimeLinkRow, _digest(secret))
+    if row is None or datetime.now(UTC) - row.created_at >= _LONGEST or not _is_empty():
+        raise NotFound("link_used")
+
+
+def set_up(
+    secret: str, *, tenant_id: str, tenant_name: str, locale: str, origin: str, login: str, name: str, password: str
+) -> Operator:
+    """Make the first tenant, its site and its admin; the link is used up by it.
+
+    :param origin: of the website that will show the widget; empty for none yet.
+    :raises Invalid: for anything that does not fit; nothing is made then, and the link still works.
+    :raises NotFound: `link_used`.
+    """
+    check(secret)
+    check_tenant_id(tenant_id)
+    operators.check_new(login, password)
+    origins = [checked_origin(origin)] if origin else []
+    with database.writing() as session:
+        # Locked: of two who send the form at once one finds the link gone.
+        row = session.get(OneTimeLinkRow, _digest(secret), with_for_update=True)
+        if row is None:
+            raise NotFound("link_used")
+        session.delete(row)
+    tenant = Registry().add(tenant_id, name=tenant_name, locale=locale)
+    with acting_as(Tenant(tenant_id, login)):
+        sites.add(tenant.name, origins)
+        return operators.add(login, password, role="admin", name=name)
+
+
+def _is_empty() -> bool:
+    return not Registry().list() and not operators.anybody()
+
+
+def _digest(secret: str) -> str:
+    return sha256(secret.encode("utf-8", "surrogatepass")).hexdigest()

@@ -1,0 +1,75 @@
+"""From an empty data folder to a tenant with an admin, in a browser's requests."""
+
+import re
+from pathlib import Path
+
+import httpx
+import pytest
+
+import app
+from pipelines import pages
+from settings import get_settings
+from tenants import database
+from tenants.chats import sites
+from tenants.context import Tenant, acting_as
+from tenants.desk import first_run, operators
+from tenants.errors import NotFound
+from tenants.registry import Registry
+from tests.desk import PASSWORD, SAME_ORIGIN
+
+FORM = {
+    "tenant_id": "acme",
+    "tenant_name": "Магазин",
+    "locale": "ru",
+    "origin": "https://shop.example",
+    "login": "anna@shop.example",
+    "name": "Анна",
+    "password": PASSWORD,
+}
+
+
+@pytest.fixture
+def empty(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> httpx.AsyncClient:
+    """A client of a service on an empty data folder."""
+    monkeypatch.setenv("OPORA_DATA_DIR", str(tmp_path))
+    get_settings.cache_clear()
+    database.close_all()
+    transport = httpx.ASGITransport(app.create_app(get_settings()))
+    return httpx.AsyncClient(transport=transport, base_url="http://opora")
+
+
+async def test_the_link_leads_once_to_a_tenant_an_admin_and_a_site(empty: httpx.AsyncClient) -> None:
+    older, secret = first_run.open_link(), first_run.open_link()
+    assert older is not None
+    path = f"/desk/first-run/{secret}"
+    assert (await empty.get(f"/desk/first-run/{older}")).status_code == 404
+    assert 'name="tenant_id"' in (await empty.get(path)).text
+    assert (await empty.post(path, data=FORM, headers={"Sec-Fetch-Site": "cross-site"})).status_code == 403
+    for wrong in ({"password": "short"}, {"login": "!"}, {"origin": "shop"}, {"tenant_id": "a\nb"}):
+        refused = await empty.post(path, data={**FORM, **wrong}, headers=SAME_ORIGIN)
+        assert refused.status_code == 422
+        assert 'role="alert"' in refused.text
+        assert PASSWORD not in refused.text
+    assert Registry().list() == ()
+    done = await empty.post(path, data=FORM, headers=SAME_ORIGIN)
+    assert (done.status_code, done.headers["location"]) == (303, "/desk/welcome")
+    found = re.match(rf"{pages.COOKIE}=([^;]+)", done.headers["set-cookie"])
+    assert found is not None
+    welcome = await empty.get("/desk/welcome", headers={"Cookie": f"{pages.COOKIE}={found[1]}"})
+    with acting_as(Tenant("acme", "anna")):
+        (site,) = sites.own()
+        assert site.origins == ("https://shop.example",)
+        assert operators.get("anna@shop.example").role == "admin"
+    assert site.key in welcome.text
+    assert (await empty.get(path)).status_code == 404
+    assert (await empty.post(path, data={**FORM, "tenant_id": "b"}, headers=SAME_ORIGIN)).status_code == 404
+    assert first_run.open_link() is None
+
+
+async def test_a_link_is_dead_once_somebody_is_there(empty: httpx.AsyncClient) -> None:
+    secret = first_run.open_link()
+    assert secret is not None
+    Registry().add("acme")
+    assert (await empty.get(f"/desk/first-run/{secret}")).status_code == 404
+    with pytest.raises(NotFound, match="link_used"):
+        first_run.check(secret)
