@@ -55,7 +55,7 @@ from settings import Settings, get_settings
 from tenants import claims, database, index, policy, quotas
 from tenants.chats import fanout, sites
 from tenants.chats.visitors import Visitors
-from tenants.errors import NotFound, TryAgain, trail
+from tenants.errors import Busy, NotFound, TryAgain, trail
 from tenants.tokens import TokenVerifier
 from ui import desk as desk_assets
 from ui import pages
@@ -272,9 +272,13 @@ def _add_health(app: FastAPI, settings: Settings) -> None:
         return JSONResponse({"status": "ok"})
 
     async def readyz() -> Response:
-        """Readiness: the pipelines are warm and the records database can be read."""
+        """Readiness: the pipelines are warm, the records can be read, and the index is this service's."""
         try:
             await to_thread(database.check, settings)
+            # Once the service that has the index is gone, it is this one's.
+            await to_thread(claims.hold_index, settings)
+        except Busy:
+            raise
         except Exception as error:
             log.error("not ready: %s", trail(error))
             raise TryAgain from None
@@ -297,6 +301,10 @@ def _add_lifespan(
     async def lifespan(started: FastAPI) -> AsyncIterator[None]:
         async with inner(started), mcp.application.router.lifespan_context(mcp.application):
             await to_thread(database.engine, settings)
+            try:
+                await to_thread(claims.hold_index, settings)
+            except Busy:
+                log.error("another service has the data folder %s: this one is not ready", settings.data_dir)
             for resident in residents:
                 await to_thread(resident.warm_up)
             # Objects created by warming up are never freed; frozen, the garbage collector does not traverse them again.

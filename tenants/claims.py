@@ -28,6 +28,10 @@ from tenants.names import collection_name
 _POLL_SECONDS = 0.05
 
 
+_SERVICE = "~service"
+"""No collection's name begins like this."""
+
+
 class Claims(Protocol):
     """The claims of one process, by name. Thread-safe; what is held is refused to all others, this process included."""
 
@@ -130,10 +134,23 @@ def ingesting(patience: float | None = None) -> Iterator[Claim]:
         claims.release(name)
 
 
+def hold_index(settings: Settings) -> None:
+    """Claim the embedded index for this service, until `close_all`: the engine opens a folder in one process alone.
+
+    Raises `Busy` with the code `data_in_use` while another service has it. A Qdrant server is for any number of them.
+    """
+    claims = _of_folder(settings.data_dir)
+    if not settings.qdrant_url and not claims.holds(_SERVICE) and not claims.take(_SERVICE):
+        raise Busy("data_in_use")
+
+
 def close_all() -> None:
     """Release every claim of this process."""
-    _claims(get_settings()).close()
+    settings = get_settings()
+    for claims in (_claims(settings), _of_folder(settings.data_dir)):
+        claims.close()
     _claims.cache_clear()
+    _of_folder.cache_clear()
 
 
 @lru_cache(maxsize=1)
@@ -143,4 +160,9 @@ def _claims(settings: Settings) -> Claims:
         from tenants.claims_redis import RedisClaims
 
         return RedisClaims(url)
-    return FileClaims(settings.data_dir / "claims")
+    return _of_folder(settings.data_dir)
+
+
+@lru_cache(maxsize=1)
+def _of_folder(data_dir: Path) -> FileClaims:
+    return FileClaims(data_dir / "claims")

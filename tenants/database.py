@@ -13,7 +13,7 @@ from pathlib import Path
 from threading import Lock
 
 from sqlalchemy import URL, Connection, Engine, create_engine, event, inspect, make_url, text
-from sqlalchemy.exc import OperationalError
+from sqlalchemy.exc import ArgumentError, NoSuchModuleError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.orm import Session
 from sqlalchemy.pool import ConnectionPoolEntry
@@ -25,6 +25,7 @@ HEAD = "0006"
 """The newest migration; migrations are numbered in order. A test compares it with the migrations and the models."""
 
 _BUSY_MILLISECONDS = 30_000
+_REQUEST_THREADS = 8
 _MIGRATION_LOCK = 0x6F706F7261  # "opora": the advisory lock that replicas starting together queue on
 _ENGINES: dict[str, Engine] = {}
 _OPENING = Lock()
@@ -119,7 +120,14 @@ def _waited_for() -> Iterator[None]:
 
 
 def _open(settings: Settings) -> Engine:
-    url = make_url(settings.database)
+    try:
+        url = make_url(settings.database)
+        known = url.get_backend_name() in ("sqlite", "postgresql") and url.get_dialect() is not None
+    except (ArgumentError, NoSuchModuleError, ImportError, ValueError):
+        known = False
+    if not known:
+        # The URL holds a password, so nothing of it is shown.
+        raise CallerError("database_url_invalid")
     if url.get_backend_name() != "sqlite":
         return _server(url, settings)
     if url.database:
@@ -144,7 +152,9 @@ def _server(url: URL, settings: Settings) -> Engine:
     url_options = url.query.get("options") or ""
     options = [f"-c statement_timeout={seconds}s", *((url_options,) if isinstance(url_options, str) else url_options)]
     limited = url.set(query={**limits, **url.query, "options": " ".join(options)})
-    return create_engine(limited, pool_pre_ping=True, pool_timeout=seconds)
+    # A connection for each turn that computes and for each thread of other requests; more only wait for the server.
+    workers = settings.workers + _REQUEST_THREADS
+    return create_engine(limited, pool_pre_ping=True, pool_timeout=seconds, pool_size=workers, max_overflow=workers)
 
 
 def _set_up_sqlite(connection: sqlite3.Connection, _entry: ConnectionPoolEntry) -> None:

@@ -132,6 +132,13 @@ class NoTenant(InternalFault):
     code = "no_tenant"
 
 
+def own_error(error: BaseException | None) -> OporaError | None:
+    """The Opora error behind an error of a pipeline."""
+    while error is not None and not isinstance(error, OporaError):
+        error = error.__cause__
+    return error
+
+
 def trail(error: BaseException) -> str:
     """Where an exception came from, for the log: classes and frames only.
 

@@ -9,7 +9,7 @@ from tempfile import TemporaryDirectory
 import pytest
 
 from settings import Settings, get_settings
-from tenants import database, index
+from tenants import claims, database, index
 
 
 @contextmanager
@@ -24,6 +24,7 @@ def installed(folder: Path) -> Iterator[Settings]:
             yield get_settings()
         finally:
             index.close_all()
+            claims.close_all()
             database.close_all()
     get_settings.cache_clear()
 

@@ -19,7 +19,7 @@ from settings import get_settings
 from tenants import conversations, feedback, persons, policy, traces
 from tenants.audit.recorder import Recorder
 from tenants.context import current
-from tenants.errors import CallerError, TryAgain, trail
+from tenants.errors import Busy, CallerError, TryAgain, own_error, trail
 from tenants.feedback import Feedback, Thumb
 
 log = logging.getLogger("opora.ask")
@@ -153,6 +153,10 @@ class Ask:
             raise
         except Exception as error:
             log.error("turn %s: %s", turn.turn_id, trail(error))
+            cause = own_error(error)
+            if isinstance(cause, Busy) and cause.code == "data_in_use":
+                # The service itself is not ready: no answer of this turn's would say so.
+                raise cause from error
             return _fail(turn, "pipeline_error")
         if finished.outcome is None:
             # Haystack ends a graph with unmet inputs without an exception.

@@ -2,7 +2,8 @@
 
 import json
 from asyncio import sleep, to_thread
-from collections.abc import AsyncIterable
+from collections import Counter
+from collections.abc import AsyncIterable, AsyncIterator
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Header, Query
@@ -17,7 +18,12 @@ from pipelines.ingest.jobs import as_json, cancel
 from pipelines.ingest.receiving import receive
 from settings import Settings
 from tenants import jobs
+from tenants.context import current
+from tenants.errors import RateLimited
 from tenants.jobs import Job, JobState
+
+MOST_FOLLOWED = 50
+"""Streams of jobs that one tenant may hold open: each asks the database twice a second."""
 
 _POLL_SECONDS = 0.5
 
@@ -94,9 +100,18 @@ def router() -> APIRouter:
         """Stop a job. What it has ingested by then stays."""
         return JSONResponse(as_json(cancel(job_id)))
 
-    async def requested(job_id: str) -> Job:
+    followers: Counter[str] = Counter()
+
+    async def requested(job_id: str) -> AsyncIterator[Job]:
         # A dependency, because an error must be answered before the response begins.
-        return await to_thread(jobs.get, job_id)
+        tenant_id = current().tenant_id
+        if followers[tenant_id] >= MOST_FOLLOWED:
+            raise RateLimited(jobs.RETRY_SECONDS)
+        followers[tenant_id] += 1
+        try:
+            yield await to_thread(jobs.get, job_id)
+        finally:
+            followers[tenant_id] -= 1
 
     @endpoints.get(_EVENTS, response_class=EventSourceResponse, responses=_STREAM)
     async def follow_job(

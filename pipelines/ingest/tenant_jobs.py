@@ -14,7 +14,7 @@ from pipelines.ingest.sources import Source, source_of
 from pipelines.ingest.usecase import Ingest
 from tenants import claims, fairness, generations, jobs
 from tenants.context import Tenant, acting_as
-from tenants.errors import CallerError, OporaError, TryAgain, trail
+from tenants.errors import CallerError, TryAgain, own_error, trail
 from tenants.jobs import Job, JobState
 
 log = logging.getLogger("opora.jobs")
@@ -115,7 +115,7 @@ def _end(job: Job, state: JobState, source: Source, run: Run) -> None:
 
 def _handle_error(job: Job, error: Exception) -> None:
     """A caller error fails the job. After any other error it is retried later, a bounded number of times."""
-    cause = _own_error(error)
+    cause = own_error(error)
     if isinstance(cause, CallerError):
         jobs.end(job.job_id, "failed", error=cause.code)
         return
@@ -124,10 +124,3 @@ def _handle_error(job: Job, error: Exception) -> None:
         raise cause
     jobs.fault(job.job_id)
     raise error
-
-
-def _own_error(error: BaseException | None) -> OporaError | None:
-    """The Opora error behind an error of the pipeline."""
-    while error is not None and not isinstance(error, OporaError):
-        error = error.__cause__
-    return error

@@ -4,8 +4,13 @@ from collections.abc import Callable
 
 import httpx
 import pytest
+from fastapi import FastAPI
+from starlette.testclient import TestClient
 
+from pipelines.ingest import job_routes
 from settings import Settings
+from tenants.context import Tenant, acting_as
+from tenants.errors import RateLimited
 from tenants.tokens import issue
 from tests.attack.attacking import ATTACKER
 from tests.service.serving import problem
@@ -58,3 +63,11 @@ def test_one_bad_number_does_not_spoil_the_other_files(attacker: httpx.Client, a
     report = attacker.get(f"/jobs/{job['job_id']}").json()["report"]
     assert (report["added"], [error["code"] for error in report["errors"]]) == (1, ["metadata_invalid"])
     assert answered()
+
+
+def test_a_tenant_follows_so_many_jobs_at_once(attacker: httpx.Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    service = FastAPI()
+    service.include_router(job_routes.router())
+    monkeypatch.setattr(job_routes, "MOST_FOLLOWED", 0)
+    with acting_as(Tenant(ATTACKER, "anna")), pytest.raises(RateLimited), TestClient(service) as client:
+        client.get("/jobs/any/events")

@@ -8,7 +8,7 @@ from sqlalchemy import text
 
 from settings import Settings
 from tenants import database
-from tenants.errors import TryAgain
+from tenants.errors import CallerError, TryAgain
 
 
 @pytest.fixture
@@ -57,3 +57,12 @@ def test_an_unopenable_sqlite_file_raises_try_again(tmp_path: Path) -> None:
     with pytest.raises(TryAgain):
         database.check(Settings.model_validate({"data_dir": tmp_path}))
     database.close_all()
+
+
+@pytest.mark.parametrize(
+    "url", ["nonsense", "postgres://secret@host/opora", "mysql://secret@host/opora", "postgresql+nodriver://secret@h/o"]
+)
+def test_a_url_of_no_database_we_know_is_refused_without_being_shown(url: str) -> None:
+    with pytest.raises(CallerError, match="database_url_invalid") as refused:
+        database.engine(Settings.model_validate({"database_url": url}))
+    assert not refused.value.params

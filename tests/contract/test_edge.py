@@ -8,7 +8,7 @@ from uuid import NAMESPACE_OID, uuid5
 import pytest
 
 from settings import Settings, get_settings
-from tenants import fairness, index, storage
+from tenants import claims, fairness, index, storage
 from tenants.context import Tenant, acting_as
 from tenants.errors import Busy, TryAgain
 from tenants.index import Point, edge, open_collection
@@ -127,3 +127,13 @@ def test_nothing_is_stored_once_the_reserve_is_reached_and_searching_goes_on(mon
         assert collection.count() == 4
         index.close_all()
         assert open_collection().count() == 4
+
+
+def test_a_second_service_is_told_that_the_index_is_taken_until_the_first_ends() -> None:
+    look = "from settings import get_settings; from tenants import claims; claims.hold_index(get_settings())"
+    claims.hold_index(get_settings())
+    claims.hold_index(get_settings())
+    refused = subprocess.run([sys.executable, "-c", look], capture_output=True, text=True, check=False)
+    assert "data_in_use" in refused.stderr
+    claims.close_all()
+    assert subprocess.run([sys.executable, "-c", look], capture_output=True, check=False).returncode == 0
