@@ -188,7 +188,10 @@ def _open_stream(caller: Caller, chat: str) -> socket:
     stream.sendall(head.encode())
     received = b""
     while b"event: snapshot" not in received:
-        received += stream.recv(65_536)
+        piece = stream.recv(65_536)
+        if not piece:
+            raise RuntimeError("a stream was not opened")
+        received += piece
     return stream
 
 
@@ -202,8 +205,12 @@ def main() -> int:
         os.environ |= {"OPORA_DATA_DIR": folder, "OPORA_MODELS_DIR": str(get_settings().models)}
         get_settings.cache_clear()
         subprocess.run([sys.executable, "-m", "cli", "demo"], cwd=ROOT, stdout=subprocess.DEVNULL, check=True)
-        with serving(Path(folder), OPORA_CHAT_MESSAGES_PER_MINUTE="0") as served:
-            figures = {**first_events(served), **replies(served), **idle_visitors(served)}
+        figures: dict[str, float] = {}
+        with serving(Path(folder), OPORA_CHAT_MESSAGES_PER_MINUTE="0", OPORA_CONNECTIONS_PER_ADDRESS="0") as served:
+            for measure in (idle_visitors, replies, first_events):
+                measured = measure(served)
+                sys.stderr.write(f"{measured}\n")
+                figures |= measured
         database.close_all()
     missed = [name for name, limit in LIMITS.items() if figures[name] > limit]
     rounded = {name: round(value, 3) for name, value in figures.items()}
