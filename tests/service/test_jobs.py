@@ -69,7 +69,7 @@ def test_files_become_answers(client: httpx.Client) -> None:
     # Who comes back after the end learns at once that it was the end.
     assert events(client, job["job_id"], str(last)) == [seen[-1]]
 
-    answer = client.post("/ask/run", json={"question": "За сколько дней можно вернуть зонт?"}).json()
+    answer = client.post("/ask/run", json={"question": "За сколько дней после покупки можно вернуть зонт?"}).json()
     assert answer["outcome"] == "answered"
     assert answer["citations"][0]["doc_id"] == "зонты/возврат.md"
 
