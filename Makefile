@@ -48,10 +48,10 @@ clients: setup
 	$(BIN)/python -m tests.clients.install
 
 test-inside:
-	$(BIN)/python -m pytest tests/unit tests/browser --ignore=tests/unit/evaluation
+	$(BIN)/python -m pytest tests/unit tests/browser
 
 test-service:
-	$(BIN)/python -m pytest tests/contract tests/service tests/attack tests/unit/evaluation
+	$(BIN)/python -m pytest tests/contract tests/service tests/attack
 
 check: setup
 	$(BIN)/ruff check .
