@@ -19,7 +19,7 @@ from dataclasses import replace
 from functools import cached_property
 
 from components.decide.instructions import repeats_instructions
-from components.language.links import code_spans, host_of, leads_to, without_links
+from components.language.links import code_spans, host_of, leads_to, rearmed, without_links
 from components.language.normalise import fold
 from components.language.personal import mask_news
 from components.language.texts import text as said_in
@@ -197,7 +197,8 @@ class AnswerGuard:
             return True
         if self._written_in(sentence) in (None, self._turn.locale):
             return False
-        if fold(_AROUND.sub("", sentence)) in fold(self._known_text):
+        # The draft's last check meets the addresses that were disarmed in the sentences that it was made of.
+        if fold(rearmed(_AROUND.sub("", sentence))) in fold(self._known_text):
             return False
         texts = (self._turn.question, *(passage.text for passage in self._turn.evidence.relevant_passages()))
         return self._written_in(sentence) not in {self._written_in(text) for text in texts}

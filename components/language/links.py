@@ -63,6 +63,11 @@ def disarmed(address: str) -> str:
     return f"{opening}{'[//]' if slashes else ''}{host.replace('.', '[.]')}{rest[len(host) :]}"
 
 
+def rearmed(text: str) -> str:
+    """The text with its `disarmed` addresses as they were, to be compared with where they come from; never shown."""
+    return text.replace("[//]", "//").replace("[.]", ".")
+
+
 def code_spans(text: str) -> list[tuple[int, int]]:
     """Where the blocks and spans of code stand in a Markdown text."""
     return [match.span() for match in _CODE.finditer(text)] if "`" in text or "~~~" in text else []
