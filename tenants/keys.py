@@ -6,7 +6,6 @@ Own keys (HS256) lie in one file under the data folder, readable by its owner al
 
 import base64
 import json
-import os
 import secrets
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -14,7 +13,6 @@ from pathlib import Path
 from threading import Lock
 from time import monotonic, time
 from typing import Literal, TypeAlias
-from uuid import uuid4
 
 from cryptography.hazmat.primitives.asymmetric.ec import SECP256R1, EllipticCurvePublicKey
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
@@ -23,6 +21,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from settings import Settings
 from tenants.errors import InternalFault
+from tenants.secret_files import create_once, write_draft
 
 Algorithm: TypeAlias = Literal["HS256", "RS256", "ES256"]
 RELOAD_SECONDS = 1.0
@@ -70,14 +69,7 @@ def signing_key(settings: Settings) -> Key:
     """The newest own key, created when there is none."""
     path = own_keys_file(settings)
     if not path.exists():
-        # Two processes may start together: the file that is linked first stays.
-        draft = _write_draft(path, (_new_key(),))
-        try:
-            os.link(draft, path)
-        except FileExistsError:
-            pass
-        finally:
-            draft.unlink()
+        create_once(path, _written((_new_key(),)))
     return _read_own(path)[-1].key()
 
 
@@ -95,7 +87,7 @@ def rotate(settings: Settings, *, overlap_seconds: int) -> str:
         if key.until is None or key.until > now
     )
     new = _new_key()
-    _write_draft(path, (*remaining, new)).replace(path)
+    write_draft(path, _written((*remaining, new))).replace(path)
     return new.kid
 
 
@@ -184,14 +176,8 @@ def _read_own(path: Path) -> tuple[OwnKey, ...]:
         raise InternalFault("keys_unreadable") from fault
 
 
-def _write_draft(path: Path, keys: tuple[OwnKey, ...]) -> Path:
-    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    draft = path.with_name(f"{path.name}.{uuid4().hex}")
-    with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
-        file.write(_OwnKeys(keys=keys).model_dump_json())
-        file.flush()
-        os.fsync(file.fileno())
-    return draft
+def _written(keys: tuple[OwnKey, ...]) -> str:
+    return _OwnKeys(keys=keys).model_dump_json()
 
 
 def _version(path: Path) -> tuple[int, int, int] | None:

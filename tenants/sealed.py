@@ -5,18 +5,17 @@ from the environment, or lies beside the keys of tokens in the data folder. Fern
 """
 
 import base64
-import os
 from functools import lru_cache
 from hashlib import sha256
 from pathlib import Path
 from secrets import token_urlsafe
-from uuid import uuid4
 
 from cryptography.fernet import Fernet, InvalidToken, MultiFernet
 from sqlalchemy import Dialect, Text, TypeDecorator
 
 from settings import get_settings
 from tenants.errors import InternalFault
+from tenants.secret_files import create_once
 
 
 class SealedText(TypeDecorator[str]):
@@ -60,17 +59,5 @@ def _own(data_dir: Path) -> str:
     """The installation's own secret, created when there is none."""
     path = data_dir / "keys" / "data.key"
     if not path.exists():
-        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        draft = path.with_name(f"{path.name}.{uuid4().hex}")
-        with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="ascii") as file:
-            file.write(token_urlsafe(32))
-            file.flush()
-            os.fsync(file.fileno())
-        # Two processes may start together: the file that is linked first stays.
-        try:
-            os.link(draft, path)
-        except FileExistsError:
-            pass
-        finally:
-            draft.unlink()
+        create_once(path, token_urlsafe(32))
     return path.read_text(encoding="ascii")

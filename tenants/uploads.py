@@ -89,8 +89,8 @@ class Upload:
         self.names: list[str] = []
         self.size = 0
         self._unchecked = 0
-        self._arriving = _ARRIVING[get_settings().database, context.current().tenant_id]
         with _COUNTING:
+            self._arriving = _ARRIVING[get_settings().database, context.current().tenant_id]
             self._arriving.uploads += 1
         try:
             self._check()

@@ -8,6 +8,8 @@ from pathlib import Path
 from components.judge.claims import check
 from components.language.marks import ITEM
 from components.language.sentences import sentence_spans
+from components.language.texts import LOCALES, keys
+from components.language.texts import text as said_in
 from components.language.words import stems
 from components.retrieve.passages import from_payload
 from components.turn import Passage
@@ -18,10 +20,6 @@ from tenants.index import open_collection
 _MARK = re.compile(r"\[(\d+)\]")
 _AROUND = re.compile(rf"(?:\[\d+\]|^\s*{ITEM}(?=\s)|[\s|])+", re.MULTILINE)
 _ADDRESS = re.compile(r"(?:https?:)?//[^\s)\]]+|\bwww\.[^\s)\]]+", re.IGNORECASE)
-_POLARITY = re.compile(
-    r"(?:Да|Нет|Yes|No)"
-    r"(?:\.|, (?:но с условием|но есть исключение|with a condition|with an exception):|, ([^.\n]+)\.)\s"
-)
 _RUN = 8
 """Content words in a row that nobody says by chance."""
 
@@ -63,11 +61,22 @@ def unclaimed(text: str, claims: Sequence[str]) -> str:
 
     Of what stands behind "Yes, …" only a clause of a claim is taken for a condition.
     """
-    if (said := _POLARITY.match(text)) and (not said[1] or any(said[1].lower() in claim.lower() for claim in claims)):
-        text = text[said.end() :]
+    if opening := _openings().match(text):
+        condition = opening[opening.lastindex].lower() if opening.lastindex else ""
+        if any(condition in claim.lower() for claim in claims) or not condition:
+            text = text[opening.end() :]
     for claim in sorted(claims, key=len, reverse=True):
         text = text.replace(claim, "", 1)
     return _AROUND.sub("", text)
+
+
+@lru_cache(maxsize=1)
+def _openings() -> re.Pattern[str]:
+    """What an answer to a yes/no question opens with, in any language; the group that has matched is its condition."""
+    forms = [said_in(key, locale, condition="\0") for locale in LOCALES for key in keys("outcomes.polarity.")]
+    forms.sort(key=lambda form: "\0" in form)  # a condition can be anything, so it comes last
+    patterns = (re.escape(form).replace(re.escape("\0"), r"([^.\n]+)") for form in forms)
+    return re.compile(rf"(?:{'|'.join(patterns)})\s")
 
 
 def foreign_links(answer: TurnAnswer, allowed: Iterable[str]) -> list[str]:

@@ -113,7 +113,7 @@ def watching(chat_id: str | None = None) -> Iterator[Watcher]:
 
 def announce(announcement: Announcement, settings: Settings | None = None) -> None:
     """Tell all watchers, wherever they are. Call it after the change that it is about is committed."""
-    if is_local(settings):
+    if not database.is_shared(settings):
         _deliver(announcement)
         return
     bound = database.engine(settings)
@@ -121,11 +121,6 @@ def announce(announcement: Announcement, settings: Settings | None = None) -> No
     with bound.begin() as connection:
         payload = json.dumps(asdict(announcement))
         connection.execute(text("SELECT pg_notify(:channel, :payload)"), {"channel": _CHANNEL, "payload": payload})
-
-
-def is_local(settings: Settings | None = None) -> bool:
-    """Whether announcing asks no database: everybody who watches is in this process."""
-    return database.engine(settings).dialect.name != "postgresql"
 
 
 def close_all() -> None:

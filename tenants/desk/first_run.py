@@ -5,7 +5,6 @@ works for a day, and no longer than there is no tenant and nobody who could sign
 """
 
 from datetime import UTC, datetime, timedelta
-from hashlib import sha256
 from secrets import token_urlsafe
 
 from sqlalchemy import delete
@@ -16,6 +15,7 @@ from tenants.chats.sites import checked_origin
 from tenants.context import Tenant, acting_as
 from tenants.desk import operators
 from tenants.desk.operators import Operator
+from tenants.desk.sessions import digest_of
 from tenants.desk.tables import OneTimeLinkRow
 from tenants.errors import NotFound
 from tenants.names import check_tenant_id
@@ -31,14 +31,14 @@ def open_link() -> str | None:
     secret = token_urlsafe(24)
     with database.writing() as session:
         session.execute(delete(OneTimeLinkRow))
-        session.add(OneTimeLinkRow(digest=_digest(secret), created_at=datetime.now(UTC)))
+        session.add(OneTimeLinkRow(digest=digest_of(secret), created_at=datetime.now(UTC)))
     return secret
 
 
 def check(secret: str) -> None:
     """Raise `NotFound`, `link_used`, unless the link may be used."""
     with database.reading() as session:
-        row = session.get(OneTimeLinkRow, _digest(secret))
+        row = session.get(OneTimeLinkRow, digest_of(secret))
     if row is None or datetime.now(UTC) - row.created_at >= _LONGEST or not _is_empty():
         raise NotFound("link_used")
 
@@ -58,7 +58,7 @@ def set_up(
     origins = [checked_origin(origin)] if origin else []
     with database.writing() as session:
         # Locked: of two who send the form at once one finds the link gone.
-        row = session.get(OneTimeLinkRow, _digest(secret), with_for_update=True)
+        row = session.get(OneTimeLinkRow, digest_of(secret), with_for_update=True)
         if row is None:
             raise NotFound("link_used")
         session.delete(row)
@@ -70,7 +70,3 @@ def set_up(
 
 def _is_empty() -> bool:
     return not Registry().list() and not operators.anybody()
-
-
-def _digest(secret: str) -> str:
-    return sha256(secret.encode("utf-8", "surrogatepass")).hexdigest()

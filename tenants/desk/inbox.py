@@ -95,6 +95,13 @@ def counts() -> Mapping[View, int]:
     return dict(zip(VIEWS, map(int, numbers), strict=True))
 
 
+def count(view: View) -> int:
+    """How many chats a view holds."""
+    query = select(func.count()).select_from(ChatRow).where(ChatRow.tenant_id == _tenant(), *_of_view(view))
+    with database.reading() as session:
+        return session.scalar(query) or 0
+
+
 def stretch(chat_id: str, *, before: int | None = None, limit: int = 200) -> Stretch:
     """Messages of a chat in order, notes included."""
     query = select(ChatMessageRow).where(ChatMessageRow.tenant_id == _tenant(), ChatMessageRow.chat_id == chat_id)
@@ -195,7 +202,7 @@ def _decoded(cursor: str, length: int) -> tuple[_Value, ...]:
     try:
         plain = json.loads(urlsafe_b64decode(cursor))
         values = tuple(datetime.fromisoformat(one).astimezone(UTC) if kind == "t" else one for kind, one in plain)
-    except (ValueError, TypeError) as broken:
+    except (ValueError, TypeError, OverflowError) as broken:
         raise Invalid("cursor_invalid") from broken
     kinds = ((datetime, str), (int, datetime, int | float, str))
     if not any(_fits(values, kind) for kind in kinds if len(kind) == length):

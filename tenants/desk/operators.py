@@ -1,7 +1,7 @@
 """Operators: who may sign in to the desk, as what, with which password.
 
 Threats: a stolen database (argon2id, RFC 9106's second choice of parameters), guessing (the same time is spent on a
-login that does not exist; `pipelines/desk_sessions.py` bounds the attempts), a password that everybody tries first (ten
+login that does not exist; the page of sign-in bounds the attempts), a password that everybody tries first (ten
 characters, unlike the login), a password so long that hashing it is work (200 characters), and many at once (64 MB
 each: two at a time).
 """
@@ -67,14 +67,20 @@ def add(login: str, password: str, *, role: Role, name: str = "") -> Operator:
 
     :raises Invalid: `login_invalid`, `login_taken`, `password_short`, `password_weak`, `role_unknown`.
     """
-    if role not in TENANT_ROLES:
-        raise Invalid("role_unknown", role=role, roles=", ".join(TENANT_ROLES))
-    return _add(context.current().tenant_id, login, password, role, name)
+    return _add(context.current().tenant_id, login, password, checked_role(role), name)
 
 
 def add_installation_admin(login: str, password: str, *, name: str = "") -> Operator:
     """A new admin of the installation. Only the command line and the first run may do this."""
     return _add(None, login, password, "installation", name)
+
+
+def checked_role(role: str) -> Role:
+    """A role that a tenant's operator may have. Raises `Invalid`: `role_unknown`."""
+    known = next((one for one in TENANT_ROLES if one == role), None)
+    if known is None:
+        raise Invalid("role_unknown", role=role, roles=", ".join(TENANT_ROLES))
+    return known
 
 
 def check_new(login: str, password: str) -> None:

@@ -72,7 +72,7 @@ def begin(operator: Operator, *, address: str, browser: str) -> str:
     """A new session of an operator; its secret, always a new one, so that nobody can have planted it."""
     secret, now = token_urlsafe(32), datetime.now(UTC)
     row = OperatorSessionRow(
-        digest=_digest(secret),
+        digest=digest_of(secret),
         login=operator.login,
         address=address[:64],
         browser=browser[:200],
@@ -136,11 +136,11 @@ def end_all(operator: Operator) -> int:
 def end_by_secret(secret: str) -> None:
     """End the session of a secret, if it is one."""
     with database.writing() as session:
-        session.execute(delete(OperatorSessionRow).where(OperatorSessionRow.digest == _digest(secret)))
+        session.execute(delete(OperatorSessionRow).where(OperatorSessionRow.digest == digest_of(secret)))
 
 
 def _find(secret: str) -> SignedIn | None:
-    digest, now = _digest(secret), datetime.now(UTC)
+    digest, now = digest_of(secret), datetime.now(UTC)
     query = (
         select(OperatorSessionRow, OperatorRow)
         .join(OperatorRow, OperatorRow.login == OperatorSessionRow.login)
@@ -163,5 +163,6 @@ def _over(row: OperatorSessionRow, now: datetime) -> bool:
     return now - row.seen_at >= IDLE or now - row.created_at >= LONGEST
 
 
-def _digest(secret: str) -> str:
+def digest_of(secret: str) -> str:
+    """What is stored of a secret that only its owner has."""
     return sha256(secret.encode("utf-8", "surrogatepass")).hexdigest()

@@ -17,7 +17,7 @@ from tenants import database
 from tenants.registry import Registry
 from tenants.tokens import issue
 from tests.attack.attacking import ATTACKER, PATIENCE_SECONDS, VICTIM, SlowTool
-from tests.service.serving import ALL_SCOPES, ARTICLES, Server, environment
+from tests.service.serving import ALL_SCOPES, ARTICLES, Server, environment, serving
 
 
 @pytest.fixture(scope="session")
@@ -36,12 +36,8 @@ def installation(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Settings]
 
 @pytest.fixture(scope="session")
 def server(installation: Settings) -> Iterator[Server]:
-    running = Server(environment(installation))
-    try:
-        running.wait_until_up()
+    with serving(environment(installation)) as running:
         yield running
-    finally:
-        running.stop()
 
 
 @contextmanager

@@ -1,6 +1,6 @@
 """Screenshots for people to look at: `python -m tests.browser.shots FOLDER`.
 
-The thirteen outcomes, and the demo shop with an answer of the real service. `README.md` shows `demo-light.png`.
+The thirteen outcomes, and the demo shop with an answer of the real service, which `docs/images/widget.png` shows.
 """
 
 import os

@@ -326,7 +326,7 @@ async def test_watchers_are_told_of_changes_and_signals(chat: Chat) -> None:
         with acting_as(Tenant("other", "x")):
             foreign = watchers.enter_context(fanout.watching(chat.chat_id))
         typing = Announcement("acme", chat.chat_id, "typing", "operator", "Анна")
-        # BotReply again and again: what is announced before PostgreSQL listens is lost.
+        # Said again and again: what is announced before PostgreSQL listens is lost.
         while not (signals := (await all_of_them.wait(0.2))[1]):
             await asyncio.to_thread(fanout.announce, typing)
         assert set(signals) == {typing}

@@ -1,5 +1,6 @@
 """How the desk finds chats: in order, by words, page after page, without another tenant's, on every database."""
 
+from base64 import b64encode
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 
@@ -117,7 +118,16 @@ def test_pages_follow_each_other_without_loss_while_chats_come_and_go(acme: None
 
 
 @pytest.mark.parametrize(
-    "cursor", ["x", "W10=", "bnVsbA==", "W1sidiIsIDFdLCBbInYiLCAxXV0=", "W1sidCIsICJ4Il0sIFsidiIsICJ4Il1d", "é" * 9]
+    "cursor",
+    [
+        "x",
+        "W10=",
+        "bnVsbA==",
+        "W1sidiIsIDFdLCBbInYiLCAxXV0=",
+        "W1sidCIsICJ4Il0sIFsidiIsICJ4Il1d",
+        "é" * 9,
+        b64encode(b'[["t", "0001-01-01T00:00:00+14:00"], ["v", "x"]]').decode(),
+    ],
 )
 def test_a_damaged_cursor_is_refused(acme: None, cursor: str) -> None:
     for view in ("waiting", "all"):

@@ -11,7 +11,7 @@ from jwt.algorithms import RSAAlgorithm
 from evaluation.simulator.adapted import adapt
 from evaluation.simulator.running import simulator_thread
 from evaluation.simulator.server import Simulator
-from settings import Settings, get_settings
+from settings import Settings
 from tenants import database
 from tenants.audit import store
 from tenants.registry import Registry
@@ -23,8 +23,10 @@ from tests.service.serving import (
     Server,
     environment,
     finished_job,
+    in_force,
     kept_tool,
     recorded,
+    serving,
     stored_chat,
     stored_file,
     stored_operator,
@@ -86,24 +88,16 @@ def installation(
 
 
 @pytest.fixture(autouse=True)
-def _in_force(installation: Settings, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def _in_force(installation: Settings) -> Iterator[None]:
     """The installation's settings are this process's too, for as long as a test of this folder runs."""
-    for name, value in environment(installation).items():
-        monkeypatch.setenv(name, value)
-    get_settings.cache_clear()
-    yield
-    database.close_all()
-    get_settings.cache_clear()
+    with in_force(installation):
+        yield
 
 
 @pytest.fixture(scope="session")
 def server(installation: Settings) -> Iterator[Server]:
-    running = Server(environment(installation))
-    try:
-        running.wait_until_up()
+    with serving(environment(installation)) as running:
         yield running
-    finally:
-        running.stop()
 
 
 @pytest.fixture(scope="session")

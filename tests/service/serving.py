@@ -5,7 +5,7 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -206,6 +206,17 @@ class Server:
 def environment(settings: Settings) -> dict[str, str]:
     """The variables that make a process use these settings."""
     return {f"OPORA_{name.upper()}": str(getattr(settings, name)) for name in settings.model_fields_set}
+
+
+@contextmanager
+def serving(variables: Mapping[str, str]) -> Iterator[Server]:
+    """A service that is up, until the block ends."""
+    server = Server(dict(variables))
+    try:
+        server.wait_until_up()
+        yield server
+    finally:
+        server.stop()
 
 
 @contextmanager

@@ -12,7 +12,7 @@ from tenants.chats.sites import Consent, SiteConfig
 from tenants.context import Tenant, acting_as
 from tenants.registry import Registry
 from tests.installations import installed
-from tests.service.serving import Server, problem
+from tests.service.serving import Server, problem, serving
 
 SHOP = "https://shop.example"
 PER_ADDRESS, PER_SITE, PER_CHAT = 3, 5, 2
@@ -28,19 +28,14 @@ def limited(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
         with acting_as(Tenant("acme", "admin")):
             for key in ("site_one", "site_two"):
                 sites.add(key, [SHOP], SiteConfig(consent=Consent(text=CONSENT)), key=key)
-    server = Server(
-        {
-            "OPORA_DATA_DIR": str(folder),
-            "OPORA_VISITOR_SESSIONS_PER_MINUTE": str(PER_ADDRESS),
-            "OPORA_SITE_SESSIONS_PER_MINUTE": str(PER_SITE),
-            "OPORA_CHAT_MESSAGES_PER_MINUTE": str(PER_CHAT),
-        }
-    )
-    try:
-        server.wait_until_up()
+    limits = {
+        "OPORA_DATA_DIR": str(folder),
+        "OPORA_VISITOR_SESSIONS_PER_MINUTE": str(PER_ADDRESS),
+        "OPORA_SITE_SESSIONS_PER_MINUTE": str(PER_SITE),
+        "OPORA_CHAT_MESSAGES_PER_MINUTE": str(PER_CHAT),
+    }
+    with serving(limits) as server:
         yield server
-    finally:
-        server.stop()
 
 
 @pytest.fixture(autouse=True)

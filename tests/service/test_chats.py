@@ -13,11 +13,11 @@ import httpx
 import jwt
 import pytest
 
-from settings import Settings, get_settings
+from settings import Settings
 from tenants.chats import sites
 from tenants.chats.sites import Site, SiteConfig
 from tenants.context import Tenant, acting_as
-from tests.service.serving import Server, environment, problem
+from tests.service.serving import Server, in_force, problem
 
 SHOP, GLOBEX = "https://shop.example", "https://globex.example"
 SHOWN = "access-control-allow-origin"
@@ -46,10 +46,7 @@ def shops(installation: Settings, anybody: httpx.Client) -> dict[str, Site]:
     """Sites of two tenants, and one that takes nobody whom it does not know."""
     theme = {"accent": "#0a7d4b"}
     config = SiteConfig(welcome="Здравствуйте!", suggested=("Что значит код E20?",), theme=theme)
-    with pytest.MonkeyPatch.context() as patch:
-        for name, value in environment(installation).items():
-            patch.setenv(name, value)
-        get_settings.cache_clear()
+    with in_force(installation):
         with acting_as(Tenant("acme", "admin")):
             added = {
                 "acme": sites.add("Магазин", [SHOP], config),
@@ -58,7 +55,6 @@ def shops(installation: Settings, anybody: httpx.Client) -> dict[str, Site]:
             }
         with acting_as(Tenant("globex", "admin")):
             added["globex"] = sites.add("Shop", [GLOBEX], config)
-    get_settings.cache_clear()
     # Another process sees a change within seconds.
     while not all(SHOWN in preflight(anybody, "/chats", origin).headers for origin in (SHOP, GLOBEX)):
         continue
@@ -312,6 +308,13 @@ def test_the_session_says_what_a_site_takes(anybody: httpx.Client, shops: dict[s
     assert limits == {"acme": 5_000_000, "closed": 0}
     who = visitor(anybody, shops["closed"])
     problem(upload(who, begun(who), "a.png", PICTURE), 413, "chat_file_too_large")
+
+
+@pytest.mark.parametrize("path", ["", "/events"])
+def test_a_number_that_no_message_has_is_refused(ivan: Visitor, operator: httpx.Client, path: str) -> None:
+    chat_id, after = begun(ivan), f"?after={10**30}"
+    problem(ivan.send("GET", f"/chats/{chat_id}{path}{after}"), 422, "field_invalid")
+    problem(operator.get(f"/desk/chats/{chat_id}{path}{after}"), 422, "field_invalid")
 
 
 def test_hours_are_set_read_and_shown(

@@ -12,7 +12,7 @@ from playwright.sync_api import Locator, Page, expect, sync_playwright
 from settings import ROOT, Settings
 from tenants.tokens import issue
 from tests.browser.conftest import launched
-from tests.service.serving import Server, environment
+from tests.service.serving import Server, environment, serving
 
 TENANT = "demo-ru"
 MAX_TABS = 60
@@ -39,12 +39,8 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> Settings:
 
 @pytest.fixture(scope="module")
 def shop(demo: Settings) -> Iterator[Server]:
-    server = Server(environment(demo))
-    try:
-        server.wait_until_up()
+    with serving(environment(demo)) as server:
         yield server
-    finally:
-        server.stop()
 
 
 @pytest.fixture

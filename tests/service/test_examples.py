@@ -24,7 +24,7 @@ from tenants.tokens import issue
 from tests.browser.conftest import launched
 from tests.clients.install import FOLDER, is_installed
 from tests.installations import installed
-from tests.service.serving import ARTICLES, Server
+from tests.service.serving import ARTICLES, Server, serving
 from tests.webhooks import Received, receiving, wait_until
 
 EXAMPLES = ROOT / "docs" / "examples"
@@ -50,15 +50,11 @@ def _in_force(home: Settings) -> Settings:
 
 @pytest.fixture(scope="module")
 def service(home: Settings) -> Iterator[Server]:
-    server = Server({"OPORA_DATA_DIR": str(home.data_dir), "OPORA_TOOL_NETWORKS": "127.0.0.0/8"})
-    try:
-        server.wait_until_up()
+    with serving({"OPORA_DATA_DIR": str(home.data_dir), "OPORA_TOOL_NETWORKS": "127.0.0.0/8"}) as server:
         headers = bearer(home, "ingest")
         ingested = httpx.post(f"{server.url}/ingest/run", json={"documents": ARTICLES}, headers=headers, timeout=120)
         assert ingested.is_success, ingested.text
         yield server
-    finally:
-        server.stop()
 
 
 def bearer(settings: Settings, scope: str) -> dict[str, str]:

@@ -20,7 +20,7 @@ from tenants.context import Tenant, acting_as
 from tenants.registry import Registry
 from tenants.tokens import issue
 from tests.installations import installed
-from tests.service.serving import Server
+from tests.service.serving import Server, serving
 from tests.webhooks import Received, receiving, wait_until
 
 
@@ -52,12 +52,8 @@ def _in_force(home: Settings) -> Settings:
 
 @pytest.fixture(scope="module")
 def sending(home: Settings) -> Iterator[Server]:
-    server = Server({"OPORA_DATA_DIR": str(home.data_dir), "OPORA_TOOL_NETWORKS": "127.0.0.0/8"})
-    try:
-        server.wait_until_up()
+    with serving({"OPORA_DATA_DIR": str(home.data_dir), "OPORA_TOOL_NETWORKS": "127.0.0.0/8"}) as server:
         yield server
-    finally:
-        server.stop()
 
 
 @pytest.fixture

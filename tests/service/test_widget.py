@@ -7,23 +7,19 @@ import httpx
 import pytest
 from playwright.sync_api import expect, sync_playwright
 
-from settings import Settings, get_settings
+from settings import Settings
 from tenants.chats import sites
 from tenants.chats.sites import SiteConfig
 from tenants.context import Tenant, acting_as
 from tests.browser.conftest import launched
-from tests.service.serving import Server, environment
+from tests.service.serving import Server, in_force
 from ui.pages import DEMO_SITE
 
 
 @pytest.fixture(scope="module")
 def demo_site(installation: Settings) -> str:
-    with pytest.MonkeyPatch.context() as patch, acting_as(Tenant("acme", "admin")):
-        for name, value in environment(installation).items():
-            patch.setenv(name, value)
-        get_settings.cache_clear()
+    with in_force(installation), acting_as(Tenant("acme", "admin")):
         sites.add("Магазин", [], SiteConfig(welcome="Здравствуйте!"), key=DEMO_SITE)
-    get_settings.cache_clear()
     return DEMO_SITE
 
 

@@ -11,8 +11,7 @@ from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_play
 from evaluation.simulator.adapted import adapt
 from evaluation.simulator.knobs import Knobs
 from evaluation.simulator.server import Simulator
-from settings import Settings, get_settings
-from tenants import database
+from settings import Settings
 from tenants.chats import sites
 from tenants.chats.sites import SiteConfig
 from tenants.context import Tenant, acting_as
@@ -20,7 +19,7 @@ from tenants.registry import Registry
 from tenants.tokens import issue
 from tests.browser.conftest import ask, launched
 from tests.browser.proxy import Proxy
-from tests.service.serving import ARTICLES, Server, environment
+from tests.service.serving import ARTICLES, Server, environment, in_force
 
 QUESTION = "Что означает код E20?"
 SITE = "pristan"
@@ -85,14 +84,8 @@ def _prepared(folder: Path, models_url: str) -> Settings:
     registry = Registry(settings)
     record = registry.add("shop", locale="ru")
     registry.update("shop", name=record.name, locale="ru", policy={"profile": "ollama"})
-    with pytest.MonkeyPatch.context() as patch:
-        for name, value in environment(settings).items():
-            patch.setenv(name, value)
-        get_settings.cache_clear()
-        with acting_as(Tenant("shop", "admin")):
-            sites.add("Магазин", [], SiteConfig(), key=SITE)
-        database.close_all()
-    get_settings.cache_clear()
+    with in_force(settings), acting_as(Tenant("shop", "admin")):
+        sites.add("Магазин", [], SiteConfig(), key=SITE)
     return settings
 
 

@@ -257,7 +257,7 @@ export class Conversation {
     this.messages = [];
     this.live = null;
     this.seen = 0;
-    this.memory.write({ chat: '' });
+    this.memory.write({ chat: undefined });
   }
 
   private async ensureChat(): Promise<void> {

@@ -12,7 +12,6 @@ export interface Pending {
 
 interface Stored {
   token?: string;
-  expires?: number;
   chat?: string;
   consent?: string;
   pending?: readonly Pending[];

@@ -154,9 +154,9 @@ class Conversations:
 
     def drop(self, chat_id: str) -> None:
         """Spend nothing more on an answer that can come to nothing: a person has the chat."""
-        live = self._channel(chat_id).live
-        if live is not None and live.stream is not None:
-            live.stream.stop()
+        channel = self._channels.get((context.current().tenant_id, chat_id))
+        if channel is not None and channel.live is not None and channel.live.stream is not None:
+            channel.live.stream.stop()
 
     def resume(self, chat_id: str) -> None:
         """Answer what waits for an answer, such as a message whose answer was cut off by the end of the service.

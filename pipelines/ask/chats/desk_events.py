@@ -1,7 +1,6 @@
 """What operators see happen: in all chats of their tenant, and in the one that they look at."""
 
 import asyncio
-import json
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import asdict
 from time import monotonic
@@ -10,8 +9,8 @@ from fastapi.sse import ServerSentEvent
 
 from pipelines import shutdown
 from pipelines.ask.chats.contract import DeskChatPart, desk_chat_part, desk_message_part
-from pipelines.ask.chats.events import POLL_SECONDS, SILENCE_SECONDS
-from pipelines.ask.chats.presence import Attendance, Presence
+from pipelines.ask.chats.events import POLL_SECONDS, SILENCE_SECONDS, json_event
+from pipelines.ask.chats.presence import Attendances, Presence
 from tenants import context
 from tenants.chats import fanout, store
 from tenants.chats.records import Chat, Message
@@ -24,26 +23,20 @@ DESK_CHAT_EVENT_NAMES = ("snapshot", "message", "state", "typing", "presence")
 async def desk_events() -> AsyncIterator[ServerSentEvent]:
     """`ready`, then each chat in which something is new, and who types and looks where."""
     me = "operator", context.current().subject
-    attendances: dict[str, Attendance] = {}
+    attendances = Attendances(me)
     with fanout.watching() as watcher:
-        yield _event("ready", {})
+        yield json_event("ready", {})
         while not shutdown.requested():
-            changed, signals = await watcher.wait(SILENCE_SECONDS)
-            for one in signals:
-                for signal in attendances.setdefault(one.chat_id, Attendance(me)).take(one):
-                    yield _event(signal.kind, {"chat_id": one.chat_id, **asdict(signal)})
-            for chat_id, attendance in list(attendances.items()):
-                for signal in attendance.expire():
-                    yield _event(signal.kind, {"chat_id": chat_id, **asdict(signal)})
-                if attendance.is_empty:
-                    del attendances[chat_id]
+            changed, announcements = await watcher.wait(SILENCE_SECONDS)
+            for chat_id, signal in attendances.take(announcements):
+                yield json_event(signal.kind, {"chat_id": chat_id, **asdict(signal)})
             if "" in changed:
                 # Announcements may have been missed: whoever lists the chats by this event sees them all.
-                yield _event("ready", {})
+                yield json_event("ready", {})
             for chat_id in changed - {""}:
                 chat = await asyncio.to_thread(_desk_chat, chat_id)
                 if chat is not None:
-                    yield _event("state", chat.model_dump(mode="json"))
+                    yield json_event("state", chat.model_dump(mode="json"))
 
 
 class DeskChatEvents:
@@ -64,21 +57,21 @@ class DeskChatEvents:
             try:
                 chat, messages = await asyncio.to_thread(self._load)
                 shown = [_message(one) for one in messages]
-                yield _event("snapshot", {"chat": await _chat(chat), "messages": shown}, self._seq)
+                yield json_event("snapshot", {"chat": await _chat(chat), "messages": shown}, self._seq)
                 self._presence.arrive()
                 polled_at = monotonic()
                 while not shutdown.requested():
                     changed, announcements = await watcher.wait(SILENCE_SECONDS)
                     for signal in self._presence.take(announcements):
-                        yield _event(signal.kind, asdict(signal))
+                        yield json_event(signal.kind, asdict(signal))
                     if changed or monotonic() - polled_at >= POLL_SECONDS:
                         polled_at = monotonic()
                         before = chat
                         chat, messages = await asyncio.to_thread(self._load)
                         for one in messages:
-                            yield _event("message", _message(one), one.seq)
+                            yield json_event("message", _message(one), one.seq)
                         if chat != before:
-                            yield _event("state", await _chat(chat))
+                            yield json_event("state", await _chat(chat))
             finally:
                 self._presence.leave()
 
@@ -103,8 +96,3 @@ def _desk_chat(chat_id: str) -> DeskChatPart | None:
 
 def _message(message: Message) -> Mapping[str, object]:
     return desk_message_part(message).model_dump(mode="json")
-
-
-def _event(name: str, data: object, seq: int | None = None) -> ServerSentEvent:
-    text = json.dumps(data, ensure_ascii=False)
-    return ServerSentEvent(raw_data=text, event=name, id=str(seq) if seq is not None else None)

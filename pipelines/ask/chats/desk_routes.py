@@ -17,7 +17,7 @@ from pipelines.ask.chats.visitor_routes import ClientId, ReadMark, TypingState
 from pipelines.event_ids import is_event_number
 from pipelines.gate import Route
 from tenants.chats import store
-from tenants.chats.records import Chat, Posted
+from tenants.chats.records import MAX_SEQ, Chat, Posted
 from tenants.chats.transitions import State
 
 SCOPE = "operate"
@@ -60,7 +60,7 @@ class Reply(_Body):
     """A public reply. `seen` is the last message that the operator has read, `name` how customers know them."""
 
     text: _Text
-    seen: Annotated[int, Field(ge=0)]
+    seen: Annotated[int, Field(ge=0, le=MAX_SEQ)]
     client_id: ClientId | None = None
     name: _Name = ""
 
@@ -132,7 +132,7 @@ def router(conversations: Conversations) -> APIRouter:
         return [desk_chat_part(chat) for chat in chats]
 
     @endpoints.get(_ONE)
-    def show_desk_chat(chat_id: str, after: Annotated[int, Query(ge=0)] = 0) -> DeskThreadAnswer:
+    def show_desk_chat(chat_id: str, after: Annotated[int, Query(ge=0, le=MAX_SEQ)] = 0) -> DeskThreadAnswer:
         """A chat, its messages and notes behind number `after`."""
         return thread(store.get(chat_id), after)
 
@@ -165,7 +165,7 @@ def router(conversations: Conversations) -> APIRouter:
         chat_id: str,
         response: Response,
         name: Annotated[str, Query(max_length=100, description="How the customer knows the operator.")] = "",
-        after: Annotated[int, Query(ge=0)] = 0,
+        after: Annotated[int, Query(ge=0, le=MAX_SEQ)] = 0,
         last_event_id: Annotated[str, Header(description="The number of the last message, to go on after it.")] = "",
     ) -> DeskChatEvents:
         # A dependency, because an error must be answered before the response begins.

@@ -89,16 +89,16 @@ class ChatEvents:
         self._chat = chat
         if messages:
             self._seq = messages[-1].seq
-        return _event("snapshot", {"chat": chat_data, "messages": [_message(one) for one in messages]}, self._seq)
+        return json_event("snapshot", {"chat": chat_data, "messages": [_message(one) for one in messages]}, self._seq)
 
     async def _on_news(self, news: News) -> AsyncIterator[ServerSentEvent]:
         changed, announcements = news
         for signal in self._presence.take(announcements):
-            yield _event(signal.kind, for_customers(signal))
+            yield json_event(signal.kind, for_customers(signal))
             if signal.kind == "presence" and not signal.active:
                 # A customer is shown one person at most: whoever is left.
                 for other in self._presence.others:
-                    yield _event(other.kind, for_customers(other))
+                    yield json_event(other.kind, for_customers(other))
         if changed or monotonic() - self._polled_at >= POLL_SECONDS:
             async for event in self._poll():
                 yield event
@@ -114,14 +114,14 @@ class ChatEvents:
                 for event in self._retract():
                     yield event
             self._seq = one.seq
-            yield _event("message", _message(one), one.seq)
+            yield json_event("message", _message(one), one.seq)
         if chat.state != "bot":
             for event in self._retract():
                 yield event
             self._conversations.drop(self._chat_id)
         if self._chat is None or _differ(self._chat, chat):
             self._chat = chat
-            yield _event("state", await asyncio.to_thread(_chat, chat))
+            yield json_event("state", await asyncio.to_thread(_chat, chat))
 
     async def _on_turn_event(self, item: _TurnEvent) -> AsyncIterator[ServerSentEvent]:
         live, event = item.live, item.event
@@ -133,7 +133,7 @@ class ChatEvents:
                     yield taken_back
             elif event.name != "done":
                 self._visible = self._visible or event.name in ("token", "sources-early")
-                yield _event(event.name, {"turn_id": _turn_id(live), **event.data})
+                yield json_event(event.name, {"turn_id": _turn_id(live), **event.data})
         if event.name in LAST:
             self._live = None
             async for stored in self._poll():
@@ -143,7 +143,7 @@ class ChatEvents:
         """The answer that is being shown comes to nothing."""
         if self._live is not None and self._visible:
             for what in ("answer", "sources"):
-                yield _event("retract", {"turn_id": _turn_id(self._live), "what": what})
+                yield json_event("retract", {"turn_id": _turn_id(self._live), "what": what})
         self._live, self._visible = None, False
 
 
@@ -180,6 +180,7 @@ def _message(message: Message) -> dict[str, object]:
     return part.model_dump(mode="json")
 
 
-def _event(name: str, data: Mapping[str, object], seq: int | None = None) -> ServerSentEvent:
+def json_event(name: str, data: object, seq: int | None = None) -> ServerSentEvent:
+    """An event; `seq` is its id, from which a reader goes on."""
     text = json.dumps(data, ensure_ascii=False)
     return ServerSentEvent(raw_data=text, event=name, id=str(seq) if seq is not None else None)

@@ -21,6 +21,7 @@ from pipelines.problems import UnreadableFields
 from tenants import policy
 from tenants.chats import consents, files, sites, store
 from tenants.chats.files import ChatFile
+from tenants.chats.records import Chat
 from tenants.errors import TooLarge
 from tenants.policy import MAX_FILE_SIZE
 
@@ -71,17 +72,17 @@ def router(conversations: Conversations) -> APIRouter:
     scanner = AttachmentScanner(_SCANS)
     scans = Semaphore(_SCANS)
 
-    async def own_chat(chat_id: str) -> str:
+    async def own_chat(chat_id: str) -> Chat:
         # A dependency, so that nothing of a form is read for a chat of somebody else.
         chat = await to_thread(store.own, chat_id)
         await to_thread(consents.check, chat.site)
-        return chat_id
+        return chat
 
     @endpoints.post(_FILES, status_code=201, openapi_extra=_FORM)
-    async def send_file(chat_id: Annotated[str, Depends(own_chat)], request: Request) -> FilePart:
+    async def send_file(chat: Annotated[Chat, Depends(own_chat)], request: Request) -> FilePart:
         """Store a file for a message: a picture, PDF, DOCX, XLSX, CSV or text, by its content. It is scanned first."""
-        await admit_message(conversations, chat_id)
-        limit = await to_thread(_limit, chat_id)
+        await admit_message(conversations, chat.chat_id)
+        limit = await to_thread(_limit, chat.site)
         declared = request.headers.get("content-length", "")
         if declared.isdecimal() and int(declared) > limit + _FORM_BYTES:
             raise TooLarge("chat_file_too_large", limit=limit)
@@ -90,7 +91,7 @@ def router(conversations: Conversations) -> APIRouter:
             raise TooLarge("chat_file_too_large", limit=limit)
         async with scans:
             form = await to_thread(scanner.format_of, name, content)
-        stored = await to_thread(files.add, chat_id, download_name(name, form), MEDIA_TYPES[form], content)
+        stored = await to_thread(files.add, chat.chat_id, download_name(name, form), MEDIA_TYPES[form], content)
         return FilePart(file_id=stored.file_id, name=stored.name, media_type=stored.media_type, size=stored.size)
 
     @endpoints.get(_FILE, response_class=Response, responses=_DOWNLOAD)
@@ -108,8 +109,7 @@ def router(conversations: Conversations) -> APIRouter:
     return endpoints
 
 
-def _limit(chat_id: str) -> int:
-    site = store.get(chat_id).site
+def _limit(site: str) -> int:
     return file_limit(sites.find(site) if site else None, policy.current())
 
 

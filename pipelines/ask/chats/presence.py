@@ -11,7 +11,7 @@ from secrets import token_hex
 from time import monotonic
 from typing import Literal, TypeAlias
 
-from tenants import context
+from tenants import context, database
 from tenants.chats import fanout
 from tenants.chats.fanout import Announcement
 
@@ -23,6 +23,7 @@ TYPING_SECONDS = 8.0
 REPEAT_SECONDS = 15.0
 PRESENT_SECONDS = 40.0
 """More than two repeats, so that one that is late or lost makes nobody leave."""
+_EXPIRE_SECONDS = 4.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +66,7 @@ class Attendance:
                 self._typing[person] = now + TYPING_SECONDS
             else:
                 self._typing.pop(person, None)
-            # BotReply again while it goes on, because readers, too, forget it after a while.
+            # Said again while it goes on, because readers, too, forget it after a while.
             if signal.active or was_typing:
                 yield self._signal("typing", person, active=signal.active)
         elif signal.kind == "presence":
@@ -104,6 +105,34 @@ class Attendance:
 
     def _signal(self, kind: SignalKind, person: tuple[str, str], *, active: bool) -> Signal:
         return Signal(kind, *person, self._names.get(person, ""), active)
+
+
+class Attendances:
+    """Who is at the chats of a tenant, as one reader of all of them learns it: `(chat_id, signal)`.
+
+    :param but: who the reader is.
+    :param clock: seconds from any start.
+    """
+
+    def __init__(self, but: tuple[str, str], clock: Callable[[], float] = monotonic) -> None:
+        self._reader = but
+        self._clock = clock
+        self._chats: dict[str, Attendance] = {}
+        self._expired_at = clock()
+
+    def take(self, announcements: Iterable[Announcement]) -> Iterator[tuple[str, Signal]]:
+        """What is new. Call it every few seconds, too, when nothing was announced."""
+        for one in announcements:
+            attendance = self._chats.setdefault(one.chat_id, Attendance(self._reader, self._clock))
+            yield from ((one.chat_id, signal) for signal in attendance.take(one))
+        # Whatever any reader of any chat announces comes by here: not every time is there reason to look at all chats.
+        if self._clock() - self._expired_at < _EXPIRE_SECONDS:
+            return
+        self._expired_at = self._clock()
+        for chat_id, attendance in list(self._chats.items()):
+            yield from ((chat_id, signal) for signal in attendance.expire())
+            if attendance.is_empty:
+                del self._chats[chat_id]
 
 
 class Presence:
@@ -159,7 +188,7 @@ def typing(chat_id: str, who: Who, name: str = "", *, active: bool) -> None:
 
 def announce_soon(announcement: Announcement) -> None:
     """Announce without waiting for it; called on the event loop."""
-    if fanout.is_local():
+    if not database.is_shared():
         fanout.announce(announcement)
     else:
         asyncio.get_running_loop().run_in_executor(None, fanout.announce, announcement)

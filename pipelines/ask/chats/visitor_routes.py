@@ -27,7 +27,7 @@ from pipelines.event_ids import is_event_number
 from pipelines.gate import Route
 from tenants import context, policy
 from tenants.chats import consents, sites, store
-from tenants.chats.records import Chat
+from tenants.chats.records import MAX_SEQ, Chat
 
 SCOPE = "visit"
 _CHATS = "/chats"
@@ -100,7 +100,7 @@ class RegenerateRequest(_Body):
 class ReadMark(_Body):
     """The number of the last message that was read."""
 
-    seq: Annotated[int, Field(ge=0, le=1_000_000_000)]
+    seq: Annotated[int, Field(ge=0, le=MAX_SEQ)]
 
 
 class TypingState(_Body):
@@ -190,7 +190,7 @@ def router(conversations: Conversations) -> APIRouter:
     async def reader(
         chat_id: str,
         response: Response,
-        after: Annotated[int, Query(ge=0)] = 0,
+        after: Annotated[int, Query(ge=0, le=MAX_SEQ)] = 0,
         last_event_id: Annotated[str, Header(description="The number of the last message, to go on after it.")] = "",
     ) -> ChatEvents:
         # A dependency, because an error must be answered before the response begins.
@@ -224,7 +224,7 @@ def _add_stored(endpoints: APIRouter) -> None:
         return chat_part(store.start(site=site, channel=channel, locale=_locale(body.locale, site)))
 
     @endpoints.get(_ONE)
-    def show_chat(chat_id: str, after: Annotated[int, Query(ge=0)] = 0) -> ThreadAnswer:
+    def show_chat(chat_id: str, after: Annotated[int, Query(ge=0, le=MAX_SEQ)] = 0) -> ThreadAnswer:
         """A chat and its messages behind number `after`."""
         chat = store.own(chat_id)
         return thread_answer(chat, store.messages(chat_id, after=after))

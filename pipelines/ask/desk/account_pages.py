@@ -12,7 +12,7 @@ from pipelines.gate import Route
 from settings import get_settings
 from tenants.context import Tenant, acting_as
 from tenants.desk import operators, sessions
-from tenants.desk.operators import TENANT_ROLES, Operator, Role
+from tenants.desk.operators import TENANT_ROLES, Operator
 from tenants.errors import CallerError, Invalid, RateLimited, Unauthenticated
 from tenants.quotas import RateLimiter
 from tenants.registry import Registry
@@ -145,7 +145,7 @@ def _add_people(endpoints: APIRouter, desk: Desk) -> None:
         login: _Short = "", password: _Password = "", role: _Short = "operator", name: _Short = ""
     ) -> Response:
         try:
-            operators.add(login, password, role=checked_role(role), name=name)
+            operators.add(login, password, role=operators.checked_role(role), name=name)
         except Invalid as refused:
             return people(problems.explained(refused)[1], 422)
         return back_to("/desk/people")
@@ -164,14 +164,6 @@ def _add_people(endpoints: APIRouter, desk: Desk) -> None:
         except Invalid as refused:
             return people(problems.explained(refused)[1], 422)
         return back_to("/desk/people")
-
-
-def checked_role(role: str) -> Role:
-    """A role that a tenant's operator may have. Raises `Invalid`: `role_unknown`."""
-    known = next((one for one in TENANT_ROLES if one == role), None)
-    if known is None:
-        raise Invalid("role_unknown", role=role, roles=", ".join(TENANT_ROLES))
-    return known
 
 
 def _set_password(operator: Operator, password: str) -> None:

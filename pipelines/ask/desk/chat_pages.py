@@ -16,12 +16,12 @@ from pipelines import problems
 from pipelines.ask.chats.conversations import Conversations
 from pipelines.ask.chats.desk_routes import REPLY_LIMIT
 from pipelines.ask.desk import conversation
-from pipelines.ask.desk.view import Desk, back_to
+from pipelines.ask.desk.view import SEE_OTHER, Desk, back_to
 from pipelines.gate import Route
 from settings import get_settings
 from tenants.audit import search
 from tenants.chats import store
-from tenants.chats.records import Chat
+from tenants.chats.records import MAX_SEQ, Chat
 from tenants.desk import inbox, operators, replies, sessions
 from tenants.desk.inbox import VIEWS, View
 from tenants.errors import Conflict, Invalid, OporaError
@@ -34,6 +34,7 @@ _MOST_HOURS = 24 * 366
 
 _Text: TypeAlias = Annotated[str, Form(max_length=100_000)]
 _Version: TypeAlias = Annotated[int | None, Form(ge=0)]
+_Seq: TypeAlias = Annotated[int, Form(ge=0, le=MAX_SEQ)]
 _View: TypeAlias = Annotated[View, Query()]
 
 ROUTES = (
@@ -79,7 +80,7 @@ def _add_reading(endpoints: APIRouter, desk: Desk) -> None:
         )
 
     @endpoints.get(_ONE)
-    def show_chat(chat_id: str, before: Annotated[int | None, Query(ge=1)] = None) -> Response:
+    def show_chat(chat_id: str, before: Annotated[int | None, Query(ge=1, le=MAX_SEQ)] = None) -> Response:
         return _conversation(desk, store.get(chat_id), before=before)
 
     @endpoints.get("/desk/turns/{turn_id}")
@@ -103,7 +104,10 @@ def _add_reading(endpoints: APIRouter, desk: Desk) -> None:
 def _add_writing(endpoints: APIRouter, desk: Desk, conversations: Conversations) -> None:
     @endpoints.post(f"{_ONE}/reply")
     async def reply(
-        chat_id: str, text: _Text = "", seen: Annotated[int, Form(ge=0)] = 0, client_id: Annotated[str, Form()] = ""
+        chat_id: str,
+        text: _Text = "",
+        seen: _Seq = 0,
+        client_id: Annotated[str, Form()] = "",
     ) -> Response:
         def store_reply() -> Response:
             words = _checked(text)
@@ -112,7 +116,7 @@ def _add_writing(endpoints: APIRouter, desk: Desk, conversations: Conversations)
             return back_to(_path(chat_id))
 
         answer = await asyncio.to_thread(_or_conflict, desk, chat_id, store_reply, text)
-        conversations.drop(chat_id)
+        _drop_if_done(conversations, chat_id, answer)
         return answer
 
     @endpoints.post(f"{_ONE}/note")
@@ -136,7 +140,7 @@ def _add_moving(endpoints: APIRouter, desk: Desk, conversations: Conversations) 
     async def take(chat_id: str, version: _Version = None) -> Response:
         name = sessions.current().operator.name
         answer = await asyncio.to_thread(moved, chat_id, lambda: store.take(chat_id, version=version, name=name))
-        conversations.drop(chat_id)
+        _drop_if_done(conversations, chat_id, answer)
         return answer
 
     @endpoints.post(f"{_ONE}/hand_back")
@@ -223,11 +227,17 @@ def _conversation(
         draft=conversation.draft(chat),
         limit=REPLY_LIMIT,
         queue=inbox.page("waiting", limit=20),
-        counts=inbox.counts(),
+        waiting=inbox.count("waiting"),
         customer=conversation.customer,
         fault=fault,
         text=text,
     )
+
+
+def _drop_if_done(conversations: Conversations, chat_id: str, answer: Response) -> None:
+    """Let the assistant's answer go only when the person has the chat: what was refused changes nothing."""
+    if answer.status_code == SEE_OTHER:
+        conversations.drop(chat_id)
 
 
 def _or_conflict(desk: Desk, chat_id: str, act: Callable[[], Response], text: str = "") -> Response:

@@ -49,6 +49,7 @@ class Bubble:
     turn: TurnAnswer | None
     passages: tuple[Passage, ...]
     file_name: str
+    file_id: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,6 +135,7 @@ def _passage(citation: CitationPart, content: str) -> Passage:
 def _bubble(message: Message, people: Mapping[str, str], locale: str) -> Bubble:
     turn = parsed_turn(message.body["turn"]) if message.author == "bot" and "turn" in message.body else None
     file = message.body.get("file")
+    about = file if isinstance(file, Mapping) else {}
     return Bubble(
         seq=message.seq,
         author=message.author,
@@ -143,7 +145,8 @@ def _bubble(message: Message, people: Mapping[str, str], locale: str) -> Bubble:
         at=message.created_at,
         turn=turn,
         passages=passages(turn) if turn is not None else (),
-        file_name=str(file.get("name", "")) if isinstance(file, Mapping) else "",
+        file_name=str(about.get("name", "")),
+        file_id=str(about.get("file_id", "")),
     )
 
 

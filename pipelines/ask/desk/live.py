@@ -5,17 +5,17 @@ One stream serves all tabs of a browser, so a tab says by a request of its own t
 """
 
 import asyncio
-import json
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator
 from dataclasses import replace
+from time import monotonic
 from typing import Annotated
 
 from fastapi import APIRouter, Form, Response
 from fastapi.sse import EventSourceResponse, ServerSentEvent
 
 from pipelines import shutdown
-from pipelines.ask.chats.events import EVENT_HEADERS, SILENCE_SECONDS
-from pipelines.ask.chats.presence import Attendance, Signal, announce_soon
+from pipelines.ask.chats.events import EVENT_HEADERS, SILENCE_SECONDS, json_event
+from pipelines.ask.chats.presence import Attendances, Signal, announce_soon
 from pipelines.gate import Route
 from tenants import context
 from tenants.chats import fanout, store
@@ -26,6 +26,8 @@ SCOPE = "operate"
 _LIVE = "/desk/live"
 _LOOKING = "/desk/chat/{chat_id}/looking"
 _FORM_BYTES = 2_000
+_CHECK_SECONDS = 4.0
+"""How long a session that has ended may still follow; every typed letter of the tenant wakes the stream."""
 
 ROUTES = (
     Route("GET", _LIVE, scope=SCOPE, page=True),
@@ -64,35 +66,28 @@ async def look(
 async def events() -> AsyncIterator[ServerSentEvent]:
     """The events, until the session ends or the service shuts down."""
     signed_in, me = sessions.current(), ("operator", context.current().subject)
-    attendances: dict[str, Attendance] = {}
+    attendances, checked_at = Attendances(me), monotonic()
     with fanout.watching() as watcher:
-        yield _event("ready", {})
+        yield json_event("ready", {})
         while not shutdown.requested():
             changed, announcements = await watcher.wait(SILENCE_SECONDS)
             # Somebody may have signed this browser out from another one.
-            if not await asyncio.to_thread(sessions.is_alive, signed_in):
-                yield _event("ended", {})
-                return
+            if monotonic() - checked_at >= _CHECK_SECONDS:
+                checked_at = monotonic()
+                if not await asyncio.to_thread(sessions.is_alive, signed_in):
+                    yield json_event("ended", {})
+                    return
             for one in announcements:
                 if one.kind == "roll_call" and one.subject != me[1]:
-                    yield _event("roll_call", {"chat_id": one.chat_id})
-                for signal in attendances.setdefault(one.chat_id, Attendance(me)).take(one):
-                    yield _signal(one.chat_id, signal)
-            for chat_id, attendance in list(attendances.items()):
-                for signal in attendance.expire():
-                    yield _signal(chat_id, signal)
-                if attendance.is_empty:
-                    del attendances[chat_id]
+                    yield json_event("roll_call", {"chat_id": one.chat_id})
+            for chat_id, signal in attendances.take(announcements):
+                yield _signal(chat_id, signal)
             if "" in changed:
-                yield _event("ready", {})
+                yield json_event("ready", {})
             for chat_id in changed - {""}:
-                yield _event("changed", {"chat_id": chat_id})
+                yield json_event("changed", {"chat_id": chat_id})
 
 
 def _signal(chat_id: str, signal: Signal) -> ServerSentEvent:
     person = {"who": signal.who, "subject": signal.subject, "name": signal.name, "active": signal.active}
-    return _event(signal.kind, {"chat_id": chat_id, **person})
-
-
-def _event(name: str, about: Mapping[str, object]) -> ServerSentEvent:
-    return ServerSentEvent(raw_data=json.dumps(about, ensure_ascii=False), event=name)
+    return json_event(signal.kind, {"chat_id": chat_id, **person})

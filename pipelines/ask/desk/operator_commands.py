@@ -14,40 +14,39 @@ if TYPE_CHECKING:
     from tenants.desk.operators import Operator
 
 
-def say(key: str, **params: str | float) -> str:
+def message(key: str, **params: str | float) -> str:
     """A text of these commands in the terminal's language."""
     return text(f"desk.command.{key}", terminal_locale(), **params)
 
 
-operator_app = typer.Typer(cls=Group, help=say("operator"), no_args_is_help=True)
-Login = Annotated[str, typer.Argument(help=say("login"))]
-FromInput = Annotated[bool, typer.Option("--password-stdin", help=say("password_stdin"))]
-Installation = Annotated[bool, typer.Option("--installation", help=say("installation"))]
+operator_app = typer.Typer(cls=Group, help=message("operator"), no_args_is_help=True)
+Login = Annotated[str, typer.Argument(help=message("login"))]
+FromInput = Annotated[bool, typer.Option("--password-stdin", help=message("password_stdin"))]
+Installation = Annotated[bool, typer.Option("--installation", help=message("installation"))]
 
 
-@operator_app.command("add", help=say("add"))
+@operator_app.command("add", help=message("add"))
 def operator_add(
     login: Login,
-    role: Annotated[str, typer.Option(help=say("role"))] = "operator",
-    name: Annotated[str, typer.Option(help=say("name"))] = "",
+    role: Annotated[str, typer.Option(help=message("role"))] = "operator",
+    name: Annotated[str, typer.Option(help=message("name"))] = "",
     password_stdin: FromInput = False,
     installation: Installation = False,
     tenant: TenantOption = DEFAULT_TENANT,
 ) -> None:
     """Let a person sign in."""
-    from pipelines.ask.desk.account_pages import checked_role
     from tenants.desk import operators
 
     with _within(tenant, installation=installation):
         if installation:
             added = operators.add_installation_admin(login, _password(from_input=password_stdin), name=name)
         else:
-            known = checked_role(role)
+            known = operators.checked_role(role)
             added = operators.add(login, _password(from_input=password_stdin), role=known, name=name)
-    typer.echo(say("added", login=added.login, role=text(f"desk.role.{added.role}", terminal_locale())))
+    typer.echo(message("added", login=added.login, role=text(f"desk.role.{added.role}", terminal_locale())))
 
 
-@operator_app.command("list", help=say("list"))
+@operator_app.command("list", help=message("list"))
 def operator_list(
     installation: Installation = False, tenant: TenantOption = DEFAULT_TENANT, as_json: Json = False
 ) -> None:
@@ -62,14 +61,14 @@ def operator_list(
         return
     from rich.table import Table
 
-    table = Table(*(say(f"column.{name}") for name in ("login", "role", "name", "sessions")))
+    table = Table(*(message(f"column.{name}") for name in ("login", "role", "name", "sessions")))
     for one in listed:
         role = text(f"desk.role.{one.role}", terminal_locale())
         table.add_row(one.login, role, one.name, str(signed_in[one.login]))
     terminal_console().print(table)
 
 
-@operator_app.command("remove", help=say("remove"))
+@operator_app.command("remove", help=message("remove"))
 def operator_remove(login: Login, installation: Installation = False, tenant: TenantOption = DEFAULT_TENANT) -> None:
     """Take a person's access away."""
     from tenants.desk import operators
@@ -79,10 +78,10 @@ def operator_remove(login: Login, installation: Installation = False, tenant: Te
             operators.remove_installation_admin(login)
         else:
             operators.remove(login)
-    typer.echo(say("removed", login=login))
+    typer.echo(message("removed", login=login))
 
 
-@operator_app.command("password", help=say("password"))
+@operator_app.command("password", help=message("password"))
 def operator_password(
     login: Login,
     password_stdin: FromInput = False,
@@ -98,17 +97,17 @@ def operator_password(
             operators.set_password_of_installation_admin(login, password)
         else:
             operators.set_password(login, password)
-    typer.echo(say("password_set", login=login))
+    typer.echo(message("password_set", login=login))
 
 
-@operator_app.command("sign-out", help=say("sign_out"))
+@operator_app.command("sign-out", help=message("sign_out"))
 def operator_sign_out(login: Login, tenant: TenantOption = DEFAULT_TENANT) -> None:
     """End all sessions of a person."""
     from tenants.desk import operators, sessions
 
     with acting_for(tenant):
         ended = sessions.end_all(operators.get(login))
-    typer.echo(say("signed_out", login=login, count=ended))
+    typer.echo(message("signed_out", login=login, count=ended))
 
 
 @contextmanager
@@ -125,7 +124,9 @@ def _password(*, from_input: bool) -> str:
     """A password, typed twice or read from standard input: never an argument, which other users could see."""
     if from_input:
         return sys.stdin.readline().rstrip("\r\n")
-    entered: str = typer.prompt(say("prompt"), hide_input=True, confirmation_prompt=say("prompt_again"), err=True)
+    entered: str = typer.prompt(
+        message("prompt"), hide_input=True, confirmation_prompt=message("prompt_again"), err=True
+    )
     return entered
 
 

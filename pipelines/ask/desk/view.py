@@ -13,6 +13,9 @@ from tenants.desk import sessions
 from tenants.desk.operators import Operator
 from tenants.errors import OporaError
 
+SEE_OTHER = 303
+"""What a form answers when what it asked for was done."""
+
 _MENU = (("inbox", "/desk", "operate"), ("people", "/desk/people", "admin"))
 
 
@@ -91,7 +94,7 @@ def home(operator: Operator) -> str:
 
 def back_to(path: str) -> Response:
     """Go on to a page after something was changed."""
-    return RedirectResponse(path, 303)
+    return RedirectResponse(path, SEE_OTHER)
 
 
 def clock(moment: datetime) -> str:

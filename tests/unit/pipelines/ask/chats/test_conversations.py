@@ -141,6 +141,12 @@ async def test_nothing_of_the_assistant_appears_once_a_person_has_the_chat() -> 
     assert gaps.all(None) == ()
 
 
+async def test_a_person_in_a_chat_that_nobody_follows_leaves_nothing_behind() -> None:
+    async with talking(refused) as chats:
+        chats.drop(store.start().chat_id)
+        assert not chats._channels
+
+
 async def test_the_assistant_knows_what_the_person_said_once_it_has_the_chat_again() -> None:
     seen: list[Turn] = []
 
