@@ -1,4 +1,7 @@
-"""Text for people, by key and locale. The texts themselves live in `locales/<locale>/<area>.yaml`."""
+"""Text for people, by key and locale. The texts themselves live in `locales/<locale>/<area>.yaml`.
+
+An area may have parts: `desk/knowledge.yaml` holds the keys that begin with `desk.knowledge.`
+"""
 
 import os
 from calendar import month_name
@@ -55,8 +58,10 @@ def terminal_locale() -> str:
 def _texts(locale: str) -> Mapping[str, str]:
     flat: dict[str, str] = {}
     if locale in LOCALES:
-        for path in sorted((_FOLDER / locale).glob("*.yaml")):
-            _flatten(path.stem, read_yaml(path) or {}, flat)
+        folder = _FOLDER / locale
+        for path in sorted(folder.rglob("*.yaml")):
+            area = ".".join(path.relative_to(folder).with_suffix("").parts)
+            _flatten(area, read_yaml(path) or {}, flat)
     return flat
 
 

@@ -219,7 +219,10 @@ def _flat(node: object, prefix: str) -> Iterator[tuple[str, str]]:
 
 def _locale(locale: str) -> dict[str, str]:
     folder = ROOT / "components" / "language" / "locales" / locale
-    areas = {path.stem: yaml.safe_load(path.read_text(encoding="utf-8")) for path in sorted(folder.glob("*.yaml"))}
+    areas = {
+        ".".join(path.relative_to(folder).with_suffix("").parts): yaml.safe_load(path.read_text(encoding="utf-8"))
+        for path in sorted(folder.rglob("*.yaml"))
+    }
     return dict(pair for area, node in areas.items() for pair in _flat(node, area))
 
 

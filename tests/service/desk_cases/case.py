@@ -1,0 +1,20 @@
+"""What a page of the desk takes: its scope, the fields of its form, and ids of `acme` and of `globex`."""
+
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True)
+class PageCase:
+    """`own` and `foreign` fill what the path or the form names. `answers` are the statuses of an operator who may."""
+
+    scope: str | None
+    form: dict[str, str] = field(default_factory=dict)
+    own: dict[str, str] = field(default_factory=dict)
+    foreign: dict[str, str] = field(default_factory=dict)
+    answers: tuple[int, ...] = (200,)
+
+
+def chat_case(form: dict[str, str] | None = None, *answers: int) -> PageCase:
+    """A page of one chat."""
+    own, foreign = {"chat_id": "chat-of-acme"}, {"chat_id": "chat-of-globex"}
+    return PageCase("operate", form or {}, own=own, foreign=foreign, answers=answers or (200,))
