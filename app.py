@@ -49,6 +49,7 @@ from pipelines.gate import Gate, Route
 from pipelines.ingest import index_routes, job_routes, library_routes, relation_routes
 from pipelines.ingest.contract import IngestRequest
 from pipelines.ingest.library import Library
+from pipelines.ingest.mending import Mender
 from pipelines.ingest.nightly import NightlyCheck
 from pipelines.ingest.usecase import Ingest
 from settings import Settings, get_settings
@@ -188,9 +189,8 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     _add_health(app, settings)
     if settings.api_docs:
         app.include_router(api_docs.ApiDocs(app, routes(settings)).router())
-    _add_lifespan(
-        app, settings, limiter, mcp, NightlyCheck(library, settings.check_hour), WebhookDelivery(), ChatClock()
-    )
+    nightly = NightlyCheck(library, settings.check_hour)
+    _add_lifespan(app, settings, limiter, mcp, Mender(library), nightly, WebhookDelivery(), ChatClock())
     return app
 
 
@@ -277,12 +277,14 @@ def _add_health(app: FastAPI, settings: Settings) -> None:
             await to_thread(database.check, settings)
             # Once the service that has the index is gone, it is this one's.
             await to_thread(claims.hold_index, settings)
-        except Busy:
+        except TryAgain:
             raise
         except Exception as error:
             log.error("not ready: %s", trail(error))
             raise TryAgain from None
-        return JSONResponse({"status": "ready"})
+        # One tenant's index that is being repaired is no reason to send the others' questions elsewhere.
+        damaged = index.damaged()
+        return JSONResponse({"status": "ready", **({"damaged_indexes": damaged} if damaged else {})})
 
     app.add_api_route("/healthz", healthz, methods=["GET"], tags=["health"])
     app.add_api_route("/readyz", readyz, methods=["GET"], tags=["health"])

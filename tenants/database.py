@@ -13,7 +13,7 @@ from pathlib import Path
 from threading import Lock
 
 from sqlalchemy import URL, Connection, Engine, create_engine, event, inspect, make_url, text
-from sqlalchemy.exc import ArgumentError, NoSuchModuleError, OperationalError
+from sqlalchemy.exc import ArgumentError, DatabaseError, NoSuchModuleError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.orm import Session
 from sqlalchemy.pool import ConnectionPoolEntry
@@ -28,6 +28,8 @@ _BUSY_MILLISECONDS = 30_000
 _REQUEST_THREADS = 8
 _MIGRATION_LOCK = 0x6F706F7261  # "opora": the advisory lock that replicas starting together queue on
 _ENGINES: dict[str, Engine] = {}
+_CORRUPT: set[str] = set()
+"""Databases whose file was found damaged."""
 _OPENING = Lock()
 
 log = logging.getLogger("opora.database")
@@ -43,10 +45,13 @@ def engine(settings: Settings | None = None) -> Engine:
         if settings.database not in _ENGINES:
             opened = _open(settings)
             try:
+                _refuse_lost_records(opened, settings)
                 # A server may have replicas of the older version on it: whoever runs them says when.
                 _upgrade(opened, existing=opened.dialect.name == "sqlite")
-            except BaseException:
+            except BaseException as error:
                 opened.dispose()
+                if _is_corrupt(error):
+                    raise CallerError("database_corrupt") from error
                 raise
             _ENGINES[settings.database] = opened
         return _ENGINES[settings.database]
@@ -61,6 +66,7 @@ def migrate(settings: Settings | None = None) -> tuple[str | None, str]:
     settings = settings or get_settings()
     opened = _open(settings)
     try:
+        _refuse_lost_records(opened, settings)
         return _upgrade(opened, existing=True), HEAD
     finally:
         opened.dispose()
@@ -69,15 +75,15 @@ def migrate(settings: Settings | None = None) -> tuple[str | None, str]:
 @contextmanager
 def reading(settings: Settings | None = None) -> Iterator[Session]:
     """A session that sees one consistent state."""
-    with _waited_for(), Session(engine(settings)) as session:
+    with _waited_for(settings), Session(_present(settings)) as session:
         yield session
 
 
 @contextmanager
 def writing(settings: Settings | None = None) -> Iterator[Session]:
     """A session that is committed when the block ends and rolled back when it raises."""
-    with _waited_for():
-        bind = engine(settings).execution_options(sqlite_begin="IMMEDIATE")
+    with _waited_for(settings):
+        bind = _present(settings).execution_options(sqlite_begin="IMMEDIATE")
         with Session(bind, expire_on_commit=False) as session, session.begin():
             yield session
 
@@ -88,9 +94,26 @@ def is_shared(settings: Settings | None = None) -> bool:
 
 
 def check(settings: Settings | None = None) -> None:
-    """Raise when the records cannot be read now."""
+    """Raise when the records cannot be read now: `TryAgain`, of a file on this machine with the code `database_missing`
+    or `database_corrupt`."""
     with reading(settings) as session:
-        session.execute(text("SELECT 1"))
+        session.execute(text("SELECT version_num FROM alembic_version"))
+    if (settings or get_settings()).database in _CORRUPT:
+        raise TryAgain("database_corrupt")
+
+
+def verify(settings: Settings | None = None) -> None:
+    """Read the whole of a database on this machine, and raise as `check` does. A server looks after its own."""
+    bound = engine(settings)
+    if bound.dialect.name == "sqlite":
+        with reading(settings) as session:
+            verdict = session.scalar(text("PRAGMA quick_check(1)"))
+        if verdict != "ok":
+            log.error("the records are damaged: %s", verdict)
+            _CORRUPT.add((settings or get_settings()).database)
+        else:
+            _CORRUPT.discard((settings or get_settings()).database)
+        check(settings)
 
 
 def scrub(settings: Settings | None = None) -> None:
@@ -108,14 +131,54 @@ def close_all() -> None:
             _ENGINES.popitem()[1].dispose()
 
 
+def _present(settings: Settings | None) -> Engine:
+    """The engine. SQLite would go on writing to a file that was removed, and make an empty one in its place."""
+    bound = engine(settings)
+    file = bound.url.database
+    if bound.dialect.name == "sqlite" and file and not Path(file).exists():
+        raise TryAgain("database_missing")
+    return bound
+
+
+def _refuse_lost_records(opened: Engine, settings: Settings) -> None:
+    """Raise `CallerError` with the code `database_missing` where there is an index and nothing that it was made from.
+
+    An empty database in its place would look like an installation where nobody has asked anything yet.
+    """
+    index = settings.data_dir / "index"
+    if not index.is_dir() or not any(index.iterdir()):
+        return
+    file = opened.url.database if opened.dialect.name == "sqlite" else None
+    if not file or Path(file).exists():  # connecting would make one
+        with opened.connect() as connection:
+            if _revision(connection) is not None:
+                return
+    raise CallerError("database_missing", folder=str(index))
+
+
+def _is_corrupt(error: BaseException) -> bool:
+    cause = error.orig if isinstance(error, DatabaseError) else None
+    name = getattr(cause, "sqlite_errorname", "")
+    return name.startswith(("SQLITE_CORRUPT", "SQLITE_NOTADB"))
+
+
 @contextmanager
-def _waited_for() -> Iterator[None]:
-    """Turn errors of a database that does not answer in time into `TryAgain`."""
+def _waited_for(settings: Settings | None) -> Iterator[None]:
+    """Turn errors of a database that does not answer in time, or whose file is damaged, into `TryAgain`."""
     try:
         yield
-    except (OperationalError, PoolTimeout) as late:
+    except DatabaseError as error:
+        if _is_corrupt(error):
+            log.error("the records are damaged")
+            _CORRUPT.add((settings or get_settings()).database)
+            raise TryAgain("database_corrupt") from error
+        if not isinstance(error, OperationalError):
+            raise
         # The message quotes the statement and could reveal a question.
-        log.error("the records cannot be reached: %s", type(getattr(late, "orig", None) or late).__name__)
+        log.error("the records cannot be reached: %s", type(error.orig or error).__name__)
+        raise TryAgain from error
+    except PoolTimeout as late:
+        log.error("the records cannot be reached: %s", type(late).__name__)
         raise TryAgain from late
 
 

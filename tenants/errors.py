@@ -115,6 +115,19 @@ class Busy(TryAgain):
     code = "busy"
 
 
+class IndexDamaged(TryAgain):
+    """The tenant's index does not hold what the records say. It is written anew from the kept texts.
+
+    :param damage: `missing`, `unreadable` or `incomplete`.
+    """
+
+    code = "index_damaged"
+
+    def __init__(self, damage: str) -> None:
+        super().__init__(damage=damage)
+        self.damage = damage
+
+
 class TimedOut(TryAgain):
     """The turn took longer than its budget."""
 

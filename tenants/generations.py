@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Literal, TypeAlias, get_args
 
-from sqlalchemy import ColumnElement, delete, select
+from sqlalchemy import ColumnElement, delete, func, select
 
 from tenants import context, database, lexicon, registry
 from tenants.errors import InternalFault
@@ -108,6 +108,14 @@ def changed_documents(after: int) -> frozenset[str]:
     of_tenant = DocumentRow.tenant_id == context.current().tenant_id
     with database.reading() as session:
         return frozenset(session.scalars(select(DocumentRow.doc_id).where(of_tenant, DocumentRow.generation > after)))
+
+
+def recorded_chunks() -> int:
+    """How many chunks the records of documents name."""
+    lengths = func.coalesce(func.sum(func.json_array_length(DocumentRow.chunk_ids)), 0)
+    with database.reading() as session:
+        of_tenant = DocumentRow.tenant_id == context.current().tenant_id
+        return int(session.scalar(select(lengths).where(of_tenant)) or 0)
 
 
 def _by_number(number: int) -> tuple[ColumnElement[bool], ColumnElement[bool]]:

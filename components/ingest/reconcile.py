@@ -18,6 +18,8 @@ from tenants.index.protocol import Hit
 from tenants.lexicon import ChunkTerms
 
 _BATCH = 500
+_DOCUMENTS = 64
+"""Documents rewritten at once: some hundred chunks, one flush to the disk."""
 
 Rewrite: TypeAlias = Callable[[Sequence[Revision]], object]
 """Writes documents by the ingest pipeline, as if they had come anew."""
@@ -26,6 +28,7 @@ Rewrite: TypeAlias = Callable[[Sequence[Revision]], object]
 class FindingsJson(TypedDict):
     """`Findings` for a program."""
 
+    damage: str | None
     documents: int
     chunks: int
     orphaned_chunks: list[str]
@@ -40,6 +43,7 @@ class FindingsJson(TypedDict):
 class Findings(Frozen):
     """Inconsistencies between records, index and lexicon.
 
+    :param damage: the index is `missing`, `unreadable` or `incomplete`; nothing else was compared then.
     :param documents: how many records were compared; `chunks` how many stored chunks.
     :param orphans: chunks that no record names, by id.
     :param incomplete: documents that miss a chunk, by id.
@@ -55,15 +59,18 @@ class Findings(Frozen):
     misdescribed: tuple[str, ...] = ()
     lexicon_differs: bool = False
     uploads: tuple[str, ...] = ()
+    damage: str | None = None
 
     @property
     def clean(self) -> bool:
         """Whether there are no inconsistencies."""
-        return not (self.orphans or self.incomplete or self.misdescribed or self.lexicon_differs or self.uploads)
+        differs = self.orphans or self.incomplete or self.misdescribed or self.lexicon_differs or self.uploads
+        return not differs and self.damage is None
 
     def as_json(self) -> FindingsJson:
         """The findings for a program."""
         return FindingsJson(
+            damage=self.damage,
             documents=self.documents,
             chunks=self.chunks,
             orphaned_chunks=list(self.orphans),
@@ -110,24 +117,36 @@ def compare(*, count: bool = False) -> Findings:
 def repair(findings: Findings, rewrite: Rewrite) -> None:
     """Make index and lexicon agree with the records again. There must be no concurrent writer.
 
-    A document that misses chunks is rewritten from its stored text. Without one its content hash is cleared: it matches
-    no source any more, so the next run over its source writes it.
+    A document that misses chunks is rewritten from its stored text. Where that does not bring them back, its record
+    names what is there, and its content hash is cleared: it matches no source any more, so the next run over its source
+    writes it.
     """
     if findings.orphans:
         collection = open_collection(create=True)
         for start in range(0, len(findings.orphans), _BATCH):
             collection.delete(findings.orphans[start : start + _BATCH])
-    records = documents.find(findings.incomplete)
-    in_force = {version.doc_id: version for version in versions.in_force(findings.incomplete)}
-    for doc_id, version in in_force.items():
-        rewrite([Revision(source_document(version), records[doc_id].content_hash)])
-    documents.put(*(replace(record, content_hash="") for doc_id, record in records.items() if doc_id not in in_force))
+    for start in range(0, len(findings.incomplete), _DOCUMENTS):
+        _rewrite(findings.incomplete[start : start + _DOCUMENTS], rewrite)
     for start in range(0, len(findings.misdescribed), _BATCH):
         redescribe(documents.find(findings.misdescribed[start : start + _BATCH]).values())
     for job_id in findings.uploads:
         uploads.remove(job_id)
     if findings.lexicon_differs:
         recount()
+
+
+def _rewrite(doc_ids: Sequence[str], rewrite: Rewrite) -> None:
+    records = documents.find(doc_ids)
+    revisions = [
+        Revision(source_document(version), records[version.doc_id].content_hash)
+        for version in versions.in_force(doc_ids)
+    ]
+    if revisions:
+        rewrite(revisions)
+    for record in documents.find(doc_ids).values():
+        present = tuple(hit.id for hit in open_collection().fetch(record.chunk_ids))
+        if len(present) < len(record.chunk_ids):
+            documents.put(replace(record, content_hash="", chunk_ids=present))
 
 
 def recount(generation: int | None = None) -> None:

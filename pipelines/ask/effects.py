@@ -28,7 +28,7 @@ from tenants import conversations, handoffs, policy
 from tenants.audit.recorder import Recorder
 from tenants.context import Tenant, acting_as, current
 from tenants.conversations import PastTurn
-from tenants.errors import trail
+from tenants.errors import TryAgain, trail
 from tenants.handoffs import Ticket
 from tenants.hours import Hours
 
@@ -155,13 +155,15 @@ class Effects:
         return (self.record,) if client == "abandoned" else ()
 
     def record(self, ended: EndedTurn, *, gaps: bool = False) -> EndedTurn:
-        """Record the turn in the audit."""
+        """Record the turn in the audit. Raises `TryAgain` with the code `not_recorded` when nothing can be written."""
         turn = ended.turn
         try:
             entry = record.entry(
                 ended.request, turn, ended.answer, at=ended.asked_at, pipeline=ended.pipeline, gaps=gaps
             )
             self.recorder.record(entry)
+        except TryAgain:
+            raise
         except Exception as error:
             log.critical("turn %s is not recorded: %s", turn.turn_id, trail(error))
         return ended

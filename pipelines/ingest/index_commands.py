@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from pipelines.ingest.rebuild import OnRebuilding, Rebuilt
 
 _SHOWN = 20
+_DAMAGE = {"missing": "missing", "unreadable": "unreadable", "incomplete": "lacking"}
 
 
 def message(key: str, **params: str | int) -> str:
@@ -128,6 +129,8 @@ def _print_rebuilt(done: "Rebuilt", *, as_json: bool) -> None:
 
 
 def _print_findings(findings: "Findings") -> None:
+    if findings.damage is not None:
+        typer.echo(message(f"check.{_DAMAGE[findings.damage]}"))
     if findings.clean:
         typer.echo(message("check.clean", documents=findings.documents, chunks=findings.chunks))
     for name in ("orphans", "incomplete", "misdescribed", "uploads"):

@@ -5,6 +5,7 @@ Every change works on the tenant in context, is whole when it returns, and may c
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import replace
 
 from components.ingest.document import Revision
 from components.ingest.inspection import InspectedChunk, inspect
@@ -14,11 +15,10 @@ from components.ingest.stored import source_document
 from components.ingest.write import redescribe, reembedded, remove_documents
 from pipelines.ingest import session
 from pipelines.ingest.session import Session
-from tenants import catalogue, documents, lexicon, versions
+from tenants import catalogue, documents, index, lexicon, versions
 from tenants.catalogue import EVERYTHING, Page, Selection
 from tenants.documents import DocumentRecord
 from tenants.errors import NotFound
-from tenants.index import open_collection
 from tenants.index.protocol import Json
 from tenants.versions import DocumentVersion
 
@@ -63,7 +63,7 @@ class Library:
 
     def chunks(self, doc_id: str) -> tuple[InspectedChunk, ...]:
         """What was understood of the document, in reading order. Raises `NotFound`."""
-        hits = open_collection().fetch(self.read(doc_id).chunk_ids)
+        hits = index.open_collection().fetch(self.read(doc_id).chunk_ids)
         return tuple(inspect(hits, lexicon.current().stems))
 
     def change(self, doc_id: str, changes: Mapping[str, Json], *, version: int | None = None) -> DocumentRecord:
@@ -105,12 +105,15 @@ class Library:
 
     def check(self, *, mend: bool = False, patience: float = session.PATIENCE_SECONDS) -> Findings:
         """Compare records, index and lexicon. Returns what was found, which is put right when `mend` is set."""
+        damage = index.damage()
+        if damage is not None and not mend:
+            return Findings(damage=damage)
         with session.change(self._rewrite, patience=patience) as now:
             # Where somebody was cut off before, the lexicon is counted anew at the end of this anyway.
             findings = compare(count=not now.healed)
             if mend and not findings.clean:
                 repair(findings, self._rewrite)
-            return findings
+            return replace(findings, damage=damage)
 
     def _changing(self) -> AbstractContextManager[Session]:
         return session.change(self._rewrite)

@@ -17,7 +17,7 @@ from components.language.encoder_settings import EncoderSettings, settings_from
 from components.turn import Frozen
 from pipelines.ingest import session
 from tenants import generations, index, writing
-from tenants.errors import InternalFault, NotFound
+from tenants.errors import IndexDamaged, InternalFault, NotFound
 
 
 class RebuildingJson(TypedDict):
@@ -141,6 +141,11 @@ class Rollback:
             previous = generations.in_state("kept")
             if previous is None:
                 raise NotFound("generation_not_kept")
+            try:
+                index.open_collection(generation=previous.number)
+            except IndexDamaged:
+                index.remove(previous.number)
+                raise NotFound("generation_not_kept") from None
             yield Rebuilding(0, index.open_collection().count())
             with writing.alone():
                 now.check()

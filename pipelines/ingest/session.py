@@ -1,7 +1,7 @@
 """Writing to a tenant's knowledge base so that interrupted work is always repaired.
 
-The lexicon carries a mark while a session writes. A session that starts and finds the mark repairs what an interrupted
-one left behind. An ingest run keeps the mark from its first batch to its last. An
+The lexicon carries a mark while a session writes. A session that starts and finds the mark, or an index that lacks what
+the records name, repairs it first. An ingest run keeps the mark from its first batch to its last. An
 operator's change does not wait for the run: it goes between two of its batches, under the run's mark.
 """
 
@@ -147,9 +147,11 @@ def _claimed(stack: ExitStack) -> Claim | None:
 
 def _begin(claim: Claim, rewrite: Rewrite) -> Session:
     index.sweep()
-    session = Session(claim, rewrite, healed=lexicon.begin())
+    cut_off, damaged = lexicon.begin(), index.damage() is not None
+    session = Session(claim, rewrite, healed=cut_off or damaged)
     if session.healed:
-        repair(compare(), rewrite)
+        with index.repairing():
+            repair(compare(), rewrite)
     return session
 
 

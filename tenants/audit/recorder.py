@@ -1,7 +1,6 @@
 """Carries records from the spool into the database, in a thread of its own."""
 
 import logging
-from collections import deque
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime, timedelta
 from itertools import islice
@@ -32,9 +31,6 @@ _BATCH = 64
 _PATIENCE = 20.0
 """Seconds that `close` waits for a hanging database."""
 
-_MAX_IN_MEMORY = 10_000
-"""Records kept in memory while not even the spool can be written, such as on a full disk."""
-
 
 class Recorder:
     """Records turns. `record` costs one write to a file and waits for nobody; the rest happens in the thread.
@@ -45,7 +41,6 @@ class Recorder:
     def __init__(self, settings: Settings | None = None) -> None:
         self._settings = settings or get_settings()
         self.spool = Spool(self._settings.data_dir / "spool")
-        self._unspooled: deque[Entry] = deque()
         self._pending: list[Path] = []
         self._wake = Event()
         self._stop = Event()
@@ -59,15 +54,20 @@ class Recorder:
         self._thread.start()
 
     def record(self, entry: Entry) -> None:
-        """Record one turn. Once this returns, a crash of the process cannot lose it. Never raises."""
+        """Record one turn. Once this returns, a crash of the process cannot lose it.
+
+        Raises `TryAgain` with the code `not_recorded` where neither the spool nor the database can be written: an
+        answer that nobody will find again is not given.
+        """
         try:
             self.spool.append(entry)
         except OSError as error:
-            if len(self._unspooled) >= _MAX_IN_MEMORY:
-                log.critical("turn %s is not recorded: %s", entry.turn_id, type(error).__name__)
-                return
-            log.error("turn %s waits in memory, the spool cannot be written: %s", entry.turn_id, type(error).__name__)
-            self._unspooled.append(entry)
+            log.error("the spool cannot be written: %s", type(error).__name__)
+            try:
+                store.append([entry], self._settings)
+            except Exception as refused:
+                log.critical("turn %s is not recorded: %s", entry.turn_id, type(refused).__name__)
+                raise TryAgain("not_recorded") from refused
         if not self._wake.is_set():
             self._wake.set()
 
@@ -88,9 +88,11 @@ class Recorder:
             self._thread.join(_PATIENCE)
             if self._thread.is_alive():
                 log.error("the database hangs, records stay in the spool")
+                self.spool.release()
                 return
         self._store_pending()
         self.spool.cut()
+        self.spool.release()
 
     def _run(self) -> None:
         self._maintain()
@@ -133,9 +135,6 @@ class Recorder:
             while self._pending:
                 self._store_segment(self._pending[0])
                 self._pending.pop(0).unlink(missing_ok=True)
-            while self._unspooled:
-                self._store(self._unspooled[0].tenant_id, [self._unspooled[0]])
-                self._unspooled.popleft()
         except Exception as error:
             # Whatever the error, the records are safe in the spool, and the thread must survive.
             if not self._failures:

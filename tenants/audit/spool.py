@@ -3,8 +3,12 @@
 Threat: a process killed between an answer and its record. So a line is written, by one system call, before the answer
 leaves; the operating system keeps it whatever becomes of the process. Each process writes segments of its own and
 holds a lock on the newest; an unlocked segment was abandoned, and any process may take it over.
+
+Each process keeps some of the disk for itself, given up when there is no other room: a disk that somebody else fills
+leaves time for some hundred more records, and to do something about it.
 """
 
+import errno
 import fcntl
 import logging
 import os
@@ -12,13 +16,18 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from secrets import token_hex
 from threading import Lock
+from typing import BinaryIO
 
+from tenants import storage
 from tenants.audit.entry import Entry
 
 log = logging.getLogger("opora.audit")
 
 _SUFFIX = ".jsonl"
 _QUARANTINE = "aside.txt"
+_BALLAST = ".ballast"
+BALLAST_BYTES = 4_000_000
+_FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
 
 
 class Spool:
@@ -31,6 +40,7 @@ class Spool:
         self.folder = folder
         self._lock = Lock()
         self._open: tuple[int, Path] | None = None
+        self._ballast: tuple[BinaryIO, Path] | None = None
         self._numbers = iter(range(1, 2**63))
         self._name = f"{os.getpid()}-{token_hex(4)}"
 
@@ -38,9 +48,13 @@ class Spool:
         """Write the entry. Once this returns, a crash of the process cannot lose it. Raises `OSError`."""
         line = entry.line()
         with self._lock:
-            descriptor, path = self._open or self._begin()
-            if os.write(descriptor, line) != len(line):
-                raise OSError(f"no room for a record in {path}")
+            try:
+                self._write(line)
+            except OSError as error:
+                if error.errno not in _FULL or not self._drop_ballast():
+                    raise
+                log.error("the disk is full: records take the room kept for them")
+                self._write(line)
 
     def cut(self) -> Path | None:
         """End the segment that is being written and return it, forced to the disk; None when nothing was written."""
@@ -64,6 +78,9 @@ class Spool:
         """The segments of processes that are gone."""
         if not self.folder.is_dir():
             return []
+        for ballast in self.folder.glob(f"*{_BALLAST}"):
+            if _free(ballast):
+                ballast.unlink(missing_ok=True)
         return [path for path in sorted(self.folder.glob(f"*{_SUFFIX}")) if _free(path)]
 
     def quarantine(self, line: bytes) -> None:
@@ -82,8 +99,40 @@ class Spool:
             path.write_bytes(b"".join(remaining))
         return dropped
 
+    def release(self) -> None:
+        """Give the room back that was kept for records, when the process ends."""
+        with self._lock:
+            self._drop_ballast()
+
+    def _write(self, line: bytes) -> None:
+        descriptor, path = self._open or self._begin()
+        if os.write(descriptor, line) != len(line):
+            raise OSError(errno.ENOSPC, f"no room for a record in {path}")
+
+    def _keep_ballast(self) -> None:
+        """Take the room while there is some. Where a file system cannot promise any, there is no ballast."""
+        if self._ballast is not None or storage.free(self.folder) < 2 * BALLAST_BYTES:
+            return
+        path = self.folder / f"{self._name}{_BALLAST}"
+        file = path.open("wb")
+        fcntl.flock(file, fcntl.LOCK_EX)
+        self._ballast = file, path
+        try:
+            os.posix_fallocate(file.fileno(), 0, BALLAST_BYTES)
+        except OSError:
+            self._drop_ballast()
+
+    def _drop_ballast(self) -> bool:
+        if self._ballast is None:
+            return False
+        (file, path), self._ballast = self._ballast, None
+        path.unlink(missing_ok=True)
+        file.close()
+        return True
+
     def _begin(self) -> tuple[int, Path]:
         self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        self._keep_ballast()
         path = self.folder / f"{self._name}-{next(self._numbers):08d}{_SUFFIX}"
         unlocked = path.with_suffix(".new")
         descriptor = os.open(unlocked, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)

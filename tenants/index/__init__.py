@@ -1,6 +1,16 @@
 """The tenant's searchable chunks, behind one protocol."""
 
-from tenants.index.access import activate, close_all, open_collection, remove, sweep
+from tenants.index.access import (
+    activate,
+    close_all,
+    damage,
+    damage_noticed,
+    damaged,
+    open_collection,
+    remove,
+    repairing,
+    sweep,
+)
 from tenants.index.layout import DENSE
 from tenants.index.protocol import Collection, Conditions, Dense, Hit, Json, Point, Sparse, Vector, Weights
 
@@ -17,7 +27,11 @@ __all__ = [
     "Weights",
     "activate",
     "close_all",
+    "damage",
+    "damage_noticed",
+    "damaged",
     "open_collection",
     "remove",
+    "repairing",
     "sweep",
 ]

@@ -5,18 +5,23 @@ generations is a caller's to say.
 
 A collection stays open as long as a question refers to it: a generation that is replaced leaves the table here, and is
 released with its last reference.
+
+The generation in force is compared with the records when it is opened. One that is missing, cannot be read or lacks
+chunks must not look like a small knowledge base: nobody reads it until it is repaired (`repairing`).
 """
 
+import logging
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from datetime import UTC, datetime, timedelta
-from threading import Lock, RLock
+from threading import Event, Lock, RLock
 from typing import TypeAlias
 from weakref import WeakValueDictionary
 
 from settings import Settings, get_settings
-from tenants import generations, registry
-from tenants.errors import InternalFault
+from tenants import generations, lexicon, registry
+from tenants.errors import IndexDamaged, InternalFault
 from tenants.index.edge import EdgeFolder
 from tenants.index.empty import EmptyCollection
 from tenants.index.protocol import Collection, Engine
@@ -32,6 +37,14 @@ _IN_USE: WeakValueDictionary[_Key, Collection] = WeakValueDictionary()
 """Every open collection, replaced ones included: the embedded engine opens no folder twice."""
 _ENGINES: dict[str, Engine] = {}
 _LOCKS: WeakValueDictionary[_Key, "_GenerationLock"] = WeakValueDictionary()
+_DAMAGED: dict[_Key, str] = {}
+"""What is wrong with a tenant's generation in force, until it is repaired."""
+_REPAIRING: ContextVar[bool] = ContextVar("opora_index_repairing", default=False)
+damage_noticed = Event()
+"""Set when an index is found damaged, for whoever repairs."""
+
+log = logging.getLogger("opora.index")
+
 _TABLES = Lock()
 """Held for looking something up, never while a collection is opened: that waits for a disk or a server."""
 
@@ -49,7 +62,8 @@ def open_collection(
     """The chunks of the tenant in context.
 
     Raises `NoTenant` outside a tenant context, `NotFound` when the tenant is not registered, `Busy` with the code
-    `data_in_use` when another process has the folder of the embedded engine.
+    `data_in_use` when another process has the folder of the embedded engine, `IndexDamaged` outside of `repairing` when
+    there are not all chunks that the records name.
 
     :param create: make the collection when the tenant has none yet. Without it such a tenant reads as empty.
     :param encoder: how the chunks of a collection made now will be encoded.
@@ -64,21 +78,79 @@ def open_collection(
     placement = tenant.placement if generation is None else tenant.placement.at(generation)
     key = _key(settings, placement)
     collection = _OPEN.get(key)
-    if collection is not None:
+    if collection is not None and not collection.broken and key not in _DAMAGED:
         return collection
     with _locked(key):
+        _discard_broken(key)
+        if key in _DAMAGED and not _REPAIRING.get():
+            raise IndexDamaged(_DAMAGED[key])
         collection = _OPEN.get(key)
         if collection is not None:
             return collection
         engine = _engine(settings)
-        if create:
-            _create(engine, tenant, placement, encoder, dimensions)
-        opened = _IN_USE.get(key) or _open_existing(engine, tenant, placement)
-        if opened is None:
-            return EmptyCollection()
+        is_checked = placement == tenant.placement and not _REPAIRING.get()
+        try:
+            if is_checked and not engine.exists(placement) and lexicon.current().chunks:
+                raise IndexDamaged("missing")
+            if create:
+                _create(engine, tenant, placement, encoder, dimensions)
+            opened = _IN_USE.get(key) or _open_existing(engine, tenant, placement)
+            if opened is None:
+                return EmptyCollection()
+            if is_checked and _lacks_chunks(opened):
+                opened.close()
+                raise IndexDamaged("incomplete")
+        except IndexDamaged as found:
+            if placement == tenant.placement:
+                _note(key, found.damage)
+            raise
         with _TABLES:
             _OPEN[key] = _IN_USE[key] = opened
         return opened
+
+
+def damage() -> str | None:
+    """What is wrong with the index in force of the tenant in context: `missing`, `unreadable`, `incomplete`; None when
+    nothing is. Opens it to find out."""
+    try:
+        open_collection()
+    except IndexDamaged as found:
+        return found.damage
+    settings = get_settings()
+    placement = registry.current(settings).placement
+    key = _key(settings, placement)
+    if key in _OPEN and not _engine(settings).exists(placement):
+        _note(key, "missing")
+    return _DAMAGED.get(key)
+
+
+def damaged() -> int:
+    """How many indexes this process found damaged that are not repaired yet."""
+    return len(_DAMAGED)
+
+
+@contextmanager
+def repairing() -> Iterator[None]:
+    """Run the block as the one that writes the index of the tenant in context anew, if it is damaged: what cannot be
+    read is set aside first, and questions go on being refused until the block ends well."""
+    settings = get_settings()
+    placement = registry.current(settings).placement
+    key = _key(settings, placement)
+    with _locked(key):
+        _discard_broken(key)
+        if _DAMAGED.get(key) in {"missing", "unreadable"}:
+            _forget(key)
+            if (left := _IN_USE.pop(key, None)) is not None:
+                left.close()
+            _engine(settings).set_aside(placement)
+    token = _REPAIRING.set(True)
+    try:
+        yield
+    finally:
+        _REPAIRING.reset(token)
+    with _locked(key):
+        if _DAMAGED.pop(key, None):
+            log.warning("the index %s is whole again", placement.physical)
 
 
 def activate(generation: int) -> None:
@@ -93,6 +165,7 @@ def activate(generation: int) -> None:
     with _locked(key):
         _engine(settings).activate(before.at(generation))
         _forget(key)
+        _DAMAGED.pop(key, None)
 
 
 def remove(generation: int) -> None:
@@ -132,6 +205,7 @@ def close_all() -> None:
         _OPEN.clear()
         _IN_USE.clear()
         _ENGINES.clear()
+        _DAMAGED.clear()
     for collection in closing:
         collection.close()
 
@@ -151,6 +225,32 @@ def _locked(key: _Key) -> Iterator[None]:
 def _forget(key: _Key) -> None:
     with _TABLES:
         _OPEN.pop(key, None)
+
+
+def _note(key: _Key, damage: str) -> None:
+    if _DAMAGED.get(key) != damage:
+        log.error("the index %s is %s", key[1], damage)
+    _DAMAGED[key] = damage
+    damage_noticed.set()
+
+
+def _discard_broken(key: _Key) -> None:
+    """Close a collection on whose files the engine has failed, and take them for unreadable."""
+    collection = _OPEN.get(key)
+    if collection is None or not collection.broken:
+        return
+    _forget(key)
+    _IN_USE.pop(key, None)
+    with suppress(Exception):
+        collection.close()
+    _note(key, "unreadable")
+
+
+def _lacks_chunks(collection: Collection) -> bool:
+    """Whether records name more chunks than there are. They never do otherwise, however a writer ends."""
+    named, stored = generations.recorded_chunks(), collection.count()
+    # Another process may be writing: what counts is what was named all the time.
+    return stored < named and stored < generations.recorded_chunks()
 
 
 def _engine(settings: Settings) -> Engine:

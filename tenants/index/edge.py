@@ -44,7 +44,7 @@ from qdrant_edge import (
 from qdrant_edge import Point as EdgePoint
 
 from tenants import fairness, storage
-from tenants.errors import Busy, InternalFault, OporaError, TryAgain
+from tenants.errors import Busy, IndexDamaged, InternalFault, OporaError, TryAgain
 from tenants.index.layout import (
     DATES,
     DENSE,
@@ -130,6 +130,14 @@ class EdgeFolder:
         """A generation that exists."""
         return EdgeCollection(self.root / placement.physical, tenant_id, encoder, dimensions)
 
+    def set_aside(self, placement: Placement) -> None:
+        """Keep a folder that cannot be read under another name, the last one only: it may tell why."""
+        folder = self.root / placement.physical
+        aside = folder.with_name(f"{folder.name}.damaged")
+        if folder.exists():
+            shutil.rmtree(aside, ignore_errors=True)
+            folder.rename(aside)
+
     def activate(self, placement: Placement) -> None:
         """Nothing to do: no name stands for another here."""
 
@@ -155,24 +163,29 @@ class EdgeCollection:
     that has left force goes that way, so that questions in flight keep what they search.
 
     :param folder: the folder of one generation, made by `EdgeFolder`.
-    :param tenant_id: whose it must be. Raises `InternalFault` with the code `collection_foreign` when it is not.
+    :param tenant_id: whose it must be. Raises `InternalFault` with the code `collection_foreign` when it is not,
+        `IndexDamaged` when the folder cannot be read.
     :param encoder: how its vectors are made.
     :param dimensions: of its dense vectors; 0 for none.
+    :ivar broken: the engine has failed on what is stored.
     """
 
     def __init__(self, folder: Path, tenant_id: str, encoder: str = "", dimensions: int = 0) -> None:
         self.encoder = encoder
         self.dimensions = dimensions
+        self.broken = False
         self._folder = folder
-        mark = json.loads((folder / _MARK).read_text(encoding="utf-8"))
-        if mark["tenant_id"] != tenant_id:
+        if _owner(folder) != tenant_id:
             raise InternalFault("collection_foreign")
         try:
             self._shard = EdgeShard.load(str(folder / _SHARD), _config(dimensions))
-        except Exception as fault:
+        except BaseException as fault:
             if "WouldBlock" in str(fault):
                 raise Busy("data_in_use") from fault
-            raise InternalFault("index_unreadable") from fault
+            if not _is_damage(fault):
+                raise
+            _LOG.error("the index in %s cannot be read: %s", folder.name, fault)
+            raise IndexDamaged("unreadable") from fault
         self._writing = RLock()
         self._open = True
         self._written = 0
@@ -303,8 +316,14 @@ class EdgeCollection:
             if not self._open:
                 return
             self._open = False
-            self._compact()
-            self._shard.close()
+            try:
+                if not self.broken:
+                    self._compact()
+                self._shard.close()
+            except BaseException as fault:
+                if not _is_damage(fault):
+                    raise
+                _LOG.error("the index in %s cannot be closed: %s", self._folder.name, fault)
 
     def _compact(self) -> None:
         """Move what was written into compact segments.
@@ -330,9 +349,15 @@ class EdgeCollection:
             yield self._shard
         except OporaError:
             raise
-        except Exception as fault:
-            if not self._open:
+        except BaseException as fault:
+            if isinstance(fault, Exception) and not self._open:
                 raise Busy("index_closed") from fault
+            if _is_damage(fault):
+                _LOG.error("the index in %s fails: %s", self._folder.name, fault)
+                self.broken = True
+                raise InternalFault("index_failed") from fault
+            if not isinstance(fault, Exception):
+                raise
             raise InternalFault("index_failed") from fault
 
     @contextmanager
@@ -383,6 +408,21 @@ class _Payloads:
             self._writes += 1
             for point_id in ids:
                 self._cached.pop(point_id, None)
+
+
+def _owner(folder: Path) -> object:
+    try:
+        mark = json.loads((folder / _MARK).read_text(encoding="utf-8"))
+    except (OSError, ValueError) as fault:
+        raise IndexDamaged("unreadable") from fault
+    if not isinstance(mark, dict):
+        raise IndexDamaged("unreadable")
+    return mark.get("tenant_id")
+
+
+def _is_damage(fault: BaseException) -> bool:
+    """Whether the engine failed on its files: it says so, or panics, which is no `Exception` (PyO3)."""
+    return "Service runtime error" in str(fault) or type(fault).__name__ == "PanicException"
 
 
 def _config(dimensions: int) -> EdgeConfig:

@@ -13,6 +13,7 @@ class EmptyCollection:
     encoder = ""
     dimensions = 0
     version = None
+    broken = False
 
     def upsert(self, points: Sequence[Point]) -> None:  # noqa: ARG002
         """Refused: writers open with `create=True`."""

@@ -75,6 +75,10 @@ class Collection(Protocol):
         None when somebody else may write to it unseen."""
 
     @property
+    def broken(self) -> bool:
+        """Whether the engine has failed on what is stored, so that it has to be opened anew."""
+
+    @property
     def dimensions(self) -> int:
         """How many numbers a dense vector has here; 0 for a collection without them."""
 
@@ -135,7 +139,10 @@ class Engine(Protocol):
 
     def open(self, placement: "Placement", tenant_id: str, encoder: str, dimensions: int = 0) -> Collection:
         """A generation that exists. Raises `InternalFault` with the code `collection_foreign` when it is not the
-        tenant's."""
+        tenant's, `IndexDamaged` when it cannot be read."""
+
+    def set_aside(self, placement: "Placement") -> None:
+        """Make room for a new generation in the place of one that cannot be read."""
 
     def activate(self, placement: "Placement") -> None:
         """Let the collection's lasting name stand for this generation, where the engine knows such names."""

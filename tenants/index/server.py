@@ -12,7 +12,7 @@ from qdrant_client import QdrantClient
 from qdrant_client.http import models
 from qdrant_client.http.exceptions import ResponseHandlingException, UnexpectedResponse
 
-from tenants.errors import InternalFault, TryAgain
+from tenants.errors import IndexDamaged, InternalFault, TryAgain
 from tenants.index.layout import (
     DATES,
     DENSE,
@@ -96,6 +96,9 @@ class QdrantServer:
         """A generation that exists."""
         return ServerCollection(self, placement, tenant_id, encoder, dimensions)
 
+    def set_aside(self, placement: Placement) -> None:
+        """Nothing to do: what a server lacks is missing, and what it has it can read."""
+
     def activate(self, placement: Placement) -> None:
         """Let the collection's lasting name, an alias that stock tools open, stand for this generation."""
         delete = models.DeleteAlias(alias_name=placement.collection)
@@ -134,12 +137,25 @@ class ServerCollection:
     ) -> None:
         self._server = server
         self._name = placement.physical
+        self.broken = False
         self.encoder = encoder
         self.dimensions = dimensions
-        with server.call() as client:
+        with self._call() as client:
             metadata = client.get_collection(self._name).config.metadata or {}
         if metadata.get(_TENANT) != tenant_id:
             raise InternalFault("collection_foreign")
+
+    @contextmanager
+    def _call(self) -> Iterator[QdrantClient]:
+        with self._server.call() as client:
+            try:
+                yield client
+            except (UnexpectedResponse, ValueError) as refused:
+                # Somebody removed the collection. In memory the client raises `ValueError`.
+                if not client.collection_exists(self._name):
+                    self.broken = True
+                    raise IndexDamaged("missing") from refused
+                raise
 
     def upsert(self, points: Sequence[Point]) -> None:
         """Store points, replacing those with the same id."""
@@ -153,7 +169,7 @@ class ServerCollection:
                 )
                 for point in points[start : start + _SLICE]
             ]
-            with self._server.call() as client:
+            with self._call() as client:
                 client.upsert(self._name, batch, wait=True)
 
     def describe(self, payloads: Mapping[str, Mapping[str, Json]]) -> None:
@@ -161,7 +177,7 @@ class ServerCollection:
         named = {canonical_id(point_id): payload for point_id, payload in payloads.items()}
         point_ids = list(named)
         for start in range(0, len(point_ids), _SLICE):
-            with self._server.call() as client:
+            with self._call() as client:
                 # The engine fails on an id that it does not have.
                 records = client.retrieve(self._name, point_ids[start : start + _SLICE], with_payload=False)
                 changes = [_overwriting(str(record.id), named[str(record.id)]) for record in records]
@@ -173,7 +189,7 @@ class ServerCollection:
         if not ids:
             return
         chosen: list[models.ExtendedPointId] = [canonical_id(point_id) for point_id in ids]
-        with self._server.call() as client:
+        with self._call() as client:
             client.delete(self._name, models.PointIdsList(points=chosen), wait=True)
 
     def search(
@@ -195,7 +211,7 @@ class ServerCollection:
             )
             for name in names
         ]
-        with self._server.call() as client:
+        with self._call() as client:
             answers = client.query_batch_points(self._name, requests)
         hits = {
             name: [Hit(str(point.id), point.score, point.payload or {}) for point in answer.points]
@@ -208,7 +224,7 @@ class ServerCollection:
         point_ids = [canonical_id(point_id) for point_id in ids]
         if not point_ids:
             return []
-        with self._server.call() as client:
+        with self._call() as client:
             records = client.retrieve(self._name, point_ids, with_payload=True, with_vectors=_wanted(dense))
         hits = {str(record.id): _hit(record) for record in records}
         return [hits[point_id] for point_id in point_ids if point_id in hits]
@@ -220,7 +236,7 @@ class ServerCollection:
         matching = _filter(conditions)
         offset = None
         while True:
-            with self._server.call() as client:
+            with self._call() as client:
                 records, offset = client.scroll(
                     self._name,
                     scroll_filter=matching,
@@ -236,7 +252,7 @@ class ServerCollection:
 
     def count(self) -> int:
         """How many points are stored."""
-        with self._server.call() as client:
+        with self._call() as client:
             return client.count(self._name, exact=True).count
 
     def close(self) -> None:

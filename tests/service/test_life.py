@@ -6,6 +6,8 @@ import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Event
+from time import monotonic
 
 import httpx
 
@@ -13,7 +15,7 @@ from settings import Settings
 from tenants import database
 from tenants.registry import Registry
 from tenants.tokens import issue
-from tests.service.serving import ARTICLES, ROOT, Server, environment, problem
+from tests.service.serving import ARTICLES, ROOT, Server, environment, problem, serving
 
 
 def test_health_needs_no_token(anybody: httpx.Client) -> None:
@@ -72,6 +74,43 @@ def test_a_stopping_service_finishes_running_work_and_keeps_the_data_consistent(
         answer = client.post("/ask/run", json={"question": "Что означает код E20?"}).json()
         assert second.stop() == 0
     assert answer["outcome"] == "answered"
+
+
+def test_a_second_service_says_so_and_takes_over_and_repairs_what_it_finds(tmp_path: Path) -> None:
+    settings = Settings(data_dir=tmp_path, rate_limit_per_minute=0)
+    Registry(settings).add("acme", locale="ru")
+    raw = issue(settings, "acme", scopes=("ask", "ingest"), subject="anna", ttl_seconds=600)
+    database.close_all()
+    headers = {"Authorization": f"Bearer {raw}"}
+    question = {"question": "Что означает код E20?"}
+
+    with serving(environment(settings)) as first, serving(environment(settings)) as second:
+        with httpx.Client(base_url=first.url, timeout=60, headers=headers) as client:
+            assert client.post("/ingest/run", json={"documents": ARTICLES}).status_code == 200
+            assert client.get("/readyz").json() == {"status": "ready"}
+        with httpx.Client(base_url=second.url, timeout=60, headers=headers) as client:
+            problem(client.get("/readyz"), 503, "data_in_use")
+            problem(client.post("/ask/run", json=question), 503, "data_in_use")
+            assert first.stop() == 0
+            # Damaged while nobody has it: the service that opens it next notices.
+            for file in (tmp_path / "index").rglob("segment.json"):
+                file.write_bytes(b"")
+            assert _becomes(client, "answered", question)
+            assert client.get("/readyz").json() == {"status": "ready"}
+        assert any("unreadable" in line for line in second.log)
+
+
+def _becomes(client: httpx.Client, outcome: str, question: dict[str, str]) -> bool:
+    """Whether the question is answered so in the end, and never as if nothing were known."""
+    deadline = monotonic() + 60
+    while monotonic() < deadline:
+        client.get("/readyz")
+        answer = client.post("/ask/run", json=question).json()
+        if answer.get("outcome") == outcome:
+            return True
+        assert answer.get("outcome", "failed") == "failed", answer
+        Event().wait(0.2)
+    return False
 
 
 def test_a_problem_without_a_known_caller_uses_the_requested_language(anybody: httpx.Client) -> None:

@@ -83,7 +83,7 @@ def test_a_record_without_a_stored_text_is_marked_for_ingest(tenant: Tenant) -> 
     documents.put(record)
     repair(compare(), write)
     opened = documents.get("a")
-    assert opened == replace(record, content_hash="")
+    assert opened == replace(record, content_hash="", chunk_ids=())
     assert write_document("a") == lost
     assert not compare().incomplete
 

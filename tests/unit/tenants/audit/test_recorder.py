@@ -1,11 +1,14 @@
 """From the answer to the database: nothing is lost and nothing comes twice, whatever breaks on the way."""
 
+import errno
 import os
 import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from itertools import takewhile
 from threading import Event
+from unittest.mock import Mock
 
 import pytest
 from hypothesis import given
@@ -146,21 +149,83 @@ def test_a_segment_in_use_is_not_treated_as_abandoned(installation: Settings) ->
     assert recorded() == ["t1"]
 
 
-def test_a_disk_that_is_full_makes_records_wait_in_memory(
+def test_where_the_spool_cannot_be_written_the_database_takes_the_record(
     installation: Settings, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    def full(spool: Spool, one: Entry) -> None:
-        raise OSError(28, "No space left on device")
+    def fails(spool: Spool, one: Entry) -> None:
+        raise OSError(errno.EROFS, "Read-only file system")
 
-    monkeypatch.setattr(Spool, "append", full)
-    monkeypatch.setattr(recorder, "_MAX_IN_MEMORY", 2)
+    monkeypatch.setattr(Spool, "append", fails)
     carrier = Recorder(installation)
-    for number in range(3):
-        carrier.record(entry(f"t{number}"))
+    carrier.record(entry("t0"))
+    assert recorded() == ["t0"]
+    monkeypatch.setattr(store, "append", Mock(side_effect=TryAgain))
+    with pytest.raises(TryAgain, match="not_recorded"):
+        carrier.record(entry("t1"))
+    assert "turn t1 is not recorded" in caplog.text
     carrier.close()
-    assert recorded() == ["t0", "t1"]
-    # What is lost is said, by its id.
-    assert "turn t2 is not recorded" in caplog.text
+
+
+FULL = """
+import errno, os
+from tenants.audit import spool, store
+from tenants.errors import TryAgain
+room = 40_000
+write, unlink = os.write, spool.Spool._drop_ballast
+def bounded(descriptor, line):
+    global room
+    fits = min(len(line), room)
+    if not fits:
+        raise OSError(errno.ENOSPC, "No space left on device")
+    room -= fits
+    return write(descriptor, line[:fits])
+def drop(spooled):
+    global room
+    dropped = unlink(spooled)
+    room += 40_000 if dropped else 0
+    return dropped
+def nothing_fits(*arguments):
+    raise TryAgain
+os.write, spool.Spool._drop_ballast, store.append = bounded, drop, nothing_fits
+"""
+ACKNOWLEDGING = """
+from settings import get_settings
+from tenants.audit.recorder import Recorder
+from tests.audits import entry
+carrier = Recorder(get_settings())
+carrier.start()
+for number in range(10_000):
+    try:
+        carrier.record(entry(f"t{number:06}"))
+    except TryAgain as error:
+        print("full", flush=True)
+        break
+    print(f"t{number:06}", flush=True)
+input()
+"""
+
+
+def test_a_full_disk_and_a_kill_lose_no_acknowledged_record(installation: Settings) -> None:
+    database.close_all()
+    process = subprocess.Popen(
+        [sys.executable, "-c", FULL + ACKNOWLEDGING],
+        stdin=subprocess.PIPE,
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        stdout=subprocess.PIPE,
+    )
+    assert process.stdout is not None
+    answered = list(takewhile("full".__ne__, (line.decode().strip() for line in process.stdout)))
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    process.stdout.close()
+    assert process.stdin is not None
+    process.stdin.close()
+    assert len(answered) * len(entry(answered[0]).line()) > 40_000
+    Recorder(installation).collect()
+    assert recorded() == answered
+    assert search.verify().faults == ()
+    assert spooled(installation) == []
 
 
 def test_a_refused_record_is_quarantined_and_delays_no_other(

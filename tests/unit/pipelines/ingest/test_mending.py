@@ -1,0 +1,215 @@
+"""An index that is lost or damaged is noticed, never read as a small one, and written anew from the kept texts."""
+
+import shutil
+from collections.abc import Callable
+from os import SEEK_END
+from pathlib import Path
+
+import pytest
+
+from components.ingest.reconcile import Findings
+from pipelines.ingest import rebuild
+from pipelines.ingest.library import Library
+from pipelines.ingest.mending import Mender
+from pipelines.ingest.usecase import Ingest
+from settings import Settings, get_settings
+from tenants import database, index
+from tenants.context import Tenant, acting_as
+from tenants.errors import CallerError, IndexDamaged, InternalFault, NotFound, TryAgain
+from tenants.index import open_collection
+from tenants.index.edge import EdgeCollection
+from tenants.registry import Registry
+from tests.unit.pipelines.ingest.stored import article, check_consistent, hits
+
+
+def _lose(folder: Path) -> None:
+    shutil.rmtree(folder)
+
+
+def _lose_mark(folder: Path) -> None:
+    (folder / "tenant.json").unlink()
+
+
+def _garble_mark(folder: Path) -> None:
+    (folder / "tenant.json").write_bytes(b"\x00\xff")
+
+
+def _garble_segments(folder: Path) -> None:
+    for file in folder.rglob("segment.json"):
+        file.write_bytes(b"\x00" * 100)
+
+
+def _empty_files(folder: Path) -> None:
+    for file in folder.rglob("*.dat"):
+        file.write_bytes(b"")
+
+
+def _lose_segments(folder: Path) -> None:
+    shutil.rmtree(folder / "shard" / "segments")
+
+
+DAMAGE: dict[str, tuple[Callable[[Path], None], str]] = {
+    "lost": (_lose, "missing"),
+    "mark_lost": (_lose_mark, "missing"),
+    "mark_garbled": (_garble_mark, "unreadable"),
+    "segments_garbled": (_garble_segments, "unreadable"),
+    "files_emptied": (_empty_files, "unreadable"),
+    "segments_lost": (_lose_segments, "incomplete"),
+}
+
+
+@pytest.fixture
+def library(tenant: Tenant, ingest: Ingest) -> Library:
+    ingest.run([article("a"), article("b")])
+    return Library(ingest.rewrite)
+
+
+@pytest.fixture(params=DAMAGE)
+def damage(request: pytest.FixtureRequest, library: Library, installation: Settings) -> str:
+    """Each way to damage the tenant's index; the word for it."""
+    inflict, word = DAMAGE[request.param]
+    index.close_all()
+    inflict(installation.data_dir / "index" / "acme~g000001")
+    return word
+
+
+def test_a_damaged_index_is_refused_and_reported(damage: str, library: Library) -> None:
+    for _ in range(2):
+        with pytest.raises(IndexDamaged):
+            open_collection()
+    assert (index.damage(), index.damaged()) == (damage, 1)
+    assert library.check() == Findings(damage=damage)
+    with pytest.raises(IndexDamaged):
+        open_collection()
+
+
+def test_a_damaged_index_is_written_anew(damage: str, library: Library) -> None:
+    assert library.check(mend=True).damage == damage
+    assert index.damaged() == 0
+    check_consistent()
+    assert library.check().clean
+
+
+def test_whoever_writes_next_repairs_first(damage: str, ingest: Ingest) -> None:
+    assert ingest.run([article("c")]).healed
+    check_consistent()
+    assert {hit.payload["meta"]["doc_id"] for hit in hits()} == {"a", "b", "c"}  # type: ignore[index, call-overload]
+
+
+def test_the_service_repairs_by_itself_whoever_is_damaged(
+    library: Library, ingest: Ingest, installation: Settings
+) -> None:
+    Registry().add("globex")
+    with acting_as(Tenant("globex", "tests")):
+        ingest.run([article("d")])
+    index.close_all()
+    _lose(installation.data_dir / "index" / "acme~g000001")
+    mender = Mender(library)
+    assert mender.mend_all()
+    check_consistent()
+    with acting_as(Tenant("globex", "tests")):
+        check_consistent()
+    # While it is open: the files live on for who has them, and are gone at the next start.
+    _lose(installation.data_dir / "index" / "acme~g000001")
+    assert mender.mend_all()
+    index.close_all()
+    check_consistent()
+
+
+def test_a_repair_that_is_cut_off_is_taken_up(library: Library, ingest: Ingest, installation: Settings) -> None:
+    index.close_all()
+    _lose(installation.data_dir / "index" / "acme~g000001")
+
+    def cut_off(revisions: object) -> None:
+        del revisions
+        raise InternalFault
+
+    with pytest.raises(InternalFault):
+        Library(cut_off).check(mend=True)
+    with pytest.raises(IndexDamaged):
+        open_collection()
+    index.close_all()
+    with pytest.raises(IndexDamaged):
+        open_collection()
+    assert ingest.run([]).healed
+    check_consistent()
+
+
+def test_an_engine_that_panics_while_it_serves_is_not_asked_again(
+    library: Library, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class PanicException(BaseException):
+        """As PyO3 raises it."""
+
+    class Shard:
+        def count(self, _request: object) -> int:
+            raise PanicException
+
+        def close(self) -> None:
+            raise PanicException
+
+    collection = open_collection()
+    assert isinstance(collection, EdgeCollection)
+    working = collection._shard
+    monkeypatch.setattr(collection, "_shard", Shard())
+    with pytest.raises(InternalFault, match="index_failed"):
+        collection.count()
+    with pytest.raises(IndexDamaged):
+        open_collection()
+    working.close()
+    library.check(mend=True)
+    check_consistent()
+
+
+def test_going_back_to_a_damaged_generation_is_refused(library: Library, ingest: Ingest) -> None:
+    ingest.rebuild().finish()
+    index.close_all()
+    _garble_segments(get_settings().data_dir / "index" / "acme~g000001")
+    with pytest.raises(NotFound, match="generation_not_kept"):
+        ingest.rollback().finish()
+    assert [row["number"] for row in rebuild.generations_json(ingest.encoder)["generations"]] == [2]
+    check_consistent()
+
+
+def test_an_index_without_its_database_is_no_new_installation(library: Library, installation: Settings) -> None:
+    index.close_all()
+    database.close_all()
+    file = installation.data_dir / "opora.db"
+    content = file.read_bytes()
+    file.unlink()
+    with pytest.raises(CallerError, match="database_missing"):
+        database.engine()
+    assert not file.exists()
+    with pytest.raises(CallerError, match="database_missing"):
+        database.migrate()
+    file.write_bytes(content)
+    check_consistent()
+
+
+def test_a_database_that_disappears_takes_no_more_records(library: Library, installation: Settings) -> None:
+    file = installation.data_dir / "opora.db"
+    file.rename(file.with_suffix(".elsewhere"))
+    with pytest.raises(TryAgain, match="database_missing"):
+        database.check()
+    with pytest.raises(TryAgain, match="database_missing"), database.writing():
+        pytest.fail("nothing may be written")
+    file.with_suffix(".elsewhere").rename(file)
+    database.check()
+
+
+def test_a_damaged_database_is_noticed(library: Library, installation: Settings) -> None:
+    database.verify()
+    index.close_all()
+    database.close_all()
+    file = installation.data_dir / "opora.db"
+    with file.open("r+b") as pages:
+        pages.seek(-20_000, SEEK_END)
+        pages.write(b"\x55" * 20_000)
+    with pytest.raises(TryAgain, match="database_corrupt"):
+        database.verify()
+    with pytest.raises(TryAgain, match="database_corrupt"):
+        database.check()
+    database.close_all()
+    file.write_bytes(b"\x55" * 100_000)
+    with pytest.raises(CallerError, match="database_corrupt"):
+        database.engine()
