@@ -45,7 +45,7 @@ from pipelines.ask.desk.view import Desk
 from pipelines.ask.runner import Runner
 from pipelines.connections import HEAD_BYTES, BoundedConnection, raise_file_limit
 from pipelines.cors import SiteCors
-from pipelines.gate import Gate, Route
+from pipelines.gate import MOST_OPEN, Gate, Route
 from pipelines.ingest import index_routes, job_routes, library_routes, relation_routes
 from pipelines.ingest.contract import IngestRequest
 from pipelines.ingest.library import Library
@@ -156,6 +156,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
             tenant_locale=_tenant_locale,
             locale=settings.default_locale,
             page_error=desk.error,
+            most_open=min(MOST_OPEN, BoundedConnection.at_most or MOST_OPEN),
         )
     )
     # Outside of all: Hayhooks refuses every other origin.

@@ -8,7 +8,9 @@ token. Errors from further in are answered here too: Hayhooks puts exception tex
 import asyncio
 import logging
 import re
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from time import perf_counter
 
@@ -27,6 +29,7 @@ from tenants.context import Tenant, acting_as
 from tenants.desk import sessions
 from tenants.desk.sessions import SignedIn
 from tenants.errors import (
+    Busy,
     Forbidden,
     InternalFault,
     Invalid,
@@ -39,9 +42,13 @@ from tenants.errors import (
     UnsupportedMedia,
     trail,
 )
+from tenants.seats import may_take_more
 from tenants.tokens import MAX_TOKEN_BYTES
 
 log = logging.getLogger("opora.gate")
+
+MOST_OPEN = 10_000
+"""Requests in progress, open streams included. One tenant's may be three quarters of them."""
 
 _PROBLEM = problems.MEDIA_TYPE.encode()
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
@@ -113,6 +120,7 @@ class Gate:
     :param tenant_locale: called inside the tenant's context; raises when the tenant is not registered.
     :param locale: the locale of unauthenticated callers.
     :param page_error: shows an error of a page.
+    :param most_open: requests in progress of all tenants together.
     """
 
     def __init__(
@@ -125,14 +133,31 @@ class Gate:
         tenant_locale: Callable[[], Awaitable[str]],
         locale: str,
         page_error: pages.PageError,
+        most_open: int = MOST_OPEN,
     ) -> None:
         self.app = app
+        self.most_open = most_open
+        self._open: Counter[str] = Counter()
         self.routes = _RouteTable(routes)
         self.verify = verify
         self.visitors = visitors
         self.tenant_locale = tenant_locale
         self.locale = locale
         self.page_error = page_error
+
+    @contextmanager
+    def holding_open(self, tenant_id: str) -> Iterator[None]:
+        """Count a request of the tenant while the block lasts. Raises `Busy` when it has too many: each stream and each
+        upload keeps a connection, of which there are so many for all tenants."""
+        if not may_take_more(self._open[tenant_id], self.most_open - self._open.total()):
+            raise Busy
+        self._open[tenant_id] += 1
+        try:
+            yield
+        finally:
+            self._open[tenant_id] -= 1
+            if not self._open[tenant_id]:
+                del self._open[tenant_id]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
@@ -199,7 +224,7 @@ class _GatedRequest:
         self.tenant_id = tenant.tenant_id
         if self.route.scope not in tenant.scopes and not (self.route.visitors and VISIT in tenant.scopes):
             raise Forbidden(scope=self.route.scope)
-        with acting_as(tenant):
+        with acting_as(tenant), self.gate.holding_open(tenant.tenant_id):
             self._set_caller(await self.gate.tenant_locale())
             await self._pass_on(self.route)
 
@@ -214,7 +239,7 @@ class _GatedRequest:
                 await self._pass_on(route, signed_in)
                 return
             self.tenant_id = tenant.tenant_id
-            with acting_as(tenant):
+            with acting_as(tenant), self.gate.holding_open(tenant.tenant_id):
                 self._set_caller(await self.gate.tenant_locale())
                 await self._pass_on(route, signed_in)
 

@@ -1,5 +1,6 @@
 """The gate alone, with a small application behind it."""
 
+import asyncio
 import json
 import logging
 from collections.abc import AsyncIterator
@@ -102,6 +103,40 @@ def problem(response: httpx.Response, status: int, code: str) -> dict[str, objec
     assert body["detail"]
     assert "secret" not in response.text
     return body
+
+
+async def test_no_tenant_holds_all_connections_open() -> None:
+    go, streaming = asyncio.Event(), asyncio.Semaphore(0)
+
+    async def stream(scope: Scope, receive: Receive, send: Send) -> None:
+        streaming.release()
+        await go.wait()
+        await inner(scope, receive, send)
+
+    gate = Gate(
+        stream,
+        routes=ROUTES,
+        verify=verify,
+        visitors=Visitors(get_settings()),
+        tenant_locale=tenant_locale,
+        locale="ru",
+        page_error=problems.response,
+        most_open=4,
+    )
+    async with httpx.AsyncClient(transport=httpx.ASGITransport(gate), base_url="http://opora") as client:
+
+        def opened(tenant_id: str) -> asyncio.Task[httpx.Response]:
+            return asyncio.create_task(client.get("/things/exact", headers=bearer(f"{tenant_id}:ask")))
+
+        greedy = [opened("acme") for _ in range(3)]
+        for _ in greedy:
+            await asyncio.wait_for(streaming.acquire(), 20)
+        problem(await opened("acme"), 503, "busy")
+        other = opened("beta")
+        await asyncio.wait_for(streaming.acquire(), 20)
+        go.set()
+        assert [(await one).status_code for one in (*greedy, other)] == [200] * 4
+        assert (await opened("acme")).is_success
 
 
 async def test_the_tenant_of_the_token_is_in_force_inside(client: httpx.AsyncClient) -> None:

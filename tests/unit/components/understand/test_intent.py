@@ -195,6 +195,24 @@ def test_real_questions_are_answerable(classifier: IntentClassifier, file: str) 
     assert len(stopped) <= 0.005 * len(questions), stopped
 
 
+@pytest.mark.parametrize("numbers", [1, 5, 20, 200])
+@pytest.mark.parametrize("form", ["{}", "№ {}", "AB-{}", "[card] {}", "****{}"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Отмените заказ {}",
+        "Отмените мой заказ {} и верните деньги",
+        "Прошу отменить договор {}",
+        "Please cancel my order {} and refund",
+    ],
+)
+def test_a_cancellation_full_of_numbers_is_one(
+    classifier: IntentClassifier, text: str, form: str, numbers: int
+) -> None:
+    codes = ", ".join(form.format(7_919 * number % 90_000 + 10_000) for number in range(1, numbers + 1))
+    assert _turn(classifier, text.format(codes)).risk == "cancellation"
+
+
 @given(st.text(max_size=300))
 def test_any_text_has_one_intent_and_one_route(text: str) -> None:
     (way,) = IntentClassifier().run(Turn("t", text))
