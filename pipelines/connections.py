@@ -11,6 +11,7 @@ from collections import Counter
 from typing import ClassVar
 
 import h11
+from starlette.requests import Request
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 HEAD_BYTES = 65_536
@@ -89,6 +90,11 @@ class BoundedConnection(H11Protocol):
             return False
         arrives = self.conn.their_state in _RECEIVING
         return arrives and now - self._began > GRACE_SECONDS + self._received / LEAST_RATE
+
+
+def address_of(request: Request) -> str:
+    """Where a request comes from; empty where nobody can say."""
+    return request.client.host if request.client else ""
 
 
 def raise_file_limit() -> int:

@@ -5,10 +5,11 @@ whole, as it would a document; what cannot be read is refused, and what a file i
 `components.ingest.attachment_worker` is the other end.
 """
 
+import logging
 import re
 from pathlib import PurePosixPath
 
-from pydantic import BaseModel, ConfigDict, StrictStr, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, StrictStr, ValidationError
 
 from components.ingest.process import Processes, program_of
 from components.ingest.sandbox import MEMORY
@@ -19,6 +20,8 @@ SECONDS = 10.0
 
 MAX_STEM_LENGTH = 80
 """Characters of a name before its ending: with any letters no more bytes than file systems take."""
+
+_LOG = logging.getLogger("opora.ingest")
 
 _PROGRAM = program_of("components.ingest.attachment_worker")
 _OFFICE = "application/vnd.openxmlformats-officedocument"
@@ -59,6 +62,8 @@ class AttachmentScanner(Processes):
             answer = _Answer.model_validate_json(self.ask(name, data))
         except (ValidationError, CallerError) as unreadable:
             raise Invalid("attachment_unreadable") from unreadable
+        if answer.cause:
+            _LOG.warning("a reader failed: %s", answer.cause)
         if answer.error is not None:
             if answer.error.kind == UnsupportedMedia.__name__:
                 raise UnsupportedMedia("attachment_unsupported")
@@ -95,3 +100,5 @@ class _Answer(BaseModel):
 
     format: StrictStr = ""
     error: _Fault | None = None
+    cause: StrictStr = Field("", max_length=500, pattern=r"^[\w.:> ]*$")
+    """Where a reader failed on a file, with nothing of the file in it: for the log."""

@@ -11,15 +11,13 @@ from components.judge.analysis import analyse
 from components.judge.claims import check_cited
 from components.judge.coverage import prepare
 from components.judge.protocol import Cited, ClaimVerdict
-from components.judge.relevance import SCORE, relevance_model
+from components.judge.relevance import SCORE, STRICT_CODES, relevance_model
 from components.language.captions import is_resolution
 from components.language.identifiers import codes
 from components.language.relatives import relatives
 from components.language.words import stems
 from components.nested import Nested
 from components.turn import Answerability, Draft, Passage, Query, SelfEvaluation, Turn
-
-_STRICT_CODES = 3
 
 
 class LocalJudge(Nested):
@@ -49,7 +47,7 @@ class LocalJudge(Nested):
         More than three codes are a pasted log, of which no document holds every one; they are left out.
         """
         analyses = [analyse(passage) for passage in passages]
-        query_codes = query.codes if len(query.codes) <= _STRICT_CODES else ()
+        query_codes = query.codes if len(query.codes) <= STRICT_CODES else ()
         missing_codes = [code for code in query_codes if not any(code in analysis.codes for analysis in analyses)]
         absent = [
             stem
@@ -71,7 +69,7 @@ class LocalJudge(Nested):
         supported = draft.factuality / 100
         quality = round(100 * (0.8 * supported + 0.2 * min(1.0, covered / self.fully)))
         named = quoted | {code.lower() for said in _said(draft) for code in codes(said)}
-        missing = tuple(code for code in query.codes[:_STRICT_CODES] if code.lower() not in named)
+        missing = tuple(code for code in query.codes[:STRICT_CODES] if code.lower() not in named)
         confidence = turn.evidence.adequacy * supported
         return SelfEvaluation(max(1, min(100, quality)), self._answerability(covered), confidence, missing)
 

@@ -34,6 +34,9 @@ shared no word with the question: they count as such, so that a match is not hel
 
 _BY_WORDS = [EVIDENCE.index(name) for name in ("words", "saturation")]
 
+STRICT_CODES = 3
+"""More are a pasted log, of which no document holds every one: then none of them has to stand in a passage."""
+
 _CODE = 0.7
 """Log-odds for a passage that holds the identifier asked about. Not fitted: too few graded questions have one."""
 
@@ -69,7 +72,7 @@ class RelevanceModel:
 
     def judge(self, query: Query, passages: Sequence[Passage]) -> list["RelevanceScore"]:
         """Each passage, in their order; the best by search come first. None that lacks all of the question's codes
-        answers: an identifier is exact or it is another one.
+        answers, unless they are a pasted log's: an identifier is exact or it is another one.
         """
         if not passages:
             return []
@@ -120,8 +123,9 @@ def log_odds(weights: Weights, values: Numbers) -> Numbers:
 def _probability(query: Query, passage: Passage, odds: float, line: Line) -> float:
     if not query.codes:
         return line.probability(odds)
-    held = set(query.codes) & analyse(passage).codes
-    return Line(line.slope, line.intercept + _CODE).probability(odds) if held else 0.0
+    if set(query.codes) & analyse(passage).codes:
+        return Line(line.slope, line.intercept + _CODE).probability(odds)
+    return line.probability(odds) if len(query.codes) > STRICT_CODES else 0.0
 
 
 def _shown(passage: Passage, row: Sequence[float]) -> Mapping[str, float]:

@@ -9,6 +9,7 @@ from pipelines.ask.chats.limits import file_limit
 from pipelines.ask.contract import QUESTION_LIMIT
 from pipelines.ask.runner import Runner
 from pipelines.ask.staffing import Staffing, staffing
+from pipelines.connections import address_of
 from pipelines.gate import Route
 from settings import get_settings
 from tenants import policy
@@ -76,7 +77,7 @@ def router(runner: Runner, visitors: Visitors) -> APIRouter:
         """Begin or renew the session of a visitor; needs no token, but an `Origin` that the site lists."""
         site = await sites.load(body.site)
         check_origin(site, request.headers.get("origin", ""), request.headers.get("host", ""))
-        await _admit(runner, site, request.client.host if request.client else "")
+        await _admit(runner, site, address_of(request))
         with acting_as(Tenant(site.tenant_id, "")):
             site = await sites.renewed(site)
             shown = site_part(site, await policy.load())

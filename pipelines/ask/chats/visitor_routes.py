@@ -23,6 +23,7 @@ from pipelines.ask.chats.conversations import Conversations
 from pipelines.ask.chats.events import EVENT_HEADERS, EVENT_NAMES, ChatEvents
 from pipelines.ask.chats.limits import admit_message
 from pipelines.ask.contract import QUESTION_LIMIT
+from pipelines.connections import address_of
 from pipelines.event_ids import is_event_number
 from pipelines.gate import Route
 from tenants import context, policy
@@ -252,7 +253,7 @@ def _add_stored(endpoints: APIRouter) -> None:
     def consent(chat_id: str, body: ConsentGiven, request: Request) -> None:
         """Keep what the customer has agreed to, with time and address."""
         chat = store.own(chat_id)
-        consents.give(body.text, site=chat.site, address=request.client.host if request.client else "")
+        consents.give(body.text, site=chat.site, address=address_of(request))
 
     @endpoints.delete(f"{_ONE}/consent", status_code=204)
     def withdraw_consent(chat_id: str) -> None:

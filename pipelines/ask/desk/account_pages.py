@@ -8,6 +8,7 @@ from starlette.responses import Response
 
 from pipelines import pages, problems
 from pipelines.ask.desk.view import Desk, back_to, home
+from pipelines.connections import address_of
 from pipelines.gate import Route
 from settings import get_settings
 from tenants.context import Tenant, acting_as
@@ -65,7 +66,7 @@ def _add_signing_in(endpoints: APIRouter, desk: Desk, limiter: RateLimiter) -> N
 
     @endpoints.post(pages.SIGN_IN)
     async def sign_in(request: Request, login: _Short = "", password: _Password = "", next: _Short = "") -> Response:
-        address = request.client.host if request.client else ""
+        address = address_of(request)
         try:
             await _admit(limiter, login, address)
             operator = await asyncio.to_thread(operators.authenticate, login, password)
@@ -103,7 +104,7 @@ def _add_account(endpoints: APIRouter, desk: Desk, limiter: RateLimiter) -> None
     @endpoints.post("/desk/account/password")
     async def change_password(request: Request, password: _Password = "", new_password: _Password = "") -> Response:
         operator = sessions.current().operator
-        address = request.client.host if request.client else ""
+        address = address_of(request)
         # Whoever has come by somebody's session must not find out the password by it.
         await _admit(limiter, operator.login, address)
 

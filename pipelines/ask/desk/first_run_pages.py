@@ -9,6 +9,7 @@ from starlette.responses import Response
 from components.language.texts import LOCALES
 from pipelines import pages, problems
 from pipelines.ask.desk.view import Desk, back_to
+from pipelines.connections import address_of
 from pipelines.gate import Route
 from tenants import context
 from tenants.chats import sites
@@ -59,7 +60,7 @@ def router(desk: Desk) -> APIRouter:
                 return desk.public(
                     "first_run.html", 422, secret=secret, locales=LOCALES, given=given, chosen=locale, fault=fault
                 )
-            address = request.client.host if request.client else ""
+            address = address_of(request)
             begun = sessions.begin(admin, address=address, browser=request.headers.get("user-agent", ""))
             return pages.with_session(back_to(_WELCOME), begun)
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 
 from components.judge.evidence import COSINE, EVIDENCE
-from components.judge.relevance import RelevanceScore, relevance_model
+from components.judge.relevance import STRICT_CODES, RelevanceScore, relevance_model
 from components.turn import Passage
 from tests.generated import lines, texts
 from tests.turns import passage, query
@@ -72,6 +72,15 @@ def test_no_passage_without_the_code_answers() -> None:
     e20, e25 = passage("Код E20: нет слива.", "e20"), passage("Код E25: насос.", "e25")
     result = judged("Что означает E20?", e20, e25)
     assert result["e20"].probability > result["e25"].probability == 0.0
+
+
+def test_a_pasted_log_does_not_rule_out_what_holds_none_of_its_codes() -> None:
+    log = "Как увеличить диск? ERR-4711 AB-1234 XK-9920 QZ-5513 PT-8842"
+    assert len(query(log).codes) > STRICT_CODES
+    result = judged(log, HOWTO, OTHER)
+    assert result["howto"].probability > result["other"].probability > 0.0
+    few = judged("Как увеличить диск? ERR-4711 AB-1234", HOWTO, OTHER)
+    assert few["howto"].probability == 0.0
 
 
 def test_without_passages_nothing_is_judged() -> None:
