@@ -230,6 +230,11 @@ class Evidence(Frozen):
         """How many passages were retrieved over all passes."""
         return len(self.passages)
 
+    def reordered(self, rank_scores: Mapping[str, float]) -> "Evidence":
+        """The evidence with these accepted passages, best first."""
+        ids = tuple(sorted(rank_scores, key=lambda chunk_id: -rank_scores[chunk_id]))
+        return replace(self, relevant_ids=ids, rank_scores=rank_scores)
+
     def relevant_passages(self) -> tuple[Passage, ...]:
         """The passages that the grader accepted, best first."""
         by_id = {passage.chunk_id: passage for passage in self.passages}

@@ -3,8 +3,9 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from components.answer.section import Part, blocks, flat, steps, trimmed
+from components.answer.section import Part, announces, blocks, flat, steps, trimmed
 from components.answer.units import Unit, indent, is_frame, is_numbered, is_rule
+from components.judge.answer_form import is_definition
 from components.judge.coverage import Question
 from components.language.captions import is_abstract, is_resolution
 from components.language.question_kind import QuestionKind
@@ -39,6 +40,9 @@ _NAMED = 0.1
 
 _REPEATED_SHARE = 0.6
 """Share of the question from which on a line that says nothing else only repeats it."""
+
+_HEADED = 0.3
+"""Share of the question that a heading must cover to be taken for what was asked about."""
 
 _FEW_ROWS = 3
 
@@ -78,13 +82,13 @@ def choose(
     if not answering:
         return Choice(())
     best = max(answering, key=lambda part: max(scores.get(unit, float("-inf")) for unit in part.units))
-    if form not in OPEN:
+    if form not in OPEN and kind != "what_is":
         return _fact(best, scores, question, limits)
     resolving, named = _resolving_part(answering, question, kind), _named_part(answering, question)
     if named and kind in _SENTENCES and named is not best and _covered(stems(named.name), question) < _SURELY_NAMED:
         named = None
     intended_part = (resolving or named) if kind in _RESOLVED else (named or resolving)
-    if intended_part is None and kind == "howto" and _is_apart(answering, question):
+    if intended_part is None and _is_apart(answering, best, question, kind):
         intended_part = answering[0]
     if intended_part is not None:
         units = _with_alternatives(intended_part, answering, question)
@@ -94,9 +98,11 @@ def choose(
         return _within_limits(_without_repetition(units, question, kind), scores, kind, limits)
     everything = tuple(flat(answering))
     if _size(everything) <= limits.characters and steps(everything) <= limits.steps:
-        if kind in _SENTENCES:
-            everything = _without_bare_list(everything, scores)
-        return Choice(trimmed(_without_repetition(everything, question, kind)))
+        everything = _without_repetition(everything, question, kind)
+        if kind not in _SENTENCES:
+            return Choice(trimmed(everything))
+        everything = _without_bare_list(everything, scores)
+        return Choice(trimmed(everything)) if steps(everything) > 1 else _first_blocks(everything, scores)
     # Alternatives one below the other: the article recommends the first.
     alternatives = [part for part in answering if not part.states] or answering
     first = next(part for part in alternatives if part.name or part is alternatives[-1])
@@ -123,12 +129,18 @@ def _with_alternatives(part: Part, among: Sequence[Part], question: Question) ->
     return units
 
 
-def _is_apart(among: Sequence[Part], question: Question) -> bool:
-    """Whether the section opens with the whole procedure, and what follows under captions is about something else."""
+def _is_apart(among: Sequence[Part], best: Part, question: Question, kind: QuestionKind) -> bool:
+    """Whether the section opens with the whole answer, and what follows under captions is about something else: the
+    whole procedure, or the best sentence under a heading that names what was asked about.
+    """
     opening, *others = among
-    return (
-        not opening.name and steps(opening.units) > 1 and not any(_covered(stems(one.name), question) for one in others)
-    )
+    if opening.name or any(_covered(stems(one.name), question) for one in others):
+        return False
+    if kind == "howto" and steps(opening.units) > 1:
+        return True
+    heading = opening.units[0].passage.heading.split(" › ")[-1]
+    whole = best is opening and not announces(opening.units[-1]) and not any(steps(one.units) for one in others)
+    return whole and _covered(stems(heading), question) >= _HEADED
 
 
 def _resolving_part(among: Sequence[Part], question: Question, kind: QuestionKind) -> Part | None:
@@ -177,11 +189,41 @@ def _rows(table: Sequence[Unit], question: Question, limits: Limits) -> Choice:
 
 
 def _without_repetition(units: Sequence[Unit], question: Question, kind: QuestionKind) -> tuple[Unit, ...]:
-    """The units from where they begin to answer: captions and sentences that only repeat the question are left out."""
+    """The units from where they begin to answer. Left out are captions and sentences that only repeat the question, the
+    definition of a thing before the procedure that was asked for, and a caption that the first step says again.
+    """
     remaining = list(units)
     while len(remaining) > 1 and _repeats(remaining[0], question, kind):
         remaining.pop(0)
+    if kind == "howto":
+        remaining = _without_definition(remaining)
+    captioned = any(unit.kind == "heading" for unit in remaining[1:])
+    if len(remaining) > 1 and not captioned and _is_said_again(*remaining[:2]):
+        remaining.pop(0)
     return tuple(remaining)
+
+
+def _without_definition(units: list[Unit]) -> list[Unit]:
+    among = blocks(units)
+    if len(among) > 1 and is_definition(among[0][0].text) and all(unit.kind == "sentence" for unit in among[0]):
+        following = [unit for block in among[1:] for unit in block]
+        return following if steps(following) > 1 else units
+    return units
+
+
+def _is_said_again(caption: Unit, following: Unit) -> bool:
+    said_again = set(stems(caption.text)) <= set(stems(following.text))
+    return caption.kind == "heading" and is_numbered(following) and said_again
+
+
+def _first_blocks(units: Sequence[Unit], scores: Mapping[Unit, float]) -> Choice:
+    """As many paragraphs as make a short answer, the best one in any case."""
+    among = blocks(units)
+    best = max(range(len(among)), key=lambda at: max(scores.get(unit, float("-inf")) for unit in among[at]))
+    end = best + 1
+    while end < len(among) and sum(map(_size, among[: end + 1])) <= _FACT_CHARACTERS:
+        end += 1
+    return Choice(trimmed([unit for block in among[:end] for unit in block]), cut=end < len(among))
 
 
 def _without_bare_list(units: tuple[Unit, ...], scores: Mapping[Unit, float]) -> tuple[Unit, ...]:
@@ -194,7 +236,7 @@ def _without_bare_list(units: tuple[Unit, ...], scores: Mapping[Unit, float]) ->
 
 
 def _repeats(unit: Unit, question: Question, kind: QuestionKind) -> bool:
-    if unit.kind == "heading" and (unit.text.endswith("?") or is_resolution(unit.text.lstrip("# "))):
+    if unit.kind == "heading" and (unit.text.endswith("?") or is_resolution(unit.text)):
         return True
     if kind == "yesno" and unit.kind == "sentence" and not unit.text.endswith("?"):
         # "You can return it" answers in the question's own words.

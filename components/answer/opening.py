@@ -6,7 +6,7 @@ from collections.abc import Sequence, Set
 from components.answer.section import steps
 from components.answer.units import Unit, plain
 from components.judge.analysis import analyse
-from components.judge.coverage import Question
+from components.judge.coverage import Question, share_said
 from components.language.normalise import fold
 from components.language.polarity import Polarity, asks_whether_possible, contrasts, polarity, says_itself
 from components.language.question_kind import kind_of
@@ -91,8 +91,4 @@ def _is_headed(unit: Unit, question: Question) -> bool:
 
 def _share(said: Set[str], question: Question) -> float:
     """The share of what the question is about that is said; nothing is where it is about nothing."""
-    about = {stem: weight for stem, weight in question.weights.items() if stem not in _PREDICATES}
-    kin = families(said)
-    total = sum(about.values())
-    held = sum(weight for stem, weight in about.items() if stem in said or relatives(stem, kin))
-    return held / total if total else 0.0
+    return share_said({stem: weight for stem, weight in question.weights.items() if stem not in _PREDICATES}, said)

@@ -153,12 +153,12 @@ def trimmed(units: Sequence[Unit]) -> tuple[Unit, ...]:
         remaining.pop(0)
         while remaining and not is_numbered(remaining[0]) and (remaining[0].kind == "item" or indent(remaining[0]) > 0):
             remaining.pop(0)
-    while remaining and (remaining[-1].kind in ("lead", "heading") or _announces(remaining[-1])):
+    while remaining and (remaining[-1].kind in ("lead", "heading") or announces(remaining[-1])):
         remaining.pop()
     return tuple(remaining)
 
 
-def _announces(unit: Unit) -> bool:
+def announces(unit: Unit) -> bool:
     """Whether it ends in a colon over nothing, as a step does whose own list stands elsewhere."""
     return unit.kind not in ("row", "code") and plain(unit).endswith(":")
 

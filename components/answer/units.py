@@ -16,8 +16,9 @@ UnitKind = Literal["sentence", "lead", "item", "row", "code", "heading", "debris
 _ITEM = re.compile(rf"{ITEM}\s+")
 _MARKER = re.compile(rf"{ITEM}\s+|\|\s*")
 _HEADING = re.compile(rf"{HEADING}\s")
-# A heading that lost its mark when its short section was merged: a few words on a line, no full stop, no figures.
-_CAPTION = re.compile(r"(?![a-zа-яё])[^\d\n.!?…;:,]{2,80}\Z")
+# A heading that lost its mark when its short section was merged: a few words on a line, no full stop, no figures but
+# those of a name ("152-ФЗ", "IPv4").
+_CAPTION = re.compile(r"(?![a-zа-яё])(?:[^\d\n.!?…;:,]|(?<=[a-zA-Zа-яА-ЯёЁ-])\d|\d(?=\d*-[a-zA-Zа-яА-ЯёЁ])){2,80}\Z")
 _NUMBERED = re.compile(rf"{ORDINAL}\s")
 # What a vendor's page macro left where it should have put a text.
 _PLACEHOLDER = re.compile(rf"(?:{ITEM}\s+)?%[a-z]+\b(?!\w*%)|(?:{ITEM}\s+)?\{{[{{%#]")

@@ -66,9 +66,14 @@ def tidied(text: str) -> str:
 
 
 def _icon(match: re.Match[str]) -> str:
-    word = "[значок]" if _CYRILLIC.search(match[1]) else "[icon]"
+    """What is pressed, with a word for the icon that is lost: "нажмите на значок", "click the icon"."""
+    verb, preposition = match[1], match[2]
+    if _CYRILLIC.search(verb):
+        word = " значок" if preposition or verb.lower().startswith("выбер") else " на значок"
+    else:
+        word = " the icon"
     after = match.string[match.end() : match.end() + 1]
-    return f"{match[1]}{match[2]} {word}{'' if after in '.,;' else ' '}"
+    return f"{verb}{preposition}{word}{'' if after in '.,;' else ' '}"
 
 
 def heading(text: str) -> str:

@@ -28,6 +28,7 @@ _DEFINITION = re.compile(
     r"\bis an?\b|\brefers to\b"
 )
 _DEFINED_WITHIN = 220
+_IS_DEFINED = re.compile(r"\s[—–-]\s(?:это|совокупност\w+|сервис\w*)\b|\bпредставляет собой\b|\bis an?\b|\brefers to\b")
 _SIGNS: Mapping[QuestionKind, re.Pattern[str]] = {
     "howto": re.compile(
         r"\b(?:нажмите|выберите|перейдите|откройте|введите|укажите|выполните|создайте|установите|запустите|убедитесь|"
@@ -41,6 +42,12 @@ _SIGNS: Mapping[QuestionKind, re.Pattern[str]] = {
     "why": re.compile(rf"\b(?:{CAUSES}|ошибк\w+|проверьте|убедитесь|связано|cause[sd]?|error)\b"),
     "yesno": re.compile(rf"\b(?:{POLARITY})\b"),
 }
+
+
+def is_definition(sentence: str) -> bool:
+    """Whether a sentence says what a thing is, and nothing of what to do."""
+    folded = fold(sentence)
+    return _IS_DEFINED.search(folded) is not None and not _SIGNS["howto"].search(folded)
 
 
 def form_share(kind: QuestionKind, text: str) -> float:

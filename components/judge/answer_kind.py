@@ -6,14 +6,14 @@ of 6,041 that do not 79%; where an amount is asked for, 95% and 35%.
 """
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from components.judge.answer_form import CAUSES, POLARITY, STEPS
+from components.judge.coverage import share_said
 from components.language.amounts import figures
 from components.language.normalise import fold
 from components.language.question_kind import QuestionKind
-from components.language.relatives import families, relatives
 from components.language.sentences import sentence_spans
 from components.language.words import stems
 
@@ -172,15 +172,17 @@ def answers_kind(kind: QuestionKind, question: str, text: str, head: str, weight
     if says is None:
         return True
     weights = {stem: weight for stem, weight in weights.items() if stem not in _ASKING}
+    if not weights:
+        return True
     under = frozenset(stems(head))
-    named = _covered(weights, under)
+    named = share_said(weights, under)
     if kind != "quantity" and named >= _SAME:
         return True
     if kind == "yesno" and named >= _NAMED and _STEPS.search(fold(text)):
         return True
     least = _ABOUT.get(kind, 0.0)
     sentences = (text[start:end] for start, end in sentence_spans(text))
-    return any(_covered(weights, under | set(stems(one))) >= least for one in sentences if says(one))
+    return any(share_said(weights, under | set(stems(one))) >= least for one in sentences if says(one))
 
 
 def _sign(kind: QuestionKind, question: str) -> Callable[[str], bool] | None:
@@ -202,12 +204,3 @@ def _sign(kind: QuestionKind, question: str) -> Callable[[str], bool] | None:
     compared = kind == "what_is" and _DIFFERENCE_ASKED.search(question)
     pattern = _DIFFERENCE if compared else _SIGNS.get(kind)
     return None if pattern is None else lambda sentence: pattern.search(fold(sentence)) is not None
-
-
-def _covered(weights: Mapping[str, float], said: Iterable[str]) -> float:
-    """The share of the question's weight on stems that occur, directly or as a related word."""
-    known = frozenset(said)
-    kin = families(known)
-    total = sum(weights.values())
-    held = sum(weight for stem, weight in weights.items() if stem in known or relatives(stem, kin))
-    return held / total if total else 1.0

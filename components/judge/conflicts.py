@@ -73,8 +73,7 @@ def with_conflicts(evidence: Evidence, conflicts: tuple[Conflict, ...]) -> Evide
         trusted, other = conflict.trusted.chunk_id, conflict.other.chunk_id
         worse, better = sorted((places[trusted], places[other]))
         places[trusted], places[other] = better + _AHEAD, worse
-    reordered = tuple(sorted(evidence.relevant_ids, key=lambda chunk_id: -places[chunk_id]))
-    return replace(evidence, rank_scores=places, relevant_ids=reordered, conflicts=conflicts)
+    return replace(evidence, conflicts=conflicts).reordered(places)
 
 
 def with_successors(evidence: Evidence, successors: Mapping[str, str]) -> Evidence:
@@ -102,8 +101,7 @@ def with_successors(evidence: Evidence, successors: Mapping[str, str]) -> Eviden
             places[best] = max(places[best], places[passage.chunk_id])
             # Far behind: among near equals the words of their sentences would decide.
             places[passage.chunk_id] = 0.0
-    reordered = tuple(sorted(evidence.relevant_ids, key=lambda chunk_id: -places[chunk_id]))
-    return replace(evidence, rank_scores=places, relevant_ids=reordered)
+    return evidence.reordered(places)
 
 
 def _newer(doc_id: str, successors: Mapping[str, str]) -> Iterator[str]:

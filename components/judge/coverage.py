@@ -4,11 +4,12 @@ Coverage is the share of the question's inverse-document-frequency weight whose 
 query-term coverage in Metzler & Croft 2005, on sentences). Every feature lies in 0..1.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from dataclasses import dataclass
 from itertools import pairwise
 
 from components.judge.analysis import Analysis, Sentence
+from components.language.relatives import families, relatives
 from components.language.words import words
 from components.turn import Query
 
@@ -62,6 +63,13 @@ def sentence_coverage(
         elif (related := kin.get(stem)) and any(other in sentence.places or other in passage.head for other in related):
             derived += weight
     return exact, derived
+
+
+def share_said(weights: Mapping[str, float], said: Set[str]) -> float:
+    """The share of the weight on stems that occur in `said`, directly or as a related word; 0 where nothing weighs."""
+    kin = families(said)
+    total = sum(weights.values())
+    return sum(w for stem, w in weights.items() if stem in said or relatives(stem, kin)) / total if total else 0.0
 
 
 def word_order(question: Question, sentence: Sentence) -> float:

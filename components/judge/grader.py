@@ -57,12 +57,9 @@ class DocGrader:
         yes = [passage for passage in evidence.passages if judged.get(passage.chunk_id, 0.0) >= self.threshold]
         if yes and evidence.passages[0] not in yes:
             yes.append(evidence.passages[0])
-        scores = self._rank_scores(yes, judged)
-        ids = tuple(sorted(scores, key=lambda chunk_id: -scores[chunk_id]))
-        relevance = max((judged.get(chunk_id, 0.0) for chunk_id in ids), default=0.0)
-        evidence = replace(
-            evidence, relevance_by_chunk=judged, relevant_ids=ids, rank_scores=scores, relevance=relevance
-        )
+        relevance = max((judged.get(passage.chunk_id, 0.0) for passage in yes), default=0.0)
+        evidence = replace(evidence, relevance_by_chunk=judged, relevance=relevance)
+        evidence = evidence.reordered(self._rank_scores(yes, judged))
         graded = replace(turn, evidence=evidence)
         if self.promising is not None:
             gate = Gate("relevance", relevance >= self.promising, relevance, self.promising)

@@ -36,7 +36,7 @@ _ELSEWHERE = re.compile(
 
 def is_resolution(caption: str) -> bool:
     """Whether a caption announces the solution of the problem, or the answer to the question, stated before it."""
-    return bool(_RESOLUTION.fullmatch(caption.strip()))
+    return bool(_RESOLUTION.fullmatch(caption.strip().lstrip("# ")))
 
 
 def is_statement(caption: str) -> bool:

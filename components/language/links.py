@@ -68,9 +68,10 @@ def rearmed(text: str) -> str:
     return text.replace("[//]", "//").replace("[.]", ".")
 
 
-def code_spans(text: str) -> list[tuple[int, int]]:
-    """Where the blocks and spans of code stand in a Markdown text."""
-    return [match.span() for match in _CODE.finditer(text)] if "`" in text or "~~~" in text else []
+@lru_cache(maxsize=256)
+def code_spans(text: str) -> tuple[tuple[int, int], ...]:
+    """Where the blocks and spans of code stand in a Markdown text. Kept, because a text is looked at several times."""
+    return tuple(match.span() for match in _CODE.finditer(text)) if "`" in text or "~~~" in text else ()
 
 
 def without_links(text: str, is_welcome: Callable[[str], bool], is_known: Callable[[str], bool], instead: str) -> str:

@@ -1,6 +1,7 @@
 """What a question asks for: steps, a yes or no, an amount, a place, a definition, a cause, a choice, a list."""
 
 import re
+from functools import lru_cache
 from typing import Literal, TypeAlias
 
 from components.language.normalise import fold
@@ -102,6 +103,7 @@ _ASKING = re.compile(
 )
 
 
+@lru_cache(maxsize=1_000)
 def kind_of(question: str) -> QuestionKind:
     """The kind of `question`, by the words of the sentence that asks. Russian and English."""
     folded = fold(asked(question)).strip(' \t\n"«»—-¿')

@@ -1,6 +1,7 @@
 """What kind of answer a question asks for, by its words. Russian and English."""
 
 import re
+from functools import lru_cache
 from typing import Literal
 
 from components.language.identifiers import codes
@@ -59,6 +60,7 @@ _ASKS = re.compile(
 )
 
 
+@lru_cache(maxsize=1_000)
 def asked(question: str) -> str:
     """The sentence of a long question that asks; all of it where none does or there is only one.
 

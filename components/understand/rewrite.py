@@ -8,6 +8,7 @@ from math import log
 from haystack import component
 
 from components.faults import degraded
+from components.language.asking import to_the_point
 from components.language.identifiers import codes_asked
 from components.language.normalise import clean
 from components.language.recovery import Recovered, recover, vocabulary_of
@@ -26,11 +27,11 @@ _PARTS = re.compile(r"[^\W\d_]+|\d+")
 class QueryRewriter:
     """Puts the search queries of the next pass into the turn, or reports that there is none.
 
-    First pass: the question itself, repaired when its words are strange to the knowledge base (wrong keyboard layout,
-    Latin letters, typing errors) and put into the tenant's synonyms for them; the words as typed are searched beside
-    that. Later passes: up to `max_queries` new ones, never a repeat. Codes, amounts and names are never changed. A
-    question that leans on the conversation is searched as it was meant, with less weight on what the conversation adds,
-    and as typed.
+    First pass: the point of the question (`components.language.asking`), repaired when its words are strange to the
+    knowledge base (wrong keyboard layout, Latin letters, typing errors) and put into the tenant's synonyms for them;
+    the words as typed are searched beside that. Later passes: up to `max_queries` new ones, never a repeat. Codes,
+    amounts and names are never changed. A question that leans on the conversation is searched as it was meant, with
+    less weight on what the conversation adds, and as typed.
 
     :param history_credit: share of its weight that a word from the conversation keeps.
     :param recovery: whether to repair questions.
@@ -89,7 +90,7 @@ class QueryRewriter:
 
     def _first(self, turn: Turn) -> Query:
         terms = lexicon.current()
-        typed = clean(turn.standalone_question or turn.question).strip()
+        typed = to_the_point(clean(turn.standalone_question or turn.question).strip())
         with_synonyms = with_known_synonyms(typed, policy.current().synonyms, terms.stems)
         recovered = recover(with_synonyms, vocabulary_of(terms.words, terms.stems)) if self.recovery else None
         search = recovered.text if recovered else with_synonyms

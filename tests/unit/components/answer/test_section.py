@@ -225,3 +225,33 @@ def test_code_is_quoted_to_the_letter_within_its_step() -> None:
         "Как сменить порт:\n\n1. Выполните команду: [1]\n\n   ```sh\n   port set <НОМЕР>\n   ```\n   [1]\n"
         "2. Выйдите. [1]"
     )
+
+
+def test_a_caption_that_the_first_step_says_again_is_dropped() -> None:
+    steps = passage("Личный кабинет\n\n1. Откройте личный кабинет.\n2. Нажмите «Изменить».", heading="Имя сети")
+    assert answer("как поменять имя сети", steps).text == "1. Откройте личный кабинет.\n2. Нажмите «Изменить». [1]"
+
+
+def test_a_caption_may_hold_a_name_with_figures() -> None:
+    rules = passage("- Обучаем курьеров.\n\nТребования 152-ФЗ\n\nДанные покупателей хранятся по закону.")
+    assert answer("Соблюдаете ли вы требования 152-ФЗ?", rules).text == "Данные покупателей хранятся по закону. [1]"
+
+
+def test_another_short_section_below_the_answer_is_dropped() -> None:
+    merged = passage("Скан договора пришлём по почте.\n\nНалоги\n\nВ счёте указан НДС.", heading="Скан договора")
+    assert answer("как получить скан договора", merged).text == "Скан договора пришлём по почте. [1]"
+    assert "НДС" in answer("указан ли налог в счёте", merged).text
+
+
+def test_a_definition_does_not_open_a_procedure() -> None:
+    guide = passage("Партнёр — это юридическое лицо.\n\n1. Заполните заявку.\n2. Подпишите договор.", heading="Партнёр")
+    assert answer("как стать партнёром", guide).text == "1. Заполните заявку.\n2. Подпишите договор. [1]"
+    assert answer("кто такой партнёр", guide).text.startswith("Партнёр — это юридическое лицо.")
+
+
+def test_yes_or_no_ends_where_a_short_answer_would() -> None:
+    example = " ".join(["В примере ниже сумку возвращают в магазин на углу."] * 12)
+    guide = passage(f"Сумку можно вернуть за две недели.\n\n{example}")
+    draft = answer("Можно ли вернуть сумку?", guide)
+    assert draft.text == "Да. Сумку можно вернуть за две недели. [1]"
+    assert draft.truncated
