@@ -24,6 +24,7 @@ from pipelines.ingest.commands import ingest, job_app
 from pipelines.ingest.document_commands import app as document_app
 from pipelines.ingest.index_commands import app as index_app
 from pipelines.ingest.relation_commands import edge_app, rejected_app
+from pipelines.installation_commands import backup, restore, tenant_remove
 from pipelines.model_commands import app as models_app
 from pipelines.model_commands import fetch_encoder
 from pipelines.policy_commands import policy_command
@@ -44,6 +45,7 @@ from pipelines.terminal import (
     terminal_console,
 )
 from tenants import database
+from tenants.backup import restoring
 from tenants.errors import CallerError, Invalid
 
 if TYPE_CHECKING:
@@ -81,6 +83,9 @@ def main_options(
 tenants_app = typer.Typer(help=message("help.tenant"), no_args_is_help=True)
 app.add_typer(tenants_app, name="tenant")
 tenants_app.command("policy", help=text("policy.help.policy", terminal_locale()))(policy_command)
+tenants_app.command("remove", help=text("installation.help.remove", terminal_locale()))(tenant_remove)
+app.command("backup", help=text("installation.help.backup", terminal_locale()))(backup)
+app.command("restore", help=text("installation.help.restore", terminal_locale()))(restore)
 app.command("ingest", help=message("help.ingest"))(ingest)
 app.add_typer(job_app, name="job")
 app.add_typer(edge_app, name="edge")
@@ -172,6 +177,7 @@ def serve(
     os.environ.update(overrides)
     get_settings.cache_clear()
     settings = get_settings()
+    restoring.check_finished(settings)
     _check_port(settings.host, settings.port)
     database.check(settings)
     from app import serve as serve_http

@@ -49,6 +49,12 @@ class Settings(BaseSettings):
         SecretStr(""),
         description="Secrets that encrypt tickets and repeated answers, newest first, by commas; empty: an own one.",
     )
+    backup_key: SecretStr = Field(
+        SecretStr(""), description="Passphrase of backups, or a key of age; `opora backup` and `opora restore` need it."
+    )
+    erasure_journal: Path | None = Field(
+        None, description="File in which every erasure is noted for `opora restore`; empty: one in the data folder."
+    )
     token_issuer: str = Field("opora", min_length=1, description="Required `iss` of every token.")
     token_audience: str = Field("opora", min_length=1, description="Required `aud` of every token.")
     token_skew_seconds: int = Field(60, ge=0, le=300, description="Clock skew allowed in `exp`, `nbf` and `iat`.")

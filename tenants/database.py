@@ -73,6 +73,26 @@ def migrate(settings: Settings | None = None) -> tuple[str | None, str]:
 
 
 @contextmanager
+def filling(revision: str, settings: Settings | None = None) -> Iterator[Connection]:
+    """The tables of a revision, new and empty, to be filled; when the block ends, they are upgraded to this version's.
+    All of it is one transaction.
+
+    :raises CallerError: `restore_not_empty`, when there are tables.
+    """
+    opened = _open(settings or get_settings())
+    try:
+        with _without_foreign_keys(opened) as connection, connection.begin():
+            _begin_migration(connection)
+            if _revision(connection) is not None or inspect(connection).has_table("tenants"):
+                raise CallerError("restore_not_empty", place="OPORA_DATABASE_URL")
+            _migrate(connection, revision)
+            yield connection
+            _migrate(connection, "head")
+    finally:
+        opened.dispose()
+
+
+@contextmanager
 def reading(settings: Settings | None = None) -> Iterator[Session]:
     """A session that sees one consistent state."""
     with _waited_for(settings), Session(_present(settings)) as session:
@@ -237,10 +257,7 @@ def _upgrade(target: Engine, *, existing: bool) -> str | None:
     :raises CallerError: `database_newer`; `database_older`, when an older schema may not be upgraded here.
     """
     with _without_foreign_keys(target) as connection, connection.begin():
-        if connection.dialect.name == "postgresql":
-            # A migration takes as long as it takes, another replica's included.
-            connection.execute(text("SET LOCAL statement_timeout = 0"))
-            connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _MIGRATION_LOCK})
+        _begin_migration(connection)
         before = _revision(connection)
         if before == HEAD:
             return before
@@ -248,18 +265,29 @@ def _upgrade(target: Engine, *, existing: bool) -> str | None:
             raise CallerError("database_newer", found=before, known=HEAD)
         if before is not None and not existing:
             raise CallerError("database_older", found=before, known=HEAD)
-        # Alembic takes a quarter of a second to import, and is not needed on most starts.
-        from alembic import command
-        from alembic.config import Config
-
-        config = Config()
-        config.set_main_option("script_location", "tenants:migrations")
-        config.set_main_option("path_separator", "os")
-        config.attributes["connection"] = connection
-        command.upgrade(config, "head")
-        if connection.dialect.name == "sqlite" and connection.exec_driver_sql("PRAGMA foreign_key_check").first():
-            raise InternalFault("migration_broke_references")
+        _migrate(connection, "head")
         return before
+
+
+def _begin_migration(connection: Connection) -> None:
+    if connection.dialect.name == "postgresql":
+        # A migration takes as long as it takes, another replica's included.
+        connection.execute(text("SET LOCAL statement_timeout = 0"))
+        connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _MIGRATION_LOCK})
+
+
+def _migrate(connection: Connection, revision: str) -> None:
+    # Alembic takes a quarter of a second to import, and is not needed on most starts.
+    from alembic import command
+    from alembic.config import Config
+
+    config = Config()
+    config.set_main_option("script_location", "tenants:migrations")
+    config.set_main_option("path_separator", "os")
+    config.attributes["connection"] = connection
+    command.upgrade(config, revision)
+    if connection.dialect.name == "sqlite" and connection.exec_driver_sql("PRAGMA foreign_key_check").first():
+        raise InternalFault("migration_broke_references")
 
 
 @contextmanager

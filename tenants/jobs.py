@@ -37,7 +37,8 @@ _MAX_WAIT = timedelta(hours=1)
 RETRY_SECONDS = 30
 """When a tenant whose queue is full may try again: a waiting job of some articles is worked off by then."""
 
-_OPEN = ("queued", "running")
+OPEN: tuple[JobState, ...] = ("queued", "running")
+"""A job that has not ended."""
 
 
 class QueueFull(RateLimited):
@@ -141,7 +142,7 @@ def is_open(job_id: str) -> bool:
     """Whether the tenant has such a job and it has not ended."""
     with database.reading() as session:
         row = session.get(JobRow, (context.current().tenant_id, job_id))
-        return row is not None and row.state in _OPEN
+        return row is not None and row.state in OPEN
 
 
 def latest(*, state: JobState | None = None, limit: int = 100, before: str | None = None) -> tuple[Job, ...]:
@@ -160,7 +161,7 @@ def latest(*, state: JobState | None = None, limit: int = 100, before: str | Non
 
 def open_jobs() -> tuple[Job, ...]:
     """The tenant's jobs that have not ended, in the order in which they are worked off."""
-    query = select(JobRow).where(JobRow.tenant_id == context.current().tenant_id, JobRow.state.in_(_OPEN))
+    query = select(JobRow).where(JobRow.tenant_id == context.current().tenant_id, JobRow.state.in_(OPEN))
     with database.reading() as session:
         return tuple(_job(row) for row in session.scalars(query.order_by(JobRow.job_id)))
 
@@ -182,14 +183,14 @@ def cancel(job_id: str) -> Job:
 
 def tenants_waiting() -> tuple[str, ...]:
     """The tenants that have jobs to be worked off, for the process's own runner."""
-    query = select(JobRow.tenant_id, func.min(JobRow.job_id)).where(JobRow.state.in_(_OPEN)).group_by(JobRow.tenant_id)
+    query = select(JobRow.tenant_id, func.min(JobRow.job_id)).where(JobRow.state.in_(OPEN)).group_by(JobRow.tenant_id)
     with database.reading() as session:
         return tuple(tenant_id for tenant_id, _ in sorted(session.execute(query), key=lambda row: str(row[1])))
 
 
 def begin() -> Job | None:
     """Take the tenant's next job into work, one that was left in the middle included. None: there is none to do now."""
-    query = select(JobRow).where(JobRow.tenant_id == context.current().tenant_id, JobRow.state.in_(_OPEN))
+    query = select(JobRow).where(JobRow.tenant_id == context.current().tenant_id, JobRow.state.in_(OPEN))
     with database.writing() as session:
         for row in session.scalars(query.order_by(JobRow.job_id)):
             if row.cancelling:
@@ -293,7 +294,7 @@ def _wait(attempts: int) -> timedelta:
 
 def _check_capacity(session: Session, arriving: int = 0, arriving_size: int = 0) -> None:
     waiting = select(func.count(), func.coalesce(func.sum(JobRow.size), 0))
-    chosen = waiting.where(JobRow.tenant_id == context.current().tenant_id, JobRow.state.in_(_OPEN))
+    chosen = waiting.where(JobRow.tenant_id == context.current().tenant_id, JobRow.state.in_(OPEN))
     number, size = session.execute(chosen).one()
     settings = get_settings()
     if number + arriving >= settings.queued_jobs or size + arriving_size >= settings.queued_bytes:

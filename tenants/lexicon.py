@@ -135,7 +135,7 @@ def forget(session: Session, generation: int) -> None:
 
 def _key(generation: int | None = None) -> Key:
     placement = registry.current().placement
-    return get_settings().database, (placement if generation is None else placement.at(generation)).physical
+    return get_settings().database, (placement if generation is None else placement.at(generation)).key
 
 
 def _generation() -> int:

@@ -17,22 +17,28 @@
 A thumb in Phoenix goes with the trace of its turn; it names nobody and holds no words.
 A trace on its way to Phoenix, some seconds or as long as Phoenix is away, is found by erasing again.
 Counters of requests, and digests of searches made before, live in memory and hold no text. Logs hold no text of
-anybody. Copies made outside, such as backups, cannot be reached from here: they have to expire by themselves.
+anybody. Copies made outside, such as backups, cannot be reached from here: they have to expire by themselves, and the
+journal of erasures (`tenants.erasures`) sees to it that nobody comes back with one.
 """
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
 
+from sqlalchemy import select, union
+
 from settings import get_settings
-from tenants import context, conversations, database, feedback, handoffs, idempotency, jobs, traces
+from tenants import context, conversations, database, erasures, feedback, handoffs, idempotency, jobs, traces
 from tenants.audit import search, store
 from tenants.audit.recorder import Recorder
 from tenants.audit.store import TurnOwner
 from tenants.chats import people as chats
-from tenants.context import Tenant
+from tenants.context import Tenant, acting_as
+from tenants.erasures import Erasure
 from tenants.errors import Invalid
 from tenants.jobs import Job
+from tenants.models import Base
+from tenants.registry import Registry
 
 _MAX_ROWS = 1_000_000
 """Turns exported at most: more than one person asks in 13 months."""
@@ -98,7 +104,10 @@ def export(person: Person) -> Mapping[str, list[object]]:
         "consents": chats.consents(person.subject, person.session_id),
         "tickets": [asdict(ticket) | {"created_at": ticket.created_at.isoformat()} for ticket in tickets],
         "answers": list(idempotency.of_person(person.subject, person.session_id)),
-        "jobs": [{"job_id": job.job_id, "created_at": job.created_at.isoformat()} for job in _jobs(person)],
+        "jobs": [
+            {"job_id": job.job_id, "created_at": job.created_at.isoformat()}
+            for job in _jobs(person.subject, person.session_id)
+        ],
         "traces": list(traces.of_person(owner.person, owner.session_id)),
     }
 
@@ -108,23 +117,52 @@ def erase(person: Person) -> ErasureReport:
 
     Raises `TryAgain` when Phoenix does not answer: all but the traces is erased then.
     """
-    settings = get_settings()
-    tenant_id, owner = context.current().tenant_id, person.owner
+    owner = person.owner
+    erasures.note(context.current().tenant_id, person=owner.person, session_id=owner.session_id)
+    report = _erase(owner, person.subject, person.session_id)
+    return replace(report, traces=traces.erase(owner.person, owner.session_id))
+
+
+def erase_again(erasure: Erasure) -> None:
+    """Make an erasure of a tenant again that came after what has just been restored; the traces are gone already."""
+    if not Registry().exists(erasure.tenant_id):
+        return
+    with acting_as(Tenant(erasure.tenant_id, "restore")):
+        owner = TurnOwner(erasure.person, erasure.session_id)
+        erasures.note(erasure.tenant_id, person=owner.person, session_id=owner.session_id)
+        # The journal knows people by their digest alone.
+        known = [one for one in subjects() if digest(erasure.tenant_id, one) == owner.person] if owner.person else []
+        nobody: list[str | None] = ["" if owner.person else None]
+        for subject in known or nobody:
+            _erase(owner, subject, owner.session_id or None)
+
+
+def subjects() -> tuple[str, ...]:
+    """Everybody whom the records of the tenant in context name."""
+    tables = [mapper.local_table for mapper in Base.registry.mappers]
+    named = [table for table in tables if {"tenant_id", "subject"} <= set(table.columns.keys())]
+    theirs = (select(t.c.subject).where(t.c.tenant_id == context.current().tenant_id) for t in named)
+    with database.reading() as session:
+        return tuple(session.scalars(union(*theirs)))
+
+
+def _erase(owner: TurnOwner, subject: str | None, session_id: str | None) -> ErasureReport:
+    settings, tenant_id = get_settings(), context.current().tenant_id
     recorder = Recorder(settings)
     recorder.collect()
     thumbs = feedback.of_person(owner.person, owner.session_id)
     feedback.erase(owner.person, owner.session_id)
     turns = store.erase(tenant_id, owner, settings)
     quarantined = recorder.spool.erase_quarantined(lambda entry: entry.tenant_id == tenant_id and owner.covers(entry))
-    remembered = conversations.of_person(person.subject, person.session_id)
-    conversations.erase(person.subject, person.session_id)
-    chatted = chats.of_person(person.subject, person.session_id)
-    chats.erase(person.subject, person.session_id)
-    tickets = handoffs.of_person(person.subject, person.session_id)
-    handoffs.erase(person.subject, person.session_id)
-    answers = idempotency.of_person(person.subject, person.session_id)
-    idempotency.erase(person.subject, person.session_id)
-    person_jobs = _jobs(person)
+    remembered = conversations.of_person(subject, session_id)
+    conversations.erase(subject, session_id)
+    chatted = chats.of_person(subject, session_id)
+    chats.erase(subject, session_id)
+    tickets = handoffs.of_person(subject, session_id)
+    handoffs.erase(subject, session_id)
+    answers = idempotency.of_person(subject, session_id)
+    idempotency.erase(subject, session_id)
+    person_jobs = _jobs(subject, session_id)
     if person_jobs:
         jobs.disown(person_jobs[0].subject)
     database.scrub(settings)
@@ -136,10 +174,10 @@ def erase(person: Person) -> ErasureReport:
         tickets=len(tickets),
         answers=len(answers),
         jobs=len(person_jobs),
-        traces=traces.erase(owner.person, owner.session_id),
+        traces=0,
     )
 
 
-def _jobs(person: Person) -> tuple[Job, ...]:
+def _jobs(subject: str | None, session_id: str | None) -> tuple[Job, ...]:
     """A job belongs to no session."""
-    return jobs.of_person(person.subject) if person.subject and not person.session_id else ()
+    return jobs.of_person(subject) if subject and not session_id else ()

@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from math import ceil
 from time import monotonic, time
@@ -11,13 +11,14 @@ from time import monotonic, time
 from limits import RateLimitItem, RateLimitItemPerDay, RateLimitItemPerMinute
 from limits.aio.storage import RedisStorage
 from limits.aio.strategies import FixedWindowRateLimiter, MovingWindowRateLimiter
+from redis import Redis
 from redis.asyncio import ConnectionPool
 from redis.exceptions import RedisError
 
 from settings import Settings
 from tenants import context, policy
 from tenants.context import Tenant
-from tenants.errors import RateLimited
+from tenants.errors import RateLimited, TryAgain
 
 _MINUTE = 60.0
 _DAY = 86_400.0
@@ -88,6 +89,25 @@ class RateLimiter:
             self._settings.rate_limit_per_minute if minute is None else minute,
             self._settings.rate_limit_per_day if day is None else day,
         )
+
+
+def forget(subjects: Iterable[str], settings: Settings) -> None:
+    """Drop what Redis has counted of these people of the tenant in context; it would go within a day by itself.
+
+    :raises TryAgain: Redis does not answer.
+    """
+    url = settings.redis_url.get_secret_value()
+    if not url:
+        return
+    tenant_id = context.current().tenant_id
+    people = {Tenant(tenant_id, subject).key("limits") for subject in subjects}
+    try:
+        with Redis.from_url(url, decode_responses=True) as client:
+            for key in client.scan_iter(f"{_PREFIX}*", count=1_000):
+                if any(part in people for part in key.split("/")):
+                    client.delete(key)
+    except RedisError as failed:
+        raise TryAgain("limits_unreachable") from failed
 
 
 class _SharedUsage:

@@ -25,18 +25,25 @@ class Placement:
 
     `collection` is the lasting name, an alias; the chunks of one `generation` lie under `physical`, so that a new
     generation can be built beside the old one. `filter` (a value of `meta.tenant`) and `shard_key` are for tenants that
-    share a collection; None where the collection is the tenant's own.
+    share a collection; None where the collection is the tenant's own. `since` is when the tenant was added: another one
+    that had its id before, and was removed, has nothing to do with it.
     """
 
     collection: str
     generation: int = 1
     filter: str | None = None
     shard_key: str | None = None
+    since: datetime | None = None
 
     @property
     def physical(self) -> str:
         """The name of the generation in force."""
         return physical_name(self.collection, self.generation)
+
+    @property
+    def key(self) -> str:
+        """What is in memory for the generation in force goes under this."""
+        return f"{self.physical} {self.since}"
 
     def at(self, generation: int) -> Self:
         """The same place for another generation."""
@@ -169,7 +176,7 @@ def _record(row: TenantRow) -> TenantRecord:
         tenant_id=row.tenant_id,
         name=row.name,
         locale=row.locale,
-        placement=Placement(row.collection, row.generation, row.shared_filter, row.shard_key),
+        placement=Placement(row.collection, row.generation, row.shared_filter, row.shard_key, row.created_at),
         created_at=row.created_at,
         policy=MappingProxyType(dict(row.policy)),
         relations=row.relations,

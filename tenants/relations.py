@@ -43,7 +43,7 @@ def current() -> Relations:
     tenant = registry.current()
     if not tenant.relations:
         return NONE
-    key = get_settings().database, tenant.tenant_id
+    key = get_settings().database, tenant.placement.key
     entry = _CACHE.get(key)
     if entry is None or entry[0] != tenant.relations:
         entry = tenant.relations, _load()

@@ -44,6 +44,11 @@ def unseal(sealed: str) -> str:
         raise InternalFault("data_key_wrong") from foreign
 
 
+def forget_keys() -> None:
+    """Read the keys anew at their next use."""
+    _made.cache_clear()
+
+
 def _box() -> MultiFernet:
     settings = get_settings()
     return _made(settings.data_keys.get_secret_value(), settings.data_dir)

@@ -90,6 +90,19 @@ def erase(person: str, session_id: str) -> int:
     return len(trace_ids)
 
 
+def erase_all() -> None:
+    """Erase the project of the tenant in context with all of its traces.
+
+    :raises TryAgain: Phoenix does not answer.
+    """
+    if not get_settings().phoenix_url:
+        return
+    with phoenix() as rest:
+        within = _project_id(rest)
+        if within is not None:
+            rest.delete(f"/v1/projects/{within}").raise_for_status()
+
+
 @contextmanager
 def phoenix(settings: Settings | None = None) -> Iterator[httpx.Client]:
     """A client of Phoenix's REST interface. Raises `TryAgain` where Phoenix fails in the block."""

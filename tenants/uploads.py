@@ -49,9 +49,19 @@ def folder(job_id: str) -> Path:
     return _tenant_folder() / job_id
 
 
+def folder_of(tenant_id: str, job_id: str) -> Path:
+    """Where the files of a job of any tenant are, for who looks after the whole installation."""
+    return _folder_of(tenant_id) / job_id
+
+
 def remove(job_id: str) -> None:
     """Remove a job's files, if there are any."""
     shutil.rmtree(folder(job_id), ignore_errors=True)
+
+
+def remove_all() -> None:
+    """Remove the files of all jobs of the tenant in context."""
+    shutil.rmtree(_tenant_folder(), ignore_errors=True)
 
 
 def abandoned() -> tuple[str, ...]:
@@ -235,4 +245,8 @@ def _open_directory(directory: Path) -> int:
 
 
 def _tenant_folder() -> Path:
-    return get_settings().data_dir / _FOLDER / collection_name(context.current().tenant_id)
+    return _folder_of(context.current().tenant_id)
+
+
+def _folder_of(tenant_id: str) -> Path:
+    return get_settings().data_dir / _FOLDER / collection_name(tenant_id)

@@ -164,6 +164,15 @@ def person_export(tenant: TenantOption = DEFAULT_TENANT, subject: Subject = None
         print_json(persons.export(_person(subject, session)))
 
 
+@person_app.command("journal", help=message("help.person_journal"))
+def person_journal() -> None:
+    """Print the erasures that the records know of, for `opora restore --erasures`."""
+    from tenants import erasures
+
+    for line in erasures.journal():
+        typer.echo(line, nl=False)
+
+
 @audit_app.command("stale", help=message("help.audit_stale"))
 def audit_stale(
     tenant: TenantOption = DEFAULT_TENANT,

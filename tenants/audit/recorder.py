@@ -168,6 +168,9 @@ class Recorder:
                 for entry in entries:
                     self._store(tenant_id, [entry])
                 return
+            if tenant_id not in {tenant.tenant_id for tenant in Registry(self._settings).list()}:
+                log.warning("turn %s is not recorded: its tenant was removed", entries[0].turn_id)
+                return
             log.critical("turn %s is put aside: %s", entries[0].turn_id, type(refused).__name__)
             self.spool.quarantine(entries[0].line())
 

@@ -248,6 +248,11 @@ def _all() -> Mapping[str, Site]:
     return _SITES.get(_cache_key(), read)
 
 
+def expire() -> None:
+    """Have the sites read anew. Call it after a commit that changed them from elsewhere."""
+    _SITES.expire(_cache_key())
+
+
 def _cache_key() -> tuple[str, str]:
     return get_settings().database, ""
 

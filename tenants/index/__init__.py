@@ -8,6 +8,7 @@ from tenants.index.access import (
     damaged,
     open_collection,
     remove,
+    remove_all,
     repairing,
     sweep,
 )
@@ -32,6 +33,7 @@ __all__ = [
     "damaged",
     "open_collection",
     "remove",
+    "remove_all",
     "repairing",
     "sweep",
 ]

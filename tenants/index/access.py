@@ -182,6 +182,18 @@ def remove(generation: int) -> None:
     generations.forget(generation)
 
 
+def remove_all() -> None:
+    """Delete every generation of the tenant in context, which is about to be removed itself."""
+    settings = get_settings()
+    placement = registry.current(settings).placement
+    for number in {placement.generation, *(generation.number for generation in generations.all())}:
+        key = _key(settings, placement.at(number))
+        with _locked(key):
+            _forget(key)
+            _DAMAGED.pop(key, None)
+            _engine(settings).remove(placement.at(number))
+
+
 def sweep() -> None:
     """Remove the generations of the tenant in context that nobody can be searching: dropped ones, after a while, and
     one that was never finished. Only for who has the right to write (`tenants.claims`): nobody else is building then.
@@ -211,7 +223,7 @@ def close_all() -> None:
 
 
 def _key(settings: Settings, placement: Placement) -> _Key:
-    return settings.index_place, placement.physical
+    return settings.index_place, placement.key
 
 
 @contextmanager

@@ -1,0 +1,199 @@
+"""The file of a backup: a zip of parts, encrypted as a whole by age (https://age-encryption.org/v1).
+
+The threat: a backup in other hands, or one that was changed. age encrypts and authenticates. The content is encrypted
+to a key of its own, and that one to the operator's: a passphrase, or a pair of keys of age, of which the public one,
+`age1…`, takes backups and cannot read them, and the secret one, `AGE-SECRET-KEY-1…`, does both.
+Without this program: unzip, `age -d key.age > key` (with `-i` for a pair), `age -d -i key content.age > content.zip`.
+"""
+
+import io
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from hashlib import sha256
+from pathlib import Path
+from tempfile import TemporaryFile
+from typing import TYPE_CHECKING, TypeAlias
+from uuid import uuid4
+from zipfile import ZIP_DEFLATED, ZIP_STORED, BadZipFile, ZipFile
+
+from pyrage import (
+    DecryptError,
+    EncryptError,
+    IdentityError,
+    RecipientError,
+    decrypt,
+    decrypt_io,
+    encrypt,
+    encrypt_io,
+    passphrase,
+    x25519,
+)
+
+from tenants.errors import CallerError
+
+if TYPE_CHECKING:
+    from _typeshed import WriteableBuffer
+
+_KEY, _CONTENT = "key.age", "content.age"
+_BLOCK = 1 << 20
+_PUBLIC, _SECRET = "age1", "AGE-SECRET-KEY-1"
+
+Part: TypeAlias = tuple[str, Iterable[bytes]]
+"""A part's name, and its content piece by piece."""
+
+
+def write(path: Path, key: str, parts: Iterable[Part], last: Callable[[Mapping[str, str]], Part]) -> None:
+    """Write the file: it appears whole, or not at all.
+
+    :param last: makes the last part from the SHA-256 of those before.
+    :raises CallerError: `backup_exists`, `backup_unwritable`.
+    """
+    if path.exists():
+        raise CallerError("backup_exists", path=str(path))
+    draft = path.with_name(f".{path.name}.{uuid4().hex}")
+    try:
+        with os.fdopen(os.open(draft, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600), "w+b") as file:
+            _encrypt(file, key, _zipped(parts, last))
+            file.flush()
+            os.fsync(file.fileno())
+        draft.rename(path)
+        folder = os.open(path.parent, os.O_RDONLY)
+        os.fsync(folder)
+        os.close(folder)
+    except OSError as failed:
+        raise CallerError("backup_unwritable", path=str(path)) from failed
+    finally:
+        draft.unlink(missing_ok=True)
+
+
+@contextmanager
+def opened(path: Path, key: str, room: Path) -> Iterator[ZipFile]:
+    """The parts of a file that is whole and was encrypted with this key.
+
+    :param room: a folder for what is decrypted; no name there leads to it.
+    :raises CallerError: `path_missing`, `backup_damaged`, `backup_key_wrong`.
+    """
+    if not path.is_file():
+        raise CallerError("path_missing", path=str(path))
+    with ExitStack() as stack:
+        content = stack.enter_context(TemporaryFile(dir=room))
+        try:
+            with ZipFile(path) as outer, outer.open(_CONTENT) as sealed:
+                decrypt_io(sealed, content, [_identity(outer.read(_KEY), key)])
+            parts = stack.enter_context(ZipFile(content))
+        except (BadZipFile, KeyError, DecryptError, OSError, EOFError) as damaged:
+            raise CallerError("backup_damaged", path=str(path)) from damaged
+        yield parts
+
+
+def checksum(parts: ZipFile, name: str) -> str:
+    """SHA-256 of a part. Raises `CallerError` with the code `backup_damaged`."""
+    digest = sha256()
+    try:
+        with parts.open(name) as part:
+            while block := part.read(_BLOCK):
+                digest.update(block)
+    except (BadZipFile, KeyError, EOFError) as damaged:
+        raise CallerError("backup_damaged", path=name) from damaged
+    return digest.hexdigest()
+
+
+def _identity(sealed: bytes, key: str) -> x25519.Identity:
+    try:
+        opened = (
+            decrypt(sealed, [x25519.Identity.from_str(key)]) if _is_secret(key) else passphrase.decrypt(sealed, key)
+        )
+    except (DecryptError, IdentityError) as refused:
+        # The zip has a checksum of its own, so it is not the file that is wrong.
+        raise CallerError("backup_key_wrong") from refused
+    return x25519.Identity.from_str(opened.decode())
+
+
+def _sealed(identity: x25519.Identity, key: str) -> bytes:
+    content, sealed = str(identity).encode(), b""
+    try:
+        if _is_secret(key):
+            sealed = encrypt(content, [x25519.Identity.from_str(key).to_public()])
+        elif key.startswith(_PUBLIC):
+            sealed = encrypt(content, [x25519.Recipient.from_str(key)])
+        else:
+            sealed = passphrase.encrypt(content, key)
+    except (IdentityError, RecipientError) as unfit:
+        raise CallerError("backup_key_wrong") from unfit
+    return bytes(sealed)
+
+
+def _is_secret(key: str) -> bool:
+    return key.startswith(_SECRET)
+
+
+def _encrypt(file: io.BufferedRandom, key: str, pieces: Iterator[bytes]) -> None:
+    identity, source = x25519.Identity.generate(), _Source(pieces)
+    with ZipFile(file, "w", ZIP_STORED) as outer:
+        outer.writestr(_KEY, _sealed(identity, key))
+        with outer.open(_CONTENT, "w", force_zip64=True) as sink:
+            try:
+                encrypt_io(source, sink, [identity.to_public()])
+            except EncryptError as failed:
+                raise source.fault or OSError(str(failed)) from failed
+
+
+def _zipped(parts: Iterable[Part], last: Callable[[Mapping[str, str]], Part]) -> Iterator[bytes]:
+    sink, checksums = _Sink(), dict[str, str]()
+    with ZipFile(sink, "w", ZIP_DEFLATED, compresslevel=1) as archive:
+        for name, content in parts:
+            digest = sha256()
+            with archive.open(name, "w", force_zip64=True) as member:
+                for piece in content:
+                    member.write(piece)
+                    digest.update(piece)
+                    yield sink.take()
+            checksums[name] = digest.hexdigest()
+        name, content = last(checksums)
+        archive.writestr(name, b"".join(content))
+    yield sink.take()
+
+
+class _Sink(io.RawIOBase):
+    """What was written to it since it was last asked."""
+
+    def __init__(self) -> None:
+        self._written = bytearray()
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: "bytes | bytearray | memoryview", /) -> int:  # type: ignore[override]  # zipfile writes these
+        self._written += data
+        return len(data)
+
+    def take(self) -> bytes:
+        taken, self._written = bytes(self._written), bytearray()
+        return taken
+
+
+class _Source(io.RawIOBase):
+    """Pieces as a file. age says only that reading failed, so why is kept in `fault`."""
+
+    def __init__(self, pieces: Iterator[bytes]) -> None:
+        self.fault: Exception | None = None
+        self._pieces = pieces
+        self._rest = memoryview(b"")
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: "WriteableBuffer", /) -> int:
+        target = memoryview(buffer).cast("B")
+        try:
+            while not self._rest:
+                self._rest = memoryview(next(self._pieces))
+        except StopIteration:
+            return 0
+        except Exception as fault:
+            self.fault = fault
+            raise
+        size = min(len(target), len(self._rest))
+        target[:size], self._rest = self._rest[:size], self._rest[size:]
+        return size

@@ -1,0 +1,151 @@
+"""Setting up an installation from a backup: all of it, or nothing."""
+
+import logging
+import os
+import shutil
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path, PurePosixPath
+from zipfile import ZipFile
+
+from pydantic import ValidationError
+from sqlalchemy import delete
+
+from settings import Settings
+from tenants import database, erasures, persons, removal, sealed
+from tenants.audit.recorder import Recorder
+from tenants.backup import envelope, rows
+from tenants.backup.manifest import FORMAT, NAME, Manifest
+from tenants.backup.taking import FILES
+from tenants.erasures import Erasure
+from tenants.errors import CallerError, InternalFault
+from tenants.models import GenerationRow
+
+log = logging.getLogger("opora.backup")
+
+_MARK = "restoring"
+_RECORDS = "opora.db"
+_MODE = 0o600
+
+
+@dataclass(frozen=True, slots=True)
+class Restored:
+    """What was set up: the backup's own words, and how many erasures that came after it were made again."""
+
+    manifest: Manifest
+    erasures: int
+
+
+def check_finished(settings: Settings) -> None:
+    """Raise `CallerError` with the code `restore_unfinished` where a restore was cut off."""
+    if (settings.data_dir / _MARK).exists():
+        raise CallerError("restore_unfinished", path=str(settings.data_dir))
+
+
+def restore(path: Path, settings: Settings, journals: Sequence[Path] = ()) -> Restored:
+    """Set up an empty installation, without its index.
+
+    :param journals: of erasures (`tenants.erasures`), of which those are made again that came after the backup.
+    :raises CallerError: `backup_key_missing`, `path_missing`, `backup_key_wrong`, `backup_damaged`, `backup_newer`,
+        `data_key_wrong`, `restore_not_empty`, `journal_unreadable`.
+    """
+    key = settings.backup_key.get_secret_value()
+    if not key:
+        raise CallerError("backup_key_missing")
+    noted = [erasure for journal in journals for erasure in erasures.read(journal)]
+    _check_empty(settings)
+    settings.data_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
+    with envelope.opened(path, key, settings.data_dir) as parts:
+        manifest = _checked(parts, path)
+        with _all_or_nothing(settings):
+            for name in manifest.checksums:
+                if not name.startswith(rows.FOLDER):
+                    _unpack(parts, name, settings.data_dir)
+            _check_data_key(manifest)
+            with database.filling(manifest.revision, settings) as connection:
+                rows.fill(connection, parts)
+            _forget_lost_generations(settings)
+    done = _erase_again(noted, manifest.started_at, settings)
+    (settings.data_dir / _MARK).unlink()
+    return Restored(manifest, done)
+
+
+def _check_empty(settings: Settings) -> None:
+    at = [settings.data_dir / name for name in (*FILES, "index", _RECORDS, _MARK)]
+    for place in at:
+        if place.is_file() or (place.is_dir() and any(place.iterdir())):
+            raise CallerError("restore_not_empty", place=str(place))
+
+
+def _checked(parts: ZipFile, path: Path) -> Manifest:
+    """The manifest of a backup whose every part is as it was written."""
+    try:
+        manifest = Manifest.model_validate_json(parts.read(NAME))
+    except (KeyError, ValidationError) as damaged:
+        raise CallerError("backup_damaged", path=str(path)) from damaged
+    if manifest.format > FORMAT or manifest.revision > database.HEAD:
+        raise CallerError("backup_newer", version=manifest.opora)
+    if {*parts.namelist()} != {NAME, *manifest.checksums}:
+        raise CallerError("backup_damaged", path=str(path))
+    for name, digest in manifest.checksums.items():
+        if envelope.checksum(parts, name) != digest:
+            raise CallerError("backup_damaged", path=str(path))
+    return manifest
+
+
+@contextmanager
+def _all_or_nothing(settings: Settings) -> Iterator[None]:
+    """The installation was empty, so what is there when the block fails came from it."""
+    mark = settings.data_dir / _MARK
+    mark.touch(mode=_MODE)
+    try:
+        yield
+    except BaseException:
+        database.close_all()
+        for name in FILES:
+            shutil.rmtree(settings.data_dir / name, ignore_errors=True)
+        for leftover in settings.data_dir.glob(f"{_RECORDS}*"):
+            leftover.unlink()
+        sealed.forget_keys()
+        mark.unlink()
+        raise
+
+
+def _unpack(parts: ZipFile, name: str, data_dir: Path) -> None:
+    path = PurePosixPath(name)
+    if path.is_absolute() or ".." in path.parts or path.parts[0] not in FILES:
+        raise CallerError("backup_damaged", path=name)
+    target = data_dir / path
+    target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    with parts.open(name) as part, os.fdopen(os.open(target, os.O_WRONLY | os.O_CREAT, _MODE), "wb") as file:
+        shutil.copyfileobj(part, file)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _check_data_key(manifest: Manifest) -> None:
+    sealed.forget_keys()
+    try:
+        sealed.unseal(manifest.sealed)
+    except InternalFault as foreign:
+        raise CallerError("data_key_wrong") from foreign
+
+
+def _forget_lost_generations(settings: Settings) -> None:
+    """Of the index there is nothing; the generation in force is built anew."""
+    with database.writing(settings) as session:
+        session.execute(delete(GenerationRow).where(GenerationRow.state != "in_force"))
+
+
+def _erase_again(noted: Sequence[Erasure], since: datetime, settings: Settings) -> int:
+    # What was still on its way to the database is erased there.
+    Recorder(settings).collect()
+    later = [erasure for erasure in noted if erasure.at >= since]
+    for erasure in later:
+        if erasure.of_tenant:
+            removal.remove_again(erasure)
+        else:
+            persons.erase_again(erasure)
+    return len(later)

@@ -1,0 +1,165 @@
+"""Taking a backup of an installation, while it serves."""
+
+import logging
+import os
+import shutil
+import sqlite3
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from contextlib import closing, contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from tempfile import mkdtemp
+
+from sqlalchemy import Connection, create_engine, select, text
+
+from settings import Settings
+from tenants import database, uploads
+from tenants.backup import envelope, rows
+from tenants.backup.envelope import Part
+from tenants.backup.manifest import NAME, Manifest
+from tenants.errors import CallerError, TryAgain
+from tenants.jobs import OPEN
+from tenants.models import JobRow
+from tenants.sealed import seal
+
+log = logging.getLogger("opora.backup")
+
+FILES = ("keys", "spool", "uploads")
+"""The folders of the data folder of which a backup has files."""
+
+_BLOCK = 1 << 20
+_ATTEMPTS = 50
+_STAGE = "backup-"
+
+
+def take(path: Path, settings: Settings) -> Manifest:
+    """Write a backup of everything acknowledged so far to a new file; what is written meanwhile may be in it.
+
+    :raises CallerError: `backup_key_missing`, `backup_exists`, `backup_unwritable`.
+    """
+    key = settings.backup_key.get_secret_value()
+    if not key:
+        raise CallerError("backup_key_missing")
+    # Sealed first, which makes the key where there is none yet.
+    started_at, sealed = datetime.now(UTC), seal(NAME)
+    counts, manifests = Counter[str](), list[Manifest]()
+    with _stage(settings.data_dir) as stage:
+        # Before the rows: a record leaves the spool once the database has it, so none is missed, and one that is in
+        # both is stored once. What processes on other data folders have in theirs is for a quarter of a second.
+        _copy_spool(settings.data_dir / "spool", stage / "spool")
+        with _snapshot(settings, stage) as connection:
+
+            def manifest(checksums: Mapping[str, str]) -> Part:
+                manifests.append(
+                    Manifest(
+                        revision=database.HEAD,
+                        started_at=started_at,
+                        rows=dict(counts),
+                        checksums=dict(checksums),
+                        sealed=sealed,
+                    )
+                )
+                return NAME, [manifests[0].model_dump_json().encode()]
+
+            envelope.write(path, key, _parts(connection, counts, stage, settings), manifest)
+    return manifests[0]
+
+
+def _parts(connection: Connection, counts: Counter[str], stage: Path, settings: Settings) -> Iterator[Part]:
+    yield from rows.parts(connection, counts)
+    for folder, home in (("keys", settings.data_dir), ("spool", stage), ("uploads", stage)):
+        for file in sorted((home / folder).rglob("*")):
+            if file.is_file():
+                yield file.relative_to(home).as_posix(), _content(file)
+
+
+def _content(file: Path) -> Iterator[bytes]:
+    with file.open("rb") as stream:
+        while block := stream.read(_BLOCK):
+            yield block
+
+
+@contextmanager
+def _stage(data_dir: Path) -> Iterator[Path]:
+    """A folder beside the data, on the same disk, so that files can be linked into it."""
+    data_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
+    stage = Path(mkdtemp(prefix=_STAGE, dir=data_dir))
+    try:
+        yield stage
+    finally:
+        shutil.rmtree(stage, ignore_errors=True)
+
+
+@contextmanager
+def _snapshot(settings: Settings, stage: Path) -> Iterator[Connection]:
+    """One state of all records, with the files of its open jobs in the stage.
+
+    SQLite's is copied: a long look at a database makes its log grow, and keeps `scrub` waiting.
+    """
+    engine = database.engine(settings)
+    is_server = engine.dialect.name == "postgresql"
+    for _ in range(_ATTEMPTS):
+        options = {"isolation_level": "REPEATABLE READ"} if is_server else {}
+        with engine.connect().execution_options(**options) as connection, connection.begin():
+            if is_server:
+                connection.execute(text("SET TRANSACTION READ ONLY"))
+                connection.execute(text("SET LOCAL statement_timeout = 0"))
+            if not _link_uploads(connection, settings, stage):
+                # A job has ended between the look at its row and at its files: as of now it is done.
+                continue
+            if is_server:
+                yield connection
+                return
+            copy = _copied(connection, stage / "records.db")
+        with _opened(copy) as connection:
+            yield connection
+        return
+    raise TryAgain("jobs_in_motion")
+
+
+def _copied(connection: Connection, path: Path) -> Path:
+    source = connection.connection.driver_connection
+    if not isinstance(source, sqlite3.Connection):
+        raise TypeError("only SQLite's databases are copied")
+    with closing(sqlite3.connect(path)) as target:
+        source.backup(target)
+    return path
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[Connection]:
+    copy = create_engine(f"sqlite:///{path}")
+    try:
+        with copy.connect() as connection:
+            yield connection
+    finally:
+        copy.dispose()
+
+
+def _copy_spool(spool: Path, stage: Path) -> None:
+    stage.mkdir()
+    for segment in sorted(spool.glob("*")) if spool.is_dir() else ():
+        try:
+            # Not linked: the process that writes it goes on doing so.
+            shutil.copyfile(segment, stage / segment.name)
+        except FileNotFoundError:
+            continue
+
+
+def _link_uploads(connection: Connection, settings: Settings, stage: Path) -> bool:
+    """Whether every file of the open jobs is there; it is kept in the stage, whatever becomes of its job."""
+    shutil.rmtree(stage / "uploads", ignore_errors=True)
+    open_jobs = select(JobRow.tenant_id, JobRow.job_id, JobRow.files).where(
+        JobRow.state.in_(OPEN), JobRow.kind == "upload"
+    )
+    for tenant_id, job_id, names in connection.execute(open_jobs):
+        folder = uploads.folder_of(tenant_id, job_id)
+        for name in names:
+            target = stage / folder.relative_to(settings.data_dir) / name
+            target.parent.mkdir(parents=True, exist_ok=True)
+            try:
+                os.link(folder / name, target)
+            except FileNotFoundError:
+                return False
+    return True
