@@ -25,7 +25,8 @@ log = logging.getLogger("opora.audit")
 
 _SUFFIX = ".jsonl"
 _QUARANTINE = "aside.txt"
-_BALLAST = ".ballast"
+BALLAST = ".ballast"
+"""What the name of the file ends with that keeps room on the disk."""
 BALLAST_BYTES = 4_000_000
 _FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
 
@@ -78,7 +79,7 @@ class Spool:
         """The segments of processes that are gone."""
         if not self.folder.is_dir():
             return []
-        for ballast in self.folder.glob(f"*{_BALLAST}"):
+        for ballast in self.folder.glob(f"*{BALLAST}"):
             if _free(ballast):
                 ballast.unlink(missing_ok=True)
         return [path for path in sorted(self.folder.glob(f"*{_SUFFIX}")) if _free(path)]
@@ -113,7 +114,7 @@ class Spool:
         """Take the room while there is some. Where a file system cannot promise any, there is no ballast."""
         if self._ballast is not None or storage.free(self.folder) < 2 * BALLAST_BYTES:
             return
-        path = self.folder / f"{self._name}{_BALLAST}"
+        path = self.folder / f"{self._name}{BALLAST}"
         file = path.open("wb")
         fcntl.flock(file, fcntl.LOCK_EX)
         self._ballast = file, path

@@ -15,6 +15,7 @@ from sqlalchemy import Connection, create_engine, select, text
 
 from settings import Settings
 from tenants import database, uploads
+from tenants.audit.spool import BALLAST
 from tenants.backup import envelope, rows
 from tenants.backup.envelope import Part
 from tenants.backup.manifest import NAME, Manifest
@@ -140,6 +141,8 @@ def _opened(path: Path) -> Iterator[Connection]:
 def _copy_spool(spool: Path, stage: Path) -> None:
     stage.mkdir()
     for segment in sorted(spool.glob("*")) if spool.is_dir() else ():
+        if segment.suffix == BALLAST:
+            continue
         try:
             # Not linked: the process that writes it goes on doing so.
             shutil.copyfile(segment, stage / segment.name)
