@@ -28,6 +28,7 @@ from starlette.responses import JSONResponse, Response
 from pipelines import api_docs, host, problems, shutdown
 from pipelines.ask import (
     feedback_routes,
+    insight_routes,
     mcp_tool,
     openai_chat,
     records_routes,
@@ -40,7 +41,7 @@ from pipelines.ask.chats.clock import ChatClock
 from pipelines.ask.chats.conversations import Conversations
 from pipelines.ask.chats.delivery import WebhookDelivery
 from pipelines.ask.contract import AskRequest
-from pipelines.ask.desk import account_pages, chat_pages, first_run_pages, live, operator_routes
+from pipelines.ask.desk import account_pages, chat_pages, first_run_pages, insight_pages, live, operator_routes
 from pipelines.ask.desk.view import Desk
 from pipelines.ask.runner import Runner
 from pipelines.connections import HEAD_BYTES, BoundedConnection, raise_file_limit
@@ -116,6 +117,7 @@ def routes(settings: Settings) -> tuple[Route, ...]:
         *library_routes.routes(settings),
         *feedback_routes.routes(settings),
         *records_routes.ROUTES,
+        *insight_routes.ROUTES,
         *job_routes.routes(settings),
         *index_routes.ROUTES,
         *relation_routes.ROUTES,
@@ -130,6 +132,7 @@ def routes(settings: Settings) -> tuple[Route, ...]:
         *chat_pages.ROUTES,
         *live.ROUTES,
         *first_run_pages.ROUTES,
+        *insight_pages.ROUTES,
         *(Route("GET", path) for path in (*pages.PATHS, *desk_assets.PATHS)),
     )
 
@@ -173,6 +176,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     app.include_router(job_routes.router())
     app.include_router(index_routes.router(ingest.encoder))
     app.include_router(records_routes.router)
+    app.include_router(insight_routes.router)
     app.include_router(relation_routes.router)
     app.include_router(tool_routes.router)
     app.include_router(session_routes.router(asking.runner, visitors))
@@ -185,6 +189,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     app.include_router(chat_pages.router(desk, conversations))
     app.include_router(live.router)
     app.include_router(first_run_pages.router(desk))
+    app.include_router(insight_pages.router(desk))
     app.include_router(pages.router(_has_site))
     app.include_router(desk_assets.router())
     _add_health(app, settings)

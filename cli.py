@@ -16,6 +16,7 @@ from pipelines.ask.chats.site_commands import site_app
 from pipelines.ask.chats.webhook_commands import webhook_app
 from pipelines.ask.desk.operator_commands import operator_app
 from pipelines.ask.feedback_commands import feedback_app
+from pipelines.ask.insight_commands import insight_app
 from pipelines.ask.records_commands import audit_app, gap_app, person_app
 from pipelines.ask.replay_commands import replay
 from pipelines.ask.tool_commands import tool_app
@@ -96,6 +97,7 @@ app.add_typer(chat_app, name="chat")
 app.add_typer(webhook_app, name="webhook")
 app.add_typer(operator_app, name="operator")
 app.add_typer(audit_app, name="audit")
+app.add_typer(insight_app, name="insight")
 app.add_typer(gap_app, name="gap")
 app.add_typer(feedback_app, name="feedback")
 app.add_typer(person_app, name="person")

@@ -121,19 +121,15 @@ def audit_export(
     tenant: TenantOption = DEFAULT_TENANT,
     since: Since = None,
     until: Until = None,
+    kind: Annotated[str, typer.Option("--format", help=message("help.audit_format"))] = "jsonl",
     out: Annotated[Path | None, typer.Option("--out", help=message("help.out"), dir_okay=False)] = None,
 ) -> None:
-    """Write the chain as JSON Lines."""
+    """Write the chain as JSON Lines, or the turns as a table."""
     with acting_for(tenant):
+        from pipelines.ask.insight import checked
         from pipelines.ask.records_routes import exported
 
-        lines = exported(utc(since), utc(until))
-        if out is None:
-            for line in lines:
-                typer.echo(line, nl=False)
-        else:
-            with out.open("w", encoding="utf-8") as file:
-                file.writelines(lines)
+        write_lines(exported(checked(kind), utc(since), utc(until)), out)
 
 
 @audit_app.command("erase", help=message("help.audit_erase"))
@@ -273,6 +269,16 @@ def selected(
         session_id=session,
         person=persons.digest(context.current().tenant_id, subject) if subject else None,
     )
+
+
+def write_lines(lines: Iterable[str], out: Path | None) -> None:
+    """Write lines that end themselves to a file, or print them."""
+    if out is None:
+        for line in lines:
+            typer.echo(line, nl=False)
+    else:
+        with out.open("w", encoding="utf-8", newline="") as file:
+            file.writelines(lines)
 
 
 def utc(moment: datetime | None) -> datetime | None:

@@ -10,7 +10,10 @@ from pydantic import AfterValidator, BaseModel, ConfigDict
 from starlette.responses import StreamingResponse
 
 from components.turn import Outcome, Reason
+from pipelines.ask.insight import Format
+from pipelines.ask.insight_routes import download
 from pipelines.gate import Route
+from pipelines.spreadsheet import csv_lines
 from tenants import context, gaps, persons
 from tenants.audit import search
 from tenants.audit.chain import Link
@@ -30,7 +33,8 @@ class GapChange(BaseModel):
 _BODY_BYTES = 1_000
 ROUTES = (
     Route("GET", "/audit", scope="operate"),
-    Route("GET", "/audit/export", scope="admin"),
+    Route("GET", "/audit/export", scope="admin", desk=True),
+    Route("GET", "/audit/verify", scope="admin"),
     Route("GET", "/audit/{turn_id}", scope="operate"),
     Route("GET", "/gaps", scope="operate"),
     Route("PATCH", "/gaps/{gap_id}", scope="operate", body=GapChange, limit=_BODY_BYTES),
@@ -78,9 +82,15 @@ def list_turns(
 
 
 @router.get("/audit/export")
-def export(since: _Day = None, until: _Day = None) -> StreamingResponse:
-    """The audit chain as JSON Lines, contents included."""
-    return StreamingResponse(exported(since, until), media_type="application/x-ndjson")
+def export(since: _Day = None, until: _Day = None, format: Format = "jsonl") -> StreamingResponse:
+    """The audit chain as JSON Lines, contents included, or its turns as a table for a spreadsheet."""
+    return download(exported(format, since, until), format, "audit")
+
+
+@router.get("/audit/verify")
+def verify_chain() -> dict[str, object]:
+    """Verify the whole chain: its end, which is worth keeping elsewhere, and every fault. Takes as long as it is."""
+    return asdict(search.verify())
 
 
 @router.get("/audit/{turn_id}")
@@ -125,10 +135,12 @@ def whole(record: Record) -> dict[str, object]:
     return {**summary(record), "person": record.person, "hash": record.hash, "content": record.content}
 
 
-def exported(since: datetime | None, until: datetime | None) -> Iterator[str]:
-    """The chain, one link per line, with everything needed to verify it elsewhere."""
-    for link in search.links(since, until):
-        yield f"{canonical(_link_as_json(link))}\n"
+def exported(kind: Format, since: datetime | None, until: datetime | None) -> Iterator[str]:
+    """The chain, one link per line, with everything needed to verify it elsewhere; as CSV what people read of it."""
+    links = search.links(since, until)
+    if kind == "csv":
+        return csv_lines(_COLUMNS, (_row(link) for link in links if link.kind == "turn"))
+    return (f"{canonical(_link_as_json(link))}\n" for link in links)
 
 
 def gap_as_json(gap: Gap) -> dict[str, object]:
@@ -136,6 +148,17 @@ def gap_as_json(gap: Gap) -> dict[str, object]:
     moments = {"first_at": gap.first_at, "last_at": gap.last_at, "closed_at": gap.closed_at}
     times = {name: at.isoformat() if at else None for name, at in moments.items()}
     return {name: value for name, value in asdict(gap).items() if name != "stems"} | times
+
+
+_COLUMNS = ("at", "turn_id", "outcome", "reason", "session_id", "person", "question", "answer", "erased")
+
+
+def _row(link: Link) -> tuple[object, ...]:
+    content = link.content
+    question, answer = search.words(link)
+    person, session_id = (content.person, content.session_id) if content else ("", "")
+    about = (link.at.isoformat(), link.turn_id, link.outcome, link.reason or "", session_id, person)
+    return (*about, question, answer, content is None)
 
 
 def _link_as_json(link: Link) -> dict[str, object]:

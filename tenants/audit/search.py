@@ -86,6 +86,15 @@ def links(since: datetime | None = None, until: datetime | None = None) -> Itera
         after = page[-1].sequence
 
 
+def words(link: Link) -> tuple[str, str]:
+    """What was asked and answered; empty once it has been erased, or where it cannot be read."""
+    try:
+        content = json.loads(link.content.body) if link.content else None
+        return (content["request"]["question"], content["answer"]["answer"]["text"]) if content else ("", "")
+    except (ValueError, KeyError, TypeError):
+        return "", ""
+
+
 def head() -> Head | None:
     """The newest link, as the chain's own record has it."""
     with database.reading() as session:

@@ -9,7 +9,7 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from tenants import context, database, handoffs
-from tenants.chats import fanout, outbox
+from tenants.chats import fanout, outbox, progress
 from tenants.chats.fanout import Announcement
 from tenants.chats.records import EMPTY_BODY, Author, Body, HandoffRequest, Kind, Message, message_of, state_of
 from tenants.chats.tables import ChatFileRow, ChatMessageRow, ChatRow
@@ -70,6 +70,7 @@ class Change:
         """Number a message and store it."""
         now = datetime.now(UTC)
         self.row.last_seq += 1
+        progress.note_message(self.row, author, kind, turn_id, body, now)
         self.row.updated_at = now
         row = ChatMessageRow(
             tenant_id=self.row.tenant_id,
@@ -102,13 +103,13 @@ class Change:
 
     def become(self, event: Event) -> State:
         """Follow the table; the state before. Raises `Conflict` where it knows no way."""
-        row, before = self.row, state_of(self.row)
+        row, before, now = self.row, state_of(self.row), datetime.now(UTC)
         following = after(before, event, assigned=row.assignee is not None)
         if following is None:
             raise Conflict("chat_state", state=before)
+        progress.note_event(row, event, now)
         if following == before:
             return before
-        now = datetime.now(UTC)
         row.state = following
         row.version += 1
         row.updated_at = now

@@ -44,6 +44,11 @@ class ChatRow(Base):
 
     `version` goes up with every change of state or owner; `last_seq` is the number of the newest message. `failures`
     counts turns in a row that gave no answer.
+
+    What the figures of `tenants.insight` are counted from: when the customer first wrote (`asked_at`), was first
+    answered by the assistant (`answered_at`), first asked for a person (`requested_at`), first had a public reply of
+    one (`replied_at`) and first came back to a chat that had ended (`returned_at`); `outcome` and `outcome_reason` are
+    those of the newest turn about a matter of the tenant's.
     """
 
     __tablename__ = "chats"
@@ -51,6 +56,7 @@ class ChatRow(Base):
         Index("ix_chats_state", "tenant_id", "state", "waiting_since"),
         Index("ix_chats_subject", "tenant_id", "subject", "updated_at"),
         Index("ix_chats_updated", "tenant_id", "updated_at"),
+        Index("ix_chats_asked", "tenant_id", "asked_at"),
     )
 
     tenant_id: Mapped[str] = mapped_column(TENANT_ID, ForeignKey(TenantRow.tenant_id), primary_key=True)
@@ -75,6 +81,13 @@ class ChatRow(Base):
     waiting_since: Mapped[datetime | None]
     snoozed_until: Mapped[datetime | None]
     resolved_at: Mapped[datetime | None]
+    asked_at: Mapped[datetime | None]
+    answered_at: Mapped[datetime | None]
+    requested_at: Mapped[datetime | None]
+    replied_at: Mapped[datetime | None]
+    returned_at: Mapped[datetime | None]
+    outcome: Mapped[str] = mapped_column(String(32), default="", server_default="")
+    outcome_reason: Mapped[str] = mapped_column(String(64), default="", server_default="")
     created_at: Mapped[datetime]
     updated_at: Mapped[datetime]
 

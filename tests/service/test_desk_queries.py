@@ -32,7 +32,15 @@ def counted(engine: Engine) -> Iterator[list[str]]:
 
 
 @pytest.mark.parametrize(
-    "path", ["/desk", "/desk?view=all&q=заказ", "/desk/chat/{chat_id}", "/desk/replies", "/desk/people"]
+    "path",
+    [
+        "/desk",
+        "/desk?view=all&q=заказ",
+        "/desk/chat/{chat_id}",
+        "/desk/replies",
+        "/desk/people",
+        "/desk/insight",
+    ],
 )
 async def test_a_page_runs_few_queries_however_many_chats_there_are(installation: Settings, path: str) -> None:
     staff = desk.staff("acme", {"Анна": "admin", "Борис": "operator"})

@@ -116,6 +116,9 @@ SCOPED: dict[tuple[str, str], Case] = {
     ("POST", "/feedback"): Case("ask", {"turn_id": recorded("acme").turn_id, "thumb": "up"}),
     ("GET", "/audit"): Case("operate"),
     ("GET", "/audit/export"): Case("admin"),
+    ("GET", "/audit/verify"): Case("admin"),
+    ("GET", "/insight"): Case("operate"),
+    ("GET", "/insight/chats"): Case("admin"),
     ("GET", "/audit/{turn_id}"): Case(
         "operate", own={"turn_id": recorded("acme").turn_id}, foreign={"turn_id": recorded("globex").turn_id}
     ),

@@ -3,9 +3,11 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
+from components.language.figures import number, percent
 from components.language.texts import text
 from pipelines import pages, problems
 from tenants import registry
@@ -16,7 +18,11 @@ from tenants.errors import OporaError
 SEE_OTHER = 303
 """What a form answers when what it asked for was done."""
 
-_MENU = (("inbox", "/desk", "operate"), ("people", "/desk/people", "admin"))
+_MENU = (
+    ("inbox", "/desk", "operate"),
+    ("insight", "/desk/insight", "operate"),
+    ("people", "/desk/people", "admin"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +68,7 @@ class Desk:
         locale = problems.caller.get().locale
         standing: dict[str, object] = {"me": None, "menu": (), "place": "", "csrf": "", "locale": locale}
         standing |= {"t": texts(locale), "named": names(locale)}
+        standing |= {"number": partial(number, locale=locale), "percent": partial(percent, locale=locale)}
         html = self._templates.render(template, locale, {**standing, "clock": clock, "day": day, **values})
         return HTMLResponse(html, status)
 

@@ -1,0 +1,72 @@
+"""Plots as geometry: what the templates of the desk draw as SVG, coloured by its style sheet."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+WIDTH, HEIGHT = 720, 200
+_LEFT, _BOTTOM, _TOP = 40, 24, 10
+_LABELS = 8
+_NICE = (1, 2, 4, 6, 8, 10)
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """A part of a column."""
+
+    style: str
+    y: float
+    height: float
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One column, with what stands under it (empty for most, where there are many) and what it is called."""
+
+    x: float
+    width: float
+    name: str
+    label: str
+    total: int
+    segments: tuple[Segment, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """A plot of stacked columns, with its grid as (height, label)."""
+
+    columns: tuple[Column, ...]
+    grid: tuple[tuple[float, str], ...]
+    width: int = WIDTH
+    height: int = HEIGHT
+    left: int = _LEFT
+    base: int = HEIGHT - _BOTTOM
+
+
+def stacked(parts: Mapping[str, Mapping[str, int]], styles: Sequence[str]) -> Columns:
+    """Columns by name, each of parts by style, the first at the bottom."""
+    totals = {name: sum(counts.get(style, 0) for style in styles) for name, counts in parts.items()}
+    highest = _round_up(max(totals.values(), default=0))
+    room, base = HEIGHT - _BOTTOM - _TOP, HEIGHT - _BOTTOM
+    step = (WIDTH - _LEFT) / max(1, len(parts))
+    every = -(-len(parts) // _LABELS) or 1
+    columns = []
+    for place, (name, counts) in enumerate(parts.items()):
+        y, segments = float(base), []
+        for style in styles:
+            height = room * counts.get(style, 0) / highest
+            y -= height
+            if height:
+                segments.append(Segment(style, round(y, 1), round(height, 1)))
+        x, width = _LEFT + step * place + step * 0.12, step * 0.76
+        label = name if place % every == 0 else ""
+        columns.append(Column(round(x, 1), round(width, 1), name, label, totals[name], tuple(segments)))
+    grid = tuple((round(base - room * share, 1), f"{highest * share:g}") for share in (0, 0.5, 1))
+    return Columns(tuple(columns), grid)
+
+
+def _round_up(value: int) -> int:
+    """A number that halves well, for the top of an axis."""
+    if value <= 2:
+        return 2
+    power = int(10 ** (len(str(value)) - 1))
+    return next(power * nice for nice in _NICE if power * nice >= value and power * nice % 2 == 0)

@@ -1,0 +1,95 @@
+"""Figures of a tenant's chats and turns: one use case behind the desk's page, `GET /insight` and `opora insight`."""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass, fields
+from datetime import UTC, date, datetime
+from typing import Literal, TypeAlias, get_args
+
+from pipelines.spreadsheet import csv_lines
+from tenants.errors import Invalid
+from tenants.insight import chats, period, turns
+from tenants.insight.chats import RESULTS, ChatFigures, ChatLine, Tally
+from tenants.insight.period import Period
+from tenants.insight.turns import TurnFigures
+
+Format: TypeAlias = Literal["jsonl", "csv"]
+FORMATS: tuple[Format, ...] = get_args(Format)
+MEDIA_TYPES: Mapping[Format, str] = {"jsonl": "application/x-ndjson", "csv": "text/csv; charset=utf-8"}
+DAYS = 28
+"""What is shown when nobody chooses."""
+
+
+@dataclass(frozen=True, slots=True)
+class Insight:
+    """The figures of a period, as of a moment."""
+
+    period: Period
+    now: datetime
+    chats: ChatFigures
+    turns: TurnFigures
+
+
+def insight(first: date | None = None, last: date | None = None, days: int = DAYS) -> Insight:
+    """The figures from one day to another, or of that many days until today. Raises `Invalid`, `period_invalid`."""
+    now = datetime.now(UTC)
+    span = period.chosen(first, last, days, now)
+    return Insight(span, now, chats.figures(span, now), turns.figures(span))
+
+
+def as_json(shown: Insight) -> dict[str, object]:
+    """The figures as `insight.v1`. A rate is a share of the chats that have ended, null where none has."""
+    figures = shown.chats
+    by_part = {
+        f"by_{part}": {key: _tally(tally) for key, tally in sorted(tallies.items())}
+        for part, tallies in figures.by_part.items()
+    }
+    return {
+        "schema": "insight.v1",
+        "period": {
+            "since": shown.period.first.isoformat(),
+            "until": shown.period.last.isoformat(),
+            "zone": shown.period.zone,
+            "as_of": shown.now.isoformat(),
+        },
+        "chats": {
+            **_tally(figures.tally),
+            "rates": {result: figures.tally.rate(result) for result in RESULTS if result != "open"},
+            "by_day": {day: _tally(tally) for day, tally in figures.by_day.items()},
+            **by_part,
+        },
+        "csat": {"rated": figures.rated, "content": figures.csat, "ratings": dict(figures.ratings)},
+        "seconds": {wait: asdict(waiting) for wait, waiting in figures.waits.items()},
+        "turns": asdict(shown.turns),
+    }
+
+
+def exported(kind: Format, first: date | None = None, last: date | None = None, days: int = DAYS) -> Iterator[str]:
+    """The chats of a period line by line, without their customers. Raises as `insight` does, before the first line."""
+    now = datetime.now(UTC)
+    span = period.chosen(first, last, days, now)
+    return in_lines(kind, [one.name for one in fields(ChatLine)], map(_line, chats.lines(span, now)))
+
+
+def checked(name: str) -> Format:
+    """The format of this name. Raises `Invalid`, `format_unknown`."""
+    for one in FORMATS:
+        if one == name:
+            return one
+    raise Invalid("format_unknown", name=name, names=", ".join(FORMATS))
+
+
+def in_lines(kind: Format, names: Iterable[str], rows: Iterable[Mapping[str, object]]) -> Iterator[str]:
+    """Rows as lines of a file."""
+    if kind == "csv":
+        names = list(names)
+        return csv_lines(names, ([row[name] for name in names] for row in rows))
+    return (f"{json.dumps(row, ensure_ascii=False)}\n" for row in rows)
+
+
+def _line(chat: ChatLine) -> dict[str, object]:
+    return asdict(chat) | {"asked_at": chat.asked_at.isoformat()}
+
+
+def _tally(tally: Tally) -> dict[str, int]:
+    return {"total": tally.total, **asdict(tally)}

@@ -1,0 +1,43 @@
+"""`/insight` over HTTP: figures of a period for operators, and the chats behind them for admins."""
+
+from collections.abc import Iterator
+from datetime import date
+from typing import Annotated, TypeAlias
+
+from fastapi import APIRouter, Query
+from starlette.responses import StreamingResponse
+
+from pipelines.ask.insight import DAYS, MEDIA_TYPES, Format, as_json, exported, insight
+from pipelines.gate import Route
+from tenants.insight.period import MOST_DAYS
+
+ROUTES = (
+    Route("GET", "/insight", scope="operate", desk=True),
+    Route("GET", "/insight/chats", scope="admin", desk=True),
+)
+
+Since: TypeAlias = Annotated[date | None, Query(description="The first day, in the zone of the opening hours.")]
+Until: TypeAlias = Annotated[date | None, Query(description="The last day; without it, today.")]
+Days: TypeAlias = Annotated[int, Query(ge=1, le=MOST_DAYS, description="How many days, where one end is left open.")]
+
+router = APIRouter(tags=["records"])
+
+
+@router.get("/insight")
+def show_insight(since: Since = None, until: Until = None, days: Days = DAYS) -> dict[str, object]:
+    """What chats and turns have come to: results and rates, ratings, waiting, outcomes, what is cited and missed."""
+    return as_json(insight(since, until, days))
+
+
+@router.get("/insight/chats")
+def export_chats(
+    since: Since = None, until: Until = None, days: Days = DAYS, format: Format = "jsonl"
+) -> StreamingResponse:
+    """The chats of a period, one a line, without their customers."""
+    return download(exported(format, since, until, days), format, "chats")
+
+
+def download(lines: Iterator[str], kind: Format, name: str) -> StreamingResponse:
+    """Lines as a file that a browser saves."""
+    headers = {"Content-Disposition": f'attachment; filename="{name}.{kind}"', "X-Content-Type-Options": "nosniff"}
+    return StreamingResponse(lines, media_type=MEDIA_TYPES[kind], headers=headers)

@@ -1,0 +1,136 @@
+"""The days that figures are about, in the tenant's own time zone, and the same in the database's terms."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, time, timedelta
+from zoneinfo import ZoneInfo
+
+from sqlalchemy import ColumnElement, Function, String, and_, case
+from sqlalchemy.ext.compiler import compiles
+from sqlalchemy.orm import InstrumentedAttribute
+from sqlalchemy.sql.compiler import SQLCompiler
+from sqlalchemy.sql.functions import GenericFunction
+
+from tenants import policy
+from tenants.errors import Invalid
+
+MOST_DAYS = 366
+_STEP = timedelta(minutes=15)
+"""Clocks are changed at a quarter of an hour."""
+
+
+@dataclass(frozen=True, slots=True)
+class Period:
+    """Days from the first to the last, both included."""
+
+    first: date
+    last: date
+    zone: str
+
+    @property
+    def bounds(self) -> tuple[datetime, datetime]:
+        """Where it begins, and where the day after it begins."""
+        return self._midnight(self.first), self._midnight(self.last + timedelta(days=1))
+
+    def days(self) -> Iterator[date]:
+        """Every day, in order."""
+        return (self.first + timedelta(days=number) for number in range((self.last - self.first).days + 1))
+
+    def holds(
+        self, column: InstrumentedAttribute[datetime | None] | InstrumentedAttribute[datetime]
+    ) -> ColumnElement[bool]:
+        """Whether a moment is in it."""
+        begins, ends = self.bounds
+        return and_(column >= begins, column < ends)
+
+    def day_of(
+        self, column: InstrumentedAttribute[datetime | None] | InstrumentedAttribute[datetime]
+    ) -> ColumnElement[str]:
+        """The day of a moment, as ISO 8601."""
+        *changes, (_, offset) = self._offsets()
+        last = local_day(column, int(offset.total_seconds()))
+        if not changes:
+            return last
+        return case(
+            *((column < until, local_day(column, int(at.total_seconds()))) for until, at in changes), else_=last
+        )
+
+    def _midnight(self, day: date) -> datetime:
+        return datetime.combine(day, time(), tzinfo=ZoneInfo(self.zone)).astimezone(UTC)
+
+    def _offsets(self) -> list[tuple[datetime, timedelta]]:
+        """The zone's distances from UTC, each with the moment until which it holds."""
+        zone = ZoneInfo(self.zone)
+        moment, ends = self.bounds
+        offsets: list[tuple[datetime, timedelta]] = []
+        offset = _offset(moment, zone)
+        while moment < ends:
+            tomorrow = min(moment + timedelta(days=1), ends)
+            if _offset(tomorrow, zone) != offset:
+                while _offset(moment, zone) == offset:
+                    moment += _STEP
+                offsets.append((moment, offset))
+                offset = _offset(moment, zone)
+            else:
+                moment = tomorrow
+        return [*offsets, (ends, offset)]
+
+
+def chosen(first: date | None, last: date | None, days: int, now: datetime) -> Period:
+    """The period from one day to another, or that many days until today, in the zone of the tenant's opening hours.
+
+    :raises Invalid: `period_invalid`, where it would begin after its end or hold more than a year.
+    """
+    hours = policy.current().hours
+    zone = hours.zone if hours is not None else "UTC"
+    today = now.astimezone(ZoneInfo(zone)).date()
+    try:
+        last = last or (first + timedelta(days=days - 1) if first else today)
+        first = first or last - timedelta(days=days - 1)
+    except OverflowError as out_of_range:
+        raise Invalid("period_invalid", most=MOST_DAYS) from out_of_range
+    in_range = date(2000, 1, 1) <= first <= last <= date(2999, 12, 31)
+    if not in_range or (last - first).days >= MOST_DAYS:
+        raise Invalid("period_invalid", most=MOST_DAYS)
+    return Period(first, last, zone)
+
+
+class local_day(GenericFunction[str]):  # noqa: N801  a function of SQL
+    """The day of a moment at a distance from UTC in seconds."""
+
+    type = String()
+    inherit_cache = True
+
+
+class seconds_between(GenericFunction[float]):  # noqa: N801
+    """How long it is from one moment to another."""
+
+    inherit_cache = True
+
+
+def _offset(moment: datetime, zone: ZoneInfo) -> timedelta:
+    return moment.astimezone(zone).utcoffset() or timedelta()
+
+
+@compiles(local_day, "sqlite")
+def _sqlite_day(element: Function[str], compiler: SQLCompiler, **options: object) -> str:
+    column, offset = (compiler.process(one, **options) for one in element.clauses)
+    return f"date({column}, {offset} || ' seconds')"
+
+
+@compiles(local_day, "postgresql")
+def _postgresql_day(element: Function[str], compiler: SQLCompiler, **options: object) -> str:
+    column, offset = (compiler.process(one, **options) for one in element.clauses)
+    return f"to_char({column} + {offset} * interval '1 second', 'YYYY-MM-DD')"
+
+
+@compiles(seconds_between, "sqlite")
+def _sqlite_seconds(element: Function[float], compiler: SQLCompiler, **options: object) -> str:
+    begins, ends = (compiler.process(one, **options) for one in element.clauses)
+    return f"(julianday({ends}) - julianday({begins})) * 86400.0"
+
+
+@compiles(seconds_between, "postgresql")
+def _postgresql_seconds(element: Function[float], compiler: SQLCompiler, **options: object) -> str:
+    begins, ends = (compiler.process(one, **options) for one in element.clauses)
+    return f"CAST(EXTRACT(EPOCH FROM {ends} - {begins}) AS DOUBLE PRECISION)"

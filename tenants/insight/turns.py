@@ -1,0 +1,112 @@
+"""Figures of recorded turns: outcomes and reasons, what answers were taken from, what was asked in vain.
+
+Turns are those of every channel, chats included. What was erased is counted on, because the links of the audit stay;
+what was pruned is not.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from sqlalchemy import and_, func, select
+from sqlalchemy.orm import Session
+
+from tenants import context, database
+from tenants.insight.period import Period
+from tenants.models import AuditDocumentRow, AuditRow, DocumentRow, GapAskingRow, GapRow
+
+SHOWN = 20
+
+
+@dataclass(frozen=True, slots=True)
+class CitedDocument:
+    """A document, and how many answers cite it. `title` is empty for one that is gone."""
+
+    doc_id: str
+    title: str
+    turns: int
+
+
+@dataclass(frozen=True, slots=True)
+class MissedQuestion:
+    """A gap, and how many turns have asked for it in the period."""
+
+    gap_id: str
+    question: str
+    status: str
+    turns: int
+
+
+@dataclass(frozen=True, slots=True)
+class TurnFigures:
+    """Everything about the turns of a period. `by_reason` counts those that have one."""
+
+    total: int
+    by_outcome: Mapping[str, int]
+    by_reason: Mapping[str, int]
+    topics: tuple[CitedDocument, ...]
+    missed: tuple[MissedQuestion, ...]
+
+
+def figures(period: Period) -> TurnFigures:
+    """The figures of the tenant in context, most frequent first."""
+    with database.reading() as session:
+        by_outcome, by_reason = _outcomes(session, period)
+        return TurnFigures(
+            total=sum(by_outcome.values()),
+            by_outcome=by_outcome,
+            by_reason=by_reason,
+            topics=_topics(session, period),
+            missed=_missed(session, period),
+        )
+
+
+def _outcomes(session: Session, period: Period) -> tuple[Mapping[str, int], Mapping[str, int]]:
+    turns = (AuditRow.tenant_id == context.current().tenant_id, AuditRow.kind == "turn", period.holds(AuditRow.at))
+    query = select(AuditRow.outcome, AuditRow.reason, func.count()).where(*turns)
+    by_outcome: dict[str, int] = {}
+    by_reason: dict[str, int] = {}
+    for outcome, reason, count in session.execute(query.group_by(AuditRow.outcome, AuditRow.reason)):
+        by_outcome[outcome or ""] = by_outcome.get(outcome or "", 0) + count
+        if reason:
+            by_reason[reason] = by_reason.get(reason, 0) + count
+    return _most_first(by_outcome), _most_first(by_reason)
+
+
+def _topics(session: Session, period: Period) -> tuple[CitedDocument, ...]:
+    tenant_id, turns = context.current().tenant_id, func.count().label("turns")
+    same_link = and_(AuditDocumentRow.tenant_id == AuditRow.tenant_id, AuditDocumentRow.sequence == AuditRow.sequence)
+    cited = (
+        select(AuditDocumentRow.doc_id, turns)
+        .join(AuditRow, same_link)
+        .where(AuditDocumentRow.tenant_id == tenant_id, AuditDocumentRow.cited.is_(True), period.holds(AuditRow.at))
+        .group_by(AuditDocumentRow.doc_id)
+        .order_by(turns.desc(), AuditDocumentRow.doc_id)
+        .limit(SHOWN)
+        .subquery()
+    )
+    its_document = and_(DocumentRow.tenant_id == tenant_id, DocumentRow.doc_id == cited.c.doc_id)
+    titled = select(cited.c.doc_id, func.coalesce(DocumentRow.title, ""), cited.c.turns).outerjoin(
+        DocumentRow, its_document
+    )
+    rows = session.execute(titled.order_by(cited.c.turns.desc(), cited.c.doc_id))
+    return tuple(CitedDocument(doc_id, title, count) for doc_id, title, count in rows)
+
+
+def _missed(session: Session, period: Period) -> tuple[MissedQuestion, ...]:
+    tenant_id, turns = context.current().tenant_id, func.count().label("turns")
+    same_link = and_(GapAskingRow.tenant_id == AuditRow.tenant_id, GapAskingRow.sequence == AuditRow.sequence)
+    its_gap = and_(GapRow.tenant_id == GapAskingRow.tenant_id, GapRow.gap_id == GapAskingRow.gap_id)
+    query = (
+        select(GapRow.gap_id, GapRow.question, GapRow.status, turns)
+        .join(GapAskingRow, its_gap)
+        .join(AuditRow, same_link)
+        .where(GapAskingRow.tenant_id == tenant_id, period.holds(AuditRow.at))
+        .group_by(GapRow.gap_id, GapRow.question, GapRow.status)
+        .order_by(turns.desc(), GapRow.gap_id)
+        .limit(SHOWN)
+    )
+    return tuple(MissedQuestion(*row) for row in session.execute(query))
+
+
+def _most_first(counts: Mapping[str, int]) -> Mapping[str, int]:
+    return dict(sorted(counts.items(), key=lambda one: (-one[1], one[0])))

@@ -1,0 +1,7 @@
+"""Figures, records, evaluation, playground."""
+
+from tests.service.desk_cases.case import PageCase
+
+PAGES: dict[tuple[str, str], PageCase] = {
+    ("GET", "/desk/insight"): PageCase("operate"),
+}

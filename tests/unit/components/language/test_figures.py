@@ -1,0 +1,26 @@
+"""Numbers in two languages."""
+
+import pytest
+
+from components.language.figures import number, percent
+
+
+@pytest.mark.parametrize(
+    ("value", "digits", "russian", "english"),
+    [
+        (0, 0, "0", "0"),
+        (7.26, 1, "7,3", "7.3"),
+        (1234, 0, "1234", "1,234"),
+        (12345.6, 1, "12\u00a0345,6", "12,345.6"),
+        (1234567, 0, "1\u00a0234\u00a0567", "1,234,567"),
+    ],
+)
+def test_a_number_is_written_as_its_language_does(value: float, digits: int, russian: str, english: str) -> None:
+    assert number(value, digits, locale="ru") == russian
+    assert number(value, digits, locale="en") == english
+
+
+def test_a_share_of_nothing_is_a_dash() -> None:
+    assert percent(1 / 3, locale="ru") == "33\u00a0%"
+    assert percent(0.0525, 1, locale="en") == "5.2%"
+    assert percent(None, locale="ru") == "–"
