@@ -32,16 +32,18 @@ from pipelines.ask import (
     mcp_tool,
     openai_chat,
     records_routes,
+    settings_routes,
     stream_routes,
     tool_routes,
     ui_messages,
 )
-from pipelines.ask.chats import desk_routes, file_routes, hours_routes, session_routes, visitor_routes
+from pipelines.ask.chats import desk_routes, file_routes, hours_routes, session_routes, site_routes, visitor_routes
 from pipelines.ask.chats.clock import ChatClock
 from pipelines.ask.chats.conversations import Conversations
 from pipelines.ask.chats.delivery import WebhookDelivery
 from pipelines.ask.contract import AskRequest
 from pipelines.ask.desk import account_pages, chat_pages, first_run_pages, insight_pages, live, operator_routes
+from pipelines.ask.desk.settings import all_pages as settings_pages
 from pipelines.ask.desk.view import Desk
 from pipelines.ask.runner import Runner
 from pipelines.connections import HEAD_BYTES, BoundedConnection, raise_file_limit
@@ -127,12 +129,15 @@ def routes(settings: Settings) -> tuple[Route, ...]:
         *file_routes.ROUTES,
         *desk_routes.ROUTES,
         *hours_routes.ROUTES,
+        *site_routes.ROUTES,
+        *settings_routes.ROUTES,
         *operator_routes.ROUTES,
         *account_pages.ROUTES,
         *chat_pages.ROUTES,
         *live.ROUTES,
         *first_run_pages.ROUTES,
         *insight_pages.ROUTES,
+        *settings_pages.ROUTES,
         *(Route("GET", path) for path in (*pages.PATHS, *desk_assets.PATHS)),
     )
 
@@ -184,12 +189,15 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     app.include_router(file_routes.router(conversations))
     app.include_router(desk_routes.router(conversations))
     app.include_router(hours_routes.router())
+    app.include_router(site_routes.router)
+    app.include_router(settings_routes.router)
     app.include_router(operator_routes.router)
     app.include_router(account_pages.router(desk, limiter))
     app.include_router(chat_pages.router(desk, conversations))
     app.include_router(live.router)
     app.include_router(first_run_pages.router(desk))
     app.include_router(insight_pages.router(desk))
+    app.include_router(settings_pages.router(desk))
     app.include_router(pages.router(_has_site))
     app.include_router(desk_assets.router())
     _add_health(app, settings)

@@ -7,6 +7,7 @@ import typer
 
 from components.language.texts import terminal_locale, text
 from pipelines.terminal import Json, acting_for, print_json, terminal_console
+from tenants.changes import AREAS
 from tenants.errors import Invalid
 
 if TYPE_CHECKING:
@@ -40,6 +41,37 @@ def policy_command(
         print_json(now.model_dump(mode="json"))
     else:
         _print(now)
+
+
+def changes_command(
+    tenant_id: Annotated[str, typer.Argument(help=message("help.tenant_id"))],
+    area: Annotated[str, typer.Option(help=message("help.area", areas=", ".join(AREAS)))] = "",
+    undo: Annotated[str, typer.Option(metavar="ID", help=message("help.undo"))] = "",
+    limit: Annotated[int, typer.Option(min=1, max=500)] = 50,
+    as_json: Json = False,
+) -> None:
+    """Show who has changed which setting, after undoing the change that is named."""
+    from pipelines.ask.settings_changes import undo as undo_change
+    from pipelines.ask.settings_routes import change_part
+    from tenants import changes
+
+    chosen = next((one for one in AREAS if one == area), None)
+    if area and chosen is None:
+        raise Invalid("area_unknown", area=area, areas=", ".join(AREAS))
+    with acting_for(tenant_id):
+        if undo:
+            undo_change(undo)
+        found = changes.latest(chosen, limit=limit)
+    if as_json:
+        print_json([change_part(one).model_dump(mode="json") for one in found])
+        return
+    from rich.table import Table
+
+    table = Table(*(message(f"column.{name}") for name in ("change", "at", "by", "what", "fields")))
+    for one in found:
+        what = " ".join(filter(None, (one.area, one.about, one.act)))
+        table.add_row(one.change_id, f"{one.at:%Y-%m-%d %H:%M}", one.by, what, ", ".join({**one.before, **one.after}))
+    terminal_console().print(table)
 
 
 def _parsed(change: str) -> tuple[str, object]:

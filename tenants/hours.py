@@ -1,12 +1,14 @@
 """When people answer: hours of the week in a time zone, holidays, and what customers read meanwhile."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 from typing import Annotated, Literal, TypeAlias, get_args
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, ValidationError
+
+from tenants.errors import Invalid
 
 Weekday: TypeAlias = Literal["mon", "tue", "wed", "thu", "fri", "sat", "sun"]
 WEEKDAYS: tuple[Weekday, ...] = get_args(Weekday)
@@ -99,6 +101,14 @@ class Hours(BaseModel):
     @staticmethod
     def _horizon(moment: datetime) -> datetime:
         return moment + timedelta(days=_AHEAD_DAYS - 2)
+
+
+def parsed(given: Mapping[str, object]) -> Hours:
+    """Hours from what somebody wrote. Raises `Invalid`, `hours_invalid`, with the field."""
+    try:
+        return Hours.model_validate(given)
+    except ValidationError as refused:
+        raise Invalid("hours_invalid", field=".".join(map(str, refused.errors()[0]["loc"]))) from refused
 
 
 def _moment(day: date, clock: str, zone: ZoneInfo) -> datetime:

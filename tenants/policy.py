@@ -9,10 +9,11 @@ from typing import Annotated, Literal, TypeAlias
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 
 from settings import PROFILE_NAME, get_settings
-from tenants import context, registry
+from tenants import changes, registry
 from tenants.errors import Invalid
 from tenants.hours import Hours
-from tenants.registry import Registry, TenantRecord
+from tenants.models import TenantRow
+from tenants.registry import TenantRecord
 
 Text: TypeAlias = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=2_000)]
 Domain: TypeAlias = Annotated[
@@ -73,6 +74,13 @@ class Policy(BaseModel):
     chat_file_days: Annotated[int, Field(ge=1, le=36_500)] = Field(
         396, description="Days to keep the files of chats; the default is 13 months."
     )
+    chat_days: Annotated[int, Field(ge=1, le=36_500)] | None = Field(
+        None,
+        description="Days to keep chats that nobody waits in, counted from their last message; empty: all are kept.",
+    )
+    audit_days: Annotated[int, Field(ge=1, le=36_500)] | None = Field(
+        None, description="Days to keep turns in the audit; overrides the installation's."
+    )
     synonyms: tuple[Synonyms, ...] = Field(
         (), max_length=100, description="Groups of words that mean the same; those that the articles lack are replaced."
     )
@@ -98,6 +106,12 @@ def current() -> Policy:
     return _OVERRIDE.get() or of(registry.current())
 
 
+def latest() -> Policy:
+    """The policy as another process may have left it a moment ago: for whoever is about to change it."""
+    registry.expire()
+    return current()
+
+
 async def load() -> Policy:
     """The policy of the tenant in context, for the event loop: a database that has to be asked is asked in a thread."""
     tried = _OVERRIDE.get()
@@ -118,31 +132,47 @@ def overridden(policy: Policy) -> Iterator[None]:
         _OVERRIDE.reset(token)
 
 
-def of(tenant: TenantRecord) -> Policy:
+def of(tenant: TenantRecord | TenantRow) -> Policy:
     """The policy of a tenant, its name and locale included."""
     return Policy.model_validate({**tenant.policy, "name": tenant.name, "locale": tenant.locale})
 
 
-def save(policy: Policy) -> None:
-    """Put a policy in force for the tenant in context. What equals a default is not stored and follows it."""
-    chosen = policy.model_dump(mode="json", exclude_defaults=True, exclude={"name", "locale"})
-    Registry().update(context.current().tenant_id, name=policy.name, locale=policy.locale, policy=chosen)
+def version_of(policy: Policy) -> str:
+    """Names what a form was filled in from."""
+    return changes.version_of(policy.model_dump(mode="json"))
 
 
 def change(**fields: object) -> Policy:
-    """Change some fields and put the result in force. Raises as `with_changes` does."""
-    changed = with_changes(fields)
-    save(changed)
+    """Change some fields and put the result in force. Raises as `apply` does."""
+    return apply(fields)
+
+
+def apply(fields: Mapping[str, object], version: str = "") -> Policy:
+    """Change some fields and put the result in force. What equals a default is not stored and follows it.
+
+    :param version: of the policy that the caller has seen (`version_of`); empty takes whatever it has become.
+    :raises Conflict: `settings_changed`, when it has changed since.
+    :raises Invalid: as `with_changes`.
+    """
+    with registry.changing() as (session, row):
+        before = of(row)
+        stored = before.model_dump(mode="json")
+        changes.check_version(version, stored)
+        changed = with_changes(fields, before)
+        row.name, row.locale = changed.name, changed.locale
+        row.policy = changed.model_dump(mode="json", exclude_defaults=True, exclude={"name", "locale"})
+        changes.note(session, "policy", "changed", "", stored, changed.model_dump(mode="json"))
     return changed
 
 
-def with_changes(fields: Mapping[str, object]) -> Policy:
+def with_changes(fields: Mapping[str, object], before: Policy | None = None) -> Policy:
     """The policy with some fields changed, not in force.
 
+    :param before: the policy that is changed; the one in force when None.
     :raises Invalid: `policy_invalid` with the field, or `profile_unknown` with the profiles that there are.
     """
     try:
-        changed = Policy.model_validate({**current().model_dump(), **fields})
+        changed = Policy.model_validate({**(before or current()).model_dump(), **fields})
     except ValidationError as refused:
         raise Invalid("policy_invalid", field=".".join(map(str, refused.errors()[0]["loc"]))) from refused
     if "profile" in fields and changed.profile:

@@ -124,16 +124,6 @@ class Registry:
         with database.reading(self._settings) as session:
             return tuple(_record(row) for row in session.scalars(select(TenantRow).order_by(TenantRow.tenant_id)))
 
-    def update(self, tenant_id: str, *, name: str, locale: str, policy: Mapping[str, object]) -> TenantRecord:
-        """Replace what can change about a tenant. Raises `NotFound`."""
-        with database.writing(self._settings) as session:
-            row = session.get(TenantRow, tenant_id)
-            if row is None:
-                raise NotFound("tenant_unknown")
-            row.name, row.locale, row.policy = name, locale, dict(policy)
-        _CACHE.expire((self._settings.database, tenant_id))
-        return self.get(tenant_id)
-
 
 def current(settings: Settings | None = None) -> TenantRecord:
     """The record of the tenant in context. Raises `NotFound` with the code `tenant_unknown`."""
@@ -143,6 +133,18 @@ def current(settings: Settings | None = None) -> TenantRecord:
 def in_memory() -> TenantRecord | None:
     """The record of the tenant in context, unless the database has to be asked for it."""
     return _CACHE.peek((get_settings().database, context.current().tenant_id))
+
+
+@contextmanager
+def changing() -> Iterator[tuple[Session, TenantRow]]:
+    """A writing session with the row of the tenant in context, locked. Raises `NotFound`."""
+    tenant_id = context.current().tenant_id
+    with database.writing() as session:
+        row = session.get(TenantRow, tenant_id, with_for_update={"key_share": True})
+        if row is None:
+            raise NotFound("tenant_unknown")
+        yield session, row
+    expire()
 
 
 @contextmanager

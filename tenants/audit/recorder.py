@@ -11,6 +11,7 @@ from time import monotonic
 from sqlalchemy.exc import DataError, IntegrityError
 
 from settings import Settings, get_settings
+from tenants import policy
 from tenants.audit import store
 from tenants.audit.entry import Entry
 from tenants.audit.spool import Spool, read
@@ -120,8 +121,10 @@ class Recorder:
                 log.error("nothing pruned: %s", type(error).__name__)
 
     def _prune(self) -> None:
-        before = datetime.now(UTC) - timedelta(days=self._settings.audit_days)
+        now = datetime.now(UTC)
         for tenant in Registry(self._settings).list():
+            days = policy.of(tenant).audit_days or self._settings.audit_days
+            before = now - timedelta(days=days)
             dropped = store.prune(tenant.tenant_id, before, self._settings)
             if dropped:
                 log.info("tenant=%r: %d audit records pruned", tenant.tenant_id, dropped)

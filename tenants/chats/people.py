@@ -3,17 +3,19 @@
 from base64 import b64encode
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from sqlalchemy import ColumnElement, delete, select
 
-from tenants import context, database
+from tenants import context, database, policy
 from tenants.chats import files, outbox
 from tenants.chats.records import Chat, chat_of
 from tenants.chats.store import messages
 from tenants.chats.tables import ChatRow, ConsentRow, OutboxRow
+from tenants.models import TicketRow
 
 _MAX_MESSAGES = 1_000_000
+_PRUNED_AT_ONCE = 500
 
 
 def of_person(subject: str | None, session_id: str | None) -> tuple[Chat, ...]:
@@ -64,6 +66,26 @@ def erase(subject: str | None, session_id: str | None) -> None:
         if subject is not None and session_id is None:
             mine = (ConsentRow.tenant_id == tenant_id, ConsentRow.subject == subject)
             session.execute(delete(ConsentRow).where(*mine))
+
+
+def prune(now: datetime) -> int:
+    """Delete the tenant's chats that are older than its policy says, with all that is kept of them; how many.
+
+    A chat that somebody waits in, or that an operator has or has put off, is not over, however old it is.
+    """
+    days = policy.current().chat_days
+    if days is None:
+        return 0
+    tenant_id, over = context.current().tenant_id, ChatRow.state.in_(("bot", "resolved"))
+    old = (ChatRow.tenant_id == tenant_id, over, ChatRow.updated_at < now - timedelta(days=days))
+    with database.reading() as session:
+        if session.scalar(select(ChatRow.chat_id).where(*old).limit(1)) is None:
+            return 0
+    with database.writing() as session:
+        ids = session.scalars(select(ChatRow.chat_id).where(*old).limit(_PRUNED_AT_ONCE)).all()
+        for table in (OutboxRow, TicketRow, ChatRow):
+            session.execute(delete(table).where(table.tenant_id == tenant_id, table.chat_id.in_(ids)))
+        return len(ids)
 
 
 def _theirs(subject: str | None, session_id: str | None) -> Iterator[ColumnElement[bool]]:

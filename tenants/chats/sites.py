@@ -10,6 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from secrets import token_hex, token_urlsafe
+from types import MappingProxyType
 from typing import Annotated, Literal, TypeAlias
 from urllib.parse import urlsplit
 
@@ -17,7 +18,7 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints, Validation
 from sqlalchemy import select
 
 from settings import get_settings
-from tenants import context, database, policy
+from tenants import changes, context, database, policy
 from tenants.cache import TenantCache
 from tenants.chats.tables import SiteRow
 from tenants.errors import Invalid, NotFound
@@ -28,6 +29,8 @@ SECRET_AGE = timedelta(days=30)
 """How long a secret signs visitor tokens. The one before it recognises visitors who come back that much later."""
 
 MAX_SECRETS = 3
+_MAX_NAME = 200
+_UNCHANGED: Mapping[str, object] = MappingProxyType({})
 
 _ORIGIN = re.compile(r"https?://(\[[0-9a-f:]+\]|[a-z0-9._-]+)(:\d{1,5})?")
 _ShortText: TypeAlias = Annotated[str, StringConstraints(strip_whitespace=True, max_length=500)]
@@ -56,6 +59,16 @@ class SiteConfig(BaseModel):
     consent: Consent | None = None
     files: bool = True
     hours: Hours | None = None
+
+
+class _OwnFields(BaseModel):
+    """What a change of a site may hold besides its `SiteConfig`."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    name: str | None = None
+    origins: tuple[str, ...] | None = None
+    identity_required: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,14 +150,14 @@ def add(
     :param identified: the tenant's own site says who its visitors are.
     :param identity_required: and nobody else may write.
     :param key: a public key of one's own; drawn when empty.
-    :raises Invalid: `origin_invalid` with the origin, `site_key_invalid`.
+    :raises Invalid: `origin_invalid` with the origin, `site_key_invalid`, `site_invalid` with the field `name`.
     """
     if key and not re.fullmatch(r"[A-Za-z0-9_-]{4,64}", key):
         raise Invalid("site_key_invalid")
     row = SiteRow(
         key=key or f"site_{token_hex(12)}",
         tenant_id=context.current().tenant_id,
-        name=name,
+        name=_checked_name(name),
         origins=[checked_origin(one) for one in origins],
         config=(config or SiteConfig()).model_dump(mode="json"),
         secrets=[_secret()],
@@ -156,6 +169,7 @@ def add(
         if session.get(SiteRow, row.key) is not None:
             raise Invalid("site_key_invalid")
         session.add(row)
+        changes.note(session, "site", "added", row.key, after=_settings_of(row))
     return _refreshed(row)
 
 
@@ -168,21 +182,66 @@ def hours(key: str) -> Hours | None:
     return own_hours or policy.current().hours
 
 
-def set_hours(key: str, chosen: Hours | None) -> None:
-    """Set the hours of a site, or, with an empty key, the tenant's; None: a site follows the tenant, who has none."""
+def set_hours(key: str, chosen: Hours | None, *, version: str = "") -> None:
+    """Set the hours of a site, or, with an empty key, the tenant's; None: a site follows the tenant, who has none.
+
+    :param version: of the site or of the policy that the caller has seen.
+    :raises Conflict: `settings_changed`.
+    """
     if not key:
-        policy.change(hours=chosen)
-        return
+        policy.apply({"hours": chosen}, version)
+    else:
+        update(key, version=version, config={"hours": chosen})
+
+
+def update(
+    key: str,
+    *,
+    version: str = "",
+    name: str | None = None,
+    origins: Sequence[str] | None = None,
+    config: Mapping[str, object] = _UNCHANGED,
+    identity_required: bool | None = None,
+) -> Site:
+    """Change what is given of a site of the tenant in context.
+
+    :param version: of the site that the caller has seen (`version_of`); empty takes whatever it has become.
+    :param config: fields of `SiteConfig`.
+    :param identity_required: true gives the site an identity secret if it has none.
+    :raises Invalid: as `add`, `site_invalid` with the field.
+    :raises Conflict: `settings_changed`, when the site has changed since.
+    """
     with database.writing() as session:
         row = _row(session.get(SiteRow, key, with_for_update=True))
-        row.config = {**row.config, "hours": chosen.model_dump(mode="json") if chosen else None}
-    _refreshed(row)
+        before = _settings_of(row)
+        changes.check_version(version, before)
+        chosen = parsed({**SiteConfig.model_validate(row.config).model_dump(), **config})
+        row.config = chosen.model_dump(mode="json")
+        row.name = row.name if name is None else _checked_name(name)
+        row.origins = row.origins if origins is None else [checked_origin(one) for one in origins]
+        row.identity_required = row.identity_required if identity_required is None else identity_required
+        if row.identity_required and row.identity_secret is None:
+            row.identity_secret = _random_secret()
+        changes.note(session, "site", "changed", key, before, _settings_of(row))
+    return _refreshed(row)
+
+
+def restore(key: str, values: Mapping[str, object]) -> Site:
+    """Give a site the values that a change of it has written down. Raises as `update`."""
+    fields = {name: value for name, value in values.items() if name in SiteConfig.model_fields}
+    return update(key, config=fields, **_OwnFields.model_validate(values).model_dump())
+
+
+def version_of(site: Site) -> str:
+    """Names what a form was filled in from."""
+    return changes.version_of(_values(site.name, site.origins, site.config, identity_required=site.identity_required))
 
 
 def remove(key: str) -> None:
     """Take a site of the tenant in context away, and with it the tokens of its visitors. Its chats stay."""
     with database.writing() as session:
-        session.delete(_row(session.get(SiteRow, key)))
+        session.delete(row := _row(session.get(SiteRow, key)))
+        changes.note(session, "site", "removed", key, _settings_of(row))
     _SITES.expire(_cache_key())
 
 
@@ -197,6 +256,7 @@ def rotate(key: str, *, revoke: bool = False, identity: bool = False) -> Site:
         row.secrets = [_secret(), *(() if revoke else row.secrets)][:MAX_SECRETS]
         if identity:
             row.identity_secret = _random_secret()
+        changes.note(session, "site", "revoked" if revoke else "rotated", key)
     return _refreshed(row)
 
 
@@ -249,8 +309,26 @@ def _all() -> Mapping[str, Site]:
 
 
 def expire() -> None:
-    """Have the sites read anew. Call it after a commit that changed them from elsewhere."""
+    """Have the sites read anew: after a commit from elsewhere that changed them, and before changing one here."""
     _SITES.expire(_cache_key())
+
+
+def _checked_name(name: str) -> str:
+    named = " ".join(name.split())
+    if not 1 <= len(named) <= _MAX_NAME or "\0" in named:
+        raise Invalid("site_invalid", field="name")
+    return named
+
+
+def _settings_of(row: SiteRow) -> Mapping[str, object]:
+    config = SiteConfig.model_validate(row.config)
+    return _values(row.name, row.origins, config, identity_required=row.identity_required)
+
+
+def _values(name: str, origins: Sequence[str], config: SiteConfig, *, identity_required: bool) -> Mapping[str, object]:
+    """What people set of a site, as it is written down when it changes."""
+    own_fields = {"name": name, "origins": list(origins), "identity_required": identity_required}
+    return {**own_fields, **config.model_dump(mode="json")}
 
 
 def _cache_key() -> tuple[str, str]:

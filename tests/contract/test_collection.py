@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from settings import get_settings
-from tenants import database, index
+from tenants import database, index, registry
 from tenants.context import Tenant, acting_as
 from tenants.errors import InternalFault, Invalid, NotFound
 from tenants.index import Collection, Conditions, Json, Point, Sparse, open_collection
@@ -267,8 +267,8 @@ def test_a_collection_of_another_tenant_is_not_opened(chunks: Collection, tenant
 
 
 def registry_cache_expired(tenant_id: str) -> None:
-    record = Registry().get(tenant_id)
-    Registry().update(tenant_id, name=record.name, locale=record.locale, policy={})
+    with acting_as(Tenant(tenant_id, "")):
+        registry.expire()
 
 
 def test_a_shared_placement_is_refused_until_it_is_built(tenant: Tenant) -> None:

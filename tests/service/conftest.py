@@ -12,8 +12,9 @@ from evaluation.simulator.adapted import adapt
 from evaluation.simulator.running import simulator_thread
 from evaluation.simulator.server import Simulator
 from settings import Settings
-from tenants import database
+from tenants import database, policy
 from tenants.audit import store
+from tenants.context import Tenant, acting_as
 from tenants.registry import Registry
 from tenants.tokens import issue
 from tests.service.serving import (
@@ -30,6 +31,7 @@ from tests.service.serving import (
     stored_chat,
     stored_file,
     stored_operator,
+    stored_settings,
 )
 
 POLICIES: dict[str, dict[str, object]] = {
@@ -72,9 +74,11 @@ def installation(
     )
     registry = Registry(settings)
     for tenant_id, locale in TENANTS.items():
-        record = registry.add(tenant_id, locale=locale)
-        if policy := POLICIES.get(tenant_id):
-            registry.update(tenant_id, name=record.name, locale=locale, policy=policy)
+        registry.add(tenant_id, locale=locale)
+    with in_force(settings):
+        for tenant_id, fields in POLICIES.items():
+            with acting_as(Tenant(tenant_id, "admin")):
+                policy.change(**fields)
     for tenant_id in ("acme", "globex"):
         store.append([recorded(tenant_id)], settings)
         with database.writing(settings) as session:
@@ -84,6 +88,7 @@ def installation(
             session.flush()
             session.add(stored_file(tenant_id))
             session.add(stored_operator(tenant_id))
+            session.add_all(stored_settings(tenant_id))
     return settings
 
 

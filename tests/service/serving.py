@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from secrets import token_urlsafe
 from threading import Event, Thread
 
 import httpx
@@ -17,7 +18,8 @@ import pytest
 from settings import Settings, get_settings
 from tenants import database
 from tenants.audit.entry import Entry
-from tenants.chats.tables import ChatFileRow, ChatRow
+from tenants.changes import SettingChangeRow
+from tenants.chats.tables import ChatFileRow, ChatRow, SiteRow
 from tenants.context import SCOPES
 from tenants.desk.tables import OperatorRow
 from tenants.gaps import Miss
@@ -158,6 +160,34 @@ def stored_operator(tenant_id: str) -> OperatorRow:
         name="Ольга",
         password="",
         created_at=datetime.now(UTC),
+    )
+
+
+def stored_settings(tenant_id: str) -> Iterator[SiteRow | SettingChangeRow]:
+    """Two sites of the tenant's, and a change of its policy that can be undone."""
+    moment = datetime.now(UTC)
+    for key in (f"site-of-{tenant_id}", f"spare-site-of-{tenant_id}"):
+        yield SiteRow(
+            key=key,
+            tenant_id=tenant_id,
+            name="Магазин",
+            origins=[],
+            config={},
+            secrets=[{"secret": token_urlsafe(), "created_at": moment.isoformat()}],
+            identity_secret=None,
+            identity_required=False,
+            created_at=moment,
+        )
+    yield SettingChangeRow(
+        tenant_id=tenant_id,
+        change_id=f"change-of-{tenant_id}",
+        at=moment,
+        by="anna",
+        area="policy",
+        act="changed",
+        about="",
+        before={"top_k": 5},
+        after={"top_k": 6},
     )
 
 

@@ -32,6 +32,7 @@ from tests.browser.turns import EXCERPT, citation, turn
 from tests.service.serving import Server, in_force
 from ui import build
 
+SETTINGS = ("", "/hours", "/offers", "/synonyms", "/sites", "/sites/site-of-acme", "/changes")
 SIZES = {"wide": (1440, 900), "middle": (1024, 768), "phone": (390, 844)}
 
 
@@ -362,6 +363,12 @@ def _hostile(installation: Settings) -> Mapping[str, str]:
     with acting_as(Tenant("acme", "anna")):
         for text in PAYLOADS[:20]:
             replies.add(text[:100], text)
+        site = sites.add(PAYLOADS[0][:200], [], key="hostile-site")
+        for text in PAYLOADS:
+            named = {"text": text or "?", "url": "https://shop.example"}
+            sites.update(
+                site.key, name=text[:200], config={"welcome": text[:500], "suggested": [text], "consent": named}
+            )
     return {
         "inbox": "/desk?view=waiting&q=hit",
         "chat": f"/desk/chat/{chat.chat_id}",
@@ -369,10 +376,16 @@ def _hostile(installation: Settings) -> Mapping[str, str]:
         "replies": "/desk/replies",
         "people": "/desk/people",
         "search": "/desk?view=all&q=%22%3E%3Cimg+src%3Dx+onerror%3Dhit()%3E",
+        "site": "/desk/settings/sites/hostile-site",
+        "sites": "/desk/settings/sites",
+        "hours": "/desk/settings/hours?site=hostile-site",
+        "changes": "/desk/settings/changes",
     }
 
 
-@pytest.mark.parametrize("name", ["inbox", "chat", "turn", "replies", "people", "search"])
+@pytest.mark.parametrize(
+    "name", ["inbox", "chat", "turn", "replies", "people", "search", "site", "sites", "hours", "changes"]
+)
 def test_no_text_of_a_customer_runs_anything(
     browser: Browser, server: Server, staff: Mapping[str, Operator], hostile: Mapping[str, str], name: str
 ) -> None:
@@ -415,6 +428,7 @@ def test_every_page_is_accessible_and_fits(
     paths = ["/desk", "/desk?view=all", "/desk?view=mine", f"/desk/chat/{shown['person'].chat_id}"]
     paths += [f"/desk/chat/{shown['mine'].chat_id}", "/desk/people", "/desk/account", "/desk/replies"]
     paths += ["/desk/welcome", "/desk/insight"]
+    paths += [f"/desk/settings{path}" for path in SETTINGS]
     paths += ["/desk/sign-in", "/desk/turns/turn-of-acme"]
     with signed_in(browser, server, staff["Анна"], scheme=scheme, size=SIZES[size], bypass_csp=True) as context:
         for path in paths:

@@ -14,6 +14,10 @@ from tenants import database
 from tests import desk
 
 MOST = 12
+SETTINGS = [
+    f"/desk/settings{path}"
+    for path in ("", "/hours", "/offers", "/synonyms", "/sites", "/sites/site-of-acme", "/changes")
+]
 
 
 @contextmanager
@@ -40,6 +44,7 @@ def counted(engine: Engine) -> Iterator[list[str]]:
         "/desk/replies",
         "/desk/people",
         "/desk/insight",
+        *SETTINGS,
     ],
 )
 async def test_a_page_runs_few_queries_however_many_chats_there_are(installation: Settings, path: str) -> None:

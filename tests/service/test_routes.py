@@ -47,6 +47,11 @@ def file_case(scope: str) -> Case:
     return Case(scope, own=own, foreign={"chat_id": "chat-of-globex", "file_id": "file-of-globex"})
 
 
+def site_case(body: dict[str, object] | None = None) -> Case:
+    """The case of a route to one site."""
+    return Case("admin", body, own={"key": "site-of-acme"}, foreign={"key": "site-of-globex"})
+
+
 SPARE_ID = {"doc_id": "spare/door.md"}
 FOREIGN_ID = {"doc_id": "globex/door.md"}
 REJECTED = Rejected("Снять дверцу силой", doc_id="spare/door.md")
@@ -173,6 +178,20 @@ SCOPED: dict[tuple[str, str], Case] = {
     ("DELETE", "/desk/hours"): Case("admin"),
     ("POST", "/desk/chats/{chat_id}/typing"): chat_case("operate", {"active": True}),
     ("POST", "/desk/chats/{chat_id}/seen"): chat_case("operate", {"seq": 1}),
+    ("GET", "/sites"): Case("admin"),
+    ("POST", "/sites"): Case("admin", {"name": "Магазин", "key": "added-by-a-test"}, may_answer="site_key_invalid"),
+    ("GET", "/sites/{key}"): site_case(),
+    ("PATCH", "/sites/{key}"): site_case({"config": {"welcome": "Здравствуйте!"}}),
+    ("POST", "/sites/{key}/rotate"): site_case({}),
+    ("DELETE", "/sites/{key}"): Case(
+        "admin", own={"key": "spare-site-of-acme"}, foreign={"key": "site-of-globex"}, may_answer="site_unknown"
+    ),
+    ("GET", "/settings/policy"): Case("admin"),
+    ("PATCH", "/settings/policy"): Case("admin", {"set": {"top_k": 5}}),
+    ("GET", "/settings/changes"): Case("admin"),
+    ("POST", "/settings/changes/{change_id}/undo"): Case(
+        "admin", own={"change_id": "change-of-acme"}, foreign={"change_id": "change-of-globex"}
+    ),
     ("GET", "/operators"): Case("admin"),
     ("POST", "/operators"): Case(
         "admin", {"login": "vera", "password": "снег идёт над рекой"}, may_answer="login_taken"

@@ -12,6 +12,7 @@ from evaluation.simulator.adapted import adapt
 from evaluation.simulator.knobs import Knobs
 from evaluation.simulator.server import Simulator
 from settings import Settings
+from tenants import policy
 from tenants.chats import sites
 from tenants.chats.sites import SiteConfig
 from tenants.context import Tenant, acting_as
@@ -81,10 +82,9 @@ def _prepared(folder: Path, models_url: str) -> Settings:
         visitor_sessions_per_minute=0,
         site_sessions_per_minute=0,
     )
-    registry = Registry(settings)
-    record = registry.add("shop", locale="ru")
-    registry.update("shop", name=record.name, locale="ru", policy={"profile": "ollama"})
+    Registry(settings).add("shop", locale="ru")
     with in_force(settings), acting_as(Tenant("shop", "admin")):
+        policy.change(profile="ollama")
         sites.add("Магазин", [], SiteConfig(), key=SITE)
     return settings
 

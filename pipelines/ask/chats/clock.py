@@ -7,7 +7,7 @@ from threading import Event, Thread
 from components.language.texts import text
 from pipelines.ask.staffing import sentence
 from tenants import policy
-from tenants.chats import files, outbox, sites, store
+from tenants.chats import files, outbox, people, sites, store
 from tenants.chats.records import Chat
 from tenants.context import Tenant, acting_as
 from tenants.errors import trail
@@ -72,6 +72,12 @@ def _sweep_tenant(now: datetime) -> None:
     woken = store.wake_up(now)
     minutes = policy.current().queue_minutes
     timed_out = store.give_up_waiting(now - timedelta(minutes=minutes), _still_open) if minutes else ()
-    pruned = files.prune(now)
-    if woken or timed_out or pruned:
-        log.info("chats: %d woken, %d returned to the assistant, %d files deleted", len(woken), len(timed_out), pruned)
+    pruned, forgotten = files.prune(now), people.prune(now)
+    if woken or timed_out or pruned or forgotten:
+        log.info(
+            "chats: %d woken, %d returned to the assistant, %d deleted; %d files deleted",
+            len(woken),
+            len(timed_out),
+            forgotten,
+            pruned,
+        )

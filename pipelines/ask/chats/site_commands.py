@@ -71,6 +71,27 @@ def site_show(key: Key, tenant: TenantOption = DEFAULT_TENANT, as_json: Json = F
     _print_one(found, as_json=as_json)
 
 
+@site_app.command("set", help=message("help.set"))
+def site_set(
+    key: Key,
+    name: Annotated[str | None, typer.Option(help=message("help.name"))] = None,
+    origins: Annotated[list[str] | None, typer.Option("--origin", help=message("help.origin"))] = None,
+    config: Annotated[Path | None, typer.Option(exists=True, dir_okay=False, help=message("help.config"))] = None,
+    identity_required: Annotated[
+        bool | None, typer.Option("--identity-required/--identity-optional", help=message("help.required"))
+    ] = None,
+    tenant: TenantOption = DEFAULT_TENANT,
+    as_json: Json = False,
+) -> None:
+    """Change what is given of a site."""
+    with acting_for(tenant):
+        from tenants.chats import sites
+
+        fields = _read(config) if config else {}
+        changed = sites.update(key, name=name, origins=origins, config=fields, identity_required=identity_required)
+    _print_one(changed, as_json=as_json)
+
+
 @site_app.command("rotate", help=message("help.rotate"))
 def site_rotate(
     key: Key,

@@ -22,6 +22,7 @@ _MENU = (
     ("inbox", "/desk", "operate"),
     ("insight", "/desk/insight", "operate"),
     ("people", "/desk/people", "admin"),
+    ("settings", "/desk/settings", "admin"),
 )
 
 

@@ -1,6 +1,7 @@
 /** Makes the desk's pages live. Everything on them can be read without it, and every button works. */
 
 import { Composer } from './composer';
+import { offerCopying } from './copying';
 import { listen } from './keys';
 import { Live } from './live';
 import { remember } from './merge';
@@ -15,6 +16,7 @@ document.addEventListener('click', ({ target }) => {
   if (opener) (document.getElementById(opener.dataset['opens']!) as HTMLDialogElement).showModal();
 });
 listen();
+offerCopying();
 
 const page = document.querySelector<HTMLElement>('[data-page]');
 if (page) {

@@ -1,0 +1,151 @@
+"""`/sites`: the websites that show a tenant's widget."""
+
+from typing import Annotated, TypeAlias
+
+from fastapi import APIRouter
+from pydantic import BaseModel, ConfigDict, Field
+
+from pipelines.gate import Route
+from tenants.chats import sites
+from tenants.chats.sites import Site, SiteConfig
+
+_SITES, _SITE = "/sites", "/sites/{key}"
+_BODY_BYTES = 100_000
+
+_Origins: TypeAlias = Annotated[tuple[Annotated[str, Field(max_length=300)], ...], Field(max_length=100)]
+_Name: TypeAlias = Annotated[str, Field(min_length=1, max_length=200)]
+
+
+class NewSite(BaseModel):
+    """A site to add. `identified`: the tenant's own server signs who its visitors are."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    name: _Name
+    origins: _Origins = ()
+    config: SiteConfig = SiteConfig()
+    key: Annotated[str, Field(max_length=64)] = ""
+    identified: bool = False
+    identity_required: bool = False
+
+
+class SiteChange(BaseModel):
+    """What to change of a site; what is not given stays. `version` is that of the site as the caller has seen it."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    version: Annotated[str, Field(max_length=32)] = ""
+    name: _Name | None = None
+    origins: _Origins | None = None
+    config: dict[str, object] = Field(default_factory=dict, description="Fields of a site's `config`.")
+    identity_required: bool | None = None
+
+
+class Rotation(BaseModel):
+    """`revoke`: visitor tokens from before are refused at once. `identity`: the identity secret is replaced, too."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    revoke: bool = False
+    identity: bool = False
+
+
+class SitePart(BaseModel):
+    """A site without its secrets; `identity_secret` is shown once, where it has just been made."""
+
+    key: str
+    name: str
+    origins: tuple[str, ...]
+    config: SiteConfig
+    identified: bool
+    identity_required: bool
+    created_at: str
+    version: str
+    identity_secret: str | None = None
+
+
+class SitesAnswer(BaseModel):
+    """A tenant's sites by name."""
+
+    sites: tuple[SitePart, ...]
+
+
+ROUTES = (
+    Route("GET", _SITES, scope="admin"),
+    Route("POST", _SITES, scope="admin", body=NewSite, limit=_BODY_BYTES),
+    Route("GET", _SITE, scope="admin"),
+    Route("PATCH", _SITE, scope="admin", body=SiteChange, limit=_BODY_BYTES),
+    Route("POST", f"{_SITE}/rotate", scope="admin", body=Rotation, limit=_BODY_BYTES),
+    Route("DELETE", _SITE, scope="admin"),
+)
+
+router = APIRouter(tags=["sites"])
+
+
+@router.get(_SITES)
+def list_sites() -> SitesAnswer:
+    """All sites."""
+    return SitesAnswer(sites=tuple(map(site_part, sites.own())))
+
+
+@router.post(_SITES)
+def add_site(body: NewSite) -> SitePart:
+    """Add a site. Its identity secret, if it gets one, is shown this once."""
+    added = sites.add(
+        body.name,
+        body.origins,
+        body.config,
+        identified=body.identified,
+        identity_required=body.identity_required,
+        key=body.key,
+    )
+    return site_part(added, secret=True)
+
+
+@router.get(_SITE)
+def read_site(key: str) -> SitePart:
+    """One site."""
+    sites.expire()
+    return site_part(sites.get(key))
+
+
+@router.patch(_SITE)
+def change_site(key: str, body: SiteChange) -> SitePart:
+    """Change what is given; 409 where the site is no longer of the `version`."""
+    changed = sites.update(
+        key,
+        version=body.version,
+        name=body.name,
+        origins=body.origins,
+        config=body.config,
+        identity_required=body.identity_required,
+    )
+    return site_part(changed)
+
+
+@router.post(f"{_SITE}/rotate")
+def rotate_secrets(key: str, body: Rotation) -> SitePart:
+    """Sign visitor tokens with a new secret from now on."""
+    return site_part(sites.rotate(key, revoke=body.revoke, identity=body.identity), secret=body.identity)
+
+
+@router.delete(_SITE)
+def remove_site(key: str) -> SitesAnswer:
+    """Take a site away; its chats stay. Returns the remaining ones."""
+    sites.remove(key)
+    return list_sites()
+
+
+def site_part(site: Site, *, secret: bool = False) -> SitePart:
+    """A site as callers see it."""
+    return SitePart(
+        key=site.key,
+        name=site.name,
+        origins=site.origins,
+        config=site.config,
+        identified=site.identity_secret is not None,
+        identity_required=site.identity_required,
+        created_at=site.created_at.isoformat(),
+        version=sites.version_of(site),
+        identity_secret=site.identity_secret if secret else None,
+    )

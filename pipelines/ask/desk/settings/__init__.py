@@ -1,0 +1,1 @@
+"""Settings of a tenant in the desk: a page for each concern."""

@@ -1,0 +1,136 @@
+"""Settings on every database: what was changed is written down, noticed by those who had seen it before, and undone."""
+
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from sqlalchemy import select, update
+
+from pipelines.ask.settings_changes import undo
+from settings import Settings
+from tenants import changes, database, policy
+from tenants.chats import people, sites, store
+from tenants.chats.records import HandoffRequest
+from tenants.chats.tables import ChatRow
+from tenants.context import Tenant, acting_as
+from tenants.errors import Conflict, Invalid, NotFound
+from tenants.hours import Hours
+from tenants.models import TicketRow
+from tenants.registry import Registry
+
+ANNA = Tenant("acme", "anna")
+OTHER = Tenant("globex", "boris")
+
+
+@pytest.fixture(autouse=True)
+def _acme(records: Settings) -> Iterator[None]:
+    for tenant_id in ("acme", "globex"):
+        Registry(records).add(tenant_id)
+    with acting_as(ANNA):
+        yield
+
+
+def test_a_change_of_the_policy_is_written_down_with_who_when_and_what() -> None:
+    policy.change(top_k=7, name="Ромашка")
+    policy.change(top_k=7)
+    (one,) = changes.latest()
+    assert (one.by, one.area, one.act, one.about) == ("anna", "policy", "changed", "")
+    assert (one.before, one.after) == ({"top_k": 5, "name": "acme"}, {"top_k": 7, "name": "Ромашка"})
+    assert datetime.now(UTC) - one.at < timedelta(minutes=5)
+    with acting_as(OTHER):
+        assert changes.latest() == ()
+        with pytest.raises(NotFound, match="change_unknown"):
+            undo(one.change_id)
+    assert changes.latest("site") == ()
+
+
+def test_who_saves_what_has_changed_meanwhile_is_told_and_changes_nothing() -> None:
+    seen = policy.version_of(policy.current())
+    policy.change(top_k=7)
+    with pytest.raises(Conflict, match="settings_changed"):
+        policy.apply({"top_k": 9}, seen)
+    assert policy.current().top_k == 7
+    assert policy.apply({"top_k": 9}, policy.version_of(policy.current())).top_k == 9
+
+
+def test_undoing_gives_back_only_the_fields_of_that_change() -> None:
+    policy.change(top_k=7)
+    policy.change(queue_minutes=10)
+    policy.change(top_k=8)
+    _, _, first = changes.latest()
+    assert first.after == {"top_k": 7}
+    undo(first.change_id)
+    assert (policy.current().top_k, policy.current().queue_minutes) == (5, 10)
+    undone = changes.latest()[0]
+    assert (undone.before, undone.after) == ({"top_k": 8}, {"top_k": 5})
+
+
+def test_sites_are_changed_by_parts_and_their_secrets_are_never_written_down() -> None:
+    site = sites.add("Магазин", ["https://shop.example"], identity_required=True)
+    seen = sites.version_of(site)
+    changed = sites.update(site.key, version=seen, config={"welcome": "Здравствуйте!"})
+    assert (changed.name, changed.origins, changed.config.welcome) == ("Магазин", site.origins, "Здравствуйте!")
+    with pytest.raises(Conflict, match="settings_changed"):
+        sites.update(site.key, version=seen, name="Другой")
+    sites.set_hours(site.key, Hours.model_validate({"zone": "UTC", "week": {"mon": ["09:00-18:00"]}}))
+    sites.rotate(site.key, identity=True)
+    noted = changes.latest("site")
+    assert [one.act for one in noted] == ["rotated", "changed", "changed", "added"]
+    written = str([(one.before, one.after) for one in noted])
+    secrets = {site.identity_secret, sites.get(site.key).identity_secret, *sites.get(site.key).secrets}
+    assert not [one for one in secrets if one and one in written]
+    undo(noted[2].change_id)
+    assert sites.get(site.key).config.welcome == ""
+    assert sites.get(site.key).config.hours is not None
+    for final in (noted[0], noted[-1]):
+        with pytest.raises(Invalid, match="change_final"):
+            undo(final.change_id)
+    with acting_as(OTHER), pytest.raises(NotFound, match="site_unknown"):
+        sites.update(site.key, name="Чужой")
+
+
+@pytest.mark.parametrize(
+    ("act", "code"),
+    [
+        (lambda key: sites.update(key, name=" "), "site_invalid"),
+        (lambda key: sites.update(key, name="я" * 201), "site_invalid"),
+        (lambda key: sites.update(key, origins=["https://shop.example/path"]), "origin_invalid"),
+        (lambda key: sites.update(key, config={"suggested": ["?"] * 7}), "site_invalid"),
+        (lambda key: sites.update(key, config={"consent": {"text": ""}}), "site_invalid"),
+        (lambda key: sites.update(key, config={"unknown": 1}), "site_invalid"),
+    ],
+)
+def test_a_site_refuses_what_does_not_fit_and_stays_as_it_was(act: Callable[[str], object], code: str) -> None:
+    site = sites.add("Магазин", [])
+    with pytest.raises(Invalid, match=code):
+        act(site.key)
+    assert sites.get(site.key) == site
+    assert len(changes.latest("site")) == 1
+
+
+def test_chats_that_are_over_go_when_their_days_are_over() -> None:
+    with acting_as(Tenant("acme", "visitor")):
+        old, waiting, young = store.start(), store.start(), store.start()
+        for chat in (old, waiting):
+            store.post(chat.chat_id, "Где заказ?")
+            store.hand_over(chat.chat_id, HandoffRequest("user_request", question="?"))
+    store.resolve(old.chat_id)
+    now = datetime.now(UTC)
+    with database.writing() as session:
+        earlier = now - timedelta(days=40)
+        session.execute(
+            update(ChatRow).where(ChatRow.chat_id.in_((old.chat_id, waiting.chat_id))).values(updated_at=earlier)
+        )
+    assert people.prune(now) == 0
+    policy.change(chat_days=41)
+    assert people.prune(now) == 0
+    policy.change(chat_days=39)
+    with acting_as(OTHER):
+        assert people.prune(now) == 0
+    assert people.prune(now) == 1
+    with pytest.raises(NotFound, match="chat_unknown"):
+        store.get(old.chat_id)
+    assert store.get(waiting.chat_id).state == "queued"
+    assert store.get(young.chat_id).state == "bot"
+    with database.reading() as session:
+        assert session.scalars(select(TicketRow.chat_id)).all() == [waiting.chat_id]

@@ -1,0 +1,258 @@
+"""Settings in the desk: what is saved is in force, what is refused stays typed with the reason beside its field."""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+
+import httpx
+import pytest
+from lxml import html
+
+from components.language.texts import LOCALES, text
+from pipelines import pages
+from pipelines.ask.desk.settings.policy_fields import ELSEWHERE, GROUPS
+from pipelines.ask.desk.settings.policy_pages import RISKS
+from settings import Settings
+from tenants import changes, policy
+from tenants.chats import sites
+from tenants.context import Tenant, acting_as
+from tenants.desk import sessions
+from tenants.policy import Policy
+from tenants.registry import Registry
+from tests import desk
+from tests.service.serving import Server
+
+ADMIN = Tenant("settled", "admin")
+ROOT = "/desk/settings"
+
+
+@dataclass(frozen=True)
+class Desk:
+    """An admin's browser, without scripts."""
+
+    client: httpx.Client
+    secret: str
+
+    def get(self, path: str) -> html.HtmlElement:
+        response = self.client.get(path, headers=self.cookie)
+        assert response.status_code == 200, response.text
+        return parsed(response)
+
+    def post(self, path: str, form: Mapping[str, str]) -> httpx.Response:
+        fields = {"csrf": sessions.verify(self.secret).csrf, **form}
+        return self.client.post(path, data=fields, headers={**self.cookie, **desk.SAME_ORIGIN})
+
+    @property
+    def cookie(self) -> dict[str, str]:
+        return {"Cookie": f"{pages.COOKIE}={self.secret}", "Accept-Language": "ru"}
+
+
+@pytest.fixture(scope="module")
+def settled(installation: Settings) -> None:
+    Registry(installation).add(ADMIN.tenant_id, name="Ромашка", locale="ru")
+
+
+@pytest.fixture
+def admin(server: Server, settled: None) -> Iterator[Desk]:
+    operator = desk.staff(ADMIN.tenant_id, {"Анна": "admin"})["Анна"]
+    with httpx.Client(base_url=server.url, timeout=60) as client:
+        yield Desk(client, desk.secret_of(operator))
+
+
+@pytest.fixture
+def now() -> Iterator[Callable[[], Policy]]:
+    with acting_as(ADMIN):
+        yield latest
+
+
+def parsed(response: httpx.Response) -> html.HtmlElement:
+    """A page."""
+    return html.document_fromstring(response.content)
+
+
+def latest() -> Policy:
+    """What is in force, the service's own changes included."""
+    sites.expire()
+    return policy.latest()
+
+
+def values(page: html.HtmlElement, form: str) -> dict[str, str]:
+    """What stands in the fields of a form, as a browser would send it."""
+    return dict(page.get_element_by_id(form).form_values())
+
+
+def test_every_rule_has_its_field_and_its_words_in_both_languages() -> None:
+    grouped = [name for names in GROUPS.values() for name in names]
+    assert sorted(grouped) == sorted(set(Policy.model_fields) - ELSEWHERE)
+    for locale in LOCALES:
+        for name in grouped:
+            for part in ("label", "hint"):
+                assert text(f"desk.settings.policy.{name}.{part}", locale)
+        for risk in RISKS:
+            assert text(f"desk.settings.offer.{risk}.label", locale)
+
+
+def test_what_is_saved_is_in_force_and_shown(admin: Desk, now: Callable[[], Policy]) -> None:
+    form = values(admin.get(ROOT), "answers")
+    typed = {"answer_threshold": "0,45", "top_k": "7", "allowed_domains": "shop.example\r\n\r\nhelp.example"}
+    saved = admin.post(f"{ROOT}/policy/answers", {**form, **typed, "low_confidence_to_human": "true"})
+    assert (saved.status_code, saved.headers["location"]) == (303, f"{ROOT}?saved=answers#answers")
+    assert (now().answer_threshold, now().top_k, now().low_confidence_to_human) == (0.45, 7, True)
+    assert now().allowed_domains == ("shop.example", "help.example")
+    page = admin.get(f"{ROOT}?saved=answers")
+    shown = values(page, "answers")
+    assert (shown["answer_threshold"], shown["top_k"]) == ("0.45", "7")
+    assert shown["allowed_domains"].split() == ["shop.example", "help.example"]
+    assert page.get_element_by_id("answers").find_class("done")
+    # What was read can be sent as it is, and changes nothing.
+    for group in GROUPS:
+        before = now()
+        assert admin.post(f"{ROOT}/policy/{group}", values(page, group)).status_code in (303, 409)
+        assert now() == before
+
+
+def test_what_does_not_fit_stays_typed_with_the_reason_beside_it(admin: Desk, now: Callable[[], Policy]) -> None:
+    before = now()
+    form = values(admin.get(ROOT), "answers")
+    typed = {"answer_threshold": "много", "top_k": "99", "allowed_domains": "shop.example\nне домен"}
+    refused = admin.post(f"{ROOT}/policy/answers", {**form, **typed})
+    assert refused.status_code == 422
+    page = parsed(refused)
+    shown = values(page, "answers")
+    assert shown["answer_threshold"] == "много"
+    assert shown["top_k"] == "99"
+    assert shown["allowed_domains"].strip().splitlines() == ["shop.example", "не домен"]
+    assert page.get_element_by_id("top_k-fault").text == "Слишком много: не больше 20."
+    assert page.get_element_by_id("answer_threshold-fault").text == "Здесь нужно число."
+    assert page.get_element_by_id("allowed_domains-fault").text.startswith("Строка 2.")
+    field = page.get_element_by_id("answer_threshold")
+    assert field.get("aria-invalid") == "true"
+    assert "answer_threshold-fault" in field.get("aria-describedby")
+    assert field.get("autofocus") is not None
+    assert now() == before
+
+
+def test_a_second_admin_keeps_what_was_typed_and_sees_what_is_in_force(admin: Desk, now: Callable[[], Policy]) -> None:
+    form = values(admin.get(ROOT), "handoff")
+    policy.change(queue_minutes=15)
+    refused = admin.post(f"{ROOT}/policy/handoff", {**form, "queue_minutes": "30"})
+    assert refused.status_code == 409
+    page = parsed(refused)
+    again = values(page, "handoff")
+    assert again["queue_minutes"] == "30"
+    assert "15" in page.get_element_by_id("queue_minutes-now").text
+    assert now().queue_minutes == 15
+    assert admin.post(f"{ROOT}/policy/handoff", again).status_code == 303
+    assert now().queue_minutes == 30
+
+
+def test_a_change_is_listed_and_taken_back(admin: Desk, now: Callable[[], Policy]) -> None:
+    policy.change(failures_to_person=9)
+    policy.change(failures_to_person=3)
+    newest = changes.latest("policy")[0]
+    listed = admin.get(f"{ROOT}/changes?area=policy").text_content()
+    assert "Вопросов без ответа подряд" in listed
+    assert admin.post(f"{ROOT}/changes/undo", {"change_id": newest.change_id}).status_code == 303
+    assert now().failures_to_person == 9
+    assert admin.post(f"{ROOT}/changes/undo", {"change_id": "none"}).status_code == 404
+
+
+def test_offers_and_synonyms_are_saved_as_they_are_typed(admin: Desk, now: Callable[[], Policy]) -> None:
+    policy.change(approved_offers={"custom": "Своё."}, synonyms=())
+    form = values(admin.get(f"{ROOT}/offers"), "form")
+    offer = "Приостановим на месяц.\r\nБесплатно."
+    assert admin.post(f"{ROOT}/offers", {**form, "cancellation": offer}).status_code == 303
+    assert now().approved_offers == {"custom": "Своё.", "cancellation": "Приостановим на месяц.\nБесплатно."}
+    form = values(admin.get(f"{ROOT}/synonyms"), "form")
+    assert (
+        admin.post(f"{ROOT}/synonyms", {**form, "synonyms": "стиралка,  машинка\n\nзаказ, посылка"}).status_code == 303
+    )
+    assert now().synonyms == (("стиралка", "машинка"), ("заказ", "посылка"))
+    form = values(admin.get(f"{ROOT}/synonyms"), "form")
+    refused = admin.post(f"{ROOT}/synonyms", {**form, "synonyms": "стиралка, машинка\nодно"})
+    assert refused.status_code == 422
+    page = parsed(refused)
+    assert page.get_element_by_id("synonyms-fault").text.startswith("Строка 2.")
+    assert values(page, "form")["synonyms"].endswith("одно")
+
+
+def test_hours_are_read_as_people_write_them(admin: Desk, now: Callable[[], Policy]) -> None:
+    form = values(admin.get(f"{ROOT}/hours"), "form")
+    typed = {
+        "zone": "Europe/Moscow",
+        "week_mon": "9–13, 14:00 - 18:00",
+        "week_sun": "",
+        "holidays": "31.12.2026\n2027-01-01",
+        "away_ru": "Отдыхаем.",
+    }
+    assert admin.post(f"{ROOT}/hours", {**form, **typed}).status_code == 303
+    hours = now().hours
+    assert hours is not None
+    assert hours.week == {"mon": ("09:00-13:00", "14:00-18:00")}
+    assert [str(day) for day in hours.holidays] == ["2026-12-31", "2027-01-01"]
+    assert hours.away == {"ru": "Отдыхаем."}
+    page = admin.get(f"{ROOT}/hours")
+    form = values(page, "form")
+    assert admin.post(f"{ROOT}/hours", form).status_code == 303
+    assert now().hours == hours
+    wrong = {"zone": "Europe/Atlantis", "week_tue": "18:00-09:00", "week_wed": "утром", "holidays": "завтра"}
+    refused = admin.post(f"{ROOT}/hours", {**values(admin.get(f"{ROOT}/hours"), "form"), **wrong})
+    assert refused.status_code == 422
+    page = parsed(refused)
+    for name, typed_value in wrong.items():
+        assert page.get_element_by_id(f"{name}-fault").text
+        assert values(page, "form")[name].strip() == typed_value
+    assert now().hours == hours
+    assert admin.post(f"{ROOT}/hours/remove", {}).status_code == 303
+    assert now().hours is None
+
+
+def test_a_site_is_added_changed_and_given_hours_of_its_own(admin: Desk, now: Callable[[], Policy]) -> None:
+    added = admin.post(f"{ROOT}/sites", {"name": "Магазин", "origins": "https://Shop.example/"})
+    path = added.headers["location"].partition("#")[0]
+    key = path.rpartition("/")[2]
+    assert sites.get(key).origins == ("https://shop.example",)
+    page = admin.get(path)
+    assert f'data-site="{key}"' in page.get_element_by_id("snippet-line").text
+    typed = {
+        "welcome": "Здравствуйте!",
+        "suggested": "Где заказ?\nКак вернуть?",
+        "theme_accent": "#0a7d5a",
+        "consent_text": "Согласен",
+        "consent_url": "https://shop.example/privacy",
+    }
+    form = {name: value for name, value in values(page, "form").items() if name != "files"}
+    assert admin.post(path, {**form, **typed}).status_code == 303
+    sites.expire()
+    config = sites.get(key).config
+    assert (config.welcome, config.suggested, config.files) == ("Здравствуйте!", ("Где заказ?", "Как вернуть?"), False)
+    assert config.consent is not None
+    assert (config.consent.url, config.theme) == ("https://shop.example/privacy", {"accent": "#0a7d5a"})
+    form = values(admin.get(path), "form")
+    refused = admin.post(
+        path, {**form, "consent_url": "ftp://x", "origins": "https://shop.example/path", "name": "Лавка"}
+    )
+    assert refused.status_code == 422
+    page = parsed(refused)
+    assert values(page, "form")["name"] == "Лавка"
+    assert page.get_element_by_id("consent_url-fault").text
+    hours = values(admin.get(f"{ROOT}/hours?site={key}"), "form")
+    assert admin.post(f"{ROOT}/hours", {**hours, "zone": "UTC", "week_mon": "09:00-18:00"}).status_code == 303
+    assert now().hours is None
+    assert sites.get(key).config.hours is not None
+    stale = admin.post(path, {**form, "name": "Лавка"})
+    assert stale.status_code == 409
+    assert values(parsed(stale), "form")["name"] == "Лавка"
+    assert admin.post(f"{path}/remove", {}).status_code == 303
+    assert admin.client.get(path, headers=admin.cookie).status_code == 404
+
+
+def test_a_signing_secret_is_shown_once(admin: Desk, now: Callable[[], Policy]) -> None:
+    site = sites.add("Магазин", [])
+    path = f"{ROOT}/sites/{site.key}"
+    page = parsed(admin.post(f"{path}/identity", {}))
+    secret = page.get_element_by_id("identity-secret").text
+    sites.expire()
+    assert sites.get(site.key).identity_secret == secret
+    assert secret not in html.tostring(admin.get(path), encoding="unicode")
+    assert secret not in html.tostring(admin.get(f"{ROOT}/changes"), encoding="unicode")
+    sites.remove(site.key)
