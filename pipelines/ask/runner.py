@@ -79,6 +79,28 @@ class Runner:
             await self._admit()
             return await self._result(self._submit(_Question(request, turn_id, key, history)))
 
+    async def rehearse(self, request: AskRequest, history: tuple[Exchange, ...]) -> TurnAnswer:
+        """What a question would be answered with, in its seat and time like any other, and without any effect: no
+        record, no ticket, no memory.
+
+        :raises OporaError: a reason to try again.
+        """
+        with self._queue_slot():
+            await self._admit()
+            attempt, deadline = Attempt(), monotonic() + for_models(self.budget)
+            future = self._seats.submit(partial(self._rehearse, request, history, attempt, deadline))
+            try:
+                return await asyncio.wait_for(asyncio.wrap_future(future), self.budget)
+            except TimeoutError:
+                attempt.abandon()
+                raise TimedOut from None
+
+    def _rehearse(
+        self, request: AskRequest, history: tuple[Exchange, ...], attempt: Attempt, deadline: float
+    ) -> TurnAnswer:
+        with collect_calls(deadline, attempt.stop):
+            return self.ask.rehearse(request, history)
+
     async def stream(
         self,
         request: AskRequest,

@@ -10,6 +10,7 @@ from uuid import uuid4
 from components.language.personal import mask
 from components.language.texts import LOCALES, text
 from components.turn import Exchange, Filters, Reason, Reply, Turn, Verdict
+from pipelines.ask.answering import answer_of
 from pipelines.ask.contract import AskRequest, TurnAnswer
 from pipelines.ask.effects import OFFERED, Attempt, Effects, EndedTurn, Settle
 from pipelines.ask.profiles import ProfileEngines
@@ -101,6 +102,13 @@ class Ask:
         answer = self.effects.apply(ended, client, settle)
         log.info("turn %s %s %s %.1fms", turn.turn_id, turn.outcome, turn.reason, answer.meta.latency_ms)
         return answer
+
+    def rehearse(self, request: AskRequest, history: tuple[Exchange, ...]) -> TurnAnswer:
+        """The answer without effects: for people at the desk, who see it before any customer does."""
+        started = perf_counter()
+        turn, steps = self.finish(begin(request, history=history))
+        spent = (perf_counter() - started) * 1_000
+        return answer_of(turn, steps=steps.milliseconds, latency_ms=spent, calls=steps.calls)
 
     def give_up(
         self, request: AskRequest, reason: Reason, *, turn_id: str, latency_ms: float, settle: Settle | None = None

@@ -56,6 +56,22 @@ class Change:
         row = self.session.scalars(query.order_by(ChatMessageRow.seq.desc()).limit(1)).first()
         return message_of(row) if row is not None else None
 
+    def suggested(self, message_id: str) -> str:
+        """The reply of a suggestion in this chat. Raises `NotFound` with the code `suggestion_unknown`."""
+        row = self.session.scalar(
+            select(ChatMessageRow).where(
+                ChatMessageRow.tenant_id == self.row.tenant_id,
+                ChatMessageRow.chat_id == self.row.chat_id,
+                ChatMessageRow.message_id == message_id,
+                ChatMessageRow.author == "bot",
+                ChatMessageRow.kind == "note",
+            )
+        )
+        kept = row.body.get("suggestion") if row is not None else None
+        if not isinstance(kept, Mapping):
+            raise NotFound("suggestion_unknown")
+        return str(kept.get("reply", ""))
+
     def add(
         self,
         author: Author,

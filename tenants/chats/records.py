@@ -41,6 +41,15 @@ class Message:
 
 
 @dataclass(frozen=True, slots=True)
+class UndoMark:
+    """Who may take back the change that led to `version`, which was made then."""
+
+    version: int
+    by: str
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
 class Chat:
     """A chat as it stands. `version` counts changes of state or assignee, `last_seq` messages."""
 
@@ -65,6 +74,7 @@ class Chat:
     waiting_since: datetime | None
     snoozed_until: datetime | None
     resolved_at: datetime | None
+    undo: UndoMark | None
     created_at: datetime
     updated_at: datetime
 
@@ -121,6 +131,7 @@ def chat_of(row: ChatRow) -> Chat:
         waiting_since=row.waiting_since,
         snoozed_until=row.snoozed_until,
         resolved_at=row.resolved_at,
+        undo=_undo_mark(row),
         created_at=row.created_at,
         updated_at=row.updated_at,
     )
@@ -145,3 +156,10 @@ def message_of(row: ChatMessageRow) -> Message:
 def state_of(row: ChatRow) -> State:
     """The state of a row."""
     return next(state for state in STATES if state == row.state)
+
+
+def _undo_mark(row: ChatRow) -> UndoMark | None:
+    kept = row.undo
+    return (
+        UndoMark(int(str(kept["version"])), str(kept["by"]), datetime.fromisoformat(str(kept["at"]))) if kept else None
+    )

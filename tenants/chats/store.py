@@ -16,8 +16,12 @@ from tenants.chats.change import Change, announce, changing, existing, webhook_f
 from tenants.chats.records import EMPTY_BODY, Body, BotReply, Chat, HandoffRequest, Message, Posted, chat_of, message_of
 from tenants.chats.tables import ChatMessageRow, ChatRow
 from tenants.chats.transitions import Event, State
+from tenants.chats.undo import undoable
 from tenants.errors import Conflict, NotFound
 from tenants.handoffs import Ticket
+
+DISCARDED = "suggestion_discarded"
+"""The event of a suggestion that an operator did not want."""
 
 # Reading
 
@@ -295,11 +299,15 @@ def hand_over(
 # What operators do
 
 
-def reply(chat_id: str, text: str, *, seen: int, name: str = "", client_id: str | None = None) -> Posted:
+def reply(
+    chat_id: str, text: str, *, seen: int, name: str = "", client_id: str | None = None, suggestion: str | None = None
+) -> Posted:
     """A public reply of the caller, who takes the chat over with it.
 
     :param seen: the number of the last message that the operator has seen.
+    :param suggestion: the message of the suggestion that it was written from; stored with whether it was changed.
     :raises Conflict: `chat_answered`, when another operator has replied since.
+    :raises NotFound: `suggestion_unknown`.
     """
     operator = context.current().subject
     with changing(chat_id) as change:
@@ -307,8 +315,9 @@ def reply(chat_id: str, text: str, *, seen: int, name: str = "", client_id: str 
             return Posted(chat_of(change.row), before, repeated=True)
         if (newer := change.reply_of_another(seen, operator)) is not None:
             raise Conflict("chat_answered", seq=newer.seq, name=newer.name)
+        body = EMPTY_BODY if suggestion is None else _use_of(change, suggestion, text)
         change.assign("operator_replied", operator, name)
-        message = change.add("operator", "text", text, client_id=client_id, name=name)
+        message = change.add("operator", "text", text, client_id=client_id, name=name, body=body)
         return Posted(chat_of(change.row), message)
 
 
@@ -316,6 +325,22 @@ def note(chat_id: str, text: str, *, name: str = "") -> Posted:
     """A note of the caller for other operators. It changes nothing for the customer."""
     with changing(chat_id) as change:
         return Posted(chat_of(change.row), change.add("operator", "note", text, name=name))
+
+
+def suggest(chat_id: str, text: str, body: Body) -> Posted:
+    """A reply that the assistant suggests to operators. It changes nothing for the customer."""
+    with changing(chat_id) as change:
+        return Posted(chat_of(change.row), change.add("bot", "note", text, body=body))
+
+
+def discard_suggestion(chat_id: str, message_id: str) -> Posted:
+    """Note that an operator did not want a suggestion. Doing so again changes nothing. Raises `NotFound`."""
+    with changing(chat_id) as change:
+        change.suggested(message_id)
+        if (before := change.sent_before(client_id := f"{DISCARDED}:{message_id}")) is not None:
+            return Posted(chat_of(change.row), before, repeated=True)
+        body: Body = {"event": DISCARDED, "message_id": message_id, "operator": context.current().subject}
+        return Posted(chat_of(change.row), change.add("system", "note", "", client_id=client_id, body=body))
 
 
 def take(chat_id: str, *, version: int | None = None, name: str = "") -> Chat:
@@ -375,11 +400,17 @@ def give_up_waiting(since: datetime, notice: Callable[[Chat], str]) -> tuple[str
     return _each_due(*overdue, event="queue_timed_out", notice=notice)
 
 
+def _use_of(change: Change, suggestion: str, text: str) -> Body:
+    use = "accepted" if text.strip() == change.suggested(suggestion).strip() else "edited"
+    return {"suggestion": {"message_id": suggestion, "use": use}}
+
+
 def _operated(chat_id: str, version: int | None, act: Callable[[Change], None]) -> Chat:
     with changing(chat_id) as change:
         if version is not None and change.row.version != version:
             raise Conflict("chat_changed", state=change.row.state, version=change.row.version)
-        act(change)
+        with undoable(change):
+            act(change)
         return chat_of(change.row)
 
 

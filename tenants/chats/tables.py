@@ -43,7 +43,8 @@ class ChatRow(Base):
     """A conversation between a customer, the assistant and operators.
 
     `version` goes up with every change of state or owner; `last_seq` is the number of the newest message. `failures`
-    counts turns in a row that gave no answer.
+    counts turns in a row that gave no answer. `undo` is what the chat was before an operator's last change, see
+    `tenants.chats.undo`.
 
     What the figures of `tenants.insight` are counted from: when the customer first wrote (`asked_at`), was first
     answered by the assistant (`answered_at`), first asked for a person (`requested_at`), first had a public reply of
@@ -88,6 +89,7 @@ class ChatRow(Base):
     returned_at: Mapped[datetime | None]
     outcome: Mapped[str] = mapped_column(String(32), default="", server_default="")
     outcome_reason: Mapped[str] = mapped_column(String(64), default="", server_default="")
+    undo: Mapped[JsonObject | None] = mapped_column(JSON(none_as_null=True))
     created_at: Mapped[datetime]
     updated_at: Mapped[datetime]
 

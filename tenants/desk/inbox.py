@@ -28,6 +28,7 @@ HIGH_STAKES = frozenset({"high_risk", "high_stakes"})
 
 PAGE = 40
 SNIPPET = 200
+_LOOKED_BACK = 2_000
 _WORDS = 5
 _SAID = ("text", "file")
 
@@ -59,6 +60,14 @@ class InboxPage:
 
 
 @dataclass(frozen=True, slots=True)
+class CustomerWords:
+    """A message of a customer, and the chat that it is in."""
+
+    chat_id: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class Stretch:
     """The newest messages of a chat, or those before a number; `earlier` says that there are more before them."""
 
@@ -66,14 +75,38 @@ class Stretch:
     earlier: bool
 
 
-def page(view: View, *, words: str = "", after: str = "", limit: int = PAGE) -> InboxPage:
-    """One page of the inbox.
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """Which chats of a view are shown; what is empty restricts nothing.
 
     :param words: all of them in the chat's messages, its customer or its ticket, in any letter case.
+    :param site: key of the site where the chat was begun.
+    :param reason: why a person was asked for.
+    """
+
+    words: str = ""
+    site: str = ""
+    reason: str = ""
+
+    def conditions(self) -> list[ColumnElement[bool]]:
+        """The filter as SQL."""
+        exact = ((ChatRow.site, self.site), (ChatRow.reason, self.reason))
+        return [
+            *(column == value for column, value in exact if value),
+            *map(_holds, self.words.split()[:_WORDS]),
+        ]
+
+
+_EVERYTHING = Filter()
+
+
+def page(view: View, chosen: Filter = _EVERYTHING, *, after: str = "", limit: int = PAGE) -> InboxPage:
+    """One page of the inbox.
+
     :param after: `following` of the page before. Raises `Invalid`, `cursor_invalid`, for anything else.
     """
     order = _QUEUE if view == "waiting" else _RECENT
-    query = select(ChatRow).where(ChatRow.tenant_id == _tenant(), *_of_view(view), *map(_holds, words.split()[:_WORDS]))
+    query = select(ChatRow).where(ChatRow.tenant_id == _tenant(), *_of_view(view), *chosen.conditions())
     if after:
         query = query.where(_behind(order, _decoded(after, len(order))))
     columns = [column.asc() if ascending else column.desc() for column, ascending in order]
@@ -112,6 +145,39 @@ def stretch(chat_id: str, *, before: int | None = None, limit: int = 200) -> Str
     return Stretch(tuple(message_of(row) for row in reversed(newest[:limit])), len(newest) > limit)
 
 
+def reasons() -> tuple[str, ...]:
+    """Why persons were asked for in the tenant's chats, in alphabetical order."""
+    query = select(ChatRow.reason).where(ChatRow.tenant_id == _tenant(), ChatRow.reason != "").distinct()
+    with database.reading() as session:
+        return tuple(sorted(session.scalars(query)))
+
+
+def asked_before(stems: Sequence[str], *, limit: int) -> tuple[CustomerWords, ...]:
+    """What customers wrote in ended chats, with any of these beginnings of words; the last ended first."""
+    if not stems:
+        return ()
+    holds = or_(*(ChatMessageRow.text.contains(one, autoescape=True) for stem in stems for one in _spelled(stem)))
+    query = (
+        select(ChatMessageRow.chat_id, ChatMessageRow.text)
+        .join(ChatRow, and_(ChatRow.tenant_id == ChatMessageRow.tenant_id, ChatRow.chat_id == ChatMessageRow.chat_id))
+        .where(ChatRow.tenant_id == _tenant(), ChatRow.state == "resolved", ChatRow.chat_id.in_(_ended()))
+        .where(ChatMessageRow.author == "customer", ChatMessageRow.kind == "text", holds)
+        .order_by(ChatRow.resolved_at.desc())
+        .limit(limit)
+    )
+    with database.reading() as session:
+        return tuple(CustomerWords(chat_id, text) for chat_id, text in session.execute(query))
+
+
+def last_replies(chat_ids: Sequence[str]) -> Mapping[str, str]:
+    """The last public reply of a person in each of these chats that has one."""
+    mine = (ChatMessageRow.tenant_id == _tenant(), ChatMessageRow.chat_id.in_(chat_ids))
+    spoken = (*mine, ChatMessageRow.author == "operator", ChatMessageRow.kind == "text")
+    query = select(ChatMessageRow.chat_id, ChatMessageRow.text).where(*spoken).order_by(ChatMessageRow.seq)
+    with database.reading() as session:
+        return {row.chat_id: row.text for row in session.execute(query)}
+
+
 _Order: TypeAlias = Sequence[tuple[SQLColumnExpression[int | float | str | datetime], bool]]
 _QUEUE: _Order = (
     (case((ChatRow.reason.in_(HIGH_STAKES), 0), else_=1), True),
@@ -148,7 +214,7 @@ def _of_view(view: View) -> list[ColumnElement[bool]]:
 
 def _holds(word: str) -> ColumnElement[bool]:
     """Whether a chat has this word. SQLite folds only Latin letters, so the usual ways to write others are tried."""
-    spelled = {word, word.lower(), word.upper(), word.capitalize()}
+    spelled = _spelled(word)
     said = (
         select(ChatMessageRow.seq)
         .where(
@@ -159,6 +225,16 @@ def _holds(word: str) -> ColumnElement[bool]:
         .exists()
     )
     return or_(said, ChatRow.subject.contains(word, autoescape=True), ChatRow.ticket_id == word.upper())
+
+
+def _spelled(word: str) -> frozenset[str]:
+    return frozenset((word, word.lower(), word.upper(), word.capitalize()))
+
+
+def _ended() -> Select[str]:
+    """The chats that ended last; similar ones are not looked for in all of history."""
+    mine = select(ChatRow.chat_id).where(ChatRow.tenant_id == _tenant(), ChatRow.state == "resolved")
+    return mine.order_by(ChatRow.updated_at.desc()).limit(_LOOKED_BACK)
 
 
 def _last_said(chat_ids: Sequence[str]) -> Select[str, str, str, str]:

@@ -12,11 +12,12 @@ from threading import Barrier
 
 import pytest
 
+from pipelines.ask.chats.contract import message_part
 from settings import Settings
 from tenants import handoffs
-from tenants.chats import consents, fanout, outbox, people, sites, store
+from tenants.chats import consents, fanout, outbox, people, sites, store, undo
 from tenants.chats.fanout import Announcement
-from tenants.chats.records import Chat, HandoffRequest, Posted
+from tenants.chats.records import Body, Chat, HandoffRequest, Posted
 from tenants.chats.transitions import EVENTS, STATES, Event, State, after
 from tenants.context import Tenant, acting_as
 from tenants.errors import Conflict, Forbidden, NotFound
@@ -211,6 +212,86 @@ def test_of_two_operators_the_second_is_shown_what_the_first_has_written(chat: C
         "(joined)",
         "operator: Добрый день!",
     ]
+
+
+def _suggested(chat: Chat) -> str:
+    body: Body = {"suggestion": {"reply": "Заказ в пути.", "turn": {}, "answers": "m1"}}
+    return store.suggest(chat.chat_id, "Заказ в пути. [1]", body).message.message_id
+
+
+@pytest.mark.parametrize(("text", "use"), [("Заказ в пути.", "accepted"), ("Заказ в пути, Иван.", "edited")])
+def test_a_reply_keeps_what_became_of_the_suggestion(chat: Chat, text: str, use: str) -> None:
+    with acting_as(ANNA):
+        suggestion = _suggested(chat)
+        replied = store.reply(chat.chat_id, text, seen=1, name="Анна", suggestion=suggestion)
+    assert replied.message.body == {"suggestion": {"message_id": suggestion, "use": use}}
+    assert "suggestion" not in message_part(replied.message).body
+    assert not [one for one in store.messages(chat.chat_id) if one.message_id == suggestion]
+
+
+def test_a_suggestion_is_discarded_once_and_only_where_it_was_made(chat: Chat) -> None:
+    with acting_as(ANNA):
+        suggestion = _suggested(chat)
+        first = store.discard_suggestion(chat.chat_id, suggestion)
+        again = store.discard_suggestion(chat.chat_id, suggestion)
+        assert (again.message, again.repeated) == (first.message, True)
+    with acting_as(VISITOR):
+        elsewhere = store.start()
+    with acting_as(ANNA):
+        with pytest.raises(NotFound, match="suggestion_unknown"):
+            store.discard_suggestion(elsewhere.chat_id, suggestion)
+        with pytest.raises(NotFound, match="suggestion_unknown"):
+            store.reply(elsewhere.chat_id, "Да", seen=0, suggestion=suggestion)
+    assert lines(elsewhere) == []
+
+
+def _acts() -> dict[str, Callable[[str], Chat]]:
+    return {
+        "take": store.take,
+        "transfer": lambda chat_id: store.transfer(chat_id, "boris"),
+        "hand_back": store.hand_back,
+        "snooze": lambda chat_id: store.snooze(chat_id, datetime.now(UTC) + timedelta(hours=1)),
+        "resolve": store.resolve,
+    }
+
+
+@pytest.mark.parametrize("act", sorted(_acts()))
+def test_what_an_operator_has_just_done_can_be_undone(chat: Chat, act: str) -> None:
+    store.hand_over(chat.chat_id, WANTED)
+    before = store.get(chat.chat_id)
+    with acting_as(ANNA):
+        done = _acts()[act](chat.chat_id)
+        assert undo.is_possible(done)
+        back = undo.undo(chat.chat_id)
+    changing = {"version", "last_seq", "updated_at", "undo"}
+    kept = {name for name in Chat.__slots__ if name not in changing}
+    assert {name: getattr(back, name) for name in kept} == {name: getattr(before, name) for name in kept}
+    assert before.ticket_id is not None
+    assert [one.ticket_id for one in handoffs.latest()] == [before.ticket_id]
+    assert back.version > done.version
+    assert lines(chat)[-1] == "(undone)"
+    with acting_as(ANNA), pytest.raises(Conflict, match="nothing_to_undo"):
+        undo.undo(chat.chat_id)
+
+
+def test_an_undone_end_is_no_reopening(chat: Chat) -> None:
+    operator()
+    with acting_as(ANNA):
+        store.resolve(chat.chat_id)
+        undone = undo.undo(chat.chat_id)
+    assert (undone.state, undone.assignee, undone.reopened, undone.resolved_at) == ("human", "anna", 0, None)
+
+
+def test_nobody_undoes_what_another_did_or_what_has_gone_on_since(chat: Chat) -> None:
+    with acting_as(ANNA):
+        ended = store.resolve(chat.chat_id)
+        assert not undo.is_possible(ended, datetime.now(UTC) + undo.WITHIN + timedelta(seconds=1))
+    with acting_as(BORIS), pytest.raises(Conflict, match="nothing_to_undo"):
+        undo.undo(chat.chat_id)
+    store.post(chat.chat_id, "И ещё вопрос")
+    with acting_as(ANNA), pytest.raises(Conflict, match="nothing_to_undo"):
+        undo.undo(chat.chat_id)
+    assert store.get(chat.chat_id).state == "bot"
 
 
 def test_a_change_that_builds_on_an_old_state_is_refused(chat: Chat) -> None:

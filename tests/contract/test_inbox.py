@@ -14,7 +14,7 @@ from tenants.chats.records import Chat
 from tenants.chats.tables import ChatRow
 from tenants.context import Tenant, acting_as
 from tenants.desk import inbox, replies
-from tenants.desk.inbox import View
+from tenants.desk.inbox import Filter, View
 from tenants.errors import Invalid, NotFound
 from tenants.registry import Registry
 from tests import desk
@@ -37,7 +37,7 @@ def _set(chat: Chat, **values: object) -> Chat:
 
 
 def _ids(view: View, words: str = "") -> list[str]:
-    return [row.chat.chat_id for row in inbox.page(view, words=words).rows]
+    return [row.chat.chat_id for row in inbox.page(view, Filter(words)).rows]
 
 
 def test_whoever_waits_is_shown_by_stakes_then_time_then_confidence(acme: None) -> None:
@@ -163,3 +163,22 @@ def test_canned_replies_belong_to_their_tenant_and_fill_what_is_known(acme: None
             replies.add(title, text)
     replies.remove(hello.reply_id)
     assert replies.all() == ()
+
+
+def test_the_site_and_the_reason_narrow_a_view(acme: None) -> None:
+    shop, other = (desk.asked("acme", f"v:{number}", "Где заказ?") for number in range(2))
+    _set(shop, site="shop", reason="user_request", state="queued")
+    _set(other, site="blog", reason="high_risk", state="queued")
+    for chosen in (Filter(site="shop"), Filter(reason="user_request"), Filter("Где", "shop", "user_request")):
+        assert [row.chat.chat_id for row in inbox.page("waiting", chosen).rows] == [shop.chat_id]
+    assert inbox.page("waiting", Filter(site="shop", reason="high_risk")).rows == ()
+    assert inbox.reasons() == ("high_risk", "user_request")
+
+
+def test_what_customers_asked_in_chats_that_a_person_ended_is_found_by_stems(acme: None) -> None:
+    solved, unsolved = (desk.asked("acme", f"v:{number}", "Не Сливает воду") for number in range(2))
+    store.reply(solved.chat_id, "Очистите фильтр.", seen=1, name="Анна")
+    store.resolve(solved.chat_id)
+    assert [one.chat_id for one in inbox.asked_before(["слива"], limit=9)] == [solved.chat_id]
+    assert inbox.asked_before([], limit=9) == ()
+    assert inbox.last_replies([solved.chat_id, unsolved.chat_id]) == {solved.chat_id: "Очистите фильтр."}

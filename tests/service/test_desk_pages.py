@@ -1,6 +1,7 @@
 """The desk in a real browser against the real service: two people at work, and what customers can do to their pages."""
 
 import json
+import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -324,6 +325,105 @@ def test_a_canned_reply_goes_in_at_the_caret_and_keys_are_explained(
         expect(page.locator(".row a").first).to_be_focused()
 
 
+def test_a_suggested_reply_is_inserted_changed_and_sent_by_keys(
+    browser: Browser, server: Server, staff: Mapping[str, Operator], acme: httpx.Client
+) -> None:
+    asked = desk.asked("acme", f"v:{uuid4().hex}", "Что означает код E20 на стиральной машине?", "Ау!")
+    chat = desk.waiting("acme", asked)
+    with signed_in(browser, server, staff["Анна"]) as context:
+        page = opened(context, server, f"/desk/chat/{chat.chat_id}")
+        page.keyboard.press("a")
+        card = page.locator(".suggestion")
+        expect(card.locator(".claims .supported").first).to_be_visible()
+        card.locator(".evidence summary").click()
+        expect(card.locator(".passages mark").first).to_be_visible()
+        page.keyboard.press("i")
+        text = page.locator("#text")
+        expect(text).to_have_value(re.compile("E20"))
+        expect(text).not_to_have_value(re.compile(r"\[\d"))
+        text.press_sequentially(" Приедет мастер.")
+        page.keyboard.press("Control+Enter")
+        expect(page.locator(".message.operator .bubble")).to_contain_text("Приедет мастер.")
+        expect(card).to_contain_text("отправлена с правкой")
+        expect(card.locator("button")).to_have_count(0)
+        page.keyboard.press("Escape")
+        page.keyboard.press("a")
+        expect(card).to_have_count(2)
+        page.get_by_role("button", name="Не подходит").click()
+        expect(card.last).to_contain_text("отклонена")
+        expect(page.locator(".event").last).to_contain_text("Подсказка помощника отклонена.")
+
+
+def test_what_was_done_is_undone_by_a_key_and_ended_chats_like_this_one_are_shown(
+    browser: Browser, server: Server, staff: Mapping[str, Operator]
+) -> None:
+    words = f"Барабан скрипит после доставки {uuid4().hex[:6]}"
+    with acting_as(desk.acting(staff["Анна"])):
+        ended = desk.asked("acme", f"v:{uuid4().hex}", words)
+        store.reply(ended.chat_id, "Снимите транспортные болты.", seen=1, name="Анна")
+        store.resolve(ended.chat_id)
+    chat = desk.waiting("acme", desk.asked("acme", f"v:{uuid4().hex}", words))
+    with signed_in(browser, server, staff["Анна"]) as context:
+        page = opened(context, server, f"/desk/chat/{chat.chat_id}")
+        expect(page.locator(".similar")).to_contain_text("Снимите транспортные болты.")
+        page.locator(".similar [data-insert]").first.click()
+        expect(page.locator("#text")).to_have_value("Снимите транспортные болты.")
+        page.keyboard.press("Escape")
+        page.keyboard.press("e")
+        expect(page.locator(".about .tag")).to_have_text("Завершён")
+        page.keyboard.press("u")
+        expect(page.locator(".about .tag")).to_have_text("Ждёт")
+        expect(page.locator('[data-hotkey="u"]')).to_have_count(0)
+        expect(page.locator(".event").last).to_contain_text("отменено")
+
+
+def test_whoever_wants_to_hears_that_somebody_waits_and_sees_how_many(
+    browser: Browser, server: Server, staff: Mapping[str, Operator], acme: httpx.Client, token: Callable[..., str]
+) -> None:
+    def call(words: str) -> None:
+        chat = desk.asked("acme", f"v:{uuid4().hex}", words)
+        headers = {"Authorization": f"Bearer {token('acme', 'visit', subject=chat.subject)}"}
+        assert acme.post(f"/chats/{chat.chat_id}/person", headers=headers).is_success
+
+    with signed_in(browser, server, staff["Борис"]) as context:
+        context.add_init_script(
+            "window.tones = 0; const start = OscillatorNode.prototype.start;"
+            "OscillatorNode.prototype.start = function (...when) { window.tones += 1; start.apply(this, when); };"
+        )
+        page = opened(context, server, "/desk")
+        sound = page.get_by_role("button", name="Звук")
+        expect(sound).to_have_attribute("aria-pressed", "false")
+        call("Тихо")
+        expect(page.locator(".row", has_text="Тихо")).to_be_visible()
+        assert page.evaluate("window.tones") == 0
+        sound.click()
+        expect(sound).to_have_attribute("aria-pressed", "true")
+        assert page.evaluate("window.tones") == 2
+        call("Громко")
+        expect(page.locator(".row", has_text="Громко")).to_be_visible()
+        waiting = page.locator('.views [data-id="waiting"] .number').text_content()
+        expect(page).to_have_title(re.compile(rf"^\({waiting}\) "))
+        # The rows and the tones are of one and the same step.
+        assert page.evaluate("window.tones") == 4
+
+
+@pytest.mark.parametrize(
+    ("key", "code", "searches"),
+    [(".", "Slash", True), ("/", "Slash", True), (".", "Period", False), (",", "Comma", False)],
+)
+def test_a_slash_is_where_the_keyboard_has_it(
+    browser: Browser, server: Server, staff: Mapping[str, Operator], key: str, code: str, searches: bool
+) -> None:
+    with signed_in(browser, server, staff["Анна"]) as context:
+        page = opened(context, server, "/desk")
+        page.evaluate(
+            "([key, code]) => document.body.dispatchEvent(new KeyboardEvent('keydown', {key, code, bubbles: true}))",
+            [key, code],
+        )
+        assert (page.evaluate("document.activeElement.type") == "search") == searches
+        expect(page.get_by_role("dialog")).to_have_count(0)
+
+
 @pytest.fixture(scope="module")
 def hostile(installation: Settings) -> Mapping[str, str]:
     """A chat and a recorded turn, in which every text that somebody can write is hostile; their paths."""
@@ -344,6 +444,8 @@ def _hostile(installation: Settings) -> Mapping[str, str]:
             whole = json.loads(
                 json.dumps(turn("answered", text, citations=[cited], sources=[source], claims=[claim], notice=text))
             )
+            hint: Body = {"suggestion": {"turn": whole, "reply": text, "answers": "m"}}
+            store.suggest(chat.chat_id, text, hint)
             store.answer(chat.chat_id, chat.version, text, turn_id="turn-hostile", body={"turn": whole}, failed=False)
             with changing(chat.chat_id) as change:
                 file: Body = {"file": {"file_id": "f", "name": text, "size": 1, "media_type": "text/html"}}

@@ -52,6 +52,13 @@ def site_case(body: dict[str, object] | None = None) -> Case:
     return Case("admin", body, own={"key": "site-of-acme"}, foreign={"key": "site-of-globex"})
 
 
+def suggestion_case() -> Case:
+    """The case of a route to one suggestion."""
+    own = {"chat_id": "chat-of-acme", "message_id": "0a1b"}
+    foreign = {"chat_id": "chat-of-globex", "message_id": "0a1b"}
+    return Case("operate", own=own, foreign=foreign, may_answer="suggestion_unknown")
+
+
 SPARE_ID = {"doc_id": "spare/door.md"}
 FOREIGN_ID = {"doc_id": "globex/door.md"}
 REJECTED = Rejected("Снять дверцу силой", doc_id="spare/door.md")
@@ -167,6 +174,9 @@ SCOPED: dict[tuple[str, str], Case] = {
     ("POST", "/desk/chats/{chat_id}/snooze"): chat_case(
         "operate", {"until": "2027-01-01T00:00:00Z"}, may_answer="chat_state"
     ),
+    ("POST", "/desk/chats/{chat_id}/undo"): chat_case("operate", may_answer="nothing_to_undo"),
+    ("POST", "/desk/chats/{chat_id}/suggestions"): chat_case("operate"),
+    ("POST", "/desk/chats/{chat_id}/suggestions/{message_id}/discard"): suggestion_case(),
     ("GET", "/desk/hours"): Case("operate"),
     # Of a site that is not there: hours that stayed would close the other tests' chats at night.
     ("PUT", "/desk/hours"): Case(

@@ -165,6 +165,15 @@ def chat_reopen(chat_id: ChatId, name: Name = "", tenant: TenantOption = DEFAULT
         _print_chat(store.reopen(chat_id, name=name), as_json=as_json)
 
 
+@chat_app.command("undo", help=message("help.undo"))
+def chat_undo(chat_id: ChatId, tenant: TenantOption = DEFAULT_TENANT, as_json: Json = False) -> None:
+    """Take back the last change of a chat."""
+    with acting_for(tenant):
+        from tenants.chats.undo import undo
+
+        _print_chat(undo(chat_id), as_json=as_json)
+
+
 @chat_app.command("hours", help=message("help.hours_of", example=_EXAMPLE))
 def chat_hours(
     file: Annotated[

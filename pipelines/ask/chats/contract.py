@@ -12,8 +12,9 @@ from tenants.chats.transitions import State
 
 Owner: TypeAlias = Literal["bot", "human", "nobody"]
 
-_FOR_OPERATORS = frozenset({"operator", "meant"})
-"""What customers do not see of a message: operators' names for themselves, and how a question was understood."""
+_FOR_OPERATORS = frozenset({"operator", "meant", "suggestion"})
+"""What customers do not see of a message: operators' names for themselves, how a question was understood, and what the
+assistant had suggested."""
 
 
 class ChatPart(BaseModel):

@@ -8,15 +8,16 @@ from fastapi import APIRouter, Depends, Header, Query, Response
 from fastapi.sse import EventSourceResponse, ServerSentEvent
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, StringConstraints
 
-from pipelines.ask.chats import presence
+from pipelines.ask.chats import presence, suggestions
 from pipelines.ask.chats.contract import DeskChatPart, MessagePart, desk_chat_part, desk_message_part
 from pipelines.ask.chats.conversations import Conversations
 from pipelines.ask.chats.desk_events import DESK_CHAT_EVENT_NAMES, DESK_EVENT_NAMES, DeskChatEvents, desk_events
 from pipelines.ask.chats.events import EVENT_HEADERS
 from pipelines.ask.chats.visitor_routes import ClientId, ReadMark, TypingState
+from pipelines.ask.runner import Runner
 from pipelines.event_ids import is_event_number
 from pipelines.gate import Route
-from tenants.chats import store
+from tenants.chats import store, undo
 from tenants.chats.records import MAX_SEQ, Chat, Posted
 from tenants.chats.transitions import State
 
@@ -57,12 +58,15 @@ class Snooze(Change):
 
 
 class Reply(_Body):
-    """A public reply. `seen` is the last message that the operator has read, `name` how customers know them."""
+    """A public reply. `seen` is the last message that the operator has read, `name` how customers know them, and
+    `suggestion` the message of the suggestion that it was written from.
+    """
 
     text: _Text
     seen: Annotated[int, Field(ge=0, le=MAX_SEQ)]
     client_id: ClientId | None = None
     name: _Name = ""
+    suggestion: Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{1,32}$")] | None = None
 
 
 class Note(_Body):
@@ -99,12 +103,15 @@ ROUTES = (
     Route("GET", f"{_ONE}/events", scope=SCOPE),
     Route("POST", f"{_ONE}/reply", scope=SCOPE, desk=True, body=Reply, limit=_BODY_BYTES),
     Route("POST", f"{_ONE}/note", scope=SCOPE, desk=True, body=Note, limit=_BODY_BYTES),
+    Route("POST", f"{_ONE}/suggestions", scope=SCOPE, desk=True),
+    Route("POST", f"{_ONE}/suggestions/{{message_id}}/discard", scope=SCOPE, desk=True),
     Route("POST", f"{_ONE}/take", scope=SCOPE, desk=True, body=Change, limit=_BODY_BYTES),
     Route("POST", f"{_ONE}/transfer", scope=SCOPE, desk=True, body=Transfer, limit=_BODY_BYTES),
     Route("POST", f"{_ONE}/hand_back", scope=SCOPE, desk=True, body=Change, limit=_BODY_BYTES),
     Route("POST", f"{_ONE}/snooze", scope=SCOPE, desk=True, body=Snooze, limit=_BODY_BYTES),
     Route("POST", f"{_ONE}/resolve", scope=SCOPE, desk=True, body=Change, limit=_BODY_BYTES),
     Route("POST", f"{_ONE}/reopen", scope=SCOPE, desk=True, body=Change, limit=_BODY_BYTES),
+    Route("POST", f"{_ONE}/undo", scope=SCOPE, desk=True),
     Route("POST", f"{_ONE}/typing", scope=SCOPE, desk=True, body=OperatorTypingState, limit=_BODY_BYTES),
     Route("POST", f"{_ONE}/seen", scope=SCOPE, desk=True, body=ReadMark, limit=_BODY_BYTES),
 )
@@ -119,6 +126,7 @@ def router(conversations: Conversations) -> APIRouter:
     """The endpoints."""
     endpoints = APIRouter(tags=["desk"])
     _add_changes(endpoints)
+    _add_suggestions(endpoints, conversations.runner)
 
     @endpoints.get(_CHATS)
     def list_desk_chats(
@@ -141,7 +149,9 @@ def router(conversations: Conversations) -> APIRouter:
         """Write to the customer, and have the chat from here on. 409 when another operator has answered since."""
 
         def store_reply() -> DeskPostedAnswer:
-            posted = store.reply(chat_id, body.text, seen=body.seen, name=body.name, client_id=body.client_id)
+            posted = store.reply(
+                chat_id, body.text, seen=body.seen, name=body.name, client_id=body.client_id, suggestion=body.suggestion
+            )
             return posted_part(posted)
 
         answer = await asyncio.to_thread(store_reply)
@@ -192,6 +202,19 @@ def router(conversations: Conversations) -> APIRouter:
     return endpoints
 
 
+def _add_suggestions(endpoints: APIRouter, runner: Runner) -> None:
+    @endpoints.post(f"{_ONE}/suggestions")
+    async def suggest_reply(chat_id: str) -> DeskPostedAnswer:
+        """Suggest a reply to the customer's last question: a note with the turn, which no customer sees."""
+        posted = await suggestions.suggest(runner, chat_id)
+        return await asyncio.to_thread(posted_part, posted)
+
+    @endpoints.post(f"{_ONE}/suggestions/{{message_id}}/discard", status_code=204)
+    def discard_suggestion(chat_id: str, message_id: str) -> None:
+        """Note that a suggestion was of no use."""
+        store.discard_suggestion(chat_id, message_id)
+
+
 def _add_changes(endpoints: APIRouter) -> None:
     @endpoints.post(f"{_ONE}/note")
     def note(chat_id: str, body: Note) -> DeskPostedAnswer:
@@ -222,6 +245,11 @@ def _add_changes(endpoints: APIRouter) -> None:
     def reopen(chat_id: str, body: Change) -> DeskChatPart:
         """Go on with an ended chat."""
         return desk_chat_part(store.reopen(chat_id, version=body.version, name=body.name))
+
+    @endpoints.post(f"{_ONE}/undo")
+    def take_back(chat_id: str) -> DeskChatPart:
+        """Take back one's own last change of the chat, within two minutes and while nothing else has changed it."""
+        return desk_chat_part(undo.undo(chat_id))
 
     @endpoints.post(f"{_ONE}/seen", status_code=204)
     def operator_has_seen(chat_id: str, body: ReadMark) -> None:

@@ -7,39 +7,45 @@ import asyncio
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Annotated, TypeAlias
+from urllib.parse import urlencode
 
 from fastapi import APIRouter, Form, Query
 from starlette.responses import Response
 
 from components.language import texts
 from pipelines import problems
+from pipelines.ask.chats import suggestions
 from pipelines.ask.chats.conversations import Conversations
 from pipelines.ask.chats.desk_routes import REPLY_LIMIT
-from pipelines.ask.desk import conversation
+from pipelines.ask.desk import conversation, similar
 from pipelines.ask.desk.view import SEE_OTHER, Desk, back_to
 from pipelines.gate import Route
 from settings import get_settings
 from tenants.audit import search
-from tenants.chats import store
+from tenants.chats import sites, store, undo
 from tenants.chats.records import MAX_SEQ, Chat
 from tenants.desk import inbox, operators, replies, sessions
 from tenants.desk.inbox import VIEWS, View
-from tenants.errors import Conflict, Invalid, OporaError
+from tenants.errors import Conflict, Invalid, OporaError, TryAgain
 
 SCOPE = "operate"
 _ONE = "/desk/chat/{chat_id}"
 _FORM_BYTES = 200_000
-_ACTS = ("reply", "note", "take", "hand_back", "snooze", "resolve", "reopen", "transfer")
+_ACTS = ("reply", "note", "take", "hand_back", "snooze", "resolve", "reopen", "transfer", "undo", "suggest", "discard")
 _MOST_HOURS = 24 * 366
+_LAST_ASKED = 3
+"""Messages of a customer that say what a chat is about."""
 
 _Text: TypeAlias = Annotated[str, Form(max_length=100_000)]
 _Version: TypeAlias = Annotated[int | None, Form(ge=0)]
 _Seq: TypeAlias = Annotated[int, Form(ge=0, le=MAX_SEQ)]
+_MessageId: TypeAlias = Annotated[str, Form(pattern=r"^[0-9a-f]{0,32}$")]
 _View: TypeAlias = Annotated[View, Query()]
 
 ROUTES = (
     Route("GET", "/desk", scope=SCOPE, page=True),
     Route("GET", _ONE, scope=SCOPE, page=True),
+    Route("GET", f"{_ONE}/similar", scope=SCOPE, page=True),
     *(Route("POST", f"{_ONE}/{act}", scope=SCOPE, page=True, limit=_FORM_BYTES) for act in _ACTS),
     Route("GET", "/desk/turns/{turn_id}", scope=SCOPE, page=True),
     Route("GET", "/desk/replies", scope=SCOPE, page=True),
@@ -53,6 +59,7 @@ def router(desk: Desk, conversations: Conversations) -> APIRouter:
     endpoints = APIRouter(include_in_schema=False)
     _add_reading(endpoints, desk)
     _add_writing(endpoints, desk, conversations)
+    _add_suggesting(endpoints, desk, conversations)
     _add_moving(endpoints, desk, conversations)
     _add_replies(endpoints, desk)
     return endpoints
@@ -63,15 +70,22 @@ def _add_reading(endpoints: APIRouter, desk: Desk) -> None:
     def show_inbox(
         view: _View = "waiting",
         q: Annotated[str, Query(max_length=200)] = "",
+        site: Annotated[str, Query(max_length=64)] = "",
+        reason: Annotated[str, Query(max_length=64)] = "",
         after: Annotated[str, Query(max_length=1_000)] = "",
     ) -> Response:
-        listed = inbox.page(view, words=q.replace("\0", " "), after=after)
+        chosen = inbox.Filter(*(one.replace("\0", " ") for one in (q, site, reason)))
+        listed = inbox.page(view, chosen, after=after)
+        kept = {name: value for name, value in (("q", q), ("site", site), ("reason", reason)) if value}
         return desk.page(
             "inbox.html",
             section="inbox",
             views=VIEWS,
             view=view,
-            q=q,
+            chosen=chosen,
+            kept=urlencode(kept),
+            sites=sites.own(),
+            reasons=inbox.reasons(),
             page=listed,
             counts=inbox.counts(),
             people=conversation.names(operators.all()),
@@ -82,6 +96,13 @@ def _add_reading(endpoints: APIRouter, desk: Desk) -> None:
     @endpoints.get(_ONE)
     def show_chat(chat_id: str, before: Annotated[int | None, Query(ge=1, le=MAX_SEQ)] = None) -> Response:
         return _conversation(desk, store.get(chat_id), before=before)
+
+    @endpoints.get(f"{_ONE}/similar")
+    def show_similar(chat_id: str) -> Response:
+        """Ended chats that are like this one. The page of the chat loads this when it is asked to."""
+        asked = [one.text for one in store.recent(store.get(chat_id).chat_id) if one.author == "customer" and one.text]
+        found = similar.similar(" ".join(asked[-_LAST_ASKED:]), but=chat_id)
+        return desk.page("similar.html", section="inbox", chat_id=chat_id, found=found)
 
     @endpoints.get("/desk/turns/{turn_id}")
     def show_turn(turn_id: str) -> Response:
@@ -108,11 +129,14 @@ def _add_writing(endpoints: APIRouter, desk: Desk, conversations: Conversations)
         text: _Text = "",
         seen: _Seq = 0,
         client_id: Annotated[str, Form()] = "",
+        suggestion: _MessageId = "",
     ) -> Response:
         def store_reply() -> Response:
             words = _checked(text)
             name = sessions.current().operator.name
-            store.reply(chat_id, words, seen=seen, name=name, client_id=_known_id(client_id))
+            store.reply(
+                chat_id, words, seen=seen, name=name, client_id=_known_id(client_id), suggestion=suggestion or None
+            )
             return back_to(_path(chat_id))
 
         answer = await asyncio.to_thread(_or_conflict, desk, chat_id, store_reply, text)
@@ -126,6 +150,22 @@ def _add_writing(endpoints: APIRouter, desk: Desk, conversations: Conversations)
             return back_to(_path(chat_id))
 
         return _or_conflict(desk, chat_id, store_note, text)
+
+
+def _add_suggesting(endpoints: APIRouter, desk: Desk, conversations: Conversations) -> None:
+    @endpoints.post(f"{_ONE}/suggest")
+    async def suggest(chat_id: str) -> Response:
+        try:
+            await suggestions.suggest(conversations.runner, chat_id)
+        except (Invalid, TryAgain) as refused:
+            detail, status = _in_words(refused), refused.status
+            return await asyncio.to_thread(lambda: _conversation(desk, store.get(chat_id), status=status, fault=detail))
+        return back_to(_path(chat_id))
+
+    @endpoints.post(f"{_ONE}/discard")
+    def discard(chat_id: str, suggestion: _MessageId = "") -> Response:
+        store.discard_suggestion(chat_id, suggestion)
+        return back_to(_path(chat_id))
 
 
 def _add_moving(endpoints: APIRouter, desk: Desk, conversations: Conversations) -> None:
@@ -162,6 +202,10 @@ def _add_moving(endpoints: APIRouter, desk: Desk, conversations: Conversations) 
     def reopen(chat_id: str, version: _Version = None) -> Response:
         name = sessions.current().operator.name
         return moved(chat_id, lambda: store.reopen(chat_id, version=version, name=name))
+
+    @endpoints.post(f"{_ONE}/undo")
+    def take_back(chat_id: str) -> Response:
+        return moved(chat_id, lambda: undo.undo(chat_id))
 
     @endpoints.post(f"{_ONE}/transfer")
     def transfer(chat_id: str, operator: Annotated[str, Form(max_length=100)], version: _Version = None) -> Response:
@@ -222,6 +266,7 @@ def _conversation(
         newest=before is None,
         people=people,
         acts=conversation.possible(chat, me.login),
+        undoable=undo.is_possible(chat),
         others=conversation.others(chat, staff, me.login),
         canned=conversation.canned(chat, me),
         draft=conversation.draft(chat),

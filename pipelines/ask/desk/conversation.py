@@ -1,12 +1,14 @@
 """A chat as its page shows it: messages with the evidence behind them, and what an operator can do next."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
 from pydantic import ValidationError
 
 from components.language.texts import text
+from pipelines.ask.chats import suggestions
+from pipelines.ask.chats.suggestions import Fate, Suggestion
 from pipelines.ask.contract import CitationPart, TurnAnswer
 from tenants import handoffs, registry
 from tenants.chats.records import Chat, Message
@@ -38,7 +40,10 @@ class Passage:
 
 @dataclass(frozen=True, slots=True)
 class Bubble:
-    """A message as it is shown. `turn` is the assistant's whole turn, where it is one that can be read."""
+    """A message as it is shown.
+
+    `turn` is the assistant's whole turn, where it is one that can be read; `fate` says what became of a suggestion.
+    """
 
     seq: int
     author: str
@@ -50,6 +55,8 @@ class Bubble:
     passages: tuple[Passage, ...]
     file_name: str
     file_id: str
+    suggestion: Suggestion | None
+    fate: Fate
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,12 +67,13 @@ class FilledReply:
     text: str
 
 
-def bubbles(messages: Iterable[Message], people: Mapping[str, str], locale: str) -> tuple[Bubble, ...]:
+def bubbles(messages: Sequence[Message], people: Mapping[str, str], locale: str) -> tuple[Bubble, ...]:
     """Messages as they are shown.
 
     :param people: names of operators by login.
     """
-    return tuple(_bubble(one, people, locale) for one in messages)
+    fates = suggestions.fates(messages)
+    return tuple(_bubble(one, people, locale, fates.get(one.message_id, "offered")) for one in messages)
 
 
 def names(staff: Iterable[Operator]) -> Mapping[str, str]:
@@ -132,8 +140,10 @@ def _passage(citation: CitationPart, content: str) -> Passage:
     return Passage(citation, content[: max(start, 0)], content[max(start, 0) : end], content[end:])
 
 
-def _bubble(message: Message, people: Mapping[str, str], locale: str) -> Bubble:
-    turn = parsed_turn(message.body["turn"]) if message.author == "bot" and "turn" in message.body else None
+def _bubble(message: Message, people: Mapping[str, str], locale: str, fate: Fate) -> Bubble:
+    suggestion = suggestions.stored(message)
+    kept = suggestion.turn if suggestion is not None else message.body.get("turn") if message.author == "bot" else None
+    turn = parsed_turn(kept) if kept is not None else None
     file = message.body.get("file")
     about = file if isinstance(file, Mapping) else {}
     return Bubble(
@@ -147,11 +157,13 @@ def _bubble(message: Message, people: Mapping[str, str], locale: str) -> Bubble:
         passages=passages(turn) if turn is not None else (),
         file_name=str(about.get("name", "")),
         file_id=str(about.get("file_id", "")),
+        suggestion=suggestion,
+        fate=fate,
     )
 
 
 def _words(message: Message, people: Mapping[str, str], locale: str) -> str:
-    if message.kind != "event" or message.text:
+    if message.text or "event" not in message.body:
         return message.text
     event, login = str(message.body.get("event", "")), str(message.body.get("operator", ""))
     about = {"ticket_id": str(message.body.get("ticket_id") or "—"), "name": message.name or people.get(login, login)}

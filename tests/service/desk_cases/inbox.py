@@ -13,6 +13,10 @@ PAGES: dict[tuple[str, str], PageCase] = {
         ("POST", f"/desk/chat/{{chat_id}}/{act}"): chat_case({}, 303, 409)
         for act in ("take", "hand_back", "resolve", "reopen", "snooze")
     },
+    ("GET", "/desk/chat/{chat_id}/similar"): chat_case(),
+    ("POST", "/desk/chat/{chat_id}/suggest"): chat_case({}, 303, 422),
+    ("POST", "/desk/chat/{chat_id}/discard"): chat_case({"suggestion": "0a1b"}, 404),
+    ("POST", "/desk/chat/{chat_id}/undo"): chat_case({}, 303, 409),
     ("POST", "/desk/chat/{chat_id}/transfer"): chat_case({"operator": "operator.of.acme"}, 303),
     ("GET", "/desk/turns/{turn_id}"): PageCase(
         "operate", own={"turn_id": "turn-of-acme"}, foreign={"turn_id": "turn-of-globex"}

@@ -31,6 +31,7 @@ export class Composer {
       this.atEnd = this.thread.scrollHeight - this.thread.scrollTop - this.thread.clientHeight < NEAR_END_PX;
     };
     this.live.changed = (regions, fresh) => this.follow(regions, fresh);
+    void this.fetchLater();
     this.text.addEventListener('input', () => this.typed());
     this.text.addEventListener('keydown', (event) => {
       if (event.key === 'Enter' && (event.ctrlKey || event.metaKey)) {
@@ -47,13 +48,23 @@ export class Composer {
       const act = event.target as HTMLFormElement;
       if (act.dataset['act'] === undefined) return;
       event.preventDefault();
-      void this.submit(act.action, new URLSearchParams(new FormData(act) as unknown as Record<string, string>));
+      void this.act(act, event.submitter as HTMLButtonElement | null);
     });
     document.addEventListener('click', ({ target }) => {
       const button = target instanceof Element ? target.closest<HTMLElement>('[data-insert]') : null;
-      if (button) this.insert(button.dataset['insert']!, button);
+      if (!button) return;
+      this.insert(button.dataset['insert']!, button);
+      if (button.dataset['suggestion']) this.from(button.dataset['suggestion']);
     });
     void this.seen();
+  }
+
+  /** Do what a button of the page says; it waits, so that one press asks once. */
+  private async act(form: HTMLFormElement, button: HTMLButtonElement | null): Promise<void> {
+    if (button?.getAttribute('aria-busy') === 'true') return;
+    button?.setAttribute('aria-busy', 'true');
+    await this.submit(form.action, new URLSearchParams(new FormData(form) as unknown as Record<string, string>));
+    button?.removeAttribute('aria-busy');
   }
 
   private async send(path: string): Promise<void> {
@@ -64,6 +75,7 @@ export class Composer {
       const done = await this.submit(path, new URLSearchParams(new FormData(this.form) as unknown as Record<string, string>));
       if (done && this.text.value === written) {
         this.text.value = '';
+        this.from('');
         this.keep('');
         this.renew();
       }
@@ -113,6 +125,7 @@ export class Composer {
 
   private typed(): void {
     this.keep(this.text.value);
+    if (!this.text.value) this.from('');
     if (Date.now() - this.typedAt < TYPING_EVERY_MS) return;
     this.typedAt = Date.now();
     void this.json('typing', { active: true, name: document.querySelector<HTMLElement>('[data-me]')!.dataset['me'] });
@@ -125,6 +138,17 @@ export class Composer {
     this.keep(this.text.value);
   }
 
+  /** What the page links to and most operators want at hand. The link stays where it cannot be had. */
+  private async fetchLater(): Promise<void> {
+    for (const place of document.querySelectorAll<HTMLElement>('[data-later]')) {
+      const response = await fetch(place.dataset['later']!, { headers: { accept: 'text/html' } }).catch(() => null);
+      const part = response?.ok ? parsed(await response.text()).getElementById('later') : null;
+      if (!part) continue;
+      for (const one of part.querySelectorAll<HTMLElement>('[data-needs-script]')) one.hidden = false;
+      place.replaceChildren(...document.importNode(part, true).childNodes);
+    }
+  }
+
   private async json(act: string, body: object): Promise<void> {
     const token = document.querySelector<HTMLMetaElement>('meta[name="csrf"]')!.content;
     const headers = { 'content-type': 'application/json', 'x-csrf-token': token };
@@ -135,6 +159,11 @@ export class Composer {
   private renew(): void {
     const bytes = crypto.getRandomValues(new Uint8Array(16));
     this.form.querySelector<HTMLInputElement>('[name="client_id"]')!.value = Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('');
+  }
+
+  /** The suggestion that the text was begun with, by its message; empty for words of one's own. */
+  private from(suggestion: string): void {
+    this.form.querySelector<HTMLInputElement>('[name="suggestion"]')!.value = suggestion;
   }
 
   private stored(): string | null {

@@ -2,7 +2,7 @@
 
 const WRITTEN_IN = 'input, textarea, select, [contenteditable]';
 /** The same keys on a Russian keyboard. */
-const RUSSIAN: Readonly<Record<string, string>> = { о: 'j', л: 'k', е: 't', к: 'r', т: 'n', с: 'c', и: 'b', я: 'z', у: 'e', п: 'g', '.': '/', ',': '?' };
+const RUSSIAN: Readonly<Record<string, string>> = { о: 'j', л: 'k', е: 't', к: 'r', т: 'n', с: 'c', и: 'b', я: 'z', у: 'e', п: 'g', г: 'u', ф: 'a', ш: 'i' };
 
 export function listen(): void {
   document.addEventListener('keydown', (event) => {
@@ -10,7 +10,7 @@ export function listen(): void {
     const target = event.target as Element;
     if (event.key === 'Escape' && target.matches('textarea, [type="search"]')) (target as HTMLElement).blur();
     if (target.closest(WRITTEN_IN) || target.closest('dialog')) return;
-    const key = RUSSIAN[event.key.toLowerCase()] ?? event.key.toLowerCase();
+    const key = pressed(event);
     if ((key === 'j' || key === 'k') && move(key === 'j' ? 1 : -1)) event.preventDefault();
     const one = [...document.querySelectorAll<HTMLElement>('[data-hotkey]')].find((each) => each.dataset['hotkey'] === key && each.checkVisibility());
     if (!one) return;
@@ -19,6 +19,13 @@ export function listen(): void {
     else one.click();
     if (one.matches('summary')) one.focus();
   });
+}
+
+function pressed(event: KeyboardEvent): string {
+  const key = event.key.toLowerCase();
+  // Where Russian keyboards have a full stop and a comma, Latin ones have a slash and a question mark.
+  if (event.code === 'Slash' && (key === '.' || key === ',')) return key === ',' ? '?' : '/';
+  return RUSSIAN[key] ?? key;
 }
 
 function move(by: number): boolean {

@@ -3,6 +3,7 @@
  * opens six connections to a host under HTTP/1.1.
  */
 
+import { Alerts } from './alerts';
 import { merge, parsed } from './merge';
 
 interface News {
@@ -26,6 +27,7 @@ export class Live {
   changing: () => void = () => undefined;
   /** Called after it, with the regions that have changed. */
   changed: (regions: ReadonlySet<string>, fresh: Document) => void = () => undefined;
+  private readonly alerts = new Alerts();
   private readonly channel = new BroadcastChannel('opora-desk');
   /** Other operators by the chat that they look at, by subject. */
   private readonly lookers = new Map<string, Map<string, string>>();
@@ -38,6 +40,7 @@ export class Live {
   constructor(private readonly chat: string) {}
 
   start(): void {
+    this.alerts.start();
     this.channel.onmessage = ({ data }) => this.take(data as News);
     if ('locks' in navigator) void navigator.locks.request('opora-desk', () => this.lead());
     else void this.lead();
@@ -76,6 +79,8 @@ export class Live {
     this.changing();
     const regions = merge(fresh);
     this.changed(regions, fresh);
+    const last = [...document.querySelectorAll('.message')].at(-1);
+    this.alerts.changed(this.leads, regions.has('messages') && last?.matches('.customer') === true);
   }
 
   private lead(): Promise<void> {
