@@ -175,7 +175,7 @@ SCOPED: dict[tuple[str, str], Case] = {
         "operate", {"until": "2027-01-01T00:00:00Z"}, may_answer="chat_state"
     ),
     ("POST", "/desk/chats/{chat_id}/undo"): chat_case("operate", may_answer="nothing_to_undo"),
-    ("POST", "/desk/chats/{chat_id}/suggestions"): chat_case("operate"),
+    ("POST", "/desk/chats/{chat_id}/suggestions"): chat_case("operate", may_answer="nothing_to_answer"),
     ("POST", "/desk/chats/{chat_id}/suggestions/{message_id}/discard"): suggestion_case(),
     ("GET", "/desk/hours"): Case("operate"),
     # Of a site that is not there: hours that stayed would close the other tests' chats at night.
