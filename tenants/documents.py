@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from sqlalchemy import delete, select
 from sqlalchemy.orm import Session
 
-from tenants import context, database, registry, relations, versions
+from tenants import context, database, registry, relations, trial, versions
 from tenants.index.protocol import Json
 from tenants.models import DocumentRow, TenantRow
 from tenants.versions import DocumentVersion
@@ -58,6 +58,9 @@ class DocumentRecord:
 
 def get(doc_id: str) -> DocumentRecord | None:
     """The document; None when the tenant has none with this id."""
+    document = trial.current(context.current().tenant_id)
+    if document is not None and document.record.doc_id == doc_id:
+        return document.record
     with database.reading() as session:
         row = session.get(DocumentRow, (context.current().tenant_id, doc_id))
         return _record(row) if row else None
@@ -72,6 +75,9 @@ def find(doc_ids: Sequence[str]) -> Mapping[str, DocumentRecord]:
             chosen = DocumentRow.doc_id.in_(doc_ids[start : start + _PARAMETERS])
             for row in session.scalars(select(DocumentRow).where(DocumentRow.tenant_id == tenant_id, chosen)):
                 records[row.doc_id] = _record(row)
+    document = trial.current(tenant_id)
+    if document is not None and document.record.doc_id in doc_ids:
+        records[document.record.doc_id] = document.record
     return records
 
 

@@ -15,14 +15,16 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TypedDict
+from weakref import WeakKeyDictionary
 
 from sqlalchemy import ColumnElement, delete, func, select
 from sqlalchemy.orm import Session
 
 from settings import get_settings
-from tenants import context, database, registry
+from tenants import context, database, registry, trial
 from tenants.cache import Key, TenantCache
 from tenants.models import LexiconPartRow, LexiconStateRow, TenantRow
+from tenants.trial import TrialDocument
 
 _FOLD_AFTER_RUN = 64
 _FOLD_WITHIN_RUN = 512
@@ -66,7 +68,15 @@ _CACHE: TenantCache[Lexicon] = TenantCache()
 
 
 def current() -> Lexicon:
-    """The tenant's lexicon, at most seconds behind another process and never behind this one."""
+    """The tenant's lexicon, at most seconds behind another process and never behind this one. A document on trial is
+    counted.
+    """
+    document = trial.current(context.current().tenant_id)
+    return stored() if document is None else _with_trial(stored(), document)
+
+
+def stored() -> Lexicon:
+    """The same of what is stored."""
     generation = _generation()
 
     def load(cached: Lexicon | None) -> Lexicon:
@@ -74,6 +84,33 @@ def current() -> Lexicon:
             return _read(session, generation, cached or Lexicon())
 
     return _CACHE.get(_key(), load)
+
+
+_ON_TRIAL: WeakKeyDictionary[TrialDocument, tuple[int, Lexicon]] = WeakKeyDictionary()
+
+
+def _with_trial(counted: Lexicon, document: TrialDocument) -> Lexicon:
+    """The counts with a document on trial in the place of its version in force."""
+    revision, known = _ON_TRIAL.get(document, (None, counted))
+    if revision == counted.revision:
+        return known
+    lexicon = _counted_on_trial(counted, document)
+    _ON_TRIAL[document] = counted.revision, lexicon
+    return lexicon
+
+
+def _counted_on_trial(counted: Lexicon, document: TrialDocument) -> Lexicon:
+    added, replaced = _count(document.chunks.terms), _count(document.replaced.terms)
+    stems, words, codes = dict(counted.stems), dict(counted.words), dict(counted.codes)
+    for counts, new, old in (
+        (stems, added["stems"], replaced["stems"]),
+        (words, added["words"], replaced["words"]),
+        (codes, added["codes"], replaced["codes"]),
+    ):
+        _add(counts, new)
+        _add(counts, {term: -times for term, times in old.items()})
+    chunks = counted.chunks + added["chunks"] - replaced["chunks"]
+    return Lexicon(chunks, MappingProxyType(stems), MappingProxyType(words), counted.revision, MappingProxyType(codes))
 
 
 def begin() -> bool:

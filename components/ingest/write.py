@@ -100,14 +100,14 @@ class ChunkWriter:
         records = stored_documents.find([revision.document.doc_id for revision in revisions])
         chunks = [chunk for revision in revisions for chunk in _described_as(revision, _overrides(revision, records))]
         stored = _stored(collection, chunks)
-        missing = [_text(chunk) for chunk in chunks if _differs(chunk, stored.get(chunk.chunk_id))]
+        missing = [text_of(chunk) for chunk in chunks if _differs(chunk, stored.get(chunk.chunk_id))]
         analysed_ahead = missing[:_MAX_PREPARED]
         analyses = TEXT_PROCESSES.analysed(analysed_ahead, settings)
         return PreparedChunks(embedded(missing, settings), dict(zip(analysed_ahead, analyses, strict=True)))
 
 
 @dataclass(frozen=True, slots=True)
-class _FinalRevision:
+class FinalRevision:
     """A revision as it is stored.
 
     :param record: what is to be known of it once its chunks are stored.
@@ -131,7 +131,7 @@ def _write(revisions: Sequence[Revision], first: EncoderSettings, prepared: Prep
     collection = _open(first)
     settings = settings_from(collection.encoder)
     records = stored_documents.find([revision.document.doc_id for revision in revisions])
-    settled = _finalised(revisions, records)
+    settled = finalised(revisions, records)
     chunks = [chunk for entry in settled for chunk in entry.revision.chunks]
     stored = _stored(collection, chunks)
     missing = [chunk for chunk in chunks if _differs(chunk, stored.get(chunk.chunk_id))]
@@ -163,7 +163,11 @@ def _write(revisions: Sequence[Revision], first: EncoderSettings, prepared: Prep
     )
 
 
-def _finalised(revisions: Iterable[Revision], records: Mapping[str, DocumentRecord]) -> list[_FinalRevision]:
+def finalised(revisions: Iterable[Revision], records: Mapping[str, DocumentRecord]) -> list[FinalRevision]:
+    """Revisions as they are stored, operators' overrides included.
+
+    :param records: of those documents that the tenant has.
+    """
     hashes = versions.hashes(list(records))
     settled = []
     for revision in revisions:
@@ -178,7 +182,7 @@ def _finalised(revisions: Iterable[Revision], records: Mapping[str, DocumentReco
         final = replace(revision, chunks=_described_as(revision, {**overrides, **day}))
         source_meta = revision.chunks[0].meta
         settled.append(
-            _FinalRevision(
+            FinalRevision(
                 final,
                 document_record(final, number if same else number + 1, source_meta, overrides),
                 None if same else version,
@@ -234,7 +238,7 @@ def reembedded(records: Iterable[DocumentRecord]) -> PreparedChunks:
     if settings.dense is None:
         return _NOTHING
     retitled = _retitled(_described(collection, records))
-    return PreparedChunks(embedded((_text(_stored_chunk(hit, meta)) for hit, meta in retitled), settings))
+    return PreparedChunks(embedded((text_of(_stored_chunk(hit, meta)) for hit, meta in retitled), settings))
 
 
 def _described(collection: Collection, records: Iterable[DocumentRecord]) -> list[tuple[Hit, Mapping[str, Json]]]:
@@ -277,7 +281,7 @@ def _differs(chunk: Chunk, hit: Hit | None) -> bool:
 def _redescribed(
     chunks: Iterable[Chunk], stored: Mapping[str, Hit], new_ids: set[str]
 ) -> dict[str, Mapping[str, Json]]:
-    payloads = {chunk.chunk_id: _payload(chunk) for chunk in chunks if chunk.chunk_id not in new_ids}
+    payloads = {chunk.chunk_id: payload_of(chunk) for chunk in chunks if chunk.chunk_id not in new_ids}
     return {chunk_id: payload for chunk_id, payload in payloads.items() if payload != stored[chunk_id].payload}
 
 
@@ -285,7 +289,7 @@ def _store(
     collection: Collection, chunks: Sequence[Chunk], settings: EncoderSettings, prepared: PreparedChunks
 ) -> list[ChunkTerms]:
     """Encode and store chunks. Returns what each adds to the lexicon."""
-    texts = [_text(chunk) for chunk in chunks]
+    texts = [text_of(chunk) for chunk in chunks]
     # Before anything is stored, so that a failure leaves nothing half done.
     dense = embedded(texts, settings, prepared.dense)
     later = TEXT_PROCESSES.analysed([text for text in texts if text not in prepared.analysed], settings)
@@ -294,16 +298,18 @@ def _store(
         points = []
         for at in range(start, min(start + _STORED_AT_ONCE, len(chunks))):
             analysis = prepared.analysed.get(texts[at]) or next(later)
-            points.append(encoded(texts[at], _payload(chunks[at]), analysis, dense))
+            points.append(encoded(texts[at], payload_of(chunks[at]), analysis, dense))
             explained = explained_codes(texts[at].title, texts[at].heading, texts[at].text)
             terms.append(ChunkTerms(analysis.stems, analysis.words, explained))
         collection.upsert(points)
     return terms
 
 
-def _text(chunk: Chunk) -> Text:
+def text_of(chunk: Chunk) -> Text:
+    """What a chunk is encoded from."""
     return Text(chunk.chunk_id, str(chunk.meta["title"]), chunk.heading, chunk.text)
 
 
-def _payload(chunk: Chunk) -> dict[str, Json]:
+def payload_of(chunk: Chunk) -> dict[str, Json]:
+    """What is stored with its vectors."""
     return {"id": chunk.chunk_id, "content": chunk.text, "meta": dict(chunk.meta)}

@@ -1,10 +1,11 @@
-"""Writing documents anew from their kept texts."""
+"""Single documents taken through the steps of the ingest pipeline: written anew from their kept texts, or only read."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from haystack import Pipeline
 
-from components.ingest.document import Revision
+from components.ingest.document import Refusal, Revision, SourceDocument
+from components.ingest.parse import ArticleParser
 from components.ingest.reconcile import Rewrite
 
 _STEPS = ("splitter", "enricher", "writer")
@@ -22,3 +23,23 @@ def rewriter(pipeline: Pipeline) -> Rewrite:
         steps[-1].run(revisions=passed)
 
     return rewrite
+
+
+def reader(pipeline: Pipeline) -> Callable[[SourceDocument], Revision]:
+    """What takes one document through all steps before the writer, and raises the error of one that is refused."""
+    parser = pipeline.get_component("parser")
+    if not isinstance(parser, ArticleParser):
+        raise TypeError("the ingest pipeline's parser says which documents are refused")
+    splitter, enricher = (pipeline.get_component(name) for name in _STEPS[:2])
+
+    def read(document: SourceDocument) -> Revision:
+        checked = parser.parse(document)
+        if isinstance(checked, Refusal):
+            raise checked.error
+        split = splitter.run(revisions=[Revision(checked, "")])
+        for refusal in split["refusals"]:
+            raise refusal.error
+        enriched: list[Revision] = enricher.run(revisions=split["revisions"])["revisions"]
+        return enriched[0]
+
+    return read

@@ -12,14 +12,14 @@ from haystack import Pipeline
 from components.embed.dense import load
 from components.ingest import formats, split
 from components.ingest.crawl import Crawl
-from components.ingest.document import Refusal, SourceDocument
+from components.ingest.document import Refusal, Revision, SourceDocument
 from components.ingest.files import RawArticle, chosen_articles, count_articles, raw_articles
 from components.ingest.parse import ArticleParser
 from components.ingest.write import ChunkWriter
 from pipelines import definition
 from pipelines.ingest.rebuild import Rebuild, Rollback, rebuild_due
 from pipelines.ingest.report import IngestReport, OnProgress
-from pipelines.ingest.rewrite import rewriter
+from pipelines.ingest.rewrite import reader, rewriter
 from pipelines.ingest.run import IngestStages, Run
 from settings import get_settings
 from tenants.context import Tenant, acting_as
@@ -61,6 +61,7 @@ class Ingest:
     :param yaml_path: the pipeline; the one of the installation's profile by default.
     :ivar rewrite: writes documents from their kept texts, as this pipeline would.
     :ivar encoder: how chunks are encoded after a rebuild.
+    :ivar recipe: names the way documents become chunks.
     """
 
     def __init__(self, yaml_path: Path | None = None) -> None:
@@ -72,7 +73,9 @@ class Ingest:
         if not isinstance(writer, ChunkWriter):
             raise TypeError("the ingest pipeline's writer says how chunks are encoded")
         self.encoder = writer.settings
-        self._stages = IngestStages(pipeline, writer, self.rewrite, _recipe(content["components"]))
+        self.recipe = _recipe(content["components"])
+        self._read = reader(pipeline)
+        self._stages = IngestStages(pipeline, writer, self.rewrite, self.recipe)
 
     def warm_up(self) -> None:
         """Load the encoder of questions, and name the tenants whose index is searched in an older way."""
@@ -140,6 +143,10 @@ class Ingest:
         """
         articles = chosen_articles(folder, names)
         return Run(self._stages, articles, count_articles(folder, names), documents_before=documents_before)
+
+    def revision(self, document: SourceDocument) -> Revision:
+        """A document checked, cut and enriched as it would be stored. Raises `CallerError` when it would be refused."""
+        return self._read(document)
 
     def rebuild_due(self) -> bool:
         """Whether the index of the tenant in context is encoded in another way than this pipeline would."""

@@ -17,15 +17,17 @@ from contextvars import ContextVar
 from datetime import UTC, datetime, timedelta
 from threading import Event, Lock, RLock
 from typing import TypeAlias
-from weakref import WeakValueDictionary
+from weakref import WeakKeyDictionary, WeakValueDictionary
 
 from settings import Settings, get_settings
-from tenants import generations, lexicon, registry
+from tenants import generations, lexicon, registry, trial
 from tenants.errors import IndexDamaged, InternalFault
 from tenants.index.edge import EdgeFolder
 from tenants.index.empty import EmptyCollection
 from tenants.index.protocol import Collection, Engine
+from tenants.index.trial import TrialCollection
 from tenants.registry import Placement, TenantRecord
+from tenants.trial import TrialDocument
 
 IN_FLIGHT = timedelta(minutes=2)
 """How long after a generation left force somebody may still search it: a turn at its longest, and what another process
@@ -36,6 +38,7 @@ _OPEN: dict[_Key, Collection] = {}
 _IN_USE: WeakValueDictionary[_Key, Collection] = WeakValueDictionary()
 """Every open collection, replaced ones included: the embedded engine opens no folder twice."""
 _ENGINES: dict[str, Engine] = {}
+_ON_TRIAL: WeakKeyDictionary[TrialDocument, tuple[Collection, TrialCollection]] = WeakKeyDictionary()
 _LOCKS: WeakValueDictionary[_Key, "_GenerationLock"] = WeakValueDictionary()
 _DAMAGED: dict[_Key, str] = {}
 """What is wrong with a tenant's generation in force, until it is repaired."""
@@ -76,6 +79,29 @@ def open_collection(
         # Sharing needs every read and write narrowed to the tenant. Until that is built, refuse rather than leak.
         raise InternalFault("placement_unsupported")
     placement = tenant.placement if generation is None else tenant.placement.at(generation)
+    document = None if create or generation is not None else trial.current(tenant.tenant_id)
+    if document is not None:
+        return _on_trial(_open_stored(settings, tenant, placement), document)
+    return _open_stored(settings, tenant, placement, create=create, encoder=encoder, dimensions=dimensions)
+
+
+def _on_trial(stored: Collection, document: TrialDocument) -> Collection:
+    """What is known of the stored collection stays true until it is written to, which a short trial need not see."""
+    known = _ON_TRIAL.get(document)
+    if known is None or known[0] is not stored:
+        known = _ON_TRIAL[document] = stored, TrialCollection(stored, document)
+    return known[1]
+
+
+def _open_stored(
+    settings: Settings,
+    tenant: TenantRecord,
+    placement: Placement,
+    *,
+    create: bool = False,
+    encoder: str = "",
+    dimensions: int = 0,
+) -> Collection:
     key = _key(settings, placement)
     collection = _OPEN.get(key)
     if collection is not None and not collection.broken and key not in _DAMAGED:
@@ -90,7 +116,7 @@ def open_collection(
         engine = _engine(settings)
         is_checked = placement == tenant.placement and not _REPAIRING.get()
         try:
-            if is_checked and not engine.exists(placement) and lexicon.current().chunks:
+            if is_checked and not engine.exists(placement) and lexicon.stored().chunks:
                 raise IndexDamaged("missing")
             if create:
                 _create(engine, tenant, placement, encoder, dimensions)

@@ -269,6 +269,24 @@ class EdgeCollection:
             for name in queries
         }
 
+    def inverse_frequencies(self, name: str, dimensions: Sequence[int]) -> Mapping[int, float]:
+        """What the engine multiplies each of these dimensions by: the score of the best hit over its weight."""
+        requests = [
+            QueryRequest(limit=1, query=Query.Nearest(SparseVector([one], [1.0]), using=name), with_vector=[name])
+            for one in dimensions
+        ]
+        if not requests:
+            return {}
+        with self._reading() as shard:
+            answers = shard.query_batch(QueryBatchRequest(requests))
+        frequencies = {}
+        for one, points in zip(dimensions, answers, strict=True):
+            for point in points:
+                vector = point.vector.get(name) if isinstance(point.vector, Mapping) else None
+                if isinstance(vector, SparseVector):
+                    frequencies[one] = point.score / vector.values[vector.indices.index(one)]
+        return frequencies
+
     def fetch(self, ids: Sequence[str], *, dense: bool = False) -> list[Hit]:
         """The stored points among `ids`, in their order."""
         canonical = [canonical_id(point_id) for point_id in ids]

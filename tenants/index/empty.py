@@ -37,6 +37,10 @@ class EmptyCollection:
         check_queries(queries, self.dimensions)
         return {name: [] for name in queries}
 
+    def inverse_frequencies(self, name: str, dimensions: Sequence[int]) -> Mapping[int, float]:  # noqa: ARG002
+        """None is known."""
+        return {}
+
     def fetch(self, ids: Sequence[str], *, dense: bool = False) -> list[Hit]:  # noqa: ARG002
         """No point."""
         return []

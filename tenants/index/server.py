@@ -219,6 +219,26 @@ class ServerCollection:
         }
         return {name: hits.get(name, []) for name in queries}
 
+    def inverse_frequencies(self, name: str, dimensions: Sequence[int]) -> Mapping[int, float]:
+        """What the server multiplies each of these dimensions by: the score of the best hit over its weight."""
+        requests = [
+            models.QueryRequest(
+                query=models.SparseVector(indices=[one], values=[1.0]), using=name, limit=1, with_vector=[name]
+            )
+            for one in dimensions
+        ]
+        if not requests:
+            return {}
+        with self._server.call() as client:
+            answers = client.query_batch_points(self._name, requests)
+        frequencies = {}
+        for one, answer in zip(dimensions, answers, strict=True):
+            for point in answer.points:
+                vector = point.vector.get(name) if isinstance(point.vector, dict) else None
+                if isinstance(vector, models.SparseVector):
+                    frequencies[one] = point.score / vector.values[vector.indices.index(one)]
+        return frequencies
+
     def fetch(self, ids: Sequence[str], *, dense: bool = False) -> list[Hit]:
         """The stored points among `ids`, in their order."""
         point_ids = [canonical_id(point_id) for point_id in ids]

@@ -1,0 +1,209 @@
+"""A collection with a document on trial in it: searched as if its chunks were stored, which they are not.
+
+A sparse score is made of the question's weights, those of the chunk, and the inverse document frequency, which the
+document's own chunks change a little. The engine tells what it is now; from that follows in how many chunks a dimension
+occurs, what the frequency would be with the document, and by what factor the question's weights have to change for the
+engine to score as it would then.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from math import exp, log, sqrt
+
+from tenants.errors import InternalFault
+from tenants.index.layout import DENSE, check_queries, day_bounds
+from tenants.index.protocol import Collection, Conditions, Dense, Hit, Json, Point, Sparse, Vector, Weights
+from tenants.trial import TrialDocument
+
+
+class TrialCollection:
+    """The tenant's chunks and those of a document on trial. Only for reading."""
+
+    version = None
+    broken = False
+
+    def __init__(self, stored: Collection, document: TrialDocument) -> None:
+        self.encoder = stored.encoder or document.encoder
+        self.dimensions = stored.dimensions if stored.encoder else document.dimensions
+        self._stored = stored
+        self._points = {point.id: point for point in document.chunks.points}
+        self._sparse = {point.id: _weights(point) for point in document.chunks.points}
+        self._replaced = frozenset(point.id for point in document.replaced.points) - self._points.keys()
+        self._hidden = self._replaced | self._points.keys()
+        self._old = [_weights(point) for point in document.replaced.points]
+        self._count = stored.count()
+        self._frequencies: dict[tuple[str, int], tuple[float, float]] = {}
+
+    def upsert(self, points: Sequence[Point]) -> None:  # noqa: ARG002
+        """Refused: nothing is stored on trial."""
+        raise InternalFault("index_on_trial")
+
+    def describe(self, payloads: Mapping[str, Mapping[str, Json]]) -> None:  # noqa: ARG002
+        """Refused likewise."""
+        raise InternalFault("index_on_trial")
+
+    def delete(self, ids: Sequence[str]) -> None:  # noqa: ARG002
+        """Refused likewise."""
+        raise InternalFault("index_on_trial")
+
+    def search(
+        self,
+        queries: Mapping[str, Vector],
+        *,
+        limit: int,
+        conditions: Conditions | None = None,
+        payloads: bool = True,
+    ) -> Mapping[str, list[Hit]]:
+        """The best `limit` hits for each named vector, those of the document on trial among them."""
+        check_queries(queries, self.dimensions)
+        frequencies = self._inverse_frequencies(queries)
+        stored = self._search_stored(queries, frequencies, limit + len(self._hidden), conditions, payloads)
+        matching = [point for point in self._points.values() if _matches(point.payload, conditions)]
+        ranked: dict[str, list[Hit]] = {}
+        for name, query in queries.items():
+            own = []
+            for point in matching:
+                score = self._score(point, name, query, frequencies)
+                if score is not None:
+                    own.append(Hit(point.id, score, point.payload if payloads else {}))
+            both = [*(hit for hit in stored[name] if hit.id not in self._hidden), *own]
+            ranked[name] = sorted(both, key=lambda hit: -hit.score)[:limit]
+        return ranked
+
+    def inverse_frequencies(self, name: str, dimensions: Sequence[int]) -> Mapping[int, float]:
+        """With the document."""
+        known = self._inverse_frequencies({name: dict.fromkeys(dimensions, 1.0)})
+        return {dimension: known[name, dimension][1] for dimension in dimensions}
+
+    def fetch(self, ids: Sequence[str], *, dense: bool = False) -> list[Hit]:
+        """The points among `ids`, in their order."""
+        others = [point_id for point_id in ids if point_id not in self._hidden]
+        stored = {hit.id: hit for hit in self._stored.fetch(others, dense=dense)}
+        own = {
+            point_id: Hit(point_id, 0.0, self._points[point_id].payload, _normal(self._points[point_id], dense))
+            for point_id in ids
+            if point_id in self._points
+        }
+        both = stored | own
+        return [both[point_id] for point_id in ids if point_id in both]
+
+    def scan(self, *, conditions: Conditions | None = None, batch: int = 256, dense: bool = False) -> Iterator[Hit]:
+        """Every point."""
+        for hit in self._stored.scan(conditions=conditions, batch=batch, dense=dense):
+            if hit.id not in self._hidden:
+                yield hit
+        for point in self._points.values():
+            if _matches(point.payload, conditions):
+                yield Hit(point.id, 0.0, point.payload, _normal(point, dense))
+
+    def count(self) -> int:
+        """How many points there would be."""
+        return self._count - len(self._old) + len(self._points)
+
+    def close(self) -> None:
+        """Nothing to release: the stored collection stays open."""
+
+    def _search_stored(
+        self,
+        queries: Mapping[str, Vector],
+        frequencies: Mapping[tuple[str, int], tuple[float, float]],
+        limit: int,
+        conditions: Conditions | None,
+        payloads: bool,
+    ) -> Mapping[str, list[Hit]]:
+        if not self._count:
+            return {name: [] for name in queries}
+        adjusted: dict[str, Vector] = {}
+        for name, query in queries.items():
+            adjusted[name] = query
+            if isinstance(query, Mapping):
+                now = {dimension: frequencies[name, dimension] for dimension in query}
+                adjusted[name] = {
+                    dimension: weight * now[dimension][1] / now[dimension][0]
+                    for dimension, weight in query.items()
+                    if now[dimension][0]
+                }
+        return self._stored.search(adjusted, limit=limit, conditions=conditions, payloads=payloads)
+
+    def _score(
+        self, point: Point, name: str, query: Vector, frequencies: Mapping[tuple[str, int], tuple[float, float]]
+    ) -> float | None:
+        """As the engine would score the chunk; None where it would not find it."""
+        if not isinstance(query, Mapping):
+            dense = _normal(point, True)
+            return None if dense is None else _cosine(query, dense)
+        weights = self._sparse[point.id].get(name, {})
+        shared = query.keys() & weights.keys()
+        if not shared:
+            return None
+        return sum(query[dimension] * frequencies[name, dimension][1] * weights[dimension] for dimension in shared)
+
+    def _inverse_frequencies(self, queries: Mapping[str, Vector]) -> Mapping[tuple[str, int], tuple[float, float]]:
+        """Of every dimension of the queries: the inverse frequency as stored, 0 for an unknown one, and on trial."""
+        for name, query in queries.items():
+            if not isinstance(query, Mapping):
+                continue
+            unknown = [dimension for dimension in query if (name, dimension) not in self._frequencies]
+            stored = self._stored.inverse_frequencies(name, unknown) if unknown and self._count else {}
+            for dimension in unknown:
+                now = stored.get(dimension, 0.0)
+                self._frequencies[name, dimension] = now, self._on_trial(name, dimension, now)
+        return self._frequencies
+
+    def _on_trial(self, name: str, dimension: int, now: float) -> float:
+        """The inverse frequency, BM25's log(1 + (N - n + 0.5) / (n + 0.5)), once the document is there."""
+        holding = 0.0
+        if now:
+            odds = exp(now) - 1
+            holding = (self._count + 0.5 - 0.5 * odds) / (1 + odds)
+        holding -= sum(dimension in weights.get(name, {}) for weights in self._old)
+        holding += sum(dimension in weights.get(name, {}) for weights in self._sparse.values())
+        holding = max(0.0, holding)
+        return log(1 + max(0.0, self.count() - holding + 0.5) / (holding + 0.5))
+
+
+def _weights(point: Point) -> dict[str, Weights]:
+    """The sparse vectors of a point as mappings."""
+    weights: dict[str, Weights] = {}
+    for name, vector in point.vectors.items():
+        if isinstance(vector, Sparse):
+            weights[name] = dict(zip(vector.dimensions.tolist(), vector.weights.tolist(), strict=True))
+        elif isinstance(vector, Mapping):
+            weights[name] = vector
+    return weights
+
+
+def _normal(point: Point, wanted: bool) -> Dense | None:
+    """The point's dense vector with length 1, as engines keep it."""
+    vector = point.vectors.get(DENSE)
+    if not wanted or vector is None or isinstance(vector, Mapping | Sparse):
+        return None
+    length = sqrt(sum(number * number for number in vector)) or 1.0
+    return [number / length for number in vector]
+
+
+def _cosine(query: Dense, unit: Dense) -> float:
+    length = sqrt(sum(number * number for number in query)) or 1.0
+    return sum(one * other for one, other in zip(query, unit, strict=True)) / length
+
+
+def _matches(payload: Mapping[str, Json], conditions: Conditions | None) -> bool:
+    if conditions is None:
+        return True
+    for path, accepted in conditions.any_of.items():
+        value = _at(payload, path)
+        values = value if isinstance(value, list | tuple) else [value]
+        if not any(one in accepted for one in values):
+            return False
+    for path, bounds in conditions.between.items():
+        start, end = day_bounds(bounds)
+        value = _at(payload, path)
+        if not isinstance(value, str) or (start and value < start[:10]) or (end and value >= end[:10]):
+            return False
+    return True
+
+
+def _at(payload: Mapping[str, Json], path: str) -> Json:
+    value: Json = payload
+    for name in path.split("."):
+        value = value.get(name) if isinstance(value, Mapping) else None
+    return value
