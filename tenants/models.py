@@ -361,7 +361,11 @@ class ErasureRow(Base):
 
 
 class GapRow(Base):
-    """A question that the knowledge base could not answer, however often and by whomever it was asked."""
+    """A question that the knowledge base could not answer, however often and by whomever it was asked.
+
+    `article_id` is the article that is being, or was, written for it. `vector` is the question's meaning, `vector_of`
+    a digest of the words and the model that it was made of.
+    """
 
     __tablename__ = "gaps"
     __table_args__ = (Index("ix_gaps_tenant_status", "tenant_id", "status"),)
@@ -378,6 +382,10 @@ class GapRow(Base):
     first_at: Mapped[datetime]
     last_at: Mapped[datetime]
     closed_at: Mapped[datetime | None]
+    decided_by: Mapped[str] = mapped_column(TENANT_ID, default="")
+    article_id: Mapped[str | None] = mapped_column(String(32))
+    vector: Mapped[bytes | None] = mapped_column(LargeBinary)
+    vector_of: Mapped[str] = mapped_column(String(32), default="")
 
 
 class GapAskingRow(Base):

@@ -6,6 +6,7 @@
 | spool: turns on their way to the audit | the same | stored without content as they arrive |
 | feedback: what was thought of answers | digest of tenant and subject; session | deleted, as all on their turns is |
 | gaps: questions asked | the audit's turns | counted off; gone when nobody else asked |
+| previews of articles: answers to questions asked | the audit's turns | deleted; the author asks again |
 | tickets | subject; session | deleted |
 | conversations, for a day | subject; session | deleted |
 | chats with messages and files, what waits for webhooks | subject; the chat's id as session | deleted |

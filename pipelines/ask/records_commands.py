@@ -207,9 +207,9 @@ def gap_list(
 ) -> None:
     """Print the questions that the knowledge base could not answer, grouped by meaning."""
     with acting_for(tenant):
-        from tenants import gaps
+        from tenants import gap_groups, gaps
 
-        groups = gaps.grouped(gaps.all("closed" if closed else "open"))
+        groups = gap_groups.grouped(gaps.all("closed" if closed else "open"))
     if as_json:
         from pipelines.ask.records_routes import gap_as_json
 

@@ -14,7 +14,7 @@ from pipelines.ask.insight import Format
 from pipelines.ask.insight_routes import download
 from pipelines.gate import Route
 from pipelines.spreadsheet import csv_lines
-from tenants import context, gaps, persons
+from tenants import context, gap_groups, gaps, persons
 from tenants.audit import search
 from tenants.audit.chain import Link
 from tenants.audit.entry import canonical
@@ -102,7 +102,7 @@ def show_turn(turn_id: str) -> dict[str, object]:
 @router.get("/gaps")
 def list_gaps(status: Literal["open", "closed", "all"] = "open") -> dict[str, object]:
     """Questions that the knowledge base could not answer, grouped by meaning, most frequent first."""
-    groups = gaps.grouped(gaps.all(None if status == "all" else status))
+    groups = gap_groups.grouped(gaps.all(None if status == "all" else status))
     return {
         "groups": [
             {"count": group.count, "doc_ids": group.doc_ids, "gaps": [gap_as_json(gap) for gap in group.gaps]}

@@ -12,7 +12,7 @@ record it can differ for that alone.
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal, Self, TypeAlias
 
@@ -33,6 +33,7 @@ from tenants.audit.search import Record
 from tenants.errors import Invalid
 from tenants.policy import Policy
 from tenants.registry import Registry
+from tenants.trial import TrialDocument, including
 
 Change: TypeAlias = Literal["outcome", "reason", "answer", "citations"]
 
@@ -43,6 +44,10 @@ class _Part(BaseModel):
 
 class _Text(_Part):
     text: str
+
+
+class _RecordedArticle(_Part):
+    doc_id: str
 
 
 class _RecordedCitation(_Part):
@@ -57,6 +62,7 @@ class _RecordedAnswer(_Part):
     refusal_reason: str | None
     answer: _Text
     citations: tuple[_RecordedCitation, ...]
+    articles: tuple[_RecordedArticle, ...] = ()
 
 
 class _RecordedInput(_Part):
@@ -80,12 +86,14 @@ class VisibleResult:
 
     :param text: empty for a handed-over turn, whose text contains a ticket number.
     :param citations: (document, passage) in order.
+    :param articles: documents to read that were offered in place of an answer; no difference on their own.
     """
 
     outcome: str
     reason: str | None
     text: str
     citations: tuple[tuple[str, str], ...]
+    articles: tuple[str, ...] = field(default=(), compare=False)
 
     @classmethod
     def of(cls, answer: Mapping[str, object]) -> Self:
@@ -96,6 +104,7 @@ class VisibleResult:
             shown.refusal_reason,
             "" if shown.outcome in HANDED_OVER else shown.answer.text,
             tuple((citation.doc_id, citation.chunk_id) for citation in shown.citations),
+            tuple(article.doc_id for article in shown.articles),
         )
 
 
@@ -106,11 +115,13 @@ class Trial:
     :param pipeline: a pipeline file in place of the installed one.
     :param policy: a policy in place of the tenant's.
     :param knowledge: another tenant, whose knowledge base is asked in place of the tenant's own.
+    :param document: a document on trial in the tenant's knowledge base.
     """
 
     pipeline: Path | None = None
     policy: Policy | None = None
     knowledge: str | None = None
+    document: TrialDocument | None = None
 
     @property
     def is_empty(self) -> bool:
@@ -148,13 +159,15 @@ class ReplayedTurn:
 class Replay:
     """Asks recorded turns of the tenant in context again. Leaves no records and no tickets behind.
 
+    :param ask: what answers without the change; one of its own, which `close` releases, when None.
     :raises Invalid: `pipeline_faulty`, when the pipeline to try cannot be loaded.
     """
 
-    def __init__(self, trial: Trial) -> None:
+    def __init__(self, trial: Trial, ask: Ask | None = None) -> None:
         self._trial = trial
-        self._present = Ask()
+        self._present = ask or Ask()
         self._tried = Ask(_engine(trial.pipeline)) if trial.pipeline else self._present
+        self._owned = {id(one): one for one in (self._present, self._tried) if one is not ask}
 
     def run(self, records: Iterable[Record], progress: Callable[[int], None]) -> Iterator[ReplayedTurn]:
         """The turns in the order given, erased ones left out.
@@ -168,20 +181,30 @@ class Replay:
 
     def close(self) -> None:
         """Release the pipelines."""
-        self._present.engine.close()
-        self._tried.engine.close()
+        for ask in self._owned.values():
+            ask.engine.close()
 
-    def _replay(self, record: Record, content: Mapping[str, object]) -> ReplayedTurn:
-        saved = _RecordedInput.model_validate(content)
-        recorded = VisibleResult.of(saved.answer)
-        before = recorded if self._trial.is_empty else _side(self._present, saved.turn())
+    def ask(self, question: str) -> tuple[VisibleResult, VisibleResult]:
+        """A question that nobody has asked yet, without and with the change."""
+        turn = begin(AskRequest(question=question))
+        return _side(self._present, turn), self._changed(turn)
+
+    def _changed(self, turn: Turn) -> VisibleResult:
         with ExitStack() as overrides:
             chosen = self._trial.policy or policy.current()
             if self._trial.knowledge is not None:
                 elsewhere = replace(context.current(), tenant_id=self._trial.knowledge)
                 overrides.enter_context(context.acting_as(elsewhere))
+            if self._trial.document is not None:
+                overrides.enter_context(including(self._trial.document))
             overrides.enter_context(policy.overridden(chosen))
-            after = _side(self._tried, saved.turn())
+            return _side(self._tried, turn)
+
+    def _replay(self, record: Record, content: Mapping[str, object]) -> ReplayedTurn:
+        saved = _RecordedInput.model_validate(content)
+        recorded = VisibleResult.of(saved.answer)
+        before = recorded if self._trial.is_empty else _side(self._present, saved.turn())
+        after = self._changed(saved.turn())
         return ReplayedTurn(record, saved.request.question, before, after, drifted=before != recorded)
 
 

@@ -24,6 +24,7 @@ from components.ingest.write import ChunkWriter, PreparedChunks, remove_document
 from pipelines.ingest import session
 from pipelines.ingest.report import IngestReport, OnProgress, Progress
 from tenants import context, documents
+from tenants.desk.articles import ORIGIN
 from tenants.errors import Invalid
 from tenants.registry import Registry
 
@@ -203,7 +204,9 @@ class Run:
         if self._incomplete_files():
             self._refusals.append(Refusal(Invalid("prune_skipped")))
             return
-        self._remove([record.doc_id for record in documents.all() if record.doc_id not in self._seen.doc_ids])
+        # What was written at the desk comes from no source that could have lost it.
+        others = (record for record in documents.all() if record.source != ORIGIN)
+        self._remove([record.doc_id for record in others if record.doc_id not in self._seen.doc_ids])
 
     def _incomplete_files(self) -> set[str]:
         """The files of which something was refused that may hide a document."""

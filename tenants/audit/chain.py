@@ -12,7 +12,7 @@ from tenants.audit.entry import canonical
 GENESIS = "0" * 64
 """The hash that the first link has as its predecessor."""
 
-Kind: TypeAlias = Literal["turn", "erasure", "pruning"]
+Kind: TypeAlias = Literal["turn", "erasure", "pruning", "article"]
 FaultKind: TypeAlias = Literal[
     "changed", "missing", "moved", "content_changed", "content_missing", "cut_off", "foreign", "unreadable"
 ]
@@ -37,7 +37,8 @@ class Content:
 class Link:
     """One link as it is stored, with its content where that is not erased.
 
-    :param note: of an erasure `{"sequences": [...]}`, of a pruning the `Head` that it reaches to, as JSON text.
+    :param note: of an erasure `{"sequences": [...]}`, of a pruning the `Head` that it reaches to, of an
+        article that was published or withdrawn its document, version and by whom, as JSON text.
     """
 
     tenant_id: str

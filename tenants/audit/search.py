@@ -2,7 +2,7 @@
 
 import json
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -66,6 +66,14 @@ def find(turns: TurnQuery, *, limit: int = 50) -> tuple[Record, ...]:
     query = query.where(*_conditions(tenant_id, turns))
     with database.reading() as session:
         return tuple(_record(link, content) for link, content in session.execute(query))
+
+
+def of(turn_ids: Collection[str]) -> Mapping[str, Record]:
+    """Those of the turns that are recorded, by id."""
+    query = _links(context.current().tenant_id).where(AuditRow.turn_id.in_(turn_ids))
+    with database.reading() as session:
+        records = [_record(link, content) for link, content in session.execute(query)]
+    return {record.turn_id: record for record in records}
 
 
 def get(turn_id: str) -> Record:

@@ -6,14 +6,16 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from secrets import token_hex
+from typing import Literal
 
 from sqlalchemy import ColumnElement, and_, delete, func, insert, select
 from sqlalchemy.orm import Session
 
 from settings import Settings
-from tenants import database, feedback, gaps
+from tenants import context, database, feedback, gaps
 from tenants.audit.chain import GENESIS, Content, Kind, Link
 from tenants.audit.entry import Entry, Findable, canonical
+from tenants.desk import articles
 from tenants.gaps import RecordedMiss
 from tenants.models import (
     AuditChainRow,
@@ -92,6 +94,17 @@ def erase(tenant_id: str, owner: TurnOwner, settings: Settings) -> tuple[str, ..
     return tuple(row.turn_id for row in rows if row.turn_id)
 
 
+def note_article(doc_id: str, act: Literal["published", "withdrawn"], version: int, settings: Settings) -> None:
+    """Note in the chain that the caller has published or withdrawn an article.
+
+    :param version: of the document.
+    """
+    caller = context.current()
+    note = {"doc_id": doc_id, "act": act, "version": version, "person": caller.key("person")}
+    with _appending(caller.tenant_id, settings) as chain:
+        chain.add("article", datetime.now(UTC), note=canonical(note))
+
+
 def prune(tenant_id: str, before: datetime, settings: Settings) -> int:
     """Drop the links from before a moment, up to the first that is not. Returns how many."""
     with _appending(tenant_id, settings) as chain:
@@ -105,6 +118,8 @@ def prune(tenant_id: str, before: datetime, settings: Settings) -> int:
         note = canonical({"sequence": last.sequence, "hash": last.hash})
         for rows in (AuditContentRow, AuditDocumentRow, GapAskingRow):
             session.execute(delete(rows).where(rows.tenant_id == tenant_id, rows.sequence <= last.sequence))
+        gaps.prune(session, tenant_id)
+        articles.forget_previews(session, tenant_id)
         feedback.forget(session, tenant_id, old)
         dropped = session.scalar(select(func.count()).where(old)) or 0
         session.execute(delete(AuditRow).where(old))
@@ -165,6 +180,7 @@ class _Chain:
         self.flush()
         tenant_id = self._head.tenant_id
         gaps.forget(self.session, tenant_id, sequences)
+        articles.forget_previews(self.session, tenant_id)
         for start in range(0, len(sequences), _PARAMETERS):
             chosen = sequences[start : start + _PARAMETERS]
             for rows in (AuditContentRow, AuditDocumentRow):

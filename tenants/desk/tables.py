@@ -1,11 +1,11 @@
-"""The tables of the desk: operators, their sessions, one-time links, canned replies."""
+"""The tables of the desk: operators, their sessions, one-time links, canned replies, articles."""
 
 from datetime import datetime
 
-from sqlalchemy import ForeignKey, Index, String, Text
+from sqlalchemy import JSON, ForeignKey, Index, String, Text
 from sqlalchemy.orm import Mapped, mapped_column
 
-from tenants.models import TENANT_ID, Base, TenantRow
+from tenants.models import TENANT_ID, Base, JsonObject, TenantRow
 
 
 class OperatorRow(Base):
@@ -60,3 +60,30 @@ class CannedReplyRow(Base):
     title: Mapped[str] = mapped_column(String(100))
     text: Mapped[str] = mapped_column(Text)
     created_at: Mapped[datetime]
+
+
+class ArticleRow(Base):
+    """An article that is written at the desk, published or not. `preview` is what it would change, as last asked.
+
+    `version` counts changes of the draft; `published_version` is the one that customers see.
+    """
+
+    __tablename__ = "articles"
+    __table_args__ = (Index("ix_articles_tenant_updated", "tenant_id", "updated_at"),)
+
+    tenant_id: Mapped[str] = mapped_column(TENANT_ID, ForeignKey(TenantRow.tenant_id), primary_key=True)
+    article_id: Mapped[str] = mapped_column(String(32), primary_key=True)
+    title: Mapped[str] = mapped_column(Text)
+    text: Mapped[str] = mapped_column(Text)
+    questions: Mapped[list[str]] = mapped_column(JSON)
+    lang: Mapped[str] = mapped_column(String(8))
+    trust: Mapped[str] = mapped_column(String(32))
+    version: Mapped[int]
+    created_at: Mapped[datetime]
+    created_by: Mapped[str] = mapped_column(TENANT_ID)
+    updated_at: Mapped[datetime]
+    updated_by: Mapped[str] = mapped_column(TENANT_ID)
+    published_version: Mapped[int | None]
+    published_at: Mapped[datetime | None]
+    published_by: Mapped[str | None] = mapped_column(TENANT_ID)
+    preview: Mapped[JsonObject | None] = mapped_column(JSON)

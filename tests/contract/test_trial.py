@@ -41,13 +41,15 @@ def articles(tenant: Tenant, ingest: Ingest) -> ArticleIngest:
     return ArticleIngest(ingest)
 
 
-def searched(collection: Collection, question: str, conditions: Conditions | None = None) -> dict[str, list[object]]:
+def searched(
+    collection: Collection, question: str, conditions: Conditions | None = None
+) -> dict[str, list[tuple[float, str]]]:
     """What is found, with scores; those that are equal in any order."""
     hits = collection.search(encode_query(question, STANDARD), limit=5, conditions=conditions)
     return {name: sorted((round(hit.score, 3), hit.id) for hit in found) for name, found in hits.items()}
 
 
-def everything() -> Mapping[str, dict[str, list[object]]]:
+def everything() -> Mapping[str, dict[str, list[tuple[float, str]]]]:
     active = to_conditions(Filters(statuses=("active",)))
     results = {question: searched(open_collection(), question) for question in QUESTIONS}
     return results | {"conditions": searched(open_collection(), QUESTIONS[0], active)}

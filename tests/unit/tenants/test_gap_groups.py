@@ -5,7 +5,8 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tenants.gaps import Gap, grouped
+from tenants.gap_groups import grouped
+from tenants.gaps import Gap
 from tests.audits import AT
 
 

@@ -1,0 +1,78 @@
+"""What the knowledge base could not answer, grouped by meaning: with the index's encoder, else by words."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from hashlib import sha256
+
+import numpy as np
+
+from components.embed.dense import EmbeddingFailed, embed_question
+from components.language.encoder_settings import DenseSettings, settings_from
+from tenants import gap_groups, gaps
+from tenants.audit.entry import searchable
+from tenants.gap_groups import Group
+from tenants.gaps import Gap, Status
+from tenants.index import open_collection
+
+ALIKE = 0.9
+"""Cosine from which two questions mean the same."""
+
+AT_ONCE = 100
+"""Questions that one look embeds; the others are grouped by their words until the next."""
+
+
+def groups(status: Status | None = "open", words: str = "") -> tuple[Group, ...]:
+    """The gaps, those that mean the same together, the group asked most first.
+
+    :param words: only groups in which some question has all of these words.
+    """
+    wanted = searchable(words).split()
+    grouped = _grouped(gaps.all(status))
+    return tuple(group for group in grouped if not wanted or any(_has(gap, wanted) for gap in group.gaps))
+
+
+def group_of(gap: Gap) -> Group:
+    """A gap with those of its kind that mean the same."""
+    return next(group for group in _grouped(_with(gap, gaps.all(gap.status))) if gap in group.gaps)
+
+
+def _grouped(listed: Sequence[Gap]) -> tuple[Group, ...]:
+    dense = settings_from(open_collection().encoder).dense
+    if dense is None:
+        return gap_groups.grouped(replace(gap, vector=None) for gap in listed)
+    return gap_groups.grouped(_embedded(listed, dense), ALIKE)
+
+
+def _embedded(listed: Sequence[Gap], dense: DenseSettings) -> Iterable[Gap]:
+    """The gaps with their vectors of this model; new ones are kept with them."""
+    names = {gap.gap_id: _vector_of(gap, dense) for gap in listed}
+    missing = [gap for gap in listed if gap.vector_of != names[gap.gap_id]][:AT_ONCE]
+    made: dict[str, tuple[bytes, str]] = {}
+    for gap in missing:
+        try:
+            vector = np.asarray(embed_question(gap.question, dense), np.float32)
+        except EmbeddingFailed:
+            break
+        made[gap.gap_id] = (vector / (np.linalg.norm(vector) or 1.0)).tobytes(), names[gap.gap_id]
+    if made:
+        gaps.put_vectors(made)
+    for gap in listed:
+        vector_of = names[gap.gap_id]
+        if gap.gap_id in made:
+            yield replace(gap, vector=made[gap.gap_id][0], vector_of=vector_of)
+        else:
+            yield gap if gap.vector_of == vector_of else replace(gap, vector=None)
+
+
+def _vector_of(gap: Gap, dense: DenseSettings) -> str:
+    return sha256(f"{dense.json_form}\n{gap.question}".encode()).hexdigest()[:32]
+
+
+def _has(gap: Gap, words: Sequence[str]) -> bool:
+    text = searchable(gap.question)
+    return all(word in text for word in words)
+
+
+def _with(gap: Gap, listed: Sequence[Gap]) -> Sequence[Gap]:
+    """The gap itself may be asked too rarely to be among those that are looked at together."""
+    return listed if any(one.gap_id == gap.gap_id for one in listed) else (*listed, gap)

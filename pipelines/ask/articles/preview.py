@@ -1,0 +1,238 @@
+"""What an article would change: recorded questions asked without it and with it, before a customer sees it.
+
+Asked are the questions of the gaps that it is written for, those that its author means it to answer, other gaps that
+share its words, and answered questions that do, which must not get worse. A preview takes a bounded time; what it has
+not got to then is counted. It keeps no words of a customer: a recorded question is named by its turn.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from time import monotonic
+from typing import Literal, TypeAlias, get_args
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from components.language.words import stems
+from pipelines.ask.articles.source import source_of
+from pipelines.ask.contract import SHOWN
+from pipelines.ask.replay import Replay, Trial, VisibleResult
+from pipelines.ask.usecase import Ask
+from pipelines.ingest.article import ArticleIngest
+from tenants import fairness, gaps
+from tenants.audit import search
+from tenants.audit.search import Record, TurnQuery
+from tenants.desk.articles import Article
+from tenants.gaps import Asking
+
+SECONDS = 60.0
+"""How long a preview takes at most, the question in work then aside."""
+
+Kind: TypeAlias = Literal["gap", "own", "other", "answered"]
+KINDS: tuple[Kind, ...] = get_args(Kind)
+OnProgress: TypeAlias = "Callable[[Preview], None]"
+State: TypeAlias = Literal["running", "done", "late", "stopped", "failed"]
+Effect: TypeAlias = Literal["answers", "offers", "worse", "changes", "nothing"]
+
+_OF_GAPS, _OTHERS, _ANSWERED = 30, 15, 15
+_LOOKED_AT = 300
+"""Answered turns among which those that share the article's words are looked for."""
+
+_SHARED = 0.5
+"""Share of a question's stems that an article has to have for the question to concern it."""
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Side(_Part):
+    """What a customer would see. `articles` are documents offered in place of an answer."""
+
+    outcome: str
+    reason: str | None
+    text: str
+    cited: tuple[str, ...]
+    articles: tuple[str, ...]
+
+    @classmethod
+    def of(cls, result: VisibleResult) -> "Side":
+        """A side of a replayed turn."""
+        cited = tuple(dict.fromkeys(doc_id for doc_id, _ in result.citations))
+        return cls(
+            outcome=result.outcome, reason=result.reason, text=result.text, cited=cited, articles=result.articles
+        )
+
+    def answers_by(self, doc_id: str) -> bool:
+        """Whether a customer gets an answer that stands on this document."""
+        return self.outcome in SHOWN and doc_id in self.cited
+
+    def offers(self, doc_id: str) -> bool:
+        """Whether a customer is shown this document in one way or another."""
+        return doc_id in self.cited or doc_id in self.articles
+
+
+class AskedQuestion(_Part):
+    """A question, asked twice. `question` is the author's own; a recorded one is that of its turn."""
+
+    kind: Kind
+    question: str = ""
+    turn_id: str = ""
+    gap_id: str = ""
+    before: Side
+    after: Side
+
+    def effect(self, doc_id: str) -> Effect:
+        """What publishing the document would mean for whoever asks this."""
+        if self.after.answers_by(doc_id):
+            return "answers"
+        if self.before.outcome in SHOWN and self.after.outcome not in SHOWN:
+            return "worse"
+        if self.after.offers(doc_id) and not self.before.offers(doc_id):
+            return "offers"
+        return "nothing" if self.before == self.after else "changes"
+
+
+class Preview(_Part):
+    """A look at what one version of an article would change.
+
+    :ivar at: when it last got on.
+    """
+
+    version: int
+    state: State
+    begun_at: datetime
+    at: datetime
+    total: int = 0
+    questions: tuple[AskedQuestion, ...] = Field(default=())
+
+    @property
+    def asked(self) -> int:
+        """How many questions it has asked so far."""
+        return len(self.questions)
+
+
+@dataclass(frozen=True, slots=True)
+class _Candidate:
+    kind: Kind
+    question: str = ""
+    gap_id: str = ""
+    record: Record | None = None
+
+
+def begun(article: Article) -> Preview:
+    """A preview that has asked nothing yet."""
+    now = datetime.now(UTC)
+    return Preview(version=article.version, state="running", begun_at=now, at=now)
+
+
+def stored(article: Article) -> Preview | None:
+    """The article's last preview."""
+    return None if article.preview is None else Preview.model_validate(article.preview)
+
+
+def run(
+    article: Article,
+    ingest: ArticleIngest,
+    ask: Ask | None = None,
+    *,
+    on_progress: OnProgress = lambda _preview: None,
+    stopping: Callable[[], bool] = lambda: False,
+    seconds: float = SECONDS,
+) -> Preview:
+    """Ask everything that concerns the article. Raises `CallerError` when the article would be refused.
+
+    :param ask: what answers; one of its own when None.
+    :param on_progress: is told after each question.
+    :param stopping: whether to leave off; asked before each question.
+    """
+    until = monotonic() + seconds
+    document = ingest.trial(source_of(article))
+    candidates = tuple(_candidates(article))
+    preview = begun(article).model_copy(update={"total": len(candidates)})
+    on_progress(preview)
+    replay = Replay(Trial(document=document), ask)
+    try:
+        for candidate in candidates:
+            if stopping() or monotonic() >= until:
+                return _ended(preview, "stopped" if stopping() else "late")
+            fairness.yield_to_questions()
+            asked = _asked(replay, candidate)
+            preview = preview.model_copy(update={"questions": (*preview.questions, *asked), "at": datetime.now(UTC)})
+            on_progress(preview)
+    finally:
+        replay.close()
+    return _ended(preview, "done")
+
+
+def _ended(preview: Preview, state: State) -> Preview:
+    return preview.model_copy(update={"state": state, "at": datetime.now(UTC)})
+
+
+def failed(preview: Preview) -> Preview:
+    """The preview, given up for a fault of ours."""
+    return _ended(preview, "failed")
+
+
+def _asked(replay: Replay, candidate: _Candidate) -> Iterator[AskedQuestion]:
+    if candidate.record is None:
+        before, after = replay.ask(candidate.question)
+        yield AskedQuestion(
+            kind=candidate.kind, question=candidate.question, before=Side.of(before), after=Side.of(after)
+        )
+        return
+    for turn in replay.run([candidate.record], lambda _done: None):
+        yield AskedQuestion(
+            kind=candidate.kind,
+            turn_id=candidate.record.turn_id,
+            gap_id=candidate.gap_id,
+            before=Side.of(turn.before),
+            after=Side.of(turn.after),
+        )
+
+
+def _candidates(article: Article) -> Iterator[_Candidate]:
+    """The questions that concern the article, the most important first, each turn once."""
+    own_gaps = [gap.gap_id for gap in gaps.of_article(article.article_id)]
+    seen: set[str] = set()
+    yield from _of_gaps(own_gaps, "gap", _OF_GAPS, seen)
+    for question in article.draft.questions:
+        yield _Candidate("own", question=question)
+    about = frozenset(stems(f"{article.draft.title}\n{article.draft.text}"))
+    others = [
+        gap
+        for gap in gaps.all()
+        if gap.gap_id not in own_gaps and len(about.intersection(gap.stems)) >= _SHARED * max(1, len(gap.stems))
+    ]
+    yield from _of_gaps([gap.gap_id for gap in others[:_OTHERS]], "other", _OTHERS, seen)
+    yield from _answered(about, seen)
+
+
+def _of_gaps(gap_ids: list[str], kind: Kind, most: int, seen: set[str]) -> Iterator[_Candidate]:
+    """The newest turns of gaps, one for each wording."""
+    if not gap_ids:
+        return
+    wordings: set[str] = set()
+    chosen: list[Asking] = []
+    for asking in gaps.askings(gap_ids, limit=4 * most):
+        if asking.question not in wordings and len(chosen) < most:
+            wordings.add(asking.question)
+            chosen.append(asking)
+    records = search.of([asking.turn_id for asking in chosen])
+    for asking in chosen:
+        record = records.get(asking.turn_id)
+        if record is not None and record.content is not None and record.turn_id not in seen:
+            seen.add(record.turn_id)
+            yield _Candidate(kind, gap_id=asking.gap_id, record=record)
+
+
+def _answered(about: frozenset[str], seen: set[str]) -> Iterator[_Candidate]:
+    """The newest answered turns whose questions share the article's words, one for each question."""
+    questions: set[str] = set()
+    for record in search.find(TurnQuery(outcome="answered"), limit=_LOOKED_AT):
+        asked = frozenset(stems(record.question or ""))
+        if record.question in questions or record.turn_id in seen or not asked:
+            continue
+        if len(questions) < _ANSWERED and len(asked & about) >= _SHARED * len(asked):
+            questions.add(record.question or "")
+            yield _Candidate("answered", record=record)

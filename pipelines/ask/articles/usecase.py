@@ -1,0 +1,142 @@
+"""What is done with an article: looked at, tried out, published, taken back."""
+
+import logging
+from collections import Counter
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
+from threading import Event, Lock
+from time import monotonic
+
+from components.ingest.inspection import InspectedChunk
+from components.language.normalise import clean
+from pipelines.ask.articles import preview as previews
+from pipelines.ask.articles.preview import OnProgress, Preview
+from pipelines.ask.articles.source import source_of
+from pipelines.ask.usecase import Ask
+from pipelines.ingest.article import ArticleIngest
+from settings import get_settings
+from tenants import context
+from tenants.audit import store as audit
+from tenants.desk import articles
+from tenants.desk.articles import Article, Draft
+from tenants.errors import Busy, Conflict, NotFound, trail
+
+log = logging.getLogger("opora.articles")
+
+_WAITING = 8
+"""Previews that may wait for the one in work."""
+
+_SAVE_SECONDS = 0.5
+
+
+class Articles:
+    """The articles of the tenant in context.
+
+    :param ingest: takes them into the knowledge base.
+    :param ask: what previews ask; each has one of its own when None.
+    """
+
+    def __init__(self, ingest: ArticleIngest, ask: Ask | None = None) -> None:
+        self._ingest = ingest
+        self._ask = ask
+        self._worker = ThreadPoolExecutor(1, "previews")
+        self._stopping = Event()
+        self._running: Counter[str] = Counter()
+        self._lock = Lock()
+
+    def warm_up(self) -> None:
+        """Nothing: the first preview warms what it needs."""
+
+    def close(self) -> None:
+        """Leave off after the question in work."""
+        self._stopping.set()
+        self._worker.shutdown(wait=True, cancel_futures=True)
+
+    def chunks(self, article: Article) -> tuple[InspectedChunk, ...]:
+        """How the article would be cut. Raises `CallerError` when it would be refused."""
+        return self._ingest.chunks(source_of(article))
+
+    def preview(self, article_id: str, on_progress: OnProgress) -> Preview:
+        """Ask what the article would change, here and now, and keep the result."""
+        article = articles.get(article_id)
+        preview = previews.run(article, self._ingest, self._ask, on_progress=on_progress)
+        articles.put_preview(article_id, preview.model_dump(mode="json"))
+        return preview
+
+    def begin_preview(self, article_id: str) -> Article:
+        """Begin a preview that goes on by itself; one of the tenant's at a time.
+
+        :raises OporaError: `article_unknown`, `preview_busy`, or why the article would be refused.
+        """
+        article = articles.get(article_id)
+        self.chunks(article)
+        tenant_id = context.current().tenant_id
+        with self._lock:
+            if self._running[tenant_id] or self._running.total() >= _WAITING:
+                raise Busy("preview_busy")
+            self._running[tenant_id] += 1
+        articles.put_preview(article_id, previews.begun(article).model_dump(mode="json"))
+        self._worker.submit(copy_context().run, self._run, article)
+        return articles.get(article_id)
+
+    def publish(self, article_id: str, version: int) -> Article:
+        """Put a version of the draft, which must be the newest, into the knowledge base; its open gaps are closed.
+
+        :raises OporaError: `article_unknown`, `article_changed`, `documents_busy`, or why it is refused.
+        """
+        article = articles.get(article_id)
+        if article.version != version:
+            raise Conflict("article_changed", version=article.version, by=article.updated_by)
+        record = self._ingest.publish(source_of(article))
+        published = articles.mark_published(article_id, version)
+        audit.note_article(published.doc_id, "published", record.version, get_settings())
+        return published
+
+    def withdraw(self, article_id: str) -> Article:
+        """Take the article out of the knowledge base; the gaps that it had closed are open again."""
+        article = articles.get(article_id)
+        try:
+            self._ingest.withdraw(article.doc_id)
+        except NotFound:
+            # Somebody has removed the document already.
+            log.info("article %s was published no more", article_id)
+        withdrawn = articles.mark_withdrawn(article_id)
+        audit.note_article(article.doc_id, "withdrawn", article.published_version or 0, get_settings())
+        return withdrawn
+
+    def _run(self, article: Article) -> None:
+        tenant_id, saved = context.current().tenant_id, monotonic()
+        latest = previews.begun(article)
+
+        def keep(preview: Preview) -> None:
+            nonlocal saved, latest
+            latest = preview
+            if monotonic() - saved >= _SAVE_SECONDS or not preview.asked:
+                saved = monotonic()
+                articles.put_preview(article.article_id, preview.model_dump(mode="json"))
+
+        try:
+            latest = previews.run(article, self._ingest, self._ask, on_progress=keep, stopping=self._stopping.is_set)
+        except Exception as error:
+            log.error("a preview of %r failed: %s", tenant_id, trail(error))
+            latest = previews.failed(latest)
+        finally:
+            with self._lock:
+                self._running[tenant_id] -= 1
+        try:
+            articles.put_preview(article.article_id, latest.model_dump(mode="json"))
+        except Exception as error:
+            log.error("a preview of %r is not kept: %s", tenant_id, trail(error))
+
+
+def drafted(title: str, text: str, questions: Sequence[str] = (), lang: str = "", trust: str = "auto") -> Draft:
+    """A draft as it is kept: line ends and spaces as they should be, each question once."""
+    asked = (" ".join(clean(question).split()) for question in questions)
+    return Draft(
+        " ".join(clean(title).split()),
+        text.replace("\r\n", "\n").strip(),
+        tuple(dict.fromkeys(filter(None, asked))),
+        lang,
+        trust,
+    )

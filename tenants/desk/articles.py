@@ -1,0 +1,240 @@
+"""Articles that are written at the desk: the draft, who changed it last, and which version customers see.
+
+A draft belongs to everybody who may write: whoever saves says which version they had before them, and is refused when
+somebody else has saved another one meanwhile. What customers see is a document of the knowledge base, made by
+publishing; the record here says which version of the draft it is.
+"""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from secrets import token_hex
+
+from sqlalchemy import func, select, update
+from sqlalchemy.orm import Session
+
+from tenants import context, database, gaps
+from tenants.desk.tables import ArticleRow
+from tenants.errors import Conflict, Invalid, NotFound
+from tenants.index.protocol import Json
+
+ORIGIN = "desk"
+"""The source of a document that was written here."""
+
+MOST = 2_000
+MAX_TITLE_LENGTH, MAX_TEXT_LENGTH = 300, 100_000
+MAX_QUESTIONS, MAX_QUESTION_LENGTH = 20, 500
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """What an author writes.
+
+    :param questions: those that the article is meant to answer, in the author's words.
+    :param lang: empty: told from the letters.
+    """
+
+    title: str
+    text: str
+    questions: tuple[str, ...] = ()
+    lang: str = ""
+    trust: str = "auto"
+
+
+@dataclass(frozen=True, slots=True)
+class Article:
+    """A draft with its history.
+
+    :param version: counts its changes; `published_version` is the one in the knowledge base, None for none.
+    :param created_by: a login, as are the other two.
+    :param preview: the last look at what it would change; `pipelines.ask.articles.preview` says what is in it.
+    """
+
+    article_id: str
+    draft: Draft
+    version: int
+    created_at: datetime
+    created_by: str
+    updated_at: datetime
+    updated_by: str
+    published_version: int | None
+    published_at: datetime | None
+    published_by: str | None
+    preview: Mapping[str, Json] | None
+
+    @property
+    def doc_id(self) -> str:
+        """The document that it is published as."""
+        return doc_id_of(self.article_id)
+
+    @property
+    def is_current(self) -> bool:
+        """Whether customers see the newest version."""
+        return self.published_version == self.version
+
+
+def doc_id_of(article_id: str) -> str:
+    """The document that an article is published as."""
+    return f"article-{article_id}"
+
+
+def all(*, limit: int = MOST) -> tuple[Article, ...]:
+    """The tenant's articles without their previews, those changed last first."""
+    query = select(ArticleRow).where(ArticleRow.tenant_id == context.current().tenant_id)
+    order = ArticleRow.updated_at.desc(), ArticleRow.article_id
+    with database.reading() as session:
+        return tuple(_article(row) for row in session.scalars(query.order_by(*order).limit(limit)))
+
+
+def find(article_ids: Iterable[str]) -> Mapping[str, Article]:
+    """Those of the articles that the tenant has, by id."""
+    own = ArticleRow.tenant_id == context.current().tenant_id, ArticleRow.article_id.in_(set(article_ids))
+    with database.reading() as session:
+        return {row.article_id: _article(row) for row in session.scalars(select(ArticleRow).where(*own))}
+
+
+def get(article_id: str) -> Article:
+    """One article. Raises `NotFound` with the code `article_unknown`."""
+    with database.reading() as session:
+        return _article(_row(session, article_id))
+
+
+def add(draft: Draft, gap_ids: Sequence[str] = ()) -> Article:
+    """A new draft.
+
+    :param gap_ids: what it is written for.
+    :raises OporaError: `gap_unknown`, `article_invalid`, `articles_too_many`.
+    """
+    _check(draft)
+    caller, now = context.current(), datetime.now(UTC)
+    row = ArticleRow(
+        tenant_id=caller.tenant_id,
+        article_id=token_hex(8),
+        version=1,
+        created_at=now,
+        created_by=caller.subject,
+        updated_at=now,
+        updated_by=caller.subject,
+        **_columns(draft),
+    )
+    count = select(func.count()).select_from(ArticleRow).where(ArticleRow.tenant_id == caller.tenant_id)
+    with database.writing() as session:
+        if (session.scalar(count) or 0) >= MOST:
+            raise Invalid("articles_too_many", limit=MOST)
+        session.add(row)
+        gaps.link(session, gap_ids, row.article_id)
+    return _article(row)
+
+
+def put(article_id: str, draft: Draft, version: int, gap_ids: Sequence[str] | None = None) -> Article:
+    """Save a change of a draft. One that changes nothing makes no version.
+
+    :param version: the one that the author had before them.
+    :param gap_ids: what it is written for from now on; None leaves that alone.
+    :raises OporaError: `article_unknown`, `gap_unknown`, `article_invalid`, and `article_changed` when somebody else
+        has saved another version meanwhile.
+    """
+    _check(draft)
+    with database.writing() as session:
+        row = _row(session, article_id, lock=True)
+        if row.version != version:
+            raise Conflict("article_changed", version=row.version, by=row.updated_by)
+        if _article(row).draft != draft:
+            for name, value in _columns(draft).items():
+                setattr(row, name, value)
+            row.version += 1
+            row.updated_at, row.updated_by = datetime.now(UTC), context.current().subject
+        if gap_ids is not None:
+            gaps.link(session, gap_ids, article_id)
+        return _article(row)
+
+
+def mark_published(article_id: str, version: int) -> Article:
+    """Note which version is in the knowledge base now, and close the open gaps that it was written for."""
+    with database.writing() as session:
+        row = _row(session, article_id, lock=True)
+        row.published_version, row.published_at = version, datetime.now(UTC)
+        row.published_by = context.current().subject
+        gaps.close_for(session, article_id)
+        return _article(row)
+
+
+def mark_withdrawn(article_id: str) -> Article:
+    """Note that no version is in the knowledge base any more; the gaps that it had closed are open again."""
+    with database.writing() as session:
+        row = _row(session, article_id, lock=True)
+        row.published_version = row.published_at = row.published_by = None
+        gaps.reopen_for(session, article_id)
+        return _article(row)
+
+
+def remove(article_id: str) -> None:
+    """Delete a draft. Raises `NotFound` (`article_unknown`), `Conflict` (`article_published`)."""
+    with database.writing() as session:
+        row = _row(session, article_id, lock=True)
+        if row.published_version is not None:
+            raise Conflict("article_published")
+        gaps.link(session, (), article_id)
+        session.delete(row)
+
+
+def put_preview(article_id: str, preview: Mapping[str, Json]) -> None:
+    """Keep what a preview has found so far; nothing is kept of an article that is gone."""
+    own = ArticleRow.tenant_id == context.current().tenant_id, ArticleRow.article_id == article_id
+    with database.writing() as session:
+        session.execute(update(ArticleRow).where(*own).values(preview=dict(preview)))
+
+
+def forget_previews(session: Session, tenant_id: str) -> None:
+    """Delete all previews: they hold answers to recorded questions, some of which are being forgotten."""
+    stored = ArticleRow.tenant_id == tenant_id, ArticleRow.preview.is_not(None)
+    session.execute(update(ArticleRow).where(*stored).values(preview=None))
+
+
+def _check(draft: Draft) -> None:
+    """A draft may have no text yet: it is refused on its way into the knowledge base."""
+    lengths = [len(question) for question in draft.questions]
+    fits = (
+        1 <= len(draft.title) <= MAX_TITLE_LENGTH
+        and len(draft.text) <= MAX_TEXT_LENGTH
+        and len(lengths) <= MAX_QUESTIONS
+        and max(lengths, default=0) <= MAX_QUESTION_LENGTH
+        # What no database can store: NUL, and half of a surrogate pair, which JSON can encode.
+        and not re.search("[\0\ud800-\udfff]", "\n".join((draft.title, draft.text, *draft.questions)))
+    )
+    if not fits:
+        raise Invalid("article_invalid", title=MAX_TITLE_LENGTH, text=MAX_TEXT_LENGTH, questions=MAX_QUESTIONS)
+
+
+def _columns(draft: Draft) -> dict[str, object]:
+    return {
+        "title": draft.title,
+        "text": draft.text,
+        "questions": list(draft.questions),
+        "lang": draft.lang,
+        "trust": draft.trust,
+    }
+
+
+def _row(session: Session, article_id: str, *, lock: bool = False) -> ArticleRow:
+    row = session.get(ArticleRow, (context.current().tenant_id, article_id), with_for_update=lock or None)
+    if row is None:
+        raise NotFound("article_unknown")
+    return row
+
+
+def _article(row: ArticleRow) -> Article:
+    return Article(
+        article_id=row.article_id,
+        draft=Draft(row.title, row.text, tuple(row.questions), row.lang, row.trust),
+        version=row.version,
+        created_at=row.created_at,
+        created_by=row.created_by,
+        updated_at=row.updated_at,
+        updated_by=row.updated_by,
+        published_version=row.published_version,
+        published_at=row.published_at,
+        published_by=row.published_by,
+        preview=row.preview,
+    )

@@ -1,0 +1,196 @@
+"""From a gap to an article that closes it: what a preview promises is what customers get."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from evaluation.datasets.fixture import DEMO
+from pipelines.ask.answering import answer_of
+from pipelines.ask.articles import gap_meanings, preview
+from pipelines.ask.articles.preview import Preview
+from pipelines.ask.articles.usecase import Articles, drafted
+from pipelines.ask.contract import AskRequest
+from pipelines.ask.usecase import Ask
+from pipelines.ingest.article import ArticleIngest
+from pipelines.ingest.usecase import Ingest, read_path
+from settings import Settings, get_settings
+from tenants import documents, gaps
+from tenants.audit import search, store
+from tenants.audit.search import TurnQuery
+from tenants.audit.store import TurnOwner
+from tenants.context import SCOPES, Tenant, acting_as
+from tenants.desk import articles
+from tenants.desk.articles import Draft
+from tenants.errors import Busy, Conflict, Invalid, NotFound
+from tenants.registry import Registry
+
+FEW = ("returns.md", "delivery.md", "payment.md", "warranty.md")
+QUESTION = "Можно ли оплатить заказ криптовалютой?"
+DRAFT = drafted(
+    "Оплата криптовалютой",
+    "# Оплата криптовалютой\n\nОплатить заказ криптовалютой нельзя. Мы принимаем карты и СБП.\n",
+    [QUESTION, " Принимаете  биткоины? ", QUESTION],
+)
+ANNA = Tenant("acme", "anna", SCOPES)
+
+
+@pytest.fixture
+def shop(installation: Settings) -> Iterator[Ask]:
+    """A tenant with a few articles that was asked some questions."""
+    Registry().add("acme")
+    with acting_as(ANNA):
+        Ingest().run([document for document in read_path(DEMO / "ru") if document.doc_id in FEW])
+        ask = Ask()
+        for question in (QUESTION, "Есть оплата криптовалютой?", "Чем кормить попугая?", "Как вернуть товар?"):
+            ask.answer(AskRequest(question=question))
+        ask.recorder.close()
+        yield ask
+        ask.engine.close()
+
+
+@pytest.fixture
+def written(shop: Ask) -> Iterator[Articles]:
+    service = Articles(ArticleIngest(Ingest()), shop)
+    yield service
+    service.close()
+
+
+def gap_of(question: str) -> gaps.Gap:
+    return next(gap for gap in gaps.all(None) if gap.question == question)
+
+
+def test_a_gap_becomes_an_article_and_is_closed_by_it(written: Articles, shop: Ask) -> None:
+    group = gap_meanings.group_of(gap_of(QUESTION))
+    assert {gap.question for gap in group.gaps} == {QUESTION, "Есть оплата криптовалютой?"}
+    article = articles.add(DRAFT, [gap.gap_id for gap in group.gaps])
+    assert article.draft.questions == (QUESTION, "Принимаете биткоины?")
+    reported: list[Preview] = []
+    result = written.preview(article.article_id, reported.append)
+    assert (result.state, result.asked) == ("done", result.total)
+    assert [one.asked for one in reported] == list(range(result.total + 1))
+    of_gaps = [one for one in result.questions if one.kind == "gap"]
+    assert len(of_gaps) == 2
+    assert {one.gap_id for one in of_gaps} == {gap.gap_id for gap in group.gaps}
+    assert all(one.effect(article.doc_id) in ("answers", "offers") for one in of_gaps)
+    assert not any(one.effect(article.doc_id) == "worse" for one in result.questions)
+    # Nobody sees it yet.
+    assert documents.get(article.doc_id) is None
+    assert preview.stored(articles.get(article.article_id)) == result
+    published = written.publish(article.article_id, article.version)
+    assert published.is_current
+    assert documents.find([article.doc_id])[article.doc_id].title == DRAFT.title
+    for one in of_gaps:
+        record = search.get(one.turn_id)
+        now = answer_of(shop.turn(AskRequest(question=record.question or "")))
+        assert (now.outcome, now.refusal_reason) == (one.after.outcome, one.after.reason)
+        assert now.answer.text == one.after.text
+    closed = gap_of(QUESTION)
+    assert (closed.status, closed.article_id, closed.decided_by) == ("closed", article.article_id, "anna")
+    note = list(search.links())[-1]
+    assert (note.kind, "published" in (note.note or "")) == ("article", True)
+    assert search.verify().faults == ()
+
+
+def test_a_gap_that_is_asked_again_without_an_answer_is_open_again(written: Articles, shop: Ask) -> None:
+    gap = gap_of("Чем кормить попугая?")
+    article = articles.add(DRAFT, [gap.gap_id])
+    written.publish(article.article_id, 1)
+    assert gap_of(gap.question).status == "closed"
+    shop.answer(AskRequest(question=gap.question))
+    shop.recorder.collect()
+    again = gap_of(gap.question)
+    assert (again.status, again.reopened, again.article_id) == ("open", 1, article.article_id)
+
+
+def test_a_dismissed_gap_is_counted_and_stays_dismissed(written: Articles, shop: Ask) -> None:
+    gap = gap_of("Чем кормить попугая?")
+    assert gaps.dismiss(gap.gap_id).decided_by == "anna"
+    shop.answer(AskRequest(question=gap.question))
+    shop.recorder.collect()
+    again = gap_of(gap.question)
+    assert (again.status, again.count) == ("dismissed", 2)
+
+
+def test_withdrawing_takes_it_back_and_opens_its_gaps(written: Articles) -> None:
+    gap = gap_of(QUESTION)
+    article = articles.add(DRAFT, [gap.gap_id])
+    written.publish(article.article_id, 1)
+    with pytest.raises(Conflict, match="article_published"):
+        articles.remove(article.article_id)
+    assert written.withdraw(article.article_id).published_version is None
+    assert documents.get(article.doc_id) is None
+    assert gap_of(QUESTION).status == "open"
+    articles.remove(article.article_id)
+    assert gap_of(QUESTION).article_id is None
+    with pytest.raises(NotFound, match="article_unknown"):
+        articles.get(article.article_id)
+
+
+def test_a_new_version_is_published_over_the_old_one(written: Articles) -> None:
+    article = articles.add(DRAFT)
+    written.publish(article.article_id, 1)
+    changed = articles.put(article.article_id, drafted("Криптовалюта", DRAFT.text), 1)
+    assert (changed.version, changed.is_current) == (2, False)
+    with pytest.raises(Conflict, match="article_changed"):
+        written.publish(article.article_id, 1)
+    assert written.publish(article.article_id, 2).is_current
+    record = documents.get(article.doc_id)
+    assert record is not None
+    assert (record.title, record.version, len(documents.all())) == ("Криптовалюта", 2, len(FEW) + 1)
+
+
+def test_an_article_outlives_a_run_that_prunes(written: Articles) -> None:
+    article = articles.add(DRAFT)
+    written.publish(article.article_id, 1)
+    Ingest().run([document for document in read_path(DEMO / "ru") if document.doc_id == FEW[0]], prune=True)
+    assert {record.doc_id for record in documents.all()} == {FEW[0], article.doc_id}
+
+
+def test_what_the_ingest_pipeline_would_refuse_changes_nothing(written: Articles) -> None:
+    article = articles.add(Draft("x", "y", trust="holy"))
+    with pytest.raises(Invalid, match="metadata_invalid"):
+        written.publish(article.article_id, 1)
+    with pytest.raises(Invalid, match="metadata_invalid"):
+        written.begin_preview(article.article_id)
+    assert articles.get(article.article_id).published_version is None
+    with pytest.raises(Invalid, match="text_missing"):
+        written.publish(articles.add(Draft("x", "")).article_id, 1)
+
+
+@pytest.mark.parametrize(
+    "draft",
+    [Draft("", "x"), Draft("x" * 301, ""), Draft("x", "\0"), Draft("x", "\ud800"), Draft("x", "", ("y",) * 21)],
+)
+def test_a_draft_that_cannot_be_kept_is_refused(written: Articles, draft: Draft) -> None:
+    with pytest.raises(Invalid, match="article_invalid"):
+        articles.add(draft)
+
+
+def test_a_preview_goes_on_by_itself_one_at_a_time(written: Articles, monkeypatch: pytest.MonkeyPatch) -> None:
+    article = articles.add(DRAFT, [gap_of(QUESTION).gap_id])
+    begun = written.begin_preview(article.article_id)
+    state = preview.stored(begun)
+    assert state is not None
+    written.close()
+    finished = preview.stored(articles.get(article.article_id))
+    assert finished is not None
+    assert finished.state in ("done", "stopped")
+    monkeypatch.setitem(written._running, "acme", 1)
+    with pytest.raises(Busy, match="preview_busy"):
+        written.begin_preview(article.article_id)
+
+
+def test_a_preview_that_takes_too_long_says_how_far_it_got(written: Articles, shop: Ask) -> None:
+    article = articles.add(DRAFT, [gap_of(QUESTION).gap_id])
+    result = preview.run(article, ArticleIngest(Ingest()), shop, seconds=0)
+    assert (result.state, result.asked) == ("late", 0)
+    assert result.total > 0
+
+
+def test_erasing_a_person_leaves_nothing_of_them_in_gaps_and_previews(written: Articles) -> None:
+    article = articles.add(DRAFT, [gap_of(QUESTION).gap_id])
+    written.preview(article.article_id, lambda _preview: None)
+    person = search.find(TurnQuery(), limit=1)[0].person
+    store.erase("acme", TurnOwner(person=person), get_settings())
+    assert gaps.all(None) == ()
+    assert articles.get(article.article_id).preview is None
