@@ -37,12 +37,22 @@ from pipelines.ask import (
     tool_routes,
     ui_messages,
 )
+from pipelines.ask.articles.usecase import Articles
 from pipelines.ask.chats import desk_routes, file_routes, hours_routes, session_routes, site_routes, visitor_routes
 from pipelines.ask.chats.clock import ChatClock
 from pipelines.ask.chats.conversations import Conversations
 from pipelines.ask.chats.delivery import WebhookDelivery
 from pipelines.ask.contract import AskRequest
-from pipelines.ask.desk import account_pages, chat_pages, first_run_pages, insight_pages, live, operator_routes
+from pipelines.ask.desk import (
+    account_pages,
+    article_pages,
+    chat_pages,
+    first_run_pages,
+    gap_pages,
+    insight_pages,
+    live,
+    operator_routes,
+)
 from pipelines.ask.desk.settings import all_pages as settings_pages
 from pipelines.ask.desk.view import Desk
 from pipelines.ask.runner import Runner
@@ -50,6 +60,7 @@ from pipelines.connections import HEAD_BYTES, BoundedConnection, raise_file_limi
 from pipelines.cors import SiteCors
 from pipelines.gate import MOST_OPEN, Gate, Route
 from pipelines.ingest import index_routes, job_routes, library_routes, relation_routes
+from pipelines.ingest.article import ArticleIngest
 from pipelines.ingest.contract import IngestRequest
 from pipelines.ingest.library import Library
 from pipelines.ingest.mending import Mender
@@ -136,6 +147,8 @@ def routes(settings: Settings) -> tuple[Route, ...]:
         *chat_pages.ROUTES,
         *live.ROUTES,
         *first_run_pages.ROUTES,
+        *gap_pages.ROUTES,
+        *article_pages.ROUTES,
         *insight_pages.ROUTES,
         *settings_pages.ROUTES,
         *(Route("GET", path) for path in (*pages.PATHS, *desk_assets.PATHS)),
@@ -196,6 +209,9 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     app.include_router(chat_pages.router(desk, conversations))
     app.include_router(live.router)
     app.include_router(first_run_pages.router(desk))
+    articles = Articles(ArticleIngest(ingest), asking.runner.ask)
+    app.include_router(gap_pages.router(desk))
+    app.include_router(article_pages.router(desk, articles))
     app.include_router(insight_pages.router(desk))
     app.include_router(settings_pages.router(desk))
     app.include_router(pages.router(_has_site))
@@ -204,7 +220,8 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     if settings.api_docs:
         app.include_router(api_docs.ApiDocs(app, routes(settings)).router())
     nightly = NightlyCheck(library, settings.check_hour)
-    _add_lifespan(app, settings, limiter, mcp, Mender(library), nightly, WebhookDelivery(), ChatClock())
+    others = (Mender(library), nightly, WebhookDelivery(), ChatClock(), articles)
+    _add_lifespan(app, settings, limiter, mcp, *others)
     return app
 
 

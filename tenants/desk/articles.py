@@ -7,7 +7,7 @@ publishing; the record here says which version of the draft it is.
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import UTC, datetime
 from secrets import token_hex
 
@@ -74,17 +74,35 @@ class Article:
         return self.published_version == self.version
 
 
+@dataclass(frozen=True, slots=True)
+class ListedArticle:
+    """An article without its texts."""
+
+    article_id: str
+    title: str
+    version: int
+    updated_at: datetime
+    updated_by: str
+    published_version: int | None
+    published_at: datetime | None
+
+
+_LISTED = tuple(field.name for field in fields(ListedArticle))
+
+
 def doc_id_of(article_id: str) -> str:
     """The document that an article is published as."""
     return f"article-{article_id}"
 
 
-def all(*, limit: int = MOST) -> tuple[Article, ...]:
-    """The tenant's articles without their previews, those changed last first."""
-    query = select(ArticleRow).where(ArticleRow.tenant_id == context.current().tenant_id)
+def page(*, limit: int = 50, offset: int = 0) -> tuple[ListedArticle, ...]:
+    """Some of the tenant's articles, those changed last first."""
+    columns = (getattr(ArticleRow, name) for name in _LISTED)
+    query = select(*columns).where(ArticleRow.tenant_id == context.current().tenant_id)
     order = ArticleRow.updated_at.desc(), ArticleRow.article_id
     with database.reading() as session:
-        return tuple(_article(row) for row in session.scalars(query.order_by(*order).limit(limit)))
+        rows = session.execute(query.order_by(*order).limit(limit).offset(offset)).all()
+    return tuple(ListedArticle(*row) for row in rows)
 
 
 def find(article_ids: Iterable[str]) -> Mapping[str, Article]:

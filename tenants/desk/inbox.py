@@ -7,7 +7,7 @@ go meanwhile show none twice.
 
 import json
 from base64 import urlsafe_b64decode, urlsafe_b64encode
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from types import UnionType
@@ -289,3 +289,10 @@ def _decoded(cursor: str, length: int) -> tuple[_Value, ...]:
 def _fits(values: Sequence[object], kinds: Sequence[type | UnionType]) -> bool:
     alike = len(values) == len(kinds) and all(isinstance(one, kind) for one, kind in zip(values, kinds, strict=True))
     return alike and not any(isinstance(one, str) and "\0" in one for one in values)
+
+
+def known(chat_ids: Collection[str]) -> frozenset[str]:
+    """Those of the ids that are chats of the tenant."""
+    query = select(ChatRow.chat_id).where(ChatRow.tenant_id == context.current().tenant_id)
+    with database.reading() as session:
+        return frozenset(session.scalars(query.where(ChatRow.chat_id.in_(chat_ids))))

@@ -28,6 +28,7 @@ from tests.service.serving import (
     kept_tool,
     recorded,
     serving,
+    stored_article,
     stored_chat,
     stored_file,
     stored_operator,
@@ -88,6 +89,7 @@ def installation(
             session.flush()
             session.add(stored_file(tenant_id))
             session.add(stored_operator(tenant_id))
+            session.add_all([stored_article(tenant_id), stored_article(tenant_id, "spare")])
             session.add_all(stored_settings(tenant_id))
     return settings
 

@@ -21,7 +21,7 @@ from tenants.audit.entry import Entry
 from tenants.changes import SettingChangeRow
 from tenants.chats.tables import ChatFileRow, ChatRow, SiteRow
 from tenants.context import SCOPES
-from tenants.desk.tables import OperatorRow
+from tenants.desk.tables import ArticleRow, OperatorRow
 from tenants.gaps import Miss
 from tenants.models import JobRow, ToolRow
 from tenants.tools import parsed
@@ -160,6 +160,25 @@ def stored_operator(tenant_id: str) -> OperatorRow:
         name="Ольга",
         password="",
         created_at=datetime.now(UTC),
+    )
+
+
+def stored_article(tenant_id: str, name: str = "article") -> ArticleRow:
+    """A draft of the tenant's."""
+    now = datetime.now(UTC)
+    return ArticleRow(
+        tenant_id=tenant_id,
+        article_id=f"{name}-of-{tenant_id}",
+        title="Черновик",
+        text="Текст черновика.",
+        questions=[],
+        lang="ru",
+        trust="auto",
+        version=1,
+        created_at=now,
+        created_by="olga",
+        updated_at=now,
+        updated_by="olga",
     )
 
 

@@ -7,11 +7,11 @@ not got to then is counted. It keeps no words of a customer: a recorded question
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from time import monotonic
 from typing import Literal, TypeAlias, get_args
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from components.language.words import stems
 from pipelines.ask.articles.source import source_of
@@ -33,6 +33,9 @@ KINDS: tuple[Kind, ...] = get_args(Kind)
 OnProgress: TypeAlias = "Callable[[Preview], None]"
 State: TypeAlias = Literal["running", "done", "late", "stopped", "failed"]
 Effect: TypeAlias = Literal["answers", "offers", "worse", "changes", "nothing"]
+
+_SILENT = timedelta(minutes=3)
+"""How long one question may take, before nobody is believed to be asking."""
 
 _OF_GAPS, _OTHERS, _ANSWERED = 30, 15, 15
 _LOOKED_AT = 300
@@ -131,6 +134,11 @@ def stored(article: Article) -> Preview | None:
     return None if article.preview is None else Preview.model_validate(article.preview)
 
 
+def is_running(preview: Preview) -> bool:
+    """Whether it goes on: one whose process has gone does not."""
+    return preview.state == "running" and datetime.now(UTC) - preview.at < _SILENT
+
+
 def run(
     article: Article,
     ingest: ArticleIngest,
@@ -181,7 +189,11 @@ def _asked(replay: Replay, candidate: _Candidate) -> Iterator[AskedQuestion]:
             kind=candidate.kind, question=candidate.question, before=Side.of(before), after=Side.of(after)
         )
         return
-    for turn in replay.run([candidate.record], lambda _done: None):
+    try:
+        turns = list(replay.run([candidate.record], lambda _done: None))
+    except ValidationError:
+        return  # recorded by a version whose records cannot be asked again
+    for turn in turns:
         yield AskedQuestion(
             kind=candidate.kind,
             turn_id=candidate.record.turn_id,
@@ -195,9 +207,13 @@ def _candidates(article: Article) -> Iterator[_Candidate]:
     """The questions that concern the article, the most important first, each turn once."""
     own_gaps = [gap.gap_id for gap in gaps.of_article(article.article_id)]
     seen: set[str] = set()
-    yield from _of_gaps(own_gaps, "gap", _OF_GAPS, seen)
+    wordings: set[str] = set()
+    for candidate in _of_gaps(own_gaps, "gap", _OF_GAPS, seen):
+        wordings.add((candidate.record.question if candidate.record else None) or "")
+        yield candidate
     for question in article.draft.questions:
-        yield _Candidate("own", question=question)
+        if question not in wordings:
+            yield _Candidate("own", question=question)
     about = frozenset(stems(f"{article.draft.title}\n{article.draft.text}"))
     others = [
         gap

@@ -20,6 +20,7 @@ SEE_OTHER = 303
 
 _MENU = (
     ("inbox", "/desk", "operate"),
+    ("gaps", "/desk/gaps", "operate"),
     ("insight", "/desk/insight", "operate"),
     ("people", "/desk/people", "admin"),
     ("settings", "/desk/settings", "admin"),

@@ -5,6 +5,7 @@ import { offerCopying } from './copying';
 import { listen } from './keys';
 import { Live } from './live';
 import { remember } from './merge';
+import { follow } from './polling';
 import { writeTimes } from './times';
 
 remember(document);
@@ -16,6 +17,7 @@ document.addEventListener('click', ({ target }) => {
   if (opener) (document.getElementById(opener.dataset['opens']!) as HTMLDialogElement).showModal();
 });
 listen();
+follow();
 offerCopying();
 
 const page = document.querySelector<HTMLElement>('[data-page]');

@@ -1,0 +1,28 @@
+/** Follows something that goes on by itself: the page is loaded again until it has come to its end. */
+
+import { merge, parsed } from './merge';
+
+const EVERY_MS = 1_000;
+
+export function follow(): void {
+  if (!document.querySelector('[data-polls]')) return;
+  setTimeout(() => void look(), EVERY_MS);
+}
+
+async function look(): Promise<void> {
+  try {
+    const response = await fetch(location.href, { headers: { accept: 'text/html' } });
+    if (response.redirected) {
+      location.reload();
+      return;
+    }
+    if (response.ok) {
+      const fresh = parsed(await response.text());
+      merge(fresh);
+      if (!fresh.querySelector('[data-polls]')) return;
+    }
+  } catch {
+    // The service is away for a moment.
+  }
+  setTimeout(() => void look(), EVERY_MS);
+}
