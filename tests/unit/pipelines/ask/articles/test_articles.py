@@ -43,9 +43,9 @@ def shop(installation: Settings) -> Iterator[Ask]:
         ask = Ask()
         for question in (QUESTION, "Есть оплата криптовалютой?", "Чем кормить попугая?", "Как вернуть товар?"):
             ask.answer(AskRequest(question=question))
-        ask.recorder.close()
+        ask.recorder.collect()
         yield ask
-        ask.engine.close()
+        ask.close()
 
 
 @pytest.fixture
