@@ -19,7 +19,7 @@ import components as _components  # noqa: F401
 
 # isort: split
 import uvicorn
-from fastapi import FastAPI, Request
+from fastapi import APIRouter, FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from hayhooks.server.app import create_app as create_host
 from starlette.middleware import Middleware
@@ -45,10 +45,9 @@ from pipelines.ask.chats.delivery import WebhookDelivery
 from pipelines.ask.contract import AskRequest
 from pipelines.ask.desk import (
     account_pages,
-    article_pages,
     chat_pages,
     first_run_pages,
-    gap_pages,
+    gap_section,
     insight_pages,
     live,
     operator_routes,
@@ -147,8 +146,7 @@ def routes(settings: Settings) -> tuple[Route, ...]:
         *chat_pages.ROUTES,
         *live.ROUTES,
         *first_run_pages.ROUTES,
-        *gap_pages.ROUTES,
-        *article_pages.ROUTES,
+        *gap_section.ROUTES,
         *insight_pages.ROUTES,
         *settings_pages.ROUTES,
         *(Route("GET", path) for path in (*pages.PATHS, *desk_assets.PATHS)),
@@ -205,15 +203,9 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     app.include_router(site_routes.router)
     app.include_router(settings_routes.router)
     app.include_router(operator_routes.router)
-    app.include_router(account_pages.router(desk, limiter))
-    app.include_router(chat_pages.router(desk, conversations))
-    app.include_router(live.router)
-    app.include_router(first_run_pages.router(desk))
     articles = Articles(ArticleIngest(ingest), asking.runner.ask)
-    app.include_router(gap_pages.router(desk))
-    app.include_router(article_pages.router(desk, articles))
-    app.include_router(insight_pages.router(desk))
-    app.include_router(settings_pages.router(desk))
+    for section in _desk(desk, limiter, conversations, articles):
+        app.include_router(section)
     app.include_router(pages.router(_has_site))
     app.include_router(desk_assets.router())
     _add_health(app, settings)
@@ -223,6 +215,19 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     others = (Mender(library), nightly, WebhookDelivery(), ChatClock(), articles)
     _add_lifespan(app, settings, limiter, mcp, *others)
     return app
+
+
+def _desk(
+    desk: Desk, limiter: quotas.RateLimiter, conversations: Conversations, articles: Articles
+) -> Iterator[APIRouter]:
+    """The pages of the desk."""
+    yield account_pages.router(desk, limiter)
+    yield chat_pages.router(desk, conversations)
+    yield live.router
+    yield first_run_pages.router(desk)
+    yield gap_section.router(desk, articles)
+    yield insight_pages.router(desk)
+    yield settings_pages.router(desk)
 
 
 def _declared_routes(app: FastAPI) -> Iterator[Route]:
