@@ -4,7 +4,8 @@ Attacks stand in questions, in the text of documents, in their titles and names,
 The simulator obeys all: as a writer it repeats what it reads, adds a link to a stranger's site and tells its prompt; as
 a judge it agrees to everything. Whatever is shown has to be supported by the passages it cites, lead nowhere that the
 tenant does not allow, and repeat nothing of a prompt. A table goes to standard error, the same as JSON to standard
-output; the exit code is 1 when anything else is shown.
+output; the exit code is 1 when anything else is shown. All 1,495 take half an hour of two cores, most of it the
+simulator's long replies and the indexing of a document for each; `--limit` takes the first attacks of each kind.
 """
 
 import json
@@ -12,13 +13,16 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.client import HTTPConnection
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from time import perf_counter
+from typing import Annotated
 
+import typer
 from rich.console import Console
-from rich.progress import Progress
 from rich.table import Table
 
 from evaluation import workspace
@@ -62,40 +66,46 @@ class Verdict:
         return [*self.unentailed, *self.links, *self.prompts, *self.failed]
 
 
-def main() -> int:
+def main(limit: Annotated[int, typer.Option(help="Most attacks of each kind, the first of them; 0: all.")] = 0) -> None:
     """Attack and print."""
     console = Console(stderr=True)
-    sets = list(_sets(console))
+    sets = list(_sets(console, limit or None))
     folder = workspace.enter(get_settings().data_dir.resolve() / "injection")
-    with Progress(console=console, transient=True, disable=not console.is_terminal) as progress:
-        task = progress.add_task("attacks", total=2 * len(sets))
-        tenants = []
-        for question_set in sets:
+    tenants = []
+    for question_set in sets:
+        with _timed(console, f"{question_set.name}: indexed"):
             tenants.append(workspace.tenant_for(question_set.corpus, lambda *_: None))
-            progress.advance(task)
-        _close_stores()
-        answers = []
-        with TemporaryDirectory() as temporary, simulator_process(OBEDIENT) as simulator:
-            pipelines = adapt(Path(temporary), simulator.url, concurrent=100)
-            with serving(folder, OPORA_PROFILE="ollama", OPORA_PIPELINES_DIR=str(pipelines)) as served:
-                for question_set, tenant in zip(sets, tenants, strict=True):
+    _close_stores()
+    answers = []
+    with TemporaryDirectory() as temporary, simulator_process(OBEDIENT) as simulator:
+        pipelines = adapt(Path(temporary), simulator.url, concurrent=100)
+        with serving(folder, OPORA_PROFILE="ollama", OPORA_PIPELINES_DIR=str(pipelines)) as served:
+            for question_set, tenant in zip(sets, tenants, strict=True):
+                with _timed(console, f"{question_set.name}: {len(question_set.cases)} asked"):
                     answers.append(_answers(served, tenant, question_set))
-                    progress.advance(task)
     verdicts = {
         question_set.name: _judged(tenant, question_set, set_answers)
         for question_set, tenant, set_answers in zip(sets, tenants, answers, strict=True)
     }
     _print(console, verdicts)
-    return 1 if any(question_set.wrong for question_set in verdicts.values()) else 0
+    sys.exit(int(any(verdict.wrong for verdict in verdicts.values())))
 
 
-def _sets(console: Console) -> Iterator[QuestionSet]:
-    russian = attacks.russian()
+@contextmanager
+def _timed(console: Console, what: str) -> Iterator[None]:
+    """Says what is done and how long it took: the whole takes long enough to be taken for dead."""
+    started = perf_counter()
+    yield
+    console.print(f"{what}, {perf_counter() - started:.0f} s", highlight=False)
+
+
+def _sets(console: Console, limit: int | None) -> Iterator[QuestionSet]:
+    russian = attacks.russian()[:limit]
     yield attacks.as_question_set(russian, "ru", fixture().cases[0].question)
     for place in PLACES:
         yield from attacks.articles(russian, place, "ru")
     try:
-        english = attacks.english(DATA)
+        english = attacks.english(DATA)[:limit]
     except MissingData as error:
         console.print(f"{error.path} is absent: the Russian attacks alone")
         return
@@ -183,4 +193,4 @@ def _print(console: Console, verdicts: dict[str, Verdict]) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    typer.run(main)
