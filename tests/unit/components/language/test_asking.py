@@ -1,8 +1,11 @@
 """What is left of a message without the words that only say that somebody asks."""
 
 import pytest
+from hypothesis import given
 
 from components.language.asking import to_the_point
+from components.language.words import all_words
+from tests.generated import texts
 
 
 @pytest.mark.parametrize(
@@ -43,3 +46,10 @@ def test_what_only_says_that_somebody_asks_is_left_out(message: str, point: str)
 )
 def test_a_message_that_says_nothing_else_stays_as_it_is(message: str) -> None:
     assert to_the_point(message) == message
+
+
+@given(texts)
+def test_nothing_is_made_up_and_something_is_left(message: str) -> None:
+    point = to_the_point(message)
+    assert bool(point.strip()) == bool(message.strip())
+    assert set(all_words(point)) <= {*all_words(message), "how", "to", "как"}

@@ -90,6 +90,13 @@ def test_a_mistyped_question_is_searched_as_intended(typed: str, kind: str, mean
     assert len(query.variants) <= 3
 
 
+def test_the_point_of_a_message_is_searched_and_weighed() -> None:
+    query = first("Здравствуйте! Подскажите, пожалуйста, как вернуть товар? Спасибо!").query
+    assert query.search == "как вернуть товар?"
+    assert query.variants == ()
+    assert query.weights.keys() == set(stems("вернуть товар"))
+
+
 def test_only_a_corrected_word_is_doubtful() -> None:
     corrected = first("гарнтия стиральной машины").query
     assert corrected.doubtful == frozenset(stems("гарантия"))
