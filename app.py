@@ -43,15 +43,8 @@ from pipelines.ask.chats.clock import ChatClock
 from pipelines.ask.chats.conversations import Conversations
 from pipelines.ask.chats.delivery import WebhookDelivery
 from pipelines.ask.contract import AskRequest
-from pipelines.ask.desk import (
-    account_pages,
-    chat_pages,
-    first_run_pages,
-    gap_section,
-    insight_pages,
-    live,
-    operator_routes,
-)
+from pipelines.ask.desk import account_pages, chat_pages, first_run_pages, gap_section, live, operator_routes
+from pipelines.ask.desk.insights import all_pages as insight_pages
 from pipelines.ask.desk.settings import all_pages as settings_pages
 from pipelines.ask.desk.view import Desk
 from pipelines.ask.runner import Runner

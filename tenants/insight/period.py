@@ -15,6 +15,7 @@ from tenants import policy
 from tenants.errors import Invalid
 
 MOST_DAYS = 366
+_FIRST_DAY, _LAST_DAY = date(2000, 1, 1), date(2999, 12, 31)
 _STEP = timedelta(minutes=15)
 """Clocks are changed at a quarter of an hour."""
 
@@ -81,18 +82,29 @@ def chosen(first: date | None, last: date | None, days: int, now: datetime) -> P
 
     :raises Invalid: `period_invalid`, where it would begin after its end or hold more than a year.
     """
-    hours = policy.current().hours
-    zone = hours.zone if hours is not None else "UTC"
+    zone = _zone()
     today = now.astimezone(ZoneInfo(zone)).date()
     try:
         last = last or (first + timedelta(days=days - 1) if first else today)
         first = first or last - timedelta(days=days - 1)
     except OverflowError as out_of_range:
         raise Invalid("period_invalid", most=MOST_DAYS) from out_of_range
-    in_range = date(2000, 1, 1) <= first <= last <= date(2999, 12, 31)
+    in_range = _FIRST_DAY <= first <= last <= _LAST_DAY
     if not in_range or (last - first).days >= MOST_DAYS:
         raise Invalid("period_invalid", most=MOST_DAYS)
     return Period(first, last, zone)
+
+
+def of_day(day: date) -> Period:
+    """One day. Raises `Invalid`, `period_invalid`, for one that no calendar of ours holds."""
+    if not _FIRST_DAY <= day <= _LAST_DAY:
+        raise Invalid("period_invalid", most=MOST_DAYS)
+    return Period(day, day, _zone())
+
+
+def _zone() -> str:
+    hours = policy.current().hours
+    return hours.zone if hours is not None else "UTC"
 
 
 class local_day(GenericFunction[str]):  # noqa: N801  a function of SQL

@@ -529,8 +529,8 @@ def test_every_page_is_accessible_and_fits(
     shown = desk.populate("acme", staff["Анна"], staff["Борис"])
     paths = ["/desk", "/desk?view=all", "/desk?view=mine", f"/desk/chat/{shown['person'].chat_id}"]
     paths += [f"/desk/chat/{shown['mine'].chat_id}", "/desk/people", "/desk/account", "/desk/replies"]
-    paths += ["/desk/welcome", "/desk/insight"]
     paths += [f"/desk/settings{path}" for path in SETTINGS]
+    paths += ["/desk/welcome", "/desk/insight", "/desk/audit"]
     paths += ["/desk/sign-in", "/desk/turns/turn-of-acme"]
     with signed_in(browser, server, staff["Анна"], scheme=scheme, size=SIZES[size], bypass_csp=True) as context:
         for path in paths:

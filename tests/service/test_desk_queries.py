@@ -45,6 +45,7 @@ def counted(engine: Engine) -> Iterator[list[str]]:
         "/desk/people",
         "/desk/insight",
         *SETTINGS,
+        "/desk/audit?q=вопрос&outcome=refused&since=2026-01-01&person=anna",
     ],
 )
 async def test_a_page_runs_few_queries_however_many_chats_there_are(installation: Settings, path: str) -> None:

@@ -9,7 +9,9 @@ from starlette.responses import Response
 
 from pipelines import pages, problems
 from pipelines.ask import insight
-from pipelines.ask.desk import plots, view
+from pipelines.ask.desk import view
+from pipelines.ask.desk.insights import plots
+from pipelines.ask.desk.insights.tabs import tabs
 from pipelines.ask.desk.view import Desk
 from pipelines.gate import Route
 from tenants.chats import sites
@@ -66,14 +68,7 @@ def router(desk: Desk) -> APIRouter:
     return endpoints
 
 
-_TABS = (("figures", "/desk/insight", "operate"),)
 _PARTS: tuple[Part, ...] = ("outcome", "handoff_reason", "site", "channel", "locale")
-
-
-def tabs() -> list[tuple[str, str]]:
-    """The pages beside one another that the operator in this request may see."""
-    operator = sessions.current().operator
-    return [(name, path) for name, path, scope in _TABS if pages.may(operator, scope)]
 
 
 def _called() -> Callable[[str, str], str]:

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipelines.ask.desk.plots import HEIGHT, WIDTH, stacked
+from pipelines.ask.desk.insights.plots import HEIGHT, WIDTH, stacked
 
 STYLES = ("autonomous", "assisted")
 

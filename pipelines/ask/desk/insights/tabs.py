@@ -1,0 +1,12 @@
+"""The pages of insight beside one another."""
+
+from pipelines import pages
+from tenants.desk import sessions
+
+_TABS = (("figures", "/desk/insight", "operate"), ("audit", "/desk/audit", "operate"))
+
+
+def tabs() -> list[tuple[str, str]]:
+    """Those that the operator in this request may see, by name and path."""
+    operator = sessions.current().operator
+    return [(name, path) for name, path, scope in _TABS if pages.may(operator, scope)]
