@@ -37,6 +37,7 @@ from pipelines.ask import (
     tool_routes,
     ui_messages,
 )
+from pipelines.ask.articles import routes as article_routes
 from pipelines.ask.articles.usecase import Articles
 from pipelines.ask.chats import desk_routes, file_routes, hours_routes, session_routes, site_routes, visitor_routes
 from pipelines.ask.chats.clock import ChatClock
@@ -139,6 +140,7 @@ def routes(settings: Settings) -> tuple[Route, ...]:
         *chat_pages.ROUTES,
         *live.ROUTES,
         *first_run_pages.ROUTES,
+        *article_routes.ROUTES,
         *gap_section.ROUTES,
         *insight_pages.ROUTES,
         *settings_pages.ROUTES,
@@ -218,6 +220,7 @@ def _desk(
     yield chat_pages.router(desk, conversations)
     yield live.router
     yield first_run_pages.router(desk)
+    yield article_routes.router(articles)
     yield gap_section.router(desk, articles)
     yield insight_pages.router(desk)
     yield settings_pages.router(desk)

@@ -11,6 +11,7 @@ from pydantic import ValidationError
 
 from components.language.texts import terminal_locale, text
 from evaluation.commands import app as evaluate_app
+from pipelines.ask.articles.commands import article_app
 from pipelines.ask.chats.chat_commands import chat_app
 from pipelines.ask.chats.site_commands import site_app
 from pipelines.ask.chats.webhook_commands import webhook_app
@@ -100,6 +101,7 @@ app.add_typer(operator_app, name="operator")
 app.add_typer(audit_app, name="audit")
 app.add_typer(insight_app, name="insight")
 app.add_typer(gap_app, name="gap")
+app.add_typer(article_app, name="article")
 app.add_typer(feedback_app, name="feedback")
 app.add_typer(person_app, name="person")
 app.command("replay", help=text("records.help.replay", terminal_locale()))(replay)

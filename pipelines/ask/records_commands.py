@@ -203,13 +203,15 @@ def audit_stale(
 def gap_list(
     tenant: TenantOption = DEFAULT_TENANT,
     closed: Annotated[bool, typer.Option("--closed", help=message("help.closed"))] = False,
+    dismissed: Annotated[bool, typer.Option("--dismissed", help=message("help.dismissed"))] = False,
+    words: Words = None,
     as_json: Json = False,
 ) -> None:
     """Print the questions that the knowledge base could not answer, grouped by meaning."""
     with acting_for(tenant):
-        from tenants import gap_groups, gaps
+        from pipelines.ask.articles import gap_meanings
 
-        groups = gap_groups.grouped(gaps.all("closed" if closed else "open"))
+        groups = gap_meanings.groups("closed" if closed else "dismissed" if dismissed else "open", words or "")
     if as_json:
         from pipelines.ask.records_routes import gap_as_json
 
@@ -234,11 +236,22 @@ def gap_close(
         typer.echo(message("gap.closed", question=gaps.close(gap_id).question))
 
 
+@gap_app.command("dismiss", help=message("help.gap_dismiss"))
+def gap_dismiss(
+    gap_id: Annotated[str, typer.Argument(help=message("help.gap_id"))], tenant: TenantOption = DEFAULT_TENANT
+) -> None:
+    """Mark a gap as nothing to write about."""
+    with acting_for(tenant):
+        from tenants import gaps
+
+        typer.echo(message("gap.dismissed", question=gaps.dismiss(gap_id).question))
+
+
 @gap_app.command("reopen", help=message("help.gap_reopen"))
 def gap_reopen(
     gap_id: Annotated[str, typer.Argument(help=message("help.gap_id"))], tenant: TenantOption = DEFAULT_TENANT
 ) -> None:
-    """Undo `close`."""
+    """Undo `close` and `dismiss`."""
     with acting_for(tenant):
         from tenants import gaps
 

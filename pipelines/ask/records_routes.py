@@ -10,11 +10,12 @@ from pydantic import AfterValidator, BaseModel, ConfigDict
 from starlette.responses import StreamingResponse
 
 from components.turn import Outcome, Reason
+from pipelines.ask.articles import gap_meanings
 from pipelines.ask.insight import Format
 from pipelines.ask.insight_routes import download
 from pipelines.gate import Route
 from pipelines.spreadsheet import csv_lines
-from tenants import context, gap_groups, gaps, persons
+from tenants import context, gaps, persons
 from tenants.audit import search
 from tenants.audit.chain import Link
 from tenants.audit.entry import canonical
@@ -39,6 +40,8 @@ ROUTES = (
     Route("GET", "/gaps", scope="operate"),
     Route("PATCH", "/gaps/{gap_id}", scope="operate", body=GapChange, limit=_BODY_BYTES),
 )
+
+_OF_GROUPING = frozenset({"stems", "vector", "vector_of"})
 
 router = APIRouter()
 
@@ -100,9 +103,11 @@ def show_turn(turn_id: str) -> dict[str, object]:
 
 
 @router.get("/gaps")
-def list_gaps(status: Literal["open", "closed", "all"] = "open") -> dict[str, object]:
+def list_gaps(
+    status: Literal["open", "closed", "dismissed", "all"] = "open", text: Annotated[str, Query(max_length=200)] = ""
+) -> dict[str, object]:
     """Questions that the knowledge base could not answer, grouped by meaning, most frequent first."""
-    groups = gap_groups.grouped(gaps.all(None if status == "all" else status))
+    groups = gap_meanings.groups(None if status == "all" else status, text)
     return {
         "groups": [
             {"count": group.count, "doc_ids": group.doc_ids, "gaps": [gap_as_json(gap) for gap in group.gaps]}
@@ -113,8 +118,8 @@ def list_gaps(status: Literal["open", "closed", "all"] = "open") -> dict[str, ob
 
 @router.patch("/gaps/{gap_id}")
 def set_gap(gap_id: str, change: GapChange) -> dict[str, object]:
-    """Close a gap, or open it again."""
-    return gap_as_json(gaps.close(gap_id) if change.status == "closed" else gaps.reopen(gap_id))
+    """Close a gap, dismiss it, or open it again."""
+    return gap_as_json(gaps.decide([gap_id], change.status)[0])
 
 
 def summary(record: Record) -> dict[str, object]:
@@ -144,10 +149,10 @@ def exported(kind: Format, since: datetime | None, until: datetime | None) -> It
 
 
 def gap_as_json(gap: Gap) -> dict[str, object]:
-    """A gap without the stems used for grouping."""
+    """A gap without the stems and the vector used for grouping."""
     moments = {"first_at": gap.first_at, "last_at": gap.last_at, "closed_at": gap.closed_at}
     times = {name: at.isoformat() if at else None for name, at in moments.items()}
-    return {name: value for name, value in asdict(gap).items() if name != "stems"} | times
+    return {name: value for name, value in asdict(gap).items() if name not in _OF_GROUPING} | times
 
 
 _COLUMNS = ("at", "turn_id", "outcome", "reason", "session_id", "person", "question", "answer", "erased")

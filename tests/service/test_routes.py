@@ -59,6 +59,12 @@ def suggestion_case() -> Case:
     return Case("operate", own=own, foreign=foreign, may_answer="suggestion_unknown")
 
 
+def article_case(scope: str, body: dict[str, object] | None = None, *, may_answer: str = "") -> Case:
+    """The case of a route to one article."""
+    own, foreign = {"article_id": "article-of-acme"}, {"article_id": "article-of-globex"}
+    return Case(scope, body, own=own, foreign=foreign, may_answer=may_answer)
+
+
 SPARE_ID = {"doc_id": "spare/door.md"}
 FOREIGN_ID = {"doc_id": "globex/door.md"}
 REJECTED = Rejected("Снять дверцу силой", doc_id="spare/door.md")
@@ -140,6 +146,23 @@ SCOPED: dict[tuple[str, str], Case] = {
         {"status": "closed"},
         own={"gap_id": recorded("acme").misses[0].gap_id},
         foreign={"gap_id": recorded("globex").misses[0].gap_id},
+    ),
+    ("GET", "/articles"): Case("operate"),
+    ("POST", "/articles"): Case("operate", {"title": "Возврат", "text": "За 14 дней."}),
+    ("GET", "/articles/{article_id}"): article_case("operate"),
+    ("PUT", "/articles/{article_id}"): article_case(
+        "operate", {"title": "Возврат", "text": "За 14 дней.", "version": 1}, may_answer="article_changed"
+    ),
+    ("POST", "/articles/{article_id}/preview"): article_case("operate", may_answer="preview_busy"),
+    ("POST", "/articles/{article_id}/publish"): article_case(
+        "ingest", {"version": 1_000}, may_answer="article_changed"
+    ),
+    ("POST", "/articles/{article_id}/withdraw"): article_case("ingest"),
+    ("DELETE", "/articles/{article_id}"): Case(
+        "operate",
+        own={"article_id": "spare-of-acme"},
+        foreign={"article_id": "spare-of-globex"},
+        may_answer="article_unknown",
     ),
     ("GET", "/chats"): Case("visit"),
     ("POST", "/chats"): Case("visit", {"locale": "ru"}),

@@ -111,6 +111,9 @@ def test_a_gap_is_listed_closed_and_reopened() -> None:
     assert json.loads(opora("gap", "list", "--json").stdout) == []
     assert len(json.loads(opora("gap", "list", "--closed", "--json").stdout)) == 1
     assert "Open again" in opora("gap", "reopen", gap["gap_id"]).stdout
+    assert "Dismissed" in opora("gap", "dismiss", gap["gap_id"]).stdout
+    assert len(json.loads(opora("gap", "list", "--dismissed", "--json").stdout)) == 1
+    assert json.loads(opora("gap", "list", "--dismissed", "--text", "попугай", "--json").stdout) == []
     assert opora("gap", "close", "nothing").exit_code == 2
 
 

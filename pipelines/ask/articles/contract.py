@@ -1,0 +1,102 @@
+"""What `/articles` takes and answers, over HTTP and as JSON on the command line."""
+
+from datetime import datetime
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+
+from components.turn import Trust
+from pipelines.ask.articles.preview import Preview, stored
+from pipelines.ask.articles.usecase import drafted
+from tenants.desk.articles import MAX_QUESTION_LENGTH, MAX_QUESTIONS, MAX_TEXT_LENGTH, MAX_TITLE_LENGTH, Article, Draft
+from tenants.gaps import MOST
+
+_Id = Annotated[str, StringConstraints(min_length=1, max_length=100)]
+_Question = Annotated[str, StringConstraints(max_length=MAX_QUESTION_LENGTH)]
+_Version = Annotated[int, Field(ge=1, le=2**31 - 1)]
+
+
+class _Request(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class ArticleRequest(_Request):
+    """A draft. `gaps` are the ids of the gaps that it is written for, `lang` empty: told by the text."""
+
+    title: Annotated[str, StringConstraints(min_length=1, max_length=MAX_TITLE_LENGTH)]
+    text: Annotated[str, StringConstraints(max_length=MAX_TEXT_LENGTH)] = ""
+    questions: Annotated[tuple[_Question, ...], Field(max_length=MAX_QUESTIONS)] = ()
+    lang: Literal["", "ru", "en"] = ""
+    trust: Trust = "auto"
+    gaps: Annotated[tuple[_Id, ...], Field(max_length=MOST)] | None = None
+
+    def draft(self) -> Draft:
+        """The draft as it is kept."""
+        return drafted(self.title, self.text, self.questions, self.lang, self.trust)
+
+
+class ArticleChange(ArticleRequest):
+    """A changed draft. `version` is the one that the author had before them; gaps that are not named stay linked."""
+
+    version: _Version
+
+
+class Publication(_Request):
+    """Which version of the draft is published: the newest, or nothing is."""
+
+    version: _Version
+
+
+class ListedPart(BaseModel):
+    """An article without its texts."""
+
+    article_id: str
+    title: str
+    version: int
+    updated_at: datetime
+    updated_by: str
+    published_version: int | None
+    published_at: datetime | None
+
+
+class ArticlePart(ListedPart):
+    """An article. `doc_id` is the document that it is published as; `preview` what it would change, as last asked."""
+
+    doc_id: str
+    text: str
+    questions: tuple[str, ...]
+    lang: str
+    trust: str
+    created_at: datetime
+    created_by: str
+    published_by: str | None
+    preview: Preview | None
+
+
+class ArticlesAnswer(BaseModel):
+    """Articles, those changed last first."""
+
+    articles: tuple[ListedPart, ...]
+
+
+def article_part(article: Article) -> ArticlePart:
+    """The article as callers see it."""
+    draft = article.draft
+    return ArticlePart(
+        article_id=article.article_id,
+        doc_id=article.doc_id,
+        title=draft.title,
+        text=draft.text,
+        questions=draft.questions,
+        lang=draft.lang,
+        trust=draft.trust,
+        version=article.version,
+        created_at=article.created_at,
+        created_by=article.created_by,
+        updated_at=article.updated_at,
+        updated_by=article.updated_by,
+        published_version=article.published_version,
+        published_at=article.published_at,
+        published_by=article.published_by,
+        preview=stored(article),
+    )
