@@ -44,7 +44,15 @@ from pipelines.ask.chats.clock import ChatClock
 from pipelines.ask.chats.conversations import Conversations
 from pipelines.ask.chats.delivery import WebhookDelivery
 from pipelines.ask.contract import AskRequest
-from pipelines.ask.desk import account_pages, chat_pages, first_run_pages, gap_section, live, operator_routes
+from pipelines.ask.desk import (
+    account_pages,
+    chat_pages,
+    document_pages,
+    first_run_pages,
+    gap_section,
+    live,
+    operator_routes,
+)
 from pipelines.ask.desk.insights import all_pages as insight_pages
 from pipelines.ask.desk.settings import all_pages as settings_pages
 from pipelines.ask.desk.view import Desk
@@ -138,6 +146,7 @@ def routes(settings: Settings) -> tuple[Route, ...]:
         *operator_routes.ROUTES,
         *account_pages.ROUTES,
         *chat_pages.ROUTES,
+        *document_pages.ROUTES,
         *live.ROUTES,
         *first_run_pages.ROUTES,
         *article_routes.ROUTES,
@@ -199,7 +208,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     app.include_router(settings_routes.router)
     app.include_router(operator_routes.router)
     articles = Articles(ArticleIngest(ingest), asking.runner.ask)
-    for section in _desk(desk, limiter, conversations, articles):
+    for section in _desk(desk, limiter, conversations, articles, library):
         app.include_router(section)
     app.include_router(pages.router(_has_site))
     app.include_router(desk_assets.router())
@@ -213,11 +222,12 @@ def create_app(settings: Settings | None = None) -> FastAPI:
 
 
 def _desk(
-    desk: Desk, limiter: quotas.RateLimiter, conversations: Conversations, articles: Articles
+    desk: Desk, limiter: quotas.RateLimiter, conversations: Conversations, articles: Articles, library: Library
 ) -> Iterator[APIRouter]:
     """The pages of the desk."""
     yield account_pages.router(desk, limiter)
     yield chat_pages.router(desk, conversations)
+    yield document_pages.router(desk, library)
     yield live.router
     yield first_run_pages.router(desk)
     yield article_routes.router(articles)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from sqlalchemy import ColumnElement, select
 
-from tenants import context, database, documents
+from tenants import context, database, documents, freshness
 from tenants.documents import DocumentRecord
 from tenants.models import DocumentRow
 
@@ -14,8 +14,10 @@ from tenants.models import DocumentRow
 class Selection:
     """Conditions, all of which must hold. None is open; an empty tuple matches nothing.
 
+    :param languages: as documents name them, such as `ru`.
     :param words: text that the title or the id holds, letter case aside.
     :param flagged: whether something about the text wants an operator's eye.
+    :param stale: whether answers have lately been standing on it though it is in doubt, as `tenants.freshness` says.
     :param date_from: first ISO 8601 day of the document's last change; `date_to` the last one.
     """
 
@@ -26,8 +28,10 @@ class Selection:
     project_keys: tuple[str, ...] | None = None
     evidence_tiers: tuple[str, ...] | None = None
     source_types: tuple[str, ...] | None = None
+    languages: tuple[str, ...] | None = None
     words: str = ""
     flagged: bool | None = None
+    stale: bool | None = None
     date_from: str | None = None
     date_to: str | None = None
 
@@ -59,12 +63,14 @@ def doc_ids(selection: Selection) -> list[str]:
     """The ids of all documents of the tenant that fit, in the order of their characters."""
     light = select(DocumentRow.doc_id, DocumentRow.title, DocumentRow.tags, DocumentRow.flags)
     query = light.where(DocumentRow.tenant_id == context.current().tenant_id, *_conditions(selection))
+    in_doubt = None if selection.stale is None else {document.doc_id for document in freshness.stale()}
     with database.reading() as session:
         # Databases differ in how they compare letters and look into lists, so that is done here.
         return sorted(
             doc_id
             for doc_id, title, tags, flags in session.execute(query)
             if _matches(selection, doc_id, title, tags, flags)
+            and (in_doubt is None or selection.stale == (doc_id in in_doubt))
         )
 
 
@@ -75,6 +81,7 @@ def _conditions(selection: Selection) -> list[ColumnElement[bool]]:
         DocumentRow.project_key: selection.project_keys,
         DocumentRow.evidence_tier: selection.evidence_tiers,
         DocumentRow.source_type: selection.source_types,
+        DocumentRow.lang: selection.languages,
     }
     conditions: list[ColumnElement[bool]] = [
         column.in_(values) for column, values in chosen.items() if values is not None

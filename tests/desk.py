@@ -3,6 +3,7 @@
 import json
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
+from urllib.parse import urlencode
 
 from sqlalchemy import update
 
@@ -13,6 +14,7 @@ from tenants.chats.tables import ChatRow
 from tenants.context import Tenant, acting_as
 from tenants.desk import operators, replies, sessions
 from tenants.desk.operators import Operator, Role
+from tests.browser.payloads import PAYLOADS
 from tests.browser.turns import EXCERPT, PASSAGE, citation, turn
 
 PASSWORD = "снег идёт над рекой"
@@ -142,3 +144,25 @@ def populate(tenant_id: str, me: Operator, colleague: Operator) -> Mapping[str, 
         tenant_id, asked(tenant_id, "v:ab12cd34", "Сколько стоит доставка?"), "Доставка по городу стоит 490 ₽ [1]."
     )
     return {"person": person, "money": money, "late": late, "mine": mine, "theirs": theirs, "talking": talking}
+
+
+def hostile_documents() -> list[dict[str, object]]:
+    """Documents in which every text that an author writes is hostile: titles, ids, headings, tags, texts."""
+    text = "".join(f"## {one}\n\n{one}\n\n" for one in PAYLOADS)
+    shelf: list[dict[str, object]] = [
+        {"doc_id": one, "title": one, "text": f"{text}\n{one}", "tags": [one], "project_key": one}
+        for one in PAYLOADS[:40]
+    ]
+    shelf += [{"doc_id": "hostile", "title": "".join(PAYLOADS)[:500], "text": text, "url": "javascript:hit()"}]
+    return [*shelf, {"doc_id": "hostile/newer", "title": PAYLOADS[0], "text": text, "supersedes": "hostile"}]
+
+
+def hostile_document_paths() -> Mapping[str, str]:
+    """Their pages."""
+    parts = ("chunks", "properties", "versions", "ties")
+    searched = urlencode({"q": "".join(PAYLOADS)[:150], "trust": "", "lang": "><img src=x>"})
+    return {
+        "documents": "/desk/documents?q=hit",
+        **{part: f"/desk/documents/one?id=hostile&show={part}&version=1" for part in parts},
+        "found": f"/desk/documents?{searched}",
+    }

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from tenants.catalogue import Selection
     from tenants.index.protocol import Json as Value
 
-_SINGLE_VALUE = ("words", "flagged", "date_from", "date_to")
+_SINGLE_VALUE = ("words", "flagged", "stale", "date_from", "date_to")
 _SEVERAL_VALUES = {
     "status": "statuses",
     "trust": "trust",
@@ -23,6 +23,7 @@ _SEVERAL_VALUES = {
     "project_key": "project_keys",
     "evidence_tier": "evidence_tiers",
     "source_type": "source_types",
+    "lang": "languages",
 }
 _SHOWN = ("status", "trust", "priority", "tags", "project_key", "evidence_tier", "source_type", "source", "url", "lang")
 

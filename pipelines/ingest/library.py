@@ -61,10 +61,16 @@ class Library:
             raise NotFound("version_unknown")
         return stored
 
-    def chunks(self, doc_id: str) -> tuple[InspectedChunk, ...]:
-        """What was understood of the document, in reading order. Raises `NotFound`."""
-        hits = index.open_collection().fetch(self.read(doc_id).chunk_ids)
-        return tuple(inspect(hits, lexicon.current().stems))
+    def chunks(self, doc_id: str, *, first: int = 0, limit: int | None = None) -> tuple[InspectedChunk, ...]:
+        """What was understood of the document, in reading order. Raises `NotFound`.
+
+        :param first: index of the chunk to begin with.
+        """
+        # The one before is needed to tell what a chunk repeats of it.
+        before = 1 if first else 0
+        end = None if limit is None else first + limit
+        hits = index.open_collection().fetch(self.read(doc_id).chunk_ids[first - before : end])
+        return tuple(inspect(hits, lexicon.current().stems))[before:]
 
     def change(self, doc_id: str, changes: Mapping[str, Json], *, version: int | None = None) -> DocumentRecord:
         """Set properties, over what the source says and whatever it will say; None takes one back.

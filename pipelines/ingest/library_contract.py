@@ -48,8 +48,10 @@ class DocumentFilter(_Request):
     project_keys: _Words | None = None
     evidence_tiers: _Words | None = None
     source_types: _Words | None = None
+    languages: _Words | None = None
     words: _Word = Field("", description="Text that the title or the id holds.")
     flagged: bool | None = Field(None, description="Whether something about the text wants an operator's eye.")
+    stale: bool | None = Field(None, description="Whether answers have lately stood on it though it is in doubt.")
     date_from: str | None = None
     date_to: str | None = None
 
@@ -68,8 +70,10 @@ class DocumentFilter(_Request):
             project_keys=_tuple(self.project_keys),
             evidence_tiers=_tuple(self.evidence_tiers),
             source_types=_tuple(self.source_types),
+            languages=_tuple(self.languages),
             words=self.words,
             flagged=self.flagged,
+            stale=self.stale,
             date_from=self.date_from,
             date_to=self.date_to,
         )

@@ -8,12 +8,13 @@ import pytest
 from sqlalchemy import delete, select, update
 
 from settings import Settings
-from tenants import database, documents, freshness, gaps
+from tenants import catalogue, database, documents, freshness, gaps
 from tenants.audit import search, store
 from tenants.audit.chain import Head
 from tenants.audit.entry import Entry
 from tenants.audit.search import TurnQuery
 from tenants.audit.store import TurnOwner
+from tenants.catalogue import Selection
 from tenants.context import Tenant, acting_as
 from tenants.documents import DocumentRecord
 from tenants.errors import NotFound
@@ -228,6 +229,8 @@ def test_stale_cited_documents_are_reported(records: Settings) -> None:
     }
     assert (stale[0].doc_id, stale[0].citations, stale[0].title) == ("ancient", 2, "ANCIENT")
     assert stale[0].last_cited_at == now
+    assert catalogue.doc_ids(Selection(stale=True)) == ["ancient", "edited", "replaced"]
+    assert catalogue.doc_ids(Selection(stale=False)) == ["fine", "unread"]
     assert "unread" in {item.doc_id for item in freshness.stale(cited_within=timedelta(days=90))}
 
 

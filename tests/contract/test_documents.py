@@ -116,7 +116,9 @@ SHELF = [
     E20,
     DocumentRecord("Возврат", "ВОЗВРАТ товара", "", "", (), "2026-05-01", tags=("возврат",)),
     DocumentRecord("доставка", "Доставка", "", "", (), "2025-01-01", status="superseded", trust="raw", project_key="q"),
-    DocumentRecord("Z", "Last", "", "", (), "2026-05-02", source_type="faq", evidence_tier="t", flags=("injection",)),
+    DocumentRecord(
+        "Z", "Last", "", "", (), "2026-05-02", lang="en", source_type="faq", evidence_tier="t", flags=("injection",)
+    ),
 ]
 
 
@@ -133,6 +135,10 @@ SHELF = [
         (Selection(project_keys=("",)), ["Z", "Возврат"]),
         (Selection(evidence_tiers=("t",), source_types=("faq",), flagged=True), ["Z", "e20"]),
         (Selection(flagged=False), ["Возврат", "доставка"]),
+        (Selection(languages=("ru",)), ["e20", "Возврат", "доставка"]),
+        (Selection(languages=()), []),
+        (Selection(stale=True), []),
+        (Selection(stale=False, languages=("en",)), ["Z"]),
         (Selection(words="возврат"), ["Возврат"]),
         (Selection(words="ОШИБКА e2"), ["e20"]),
         (Selection(words="%"), []),

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from urllib.parse import unquote
+from urllib.parse import unquote, urlencode
 
 import httpx
 import pytest
@@ -18,6 +18,7 @@ from tenants.desk import operators, sessions
 from tenants.desk.operators import Role
 from tenants.desk.tables import OperatorRow
 from tests.service.desk_cases import ENDLESS, PAGES, PASSWORD, PageCase
+from tests.service.desk_cases.documents import FOREIGN, SPARE
 from tests.service.serving import ALL_SCOPES, Server, in_force, problem
 
 ROLES: Mapping[str, frozenset[str]] = {
@@ -59,7 +60,10 @@ class Browser:
             with self.client.stream(method, path, headers=self.cookie) as response:
                 first = next(response.iter_text()) if response.is_success else ""
             return httpx.Response(response.status_code, headers=response.headers, text=first)
-        return self.get(path) if method == "GET" else self.post(path, {**case.form, **ids})
+        if method == "POST":
+            return self.post(path, {**case.form, **ids})
+        named = {name: value for name, value in ids.items() if f"{{{name}}}" not in route[1]}
+        return self.get(f"{path}?{urlencode(named)}" if named else path)
 
 
 @pytest.fixture(scope="module")
@@ -72,6 +76,13 @@ def staff(installation: Settings) -> Mapping[str, str]:
             for role in ("operator", "editor", "admin"):
                 operators.add(logins[role], PASSWORD, role=_role(role), name=role)
     return logins
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _documents(acme: httpx.Client, ingest: Callable[..., httpx.Response]) -> None:
+    """A document of acme's and one of globex's."""
+    for tenant_id, doc_id in (("acme", SPARE), ("globex", FOREIGN)):
+        assert ingest(tenant_id, [{"doc_id": doc_id, "title": "Дверца", "text": "Открывается наружу."}]).is_success
 
 
 def _role(role: str) -> Role:

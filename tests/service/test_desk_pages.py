@@ -425,8 +425,10 @@ def test_a_slash_is_where_the_keyboard_has_it(
 
 
 @pytest.fixture(scope="module")
-def hostile(installation: Settings) -> Mapping[str, str]:
-    """A chat and a recorded turn, in which every text that somebody can write is hostile; their paths."""
+def hostile(installation: Settings, ingest: Callable[..., httpx.Response]) -> Mapping[str, str]:
+    """A chat, a recorded turn and documents, in which every text that somebody can write is hostile; their paths."""
+    # A few are refused for their ids.
+    assert ingest("acme", desk.hostile_documents()).json()["added"] > 35
     with in_force(installation):
         return _hostile(installation)
 
@@ -477,6 +479,7 @@ def _hostile(installation: Settings) -> Mapping[str, str]:
         "turn": "/desk/turns/turn-hostile",
         "replies": "/desk/replies",
         "people": "/desk/people",
+        **desk.hostile_document_paths(),
         "search": "/desk?view=all&q=%22%3E%3Cimg+src%3Dx+onerror%3Dhit()%3E",
         "site": "/desk/settings/sites/hostile-site",
         "sites": "/desk/settings/sites",
@@ -486,7 +489,25 @@ def _hostile(installation: Settings) -> Mapping[str, str]:
 
 
 @pytest.mark.parametrize(
-    "name", ["inbox", "chat", "turn", "replies", "people", "search", "site", "sites", "hours", "changes"]
+    "name",
+    [
+        "site",
+        "sites",
+        "hours",
+        "changes",
+        "inbox",
+        "chat",
+        "turn",
+        "replies",
+        "people",
+        "search",
+        "documents",
+        "found",
+        "chunks",
+        "properties",
+        "versions",
+        "ties",
+    ],
 )
 def test_no_text_of_a_customer_runs_anything(
     browser: Browser, server: Server, staff: Mapping[str, Operator], hostile: Mapping[str, str], name: str
@@ -521,7 +542,12 @@ def test_no_text_of_a_customer_runs_anything(
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("size", SIZES)
 def test_every_page_is_accessible_and_fits(
-    browser: Browser, server: Server, staff: Mapping[str, Operator], scheme: Literal["light", "dark"], size: str
+    browser: Browser,
+    server: Server,
+    acme: httpx.Client,
+    staff: Mapping[str, Operator],
+    scheme: Literal["light", "dark"],
+    size: str,
 ) -> None:
     if not AXE.exists() and build.packages() is None:
         pytest.skip("no server: the npm packages of the widget cannot be installed")
@@ -530,7 +556,8 @@ def test_every_page_is_accessible_and_fits(
     paths = ["/desk", "/desk?view=all", "/desk?view=mine", f"/desk/chat/{shown['person'].chat_id}"]
     paths += [f"/desk/chat/{shown['mine'].chat_id}", "/desk/people", "/desk/account", "/desk/replies"]
     paths += [f"/desk/settings{path}" for path in SETTINGS]
-    paths += ["/desk/welcome", "/desk/insight", "/desk/audit"]
+    paths += ["/desk/welcome", "/desk/insight", "/desk/audit", "/desk/documents?q=errors"]
+    paths += [f"/desk/documents/one?id=errors.md&show={part}" for part in ("chunks", "properties", "versions", "ties")]
     paths += ["/desk/sign-in", "/desk/turns/turn-of-acme"]
     with signed_in(browser, server, staff["Анна"], scheme=scheme, size=SIZES[size], bypass_csp=True) as context:
         for path in paths:

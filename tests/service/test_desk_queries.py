@@ -2,16 +2,23 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import httpx
 import pytest
 from sqlalchemy import Engine, event
 
 import app
+from components.ingest.document import SourceDocument
 from pipelines import pages
+from pipelines.ingest.usecase import Ingest
 from settings import Settings
 from tenants import database
+from tenants.context import Tenant, acting_as
+from tenants.desk.operators import Operator
+from tenants.registry import Registry
 from tests import desk
+from tests.installations import installed
 
 MOST = 12
 SETTINGS = [
@@ -51,12 +58,36 @@ def counted(engine: Engine) -> Iterator[list[str]]:
 async def test_a_page_runs_few_queries_however_many_chats_there_are(installation: Settings, path: str) -> None:
     staff = desk.staff("acme", {"Анна": "admin", "Борис": "operator"})
     chats = [desk.waiting("acme", desk.asked("acme", f"v:{number}", "Где заказ?", "Ау")) for number in range(60)]
-    cookie = {"Cookie": f"{pages.COOKIE}={desk.secret_of(staff['Анна'])}"}
-    transport = httpx.ASGITransport(app.create_app(installation))
+    await _count(installation, staff["Анна"], path.format(chat_id=chats[-1].chat_id))
+
+
+async def _count(settings: Settings, operator: Operator, path: str) -> None:
+    cookie = {"Cookie": f"{pages.COOKIE}={desk.secret_of(operator)}"}
+    transport = httpx.ASGITransport(app.create_app(settings))
     async with httpx.AsyncClient(transport=transport, base_url="http://opora") as client:
-        named = path.format(chat_id=chats[-1].chat_id)
-        assert (await client.get(named, headers=cookie)).status_code == 200
-        with counted(database.engine(installation)) as statements:
-            assert (await client.get(named, headers=cookie)).status_code == 200
+        assert (await client.get(path, headers=cookie)).status_code == 200
+        with counted(database.engine(settings)) as statements:
+            assert (await client.get(path, headers=cookie)).status_code == 200
     run = [one for one in statements if not one.startswith(("BEGIN", "PRAGMA"))]
     assert 0 < len(run) <= MOST, "\n".join(run)
+
+
+PARTS = ("chunks", "properties", "versions&version=1", "ties")
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/desk/documents?q=a",
+        "/desk/documents?stale=true",
+        *(f"/desk/documents/one?id=a/7&show={part}" for part in PARTS),
+    ],
+)
+async def test_a_page_of_documents_runs_few_queries_however_many_there_are(tmp_path: Path, path: str) -> None:
+    # On a data folder of its own: an index belongs to one process, and the other tests' service has theirs.
+    with installed(tmp_path) as settings:
+        Registry().add("acme", locale="ru")
+        staff = desk.staff("acme", {"Анна": "admin"})
+        with acting_as(Tenant("acme", "admin")):
+            Ingest().run([SourceDocument(f"a/{at}", f"Статья {at}", f"Полка {at}.", f"a/{at}") for at in range(70)])
+        await _count(settings, staff["Анна"], path)

@@ -21,6 +21,7 @@ SEE_OTHER = 303
 _MENU = (
     ("inbox", "/desk", "operate"),
     ("gaps", "/desk/gaps", "operate"),
+    ("documents", "/desk/documents", "ingest"),
     ("insight", "/desk/insight", "operate"),
     ("people", "/desk/people", "admin"),
     ("settings", "/desk/settings", "admin"),

@@ -1,12 +1,19 @@
 """Every page of the desk, with what it takes: a module for each section of the menu."""
 
-from tests.service.desk_cases import account, gaps, inbox, insight, settings
+from tests.service.desk_cases import (
+    account,
+    documents,
+    gaps,
+    inbox,
+    insight,
+    settings,
+)
 from tests.service.desk_cases.account import PASSWORD
 from tests.service.desk_cases.case import PageCase
 
 __all__ = ["ASSETS", "ENDLESS", "PAGES", "PASSWORD", "PageCase"]
 
 ASSETS = {("GET", "/desk/assets/desk.js"), ("GET", "/desk/assets/desk.css")}
-PAGES = account.PAGES | gaps.PAGES | inbox.PAGES | insight.PAGES | settings.PAGES
+PAGES = account.PAGES | documents.PAGES | gaps.PAGES | inbox.PAGES | insight.PAGES | settings.PAGES
 ENDLESS = {("GET", "/desk/live")}
 """Streams that go on until their reader leaves."""
