@@ -39,7 +39,15 @@ from pipelines.ask import (
 )
 from pipelines.ask.articles import routes as article_routes
 from pipelines.ask.articles.usecase import Articles
-from pipelines.ask.chats import desk_routes, file_routes, hours_routes, session_routes, site_routes, visitor_routes
+from pipelines.ask.chats import (
+    desk_routes,
+    file_routes,
+    hours_routes,
+    session_routes,
+    site_routes,
+    visitor_routes,
+    webhook_routes,
+)
 from pipelines.ask.chats.clock import ChatClock
 from pipelines.ask.chats.conversations import Conversations
 from pipelines.ask.chats.delivery import WebhookDelivery
@@ -142,6 +150,7 @@ def routes(settings: Settings) -> tuple[Route, ...]:
         *desk_routes.ROUTES,
         *hours_routes.ROUTES,
         *site_routes.ROUTES,
+        *webhook_routes.ROUTES,
         *settings_routes.ROUTES,
         *operator_routes.ROUTES,
         *account_pages.ROUTES,
@@ -205,6 +214,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     app.include_router(desk_routes.router(conversations))
     app.include_router(hours_routes.router())
     app.include_router(site_routes.router)
+    app.include_router(webhook_routes.router)
     app.include_router(settings_routes.router)
     app.include_router(operator_routes.router)
     articles = Articles(ArticleIngest(ingest), asking.runner.ask)

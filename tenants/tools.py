@@ -21,7 +21,7 @@ from pydantic import (
 from sqlalchemy import func, select
 
 from settings import get_settings
-from tenants import context, database
+from tenants import changes, context, database
 from tenants.cache import TenantCache
 from tenants.errors import Invalid, NotFound
 from tenants.models import ToolRow
@@ -83,6 +83,8 @@ class Parameters(BaseModel):
 class Tool(BaseModel):
     """One tool: an address that takes its arguments as a JSON object by POST and answers with text or JSON.
 
+    One that is not `enabled` is kept and not called.
+
     `answer` says how a JSON answer reads, with fields of it and of the arguments in braces:
     `Заказ {number}: {status}.`; empty: a line for each field. `headers` None keeps those that are stored,
     unless the address changes.
@@ -98,6 +100,7 @@ class Tool(BaseModel):
     answer: Annotated[str, StringConstraints(max_length=2_000)] = ""
     headers: dict[Header, SecretStr] | None = Field(default=None, max_length=10)
     timeout_seconds: float = Field(default=5, ge=0.1, le=20)
+    enabled: bool = True
 
     @field_validator("headers")
     @classmethod
@@ -136,6 +139,17 @@ def all() -> tuple[Tool, ...]:
     return _CACHE.get(_key(), load)
 
 
+def offered() -> tuple[Tool, ...]:
+    """The tools that the assistant may call."""
+    return tuple(tool for tool in all() if tool.enabled)
+
+
+def get(name: str) -> Tool:
+    """A tool of the tenant in context. Raises `NotFound` with the code `tool_unknown`."""
+    with database.reading() as session:
+        return _tool(_existing(session.get(ToolRow, (context.current().tenant_id, name))))
+
+
 def put(tool: Tool) -> Tool:
     """Add a tool, or replace the one of its name. Raises `Invalid` with the code `tools_too_many`."""
     tenant_id = context.current().tenant_id
@@ -146,12 +160,16 @@ def put(tool: Tool) -> Tool:
                 raise Invalid("tools_too_many", limit=MAX_TOOLS)
             row = ToolRow(tenant_id=tenant_id, name=tool.name, definition={}, headers={})
             session.add(row)
+        before, headers = _noted(row), row.headers
         if tool.headers is not None:
             row.headers = dict(tool.secrets)
         elif row.definition.get("url", tool.url) != tool.url:
             # Whoever may change the address must not be able to send the secret there.
             row.headers = {}
         row.definition = tool.model_dump(mode="json", exclude={"name", "headers"})
+        changes.note(session, "tool", "changed" if before else "added", tool.name, before, _noted(row))
+        if before and headers != row.headers:
+            changes.note(session, "tool", "rotated", tool.name)
         stored = _tool(row)
     _CACHE.expire(_key())
     return stored
@@ -160,11 +178,33 @@ def put(tool: Tool) -> Tool:
 def remove(name: str) -> None:
     """Remove a tool. Raises `NotFound` with the code `tool_unknown`."""
     with database.writing() as session:
-        row = session.get(ToolRow, (context.current().tenant_id, name))
-        if row is None:
-            raise NotFound("tool_unknown")
+        row = _existing(session.get(ToolRow, (context.current().tenant_id, name)))
         session.delete(row)
+        changes.note(session, "tool", "removed", name, _noted(row))
     _CACHE.expire(_key())
+
+
+def set_enabled(name: str, *, enabled: bool) -> Tool:
+    """Have a tool called or not. Raises `NotFound` with the code `tool_unknown`."""
+    with database.writing() as session:
+        row = _existing(session.get(ToolRow, (context.current().tenant_id, name), with_for_update=True))
+        before = _noted(row)
+        row.definition = {**row.definition, "enabled": enabled}
+        changes.note(session, "tool", "changed", name, {"enabled": True, **before}, _noted(row))
+        stored = _tool(row)
+    _CACHE.expire(_key())
+    return stored
+
+
+def _existing(row: ToolRow | None) -> ToolRow:
+    if row is None:
+        raise NotFound("tool_unknown")
+    return row
+
+
+def _noted(row: ToolRow) -> dict[str, object]:
+    """What is written down of a tool: of its headers only the names."""
+    return {**row.definition, "headers": sorted(row.headers)} if row.definition else {}
 
 
 def _key() -> tuple[str, str]:

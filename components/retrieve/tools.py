@@ -13,7 +13,7 @@ size and time are bounded, a tool that keeps failing is left alone for a while, 
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
 from hashlib import sha256
@@ -33,9 +33,10 @@ from components.models.failures import ModelFailed
 from components.nested import Nested
 from components.retrieve.tool_arguments import Lookup, extract_arguments, is_part
 from components.retrieve.tool_chooser import ToolChooser
-from components.turn import Evidence, Passage, Turn
+from components.turn import Evidence, Frozen, Passage, Turn
 from settings import get_settings
 from tenants import context, tools
+from tenants.errors import OporaError
 from tenants.index.protocol import Json
 from tenants.tools import ORIGIN, Tool
 
@@ -46,6 +47,15 @@ _MAX_BYTES = 100_000
 _MAX_LENGTH = 4_000
 _MAX_LINES = 50
 _FIELD = re.compile(r"\{([\w.]+)\}")
+
+
+@dataclass(frozen=True, slots=True)
+class Trial(Frozen):
+    """A tool's answer to a sample question; `fault` is the code of why there is none, empty where there is one."""
+
+    arguments: Mapping[str, Json]
+    text: str
+    fault: str
 
 
 class ToolSearch(Nested):
@@ -83,12 +93,12 @@ class ToolSearch(Nested):
 
     def matching(self, turn: Turn) -> Sequence[Lookup]:
         """The tools that match the question, best first. Reads a few records at most every other second."""
-        lookups = (lookup for tool in tools.all() if (lookup := self._lookup(tool, turn)))
+        lookups = (lookup for tool in tools.offered() if (lookup := self._lookup(tool, turn)))
         return sorted(lookups, key=lambda one: -one.fit)[: self.max_tools]
 
     def may_answer(self, turn: Turn) -> bool:
         """Whether a tool may answer when no passage does."""
-        return bool(self.matching(turn) or (self.chooser is not None and tools.all()))
+        return bool(self.matching(turn) or (self.chooser is not None and tools.offered()))
 
     def consult(self, turn: Turn, judge: Judge) -> Turn:
         """The turn with the answers of matching tools among its evidence; degraded when one fails. Each is called once.
@@ -105,7 +115,7 @@ class ToolSearch(Nested):
         lookups = self.matching(turn)
         # Asked once: new queries of a retry are no other question.
         choose = not lookups and not is_enough and turn.passes <= 1
-        if choose and self.chooser is not None and (all_tools := tools.all()):
+        if choose and self.chooser is not None and (all_tools := tools.offered()):
             try:
                 lookups = self.chooser.choose(turn, all_tools)
             except ModelFailed:
@@ -160,6 +170,20 @@ class ToolSearch(Nested):
             rank_scores={passage.chunk_id: 1.0, **evidence.rank_scores},
             relevance=max(relevance, evidence.relevance),
         )
+
+
+def try_tool(tool: Tool, question: str) -> Trial:
+    """Ask a tool as a question of a customer would, whether or not the question fits its description."""
+    arguments = extract_arguments(tool, clean(question))
+    if arguments is None:
+        return Trial({}, "", "tool_arguments_missing")
+    try:
+        text = _text_of(Lookup(tool, arguments, 1.0))
+    except OporaError as error:
+        return Trial(arguments, "", error.code)
+    except ValueError:
+        return Trial(arguments, "", "tool_refused")
+    return Trial(arguments, text, "" if text else "tool_silent")
 
 
 def _names_unseen(lookup: Lookup, evidence: Evidence) -> bool:

@@ -16,6 +16,7 @@ def message(key: str, **params: str | float) -> str:
     return text(f"tools.{key}", terminal_locale(), **params)
 
 
+ToolName = Annotated[str, typer.Argument(help=message("help.name"))]
 tool_app = typer.Typer(cls=Group, help=message("help.tool"), no_args_is_help=True)
 
 
@@ -57,10 +58,49 @@ def tool_put(
     typer.echo(message("set", name=stored.name))
 
 
-@tool_app.command("remove", help=message("help.remove"))
-def tool_remove(
-    name: Annotated[str, typer.Argument(help=message("help.name"))], tenant: TenantOption = DEFAULT_TENANT
+@tool_app.command("enable", help=message("help.enable"))
+def tool_enable(name: ToolName, tenant: TenantOption = DEFAULT_TENANT) -> None:
+    """Have a tool called again."""
+    _set_enabled(name, tenant, enabled=True)
+
+
+@tool_app.command("disable", help=message("help.disable"))
+def tool_disable(name: ToolName, tenant: TenantOption = DEFAULT_TENANT) -> None:
+    """Keep a tool without calling it."""
+    _set_enabled(name, tenant, enabled=False)
+
+
+@tool_app.command("test", help=message("help.test"))
+def tool_test(
+    name: ToolName,
+    question: Annotated[str, typer.Argument(help=message("help.question"))],
+    tenant: TenantOption = DEFAULT_TENANT,
+    as_json: Json = False,
 ) -> None:
+    """Ask a tool a sample question."""
+    with acting_for(tenant):
+        from pipelines.ask.tool_routes import trial_of
+        from tenants import tools
+
+        tried = trial_of(tools.get(name), question)
+    if as_json:
+        print_json(tried.model_dump(mode="json"))
+    else:
+        typer.echo(tried.text or text(f"desk.settings.fault.{tried.fault}", terminal_locale()))
+    if tried.fault:
+        raise typer.Exit(1)
+
+
+def _set_enabled(name: str, tenant: str, *, enabled: bool) -> None:
+    with acting_for(tenant):
+        from tenants import tools
+
+        tools.set_enabled(name, enabled=enabled)
+    typer.echo(message("set", name=name))
+
+
+@tool_app.command("remove", help=message("help.remove"))
+def tool_remove(name: ToolName, tenant: TenantOption = DEFAULT_TENANT) -> None:
     """Remove a tool."""
     with acting_for(tenant):
         from tenants import tools

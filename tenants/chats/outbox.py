@@ -20,6 +20,8 @@ from tenants.errors import NotFound
 
 EventName: TypeAlias = Literal["chat.started", "chat.message", "chat.handoff", "chat.state", "chat.rated"]
 EVENT_NAMES: tuple[EventName, ...] = get_args(EventName)
+TEST_EVENT = "webhook.test"
+"""Sent when an admin asks for it, whichever events a receiver wants."""
 DeliveryState: TypeAlias = Literal["pending", "delivered", "dead"]
 
 RETRY_SECONDS = (5, 60, 300, 1_800, 7_200, 18_000, 36_000, 50_400)
@@ -50,25 +52,35 @@ def enqueue(session: Session, event: EventName, chat_id: str, data: Mapping[str,
     """Write an event for every webhook of the tenant in context that wants it."""
     tenant_id, now = context.current().tenant_id, datetime.now(UTC)
     for webhook in session.scalars(select(WebhookRow).where(WebhookRow.tenant_id == tenant_id)):
-        if event not in webhook.events:
-            continue
-        body = json.dumps({"type": event, "timestamp": now.isoformat(), "data": data}, ensure_ascii=False)
-        session.add(
-            OutboxRow(
-                tenant_id=tenant_id,
-                delivery_id=f"msg_{token_hex(12)}",
-                webhook_id=webhook.webhook_id,
-                chat_id=chat_id,
-                event=event,
-                body=body,
-                state="pending",
-                attempts=0,
-                next_at=now,
-                fault="",
-                created_at=now,
-                delivered_at=None,
-            )
-        )
+        if event in webhook.events:
+            session.add(_event(webhook.webhook_id, event, chat_id, data, now))
+
+
+def enqueue_test(webhook_id: str) -> str:
+    """Have a receiver sent an event that tells of nothing; the id of the delivery. Raises `NotFound`."""
+    with database.writing() as session:
+        if session.get(WebhookRow, (context.current().tenant_id, webhook_id)) is None:
+            raise NotFound("webhook_unknown")
+        row = _event(webhook_id, TEST_EVENT, "", {}, datetime.now(UTC))
+        session.add(row)
+    return row.delivery_id
+
+
+def _event(webhook_id: str, event: str, chat_id: str, data: Mapping[str, object], now: datetime) -> OutboxRow:
+    return OutboxRow(
+        tenant_id=context.current().tenant_id,
+        delivery_id=f"msg_{token_hex(12)}",
+        webhook_id=webhook_id,
+        chat_id=chat_id,
+        event=event,
+        body=json.dumps({"type": event, "timestamp": now.isoformat(), "data": data}, ensure_ascii=False),
+        state="pending",
+        attempts=0,
+        next_at=now,
+        fault="",
+        created_at=now,
+        delivered_at=None,
+    )
 
 
 def claim(limit: int, now: datetime | None = None, *, but: Set[tuple[str, str]] = frozenset()) -> tuple[Delivery, ...]:
@@ -122,7 +134,7 @@ def deliver_again(delivery_id: str) -> None:
     with database.writing() as session:
         row = session.get(OutboxRow, (context.current().tenant_id, delivery_id))
         if row is None:
-            raise NotFound("delivery_unknown", delivery_id=delivery_id)
+            raise NotFound("delivery_unknown")
         row.state, row.attempts, row.next_at = "pending", 0, datetime.now(UTC)
 
 

@@ -8,7 +8,7 @@ from secrets import token_bytes, token_hex
 
 from sqlalchemy import select
 
-from tenants import context, database
+from tenants import changes, context, database
 from tenants.chats.outbox import EVENT_NAMES, EventName
 from tenants.chats.tables import WebhookRow
 from tenants.errors import Invalid, NotFound
@@ -44,6 +44,7 @@ def add(url: str, events: Sequence[str] = ()) -> Webhook:
     )
     with database.writing() as session:
         session.add(row)
+        changes.note(session, "webhook", "added", row.webhook_id, after={"url": row.url, "events": row.events})
     return _webhook(row)
 
 
@@ -63,7 +64,9 @@ def get(webhook_id: str) -> Webhook:
 def remove(webhook_id: str) -> None:
     """Take a receiver away, and what was still to be sent to it."""
     with database.writing() as session:
-        session.delete(_existing(session.get(WebhookRow, (context.current().tenant_id, webhook_id))))
+        row = _existing(session.get(WebhookRow, (context.current().tenant_id, webhook_id)))
+        session.delete(row)
+        changes.note(session, "webhook", "removed", webhook_id, {"url": row.url, "events": row.events})
 
 
 def rotate(webhook_id: str, now: datetime | None = None) -> Webhook:
@@ -72,6 +75,7 @@ def rotate(webhook_id: str, now: datetime | None = None) -> Webhook:
     with database.writing() as session:
         row = _existing(session.get(WebhookRow, (context.current().tenant_id, webhook_id), with_for_update=True))
         row.secrets = [_secret(now), row.secrets[0]]
+        changes.note(session, "webhook", "rotated", webhook_id)
     return _webhook(row, now)
 
 

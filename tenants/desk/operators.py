@@ -21,7 +21,7 @@ from sqlalchemy import delete, select
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
-from tenants import context, database
+from tenants import changes, context, database
 from tenants.context import Scope, Tenant
 from tenants.desk.tables import OperatorRow, OperatorSessionRow
 from tenants.errors import Invalid, NotFound, Unauthenticated
@@ -120,6 +120,26 @@ def get(login: str) -> Operator:
         return operator_of(_own(session, login, context.current().tenant_id))
 
 
+def change(login: str, *, role: str | None = None, name: str | None = None) -> Operator:
+    """Give an operator of the tenant in context another role or name, at once and where they are signed in already.
+
+    :raises Invalid: `role_unknown`, `operator_oneself`: nobody changes their own role, so that an admin remains.
+    :raises NotFound: `operator_unknown`.
+    """
+    caller = context.current()
+    with database.writing() as session:
+        row = _own(session, login, caller.tenant_id)
+        before = {"role": row.role, "name": row.name}
+        if role is not None and checked_role(role) != row.role:
+            if row.login == caller.subject:
+                raise Invalid("operator_oneself")
+            row.role = role
+        if name is not None:
+            row.name = _display_name(name, row.login)
+        changes.note(session, "person", "changed", row.login, before, {"role": row.role, "name": row.name})
+        return operator_of(row)
+
+
 def remove(login: str) -> None:
     """Take away an operator of the tenant in context, who is signed out at once. Raises `NotFound`."""
     _remove(login, context.current().tenant_id)
@@ -168,19 +188,21 @@ def normal_login(login: str) -> str:
 
 
 def _add(tenant_id: str | None, login: str, password: str, role: Role, name: str) -> Operator:
-    login, name = normal_login(login), " ".join(name.split())[:100]
+    login = normal_login(login)
     check_new(login, password)
     row = OperatorRow(
         login=login,
         tenant_id=tenant_id,
         role=role,
-        name=name or login.partition("@")[0],
+        name=_display_name(name, login),
         password=_hash(password),
         created_at=datetime.now(UTC),
     )
     try:
         with database.writing() as session:
             session.add(row)
+            if tenant_id is not None:
+                changes.note(session, "person", "added", login, after={"role": role, "name": row.name})
     except IntegrityError as clash:
         raise Invalid("login_taken") from clash
     return operator_of(row)
@@ -188,7 +210,10 @@ def _add(tenant_id: str | None, login: str, password: str, role: Role, name: str
 
 def _remove(login: str, tenant_id: str | None) -> None:
     with database.writing() as session:
-        session.delete(_own(session, login, tenant_id))
+        row = _own(session, login, tenant_id)
+        session.delete(row)
+        if tenant_id is not None:
+            changes.note(session, "person", "removed", row.login, {"role": row.role, "name": row.name})
 
 
 def _set_password(login: str, password: str, tenant_id: str | None) -> None:
@@ -200,6 +225,8 @@ def _set_password(login: str, password: str, tenant_id: str | None) -> None:
     with database.writing() as session:
         _own(session, login, tenant_id).password = hashed
         session.execute(delete(OperatorSessionRow).where(OperatorSessionRow.login == login))
+        if tenant_id is not None:
+            changes.note(session, "person", "rotated", login)
 
 
 def _own(session: Session, login: str, tenant_id: str | None) -> OperatorRow:
@@ -207,6 +234,10 @@ def _own(session: Session, login: str, tenant_id: str | None) -> OperatorRow:
     if row is None or row.tenant_id != tenant_id:
         raise NotFound("operator_unknown")
     return row
+
+
+def _display_name(name: str, login: str) -> str:
+    return " ".join(name.split())[:100] or login.partition("@")[0]
 
 
 def _hash(password: str) -> str:

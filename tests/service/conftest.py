@@ -22,6 +22,7 @@ from tests.service.serving import (
     RSA_KID,
     TENANTS,
     Server,
+    dead_delivery,
     environment,
     finished_job,
     in_force,
@@ -91,6 +92,8 @@ def installation(
             session.add(stored_operator(tenant_id))
             session.add_all([stored_article(tenant_id), stored_article(tenant_id, "spare")])
             session.add_all(stored_settings(tenant_id))
+            session.flush()
+            session.add(dead_delivery(tenant_id))
     return settings
 
 

@@ -19,7 +19,7 @@ from settings import Settings, get_settings
 from tenants import database
 from tenants.audit.entry import Entry
 from tenants.changes import SettingChangeRow
-from tenants.chats.tables import ChatFileRow, ChatRow, SiteRow
+from tenants.chats.tables import ChatFileRow, ChatRow, OutboxRow, SiteRow, WebhookRow
 from tenants.context import SCOPES
 from tenants.desk.tables import ArticleRow, OperatorRow
 from tenants.gaps import Miss
@@ -182,8 +182,8 @@ def stored_article(tenant_id: str, name: str = "article") -> ArticleRow:
     )
 
 
-def stored_settings(tenant_id: str) -> Iterator[SiteRow | SettingChangeRow]:
-    """Two sites of the tenant's, and a change of its policy that can be undone."""
+def stored_settings(tenant_id: str) -> Iterator[SiteRow | SettingChangeRow | ToolRow | WebhookRow]:
+    """Sites, a tool and webhooks of the tenant's, and a change of its policy that can be undone."""
     moment = datetime.now(UTC)
     for key in (f"site-of-{tenant_id}", f"spare-site-of-{tenant_id}"):
         yield SiteRow(
@@ -197,6 +197,19 @@ def stored_settings(tenant_id: str) -> Iterator[SiteRow | SettingChangeRow]:
             identity_required=False,
             created_at=moment,
         )
+    yield ToolRow(
+        tenant_id=tenant_id, name=f"spare-tool-of-{tenant_id}", definition=kept_tool(tenant_id).definition, headers={}
+    )
+    for webhook_id in (f"hook-of-{tenant_id}", f"spare-hook-of-{tenant_id}"):
+        yield WebhookRow(
+            tenant_id=tenant_id,
+            webhook_id=webhook_id,
+            # Refused before anything is sent there: it is no public address.
+            url="http://127.0.0.1:9/hook",
+            events=["chat.rated"],
+            secrets=[{"secret": "whsec_AAAA", "created_at": moment.isoformat()}],
+            created_at=moment,
+        )
     yield SettingChangeRow(
         tenant_id=tenant_id,
         change_id=f"change-of-{tenant_id}",
@@ -207,6 +220,25 @@ def stored_settings(tenant_id: str) -> Iterator[SiteRow | SettingChangeRow]:
         about="",
         before={"top_k": 5},
         after={"top_k": 6},
+    )
+
+
+def dead_delivery(tenant_id: str) -> OutboxRow:
+    """A delivery to the tenant's webhook that was given up."""
+    moment = datetime.now(UTC)
+    return OutboxRow(
+        tenant_id=tenant_id,
+        delivery_id=f"delivery-of-{tenant_id}",
+        webhook_id=f"hook-of-{tenant_id}",
+        chat_id="",
+        event="chat.rated",
+        body="{}",
+        state="dead",
+        attempts=9,
+        next_at=moment,
+        fault="url_forbidden",
+        created_at=moment,
+        delivered_at=None,
     )
 
 

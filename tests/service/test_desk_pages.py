@@ -33,7 +33,18 @@ from tests.browser.turns import EXCERPT, citation, turn
 from tests.service.serving import Server, in_force
 from ui import build
 
-SETTINGS = ("", "/hours", "/offers", "/synonyms", "/sites", "/sites/site-of-acme", "/changes")
+SETTINGS = (
+    "",
+    "/hours",
+    "/offers",
+    "/synonyms",
+    "/sites",
+    "/sites/site-of-acme",
+    "/tools",
+    "/tools/orders-of-acme",
+    "/webhooks",
+    "/changes",
+)
 SIZES = {"wide": (1440, 900), "middle": (1024, 768), "phone": (390, 844)}
 
 

@@ -23,7 +23,18 @@ from tests.installations import installed
 MOST = 12
 SETTINGS = [
     f"/desk/settings{path}"
-    for path in ("", "/hours", "/offers", "/synonyms", "/sites", "/sites/site-of-acme", "/changes")
+    for path in (
+        "",
+        "/hours",
+        "/offers",
+        "/synonyms",
+        "/sites",
+        "/sites/site-of-acme",
+        "/tools",
+        "/tools/orders-of-acme",
+        "/webhooks",
+        "/changes",
+    )
 ]
 
 

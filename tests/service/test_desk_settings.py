@@ -6,16 +6,18 @@ from dataclasses import dataclass
 import httpx
 import pytest
 from lxml import html
+from sqlalchemy import update
 
 from components.language.texts import LOCALES, text
 from pipelines import pages
 from pipelines.ask.desk.settings.policy_fields import ELSEWHERE, GROUPS
 from pipelines.ask.desk.settings.policy_pages import RISKS
 from settings import Settings
-from tenants import changes, policy
-from tenants.chats import sites
+from tenants import changes, database, policy, tools
+from tenants.chats import outbox, sites, webhooks
+from tenants.chats.tables import OutboxRow
 from tenants.context import Tenant, acting_as
-from tenants.desk import sessions
+from tenants.desk import operators, sessions
 from tenants.policy import Policy
 from tenants.registry import Registry
 from tests import desk
@@ -256,3 +258,91 @@ def test_a_signing_secret_is_shown_once(admin: Desk, now: Callable[[], Policy]) 
     assert secret not in html.tostring(admin.get(path), encoding="unicode")
     assert secret not in html.tostring(admin.get(f"{ROOT}/changes"), encoding="unicode")
     sites.remove(site.key)
+
+
+TOOL = {
+    "name": "orders",
+    "title": "Заказы",
+    "description": "Где мой заказ с номером",
+    "url": "http://127.0.0.1:9/orders",
+    "parameters": '{"properties": {"number": {"type": "string", "pattern": "[0-9]{7}"}}, "required": ["number"]}',
+    "answer": "",
+    "timeout_seconds": "2,5",
+}
+
+
+def test_a_tool_is_described_tried_switched_off_and_keeps_its_secret_to_itself(
+    admin: Desk, now: Callable[[], Policy]
+) -> None:
+    path = f"{ROOT}/tools/orders"
+    broken = admin.post(f"{ROOT}/tools", {**TOOL, "parameters": "{"})
+    assert broken.status_code == 422
+    page = parsed(broken)
+    assert page.get_element_by_id("parameters-fault").text.startswith("Это не JSON")
+    assert values(page, "form")["title"] == "Заказы"
+    added = admin.post(f"{ROOT}/tools", {**TOOL, "headers": "Authorization: Bearer hush"})
+    assert added.headers["location"].startswith(path)
+    stored = tools.get("orders")
+    assert (stored.secrets, stored.timeout_seconds) == ({"authorization": "Bearer hush"}, 2.5)
+    page = admin.get(path)
+    assert "hush" not in html.tostring(page, encoding="unicode")
+    assert admin.post(path, {**values(page, "form"), "title": "Мои заказы"}).status_code == 303
+    assert (tools.get("orders").title, tools.get("orders").secrets) == ("Мои заказы", stored.secrets)
+    tried = parsed(admin.post(f"{path}/test", {"question": "Где мой заказ?"})).text_content()
+    assert "В вопросе нет того, что инструменту нужно" in tried
+    tried = parsed(admin.post(f"{path}/test", {"question": "Где мой заказ 1234567?"})).text_content()
+    assert "1234567" in tried
+    assert "во внутренней сети" in tried
+    admin.post(f"{path}/disable", {})
+    assert not tools.get("orders").enabled
+    form = values(admin.get(path), "form")
+    assert admin.post(path, {**form, "url": "https://elsewhere.example/orders"}).status_code == 303
+    assert not tools.get("orders").secrets
+    assert not tools.get("orders").enabled
+    noted = changes.latest("tool")
+    assert [one.act for one in noted] == ["rotated", "changed", "changed", "changed", "added"]
+    assert "hush" not in str([(one.before, one.after) for one in noted])
+    admin.post(f"{path}/remove", {})
+    assert tools.all() == ()
+
+
+def test_a_webhook_is_added_tested_and_sent_to_again(admin: Desk, now: Callable[[], Policy]) -> None:
+    refused = parsed(admin.post(f"{ROOT}/webhooks", {"url": "ftp://crm.example"}))
+    assert values(refused, "form")["url"] == "ftp://crm.example"
+    assert refused.get_element_by_id("url-fault").text
+    url = "https://crm.invalid/hook"
+    page = parsed(admin.post(f"{ROOT}/webhooks", {"url": url, "chat.rated": "true"}))
+    (added,) = webhooks.own()
+    assert (added.url, added.events) == (url, ("chat.rated",))
+    assert page.get_element_by_id("webhook-secret").text == added.secrets[0]
+    assert added.secrets[0] not in html.tostring(admin.get(f"{ROOT}/webhooks"), encoding="unicode")
+    named = {"webhook_id": added.webhook_id}
+    assert admin.post(f"{ROOT}/webhooks/test", named).status_code == 303
+    (delivery,) = outbox.latest()
+    assert (delivery.event, delivery.webhook_id) == ("webhook.test", added.webhook_id)
+    with database.writing() as session:
+        session.execute(update(OutboxRow).where(OutboxRow.delivery_id == delivery.delivery_id).values(state="dead"))
+    assert "проба" in admin.get(f"{ROOT}/webhooks?state=dead").text_content()
+    assert admin.post(f"{ROOT}/webhooks/redeliver", {"delivery_id": delivery.delivery_id}).status_code == 303
+    assert outbox.latest()[0].state == "pending"
+    renewed = parsed(admin.post(f"{ROOT}/webhooks/rotate", named))
+    assert renewed.get_element_by_id("webhook-secret").text == webhooks.own()[0].secrets[0] != added.secrets[0]
+    assert admin.post(f"{ROOT}/webhooks/remove", named).status_code == 303
+    assert webhooks.own() == ()
+
+
+def test_a_person_gets_another_role_at_once_and_nobody_changes_their_own(
+    admin: Desk, now: Callable[[], Policy]
+) -> None:
+    boris = desk.staff(ADMIN.tenant_id, {"Борис": "admin"})["Борис"]
+    theirs = Desk(admin.client, desk.secret_of(boris))
+    assert theirs.get(ROOT) is not None
+    change = {"login": boris.login, "role": "operator", "name": "Борис Ильич"}
+    assert admin.post("/desk/people/change", change).status_code == 303
+    assert admin.client.get(ROOT, headers=theirs.cookie).status_code == 403
+    assert operators.get(boris.login).name == "Борис Ильич"
+    refused = admin.post("/desk/people/change", {"login": f"анна@{ADMIN.tenant_id}", "role": "operator", "name": "А"})
+    assert refused.status_code == 422
+    assert admin.post("/desk/people/sign-out", {"login": boris.login}).status_code == 303
+    assert admin.client.get("/desk", headers=theirs.cookie).status_code == 303
+    assert [one.act for one in changes.latest("person")][:1] == ["changed"]

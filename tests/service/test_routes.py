@@ -65,6 +65,12 @@ def article_case(scope: str, body: dict[str, object] | None = None, *, may_answe
     return Case(scope, body, own=own, foreign=foreign, may_answer=may_answer)
 
 
+def tool_case(body: dict[str, object]) -> Case:
+    """The case of a route to one tool, which another test may have taken away."""
+    own, foreign = {"name": "orders-of-acme"}, {"name": "orders-of-globex"}
+    return Case("admin", body, own=own, foreign=foreign, may_answer="tool_unknown")
+
+
 SPARE_ID = {"doc_id": "spare/door.md"}
 FOREIGN_ID = {"doc_id": "globex/door.md"}
 REJECTED = Rejected("Снять дверцу силой", doc_id="spare/door.md")
@@ -122,6 +128,26 @@ SCOPED: dict[tuple[str, str], Case] = {
     ("PUT", "/tools"): Case("admin", tool_of("acme")),
     ("DELETE", "/tools/{name}"): Case(
         "admin", own={"name": "orders-of-acme"}, foreign={"name": "orders-of-globex"}, may_answer="tool_unknown"
+    ),
+    ("PATCH", "/tools/{name}"): tool_case({"enabled": True}),
+    ("POST", "/tools/{name}/test"): tool_case({"question": "Где накладная?"}),
+    ("GET", "/webhooks"): Case("admin"),
+    ("POST", "/webhooks"): Case("admin", {"url": "https://crm.example/hook", "events": ["chat.rated"]}),
+    ("DELETE", "/webhooks/{webhook_id}"): Case(
+        "admin",
+        own={"webhook_id": "spare-hook-of-acme"},
+        foreign={"webhook_id": "hook-of-globex"},
+        may_answer="webhook_unknown",
+    ),
+    **{
+        ("POST", f"/webhooks/{{webhook_id}}/{act}"): Case(
+            "admin", own={"webhook_id": "hook-of-acme"}, foreign={"webhook_id": "hook-of-globex"}
+        )
+        for act in ("rotate", "test")
+    },
+    ("GET", "/deliveries"): Case("admin"),
+    ("POST", "/deliveries/{delivery_id}/redeliver"): Case(
+        "admin", own={"delivery_id": "delivery-of-acme"}, foreign={"delivery_id": "delivery-of-globex"}
     ),
     ("GET", "/jobs"): Case("ingest"),
     **{
@@ -235,6 +261,16 @@ SCOPED: dict[tuple[str, str], Case] = {
         own={"login": "olga.acme"},
         foreign={"login": "olga.globex"},
         may_answer="operator_unknown",
+    ),
+    ("PATCH", "/operators/{login}"): Case(
+        "admin",
+        {"name": "Ольга"},
+        own={"login": "olga.acme"},
+        foreign={"login": "olga.globex"},
+        may_answer="operator_unknown",
+    ),
+    ("DELETE", "/operators/{login}/sessions"): Case(
+        "admin", own={"login": "olga.acme"}, foreign={"login": "olga.globex"}, may_answer="operator_unknown"
     ),
     ("DELETE", "/operators/{login}"): Case(
         "admin", own={"login": "olga.acme"}, foreign={"login": "olga.globex"}, may_answer="operator_unknown"

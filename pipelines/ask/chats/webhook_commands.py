@@ -70,6 +70,16 @@ def webhook_rotate(webhook_id: WebhookId, tenant: TenantOption = DEFAULT_TENANT)
     typer.echo(message("added", webhook_id=rotated.webhook_id, secret=rotated.secrets[0]))
 
 
+@webhook_app.command("test", help=message("help.test"))
+def webhook_test(webhook_id: WebhookId, tenant: TenantOption = DEFAULT_TENANT) -> None:
+    """Have a receiver sent an event that tells of nothing; the running service delivers it."""
+    with acting_for(tenant):
+        from tenants.chats import outbox
+
+        delivery_id = outbox.enqueue_test(webhook_id)
+    typer.echo(message("again", delivery_id=delivery_id))
+
+
 @webhook_app.command("deliveries", help=message("help.deliveries"))
 def webhook_deliveries(
     dead: Annotated[bool, typer.Option("--dead", help=message("help.dead"))] = False,

@@ -38,7 +38,7 @@ ROUTES = (
     Route("GET", "/desk/people", scope="admin", page=True),
     *(
         Route("POST", f"/desk/people/{act}", scope="admin", page=True, limit=_FORM_BYTES)
-        for act in ("add", "remove", "password")
+        for act in ("add", "change", "remove", "password", "sign-out")
     ),
     Route("GET", "/desk/tenants", scope=pages.INSTALLATION, page=True),
 )
@@ -149,6 +149,19 @@ def _add_people(endpoints: APIRouter, desk: Desk) -> None:
             operators.add(login, password, role=operators.checked_role(role), name=name)
         except Invalid as refused:
             return people(problems.explained(refused)[1], 422)
+        return back_to("/desk/people")
+
+    @endpoints.post("/desk/people/change")
+    def change_person(login: _Short, role: _Short = "", name: _Short = "") -> Response:
+        try:
+            operators.change(login, role=role, name=name)
+        except Invalid as refused:
+            return people(problems.explained(refused)[1], 422)
+        return back_to("/desk/people")
+
+    @endpoints.post("/desk/people/sign-out")
+    def sign_person_out(login: _Short) -> Response:
+        sessions.end_all(operators.get(login))
         return back_to("/desk/people")
 
     @endpoints.post("/desk/people/remove")

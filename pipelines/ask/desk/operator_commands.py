@@ -68,6 +68,21 @@ def operator_list(
     terminal_console().print(table)
 
 
+@operator_app.command("set", help=message("set"))
+def operator_set(
+    login: Login,
+    role: Annotated[str | None, typer.Option(help=message("role"))] = None,
+    name: Annotated[str | None, typer.Option(help=message("name"))] = None,
+    tenant: TenantOption = DEFAULT_TENANT,
+) -> None:
+    """Give a person another role or name."""
+    from tenants.desk import operators
+
+    with acting_for(tenant):
+        changed = operators.change(login, role=role, name=name)
+    typer.echo(message("changed", login=changed.login, role=text(f"desk.role.{changed.role}", terminal_locale())))
+
+
 @operator_app.command("remove", help=message("remove"))
 def operator_remove(login: Login, installation: Installation = False, tenant: TenantOption = DEFAULT_TENANT) -> None:
     """Take a person's access away."""

@@ -7,7 +7,7 @@ from fastapi import APIRouter
 from pydantic import BaseModel, ConfigDict, Field
 
 from pipelines.gate import Route
-from tenants.desk import operators
+from tenants.desk import operators, sessions
 from tenants.desk.operators import Operator
 
 _BODY_BYTES = 10_000
@@ -28,6 +28,13 @@ class NewOperator(_Body):
     name: Annotated[str, Field(max_length=100)] = ""
 
 
+class OperatorChange(_Body):
+    """What to change of an operator; what is not given stays."""
+
+    role: Literal["operator", "editor", "admin"] | None = None
+    name: Annotated[str, Field(max_length=100)] | None = None
+
+
 class NewPassword(_Body):
     """A new password, which ends all sessions of its operator."""
 
@@ -46,7 +53,9 @@ class OperatorPart(BaseModel):
 ROUTES = (
     Route("GET", _ALL, scope="admin", desk=True),
     Route("POST", _ALL, scope="admin", desk=True, body=NewOperator, limit=_BODY_BYTES),
+    Route("PATCH", _ONE, scope="admin", desk=True, body=OperatorChange, limit=_BODY_BYTES),
     Route("DELETE", _ONE, scope="admin", desk=True),
+    Route("DELETE", f"{_ONE}/sessions", scope="admin", desk=True),
     Route("PUT", f"{_ONE}/password", scope="admin", desk=True, body=NewPassword, limit=_BODY_BYTES),
 )
 
@@ -63,6 +72,18 @@ def list_operators() -> list[OperatorPart]:
 def add_operator(body: NewOperator) -> OperatorPart:
     """Let a person sign in. A login is unique in the whole installation."""
     return operator_part(operators.add(body.login, body.password, role=body.role, name=body.name))
+
+
+@router.patch(_ONE)
+def change_operator(login: str, body: OperatorChange) -> OperatorPart:
+    """Give a person another role or name, at once."""
+    return operator_part(operators.change(login, role=body.role, name=body.name))
+
+
+@router.delete(f"{_ONE}/sessions", status_code=204)
+def end_sessions(login: str) -> None:
+    """Sign a person out everywhere."""
+    sessions.end_all(operators.get(login))
 
 
 @router.delete(_ONE, status_code=204)

@@ -19,6 +19,16 @@ PAGES: dict[tuple[str, str], PageCase] = {
     ("POST", "/desk/people/password"): PageCase(
         "admin", {"password": PASSWORD}, own={"login": "olga.acme"}, foreign={"login": "olga.globex"}, answers=(303,)
     ),
+    ("POST", "/desk/people/change"): PageCase(
+        "admin",
+        {"role": "operator", "name": "Ольга"},
+        own={"login": "olga.acme"},
+        foreign={"login": "olga.globex"},
+        answers=(303,),
+    ),
+    ("POST", "/desk/people/sign-out"): PageCase(
+        "admin", own={"login": "olga.acme"}, foreign={"login": "olga.globex"}, answers=(303,)
+    ),
     ("POST", "/desk/people/remove"): PageCase(
         "admin", own={"login": "spare.acme"}, foreign={"login": "olga.globex"}, answers=(303, 404)
     ),

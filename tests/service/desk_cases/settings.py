@@ -4,11 +4,19 @@ from tests.service.desk_cases.case import PageCase
 
 SITE = {"key": "site-of-acme"}
 FOREIGN_SITE = {"key": "site-of-globex"}
+FOREIGN_TOOL = {"name": "orders-of-globex"}
+WEBHOOK, FOREIGN_WEBHOOK = {"webhook_id": "hook-of-acme"}, {"webhook_id": "hook-of-globex"}
 
 
 def site_case(form: dict[str, str] | None = None, *answers: int) -> PageCase:
     """A page of one site."""
     return PageCase("admin", form or {}, own=SITE, foreign=FOREIGN_SITE, answers=answers or (200,))
+
+
+def tool_case(form: dict[str, str] | None = None, *answers: int) -> PageCase:
+    """A page of one tool."""
+    own, foreign = {"name": "orders-of-acme"}, FOREIGN_TOOL
+    return PageCase("admin", form or {}, own=own, foreign=foreign, answers=answers or (200,))
 
 
 PAGES: dict[tuple[str, str], PageCase] = {
@@ -33,6 +41,30 @@ PAGES: dict[tuple[str, str], PageCase] = {
     ("POST", "/desk/settings/sites/{key}/identity"): site_case({}, 200),
     ("POST", "/desk/settings/sites/{key}/remove"): PageCase(
         "admin", own={"key": "spare-site-of-acme"}, foreign=FOREIGN_SITE, answers=(303, 404)
+    ),
+    ("GET", "/desk/settings/tools"): PageCase("admin"),
+    ("POST", "/desk/settings/tools"): PageCase("admin", {"name": ""}, answers=(422,)),
+    ("GET", "/desk/settings/tools/{name}"): tool_case(),
+    ("POST", "/desk/settings/tools/{name}"): tool_case({"title": ""}, 422),
+    ("POST", "/desk/settings/tools/{name}/secrets"): tool_case({"headers": "authorization: secret of acme"}, 303),
+    ("POST", "/desk/settings/tools/{name}/test"): tool_case({"question": "Где накладная?"}),
+    ("POST", "/desk/settings/tools/{name}/disable"): tool_case({}, 303),
+    ("POST", "/desk/settings/tools/{name}/enable"): tool_case({}, 303),
+    ("POST", "/desk/settings/tools/{name}/remove"): PageCase(
+        "admin", own={"name": "spare-tool-of-acme"}, foreign=FOREIGN_TOOL, answers=(303, 404)
+    ),
+    ("GET", "/desk/settings/webhooks"): PageCase("admin"),
+    ("POST", "/desk/settings/webhooks"): PageCase("admin", {"url": "ftp://x"}, answers=(422,)),
+    ("POST", "/desk/settings/webhooks/test"): PageCase("admin", own=WEBHOOK, foreign=FOREIGN_WEBHOOK, answers=(303,)),
+    ("POST", "/desk/settings/webhooks/rotate"): PageCase("admin", own=WEBHOOK, foreign=FOREIGN_WEBHOOK),
+    ("POST", "/desk/settings/webhooks/remove"): PageCase(
+        "admin", own={"webhook_id": "spare-hook-of-acme"}, foreign=FOREIGN_WEBHOOK, answers=(303, 404)
+    ),
+    ("POST", "/desk/settings/webhooks/redeliver"): PageCase(
+        "admin",
+        own={"delivery_id": "delivery-of-acme"},
+        foreign={"delivery_id": "delivery-of-globex"},
+        answers=(303,),
     ),
     ("GET", "/desk/settings/changes"): PageCase("admin"),
     ("POST", "/desk/settings/changes/undo"): PageCase(

@@ -128,7 +128,7 @@ def faults_of(error: OporaError, names: Container[str] = ()) -> Mapping[str, str
         name = next((one for one in ("_".join(map(str, path[:2])), str(path[0])) if one in names), str(path[0]))
         at = next((part for part in path if isinstance(part, int)), None)
         words = _complaint(complaint)
-        faults.setdefault(name, words if at is None else _text("line", number=at + 1, fault=words))
+        faults.setdefault(name, words if at is None else fault_text("line", number=at + 1, fault=words))
     return faults
 
 
@@ -161,15 +161,16 @@ def unplaced(fields: Fields, faults: Mapping[str, str]) -> str:
 def _complaint(complaint: ErrorDetails) -> str:
     context = complaint.get("ctx", {})
     if complaint["type"] == "value_error":
-        return _text(str(context.get("error", "other")))
+        return fault_text(str(context.get("error", "other")))
     params = {
         name: number_shown(value, _locale()) if isinstance(value, int | float) else str(value)[:_LONGEST_SHOWN]
         for name, value in context.items()
     }
-    return _text(complaint["type"], **params)
+    return fault_text(complaint["type"], **params)
 
 
-def _text(kind: str, **params: str | int) -> str:
+def fault_text(kind: str, **params: str | int) -> str:
+    """What a fault of this kind is called, in the reader's language."""
     for name in (kind, "other"):
         try:
             return text(f"desk.settings.fault.{name}", _locale(), **params)

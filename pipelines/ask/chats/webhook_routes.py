@@ -1,0 +1,152 @@
+"""`/webhooks`: where events of a tenant's chats are sent, and what became of them."""
+
+from datetime import datetime
+from typing import Annotated
+
+from fastapi import APIRouter, Query
+from pydantic import BaseModel, ConfigDict, Field
+
+from components.ingest.fetch import canonical
+from pipelines.gate import Route
+from tenants.chats import outbox, webhooks
+from tenants.chats.outbox import Delivery, DeliveryState
+from tenants.chats.webhooks import Webhook
+
+_ALL, _ONE = "/webhooks", "/webhooks/{webhook_id}"
+_DELIVERIES, _DELIVERY = "/deliveries", "/deliveries/{delivery_id}/redeliver"
+_BODY_BYTES = 10_000
+
+
+class NewWebhook(BaseModel):
+    """A receiver to add; no `events`: all of them."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    url: Annotated[str, Field(max_length=2_000)]
+    events: Annotated[tuple[Annotated[str, Field(max_length=100)], ...], Field(max_length=20)] = ()
+
+
+class WebhookPart(BaseModel):
+    """A receiver. `secret` signs what it gets; it is shown once, where it has just been made."""
+
+    webhook_id: str
+    url: str
+    events: tuple[str, ...]
+    created_at: datetime
+    secret: str | None = None
+
+
+class WebhooksAnswer(BaseModel):
+    """A tenant's receivers, oldest first."""
+
+    webhooks: tuple[WebhookPart, ...]
+
+
+class DeliveryPart(BaseModel):
+    """An event for one receiver; `dead`: given up after the last attempt."""
+
+    delivery_id: str
+    webhook_id: str
+    event: str
+    state: DeliveryState
+    attempts: int
+    fault: str
+    next_at: datetime
+    created_at: datetime
+    delivered_at: datetime | None
+
+
+class DeliveriesAnswer(BaseModel):
+    """Deliveries, newest first."""
+
+    deliveries: tuple[DeliveryPart, ...]
+
+
+class DeliveryAnswer(BaseModel):
+    """The delivery that will be made."""
+
+    delivery_id: str
+
+
+ROUTES = (
+    Route("GET", _ALL, scope="admin"),
+    Route("POST", _ALL, scope="admin", body=NewWebhook, limit=_BODY_BYTES),
+    Route("DELETE", _ONE, scope="admin"),
+    Route("POST", f"{_ONE}/rotate", scope="admin"),
+    Route("POST", f"{_ONE}/test", scope="admin"),
+    Route("GET", _DELIVERIES, scope="admin"),
+    Route("POST", _DELIVERY, scope="admin"),
+)
+
+router = APIRouter(tags=["webhooks"])
+
+
+@router.get(_ALL)
+def list_webhooks() -> WebhooksAnswer:
+    """All receivers, without secrets."""
+    return WebhooksAnswer(webhooks=tuple(map(webhook_part, webhooks.own())))
+
+
+@router.post(_ALL, status_code=201)
+def add_webhook(body: NewWebhook) -> WebhookPart:
+    """Add a receiver. Its secret is shown this once."""
+    return webhook_part(webhooks.add(canonical(body.url), body.events), secret=True)
+
+
+@router.delete(_ONE)
+def remove_webhook(webhook_id: str) -> WebhooksAnswer:
+    """Take a receiver away, and what was still to be sent to it."""
+    webhooks.remove(webhook_id)
+    return list_webhooks()
+
+
+@router.post(f"{_ONE}/rotate")
+def rotate_webhook(webhook_id: str) -> WebhookPart:
+    """Sign with a new secret, shown this once; the one before signs, too, for a day."""
+    return webhook_part(webhooks.rotate(webhook_id), secret=True)
+
+
+@router.post(f"{_ONE}/test", status_code=202)
+def test_webhook(webhook_id: str) -> DeliveryAnswer:
+    """Have a receiver sent an event that tells of nothing; what became of it stands among the deliveries."""
+    return DeliveryAnswer(delivery_id=outbox.enqueue_test(webhook_id))
+
+
+@router.get(_DELIVERIES)
+def list_deliveries(
+    state: DeliveryState | None = None, limit: Annotated[int, Query(ge=1, le=500)] = 100
+) -> DeliveriesAnswer:
+    """The newest deliveries and how they ended."""
+    return DeliveriesAnswer(deliveries=tuple(map(_delivery_part, outbox.latest(state=state, limit=limit))))
+
+
+@router.post(_DELIVERY, status_code=202)
+def redeliver(delivery_id: str) -> DeliveryAnswer:
+    """Have a delivery made again, under the same id."""
+    outbox.deliver_again(delivery_id)
+    return DeliveryAnswer(delivery_id=delivery_id)
+
+
+def webhook_part(webhook: Webhook, *, secret: bool = False) -> WebhookPart:
+    """A receiver as callers see it."""
+    return WebhookPart(
+        webhook_id=webhook.webhook_id,
+        url=webhook.url,
+        events=webhook.events,
+        created_at=webhook.created_at,
+        secret=webhook.secrets[0] if secret else None,
+    )
+
+
+def _delivery_part(one: Delivery) -> DeliveryPart:
+    return DeliveryPart(
+        delivery_id=one.delivery_id,
+        webhook_id=one.webhook_id,
+        event=one.event,
+        state=one.state,
+        attempts=one.attempts,
+        fault=one.fault,
+        next_at=one.next_at,
+        created_at=one.created_at,
+        delivered_at=one.delivered_at,
+    )
