@@ -46,6 +46,7 @@ from pipelines.terminal import (
     progress_bar,
     terminal_console,
 )
+from pipelines.token_commands import keys_app, token_app
 from tenants import database
 from tenants.backup import restoring
 from tenants.errors import CallerError, Invalid
@@ -94,6 +95,8 @@ app.add_typer(job_app, name="job")
 app.add_typer(edge_app, name="edge")
 app.add_typer(rejected_app, name="rejected")
 app.add_typer(tool_app, name="tool")
+app.add_typer(token_app, name="token")
+app.add_typer(keys_app, name="keys")
 app.add_typer(site_app, name="site")
 app.add_typer(chat_app, name="chat")
 app.add_typer(webhook_app, name="webhook")

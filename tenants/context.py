@@ -7,7 +7,7 @@ reached through `current()` alone, and asking without a tenant raises.
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Literal, TypeAlias, get_args
 
@@ -22,13 +22,16 @@ SCOPES: frozenset[str] = frozenset(get_args(Scope))
 class Tenant:
     """The tenant of this call, the person or system inside it (`subject`), and what they may do.
 
-    `site` is the key of the website whose visitor this is; empty for everybody else.
+    `site` is the key of the website whose visitor this is; empty for everybody else. `token_id` and `issued_at` (epoch
+    seconds, 0 when it is not said) tell which token proved it, for `tenants.revocations`.
     """
 
     tenant_id: str
     subject: str
     scopes: frozenset[str] = frozenset()
     site: str = ""
+    token_id: str = field(default="", compare=False)
+    issued_at: float = field(default=0.0, compare=False)
 
     def require(self, scope: Scope) -> None:
         """Raise `Forbidden` unless the token carries `scope`."""

@@ -41,7 +41,8 @@ class Malformed(CallerError):
 
 
 class Unauthenticated(CallerError):
-    """No acceptable token. Codes: `token_missing`, `token_invalid`, `token_expired`, `token_too_large`."""
+    """No acceptable token. Codes: `token_missing`, `token_invalid`, `token_expired`, `token_revoked`,
+    `token_too_large`."""
 
     code = "token_invalid"
     status = 401

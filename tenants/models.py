@@ -19,7 +19,7 @@ from sqlalchemy import DateTime as SqlDateTime
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 from sqlalchemy.types import TypeEngine
 
-from tenants.sealed import SealedText
+from tenants.sealed import SealedJson, SealedText
 
 if TYPE_CHECKING:
     from tenants.index.protocol import Json
@@ -157,7 +157,7 @@ class ToolRow(Base):
     tenant_id: Mapped[str] = mapped_column(TENANT_ID, ForeignKey(TenantRow.tenant_id), primary_key=True)
     name: Mapped[str] = mapped_column(String(64), primary_key=True)
     definition: Mapped[JsonObject] = mapped_column(JSON)
-    headers: Mapped[dict[str, str]] = mapped_column(JSON)
+    headers: Mapped[dict[str, str]] = mapped_column(SealedJson)
 
 
 class GenerationRow(Base):
@@ -258,6 +258,20 @@ class IdempotencyRow(Base):
     request_hash: Mapped[str] = mapped_column(String(64))
     answer: Mapped[str | None] = mapped_column(SealedText)
     created_at: Mapped[datetime]
+
+
+class RevocationRow(Base):
+    """Tokens that are refused though they are signed: those of `kind` and `value` that were issued until a moment.
+
+    `kind` is `token` (its id), `subject`, or `tenant` (all of them, `value` is empty).
+    """
+
+    __tablename__ = "revocations"
+
+    tenant_id: Mapped[str] = mapped_column(TENANT_ID, ForeignKey(TenantRow.tenant_id), primary_key=True)
+    kind: Mapped[str] = mapped_column(String(16), primary_key=True)
+    value: Mapped[str] = mapped_column(TENANT_ID, primary_key=True)
+    until: Mapped[datetime]
 
 
 class SpendingRow(Base):

@@ -11,6 +11,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from hashlib import sha256
+from secrets import token_hex
 from threading import Lock
 from time import monotonic, time
 
@@ -21,6 +22,7 @@ from tenants.context import SCOPES, Tenant
 from tenants.errors import Invalid, Unauthenticated
 from tenants.keys import Key, KeyRing, signing_key
 from tenants.names import check_subject, check_tenant_id
+from tenants.revocations import token_id
 
 MAX_TOKEN_BYTES = 8192
 MAX_TTL_SECONDS = 366 * 24 * 3600
@@ -99,7 +101,7 @@ class TokenVerifier:
         try:
             key = self._key(raw)
             claims = self._claims(raw, key)
-            tenant, exp = _tenant(claims), _expiry(claims)
+            tenant, exp = _tenant(claims, raw), _expiry(claims)
         except jwt.ExpiredSignatureError as expired:
             raise Unauthenticated("token_expired") from expired
         # Beside its own errors, PyJWT lets through what parsing hostile claims raises underneath.
@@ -152,15 +154,41 @@ def issue(settings: Settings, tenant_id: str, *, scopes: Iterable[str], subject:
         "scope": " ".join(granted),
         "iat": now,
         "exp": now + ttl_seconds,
+        "jti": token_hex(16),
     }
     return jwt.encode(claims, key.material, algorithm=key.algorithm, headers={"kid": key.kid})
 
 
-def _tenant(claims: dict[str, object]) -> Tenant:
+def identify(raw: str, settings: Settings) -> tuple[str, str]:
+    """The tenant and the id of a token, which may have expired: whoever revokes one need not be quick.
+
+    Raises `Unauthenticated` with the code `token_invalid` for what no key of ours or of the provider's has signed.
+    """
+    try:
+        kid = jwt.get_unverified_header(raw).get("kid")
+        key = KeyRing(settings).get(str(kid)) if len(raw) <= MAX_TOKEN_BYTES else None
+        if key is None:
+            raise Unauthenticated("token_invalid")
+        claims: dict[str, object] = jwt.decode(
+            raw, key.material, algorithms=[key.algorithm], options={"verify_exp": False, "verify_aud": False}
+        )
+    except (jwt.PyJWTError, ValueError, TypeError, RecursionError) as refused:
+        raise Unauthenticated("token_invalid") from refused
+    return str(claims.get("tenant")), token_id(raw, claims.get("jti"))
+
+
+def _tenant(claims: dict[str, object], raw: str) -> Tenant:
     tenant_id, subject, scope = claims["tenant"], claims["sub"], claims.get("scope", "")
     if not isinstance(tenant_id, str) or not isinstance(subject, str) or not isinstance(scope, str):
         raise Unauthenticated("token_invalid")
-    return Tenant(check_tenant_id(tenant_id), check_subject(subject), SCOPES.intersection(scope.split()))
+    issued_at = claims.get("iat")
+    return Tenant(
+        check_tenant_id(tenant_id),
+        check_subject(subject),
+        SCOPES.intersection(scope.split()),
+        token_id=token_id(raw, claims.get("jti")),
+        issued_at=float(issued_at) if isinstance(issued_at, int | float) else 0.0,
+    )
 
 
 def _expiry(claims: dict[str, object]) -> float:

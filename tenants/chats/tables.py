@@ -16,6 +16,7 @@ from sqlalchemy import (
 from sqlalchemy.orm import Mapped, mapped_column
 
 from tenants.models import TENANT_ID, Base, JsonObject, TenantRow
+from tenants.sealed import SealedJson, SealedText
 
 
 class SiteRow(Base):
@@ -33,8 +34,8 @@ class SiteRow(Base):
     name: Mapped[str] = mapped_column(Text)
     origins: Mapped[list[str]] = mapped_column(JSON)
     config: Mapped[JsonObject] = mapped_column(JSON)
-    secrets: Mapped[list[dict[str, str]]] = mapped_column(JSON)
-    identity_secret: Mapped[str | None] = mapped_column(Text)
+    secrets: Mapped[list[dict[str, str]]] = mapped_column(SealedJson)
+    identity_secret: Mapped[str | None] = mapped_column(SealedText)
     identity_required: Mapped[bool]
     created_at: Mapped[datetime]
 
@@ -176,7 +177,7 @@ class WebhookRow(Base):
     webhook_id: Mapped[str] = mapped_column(String(32), primary_key=True)
     url: Mapped[str] = mapped_column(Text)
     events: Mapped[list[str]] = mapped_column(JSON)
-    secrets: Mapped[list[dict[str, str]]] = mapped_column(JSON)
+    secrets: Mapped[list[dict[str, str]]] = mapped_column(SealedJson)
     created_at: Mapped[datetime]
 
 

@@ -124,6 +124,8 @@ SCOPED: dict[tuple[str, str], Case] = {
     ("DELETE", "/rejected/{rejected_id}"): Case(
         "ingest", own={"rejected_id": REJECTED.rejected_id}, foreign={"rejected_id": FOREIGN_REJECTED.rejected_id}
     ),
+    ("GET", "/tokens/revocations"): Case("admin"),
+    ("POST", "/tokens/revocations"): Case("admin", {"token_id": "unknown"}),
     ("GET", "/tools"): Case("admin"),
     ("PUT", "/tools"): Case("admin", tool_of("acme")),
     ("DELETE", "/tools/{name}"): Case(
