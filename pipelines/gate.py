@@ -22,6 +22,7 @@ from starlette.routing import compile_path
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from pipelines import pages, problems
+from tenants import revocations
 from tenants.chats import sites
 from tenants.chats.visitors import KID, Visitors, check_origin
 from tenants.chats.visitors import SCOPE as VISIT
@@ -226,6 +227,8 @@ class _GatedRequest:
             raise Forbidden(scope=self.route.scope)
         with acting_as(tenant), self.gate.holding_open(tenant.tenant_id):
             self._set_caller(await self.gate.tenant_locale())
+            if tenant.token_id:
+                await revocations.check(tenant)
             await self._pass_on(self.route)
 
     async def _forward_signed_in(self, route: Route, scope: str) -> None:

@@ -12,7 +12,7 @@ from time import monotonic
 
 from pipelines.ingest.tenant_jobs import TenantJobs
 from pipelines.ingest.usecase import Ingest
-from tenants import handoffs, idempotency, jobs, uploads
+from tenants import jobs, retention, uploads
 from tenants.context import Tenant, acting_as
 from tenants.errors import trail
 from tenants.registry import Registry
@@ -88,9 +88,7 @@ class JobRunner:
         if monotonic() - self._tidied < _TIDY_SECONDS:
             return
         self._tidied = monotonic()
-        jobs.forget_old()
-        handoffs.forget_old()
-        idempotency.forget_old()
+        retention.prune()
         for tenant in Registry().list():
             with acting_as(Tenant(tenant.tenant_id, "jobs")):
                 for job_id in uploads.abandoned():

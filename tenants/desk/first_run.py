@@ -21,7 +21,7 @@ from tenants.errors import NotFound
 from tenants.names import check_tenant_id
 from tenants.registry import Registry
 
-_LONGEST = timedelta(days=1)
+LONGEST = timedelta(days=1)
 
 
 def open_link() -> str | None:
@@ -39,7 +39,7 @@ def check(secret: str) -> None:
     """Raise `NotFound`, `link_used`, unless the link may be used."""
     with database.reading() as session:
         row = session.get(OneTimeLinkRow, digest_of(secret))
-    if row is None or datetime.now(UTC) - row.created_at >= _LONGEST or not _is_empty():
+    if row is None or datetime.now(UTC) - row.created_at >= LONGEST or not _is_empty():
         raise NotFound("link_used")
 
 

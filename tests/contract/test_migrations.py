@@ -97,6 +97,16 @@ def test_what_older_versions_kept_readable_is_encrypted(old: Settings) -> None:
     assert not [question for question in stored if "человека" in question]
 
 
+@pytest.mark.parametrize("old", ["0002"], indirect=True)
+def test_secrets_that_older_versions_kept_readable_are_encrypted(old: Settings) -> None:
+    database.migrate(old)
+    with database.engine(old).connect() as connection:
+        stored = connection.execute(text("SELECT secrets, identity_secret FROM sites")).one()
+    site = sites.find("site_acme")
+    assert site.secrets
+    assert site.secrets[0] not in str(stored)
+
+
 def test_an_embedded_database_is_upgraded_when_it_is_opened(old: Settings) -> None:
     with acting_as(ANNA):
         assert len(handoffs.latest()) == 1

@@ -81,19 +81,19 @@ def installation(
         for tenant_id, fields in POLICIES.items():
             with acting_as(Tenant(tenant_id, "admin")):
                 policy.change(**fields)
-    for tenant_id in ("acme", "globex"):
-        store.append([recorded(tenant_id)], settings)
-        with database.writing(settings) as session:
-            session.add(finished_job(tenant_id))
-            session.add(kept_tool(tenant_id))
-            session.add(stored_chat(tenant_id))
-            session.flush()
-            session.add(stored_file(tenant_id))
-            session.add(stored_operator(tenant_id))
-            session.add_all([stored_article(tenant_id), stored_article(tenant_id, "spare")])
-            session.add_all(stored_settings(tenant_id))
-            session.flush()
-            session.add(dead_delivery(tenant_id))
+        for tenant_id in ("acme", "globex"):
+            store.append([recorded(tenant_id)], settings)
+            with database.writing(settings) as session:
+                session.add(finished_job(tenant_id))
+                session.add(kept_tool(tenant_id))
+                session.add(stored_chat(tenant_id))
+                session.flush()
+                session.add(stored_file(tenant_id))
+                session.add(stored_operator(tenant_id))
+                session.add_all([stored_article(tenant_id), stored_article(tenant_id, "spare")])
+                session.add_all(stored_settings(tenant_id))
+                session.flush()
+                session.add(dead_delivery(tenant_id))
     return settings
 
 

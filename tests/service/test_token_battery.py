@@ -179,3 +179,17 @@ def test_malformed_tokens_are_refused(anybody: httpx.Client, raw: str) -> None:
     for route in ROUTES:
         headers = {b"Authorization": f"Bearer {raw}".encode("latin-1")}
         problem(anybody.post(route, json={"question": "q"}, headers=headers), 401, "token_invalid")
+
+
+def test_a_revoked_token_is_refused_at_every_route(
+    anybody: httpx.Client, token: Callable[..., str], claims: dict[str, object], sign: Callable[..., str]
+) -> None:
+    raw = sign({**claims, "jti": "stolen", "sub": "careless"})
+    admin = {"Authorization": f"Bearer {token('acme', 'admin')}"}
+    answer = anybody.post("/tokens/revocations", json={"token": raw}, headers=admin)
+    assert (answer.status_code, answer.json().get("value")) == (200, "stolen"), answer.text
+    refuse(anybody, raw, "token_revoked")
+    problem(anybody.post("/tokens/revocations", json={"token": token("globex")}, headers=admin), 422, "token_foreign")
+    assert anybody.post("/tokens/revocations", json={}, headers=admin).status_code == 422
+    listed = anybody.get("/tokens/revocations", headers=admin).json()["revocations"]
+    assert ("token", "stolen") in {(one["kind"], one["value"]) for one in listed}

@@ -7,7 +7,7 @@ from threading import Event, Thread
 from components.language.texts import text
 from pipelines.ask.staffing import sentence
 from tenants import policy
-from tenants.chats import files, outbox, people, sites, store
+from tenants.chats import files, people, sites, store
 from tenants.chats.records import Chat
 from tenants.context import Tenant, acting_as
 from tenants.errors import trail
@@ -16,8 +16,6 @@ from tenants.registry import Registry
 log = logging.getLogger("opora.chats")
 
 INTERVAL_SECONDS = 30.0
-DELIVERY_RETENTION = timedelta(days=30)
-"""How long it can be looked up what was sent to webhooks."""
 
 _GRACE_SECONDS = 10.0
 
@@ -43,7 +41,6 @@ class ChatClock:
     def sweep(self, now: datetime | None = None) -> None:
         """Do what is due in the chats of all tenants."""
         now = now or datetime.now(UTC)
-        outbox.forget(now - DELIVERY_RETENTION)
         for tenant in Registry().list():
             if self._closing.is_set():
                 return
