@@ -25,7 +25,7 @@ from hayhooks.server.app import create_app as create_host
 from starlette.middleware import Middleware
 from starlette.responses import JSONResponse, Response
 
-from pipelines import api_docs, host, problems, shutdown, token_routes
+from pipelines import api_docs, host, metrics, problems, shutdown, token_routes
 from pipelines.ask import (
     feedback_routes,
     insight_routes,
@@ -145,6 +145,7 @@ def routes(settings: Settings) -> tuple[Route, ...]:
         *relation_routes.ROUTES,
         *tool_routes.ROUTES,
         *token_routes.ROUTES,
+        *metrics.routes(settings),
         *session_routes.ROUTES,
         *visitor_routes.ROUTES,
         *file_routes.ROUTES,
@@ -210,6 +211,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     app.include_router(relation_routes.router)
     app.include_router(tool_routes.router)
     app.include_router(token_routes.router)
+    app.include_router(metrics.router(settings, lambda: asking.runner.waiting))
     app.include_router(session_routes.router(asking.runner, visitors))
     app.include_router(visitor_routes.router(conversations))
     app.include_router(file_routes.router(conversations))

@@ -139,6 +139,11 @@ class Settings(BaseSettings):
     api_docs: bool = Field(
         True, description="Serve the API description at `/openapi.json` and `/docs`, without a token."
     )
+    metrics_token: SecretStr = Field(
+        SecretStr(""),
+        description="Bearer token that opens `GET /metrics` to Prometheus; empty: there is no such route.",
+    )
+    log_format: str = Field("text", pattern="^(text|json)$", description="Lines of the log: `text` or `json`.")
     log_level: str = Field("INFO", pattern="^(DEBUG|INFO|WARNING|ERROR)$", description="Minimum log level.")
 
     @cached_property

@@ -1,7 +1,9 @@
 """Hayhooks as Opora runs it: an immutable host with fixed settings, a quiet log, and none of its own routes open."""
 
+import json
 import logging
 import sys
+from datetime import UTC, datetime
 from types import TracebackType
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -13,6 +15,7 @@ from hayhooks.settings import settings as host_settings
 from loguru import logger as host_log
 from starlette.routing import Route
 
+from pipelines import log_context, problems
 from pipelines.ask.mcp_tool import PATH as MCP_PATH
 from pipelines.ask.mcp_tool import McpEndpoint
 from pipelines.ask.openai_chat import MODEL
@@ -30,7 +33,8 @@ ExceptionInfo: TypeAlias = tuple[type[BaseException], BaseException, TracebackTy
 def configure_logging(settings: Settings) -> None:
     """One line a record on standard error: no payloads, no values of variables, no texts of exceptions."""
     handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(_OneLineFormatter("%(asctime)s %(levelname)s %(name)s %(message)s"))
+    plain = _OneLineFormatter("%(asctime)s %(levelname)s %(name)s %(message)s")
+    handler.setFormatter(JsonFormatter() if settings.log_format == "json" else plain)
     logging.basicConfig(level=settings.log_level, handlers=[handler], force=True)
     for name in ("haystack", "sqlalchemy", "alembic", "asyncio", "qdrant_client", "httpx", "mcp"):
         logging.getLogger(name).setLevel(logging.WARNING)
@@ -43,6 +47,25 @@ class _OneLineFormatter(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         # One line per record, so that input cannot forge a second record.
         return super().format(record).replace("\n", " ").replace("\r", " ")
+
+
+class JsonFormatter(logging.Formatter):
+    """One JSON object a line, with the request it belongs to, and its trace where the request is a question.
+
+    As much as the plain line says: no payloads, no texts of exceptions.
+    """
+
+    def format(self, record: logging.LogRecord) -> str:
+        line: dict[str, str] = {
+            "time": datetime.fromtimestamp(record.created, UTC).isoformat(),
+            "level": record.levelname,
+            "logger": record.name,
+            "message": record.getMessage(),
+        }
+        fault = record.exc_info[1] if record.exc_info else None
+        known = {"request_id": problems.caller.get().request_id, "trace_id": log_context.trace_id()}
+        known["fault"] = trail(fault) if fault is not None else ""
+        return json.dumps(line | {name: value for name, value in known.items() if value}, ensure_ascii=False)
 
 
 def configure(settings: Settings) -> None:

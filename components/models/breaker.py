@@ -129,6 +129,12 @@ _UPSTREAMS: dict[tuple[str, ...], Upstream] = {}
 _LOCK = Lock()
 
 
+def open_now() -> int:
+    """How many providers are left alone at the moment."""
+    with _LOCK:
+        return sum(one.breaker.is_open for one in _UPSTREAMS.values())
+
+
 def upstream(key: tuple[str, ...], *, failures: int, pause: float, concurrent: int) -> Upstream:
     """The provider of this key. Its bounds are those of the first call with this key."""
     with _LOCK:

@@ -10,6 +10,7 @@ from uuid import uuid4
 from components.language.personal import mask
 from components.language.texts import LOCALES, text
 from components.turn import Exchange, Filters, Reason, Reply, Turn, Verdict
+from pipelines import log_context
 from pipelines.ask.answering import answer_of
 from pipelines.ask.contract import AskRequest, TurnAnswer
 from pipelines.ask.effects import OFFERED, Attempt, Effects, EndedTurn, Settle
@@ -94,6 +95,7 @@ class Ask:
         """
         started, asked_at = perf_counter(), datetime.now(UTC)
         initial_turn = begin(request, turn_id, history)
+        log_context.begin(initial_turn.turn_id)
         turn, steps = self.finish(initial_turn, watch)
         client = (attempt or Attempt()).settle()
         ended = EndedTurn(

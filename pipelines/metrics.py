@@ -1,0 +1,136 @@
+"""`GET /metrics` for Prometheus: what the service does, as numbers that name no tenant, person or document.
+
+Open only with the token of `OPORA_METRICS_TOKEN`, which is no tenant's; without that setting the route does not exist.
+Labels come from closed sets of ours, so that no caller can make series. Turns and steps are counted in this process;
+jobs, gaps, deliveries and chats are counted in the database, which replicas share, at most every ten seconds.
+"""
+
+import hmac
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from time import monotonic
+
+from fastapi import APIRouter, Request, Response
+from prometheus_client import (
+    CONTENT_TYPE_LATEST,
+    CollectorRegistry,
+    Counter,
+    Histogram,
+    PlatformCollector,
+    ProcessCollector,
+    generate_latest,
+)
+from prometheus_client.metrics_core import GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+from components.models import breaker
+from pipelines.gate import Route
+from settings import Settings
+from tenants import index, totals
+from tenants.errors import NotFound, OporaError, Unauthenticated
+
+PATH = "/metrics"
+_FRESH_SECONDS = 10.0
+
+REGISTRY = CollectorRegistry()
+TURNS = Counter("opora_turns", "Turns by outcome.", ["outcome", "reason"], registry=REGISTRY)
+TURN_SECONDS = Histogram(
+    "opora_turn_seconds",
+    "Time of a turn, from its question to its answer.",
+    buckets=(0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 60),
+    registry=REGISTRY,
+)
+STEP_SECONDS = Histogram(
+    "opora_step_seconds",
+    "Time of one run of a step of the pipeline.",
+    ["step"],
+    buckets=(0.001, 0.005, 0.025, 0.1, 0.5, 2, 10, 60),
+    registry=REGISTRY,
+)
+MODEL_CALLS = Counter("opora_model_calls", "Calls of language models by outcome.", ["outcome"], registry=REGISTRY)
+ProcessCollector(registry=REGISTRY)
+PlatformCollector(registry=REGISTRY)
+
+
+def routes(settings: Settings) -> tuple[Route, ...]:
+    """The open route, where there is a token for it."""
+    return (Route("GET", PATH),) if settings.metrics_token.get_secret_value() else ()
+
+
+def observe(
+    outcome: str, reason: str | None, seconds: float, steps: Mapping[str, float], calls: Iterable[str] = ()
+) -> None:
+    """Count a finished turn.
+
+    :param steps: milliseconds by label; the second run of a step is labelled `verify #2`.
+    :param calls: the outcome of each call of a model.
+    """
+    TURNS.labels(outcome, reason or "").inc()
+    TURN_SECONDS.observe(seconds)
+    for label, milliseconds in steps.items():
+        STEP_SECONDS.labels(label.partition(" #")[0]).observe(milliseconds / 1_000)
+    for call in calls:
+        MODEL_CALLS.labels(call).inc()
+
+
+class _Now(Collector):
+    """What is true at the moment of asking.
+
+    :param waiting: how many questions are in work or wait.
+    """
+
+    def __init__(self, waiting: Callable[[], int]) -> None:
+        self._waiting = waiting
+        self._counted: dict[str, dict[str, int]] = {}
+        self._counted_at = float("-inf")
+
+    def collect(self) -> Iterator[Metric]:
+        yield _gauge("opora_questions_waiting", "Questions taken in and not answered yet.", self._waiting())
+        yield _gauge("opora_breakers_open", "Providers of models that are left alone.", breaker.open_now())
+        yield _gauge("opora_indexes_damaged", "Indexes found damaged that are not repaired yet.", index.damaged())
+        counts = self._counts()
+        yield _gauge("opora_database_up", "Whether the records can be read.", int(counts is not None))
+        for name, (about, label) in _COUNTED.items():
+            family = GaugeMetricFamily(f"opora_{name}", about, labels=[label])
+            for value, count in (counts or {}).get(name, {}).items():
+                family.add_metric([value], count)
+            yield family
+
+    def _counts(self) -> dict[str, dict[str, int]] | None:
+        if monotonic() - self._counted_at >= _FRESH_SECONDS:
+            try:
+                self._counted = totals.by_state()
+            except OporaError:
+                return None
+            self._counted_at = monotonic()
+        return self._counted
+
+
+_COUNTED: Mapping[str, tuple[str, str]] = {
+    "tenants": ("Tenants.", "state"),
+    "jobs": ("Jobs of ingestion by state; ended ones are kept for a week.", "state"),
+    "gaps": ("Gaps of knowledge by status.", "status"),
+    "deliveries": ("Events for webhooks by state; ended ones are kept for a month.", "state"),
+    "chats": ("Chats by state.", "state"),
+}
+
+
+def _gauge(name: str, about: str, value: float) -> Metric:
+    return GaugeMetricFamily(name, about, value=value)
+
+
+def router(settings: Settings, waiting: Callable[[], int]) -> APIRouter:
+    """The route, for `app`."""
+    made, now, token = APIRouter(tags=["health"]), CollectorRegistry(), settings.metrics_token.get_secret_value()
+    now.register(_Now(waiting))
+
+    @made.get(PATH)
+    def metrics(request: Request) -> Response:
+        """Metrics in the text format of Prometheus."""
+        if not token:
+            raise NotFound
+        scheme, _, given = request.headers.get("authorization", "").partition(" ")
+        if scheme.lower() != "bearer" or not hmac.compare_digest(given.strip().encode(), token.encode()):
+            raise Unauthenticated("token_invalid" if given else "token_missing")
+        return Response(generate_latest(REGISTRY) + generate_latest(now), media_type=CONTENT_TYPE_LATEST)
+
+    return made
