@@ -31,6 +31,7 @@ from pipelines.ask import (
     insight_routes,
     mcp_tool,
     openai_chat,
+    playground_routes,
     records_routes,
     settings_routes,
     stream_routes,
@@ -138,6 +139,7 @@ def routes(settings: Settings) -> tuple[Route, ...]:
         *mcp_tool.routes(settings),
         *library_routes.routes(settings),
         *feedback_routes.routes(settings),
+        *playground_routes.routes(settings),
         *records_routes.ROUTES,
         *insight_routes.ROUTES,
         *job_routes.routes(settings),
@@ -206,6 +208,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     app.include_router(library_routes.router(library))
     app.include_router(job_routes.router())
     app.include_router(index_routes.router(ingest.encoder))
+    app.include_router(playground_routes.router(asking.runner))
     app.include_router(records_routes.router)
     app.include_router(insight_routes.router)
     app.include_router(relation_routes.router)
@@ -246,7 +249,7 @@ def _desk(
     yield first_run_pages.router(desk)
     yield article_routes.router(articles)
     yield gap_section.router(desk, articles)
-    yield insight_pages.router(desk)
+    yield insight_pages.router(desk, conversations.runner)
     yield settings_pages.router(desk)
 
 

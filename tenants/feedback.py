@@ -4,12 +4,12 @@ An anonymous turn has no person here either: it has one verdict, the last. A ver
 erased or pruned, and when the person who gave it is erased.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Literal, TypeAlias, get_args
 
-from sqlalchemy import ColumnElement, and_, delete, select
+from sqlalchemy import ColumnElement, and_, delete, func, select
 from sqlalchemy.orm import Session
 
 from tenants import context, database
@@ -83,6 +83,15 @@ def latest(thumb: Thumb | None = None, *, limit: int | None = None) -> tuple[Fee
     order = FeedbackRow.at.desc(), FeedbackRow.turn_id, FeedbackRow.person
     with database.reading() as session:
         return tuple(_feedback(row) for row in session.scalars(query.order_by(*order).limit(limit)))
+
+
+def judged_answers(outcomes: Sequence[str]) -> int:
+    """How many turns with these outcomes have a verdict of anybody."""
+    turn = and_(AuditRow.tenant_id == FeedbackRow.tenant_id, AuditRow.turn_id == FeedbackRow.turn_id)
+    query = select(func.count(FeedbackRow.turn_id.distinct())).join(AuditRow, turn)
+    with database.reading() as session:
+        own = FeedbackRow.tenant_id == context.current().tenant_id
+        return session.scalar(query.where(own, AuditRow.outcome.in_(outcomes))) or 0
 
 
 def of_person(person: str, session_id: str) -> tuple[Feedback, ...]:

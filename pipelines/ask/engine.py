@@ -1,16 +1,17 @@
 """The ask pipeline, loaded from its YAML and run for one turn."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from hashlib import sha256
 from pathlib import Path
+from types import MappingProxyType
 from typing import Protocol, runtime_checkable
 
 from haystack import Pipeline
 from haystack.core.errors import PipelineRuntimeError
 
 from components.turn import Turn
-from pipelines.definition import ALLOWED_MODULES, entry_and_exit, load
+from pipelines.definition import ALLOWED_MODULES, entry_and_exit, load, with_overlay
 
 YAML = Path(__file__).with_name("ask.yaml")
 
@@ -29,10 +30,12 @@ class AskEngine:
     Call `run` inside a tenant's context.
 
     :param path: the pipeline file, or a profile that is laid over one. Its `metadata` names `entry` and `exit`.
+    :param thresholds: the `threshold` of steps, by their name, in place of the file's.
     """
 
-    def __init__(self, path: Path = YAML) -> None:
-        definition = load(path)
+    def __init__(self, path: Path = YAML, thresholds: Mapping[str, float] = MappingProxyType({})) -> None:
+        changed = {step: {"init_parameters": {"threshold": value}} for step, value in thresholds.items()}
+        definition = with_overlay(load(path), {"components": changed})
         self.pipeline = Pipeline.from_dict(definition, allowed_modules=ALLOWED_MODULES)
         self._entry, self._exit = entry_and_exit(definition)
         self.digest = _digest(definition)

@@ -20,7 +20,7 @@ from pipelines.ask.effects import Attempt, Settle
 from pipelines.ask.events import Narrator
 from pipelines.ask.steps import Watch
 from pipelines.ask.streams import Stream, Streams
-from pipelines.ask.usecase import Ask
+from pipelines.ask.usecase import Ask, Engine
 from tenants import context, fairness, idempotency
 from tenants.errors import Busy, InternalFault, OporaError, TimedOut, TryAgain, trail
 from tenants.quotas import RateLimiter
@@ -79,16 +79,19 @@ class Runner:
             await self._admit()
             return await self._result(self._submit(_Question(request, turn_id, key, history)))
 
-    async def rehearse(self, request: AskRequest, history: tuple[Exchange, ...]) -> TurnAnswer:
+    async def rehearse(
+        self, request: AskRequest, history: tuple[Exchange, ...], engine: Engine | None = None
+    ) -> TurnAnswer:
         """What a question would be answered with, in its seat and time like any other, and without any effect: no
         record, no ticket, no memory.
 
+        :param engine: in place of the tenant's own.
         :raises OporaError: a reason to try again.
         """
         with self._queue_slot():
             await self._admit()
             attempt, deadline = Attempt(), monotonic() + for_models(self.budget)
-            future = self._seats.submit(partial(self._rehearse, request, history, attempt, deadline))
+            future = self._seats.submit(partial(self._rehearse, request, history, engine, attempt, deadline))
             try:
                 return await asyncio.wait_for(asyncio.wrap_future(future), self.budget)
             except TimeoutError:
@@ -96,10 +99,15 @@ class Runner:
                 raise TimedOut from None
 
     def _rehearse(
-        self, request: AskRequest, history: tuple[Exchange, ...], attempt: Attempt, deadline: float
+        self,
+        request: AskRequest,
+        history: tuple[Exchange, ...],
+        engine: Engine | None,
+        attempt: Attempt,
+        deadline: float,
     ) -> TurnAnswer:
         with collect_calls(deadline, attempt.stop):
-            return self.ask.rehearse(request, history)
+            return self.ask.rehearse(request, history, engine)
 
     async def stream(
         self,

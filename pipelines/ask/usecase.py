@@ -105,10 +105,13 @@ class Ask:
         log.info("turn %s %s %s %.1fms", turn.turn_id, turn.outcome, turn.reason, answer.meta.latency_ms)
         return answer
 
-    def rehearse(self, request: AskRequest, history: tuple[Exchange, ...]) -> TurnAnswer:
-        """The answer without effects: for people at the desk, who see it before any customer does."""
+    def rehearse(self, request: AskRequest, history: tuple[Exchange, ...], engine: Engine | None = None) -> TurnAnswer:
+        """The answer without effects: for people at the desk, who see it before any customer does.
+
+        :param engine: in place of this one's own.
+        """
         started = perf_counter()
-        turn, steps = self.finish(begin(request, history=history))
+        turn, steps = self.finish(begin(request, history=history), engine=engine)
         spent = (perf_counter() - started) * 1_000
         return answer_of(turn, steps=steps.milliseconds, latency_ms=spent, calls=steps.calls)
 
@@ -148,17 +151,18 @@ class Ask:
     def _trace_id(self, turn: Turn) -> str:
         return traces.trace_id(turn.turn_id) if self.sender is not None else ""
 
-    def finish(self, turn: Turn, watch: Watch | None = None) -> tuple[Turn, Steps]:
+    def finish(self, turn: Turn, watch: Watch | None = None, *, engine: Engine | None = None) -> tuple[Turn, Steps]:
         """The turn with its outcome, `failed` for a fault on our side, and its steps.
 
+        :param engine: in place of this one's own.
         :raises OporaError: the caller's mistake, or a reason to try again.
         """
         with record_steps(watch) as steps:
-            return self._finished(turn), steps
+            return self._finished(turn, engine or self.engine), steps
 
-    def _finished(self, turn: Turn) -> Turn:
+    def _finished(self, turn: Turn, engine: Engine) -> Turn:
         try:
-            finished = self.engine.run(turn)
+            finished = engine.run(turn)
         except (CallerError, TryAgain):
             raise
         except Exception as error:

@@ -12,7 +12,10 @@ from tenants import context, database
 from tenants.audit.chain import GENESIS, ChainVerifier, Content, Head, Link, Verification
 from tenants.audit.entry import searchable
 from tenants.errors import NotFound
-from tenants.models import AuditChainRow, AuditContentRow, AuditDocumentRow, AuditRow
+from tenants.models import AuditChainRow, AuditContentRow, AuditDocumentRow, AuditRow, FeedbackRow
+
+ANSWERS = ("answered", "partially_answered")
+"""Outcomes that claim an answer."""
 
 _PAGE_SIZE = 500
 """Links read in one query when the whole chain is walked."""
@@ -84,6 +87,31 @@ def get(turn_id: str) -> Record:
     if row is None:
         raise NotFound
     return _record(row[0], row[1])
+
+
+def unjudged(person: str, *, before: int | None = None, limit: int = 50) -> tuple[Record, ...]:
+    """Turns that showed an answer on which neither this person nor an anonymous visitor has a verdict, newest first.
+
+    :param person: their digest (`tenants.persons.digest`).
+    """
+    tenant_id = context.current().tenant_id
+    judged = (
+        select(FeedbackRow.turn_id)
+        .where(
+            FeedbackRow.tenant_id == AuditRow.tenant_id,
+            FeedbackRow.turn_id == AuditRow.turn_id,
+            FeedbackRow.person.in_((person, "")),
+        )
+        .exists()
+    )
+    query = _links(tenant_id).where(
+        AuditRow.kind == "turn", AuditRow.outcome.in_(ANSWERS), AuditContentRow.sequence.is_not(None), ~judged
+    )
+    if before is not None:
+        query = query.where(AuditRow.sequence < before)
+    with database.reading() as session:
+        rows = session.execute(query.order_by(AuditRow.sequence.desc()).limit(limit))
+        return tuple(_record(link, content) for link, content in rows)
 
 
 def links(since: datetime | None = None, until: datetime | None = None) -> Iterator[Link]:

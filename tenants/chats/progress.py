@@ -42,7 +42,7 @@ def note_message(row: ChatRow, author: Author, kind: Kind, turn_id: str, body: B
         row.asked_at = now
     elif author == "operator" and kind == "text" and row.replied_at is None:
         row.replied_at = now
-    elif author == "bot" and turn_id:
+    elif author == "bot" and kind == "text" and turn_id:
         row.answered_at = row.answered_at or now
         turn = body.get("turn")
         if not isinstance(turn, dict):

@@ -12,6 +12,7 @@ from sqlalchemy import ColumnElement, Select, and_, case, func, literal, or_, se
 from sqlalchemy.orm import Session
 
 from tenants import context, database
+from tenants.audit.search import ANSWERS
 from tenants.chats.progress import ENDS_AFTER, RETURNS_WITHIN
 from tenants.chats.tables import ChatRow
 from tenants.insight.period import Period, seconds_between
@@ -23,7 +24,6 @@ PARTS: tuple[Part, ...] = get_args(Part)
 Wait: TypeAlias = Literal["answer", "reply", "resolution"]
 WAITS: tuple[Wait, ...] = get_args(Wait)
 
-ANSWERS = ("answered", "partially_answered")
 _CONTENT, _DISCONTENT = 4, 2
 """From which rating on, of 5, a customer is content, and up to which one is not."""
 

@@ -2,6 +2,7 @@
 
 import csv
 import io
+import json
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -12,15 +13,18 @@ from lxml import html
 from sqlalchemy import update
 from sqlalchemy.orm import Session
 
+from evaluation.datasets.thumbs import graded_thumbs
 from pipelines import pages
 from settings import Settings
-from tenants import database, persons
+from tenants import database, feedback, persons
 from tenants.audit import store
 from tenants.audit.entry import Entry, canonical
+from tenants.context import Tenant, acting_as
 from tenants.desk import sessions
 from tenants.models import AuditRow
 from tests import desk
-from tests.service.serving import Server, recorded
+from tests.browser.turns import turn
+from tests.service.serving import ARTICLES, Server, recorded
 
 FORMULA = "=cmd|' /C calc'!A0"
 
@@ -144,3 +148,106 @@ def test_figures_are_those_of_the_interface(get: Callable[..., httpx.Response]) 
     assert sum(link.startswith("/insight/chats") for link in links(page)) == 2
     assert not any(link.startswith("/insight/chats") for link in links(get("/desk/insight", "Борис").text))
     assert "v:figures" not in get("/insight/chats").text
+
+
+@pytest.fixture
+def post(server: Server, records: None) -> Iterator[Callable[[str, dict[str, str]], httpx.Response]]:
+    secret = desk.secret_of(desk.staff("acme", {"Анна": "admin"})["Анна"])
+    headers = {"Cookie": f"{pages.COOKIE}={secret}", **desk.SAME_ORIGIN}
+    csrf = sessions.verify(secret).csrf
+    with httpx.Client(base_url=server.url, timeout=60, headers=headers) as client:
+        yield lambda path, form: client.post(path, data={"csrf": csrf, **form})
+
+
+@pytest.fixture
+def articles(ingest: Callable[..., httpx.Response]) -> None:
+    assert ingest("acme", ARTICLES).is_success
+
+
+def test_the_playground_compares_two_settings_and_leaves_no_trace(
+    get: Callable[..., httpx.Response], post: Callable[[str, dict[str, str]], httpx.Response], articles: None
+) -> None:
+    before = get("/insight?days=1").json()["turns"]["total"], len(get("/audit/export").text)
+    question = "Что означает код E20?"
+    page = post("/desk/playground", {"question": question, "both": "1", "a_enough": "0", "b_enough": "1"})
+    assert page.status_code == 200, page.text
+    assert page.text.count('id="answer-') == 2
+    assert "Отличается:" in page.text
+    assert "модель не вызывали" in page.text
+    assert "Путь по графу" in page.text
+    same = post("/desk/playground", {"question": question, "both": "1"})
+    assert "Не отличается от настройки А." in same.text
+    assert (get("/insight?days=1").json()["turns"]["total"], len(get("/audit/export").text)) == before
+
+
+def test_the_playground_goes_on_and_branches_off_an_earlier_turn(
+    post: Callable[[str, dict[str, str]], httpx.Response], articles: None
+) -> None:
+    def history(page: str) -> str:
+        fields = html.fromstring(page).iterfind(".//input[@name='history']")
+        return next(str(field.get("value")) for field in fields)
+
+    first = post("/desk/playground", {"question": "Что означает код E20?"}).text
+    second = post("/desk/playground", {"question": "А как открыть фильтр?", "history": history(first)}).text
+    assert [one["question"] for one in json.loads(history(second))] == [
+        "Что означает код E20?",
+        "А как открыть фильтр?",
+    ]
+    branch = post("/desk/playground", {"back": "1", "history": history(second)}).text
+    assert [one["question"] for one in json.loads(history(branch))] == ["Что означает код E20?"]
+    assert ">А как открыть фильтр?</textarea>" in branch
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        {"question": ""},
+        {"question": "x" * 100_000},
+        {"question": "?", "a_enough": "2"},
+        {"question": "?", "a_graded": "nan"},
+        {"question": "?", "a_quality": "best"},
+        {"question": "?", "a_profile": "no-such"},
+        {"question": "?", "history": "[{}]"},
+        {"question": "?", "history": "nonsense"},
+    ],
+)
+def test_what_the_playground_cannot_ask_is_refused_in_words(
+    post: Callable[[str, dict[str, str]], httpx.Response], form: dict[str, str]
+) -> None:
+    page = post("/desk/playground", form)
+    assert page.status_code == 422, page.text
+    assert 'role="alert"' in page.text
+
+
+def test_the_playground_is_the_same_over_http(acme: httpx.Client, token: Callable[..., str], articles: None) -> None:
+    headers = {"Authorization": f"Bearer {token('acme', 'ingest')}"}
+    body = {"question": "Что означает код E20?", "trials": [{"enough": 0}, {"enough": 1}]}
+    played = acme.post("/playground", json=body, headers=headers)
+    assert played.status_code == 200, played.text
+    first, second = played.json()["answers"]
+    assert (first["differs_in"], first["turn"]["outcome"]) == ([], "answered")
+    assert "outcome" in second["differs_in"]
+    refused = acme.post("/playground", json={**body, "trials": [{"enough": 2}]}, headers=headers)
+    assert refused.status_code == 422
+
+
+def test_an_editors_verdict_counts_and_the_answer_is_not_shown_again(
+    get: Callable[..., httpx.Response],
+    post: Callable[[str, dict[str, str]], httpx.Response],
+    installation: Settings,
+) -> None:
+    read = turn("answered", "Очистите фильтр [1].")
+    whole = entry("read-me", "Как очистить фильтр?", subject="v:reader")
+    body = canonical({"answer": read, "found": [], "request": {"question": "Как очистить фильтр?"}})
+    store.append([replace(whole, body=body, at=datetime.now(UTC))], installation)
+    page = get("/desk/reading").text
+    assert "Как очистить фильтр?" in page
+    assert post("/desk/reading/judge", {"turn_id": "read-me", "verdict": "partly"}).status_code == 303
+    assert "Как очистить фильтр?" not in get("/desk/reading").text
+    with acting_as(Tenant("acme", "anna")):
+        verdict = next(one for one in feedback.latest() if one.turn_id == "read-me")
+        graded = graded_thumbs()
+    assert (verdict.thumb, verdict.reason) == ("down", "incomplete")
+    assert [one.right for one in graded].count(False) >= 1
+    assert post("/desk/reading/judge", {"turn_id": "no-such", "verdict": "right"}).status_code == 404
+    assert post("/desk/reading/judge", {"turn_id": "read-me", "verdict": "great"}).status_code == 422

@@ -569,6 +569,7 @@ def test_every_page_is_accessible_and_fits(
     paths += [f"/desk/settings{path}" for path in SETTINGS]
     paths += ["/desk/welcome", "/desk/insight", "/desk/audit", "/desk/documents?q=errors"]
     paths += [f"/desk/documents/one?id=errors.md&show={part}" for part in ("chunks", "properties", "versions", "ties")]
+    paths += ["/desk/reading", "/desk/playground"]
     paths += ["/desk/sign-in", "/desk/turns/turn-of-acme"]
     with signed_in(browser, server, staff["Анна"], scheme=scheme, size=SIZES[size], bypass_csp=True) as context:
         for path in paths:

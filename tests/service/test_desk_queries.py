@@ -63,6 +63,8 @@ def counted(engine: Engine) -> Iterator[list[str]]:
         "/desk/people",
         "/desk/insight",
         *SETTINGS,
+        "/desk/reading",
+        "/desk/playground",
         "/desk/audit?q=вопрос&outcome=refused&since=2026-01-01&person=anna",
     ],
 )

@@ -164,6 +164,7 @@ SCOPED: dict[tuple[str, str], Case] = {
     ("GET", "/audit/export"): Case("admin"),
     ("GET", "/audit/verify"): Case("admin"),
     ("GET", "/insight"): Case("operate"),
+    ("POST", "/playground"): Case("ingest", {"question": "Как слить воду?", "trials": [{}, {"enough": 0.9}]}),
     ("GET", "/insight/chats"): Case("admin"),
     ("GET", "/audit/{turn_id}"): Case(
         "operate", own={"turn_id": recorded("acme").turn_id}, foreign={"turn_id": recorded("globex").turn_id}

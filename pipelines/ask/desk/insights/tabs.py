@@ -3,7 +3,12 @@
 from pipelines import pages
 from tenants.desk import sessions
 
-_TABS = (("figures", "/desk/insight", "operate"), ("audit", "/desk/audit", "operate"))
+_TABS = (
+    ("figures", "/desk/insight", "operate"),
+    ("audit", "/desk/audit", "operate"),
+    ("reading", "/desk/reading", "ingest"),
+    ("playground", "/desk/playground", "ingest"),
+)
 
 
 def tabs() -> list[tuple[str, str]]:

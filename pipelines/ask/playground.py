@@ -1,0 +1,144 @@
+"""Trying things out: a question as a visitor would ask it, under settings that are not in force.
+
+Nothing of it is recorded: no turn in the audit, no gap, no ticket, no memory, so it is in no figure. It counts against
+the rate limit of whoever tries, and what language models cost is spent.
+"""
+
+import asyncio
+from collections.abc import Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from typing import Annotated, Literal, TypeAlias
+
+from pydantic import BaseModel, ConfigDict, Field, field_validator
+
+from components.turn import Exchange, Quality
+from pipelines import definition
+from pipelines.ask import profiles
+from pipelines.ask.contract import QUESTION_LIMIT, AskRequest, TurnAnswer
+from pipelines.ask.engine import AskEngine
+from pipelines.ask.runner import Runner
+from tenants import policy
+
+Difference: TypeAlias = Literal["outcome", "reason", "text", "citations", "gates"]
+MOST_TRIALS = 4
+MOST_EXCHANGES = 20
+STEPS = {"enough": "evaluate_retrieval", "graded": "grade"}
+"""Which step of the graph has which threshold."""
+
+Share: TypeAlias = Annotated[float, Field(ge=0, le=1)]
+
+
+class _Given(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Trial(_Given):
+    """What to ask under; an omitted threshold is the one in force.
+
+    `enough`: least probability that the best passage answers, so that there is an answer. `graded`: least relevance of
+    a passage that an answer may stand on. `shown`: the policy's `answer_threshold`.
+    """
+
+    profile: Annotated[str, Field(max_length=64)] = ""
+    quality: Quality = "balanced"
+    enough: Share | None = None
+    graded: Share | None = None
+    shown: Share | None = None
+
+    @field_validator("enough", "graded", "shown", mode="before")
+    @classmethod
+    def _empty_is_none(cls, value: object) -> object:
+        return None if value == "" else value
+
+
+class Earlier(_Given):
+    """An earlier turn of the conversation that is tried out."""
+
+    question: Annotated[str, Field(min_length=1, max_length=QUESTION_LIMIT)]
+    outcome: Annotated[str, Field(max_length=32)]
+    options: Annotated[tuple[Annotated[str, Field(max_length=500)], ...], Field(max_length=10)] = ()
+
+
+class PlaygroundRequest(_Given):
+    """A question and the settings to try it under, side by side."""
+
+    question: Annotated[str, Field(min_length=1, max_length=QUESTION_LIMIT)]
+    locale: Annotated[str, Field(max_length=8, pattern=r"^[A-Za-z-]*$")] = ""
+    history: Annotated[tuple[Earlier, ...], Field(max_length=MOST_EXCHANGES)] = ()
+    trials: Annotated[tuple[Trial, ...], Field(min_length=1, max_length=MOST_TRIALS)] = (Trial(),)
+
+
+@dataclass(frozen=True, slots=True)
+class Tried:
+    """An answer, and in what it differs from the first one."""
+
+    answer: TurnAnswer
+    differences: tuple[Difference, ...]
+
+    @property
+    def tokens(self) -> int:
+        """Of all calls of language models."""
+        return sum(self.answer.meta.tokens.values())
+
+
+async def try_out(runner: Runner, asked: PlaygroundRequest) -> tuple[Tried, ...]:
+    """The answers, one after another.
+
+    :raises Invalid: `profile_unknown`; `question_empty` and its like.
+    :raises OporaError: a reason to try again, a rate limit for one.
+    """
+    history = tuple(Exchange(one.question, one.outcome, one.options) for one in asked.history)
+    request = AskRequest(question=asked.question, locale=asked.locale or None, anonymous=True)
+    answers = [await _answer(runner, request, history, trial) for trial in asked.trials]
+    return tuple(Tried(one, differences(answers[0], one)) for one in answers)
+
+
+def differences(one: TurnAnswer, other: TurnAnswer) -> tuple[Difference, ...]:
+    """In what a reader would see two answers differ."""
+    pairs: Sequence[tuple[Difference, object, object]] = (
+        ("outcome", one.outcome, other.outcome),
+        ("reason", one.refusal_reason, other.refusal_reason),
+        ("text", one.answer.text, other.answer.text),
+        ("citations", _cited(one), _cited(other)),
+        ("gates", _gates(one), _gates(other)),
+    )
+    return tuple(name for name, before, after in pairs if before != after)
+
+
+def as_json(tried: Sequence[Tried]) -> dict[str, object]:
+    """The answers as `turn.v1` objects, each with its differences from the first."""
+    return {
+        "schema": "playground.v1",
+        "answers": [{"turn": one.answer.model_dump(mode="json"), "differs_in": one.differences} for one in tried],
+    }
+
+
+async def _answer(runner: Runner, request: AskRequest, history: tuple[Exchange, ...], trial: Trial) -> TurnAnswer:
+    chosen = {"profile": trial.profile or None, "answer_threshold": trial.shown}
+    fields = {name: value for name, value in chosen.items() if value is not None}
+    tried = await asyncio.to_thread(policy.with_changes, fields)
+    asked = request.model_copy(update={"quality": trial.quality})
+    thresholds = {STEPS[name]: value for name in STEPS if (value := getattr(trial, name)) is not None}
+    with policy.overridden(tried):
+        if not thresholds:
+            return await runner.rehearse(asked, history)
+        with closing(await asyncio.to_thread(_engine, thresholds)) as engine:
+            return await runner.rehearse(asked, history, engine)
+
+
+def _engine(thresholds: dict[str, float]) -> AskEngine:
+    """The pipeline of the profile in force with other thresholds. Models are shared, so making one is quick."""
+    path = profiles.path_of(profiles.chosen())
+    steps = definition.load(path)["components"]
+    engine = AskEngine(path, {step: value for step, value in thresholds.items() if step in steps})
+    engine.warm_up()
+    return engine
+
+
+def _cited(answer: TurnAnswer) -> list[str]:
+    return [one.chunk_id for one in answer.citations if one.cited]
+
+
+def _gates(answer: TurnAnswer) -> dict[str, bool]:
+    return {one.name: one.passed for one in answer.verdict.gates}
