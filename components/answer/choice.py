@@ -134,7 +134,7 @@ def _is_apart(among: Sequence[Part], best: Part, question: Question, kind: Quest
     whole procedure, or the best sentence under a heading that names what was asked about.
     """
     opening, *others = among
-    if opening.name or any(_covered(stems(one.name), question) for one in others):
+    if not others or opening.name or any(_covered(stems(one.name), question) for one in others):
         return False
     if kind == "howto" and steps(opening.units) > 1:
         return True

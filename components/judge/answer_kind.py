@@ -50,7 +50,8 @@ _MEASURES = (
             r"пол(?:года|месяца|недели|дня|часа|минуты)|полугод\w+|квартал\w*|"
             r"immediately|instantly|indefinitely|daily|hourly|weekly|monthly|quarterly|annually)\b|"
             r"\b(?:сут\w+|дн[яей]+|день|час\w*|минут\w*|секунд\w*|недел\w+|месяц\w*|год\w*)\b|"
-            r"\b(?:days?|hours?|minutes?|seconds?|weeks?|months?|years?)\b|\d ?(?:мс|с|ч|мин|сек|ms|s|h|min)\b"
+            r"\b(?:days?|hours?|minutes?|seconds?|weeks?|months?|years?)\b|\d ?(?:мс|с|ч|мин|сек|ms|s|h|min)\b|"
+            r"\b\d{1,2}:\d\d\b"
         ),
     ),
     _Measure(
@@ -116,7 +117,7 @@ _SIGNS: Mapping[QuestionKind, re.Pattern[str]] = {
         rf"\b{_IMPERATIVE}\b|"
         rf"\b(?:{STEPS}|use|add|set|navigate|log in|sign in|"
         r"type|remove|delete|enable|disable|follow|contact|check|make sure|download|change|update)\b|"
-        r"\b(?:можно|нужно|необходимо|следует|достаточно|можете|сможете|требуется|долж(?:ен|на|но|ны)|"
+        r"\b(?:можно|нужно|необходимо(?:ст\w+)?|следует|достаточно|можете|сможете|требуется|долж(?:ен|на|но|ны)|"
         r"you (?:can|need|must))\b|```|^\s*\d+[.)]\s"
     ),
     "why": re.compile(

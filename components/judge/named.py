@@ -7,7 +7,7 @@ passing, so neither is held to this.
 """
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Set
 
 from components.language.relatives import families, relatives
 from components.language.words import stems, words
@@ -15,6 +15,9 @@ from components.turn import Passage, Query
 
 _RARE = 3.0
 """Inverse document frequency from which on a name tells: it stands in fewer than one chunk of twenty."""
+
+_LONG = 6
+"""Letters from which on a name with a letter too many or too few is the same name."""
 
 _SHORT = 30
 """Words of a question that says nothing in passing."""
@@ -44,4 +47,20 @@ def names_in(wanted: Iterable[str], passages: Sequence[Passage], text: str = "")
     parts = (part for passage in passages for part in (passage.title, passage.heading, passage.text))
     said = frozenset(stems("\n".join((*parts, text))))
     kin = families(said)
-    return frozenset(stem for stem in wanted if stem in said or relatives(stem, kin))
+    return frozenset(stem for stem in wanted if stem in said or relatives(stem, kin) or _misspelt(stem, said))
+
+
+def _misspelt(name: str, said: Set[str]) -> bool:
+    """Whether a long name lacks one letter of what is said, or has one too many: ARPNET is ARPANET.
+
+    One letter for another may be another name, and so may be a figure.
+    """
+    if len(name) < _LONG or not name.isalpha():
+        return False
+    shorter = {name[:at] + name[at + 1 :] for at in range(len(name))}
+    return any(
+        stem in shorter
+        or (len(stem) == len(name) + 1 and any(stem[:at] + stem[at + 1 :] == name for at in range(len(stem))))
+        for stem in said
+        if abs(len(stem) - len(name)) == 1 and stem.isalpha()
+    )

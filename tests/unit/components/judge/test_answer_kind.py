@@ -108,3 +108,12 @@ def test_a_heading_that_repeats_the_question_is_no_amount() -> None:
     question = "Сколько стоит установка?"
     weights = dict.fromkeys(stems(question), 1.0)
     assert not answers_kind("quantity", question, "Её делает мастер.", question, weights)
+
+
+def test_a_clock_tells_the_time_and_a_necessity_what_to_do() -> None:
+    asked = "Сколько времени было на часах?"
+    weights = dict.fromkeys(stems(asked), 1.0)
+    assert answers_kind("quantity", asked, "Времени на часах оставалось 4:51.", "", weights)
+    asked = "Что необходимо сделать для возврата?"
+    weights = dict.fromkeys(stems(asked), 1.0)
+    assert answers_kind("howto", asked, "Закон говорит о необходимости чека для возврата.", "", weights)

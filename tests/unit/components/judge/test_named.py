@@ -42,3 +42,16 @@ def test_a_name_may_stand_in_title_heading_or_text() -> None:
     assert names_in(("terraform",), [passage("Запуск.", heading="Работа в Terraform")]) == {"terraform"}
     assert names_in(("terraform",), [passage("Запуск.")], "Terraform не нужен.") == {"terraform"}
     assert names_in(("terraform",), [passage("Запуск Kubernetes.")]) == frozenset()
+
+
+@pytest.mark.parametrize(
+    ("asked", "said", "same"),
+    [
+        ("arpnet", "arpanet", True),
+        ("terraforms", "terraform", True),
+        ("terraform", "terrafarm", False),
+        ("mysql", "nosql", False),
+    ],
+)
+def test_a_letter_too_many_or_too_few_makes_no_other_name(asked: str, said: str, same: bool) -> None:
+    assert bool(names_in([asked], [passage(f"Сеть {said} работает.")])) is same
