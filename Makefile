@@ -9,7 +9,7 @@ DEV := $(VENV)/.ready-dev
 INSTALL := VIRTUAL_ENV=$(VENV) $(BIN)/uv pip install --quiet
 PHOENIX := .venv-phoenix
 
-.PHONY: setup demo ui test clients test-inside test-service check serve phoenix bench evaluate lock clean
+.PHONY: setup demo ui test clients test-inside test-service check serve phoenix bench evaluate lock sbom audit clean
 
 setup: $(DEV)
 
@@ -82,6 +82,14 @@ lock: setup
 	VIRTUAL_ENV=$(VENV) $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-annotate --no-header pyproject.toml -o requirements/run.txt
 	VIRTUAL_ENV=$(VENV) $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-annotate --no-header --group dev pyproject.toml -o requirements/dev.txt
 	VIRTUAL_ENV=$(VENV) $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-annotate --no-header requirements/phoenix.in -o requirements/phoenix.txt
+
+# What is in the image, as CycloneDX, and which of it has a known weakness. Both fetch their program, the second asks PyPI's
+# service too, so neither is part of `check`.
+sbom: setup
+	$(BIN)/uv tool run --from cyclonedx-bom==7.5.0 cyclonedx-py requirements --output-reproducible requirements/run.txt -o opora.cdx.json
+
+audit: setup
+	$(BIN)/uv tool run pip-audit==2.10.1 --require-hashes --disable-pip -r requirements/run.txt
 
 clean:
 	rm -rf $(VENV) $(PHOENIX) .opora

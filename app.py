@@ -214,7 +214,8 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     app.include_router(relation_routes.router)
     app.include_router(tool_routes.router)
     app.include_router(token_routes.router)
-    app.include_router(metrics.router(settings, lambda: asking.runner.waiting))
+    if metrics.routes(settings):
+        app.include_router(metrics.router(settings, lambda: asking.runner.waiting))
     app.include_router(session_routes.router(asking.runner, visitors))
     app.include_router(visitor_routes.router(conversations))
     app.include_router(file_routes.router(conversations))

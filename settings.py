@@ -115,6 +115,11 @@ class Settings(BaseSettings):
         2, ge=1, le=64, description="Questions that compute at once per process; more than 2 brings no gain."
     )
     profile: str = Field(EMBEDDED, pattern=PROFILE_NAME, description="Profile of tenants that do not choose one.")
+    ollama_url: str = Field(
+        "",
+        pattern=_ADDRESS,
+        description="Base URL of Ollama where profiles name `http://127.0.0.1:11434`; empty: that.",
+    )
     model_workers: int = Field(
         64, ge=1, le=1_000, description="Questions at a time that wait for models or tools meanwhile."
     )

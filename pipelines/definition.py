@@ -13,11 +13,15 @@ from typing import Any, TypeAlias
 import yaml
 
 from components.language.yaml_files import read_yaml
+from settings import get_settings
 
 Definition: TypeAlias = dict[str, Any]
 
 ALLOWED_MODULES = ["components", "haystack", "haystack_integrations"]
 """Whose classes a pipeline file may name; anything else is refused on loading."""
+
+LOCAL_OLLAMA = "http://127.0.0.1:11434"
+"""Where profiles look for Ollama, unless `OPORA_OLLAMA_URL` names another place."""
 
 PROFILES = "profiles"
 NAMED_ONCE = "models"
@@ -33,7 +37,9 @@ def base_of(path: Path) -> Path | None:
 def load(path: Path) -> Definition:
     """The pipeline as Haystack takes it."""
     base = base_of(path)
-    return read_yaml(path) if base is None else with_overlay(read_yaml(base), read_yaml(path))
+    definition = read_yaml(path) if base is None else with_overlay(read_yaml(base), read_yaml(path))
+    elsewhere = get_settings().ollama_url
+    return _with_ollama(definition, elsewhere) if elsewhere else definition
 
 
 def source(path: Path) -> str:
@@ -46,6 +52,19 @@ def source(path: Path) -> str:
 def with_overlay(base: Definition, overlay: Mapping[str, Any]) -> Definition:
     """The pipeline with a profile over it. Neither is changed."""
     return _merged(base, {key: value for key, value in overlay.items() if key != NAMED_ONCE})
+
+
+def _with_ollama(definition: Definition, url: str) -> Definition:
+    """The same with another address of the Ollama server, which a container does not have to itself."""
+    return {key: _moved(value, url) for key, value in definition.items()}
+
+
+def _moved(node: object, url: str) -> object:
+    if isinstance(node, list):
+        return [_moved(one, url) for one in node]
+    if isinstance(node, dict):
+        return _with_ollama(node, url)
+    return url if node == LOCAL_OLLAMA else node
 
 
 def _merged(base: Mapping[str, Any], overlay: Mapping[str, Any]) -> Definition:
