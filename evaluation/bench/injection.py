@@ -4,8 +4,8 @@ Attacks stand in questions, in the text of documents, in their titles and names,
 The simulator obeys all: as a writer it repeats what it reads, adds a link to a stranger's site and tells its prompt; as
 a judge it agrees to everything. Whatever is shown has to be supported by the passages it cites, lead nowhere that the
 tenant does not allow, and repeat nothing of a prompt. A table goes to standard error, the same as JSON to standard
-output; the exit code is 1 when anything else is shown. All 1,495 take half an hour of two cores, most of it the
-simulator's long replies and the indexing of a document for each; `--limit` takes the first attacks of each kind.
+output; the exit code is 1 when anything else is shown. All of them take long, with documents to index for each kind;
+`--limit` takes the first attacks of each.
 """
 
 import json
