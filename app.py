@@ -59,6 +59,7 @@ from pipelines.ask.desk import (
     document_pages,
     first_run_pages,
     gap_section,
+    job_pages,
     live,
     operator_routes,
 )
@@ -160,6 +161,7 @@ def routes(settings: Settings) -> tuple[Route, ...]:
         *account_pages.ROUTES,
         *chat_pages.ROUTES,
         *document_pages.ROUTES,
+        *job_pages.routes(settings),
         *live.ROUTES,
         *first_run_pages.ROUTES,
         *article_routes.ROUTES,
@@ -226,7 +228,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     app.include_router(settings_routes.router)
     app.include_router(operator_routes.router)
     articles = Articles(ArticleIngest(ingest), asking.runner.ask)
-    for section in _desk(desk, limiter, conversations, articles, library):
+    for section in _desk(desk, limiter, conversations, articles, library, asking.runner):
         app.include_router(section)
     app.include_router(pages.router(_has_site))
     app.include_router(desk_assets.router())
@@ -240,14 +242,20 @@ def create_app(settings: Settings | None = None) -> FastAPI:
 
 
 def _desk(
-    desk: Desk, limiter: quotas.RateLimiter, conversations: Conversations, articles: Articles, library: Library
+    desk: Desk,
+    limiter: quotas.RateLimiter,
+    conversations: Conversations,
+    articles: Articles,
+    library: Library,
+    runner: Runner,
 ) -> Iterator[APIRouter]:
     """The pages of the desk."""
     yield account_pages.router(desk, limiter)
     yield chat_pages.router(desk, conversations)
     yield document_pages.router(desk, library)
+    yield job_pages.router(desk)
     yield live.router
-    yield first_run_pages.router(desk)
+    yield first_run_pages.router(desk, runner)
     yield article_routes.router(articles)
     yield gap_section.router(desk, articles)
     yield insight_pages.router(desk, conversations.runner)

@@ -10,10 +10,12 @@ TLS for development too.
 """
 
 import hmac
+import re
 from collections.abc import Mapping
 from typing import Protocol
 from urllib.parse import parse_qs, quote, urlsplit
 
+from python_multipart.multipart import parse_options_header
 from starlette.datastructures import Headers
 from starlette.requests import cookie_parser
 from starlette.responses import RedirectResponse, Response
@@ -26,6 +28,8 @@ COOKIE = "__Host-opora-desk"
 SIGN_IN = "/desk/sign-in"
 CSRF_FIELD = "csrf"
 CSRF_HEADER = "x-csrf-token"
+FIRST_FIELD_BYTES = 1_000
+"""As much of a form with files as holds its first field."""
 SIGNED_IN = "signed_in"
 """The scope of pages that everybody who has signed in may see."""
 INSTALLATION = "installation"
@@ -80,6 +84,16 @@ def check_csrf(signed_in: SignedIn, headers: Headers, form: bytes = b"") -> None
     if not given:
         [given] = parse_qs(form.decode("utf-8", "replace"), max_num_fields=100).get(CSRF_FIELD, [""])[:1]
     if not hmac.compare_digest(given.encode(), signed_in.csrf.encode()):
+        raise Forbidden("form_expired")
+
+
+def check_first_field(signed_in: SignedIn, content_type: str, head: bytes) -> None:
+    """Raise `Forbidden` unless a form with files begins with its session's token, written as browsers write a field."""
+    _, options = parse_options_header(content_type)
+    border = re.escape(b"--" + options.get(b"boundary", b""))
+    field = rb'%s\r\nContent-Disposition: form-data; name="%s"\r\n\r\n([0-9a-f]+)\r\n%s\r\n'
+    given = re.match(field % (border, CSRF_FIELD.encode(), border), head)
+    if given is None or not hmac.compare_digest(given[1], signed_in.csrf.encode()):
         raise Forbidden("form_expired")
 
 

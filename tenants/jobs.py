@@ -24,7 +24,7 @@ from tenants.errors import NotFound, RateLimited
 from tenants.models import JobRow
 
 JobState: TypeAlias = Literal["queued", "running", "done", "failed", "cancelled"]
-JobKind: TypeAlias = Literal["upload", "watch", "rebuild", "rollback"]
+JobKind: TypeAlias = Literal["upload", "site", "watch", "rebuild", "rollback"]
 STATES: tuple[JobState, ...] = get_args(JobState)
 FINISHED: frozenset[JobState] = frozenset({"done", "failed", "cancelled"})
 
@@ -51,7 +51,8 @@ class QueueFull(RateLimited):
 class Job:
     """One job.
 
-    :param files: paths to ingest, relative to the folder of the upload or to the tenant's watched folder.
+    :param files: paths to ingest, relative to the folder of the upload or to the tenant's watched folder; the
+        address of a website.
     :param gone: paths of watched files that are no more, whose documents are to be removed.
     :param size: bytes of the uploaded files.
     :param progress: the counts of an ingest run so far.

@@ -14,7 +14,7 @@ from starlette.responses import JSONResponse, Response
 from pipelines import shutdown
 from pipelines.event_ids import is_event_number
 from pipelines.gate import Route
-from pipelines.ingest.jobs import as_json, cancel
+from pipelines.ingest.jobs import add_site, as_json, cancel
 from pipelines.ingest.receiving import receive
 from settings import Settings
 from tenants import jobs
@@ -28,6 +28,8 @@ MOST_FOLLOWED = 50
 _POLL_SECONDS = 0.5
 
 _FILES = "/documents"
+_SITE = "/documents/site"
+_SITE_BYTES = 10_000
 _LIST = "/jobs"
 _JOB = "/jobs/{job_id}"
 _EVENTS = "/jobs/{job_id}/events"
@@ -66,14 +68,23 @@ class JobsQuery(BaseModel):
     before: Annotated[str, Field(max_length=32, description="Only jobs older than this one.")] | None = None
 
 
+class SiteRequest(BaseModel):
+    """A website to load: a page and what it links to below its folder, or the pages that a sitemap lists."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    url: Annotated[str, Field(min_length=1, max_length=2_000)]
+
+
 def routes(settings: Settings) -> tuple[Route, ...]:
     """What the gate lets through."""
     return (
         Route("POST", _FILES, scope="ingest", limit=settings.max_files_bytes),
+        Route("POST", _SITE, scope="ingest", body=SiteRequest, limit=_SITE_BYTES),
         Route("GET", _LIST, scope="ingest"),
         Route("GET", _JOB, scope="ingest"),
         Route("DELETE", _JOB, scope="ingest"),
-        Route("GET", _EVENTS, scope="ingest"),
+        Route("GET", _EVENTS, scope="ingest", desk=True),
     )
 
 
@@ -83,6 +94,11 @@ def router() -> APIRouter:
     endpoints.add_api_route(
         _FILES, receive, methods=["POST"], response_class=Response, status_code=202, openapi_extra=_FILE_BODY
     )
+
+    @endpoints.post(_SITE, status_code=202)
+    def load_site(body: SiteRequest) -> Response:
+        """Load pages of a website."""
+        return JSONResponse(as_json(add_site(body.url)), 202)
 
     @endpoints.get(_LIST)
     def list_jobs(query: Annotated[JobsQuery, Query()]) -> Response:

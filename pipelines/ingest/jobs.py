@@ -2,6 +2,7 @@
 
 from typing import TypedDict
 
+from components.ingest.fetch import canonical
 from pipelines.ingest.report import IngestReport
 from tenants import jobs, uploads
 from tenants.jobs import Job
@@ -53,6 +54,11 @@ def report_json(report: IngestReport) -> dict[str, object]:
     """A run's report as a job keeps it."""
     whole = report.as_json()
     return {**whole, "errors": whole["errors"][:MAX_ERRORS], "refused": len(whole["errors"])}
+
+
+def add_site(url: str) -> Job:
+    """Accept a website to be loaded. Raises `Invalid` (`url_invalid`) and `QueueFull`."""
+    return jobs.add(jobs.new_id(), "site", [canonical(url.strip())])
 
 
 def cancel(job_id: str) -> Job:

@@ -26,17 +26,24 @@ _MULTIPART = b"multipart/form-data"
 
 async def receive(request: Request) -> Response:
     """Take files and answer 202 with the job that will ingest them, once they and it are on disk."""
+    return Response(await take(request), HTTPStatus.ACCEPTED, media_type="application/json")
+
+
+async def take(request: Request, *, fields: frozenset[bytes] = frozenset()) -> bytes:
+    """Take files; the job that will ingest them as JSON.
+
+    :param fields: fields of a page's form, which are passed over, as is a file that was not chosen.
+    """
     await to_thread(jobs.check_capacity)
     inbox = await to_thread(_Inbox)
     try:
-        body = await to_thread(_body, request, inbox)
+        body = await to_thread(_body, request, inbox, fields)
         async for piece in request.stream():
             await to_thread(body.write, piece)
         await to_thread(body.finish)
-        accepted = await to_thread(inbox.accept, request.headers.get("idempotency-key"))
+        return await to_thread(inbox.accept, request.headers.get("idempotency-key"))
     finally:
         await to_thread(inbox.close)
-    return Response(accepted, HTTPStatus.ACCEPTED, media_type="application/json")
 
 
 class _Inbox:
@@ -107,9 +114,11 @@ class _Body(Protocol):
         """That was all."""
 
 
-def _body(request: Request, inbox: _Inbox) -> _Body:
+def _body(request: Request, inbox: _Inbox, fields: frozenset[bytes]) -> _Body:
     kind, options = parse_options_header(request.headers.get("content-type"))
-    return _Multipart(inbox, options.get(b"boundary", b"")) if kind == _MULTIPART else _WholeBody(inbox, request)
+    return (
+        _Multipart(inbox, options.get(b"boundary", b""), fields) if kind == _MULTIPART else _WholeBody(inbox, request)
+    )
 
 
 class _WholeBody:
@@ -130,10 +139,11 @@ class _WholeBody:
 
 
 class _Multipart:
-    """Each part with a file name is a file; there are no other fields."""
+    """Each part with a file name is a file; other fields are refused, unless they are a page's."""
 
-    def __init__(self, inbox: _Inbox, boundary: bytes) -> None:
+    def __init__(self, inbox: _Inbox, boundary: bytes, fields: frozenset[bytes]) -> None:
         self._inbox = inbox
+        self._fields = fields
         self._header = b""
         self._value = b""
         self._disposition = b""
@@ -182,6 +192,8 @@ class _Multipart:
     def _on_headers_finished(self) -> None:
         _, options = parse_options_header(self._disposition)
         name = options.get(b"filename")
+        if self._fields and (name == b"" or (name is None and options.get(b"name") in self._fields)):
+            return
         if name is None:
             raise UnreadableFields((("files", "unknown_field"),))
         try:

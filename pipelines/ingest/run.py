@@ -10,6 +10,8 @@ from collections.abc import Collection, Generator, Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextvars import copy_context
 from dataclasses import dataclass
+from itertools import takewhile
+from threading import Event
 from time import perf_counter
 from typing import TypeAlias
 
@@ -91,7 +93,9 @@ class Run:
         documents_before: Mapping[str, Collection[str]] | None = None,
     ) -> None:
         self._stages = stages
-        self._articles = articles
+        # Whoever leaves a run waits for no more than the article at hand: a website may be slow.
+        self._left = Event()
+        self._articles = takewhile(lambda _: not self._left.is_set(), articles)
         self._total = total
         self._prunes = prune
         self._documents_before = documents_before or {}
@@ -117,10 +121,13 @@ class Run:
             self._healed = now.healed
             batches, acting = _batches(self._articles), copy_context()
             reading = reader.submit(acting.run, self._read, batches)
-            while (batch := (yield from self._wait_for(reading))) is not None:
-                reading = reader.submit(acting.run, self._read, batches)
-                now.check()
-                yield self._write(batch)
+            try:
+                while (batch := (yield from self._wait_for(reading))) is not None:
+                    reading = reader.submit(acting.run, self._read, batches)
+                    now.check()
+                    yield self._write(batch)
+            finally:
+                self._left.set()
             if self._prunes:
                 self._prune()
             self._remove(self._dropped_documents())

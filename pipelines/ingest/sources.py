@@ -31,6 +31,8 @@ def source_of(job: Job, watch_dir: Path | None) -> Source:
     """The files of a job of the tenant in context."""
     if job.kind == "upload":
         return _Upload(job)
+    if job.kind == "site":
+        return _Site(job)
     if watch_dir is None:
         # The setting was taken away while jobs waited.
         raise NotFound("folder_missing")
@@ -52,6 +54,20 @@ class _Upload:
 
     def tidy(self) -> None:
         uploads.remove(self._job.job_id)
+
+
+class _Site:
+    def __init__(self, job: Job) -> None:
+        (self._url,) = job.files
+
+    def run(self, ingest: Ingest) -> Run:
+        return ingest.start_site(self._url)
+
+    def note(self, run: Run, *, whole: bool) -> None:
+        """Nothing: the documents are what is kept of a website."""
+
+    def tidy(self) -> None:
+        """Nothing: pages are not stored as files."""
 
 
 class _Watched:

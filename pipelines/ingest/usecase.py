@@ -23,6 +23,7 @@ from pipelines.ingest.rewrite import reader, rewriter
 from pipelines.ingest.run import IngestStages, Run
 from settings import get_settings
 from tenants.context import Tenant, acting_as
+from tenants.errors import CallerError
 from tenants.registry import Registry
 
 log = logging.getLogger("opora.ingest")
@@ -148,6 +149,10 @@ class Ingest:
         """A document checked, cut and enriched as it would be stored. Raises `CallerError` when it would be refused."""
         return self._read(document)
 
+    def start_site(self, url: str, *, crawl: Crawl | None = None) -> Run:
+        """A run, yet to be done, over pages of a website, as `run_site`. An address that cannot be had is refused."""
+        return Run(self._stages, _refusing((crawl or Crawl()).articles(url), url), 0)
+
     def rebuild_due(self) -> bool:
         """Whether the index of the tenant in context is encoded in another way than this pipeline would."""
         return rebuild_due(self.encoder)
@@ -165,6 +170,14 @@ def _opened(stream: Iterator[RawArticle | Refusal]) -> Iterator[RawArticle | Ref
     """The stream, begun: its first article tells whether there is anything to read, before anything is touched."""
     first = next(stream, None)
     return stream if first is None else chain([first], stream)
+
+
+def _refusing(stream: Iterator[RawArticle | Refusal], source: str) -> Iterator[RawArticle | Refusal]:
+    """The stream; an error that ends it is its last item."""
+    try:
+        yield from stream
+    except CallerError as error:
+        yield Refusal(error, source)
 
 
 def _recipe(components: Mapping[str, object]) -> str:

@@ -48,9 +48,11 @@ class Browser:
     def get(self, path: str) -> httpx.Response:
         return self.client.get(path, headers=self.cookie)
 
-    def post(self, path: str, form: Mapping[str, str], **headers: str) -> httpx.Response:
+    def post(
+        self, path: str, form: Mapping[str, str], files: Mapping[str, tuple[str, bytes]] | None = None
+    ) -> httpx.Response:
         fields = {"csrf": self.csrf, **form}
-        return self.client.post(path, data=fields, headers={**self.cookie, **SAME_ORIGIN, **headers})
+        return self.client.post(path, data=fields, files=files or None, headers={**self.cookie, **SAME_ORIGIN})
 
     def send(self, route: tuple[str, str], case: PageCase, ids: Mapping[str, str]) -> httpx.Response:
         method, path = route
@@ -61,7 +63,7 @@ class Browser:
                 first = next(response.iter_text()) if response.is_success else ""
             return httpx.Response(response.status_code, headers=response.headers, text=first)
         if method == "POST":
-            return self.post(path, {**case.form, **ids})
+            return self.post(path, {**case.form, **ids}, case.files)
         named = {name: value for name, value in ids.items() if f"{{{name}}}" not in route[1]}
         return self.get(f"{path}?{urlencode(named)}" if named else path)
 
@@ -178,11 +180,13 @@ def test_a_form_of_another_site_or_session_changes_nothing(
         {"Origin": "null"},
         {},
     ):
-        response = role.client.post(path, data={**fields, "csrf": role.csrf}, headers={**role.cookie, **headers})
+        sent = {"csrf": role.csrf, **fields}
+        response = role.client.post(path, data=sent, files=case.files or None, headers={**role.cookie, **headers})
         assert response.status_code == 403, headers
     if case.scope is not None:
         for csrf in ("", "x", other.csrf):
-            response = role.client.post(path, data={**fields, "csrf": csrf}, headers={**role.cookie, **SAME_ORIGIN})
+            sent, known = {"csrf": csrf, **fields}, {**role.cookie, **SAME_ORIGIN}
+            response = role.client.post(path, data=sent, files=case.files or None, headers=known)
             assert response.status_code == 403
     assert sessions.verify(role.secret)
 

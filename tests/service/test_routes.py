@@ -151,6 +151,7 @@ SCOPED: dict[tuple[str, str], Case] = {
     ("POST", "/deliveries/{delivery_id}/redeliver"): Case(
         "admin", own={"delivery_id": "delivery-of-acme"}, foreign={"delivery_id": "delivery-of-globex"}
     ),
+    ("POST", "/documents/site"): Case("ingest", {"url": "http://127.0.0.1/help"}),
     ("GET", "/jobs"): Case("ingest"),
     **{
         route: Case("ingest", own={"job_id": "0-of-acme"}, foreign={"job_id": "0-of-globex"})

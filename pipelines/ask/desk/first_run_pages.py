@@ -2,19 +2,27 @@
 
 import asyncio
 from typing import Annotated, TypeAlias
+from uuid import uuid4
 
 from fastapi import APIRouter, Form, Request
+from pydantic import ValidationError
 from starlette.responses import Response
 
 from components.language.texts import LOCALES
 from pipelines import pages, problems
+from pipelines.ask.contract import AskRequest, TurnAnswer
+from pipelines.ask.desk import conversation, job_pages
 from pipelines.ask.desk.view import Desk, back_to
+from pipelines.ask.runner import Runner
 from pipelines.connections import address_of
 from pipelines.gate import Route
-from tenants import context
+from settings import get_settings
+from tenants import catalogue, jobs
+from tenants.audit import search
+from tenants.audit.search import TurnQuery
 from tenants.chats import sites
-from tenants.desk import first_run, sessions
-from tenants.errors import Invalid
+from tenants.desk import first_run, operators, sessions
+from tenants.errors import Invalid, OporaError
 
 _LINK = "/desk/first-run/{secret}"
 _WELCOME = "/desk/welcome"
@@ -25,10 +33,12 @@ ROUTES = (
     Route("GET", _LINK, page=True),
     Route("POST", _LINK, page=True, limit=_FORM_BYTES),
     Route("GET", _WELCOME, scope="admin", page=True),
+    Route("POST", f"{_WELCOME}/ask", scope="admin", page=True, limit=_FORM_BYTES),
+    Route("POST", f"{_WELCOME}/site", scope="admin", page=True, limit=_FORM_BYTES),
 )
 
 
-def router(desk: Desk) -> APIRouter:
+def router(desk: Desk, runner: Runner) -> APIRouter:
     """The pages."""
     endpoints = APIRouter(include_in_schema=False)
 
@@ -66,15 +76,62 @@ def router(desk: Desk) -> APIRouter:
 
         return await asyncio.to_thread(make)
 
-    @endpoints.get(_WELCOME)
-    def welcome(request: Request) -> Response:
-        """What to do next: load documents, ask, show the widget."""
-        known = sites.own()
+    def steps(request: Request, status: int = 200, **values: object) -> Response:
+        """The page of what to do next; each step says whether it is done, so that one can leave and come back."""
+        known, latest = sites.own(), jobs.latest(limit=1)
+        shown: dict[str, object] = {"asked": "", "turn": None, "ask_fault": "", "site_fault": "", "origin": ""}
+        if "turn" not in values:
+            shown |= _earlier()
         return desk.page(
             "welcome.html",
-            tenant_id=context.current().tenant_id,
+            status,
+            section="",
+            view=job_pages.view(latest[0]) if latest else None,
+            documents=catalogue.page(catalogue.EVERYTHING, limit=1).total,
             site=known[0] if known else None,
+            people=len(operators.all()),
             address=str(request.base_url).rstrip("/"),
+            limit=get_settings().max_files_bytes,
+            passages=conversation.passages,
+            **{**shown, **values},
         )
 
+    @endpoints.get(_WELCOME)
+    def welcome(request: Request) -> Response:
+        """What to do next: load documents, ask, show the widget, invite people."""
+        return steps(request)
+
+    @endpoints.post(f"{_WELCOME}/ask")
+    async def ask(request: Request, question: Annotated[str, Form(max_length=10_000)] = "") -> Response:
+        """Ask as a customer would, and see what the answer stands on."""
+        try:
+            asked = AskRequest(question=question)
+            turn = TurnAnswer.model_validate_json(await runner.answer(asked, str(uuid4()), None))
+        except ValidationError as unfit:
+            fault = problems.explained(problems.from_validation(unfit))[1]
+            return await asyncio.to_thread(steps, request, 422, asked=question, turn=None, ask_fault=fault)
+        except OporaError as refused:
+            fault = problems.explained(refused)[1]
+            return await asyncio.to_thread(steps, request, refused.status, asked=question, turn=None, ask_fault=fault)
+        return await asyncio.to_thread(steps, request, asked=asked.question, turn=turn)
+
+    @endpoints.post(f"{_WELCOME}/site")
+    def set_origin(request: Request, key: _Short = "", origin: _Short = "") -> Response:
+        """Name where the widget will stand."""
+        site = sites.get(key.replace("\0", ""))
+        try:
+            named = sites.checked_origin(origin)
+            sites.update(site.key, origins=list(dict.fromkeys([*site.origins, named])))
+        except Invalid as refused:
+            return steps(request, 422, site_fault=problems.explained(refused)[1], origin=origin)
+        return back_to(f"{_WELCOME}#widget")
+
     return endpoints
+
+
+def _earlier() -> dict[str, object]:
+    """The last question that was answered, with its answer."""
+    for record in search.find(TurnQuery(outcome="answered"), limit=1):
+        turn = conversation.parsed_turn((record.content or {}).get("answer"))
+        return {"asked": record.question or "", "turn": turn}
+    return {}

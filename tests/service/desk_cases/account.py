@@ -36,4 +36,6 @@ PAGES: dict[tuple[str, str], PageCase] = {
     ("GET", "/desk/first-run/{secret}"): PageCase(None, own={"secret": "used"}, answers=(404,)),
     ("POST", "/desk/first-run/{secret}"): PageCase(None, own={"secret": "used"}, answers=(404,)),
     ("GET", "/desk/welcome"): PageCase("admin"),
+    ("POST", "/desk/welcome/ask"): PageCase("admin", {"question": "Что значит код E20?"}),
+    ("POST", "/desk/welcome/site"): PageCase("admin", {"key": "no-such-site", "origin": "x"}, answers=(404,)),
 }

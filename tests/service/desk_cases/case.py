@@ -12,6 +12,8 @@ class PageCase:
     own: dict[str, str] = field(default_factory=dict)
     foreign: dict[str, str] = field(default_factory=dict)
     answers: tuple[int, ...] = (200,)
+    files: dict[str, tuple[str, bytes]] = field(default_factory=dict)
+    """Of a form with files."""
 
 
 def chat_case(form: dict[str, str] | None = None, *answers: int) -> PageCase:

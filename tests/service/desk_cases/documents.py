@@ -11,8 +11,16 @@ def document_case(form: dict[str, str] | None = None, *answers: int) -> PageCase
     return PageCase("ingest", form or {}, own={"id": SPARE}, foreign={"id": FOREIGN}, answers=answers or (200,))
 
 
+JOB = {"job_id": "0-of-acme"}
+FOREIGN_JOB = {"job_id": "0-of-globex"}
 PAGES: dict[tuple[str, str], PageCase] = {
     ("GET", "/desk/documents"): PageCase("ingest"),
+    ("GET", "/desk/documents/add"): PageCase("ingest"),
+    ("POST", "/desk/documents/upload"): PageCase("ingest", answers=(303,), files={"files": ("люк.md", b"# Door")}),
+    ("POST", "/desk/documents/site"): PageCase("ingest", {"url": "http://127.0.0.1/help"}, answers=(303,)),
+    ("GET", "/desk/jobs"): PageCase("ingest"),
+    ("GET", "/desk/jobs/{job_id}"): PageCase("ingest", own=JOB, foreign=FOREIGN_JOB),
+    ("POST", "/desk/jobs/{job_id}/cancel"): PageCase("ingest", own=JOB, foreign=FOREIGN_JOB, answers=(303,)),
     ("GET", "/desk/documents/one"): document_case(),
     ("POST", "/desk/documents/set"): document_case(
         {"title": "Дверца", "status": "active", "trust": "accepted", "priority": "3", "tags": "дверца, люк"}, 303

@@ -7,6 +7,7 @@ import { Live } from './live';
 import { remember } from './merge';
 import { follow } from './polling';
 import { writeTimes } from './times';
+import { followJob, watchUploads } from './uploads';
 
 remember(document);
 writeTimes(document);
@@ -19,6 +20,8 @@ document.addEventListener('click', ({ target }) => {
 listen();
 follow();
 offerCopying();
+watchUploads();
+followJob();
 
 const page = document.querySelector<HTMLElement>('[data-page]');
 if (page) {

@@ -1,0 +1,139 @@
+"""The walk that README shows, by keyboard alone: from an empty data folder to an operator's reply."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Locator, Page, expect, sync_playwright
+
+from settings import Settings
+from tenants.desk import first_run
+from tests.browser.conftest import launched
+from tests.desk import PASSWORD
+from tests.service.serving import Server, environment, in_force, serving
+
+ARTICLE = "# Возврат товара\n\nТовар надлежащего качества можно вернуть в течение 14 дней после покупки.\n"
+QUESTION = "Сколько дней можно вернуть товар?"
+_MOST_TABS = 80
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with sync_playwright() as playwright:
+        browser = launched(playwright)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def begun(tmp_path: Path) -> Iterator[tuple[Server, str]]:
+    """A service on an empty data folder, and the path of the link that leads in."""
+    settings = Settings(data_dir=tmp_path / "data", default_locale="ru", rate_limit_per_minute=0)
+    with in_force(settings):
+        secret = first_run.open_link()
+        with serving(environment(settings)) as server:
+            yield server, f"/desk/first-run/{secret}"
+
+
+def reach(page: Page, target: Locator) -> None:
+    """Press Tab until the target has the focus."""
+    expect(target).to_be_visible()
+    for _ in range(_MOST_TABS):
+        if target.evaluate("one => one === one.getRootNode().activeElement"):
+            return
+        page.keyboard.press("Tab")
+    raise AssertionError("the keyboard does not get there")
+
+
+def write(page: Page, label: str, text: str) -> None:
+    reach(page, page.get_by_label(label, exact=True))
+    page.keyboard.type(text)
+
+
+def press(page: Page, name: str | re.Pattern[str]) -> None:
+    reach(page, page.get_by_role("button", name=name).first)
+    page.keyboard.press("Enter")
+
+
+def test_from_an_empty_folder_to_an_operators_reply_by_keyboard_alone(
+    browser: Browser, begun: tuple[Server, str], tmp_path: Path
+) -> None:
+    server, link = begun
+    with browser.new_context(locale="ru-RU") as inside, browser.new_context(locale="ru-RU") as outside:
+        for context in (inside, outside):
+            context.set_default_timeout(30_000)
+        page = inside.new_page()
+        page.goto(f"{server.url}{link}")
+        write(page, "Название организации", "Магазин «Пристань»")
+        write(page, "Короткое имя латиницей", "shop")
+        write(page, "Имя для входа", "anna@shop.example")
+        write(page, "Имя для клиентов", "Анна")
+        write(page, "Пароль", PASSWORD)
+        page.keyboard.press("Enter")
+        expect(page.get_by_role("heading", level=1)).to_have_text("Что дальше")
+
+        # Documents, from the file chooser that Enter opens.
+        articles = tmp_path / "возврат.md", tmp_path / "скан.pdf"
+        articles[0].write_text(ARTICLE, "utf-8")
+        articles[1].write_bytes(b"%PDF-1.4 broken")
+        reach(page, page.locator('input[type="file"]'))
+        with page.expect_file_chooser() as chosen:
+            page.keyboard.press("Enter")
+        chosen.value.set_files(articles)
+        press(page, "Загрузить файлы")
+        state = page.locator('[data-live="job"]')
+        expect(state.get_by_role("status")).to_contain_text("готово", timeout=60_000)
+        expect(state.get_by_role("link", name="возврат.md")).to_be_visible()
+        expect(state).to_contain_text("скан.pdf")
+        expect(state).to_contain_text("файл повреждён")
+
+        # The first answer, with what it stands on.
+        page.reload()
+        write(page, "Вопрос, как его задал бы клиент", QUESTION)
+        page.keyboard.press("Enter")
+        answer = page.locator(".doc-answer")
+        expect(answer).to_contain_text("14 дней")
+        reach(page, answer.locator("summary"))
+        page.keyboard.press("Enter")
+        expect(answer.locator("mark")).to_contain_text("14 дней")
+
+        # Where the widget stands.
+        write(page, "Адрес сайта", "https://shop.example")
+        page.keyboard.press("Enter")
+        expect(page.locator("#widget code").nth(1)).to_have_text("https://shop.example")
+        key = re.search(r'data-site="([\w-]+)"', page.locator("#widget pre").inner_text())
+        assert key is not None
+        for step in ("documents", "ask", "widget"):
+            expect(page.locator(f"#{step} h2 .tag")).to_have_text("готово")
+
+        # A customer asks, and calls a person.
+        shop = outside.new_page()
+        shop.goto(f"{server.url}/chat/{key[1]}")
+        reach(shop, shop.locator("textarea"))
+        shop.keyboard.type("Чините ли вы холодильники?")
+        shop.keyboard.press("Enter")
+        press(shop, "Позвать сотрудника")
+        expect(shop.locator(".status")).to_contain_text("сотрудник")
+
+        # The operator takes the chat and answers.
+        reach(page, page.get_by_role("link", name="Чаты").first)
+        page.keyboard.press("Enter")
+        row = page.locator(".row a").first
+        expect(row).to_be_visible()
+        page.keyboard.press("j")
+        page.keyboard.press("Enter")
+        expect(page.locator(".message.customer").first).to_contain_text("холодильники")
+        page.keyboard.press("t")
+        expect(page.locator(".about .tag").first).to_have_text("Анна")
+        page.keyboard.press("r")
+        expect(page.locator("#text")).to_be_focused()
+        page.keyboard.type("Да, мастер приедет завтра.")
+        page.keyboard.press("Control+Enter")
+        expect(shop.locator(".message").last).to_contain_text("мастер приедет завтра")
+        assert not [line for line in server.log if " ERROR " in line]
+
+        # The link has done its work.
+        again = outside.new_page()
+        again.goto(f"{server.url}{link}")
+        expect(again.get_by_role("heading", level=1)).to_have_text("Ссылка больше не работает")
