@@ -62,6 +62,7 @@ from pipelines.ask.desk import (
     job_pages,
     live,
     operator_routes,
+    sso_pages,
 )
 from pipelines.ask.desk.insights import all_pages as insight_pages
 from pipelines.ask.desk.settings import all_pages as settings_pages
@@ -168,6 +169,7 @@ def routes(settings: Settings) -> tuple[Route, ...]:
         *gap_section.ROUTES,
         *insight_pages.ROUTES,
         *settings_pages.ROUTES,
+        *sso_pages.ROUTES,
         *(Route("GET", path) for path in (*pages.PATHS, *desk_assets.PATHS)),
     )
 
@@ -260,6 +262,7 @@ def _desk(
     yield gap_section.router(desk, articles)
     yield insight_pages.router(desk, conversations.runner)
     yield settings_pages.router(desk)
+    yield sso_pages.router(desk, limiter)
 
 
 def _declared_routes(app: FastAPI) -> Iterator[Route]:

@@ -29,7 +29,7 @@ from pipelines.ingest.relation_commands import edge_app, rejected_app
 from pipelines.installation_commands import backup, restore, tenant_remove
 from pipelines.model_commands import app as models_app
 from pipelines.model_commands import fetch_encoder
-from pipelines.policy_commands import changes_command, policy_command
+from pipelines.policy_commands import changes_command, policy_command, sign_in_command
 from pipelines.terminal import (
     DEFAULT_TENANT,
     SUBJECT,
@@ -89,6 +89,7 @@ tenants_app.command("policy", help=text("policy.help.policy", terminal_locale())
 tenants_app.command("remove", help=text("installation.help.remove", terminal_locale()))(tenant_remove)
 app.command("backup", help=text("installation.help.backup", terminal_locale()))(backup)
 app.command("restore", help=text("installation.help.restore", terminal_locale()))(restore)
+tenants_app.command("sign-in", help=text("policy.help.sign_in", terminal_locale()))(sign_in_command)
 tenants_app.command("changes", help=text("policy.help.changes", terminal_locale()))(changes_command)
 app.command("ingest", help=message("help.ingest"))(ingest)
 app.add_typer(job_app, name="job")

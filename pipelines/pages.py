@@ -22,11 +22,13 @@ from starlette.responses import RedirectResponse, Response
 
 from tenants.desk.operators import Operator
 from tenants.desk.sessions import LONGEST, SignedIn
-from tenants.errors import Forbidden, OporaError
+from tenants.errors import Forbidden, Invalid, OporaError
 
 COOKIE = "__Host-opora-desk"
 SIGN_IN = "/desk/sign-in"
 CSRF_FIELD = "csrf"
+MAX_FIELDS = 100
+"""Fields of one form; more would be work for whoever reads them."""
 CSRF_HEADER = "x-csrf-token"
 FIRST_FIELD_BYTES = 1_000
 """As much of a form with files as holds its first field."""
@@ -82,7 +84,10 @@ def check_csrf(signed_in: SignedIn, headers: Headers, form: bytes = b"") -> None
     """Raise `Forbidden` unless the request carries its session's token, in a header or in a field of the form."""
     given = headers.get(CSRF_HEADER, "")
     if not given:
-        [given] = parse_qs(form.decode("utf-8", "replace"), max_num_fields=100).get(CSRF_FIELD, [""])[:1]
+        try:
+            [given] = parse_qs(form.decode("utf-8", "replace"), max_num_fields=MAX_FIELDS).get(CSRF_FIELD, [""])[:1]
+        except ValueError as too_many:
+            raise Invalid("form_too_long", limit=MAX_FIELDS) from too_many
     if not hmac.compare_digest(given.encode(), signed_in.csrf.encode()):
         raise Forbidden("form_expired")
 

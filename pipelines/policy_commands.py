@@ -1,6 +1,7 @@
 """`opora tenant policy`: what a tenant has decided for its assistant."""
 
 import json
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -72,6 +73,29 @@ def changes_command(
         what = " ".join(filter(None, (one.area, one.about, one.act)))
         table.add_row(one.change_id, f"{one.at:%Y-%m-%d %H:%M}", one.by, what, ", ".join({**one.before, **one.after}))
     terminal_console().print(table)
+
+
+def sign_in_command(
+    tenant_id: Annotated[str, typer.Argument(help=message("help.tenant_id"))],
+    file: Annotated[
+        Path | None, typer.Option("--set", exists=True, dir_okay=False, help=message("help.provider"))
+    ] = None,
+    clear: Annotated[bool, typer.Option("--clear", help=message("help.clear_provider"))] = False,
+) -> None:
+    """Show the identity provider of a tenant's people, after setting it."""
+    from pipelines.ask.settings_routes import sign_in_answer
+    from tenants.desk import providers
+
+    with acting_for(tenant_id):
+        if file is not None:
+            try:
+                given = json.loads(file.read_text(encoding="utf-8"))
+            except ValueError as broken:
+                raise Invalid("provider_invalid", field=file.name) from broken
+            providers.put(providers.parsed(given if isinstance(given, dict) else {}))
+        elif clear:
+            providers.remove()
+        print_json(sign_in_answer().model_dump(mode="json"))
 
 
 def _parsed(change: str) -> tuple[str, object]:

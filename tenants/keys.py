@@ -141,12 +141,13 @@ def read_jwks(path: Path) -> list[Key]:
     """
     try:
         listed = json.loads(path.read_text(encoding="utf-8"))["keys"]
-        return [_public_key(entry) for entry in listed if entry.get("use", "sig") == "sig"]
+        return [public_key(entry) for entry in listed if entry.get("use", "sig") == "sig"]
     except (OSError, ValueError, KeyError, TypeError, AttributeError, PyJWTError) as fault:
         raise InternalFault("jwks_unreadable") from fault
 
 
-def _public_key(entry: Mapping[str, object]) -> Key:
+def public_key(entry: Mapping[str, object]) -> Key:
+    """A public signing key of a JWKS. Raises `ValueError` and others for one that must not be used."""
     kid = entry["kid"]
     if not isinstance(kid, str) or "d" in entry:
         raise ValueError("a JWKS key needs a kid and must be public")

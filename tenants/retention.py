@@ -122,5 +122,6 @@ RULES: Mapping[str, Rule] = {
     "operator_sessions": Rule("12 hours without use, 14 days in all", _prune_sessions),
     "one_time_links": Rule("a day, or until it is used", _prune_links),
     "canned_replies": Rule("until it is removed"),
+    "sign_in_providers": Rule("until it is removed"),
     "setting_changes": Rule("`OPORA_AUDIT_DAYS`", _older(SettingChangeRow.at, _audit_days)),
 }

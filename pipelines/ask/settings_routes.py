@@ -9,10 +9,13 @@ from pipelines.ask.settings_changes import undo
 from pipelines.gate import Route
 from tenants import changes, policy
 from tenants.changes import Area, Change
+from tenants.desk import providers
+from tenants.desk.providers import Provider, TenantRole
 from tenants.policy import Policy
 
 _POLICY, _CHANGES = "/settings/policy", "/settings/changes"
 _UNDO = "/settings/changes/{change_id}/undo"
+_SIGN_IN = "/settings/sign-in"
 _BODY_BYTES = 1_000_000
 
 
@@ -54,11 +57,32 @@ class ChangesAnswer(BaseModel):
     changes: tuple[ChangePart, ...]
 
 
+class ProviderPart(BaseModel):
+    """An identity provider, without the client's secret."""
+
+    issuer: str
+    client_id: str
+    has_secret: bool
+    domains: tuple[str, ...]
+    role_claim: str
+    roles: dict[str, TenantRole]
+    default_role: TenantRole | None
+
+
+class SignInAnswer(BaseModel):
+    """How people sign in to the desk besides by password."""
+
+    provider: ProviderPart | None
+
+
 ROUTES = (
     Route("GET", _POLICY, scope="admin"),
     Route("PATCH", _POLICY, scope="admin", body=PolicyChange, limit=_BODY_BYTES),
     Route("GET", _CHANGES, scope="admin"),
     Route("POST", _UNDO, scope="admin"),
+    Route("GET", _SIGN_IN, scope="admin"),
+    Route("PUT", _SIGN_IN, scope="admin", body=Provider, limit=_BODY_BYTES),
+    Route("DELETE", _SIGN_IN, scope="admin"),
 )
 
 router = APIRouter(tags=["settings"])
@@ -86,6 +110,35 @@ def list_changes(area: Area | None = None, limit: Annotated[int, Query(ge=1, le=
 def undo_change(change_id: str) -> ChangePart:
     """Give what was changed the values from before. It is a change of its own."""
     return change_part(undo(change_id))
+
+
+@router.get(_SIGN_IN)
+def read_sign_in() -> SignInAnswer:
+    """The identity provider by which people sign in to the desk; null: by password alone."""
+    return sign_in_answer()
+
+
+@router.put(_SIGN_IN)
+def set_sign_in(body: Provider) -> SignInAnswer:
+    """Have people sign in by this provider. Without `client_secret` the stored one stays, for the same client."""
+    providers.put(body)
+    return sign_in_answer()
+
+
+@router.delete(_SIGN_IN)
+def remove_sign_in() -> SignInAnswer:
+    """Have people sign in by password alone."""
+    providers.remove()
+    return sign_in_answer()
+
+
+def sign_in_answer() -> SignInAnswer:
+    """The provider as callers see it."""
+    provider = providers.own()
+    if provider is None:
+        return SignInAnswer(provider=None)
+    shown = provider.model_dump(exclude={"client_secret"})
+    return SignInAnswer(provider=ProviderPart(**shown, has_secret=bool(provider.secret)))
 
 
 def change_part(change: Change) -> ChangePart:

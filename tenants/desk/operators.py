@@ -120,6 +120,39 @@ def get(login: str) -> Operator:
         return operator_of(_own(session, login, context.current().tenant_id))
 
 
+def admit(login: str, *, role: Role | None, default_role: Role | None, name: str) -> Operator:
+    """The operator of the tenant in context whom an identity provider vouches for, added if need be.
+
+    :param role: what the provider says they are; None: it does not say.
+    :param default_role: of one who is new here; None: only those who were added may come in.
+    :raises Invalid: `login_invalid`; it is somebody's of another tenant, `login_taken`; `operator_unknown`.
+    """
+    login, caller = normal_login(login), context.current()
+    if not _LOGIN.fullmatch(login):
+        raise Invalid("login_invalid")
+    with database.writing() as session:
+        row = session.get(OperatorRow, login, with_for_update=True)
+        if row is not None and row.tenant_id != caller.tenant_id:
+            raise Invalid("login_taken")
+        if row is None:
+            if default_role is None:
+                raise Invalid("operator_unknown")
+            row = OperatorRow(
+                login=login,
+                tenant_id=caller.tenant_id,
+                role=role or default_role,
+                name=_display_name(name, login),
+                password="",
+                created_at=datetime.now(UTC),
+            )
+            session.add(row)
+            changes.note(session, "person", "added", login, after={"role": row.role, "name": row.name})
+        elif role is not None and role != row.role:
+            changes.note(session, "person", "changed", login, {"role": row.role}, {"role": role})
+            row.role = role
+        return operator_of(row)
+
+
 def change(login: str, *, role: str | None = None, name: str | None = None) -> Operator:
     """Give an operator of the tenant in context another role or name, at once and where they are signed in already.
 
@@ -170,7 +203,7 @@ def authenticate(login: str, password: str) -> Operator:
     if _LOGIN.fullmatch(login):
         with database.reading() as session:
             row = session.get(OperatorRow, login)
-    matches = _verify(row.password if row is not None else _NOBODYS, password)
+    matches = _verify((row.password if row is not None else "") or _NOBODYS, password)
     if row is None or not matches:
         raise Unauthenticated("sign_in_failed")
     return operator_of(row)

@@ -14,12 +14,12 @@ from alembic.operations import Operations
 from sqlalchemy import create_engine, text
 
 from settings import Settings, get_settings
-from tenants import conversations, database, documents, feedback, handoffs, index, policy
+from tenants import changes, conversations, database, documents, feedback, handoffs, index, policy
 from tenants.audit import search
 from tenants.chats import consents, files, outbox, sites, store
 from tenants.chats import tables as _chat_tables  # noqa: F401
 from tenants.context import Tenant, acting_as
-from tenants.desk import operators
+from tenants.desk import operators, providers
 from tenants.desk import tables as _desk_tables  # noqa: F401
 from tenants.errors import CallerError, Forbidden
 from tenants.models import Base
@@ -84,6 +84,9 @@ def test_an_installation_without_a_desk_gets_one_and_keeps_its_chats(old: Settin
     assert database.migrate(old) == ("0003", database.HEAD)
     assert differences(old) == []
     assert not operators.anybody()
+    with acting_as(ANNA):
+        assert providers.own() is None
+        assert changes.latest() == ()
     with acting_as(ANNA):
         assert operators.add("anna", "снег идёт над рекой", role="admin") == operators.get("anna")
         assert len(store.of_caller()) == 1

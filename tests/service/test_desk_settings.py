@@ -346,3 +346,9 @@ def test_a_person_gets_another_role_at_once_and_nobody_changes_their_own(
     assert admin.post("/desk/people/sign-out", {"login": boris.login}).status_code == 303
     assert admin.client.get("/desk", headers=theirs.cookie).status_code == 303
     assert [one.act for one in changes.latest("person")][:1] == ["changed"]
+
+
+def test_a_form_of_too_many_fields_is_refused(admin: Desk) -> None:
+    refused = admin.post(f"{ROOT}/synonyms", {f"field-{number}": "" for number in range(200)})
+    assert refused.status_code == 422
+    assert "Слишком много полей" in refused.text

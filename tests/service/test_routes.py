@@ -255,6 +255,9 @@ SCOPED: dict[tuple[str, str], Case] = {
     ("POST", "/settings/changes/{change_id}/undo"): Case(
         "admin", own={"change_id": "change-of-acme"}, foreign={"change_id": "change-of-globex"}
     ),
+    ("GET", "/settings/sign-in"): Case("admin"),
+    ("PUT", "/settings/sign-in"): Case("admin", {"issuer": "https://id.shop.example", "client_id": "desk"}),
+    ("DELETE", "/settings/sign-in"): Case("admin", may_answer="provider_unknown"),
     ("GET", "/operators"): Case("admin"),
     ("POST", "/operators"): Case(
         "admin", {"login": "vera", "password": "снег идёт над рекой"}, may_answer="login_taken"

@@ -66,6 +66,9 @@ PAGES: dict[tuple[str, str], PageCase] = {
         foreign={"delivery_id": "delivery-of-globex"},
         answers=(303,),
     ),
+    ("GET", "/desk/settings/sign-in"): PageCase("admin"),
+    ("POST", "/desk/settings/sign-in"): PageCase("admin", {"issuer": "http://id.shop.example"}, answers=(422,)),
+    ("POST", "/desk/settings/sign-in/remove"): PageCase("admin", answers=(303, 404)),
     ("GET", "/desk/settings/changes"): PageCase("admin"),
     ("POST", "/desk/settings/changes/undo"): PageCase(
         "admin",

@@ -6,6 +6,7 @@ from pipelines.ask.desk.settings import (
     change_pages,
     hours_pages,
     policy_pages,
+    sign_in_pages,
     site_pages,
     tool_pages,
     webhook_pages,
@@ -13,7 +14,7 @@ from pipelines.ask.desk.settings import (
 from pipelines.ask.desk.view import Desk
 from pipelines.gate import Route
 
-_SECTIONS = (policy_pages, hours_pages, site_pages, tool_pages, webhook_pages, change_pages)
+_SECTIONS = (policy_pages, hours_pages, site_pages, tool_pages, webhook_pages, sign_in_pages, change_pages)
 ROUTES: tuple[Route, ...] = tuple(route for section in _SECTIONS for route in section.ROUTES)
 
 

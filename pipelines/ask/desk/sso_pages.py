@@ -1,0 +1,113 @@
+"""Signing in to the desk by a tenant's identity provider: there and back."""
+
+import asyncio
+from typing import Annotated, TypeAlias
+
+from fastapi import APIRouter, Query, Request
+from starlette.responses import RedirectResponse, Response
+
+from pipelines import pages
+from pipelines.ask.desk.oidc import SECONDS_TO_SIGN_IN, SignIn, opened
+from pipelines.ask.desk.view import SEE_OTHER, Desk, back_to, home
+from pipelines.gate import Route
+from settings import get_settings
+from tenants.context import Tenant, acting_as
+from tenants.desk import providers, sessions
+from tenants.desk.providers import Provider
+from tenants.errors import CallerError, Forbidden, NotFound
+from tenants.quotas import RateLimiter
+from tenants.registry import Registry
+
+COOKIE = "__Host-opora-sign-in"
+CALLBACK = "/desk/sso-callback"
+_CHOOSE, _BEGIN = "/desk/sso", "/desk/sso/{tenant_id}"
+_NOBODY = Tenant("-", "")
+_ATTEMPTS_OF_ADDRESS = 10
+_Short: TypeAlias = Annotated[str, Query(max_length=500)]
+
+ROUTES = (Route("GET", _CHOOSE, page=True), Route("GET", _BEGIN, page=True), Route("GET", CALLBACK, page=True))
+
+
+def router(desk: Desk, limiter: RateLimiter) -> APIRouter:
+    """The pages."""
+    endpoints = APIRouter(include_in_schema=False)
+    signing_in = SignIn()
+
+    @endpoints.get(_CHOOSE)
+    def choose(tenant: _Short = "", next: _Short = "") -> Response:
+        """The way to the provider, as a link: a form may not lead to another site."""
+        provider_of(tenant)
+        return desk.public("sso.html", tenant_id=tenant, next=pages.local(next, ""))
+
+    @endpoints.get(_BEGIN)
+    async def begin(request: Request, tenant_id: str, next: _Short = "") -> Response:
+        await admit(request)
+        return await asyncio.to_thread(send_there, request, tenant_id, pages.local(next, ""))
+
+    @endpoints.get(CALLBACK)
+    async def come_back(
+        request: Request,
+        state: _Short = "",
+        code: Annotated[str, Query(max_length=4_000)] = "",
+        error: _Short = "",
+    ) -> Response:
+        await admit(request)
+        try:
+            response = await asyncio.to_thread(sign_in, request, state, code, error)
+        except CallerError as refused:
+            response = desk.error(refused)
+        # An attempt counts once, however it ends.
+        response.delete_cookie(COOKIE, path="/", secure=True, httponly=True, samesite="lax")
+        return response
+
+    async def admit(request: Request) -> None:
+        address = request.client.host if request.client else ""
+        most = get_settings().sign_ins_per_minute * _ATTEMPTS_OF_ADDRESS
+        with acting_as(_NOBODY):
+            await limiter.admit_each({f"single sign-ons from {address}": most})
+
+    def send_there(request: Request, tenant_id: str, next: str) -> Response:
+        provider = provider_of(tenant_id)
+        with acting_as(Tenant(tenant_id, "sign-in")):
+            target, attempt = signing_in.begin(provider, redirect_uri(request), next)
+        response = RedirectResponse(target, SEE_OTHER)
+        response.set_cookie(
+            COOKIE,
+            attempt.sealed(),
+            max_age=SECONDS_TO_SIGN_IN,
+            path="/",
+            secure=True,
+            httponly=True,
+            samesite="lax",
+        )
+        return response
+
+    def sign_in(request: Request, state: str, code: str, error: str) -> Response:
+        attempt = opened(request.cookies.get(COOKIE, ""), state)
+        if error or not code:
+            raise Forbidden("sso_denied")
+        provider = provider_of(attempt.tenant_id)
+        with acting_as(Tenant(attempt.tenant_id, "sign-in")):
+            operator = signing_in.finish(provider, attempt, code, redirect_uri(request))
+        address = request.client.host if request.client else ""
+        sessions.end_by_secret(pages.presented(request.headers))
+        secret = sessions.begin(operator, address=address, browser=request.headers.get("user-agent", ""))
+        return pages.with_session(back_to(pages.local(attempt.next, home(operator))), secret)
+
+    return endpoints
+
+
+def redirect_uri(request: Request) -> str:
+    """Where the provider sends browsers back to; it has to be registered there."""
+    return f"{str(request.base_url).rstrip('/')}{CALLBACK}"
+
+
+def provider_of(tenant_id: str) -> Provider:
+    """The provider of a tenant. Raises `NotFound`, `sso_unavailable`, for a tenant that is none, too."""
+    if not Registry().exists(tenant_id):
+        raise NotFound("sso_unavailable")
+    with acting_as(Tenant(tenant_id, "sign-in")):
+        provider = providers.own()
+    if provider is None:
+        raise NotFound("sso_unavailable")
+    return provider

@@ -1,0 +1,137 @@
+"""The identity provider by which a tenant's people sign in to the desk (OpenID Connect). Its secret is encrypted."""
+
+from collections.abc import Mapping
+from typing import Annotated, Literal, TypeAlias
+from urllib.parse import urlsplit
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    SecretStr,
+    StringConstraints,
+    ValidationError,
+)
+from sqlalchemy import JSON, ForeignKey, Text
+from sqlalchemy.orm import Mapped, mapped_column
+
+from tenants import changes, context, database
+from tenants.errors import Invalid, NotFound
+from tenants.models import TENANT_ID, Base, TenantRow
+from tenants.policy import Domain
+from tenants.sealed import SealedText
+
+_LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
+
+
+def _checked_issuer(issuer: str) -> str:
+    """Plain HTTP would show codes and secrets to everybody on the way, so it is for this machine alone."""
+    try:
+        parts = urlsplit(issuer)
+        host = parts.hostname or ""
+    except ValueError as broken:
+        raise ValueError("issuer_invalid") from broken
+    secure = parts.scheme == "https" or (parts.scheme == "http" and host in _LOOPBACK)
+    if not secure or not host or "@" in parts.netloc or parts.query or parts.fragment:
+        raise ValueError("issuer_invalid")
+    return issuer
+
+
+TenantRole: TypeAlias = Literal["operator", "editor", "admin"]
+_Short: TypeAlias = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=300)]
+
+
+class Provider(BaseModel):
+    """How people of a tenant sign in. Whoever has a verified e-mail address of a domain may, and whoever was added by
+    that address. `default_role` None: only those who were added.
+
+    :param role_claim: the claim of the token that says what somebody is there; empty: none does.
+    :param roles: what its values are here; the role that may most counts.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    issuer: Annotated[str, StringConstraints(strip_whitespace=True, max_length=500), AfterValidator(_checked_issuer)]
+    client_id: _Short
+    client_secret: SecretStr | None = Field(None, max_length=1_000)
+    domains: Annotated[tuple[Domain, ...], Field(max_length=50)] = ()
+    role_claim: Annotated[str, StringConstraints(strip_whitespace=True, max_length=200)] = ""
+    roles: Annotated[dict[_Short, TenantRole], Field(max_length=50)] = Field(default_factory=dict)
+    default_role: TenantRole | None = None
+
+    @property
+    def secret(self) -> str:
+        """The client's secret, in clear."""
+        return self.client_secret.get_secret_value() if self.client_secret else ""
+
+
+class SignInProviderRow(Base):
+    """A tenant's identity provider."""
+
+    __tablename__ = "sign_in_providers"
+
+    tenant_id: Mapped[str] = mapped_column(TENANT_ID, ForeignKey(TenantRow.tenant_id), primary_key=True)
+    issuer: Mapped[str] = mapped_column(Text)
+    client_id: Mapped[str] = mapped_column(Text)
+    client_secret: Mapped[str] = mapped_column(SealedText)
+    rules: Mapped[dict[str, object]] = mapped_column(JSON)
+
+
+def parsed(given: Mapping[str, object]) -> Provider:
+    """A provider from what somebody wrote. Raises `Invalid`, `provider_invalid`, with the field."""
+    try:
+        return Provider.model_validate(given)
+    except ValidationError as refused:
+        field = ".".join(map(str, refused.errors(include_input=False)[0]["loc"]))
+        raise Invalid("provider_invalid", field=field) from refused
+
+
+def own() -> Provider | None:
+    """The provider of the tenant in context; None where people sign in by password alone."""
+    with database.reading() as session:
+        row = session.get(SignInProviderRow, context.current().tenant_id)
+    return None if row is None else _provider(row)
+
+
+def put(provider: Provider) -> Provider:
+    """Have people sign in by this provider. Without a secret the stored one stays, unless issuer or client change."""
+    tenant_id = context.current().tenant_id
+    with database.writing() as session:
+        row = session.get(SignInProviderRow, tenant_id, with_for_update=True)
+        before = {} if row is None else _noted(_provider(row))
+        if row is None:
+            row = SignInProviderRow(tenant_id=tenant_id, issuer="", client_id="", client_secret="", rules={})
+            session.add(row)
+        same = (row.issuer, row.client_id) == (provider.issuer, provider.client_id)
+        if provider.client_secret is not None:
+            row.client_secret = provider.secret
+            if before:
+                changes.note(session, "sign_in", "rotated", provider.issuer)
+        elif not same:
+            # Whoever may change the address must not be able to send the secret there.
+            row.client_secret = ""
+        row.issuer, row.client_id = provider.issuer, provider.client_id
+        row.rules = provider.model_dump(mode="json", include={"domains", "role_claim", "roles", "default_role"})
+        stored = _provider(row)
+        changes.note(session, "sign_in", "changed" if before else "added", provider.issuer, before, _noted(stored))
+    return stored
+
+
+def remove() -> None:
+    """Have people sign in by password alone. Raises `NotFound`: `provider_unknown`."""
+    with database.writing() as session:
+        row = session.get(SignInProviderRow, context.current().tenant_id)
+        if row is None:
+            raise NotFound("provider_unknown")
+        changes.note(session, "sign_in", "removed", row.issuer, _noted(_provider(row)))
+        session.delete(row)
+
+
+def _noted(provider: Provider) -> dict[str, object]:
+    return provider.model_dump(mode="json", exclude={"client_secret"})
+
+
+def _provider(row: SignInProviderRow) -> Provider:
+    known = {"issuer": row.issuer, "client_id": row.client_id, "client_secret": row.client_secret or None}
+    return Provider.model_validate({**known, **row.rules})
