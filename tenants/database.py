@@ -21,7 +21,7 @@ from sqlalchemy.pool import ConnectionPoolEntry
 from settings import Settings, get_settings
 from tenants.errors import CallerError, InternalFault, TryAgain
 
-HEAD = "0012"
+HEAD = "0013"
 """The newest migration; migrations are numbered in order. A test compares it with the migrations and the models."""
 
 _BUSY_MILLISECONDS = 30_000

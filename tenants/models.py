@@ -149,6 +149,20 @@ class RejectedRow(Base):
     declared: Mapped[bool]
 
 
+class AgreementRow(Base):
+    """Two passages that somebody has found not to contradict each other, the smaller id first."""
+
+    __tablename__ = "agreements"
+
+    tenant_id: Mapped[str] = mapped_column(TENANT_ID, ForeignKey(TenantRow.tenant_id), primary_key=True)
+    chunk_id: Mapped[str] = mapped_column(String(64), primary_key=True)
+    other_chunk_id: Mapped[str] = mapped_column(String(64), primary_key=True)
+    doc_id: Mapped[str] = mapped_column(KEY)
+    other_doc_id: Mapped[str] = mapped_column(KEY)
+    decided_by: Mapped[str] = mapped_column(TENANT_ID)
+    at: Mapped[datetime]
+
+
 class ToolRow(Base):
     """An HTTP tool of a tenant's assistant. `headers` are secret."""
 

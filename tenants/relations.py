@@ -12,7 +12,7 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from settings import get_settings
-from tenants import context, database, edges, registry, rejected
+from tenants import agreements, context, database, edges, registry, rejected
 from tenants.cache import Key
 from tenants.edges import SUPERSEDES, Edge
 from tenants.models import DocumentRow
@@ -26,11 +26,13 @@ class Relations:
     :param edges: by either of its documents, weightiest first; switched off ones are left out.
     :param successors: by superseded document, the one that supersedes it. A document whose status an operator has set
         is not among them.
+    :param agreed: pairs of chunks that do not contradict each other, whatever they look like.
     """
 
     edges: Mapping[str, tuple[Edge, ...]] = field(default_factory=dict)
     successors: Mapping[str, str] = field(default_factory=dict)
     rejected: tuple[Rejected, ...] = ()
+    agreed: frozenset[frozenset[str]] = frozenset()
 
 
 NONE = Relations()
@@ -70,6 +72,7 @@ def forget(session: Session, doc_ids: Sequence[str]) -> None:
         some = doc_ids[start : start + _PARAMETERS]
         removed |= edges.forget(session, some)
         removed |= rejected.forget(session, some)
+        removed |= agreements.forget(session, some)
     if removed:
         registry.count_relation_change(session)
 
@@ -89,6 +92,7 @@ def _load() -> Relations:
         {doc_id: tuple(edges) for doc_id, edges in by_document.items()},
         {doc_id: by for doc_id, by in successors.items() if doc_id not in decided},
         rejected.all(),
+        frozenset(frozenset((pair.chunk_id, pair.other_chunk_id)) for pair in agreements.all()),
     )
 
 

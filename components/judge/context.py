@@ -47,7 +47,11 @@ class EvidenceContext:
         tenant_relations = relations.current()
         if tenant_relations is not relations.NONE:
             turn = self._with_relations(turn, tenant_relations)
-        turn_conflicts = tuple(conflicts(turn, self.conflict_depth, self.conflict_relevance))
+        turn_conflicts = tuple(
+            conflict
+            for conflict in conflicts(turn, self.conflict_depth, self.conflict_relevance)
+            if frozenset((conflict.trusted.chunk_id, conflict.other.chunk_id)) not in tenant_relations.agreed
+        )
         if turn_conflicts or turn.evidence.conflicts:
             turn = replace(turn, evidence=with_conflicts(turn.evidence, turn_conflicts))
         return {"turn": turn}

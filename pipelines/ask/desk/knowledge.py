@@ -8,6 +8,9 @@ from tenants.desk import sessions
 _TABS = (
     ("gaps", "/desk/gaps", "operate"),
     ("articles", "/desk/articles", "operate"),
+    ("stale", "/desk/stale", "ingest"),
+    ("contradictions", "/desk/contradictions", "ingest"),
+    ("rejected", "/desk/rejected", "ingest"),
 )
 
 
