@@ -283,14 +283,6 @@ def forget(session: Session, tenant_id: str, sequences: Sequence[int]) -> None:
         session.flush()
 
 
-def prune(session: Session, tenant_id: str) -> None:
-    """Delete the gaps whose last turn is no longer kept: nobody could erase their words any more."""
-    asked = select(GapAskingRow.gap_id).where(
-        GapAskingRow.tenant_id == GapRow.tenant_id, GapAskingRow.gap_id == GapRow.gap_id
-    )
-    session.execute(delete(GapRow).where(GapRow.tenant_id == tenant_id, ~asked.exists()))
-
-
 def _row(session: Session, gap_id: str) -> GapRow:
     row = session.get(GapRow, (context.current().tenant_id, gap_id))
     if row is None:

@@ -83,6 +83,7 @@ RULES: Mapping[str, Rule] = {
     "document_versions": Rule("the newest ten of a document"),
     "edges": Rule(_DOCUMENT),
     "rejected": Rule(_DOCUMENT),
+    "agreements": Rule(_DOCUMENT),
     "articles": Rule("until it is removed"),
     "tools": Rule("until it is removed"),
     "generations": Rule("the one in use and the one before it"),

@@ -118,7 +118,6 @@ def prune(tenant_id: str, before: datetime, settings: Settings) -> int:
         note = canonical({"sequence": last.sequence, "hash": last.hash})
         for rows in (AuditContentRow, AuditDocumentRow, GapAskingRow):
             session.execute(delete(rows).where(rows.tenant_id == tenant_id, rows.sequence <= last.sequence))
-        gaps.prune(session, tenant_id)
         articles.forget_previews(session, tenant_id)
         feedback.forget(session, tenant_id, old)
         dropped = session.scalar(select(func.count()).where(old)) or 0

@@ -25,7 +25,7 @@ from tenants.chats.tables import ChatMessageRow
 from tenants.context import Tenant, acting_as
 from tenants.desk import replies, sessions
 from tenants.desk.operators import Operator
-from tests import desk
+from tests import desk, desk_gaps
 from tests.browser.conftest import launched
 from tests.browser.payloads import PAYLOADS
 from tests.browser.test_outcomes import AXE
@@ -491,6 +491,7 @@ def _hostile(installation: Settings) -> Mapping[str, str]:
         "replies": "/desk/replies",
         "people": "/desk/people",
         **desk.hostile_document_paths(),
+        **desk_gaps.hostile_paths(installation),
         "search": "/desk?view=all&q=%22%3E%3Cimg+src%3Dx+onerror%3Dhit()%3E",
         "site": "/desk/settings/sites/hostile-site",
         "sites": "/desk/settings/sites",
@@ -516,6 +517,7 @@ def _hostile(installation: Settings) -> Mapping[str, str]:
         "chat",
         "turn",
         "replies",
+        *desk_gaps.HOSTILE,
         "people",
         "search",
         "documents",
@@ -578,7 +580,7 @@ def test_every_page_is_accessible_and_fits(
     paths += ["/desk/welcome", "/desk/insight", "/desk/audit", "/desk/documents?q=errors"]
     paths += [f"/desk/documents/one?id=errors.md&show={part}" for part in ("chunks", "properties", "versions", "ties")]
     paths += ["/desk/reading", "/desk/playground"]
-    paths += ["/desk/sign-in", "/desk/turns/turn-of-acme"]
+    paths += ["/desk/sign-in", "/desk/turns/turn-of-acme", *desk_gaps.paths()]
     with signed_in(browser, server, staff["Анна"], scheme=scheme, size=SIZES[size], bypass_csp=True) as context:
         for path in paths:
             page = context.new_page()

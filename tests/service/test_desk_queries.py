@@ -17,7 +17,7 @@ from tenants import database
 from tenants.context import Tenant, acting_as
 from tenants.desk.operators import Operator
 from tenants.registry import Registry
-from tests import desk
+from tests import desk, desk_gaps
 from tests.installations import installed
 
 MOST = 12
@@ -63,6 +63,7 @@ def counted(engine: Engine) -> Iterator[list[str]]:
         "/desk/people",
         "/desk/insight",
         *SETTINGS,
+        *desk_gaps.paths(),
         "/desk/reading",
         "/desk/playground",
         "/desk/audit?q=вопрос&outcome=refused&since=2026-01-01&person=anna",

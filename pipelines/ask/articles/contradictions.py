@@ -4,6 +4,7 @@ What two passages say is compared when a question is answered from both. A pair 
 on it, or when either passage is written anew.
 """
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -20,6 +21,7 @@ from tenants.errors import NotFound
 from tenants.index import open_collection
 from tenants.index.protocol import Hit
 
+_ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 LOOKED_AT = 500
 """The newest answers of each kind whose contradictions are listed."""
 
@@ -102,7 +104,7 @@ def supersede(newer: str, older: str) -> None:
 
 def passage(chunk_id: str) -> SidePassage:
     """One passage. Raises `NotFound` with the code `pair_unknown`."""
-    found = _passages({chunk_id}).get(chunk_id)
+    found = _passages({chunk_id}).get(chunk_id) if _ID.fullmatch(chunk_id) else None
     if found is None:
         raise NotFound("pair_unknown")
     return found

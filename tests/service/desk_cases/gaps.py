@@ -7,6 +7,7 @@ _GAP = {"gap_id": recorded("acme").misses[0].gap_id}
 _FOREIGN_GAP = {"gap_id": recorded("globex").misses[0].gap_id}
 _CHOSEN = {"gap": _GAP["gap_id"]}
 _FOREIGN_CHOSEN = {"gap": _FOREIGN_GAP["gap_id"]}
+_PAIR = {"one": "00000000-0000-0000-0000-000000000001", "other": "x"}
 _TEXT = {"title": "Возврат", "text": "Вернуть можно за 14 дней.", "version": "1"}
 
 
@@ -37,4 +38,11 @@ PAGES: dict[tuple[str, str], PageCase] = {
         foreign={"article_id": "spare-of-globex"},
         answers=(303, 404),
     ),
+    ("GET", "/desk/stale"): PageCase("ingest"),
+    ("GET", "/desk/contradictions"): PageCase("ingest"),
+    ("POST", "/desk/contradictions/settle"): PageCase("ingest", {**_PAIR, "decision": "agree"}, answers=(404,)),
+    ("POST", "/desk/contradictions/unsettle"): PageCase("ingest", _PAIR, answers=(404,)),
+    ("GET", "/desk/rejected"): PageCase("ingest"),
+    ("POST", "/desk/rejected/add"): PageCase("ingest", {"text": "Открыть дверцу силой"}, answers=(303,)),
+    ("POST", "/desk/rejected/remove"): PageCase("ingest", {"rejected_id": "nothing"}, answers=(404,)),
 }

@@ -1,0 +1,79 @@
+"""Contradictions that answers met: listed with both passages, settled for good, gone once a text is mended."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from components.ingest.document import SourceDocument
+from pipelines.ask.articles import contradictions
+from pipelines.ask.contract import AskRequest
+from pipelines.ask.usecase import Ask
+from pipelines.ingest.usecase import Ingest
+from settings import Settings
+from tenants import agreements, relations
+from tenants.context import SCOPES, Tenant, acting_as
+from tenants.errors import NotFound
+from tenants.registry import Registry
+from tests.unit.pipelines.ask.test_ask_relations import FILLERS, OLD, QUESTION
+
+FAQ = SourceDocument(
+    "faq.md", "Частые вопросы", "Посуду можно вернуть в течение 30 дней.", meta={"updated_at": "2026-02-01"}
+)
+
+
+@pytest.fixture
+def shelf(installation: Settings) -> Iterator[Ask]:
+    """A tenant two of whose documents contradict each other, and that was asked about it twice."""
+    Registry().add("acme")
+    with acting_as(Tenant("acme", "anna", SCOPES)):
+        Ingest().run([OLD, FAQ, *FILLERS])
+        ask = Ask()
+        for _ in range(2):
+            ask.answer(AskRequest(question=QUESTION))
+        ask.recorder.collect()
+        yield ask
+        ask.close()
+
+
+def beside(ask: Ask) -> int:
+    """How many contradictions an answer meets now."""
+    return len(ask.turn(AskRequest(question=QUESTION)).evidence.conflicts)
+
+
+def test_a_pair_is_listed_with_both_passages(shelf: Ask) -> None:
+    [pair] = contradictions.met()
+    assert (pair.kind, pair.times, pair.question) == ("number", 2, QUESTION)
+    assert (pair.trusted.doc_id, pair.other.doc_id) == ("faq.md", "old.md")
+    assert "30 дней" in pair.trusted.text
+    assert "14 дней" in pair.other.text
+
+
+def test_the_newer_one_wins(shelf: Ask) -> None:
+    [pair] = contradictions.met()
+    contradictions.supersede(pair.trusted.doc_id, pair.other.doc_id)
+    assert contradictions.met() == ()
+    assert relations.current().successors == {"old.md": "faq.md"}
+
+
+def test_a_pair_that_does_not_contradict_is_not_shown_to_anybody_until_that_is_taken_back(shelf: Ask) -> None:
+    [pair] = contradictions.met()
+    assert beside(shelf) == 1
+    agreements.put(pair.other.chunk_id, pair.other.doc_id, pair.trusted.chunk_id, pair.trusted.doc_id)
+    assert contradictions.met() == ()
+    assert beside(shelf) == 0
+    [settled] = agreements.all()
+    assert settled.decided_by == "anna"
+    agreements.remove(pair.trusted.chunk_id, pair.other.chunk_id)
+    assert contradictions.met() == (pair,)
+    assert beside(shelf) == 1
+
+
+def test_a_pair_goes_with_the_text_that_made_it(shelf: Ask) -> None:
+    Ingest().run([SourceDocument("old.md", "Вернуть посуду", "Посуду можно вернуть в течение 30 дней.")])
+    assert contradictions.met() == ()
+
+
+def test_a_passage_that_is_not_there_is_unknown(shelf: Ask) -> None:
+    for chunk_id in ("x", "00000000-0000-0000-0000-000000000001"):
+        with pytest.raises(NotFound, match="pair_unknown"):
+            contradictions.passage(chunk_id)
