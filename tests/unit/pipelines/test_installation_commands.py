@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from pyrage import x25519
+from sqlalchemy import text
 from typer.testing import CliRunner, Result
 
 import cli
@@ -91,3 +92,12 @@ def test_a_restore_that_was_cut_off_is_not_served(tmp_path: Path) -> None:
     (tmp_path / "data" / "restoring").touch()
     refused = opora("serve")
     assert (refused.exit_code, "was cut off" in refused.stderr) == (2, True)
+
+
+def test_a_rolled_back_service_does_not_start_on_what_a_newer_one_has_upgraded() -> None:
+    with database.writing() as session:
+        session.execute(text("UPDATE alembic_version SET version_num = '9999'"))
+    database.close_all()
+    for command in (("serve",), ("migrate",), ("backup", "somewhere")):
+        refused = opora(*command)
+        assert (refused.exit_code, "newer version" in refused.stderr) == (2, True), command
