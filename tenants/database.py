@@ -11,7 +11,9 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 from threading import Lock
+from typing import Any
 
+from psycopg.errors import DataCorrupted, IndexCorrupted, ReadOnlySqlTransaction
 from sqlalchemy import URL, Connection, Engine, create_engine, event, inspect, make_url, text
 from sqlalchemy.exc import ArgumentError, DatabaseError, NoSuchModuleError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
@@ -19,6 +21,7 @@ from sqlalchemy.orm import Session
 from sqlalchemy.pool import ConnectionPoolEntry
 
 from settings import Settings, get_settings
+from tenants.bounded_connection import BoundedConnection, patient
 from tenants.errors import CallerError, InternalFault, TryAgain
 
 HEAD = "0013"
@@ -26,8 +29,11 @@ HEAD = "0013"
 
 _BUSY_MILLISECONDS = 30_000
 _REQUEST_THREADS = 8
+_GRACE_SECONDS = 2
+"""What a statement may take beyond the server's own timeout."""
 _MIGRATION_LOCK = 0x6F706F7261  # "opora": the advisory lock that replicas starting together queue on
 _ENGINES: dict[str, Engine] = {}
+_CORRUPT_ERRORS = (DataCorrupted, IndexCorrupted)
 _CORRUPT: set[str] = set()
 """Databases whose file was found damaged."""
 _OPENING = Lock()
@@ -179,7 +185,7 @@ def _refuse_lost_records(opened: Engine, settings: Settings) -> None:
 def _is_corrupt(error: BaseException) -> bool:
     cause = error.orig if isinstance(error, DatabaseError) else None
     name = getattr(cause, "sqlite_errorname", "")
-    return name.startswith(("SQLITE_CORRUPT", "SQLITE_NOTADB"))
+    return name.startswith(("SQLITE_CORRUPT", "SQLITE_NOTADB")) or isinstance(cause, _CORRUPT_ERRORS)
 
 
 @contextmanager
@@ -192,7 +198,8 @@ def _waited_for(settings: Settings | None) -> Iterator[None]:
             log.error("the records are damaged")
             _CORRUPT.add((settings or get_settings()).database)
             raise TryAgain("database_corrupt") from error
-        if not isinstance(error, OperationalError):
+        # A standby takes no writes, and psycopg counts that as a mistake of ours.
+        if not isinstance(error, OperationalError) and not isinstance(error.orig, ReadOnlySqlTransaction):
             raise
         # The message quotes the statement and could reveal a question.
         log.error("the records cannot be reached: %s", type(error.orig or error).__name__)
@@ -237,7 +244,15 @@ def _server(url: URL, settings: Settings) -> Engine:
     limited = url.set(query={**limits, **url.query, "options": " ".join(options)})
     # A connection for each turn that computes and for each thread of other requests; more only wait for the server.
     workers = settings.workers + _REQUEST_THREADS
-    return create_engine(limited, pool_pre_ping=True, pool_timeout=seconds, pool_size=workers, max_overflow=workers)
+    opened = create_engine(limited, pool_pre_ping=True, pool_timeout=seconds, pool_size=workers, max_overflow=workers)
+
+    @event.listens_for(opened, "do_connect")
+    def connect(_dialect: object, _record: object, args: list[str], kwargs: dict[str, Any]) -> BoundedConnection:
+        connection = BoundedConnection.connect(*args, **kwargs)
+        connection.seconds = seconds + _GRACE_SECONDS
+        return connection
+
+    return opened
 
 
 def _set_up_sqlite(connection: sqlite3.Connection, _entry: ConnectionPoolEntry) -> None:
@@ -256,7 +271,11 @@ def _upgrade(target: Engine, *, existing: bool) -> str | None:
 
     :raises CallerError: `database_newer`; `database_older`, when an older schema may not be upgraded here.
     """
-    with _without_foreign_keys(target) as connection, connection.begin():
+    with (
+        _without_foreign_keys(target) as connection,
+        patient(connection.connection.driver_connection),
+        connection.begin(),
+    ):
         _begin_migration(connection)
         before = _revision(connection)
         if before == HEAD:

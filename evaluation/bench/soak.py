@@ -1,9 +1,9 @@
 """`python -m evaluation.bench.soak`: does a service that is used all day stay the size it was in the morning?
 
-A working day of mixed use in half an hour: questions, streams, chats that are followed, small documents in new versions,
-verdicts, searches of the audit, with pauses in which nobody asks. Every few seconds the operating system is asked for
-memory, descriptors and threads of the service and its workers, and the database for its rows. A table goes to standard
-error, everything as JSON to standard output, and with `--plot FILE` the course as SVG. The exit code is 1 when
+A working day of mixed use in half an hour: questions, streams, chats that are followed, small documents in new
+versions, verdicts, searches of the audit, with pauses in which nobody asks. Every few seconds the operating system is
+asked for memory, descriptors and threads of the service and its workers, and the database for its rows. A table goes to
+standard error, everything as JSON to standard output, and with `--plot FILE` the course as SVG. The exit code is 1 when
 something grew, or when a request failed.
 """
 

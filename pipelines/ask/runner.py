@@ -39,6 +39,10 @@ _WITHOUT_MODELS_SECONDS = 0.5
 """The minimum of that reserve, though never more than a quarter of the turn."""
 
 
+_RECORDING_SECONDS = 5.0
+"""How long the record of a turn that took too long may take."""
+
+
 class Runner:
     """Answers questions for connections, in threads because the pipeline would block the event loop.
 
@@ -195,7 +199,11 @@ class Runner:
                 raise TimedOut from None
             if not work.attempt.give_up():
                 return await asyncio.wrap_future(work.future)
-            return await asyncio.to_thread(self._give_up, work)
+            try:
+                return await asyncio.wait_for(asyncio.to_thread(self._give_up, work), _RECORDING_SECONDS)
+            except TimeoutError:
+                # The disk hangs, too.
+                raise TimedOut from None
 
     def _give_up(self, work: "_Work") -> bytes:
         question, spent = work.question, (perf_counter() - work.submitted) * 1_000

@@ -5,9 +5,11 @@ short; `update` reaches the disk at `flush`; a second process on the same folder
 thing that ever moves chunks out of the memory they were written to, and it takes seconds.
 """
 
+import errno
 import json
 import logging
 import os
+import re
 import shutil
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
@@ -80,6 +82,16 @@ as many. Each costs a search 0.3 ms."""
 
 _COMPACT_KILOBYTES = 12_000
 """Size of vectors that `close` leaves in growing segments: 2,400 chunks of 640 weights, 900 of 1,700."""
+
+_SYSTEM_ERROR = re.compile(r"\(os error (\d+)\)")
+_REFUSALS = {
+    errno.ENOSPC: "storage_full",
+    errno.EDQUOT: "storage_full",
+    errno.EROFS: "storage_full",
+    errno.EACCES: "unavailable",
+    errno.EMFILE: "unavailable",
+    errno.ENFILE: "unavailable",
+}
 
 _NO_GRAPH = HnswIndexConfig(m=0, ef_construct=100, full_scan_threshold=10_000)
 
@@ -182,6 +194,8 @@ class EdgeCollection:
         except BaseException as fault:
             if "WouldBlock" in str(fault):
                 raise Busy("data_in_use") from fault
+            if (refusal := _refusal(fault)) is not None:
+                raise TryAgain(refusal) from fault
             if not _is_damage(fault):
                 raise
             _LOG.error("the index in %s cannot be read: %s", folder.name, fault)
@@ -339,7 +353,7 @@ class EdgeCollection:
                     self._compact()
                 self._shard.close()
             except BaseException as fault:
-                if not _is_damage(fault):
+                if not _is_damage(fault) and _refusal(fault) is None:
                     raise
                 _LOG.error("the index in %s cannot be closed: %s", self._folder.name, fault)
 
@@ -370,6 +384,8 @@ class EdgeCollection:
         except BaseException as fault:
             if isinstance(fault, Exception) and not self._open:
                 raise Busy("index_closed") from fault
+            if (refusal := _refusal(fault)) is not None:
+                raise TryAgain(refusal) from fault
             if _is_damage(fault):
                 _LOG.error("the index in %s fails: %s", self._folder.name, fault)
                 self.broken = True
@@ -439,8 +455,17 @@ def _owner(folder: Path) -> object:
 
 
 def _is_damage(fault: BaseException) -> bool:
-    """Whether the engine failed on its files: it says so, or panics, which is no `Exception` (PyO3)."""
+    """Whether the engine failed on its files: it says so, or panics, which is no `Exception` (PyO3). A file system that
+    is full or takes no writes harms no file."""
+    if _refusal(fault) is not None:
+        return False
     return "Service runtime error" in str(fault) or type(fault).__name__ == "PanicException"
+
+
+def _refusal(fault: BaseException) -> str | None:
+    """What to answer where the file system, and not a file of it, was the reason."""
+    number = _SYSTEM_ERROR.search(str(fault))
+    return _REFUSALS.get(int(number[1])) if number else None
 
 
 def _config(dimensions: int) -> EdgeConfig:

@@ -4,8 +4,9 @@ import socket
 from pathlib import Path
 
 import pytest
-from sqlalchemy import text
+from sqlalchemy import make_url, text
 
+from evaluation.bench.gateway import Gateway
 from settings import Settings
 from tenants import database
 from tenants.errors import CallerError, TryAgain
@@ -30,6 +31,21 @@ def test_waiting_for_a_lock_times_out_like_a_statement(brief: Settings) -> None:
         holder.execute(lock)
         with pytest.raises(TryAgain), database.reading(brief) as session:
             session.execute(lock)
+    database.close_all()
+
+
+def test_a_server_that_says_nothing_any_more_is_given_up(postgres_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(database, "_GRACE_SECONDS", 0)
+    with Gateway.to(postgres_url) as gateway:
+        url = make_url(postgres_url).set(query={}, host="127.0.0.1", port=gateway.port)
+        settings = Settings.model_validate({"database_url": url.render_as_string(), "database_statement_seconds": 1})
+        database.check(settings)
+        gateway.mode = "hangs"
+        for _ in range(2):
+            with pytest.raises(TryAgain):
+                database.check(settings)
+        gateway.mode = "passes"
+        database.check(settings)
     database.close_all()
 
 

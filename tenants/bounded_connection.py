@@ -1,0 +1,46 @@
+"""A connection to PostgreSQL that does not wait for ever for a server that is connected and says nothing.
+
+A stopped process, a lost network behind a proxy: the server's own timeout of statements does not help then, the
+network's timers see every packet acknowledged, and libpq waits for as long as it takes.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TypeVar
+
+import psycopg
+from psycopg.abc import PQGen
+from psycopg.errors import _WaitTimeout
+from psycopg.rows import TupleRow
+
+T = TypeVar("T")
+
+_LOOK_SECONDS = 0.1
+
+
+class BoundedConnection(psycopg.Connection[TupleRow]):
+    """Gives a statement up, and itself, after `seconds`; None: never."""
+
+    seconds: float | None = None
+
+    def wait(self, gen: PQGen[T], interval: float = _LOOK_SECONDS, timeout: float | None = None) -> T:
+        """The result of what is asked of the server. Raises `OperationalError` when it takes too long."""
+        try:
+            return super().wait(gen, interval, self.seconds if timeout is None else timeout)
+        except _WaitTimeout:
+            # Nobody knows what it will say next.
+            self.pgconn.finish()
+            raise
+
+
+@contextmanager
+def patient(connection: object) -> Iterator[None]:
+    """Let the statements of a connection take as long as they take."""
+    if not isinstance(connection, BoundedConnection):
+        yield
+        return
+    seconds, connection.seconds = connection.seconds, None
+    try:
+        yield
+    finally:
+        connection.seconds = seconds
