@@ -196,7 +196,9 @@ def _waited_for(settings: Settings | None) -> Iterator[None]:
     except DatabaseError as error:
         if _is_corrupt(error):
             log.error("the records are damaged")
-            _CORRUPT.add((settings or get_settings()).database)
+            # A server goes on with what it can read.
+            if not isinstance(error.orig, _CORRUPT_ERRORS):
+                _CORRUPT.add((settings or get_settings()).database)
             raise TryAgain("database_corrupt") from error
         # A standby takes no writes, and psycopg counts that as a mistake of ours.
         if not isinstance(error, OperationalError) and not isinstance(error.orig, ReadOnlySqlTransaction):

@@ -17,7 +17,7 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from itertools import count
@@ -271,7 +271,7 @@ class Watch:
             processes=len(pids),
             rows=sum(self.tables.values()) - kept,
             rows_kept=kept,
-            disk_mb=sum(path.stat().st_size for path in _files(self._folder)) / 1e6,
+            disk_mb=_size(self._folder) / 1e6,
         )
 
 
@@ -385,11 +385,14 @@ def _entries(pid: int, folder: str) -> int:
     return sum(1 for _ in Path(f"/proc/{pid}/{folder}").iterdir())
 
 
-def _files(folder: Path) -> Iterator[Path]:
+def _size(folder: Path) -> int:
+    """Bytes of all files; some go while they are counted."""
+    total = 0
     for root, _, names in os.walk(folder):
         for name in names:
-            if (path := Path(root, name)).exists():
-                yield path
+            with suppress(FileNotFoundError):
+                total += Path(root, name).stat().st_size
+    return total
 
 
 def print_result(result: Result) -> None:

@@ -40,7 +40,7 @@ _WITHOUT_MODELS_SECONDS = 0.5
 
 
 _RECORDING_SECONDS = 5.0
-"""How long the record of a turn that took too long may take."""
+"""How long the record of a turn may take beyond the turn's budget."""
 
 
 class Runner:
@@ -197,12 +197,12 @@ class Runner:
             if work.future.cancelled():
                 # The turn never began, so there is nothing to report.
                 raise TimedOut from None
-            if not work.attempt.give_up():
-                return await asyncio.wrap_future(work.future)
+            has_ended = not work.attempt.give_up()
+            recorded = asyncio.wrap_future(work.future) if has_ended else asyncio.to_thread(self._give_up, work)
             try:
-                return await asyncio.wait_for(asyncio.to_thread(self._give_up, work), _RECORDING_SECONDS)
+                return await asyncio.wait_for(recorded, _RECORDING_SECONDS)
             except TimeoutError:
-                # The disk hangs, too.
+                # The disk hangs: no answer without its record.
                 raise TimedOut from None
 
     def _give_up(self, work: "_Work") -> bytes:

@@ -6,8 +6,10 @@ and the vector `text-sparse` lie as `QdrantDocumentStore` has them, so stock Hay
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from json import JSONDecodeError
 from threading import RLock
 
+from pydantic import ValidationError
 from qdrant_client import QdrantClient
 from qdrant_client.http import models
 from qdrant_client.http.exceptions import ResponseHandlingException, UnexpectedResponse
@@ -55,10 +57,11 @@ class QdrantServer:
         with self._one_at_a_time:
             try:
                 yield self._client
-            except ResponseHandlingException as unreachable:
+            except (ResponseHandlingException, JSONDecodeError, ValidationError) as unreachable:
                 raise TryAgain("index_unavailable") from unreachable
             except UnexpectedResponse as refused:
-                if refused.status_code is None or refused.status_code in {408, 429} or refused.status_code >= 500:
+                # 401 and 403: a key that somebody is replacing, or a collection locked for writing.
+                if refused.status_code in {None, 401, 403, 408, 429} or (refused.status_code or 0) >= 500:
                     raise TryAgain("index_unavailable") from refused
                 raise InternalFault("index_failed") from refused
 

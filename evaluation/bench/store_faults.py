@@ -1,0 +1,449 @@
+"""How each store is made to fail: by what a machine can be made to do, else by what the store's client would say."""
+
+import errno
+import json
+import os
+import shutil
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from secrets import token_hex
+from tempfile import TemporaryDirectory
+from threading import Event, Thread
+from unittest.mock import patch
+
+import httpx
+from qdrant_edge import EdgeShard
+from redis import Redis
+from sqlalchemy import URL, Engine, create_engine, event, make_url, text
+
+from evaluation.bench.gateway import Gateway, Mode
+from evaluation.bench.server import serving
+from evaluation.bench.stores import ARTICLE, QUESTION, TENANT, Fault, Outcome, Seen, Stage, Store
+from settings import ROOT, get_settings
+from tenants import database, index, storage, uploads
+from tenants.audit.spool import Spool
+from tenants.context import SCOPES, Tenant, acting_as
+from tenants.errors import InternalFault
+from tenants.index.edge import EdgeCollection
+from tenants.tokens import issue
+
+_GATEWAYS: dict[Store, Gateway] = {}
+_DIRECT: dict[Store, str] = {}
+_MODES: Mapping[Fault, Mode] = {
+    "refused": "refuses",
+    "hangs": "hangs",
+    "slow": "slow",
+    "corrupt": "garbles",
+    "killed": "resets",
+}
+_PAGE_BYTES = 4_096
+_SLOW_SECONDS = 0.05
+_KILLED_QUESTIONS = 10
+_KILLED_UPLOADS = 5
+_PATIENCE_SECONDS = 60
+
+
+@contextmanager
+def reachable(store: Store, servers: Mapping[Store, str]) -> Iterator[Mapping[Store, str]]:
+    """The URL of the store by a way that can be blocked; nothing for a store without one."""
+    if store == "qdrant":
+        with _FakeQdrant().running() as fake:
+            yield {store: fake}
+    elif store == "redis":
+        with Gateway.to(servers[store]) as gateway:
+            _GATEWAYS[store], _DIRECT[store] = gateway, servers[store]
+            yield {store: f"redis://127.0.0.1:{gateway.port}/0"}
+    elif store == "postgresql":
+        with _own_database(servers[store]) as own, Gateway.to(own.render_as_string()) as gateway:
+            _GATEWAYS[store], _DIRECT[store] = gateway, own.render_as_string()
+            yield {store: own.set(query={}, host="127.0.0.1", port=gateway.port).render_as_string()}
+    else:
+        yield {}
+
+
+@contextmanager
+def _own_database(server: str) -> Iterator[URL]:
+    name = f"stores_{token_hex(8)}"
+    admin = create_engine(server, isolation_level="AUTOCOMMIT")
+    with admin.connect() as connection:
+        connection.execute(text(f"CREATE DATABASE {name}"))
+    try:
+        yield make_url(server).set(database=name)
+    finally:
+        with admin.connect() as connection:
+            connection.execute(text(f"DROP DATABASE {name} WITH (FORCE)"))
+        admin.dispose()
+
+
+def provoked(store: Store, fault: Fault, stage: Stage) -> AbstractContextManager[None]:
+    """The store fails so until the block ends."""
+    provocations: Mapping[Store, Callable[[Fault, Stage], AbstractContextManager[None]]] = {
+        "sqlite": _sqlite,
+        "postgresql": _postgresql,
+        "edge": _edge,
+        "qdrant": _qdrant,
+        "redis": _redis,
+        "spool": _spool,
+        "uploads": _uploads,
+    }
+    return provocations[store](fault, stage)
+
+
+def killed() -> Seen:
+    """A service is killed while it answers and takes files, and started again."""
+    with TemporaryDirectory() as folder:
+        environment = {**os.environ, "OPORA_DATA_DIR": folder, "OPORA_MODELS_DIR": os.devnull}
+        add = [sys.executable, "-m", "cli", "tenant", "add", TENANT]
+        subprocess.run(add, cwd=ROOT, env=environment, check=True)  # noqa: S603
+        with patch.dict(os.environ, environment):
+            get_settings.cache_clear()
+            token = issue(get_settings(), TENANT, scopes=SCOPES, subject="anna", ttl_seconds=3_600)
+            database.close_all()
+            with serving(Path(folder)) as first:
+                turns, jobs = _use(first.port, token)
+                os.kill(first.pid, signal.SIGKILL)
+            with serving(Path(folder)) as second:
+                lost = _lost(second.port, token, turns, jobs)
+        get_settings.cache_clear()
+    return Seen(Outcome("answered", "accepted", "ready"), tuple(lost))
+
+
+def _client(port: int, token: str) -> httpx.Client:
+    return httpx.Client(base_url=f"http://127.0.0.1:{port}", headers={"Authorization": f"Bearer {token}"}, timeout=60)
+
+
+def _use(port: int, token: str) -> tuple[list[str], list[str]]:
+    with _client(port, token) as client:
+        client.post("/ingest/run", json={"documents": [ARTICLE]}).raise_for_status()
+        asked = [client.post("/ask/run", json={"question": QUESTION}) for _ in range(_KILLED_QUESTIONS)]
+        sent = [
+            client.post("/documents", files=[("files", (f"{number}.md", f"# {number}\n\nТекст.\n".encode()))])
+            for number in range(_KILLED_UPLOADS)
+        ]
+        return [reply.json()["turn_id"] for reply in asked], [reply.json()["job_id"] for reply in sent]
+
+
+def _lost(port: int, token: str, turns: list[str], jobs: list[str]) -> list[str]:
+    deadline = time.monotonic() + _PATIENCE_SECONDS
+    with _client(port, token) as client:
+        while True:
+            missing = [turn for turn in turns if not client.get(f"/audit/{turn}").is_success]
+            undone = [job for job in jobs if client.get(f"/jobs/{job}").json()["state"] != "done"]
+            if not (missing or undone) or time.monotonic() > deadline:
+                return missing + undone
+            time.sleep(_SLOW_SECONDS)
+
+
+@contextmanager
+def _sqlite(fault: Fault, stage: Stage) -> Iterator[None]:
+    file = stage.folder / "opora.db"
+    if fault == "refused":
+        aside = file.with_suffix(".aside")
+        file.rename(aside)
+        yield
+        aside.rename(file)
+    elif fault == "hangs":
+        other = sqlite3.connect(file, isolation_level=None)
+        other.execute("BEGIN IMMEDIATE")
+        yield
+        other.execute("ROLLBACK")
+        other.close()
+    elif fault == "corrupt":
+        database.engine().dispose()  # nothing is left in a log then
+        content = file.read_bytes()
+        with file.open("r+b") as pages:
+            pages.seek(16 * _PAGE_BYTES)
+            pages.write(b"\x55" * (len(content) - 16 * _PAGE_BYTES))
+        yield
+        database.engine().dispose()
+        for log in stage.folder.glob("opora.db-*"):
+            log.unlink()
+        file.write_bytes(content)
+        database.verify()
+    else:
+        refusal = {"full": "database or disk is full", "read-only": "attempt to write a readonly database"}.get(fault)
+        with _statements(database.engine(), refusal):
+            yield
+
+
+@contextmanager
+def _statements(engine: Engine, refusal: str | None) -> Iterator[None]:
+    """Statements of an engine take long, or, with `refusal`, those that write fail so."""
+
+    class FaultyCursor(sqlite3.Cursor):
+        def execute(self, statement: str, *values: object) -> sqlite3.Cursor:  # type: ignore[override]
+            time.sleep(_SLOW_SECONDS / 10 if refusal is None else 0)
+            if refusal is not None and statement.split(" ", 1)[0] in {"INSERT", "UPDATE", "DELETE"}:
+                raise sqlite3.OperationalError(refusal)
+            return super().execute(statement, *values)  # type: ignore[arg-type]
+
+    class FaultyConnection(sqlite3.Connection):
+        def cursor(self, *_: object, **__: object) -> sqlite3.Cursor:  # type: ignore[override]
+            return super().cursor(FaultyCursor)
+
+    def connect(_dialect: object, _record: object, args: list[str], kwargs: dict[str, object]) -> sqlite3.Connection:
+        return FaultyConnection(*args, **kwargs)  # type: ignore[arg-type]
+
+    event.listen(engine, "do_connect", connect)
+    engine.dispose()
+    yield
+    event.remove(engine, "do_connect", connect)
+    engine.dispose()
+
+
+@contextmanager
+def _postgresql(fault: Fault, stage: Stage) -> Iterator[None]:  # noqa: ARG001
+    admin = create_engine(_DIRECT["postgresql"], isolation_level="AUTOCOMMIT")
+    try:
+        if fault == "killed":
+            with admin.connect() as connection:
+                connection.execute(
+                    text(
+                        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+                        "WHERE pid <> pg_backend_pid() AND datname = current_database()"
+                    )
+                )
+            yield
+        elif fault == "read-only":
+            with admin.connect() as connection:
+                connection.execute(text(f"ALTER DATABASE {admin.url.database} SET default_transaction_read_only = on"))
+            database.engine().dispose()
+            yield
+            with admin.connect() as connection:
+                connection.execute(text("SET default_transaction_read_only = off"))
+                connection.execute(text(f"ALTER DATABASE {admin.url.database} RESET default_transaction_read_only"))
+            database.engine().dispose()
+        elif fault in {"full", "corrupt"}:
+            with _raising(admin, "53100" if fault == "full" else "XX001"):
+                yield
+        else:
+            with _blocked("postgresql", fault):
+                yield
+    finally:
+        admin.dispose()
+
+
+@contextmanager
+def _raising(admin: Engine, code: str) -> Iterator[None]:
+    """Writing to any table fails with an error of the server's own."""
+    tables = "SELECT tablename FROM pg_tables WHERE schemaname = 'public'"
+    with admin.connect() as connection:
+        names = [str(name) for name in connection.scalars(text(tables))]
+        raising = f"BEGIN RAISE EXCEPTION 'fault' USING ERRCODE = '{code}'; END"
+        connection.execute(
+            text(f"CREATE OR REPLACE FUNCTION fault() RETURNS trigger LANGUAGE plpgsql AS $body$ {raising} $body$")
+        )
+        for name in names:
+            connection.execute(
+                text(
+                    f'CREATE TRIGGER fault BEFORE INSERT OR UPDATE OR DELETE ON "{name}" '
+                    "FOR EACH STATEMENT EXECUTE FUNCTION fault()"
+                )
+            )
+    yield
+    with admin.connect() as connection:
+        connection.execute(text("DROP FUNCTION fault() CASCADE"))
+
+
+@contextmanager
+def _blocked(store: Store, fault: Fault) -> Iterator[None]:
+    gateway = _GATEWAYS[store]
+    gateway.mode = _MODES[fault]
+    if fault in {"refused", "killed"}:
+        gateway.cut()
+    yield
+    gateway.mode = "passes"
+    if fault == "corrupt":
+        gateway.cut()
+
+
+@contextmanager
+def _redis(fault: Fault, stage: Stage) -> Iterator[None]:  # noqa: ARG001
+    if fault not in {"full", "read-only"}:
+        with _blocked("redis", fault):
+            yield
+        return
+    with Redis.from_url(_DIRECT["redis"]) as admin:
+        if fault == "full":
+            admin.config_set("maxmemory", 1)
+            yield
+            admin.config_set("maxmemory", 0)
+        else:
+            admin.execute_command("REPLICAOF", "127.0.0.1", "1")
+            yield
+            admin.execute_command("REPLICAOF", "NO", "ONE")
+
+
+@contextmanager
+def _edge(fault: Fault, stage: Stage) -> Iterator[None]:
+    (folder,) = (path for path in (stage.folder / "index").iterdir() if path.name.endswith("~g000001"))
+    released = Event()
+    usual_search, usual_flush = EdgeCollection.search, EdgeCollection._writable_shard
+
+    def search(*arguments: object, **named: object) -> object:
+        if fault == "hangs":
+            released.wait(_PATIENCE_SECONDS)
+        time.sleep(_SLOW_SECONDS)
+        return usual_search(*arguments, **named)  # type: ignore[arg-type]
+
+    @contextmanager
+    def read_only(collection: EdgeCollection, ids: list[str]) -> Iterator[EdgeShard]:
+        with usual_flush(collection, ids) as shard:
+            yield shard
+            raise OSError("Service runtime error: IO Error: Read-only file system (os error 30)")
+
+    with ExitStack() as stack:
+        if fault == "refused":
+            index.close_all()
+            shard = EdgeShard.load(str(folder / "shard"))
+            stack.callback(shard.close)
+        elif fault == "corrupt":
+            index.close_all()
+            for file in folder.rglob("segment.json"):
+                file.write_bytes(b"")
+            # Before it is repaired, which takes a moment.
+            stack.enter_context(patch("pipelines.ingest.session.repair", _later(released)))
+        elif fault == "full":
+            stack.enter_context(patch.object(storage, "free", lambda _folder: -1))
+        elif fault == "read-only":
+            stack.enter_context(patch.object(EdgeCollection, "_writable_shard", read_only))
+        else:
+            with acting_as(Tenant(TENANT, "stores")):
+                opened = index.open_collection()
+            if isinstance(opened, EdgeCollection):
+                opened.version = fault  # so that no search is remembered
+            stack.enter_context(patch.object(EdgeCollection, "search", search))
+        stack.callback(released.set)
+        yield
+
+
+def _later(released: Event) -> Callable[..., None]:
+    from components.ingest.reconcile import repair
+
+    def waiting(*arguments: object) -> None:
+        if not released.is_set():
+            raise InternalFault
+        repair(*arguments)  # type: ignore[arg-type]
+
+    return waiting
+
+
+class _FakeQdrant:
+    """Answers every request with one and the same fault."""
+
+    fault: Fault = "refused"
+
+    @contextmanager
+    def running(self) -> Iterator[str]:
+        """Its URL, until the block ends."""
+
+        class Handler(BaseHTTPRequestHandler):
+            def handle_one_request(self) -> None:
+                if _FakeQdrant.fault in {"refused", "killed"}:
+                    self.close_connection = True
+                    return
+                super().handle_one_request()
+
+            def answer(self) -> None:
+                self.rfile.read(int(self.headers.get("content-length", 0)))
+                status, body = _QDRANT_SAYS[_FakeQdrant.fault]
+                if _FakeQdrant.fault == "hangs":
+                    hanging.wait(_PATIENCE_SECONDS)
+                time.sleep(_SLOW_SECONDS)
+                self.send_response(status)
+                self.send_header("content-type", "application/json")
+                self.send_header("content-length", str(len(body)))
+                self.end_headers()
+                with suppress(OSError):
+                    self.wfile.write(body)
+
+            do_GET = do_POST = do_PUT = do_DELETE = do_PATCH = answer  # noqa: N815 - the handler's names
+
+            def log_message(self, *arguments: object) -> None:
+                """Nothing."""
+
+        hanging = Event()
+        with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+            server.daemon_threads = True
+            listening = Thread(target=server.serve_forever, daemon=True)
+            listening.start()
+            yield f"http://127.0.0.1:{server.server_port}"
+            hanging.set()
+            server.shutdown()
+            listening.join()
+
+
+_QDRANT_SAYS: Mapping[Fault, tuple[int, bytes]] = {
+    "hangs": (200, b"{}"),
+    "slow": (503, b"{}"),
+    "full": (500, json.dumps({"status": {"error": "No space left on device"}}).encode()),
+    "read-only": (403, json.dumps({"status": {"error": "Write access is required"}}).encode()),
+    "corrupt": (200, b"\xff\x00nonsense"),
+}
+
+
+@contextmanager
+def _qdrant(fault: Fault, stage: Stage) -> Iterator[None]:  # noqa: ARG001
+    _FakeQdrant.fault = fault
+    yield
+
+
+@contextmanager
+def _spool(fault: Fault, stage: Stage) -> Iterator[None]:
+    folder, released, usual = stage.folder / "spool", Event(), Spool._write
+    numbers: Mapping[Fault, int] = {"refused": errno.EACCES, "read-only": errno.EROFS, "full": errno.ENOSPC}
+
+    def write(spool: Spool, line: bytes) -> None:
+        if fault == "hangs":
+            released.wait(_PATIENCE_SECONDS)
+        elif fault == "slow":
+            time.sleep(_SLOW_SECONDS)
+        elif not (fault == "full" and spool._ballast is None):  # the room that was kept is taken
+            raise OSError(numbers[fault], os.strerror(numbers[fault]))
+        usual(spool, line)
+
+    if fault == "corrupt":
+        (folder / "0-0-00000001.jsonl").write_bytes(b'\n{"cut short\n\xff\xff\n')
+        yield
+        return
+    with patch.object(Spool, "_write", write):
+        yield
+        released.set()
+
+
+@contextmanager
+def _uploads(fault: Fault, stage: Stage) -> Iterator[None]:
+    folder, released, usual = stage.folder / "uploads", Event(), uploads.UploadedFile.write
+    numbers: Mapping[Fault, int] = {"read-only": errno.EROFS, "full": errno.ENOSPC}
+
+    def write(file: uploads.UploadedFile, data: bytes) -> None:
+        if fault == "hangs":
+            released.wait(_PATIENCE_SECONDS)
+        elif fault == "slow":
+            time.sleep(_SLOW_SECONDS)
+        else:
+            with uploads._storing():
+                raise OSError(numbers[fault], os.strerror(numbers[fault]))
+        usual(file, data)
+
+    if fault == "refused":
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.write_text("a file", encoding="utf-8")
+        yield
+        folder.unlink()
+    elif fault == "corrupt":
+        stage.upload("\x00\x01\x02", "damaged.pdf")
+        yield
+    else:
+        stage.release = released.set if fault == "hangs" else None
+        with patch.object(uploads.UploadedFile, "write", write):
+            yield
+            released.set()
+        stage.release = None

@@ -1,0 +1,48 @@
+"""Every store made to fail in every way: each fault has its declared outcome, and nothing acknowledged is lost.
+
+A service that is killed is the bench's (`python -m evaluation.bench.stores`), and of the tests of each store:
+`tests/unit/tenants/audit/test_recorder.py`, `tests/unit/pipelines/ingest/test_kill.py`, `tests/service/test_jobs.py`.
+"""
+
+from collections.abc import Iterator
+
+import pytest
+
+from evaluation.bench.store_faults import reachable
+from evaluation.bench.stores import FAULTS, STORES, Fault, Stage, Store, declared, seen_of, settings_of
+
+CELLS = [
+    (store, fault)
+    for store in STORES
+    for fault in FAULTS
+    if fault != "killed" or store in {"postgresql", "redis", "qdrant"}
+]
+
+
+@pytest.fixture(scope="module")
+def stage(request: pytest.FixtureRequest) -> Iterator[Stage]:
+    """A service with the store, which the tests of one store share."""
+    store: Store = request.param
+    urls: dict[Store, str] = {}
+    if store in {"postgresql", "redis"}:
+        urls[store] = request.getfixturevalue("postgres_url" if store == "postgresql" else "redis_url")
+    with (
+        reachable(store, urls) as reached,
+        Stage.open(filled=store != "qdrant", **settings_of(store, reached)) as stage,
+    ):
+        yield stage
+
+
+def test_every_store_and_fault_is_declared() -> None:
+    assert len(declared()) == len(STORES) * len(FAULTS) == 49
+    assert all(cell.words for cell in declared().values())
+
+
+@pytest.mark.timeout(180)
+@pytest.mark.parametrize(
+    ("stage", "store", "fault"), [(store, store, fault) for store, fault in CELLS], indirect=["stage"]
+)
+def test_a_fault_has_its_declared_outcome(stage: Stage, store: Store, fault: Fault) -> None:
+    seen = seen_of(store, fault, stage)
+    assert seen.outcome == declared()[store, fault].outcome
+    assert seen.lost == ()
