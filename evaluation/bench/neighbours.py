@@ -124,7 +124,7 @@ def _without_tool(target: Target, name: str) -> None:
 @contextmanager
 def patterns(target: Target) -> Iterator[None]:
     """A tool's pattern that takes exponential time where a matcher backtracks."""
-    _tool(target, "patterns", "https://tools.example/", r"(?:\w{1,99}){1,9}!\d")
+    _tool(target, "patterns", "https://tools.example/", r"\w{1,40}" * 5 + "!")
     with _repeating(target, lambda client, number: _ask(client, f"Где накладная {'а' * 800} {number}?")):
         yield
     _without_tool(target, "patterns")
