@@ -87,7 +87,11 @@ def filling(revision: str, settings: Settings | None = None) -> Iterator[Connect
     """
     opened = _open(settings or get_settings())
     try:
-        with _without_foreign_keys(opened) as connection, connection.begin():
+        with (
+            _without_foreign_keys(opened) as connection,
+            patient(connection.connection.driver_connection),
+            connection.begin(),
+        ):
             _begin_migration(connection)
             if _revision(connection) is not None or inspect(connection).has_table("tenants"):
                 raise CallerError("restore_not_empty", place="OPORA_DATABASE_URL")

@@ -165,5 +165,6 @@ def trail(error: BaseException) -> str:
         where = " > ".join(f"{PurePath(frame.filename).name}:{frame.lineno}" for frame in frames[-6:])
         code = f"({current.code})" if isinstance(current, OporaError) else ""
         steps.append(f"{type(current).__name__}{code} at {where}")
-        current = current.__cause__ or current.__context__
+        within = current.exceptions[0] if isinstance(current, BaseExceptionGroup) else None
+        current = within or current.__cause__ or current.__context__
     return " <- ".join(steps[:4])

@@ -93,6 +93,19 @@ def declared() -> Mapping[tuple[Store, Fault], Declared]:
     }
 
 
+def markdown() -> str:
+    """The table for the documentation: question, upload and readiness by store and fault."""
+    cells = declared()
+
+    def cell(store: Store, fault: Fault) -> str:
+        outcome = cells[store, fault].outcome
+        return f"{outcome.ask}, {outcome.write}, {outcome.ready}"
+
+    head = ["| store | " + " | ".join(FAULTS) + " |", "| --- " * (len(FAULTS) + 1) + "|"]
+    rows = [f"| {store} | " + " | ".join(cell(store, fault) for fault in FAULTS) + " |" for store in STORES]
+    return "\n".join([*head, *rows])
+
+
 class Stage:
     """A service in this process, on stores that can be made to fail.
 

@@ -9,7 +9,8 @@ from collections.abc import Iterator
 import pytest
 
 from evaluation.bench.store_faults import reachable
-from evaluation.bench.stores import FAULTS, STORES, Fault, Stage, Store, declared, seen_of, settings_of
+from evaluation.bench.stores import FAULTS, STORES, Fault, Stage, Store, declared, markdown, seen_of, settings_of
+from settings import ROOT
 
 CELLS = [
     (store, fault)
@@ -36,6 +37,11 @@ def stage(request: pytest.FixtureRequest) -> Iterator[Stage]:
 def test_every_store_and_fault_is_declared() -> None:
     assert len(declared()) == len(STORES) * len(FAULTS) == 49
     assert all(cell.words for cell in declared().values())
+
+
+def test_the_guide_has_the_whole_table() -> None:
+    guide = (ROOT / "docs" / "deployment.md").read_text(encoding="utf-8")
+    assert markdown() in guide, f"put this into docs/deployment.md:\n{markdown()}"
 
 
 @pytest.mark.timeout(180)
