@@ -159,7 +159,7 @@ def slow_tools(target: Target) -> Iterator[None]:
 @contextmanager
 def costly_ingest(target: Target) -> Iterator[None]:
     """Megabytes of one-letter sentences."""
-    texts = [{"doc_id": f"letters-{number}", "text": "А. " * 16_000} for number in range(20)]
+    texts = [{"doc_id": f"letters-{number}", "text": "А. " * 16_000} for number in range(8)]
     with _repeating(target, lambda client, _: client.post("/ingest/run", json={"documents": texts}), 1):
         yield
 

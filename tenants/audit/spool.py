@@ -16,7 +16,6 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from secrets import token_hex
 from threading import Lock
-from typing import BinaryIO
 
 from tenants import storage
 from tenants.audit.entry import Entry
@@ -41,7 +40,7 @@ class Spool:
         self.folder = folder
         self._lock = Lock()
         self._open: tuple[int, Path] | None = None
-        self._ballast: tuple[BinaryIO, Path] | None = None
+        self._ballast: tuple[int, Path] | None = None
         self._numbers = iter(range(1, 2**63))
         self._name = f"{os.getpid()}-{token_hex(4)}"
 
@@ -115,20 +114,20 @@ class Spool:
         if self._ballast is not None or storage.free(self.folder) < 2 * BALLAST_BYTES:
             return
         path = self.folder / f"{self._name}{BALLAST}"
-        file = path.open("wb")
-        fcntl.flock(file, fcntl.LOCK_EX)
-        self._ballast = file, path
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        self._ballast = descriptor, path
         try:
-            os.posix_fallocate(file.fileno(), 0, BALLAST_BYTES)
+            os.posix_fallocate(descriptor, 0, BALLAST_BYTES)
         except OSError:
             self._drop_ballast()
 
     def _drop_ballast(self) -> bool:
         if self._ballast is None:
             return False
-        (file, path), self._ballast = self._ballast, None
+        (descriptor, path), self._ballast = self._ballast, None
         path.unlink(missing_ok=True)
-        file.close()
+        os.close(descriptor)
         return True
 
     def _begin(self) -> tuple[int, Path]:

@@ -14,3 +14,10 @@ def test_a_trail_shows_where_and_not_what() -> None:
     assert "secret" not in summary
     assert "InternalFault(broken)" in summary
     assert "KeyError at test_errors.py:" in summary
+
+
+def test_a_trail_goes_into_a_group() -> None:
+    try:
+        raise ExceptionGroup("several", [InternalFault("index_failed"), ValueError("secret")])
+    except ExceptionGroup as error:
+        assert "InternalFault(index_failed)" in trail(error)
