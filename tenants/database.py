@@ -14,7 +14,7 @@ from threading import Lock
 from typing import Any
 
 from psycopg.errors import DataCorrupted, IndexCorrupted, ReadOnlySqlTransaction
-from sqlalchemy import URL, Connection, Engine, create_engine, event, inspect, make_url, text
+from sqlalchemy import URL, Connection, Engine, create_engine, event, func, inspect, make_url, select, table, text
 from sqlalchemy.exc import ArgumentError, DatabaseError, NoSuchModuleError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.orm import Session
@@ -116,6 +116,13 @@ def writing(settings: Settings | None = None) -> Iterator[Session]:
         bind = _present(settings).execution_options(sqlite_begin="IMMEDIATE")
         with Session(bind, expire_on_commit=False) as session, session.begin():
             yield session
+
+
+def row_counts(settings: Settings | None = None) -> dict[str, int]:
+    """How many rows each table has."""
+    with reading(settings) as session:
+        names = inspect(session.connection()).get_table_names()
+        return {name: session.scalar(select(func.count()).select_from(table(name))) or 0 for name in names}
 
 
 def is_shared(settings: Settings | None = None) -> bool:

@@ -11,7 +11,6 @@ import argparse
 import json
 import os
 import random
-import sqlite3
 import subprocess
 import sys
 from collections import Counter
@@ -260,7 +259,7 @@ class Watch:
 
     def _sample(self) -> Sample:
         pids = [self._served.pid, *_descendants(self._served.pid)]
-        self.tables = _rows(self._folder / "opora.db")
+        self.tables = database.row_counts()
         kept = sum(number for name, number in self.tables.items() if name in KEPT)
         return Sample(
             seconds=monotonic() - self._began,
@@ -354,13 +353,6 @@ def _value(sample: Sample, name: str) -> float:
 
 def _mean(samples: Sequence[Sample], name: str) -> float:
     return round(float(np.mean([_value(sample, name) for sample in samples])), 1)
-
-
-def _rows(file: Path) -> dict[str, int]:
-    with closing(sqlite3.connect(f"file:{file}?mode=ro", uri=True, timeout=30)) as connection:
-        names = [name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
-        # Names from the schema itself.
-        return {name: connection.execute(f'SELECT count(*) FROM "{name}"').fetchone()[0] for name in names}  # noqa: S608
 
 
 def _descendants(pid: int) -> Iterator[int]:

@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 from sqlalchemy import make_url, text
 
-from evaluation.bench.gateway import Gateway
 from settings import Settings
 from tenants import database
 from tenants.errors import CallerError, TryAgain
+from tests.gateway import Gateway
 
 
 @pytest.fixture

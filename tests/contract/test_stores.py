@@ -1,6 +1,6 @@
 """Every store made to fail in every way: each fault has its declared outcome, and nothing acknowledged is lost.
 
-A service that is killed is the bench's (`python -m evaluation.bench.stores`), and of the tests of each store:
+A service that is killed is the bench's (`python -m tests.stores`), and of the tests of each store:
 `tests/unit/tenants/audit/test_recorder.py`, `tests/unit/pipelines/ingest/test_kill.py`, `tests/service/test_jobs.py`.
 """
 
@@ -8,9 +8,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from evaluation.bench.store_faults import reachable
-from evaluation.bench.stores import FAULTS, STORES, Fault, Stage, Store, declared, markdown, seen_of, settings_of
 from settings import ROOT
+from tests.store_faults import reachable
+from tests.stores import FAULTS, STORES, Fault, Stage, Store, declared, markdown, seen_of, settings_of
 
 CELLS = [
     (store, fault)

@@ -23,9 +23,7 @@ from qdrant_edge import EdgeShard
 from redis import Redis
 from sqlalchemy import URL, Engine, create_engine, event, make_url, text
 
-from evaluation.bench.gateway import Gateway, Mode
 from evaluation.bench.server import serving
-from evaluation.bench.stores import ARTICLE, QUESTION, TENANT, Fault, Outcome, Seen, Stage, Store
 from settings import ROOT, get_settings
 from tenants import database, index, storage, uploads
 from tenants.audit.spool import Spool
@@ -33,6 +31,8 @@ from tenants.context import SCOPES, Tenant, acting_as
 from tenants.errors import InternalFault
 from tenants.index.edge import EdgeCollection
 from tenants.tokens import issue
+from tests.gateway import Gateway, Mode
+from tests.stores import ARTICLE, QUESTION, TENANT, Fault, Outcome, Seen, Stage, Store
 
 _GATEWAYS: dict[Store, Gateway] = {}
 _DIRECT: dict[Store, str] = {}
@@ -101,7 +101,7 @@ def killed() -> Seen:
     with TemporaryDirectory() as folder:
         environment = {**os.environ, "OPORA_DATA_DIR": folder, "OPORA_MODELS_DIR": os.devnull}
         add = [sys.executable, "-m", "cli", "tenant", "add", TENANT]
-        subprocess.run(add, cwd=ROOT, env=environment, check=True)  # noqa: S603
+        subprocess.run(add, cwd=ROOT, env=environment, check=True)
         with patch.dict(os.environ, environment):
             get_settings.cache_clear()
             token = issue(get_settings(), TENANT, scopes=SCOPES, subject="anna", ttl_seconds=3_600)
@@ -138,7 +138,7 @@ def _lost(port: int, token: str, turns: list[str], jobs: list[str]) -> list[str]
             undone = [job for job in jobs if client.get(f"/jobs/{job}").json()["state"] != "done"]
             if not (missing or undone) or time.monotonic() > deadline:
                 return missing + undone
-            time.sleep(_SLOW_SECONDS)
+            Event().wait(_SLOW_SECONDS)
 
 
 @contextmanager
@@ -179,7 +179,7 @@ def _statements(engine: Engine, refusal: str | None) -> Iterator[None]:
 
     class FaultyCursor(sqlite3.Cursor):
         def execute(self, statement: str, *values: object) -> sqlite3.Cursor:  # type: ignore[override]
-            time.sleep(_SLOW_SECONDS / 10 if refusal is None else 0)
+            Event().wait(_SLOW_SECONDS / 10 if refusal is None else 0)
             if refusal is not None and statement.split(" ", 1)[0] in {"INSERT", "UPDATE", "DELETE"}:
                 raise sqlite3.OperationalError(refusal)
             return super().execute(statement, *values)  # type: ignore[arg-type]
@@ -199,7 +199,7 @@ def _statements(engine: Engine, refusal: str | None) -> Iterator[None]:
 
 
 @contextmanager
-def _postgresql(fault: Fault, stage: Stage) -> Iterator[None]:  # noqa: ARG001
+def _postgresql(fault: Fault, stage: Stage) -> Iterator[None]:
     admin = create_engine(_DIRECT["postgresql"], isolation_level="AUTOCOMMIT")
     try:
         if fault == "killed":
@@ -265,7 +265,7 @@ def _blocked(store: Store, fault: Fault) -> Iterator[None]:
 
 
 @contextmanager
-def _redis(fault: Fault, stage: Stage) -> Iterator[None]:  # noqa: ARG001
+def _redis(fault: Fault, stage: Stage) -> Iterator[None]:
     if fault not in {"full", "read-only"}:
         with _blocked("redis", fault):
             yield
@@ -290,7 +290,7 @@ def _edge(fault: Fault, stage: Stage) -> Iterator[None]:
     def search(*arguments: object, **named: object) -> object:
         if fault == "hangs":
             released.wait(_PATIENCE_SECONDS)
-        time.sleep(_SLOW_SECONDS)
+        Event().wait(_SLOW_SECONDS)
         return usual_search(*arguments, **named)  # type: ignore[arg-type]
 
     @contextmanager
@@ -356,7 +356,7 @@ class _FakeQdrant:
                 status, body = _QDRANT_SAYS[_FakeQdrant.fault]
                 if _FakeQdrant.fault == "hangs":
                     hanging.wait(_PATIENCE_SECONDS)
-                time.sleep(_SLOW_SECONDS)
+                Event().wait(_SLOW_SECONDS)
                 self.send_response(status)
                 self.send_header("content-type", "application/json")
                 self.send_header("content-length", str(len(body)))
@@ -390,7 +390,7 @@ _QDRANT_SAYS: Mapping[Fault, tuple[int, bytes]] = {
 
 
 @contextmanager
-def _qdrant(fault: Fault, stage: Stage) -> Iterator[None]:  # noqa: ARG001
+def _qdrant(fault: Fault, stage: Stage) -> Iterator[None]:
     _FakeQdrant.fault = fault
     yield
 
@@ -404,7 +404,7 @@ def _spool(fault: Fault, stage: Stage) -> Iterator[None]:
         if fault == "hangs":
             released.wait(_PATIENCE_SECONDS)
         elif fault == "slow":
-            time.sleep(_SLOW_SECONDS)
+            Event().wait(_SLOW_SECONDS)
         elif not (fault == "full" and spool._ballast is None):  # the room that was kept is taken
             raise OSError(numbers[fault], os.strerror(numbers[fault]))
         usual(spool, line)
@@ -427,7 +427,7 @@ def _uploads(fault: Fault, stage: Stage) -> Iterator[None]:
         if fault == "hangs":
             released.wait(_PATIENCE_SECONDS)
         elif fault == "slow":
-            time.sleep(_SLOW_SECONDS)
+            Event().wait(_SLOW_SECONDS)
         else:
             with uploads._storing():
                 raise OSError(numbers[fault], os.strerror(numbers[fault]))

@@ -4,7 +4,6 @@ import socket
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from threading import Event, Lock, Thread
-from time import sleep
 from typing import Literal, TypeAlias
 
 from sqlalchemy import make_url
@@ -125,9 +124,9 @@ class Gateway:
             # Until the way is free again, or whoever waits gives up.
             if _is_closed(line):
                 return False
-            sleep(_SLOW_SECONDS)
+            Event().wait(_SLOW_SECONDS)
         if self.mode == "slow":
-            sleep(_SLOW_SECONDS)
+            Event().wait(_SLOW_SECONDS)
         return self.mode not in {"refuses", "resets"} and not self._closing.is_set()
 
     def _answer(self, client: socket.socket) -> None:

@@ -1,4 +1,4 @@
-"""`python -m evaluation.bench.stores`: every store of a service made to fail in every way, and what becomes of it.
+"""`python -m tests.stores`: every store of a service made to fail in every way, and what becomes of it.
 
 Prints the table of `stores.yaml` with what was seen beside what is declared. The exit code is 1 where they differ, or
 where something acknowledged was lost. Redis and PostgreSQL are those of `OPORA_TEST_REDIS_URL` and
@@ -15,6 +15,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from threading import Event
 from typing import Literal, TypeAlias, get_args
 from unittest.mock import patch
 
@@ -162,7 +163,7 @@ class Stage:
     def observe(self) -> Outcome:
         """What becomes of a question, an upload, and readiness now."""
         # What was in memory a moment ago is asked for again.
-        time.sleep(2 * cache.FRESH_SECONDS)
+        Event().wait(2 * cache.FRESH_SECONDS)
         ready = self._ready()
         return Outcome(self.ask(), self.upload(), ready)
 
@@ -201,7 +202,7 @@ class Stage:
         """What was acknowledged and is not there, once the stores are back and everything had its time."""
         deadline = time.monotonic() + _PATIENCE_SECONDS
         while (missing := self._missing()) and time.monotonic() < deadline:
-            time.sleep(_POLL_SECONDS)
+            Event().wait(_POLL_SECONDS)
         if not missing:
             self._answered, self._uploads = [], {}
         return missing
@@ -240,7 +241,7 @@ class Seen:
 
 def seen_of(store: Store, fault: Fault, stage: Stage) -> Seen:
     """Provoke a fault, look, and put it right."""
-    from evaluation.bench.store_faults import provoked
+    from tests.store_faults import provoked
 
     with provoked(store, fault, stage):
         outcome = stage.observe()
@@ -258,8 +259,8 @@ def settings_of(store: Store, servers: Mapping[Store, str]) -> Mapping[str, str]
 
 def main() -> int:
     """Provoke all and print; 1 where something is not as declared."""
-    from evaluation.bench.store_faults import killed, reachable
-    from tests import servers  # of the checkout; a wheel has none
+    from tests import servers
+    from tests.store_faults import killed, reachable
 
     table = Table("store", "fault", "question", "upload", "/readyz", "lost", "what is done")
     expected, wrong = declared(), 0
