@@ -1,5 +1,6 @@
 """The HTTP service: Hayhooks' immutable host behind the tenant gate. Assembles, decides nothing."""
 
+import asyncio
 import gc
 import logging
 import os
@@ -79,8 +80,8 @@ from pipelines.ingest.mending import Mender
 from pipelines.ingest.nightly import NightlyCheck
 from pipelines.ingest.usecase import Ingest
 from settings import Settings, get_settings
-from tenants import claims, database, index, policy, quotas
-from tenants.chats import fanout, sites
+from tenants import claims, database, index, installation, notices, policy, quotas
+from tenants.chats import sites
 from tenants.chats.visitors import Visitors
 from tenants.errors import Busy, NotFound, TryAgain, trail
 from tenants.tokens import TokenVerifier
@@ -325,14 +326,31 @@ def serve(settings: Settings | None = None) -> None:
             timeout_graceful_shutdown=GRACE_SECONDS,
         )
     )
+    server.drain_seconds = settings.drain_seconds
     server.run()
     if not server.started:
         sys.exit(_NOT_STARTED)
 
 
 class _Server(uvicorn.Server):
+    drain_seconds = 0.0
+
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """Refuse to be ready, for as long as it takes load balancers to notice; then end.
+
+        A second signal, or Ctrl-C, ends at once.
+        """
+        if sig != signal.SIGTERM or shutdown.announced() or not self.drain_seconds:
+            self._end(sig, frame)
+            return
+        shutdown.announce()
+        log.info("leaving in %.0f s", self.drain_seconds)
+        loop = asyncio.get_running_loop()
+        loop.call_soon_threadsafe(loop.call_later, self.drain_seconds, self._end, sig, frame)
+
+    def _end(self, sig: int, frame: FrameType | None) -> None:
         """End the streams that could outlast the grace period."""
+        shutdown.announce()
         shutdown.request()
         super().handle_exit(sig, frame)
 
@@ -344,6 +362,8 @@ def _add_health(app: FastAPI, settings: Settings) -> None:
 
     async def readyz() -> Response:
         """Readiness: the pipelines are warm, the records can be read, and the index is this service's."""
+        if shutdown.announced():
+            raise TryAgain("shutting_down")
         try:
             await to_thread(database.check, settings)
             # Once the service that has the index is gone, it is this one's.
@@ -374,6 +394,8 @@ def _add_lifespan(
     async def lifespan(started: FastAPI) -> AsyncIterator[None]:
         async with inner(started), mcp.application.router.lifespan_context(mcp.application):
             await to_thread(database.engine, settings)
+            await to_thread(installation.check_secrets, settings)
+            notices.listen(settings)
             try:
                 await to_thread(claims.hold_index, settings)
             except Busy:
@@ -391,7 +413,7 @@ def _add_lifespan(
                 for resident in residents:
                     await to_thread(resident.close)
                 await limiter.close()
-                await to_thread(fanout.close_all)
+                await to_thread(notices.close_all)
                 await to_thread(claims.close_all)
                 await to_thread(index.close_all)
                 await to_thread(database.close_all)

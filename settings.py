@@ -28,6 +28,12 @@ class Settings(BaseSettings):
     fetch_models: bool = Field(True, description="Download the encoder at the first start.")
     host: str = Field("127.0.0.1", description="Address to listen on.")
     port: int = Field(1416, ge=1, le=65535, description="Port to listen on.")
+    drain_seconds: float = Field(
+        0,
+        ge=0,
+        le=300,
+        description="Seconds between SIGTERM, when `/readyz` begins to refuse, and the end of connections.",
+    )
     connections_per_address: int = Field(
         500, ge=0, le=100_000, description="Open connections per address; 0, for a load balancer's address: unlimited."
     )
@@ -54,6 +60,10 @@ class Settings(BaseSettings):
     )
     erasure_journal: Path | None = Field(
         None, description="File in which every erasure is noted for `opora restore`; empty: one in the data folder."
+    )
+    token_keys: SecretStr = Field(
+        SecretStr(""),
+        description="Secrets that sign tokens, newest first, by commas; empty: own ones in the data folder.",
     )
     token_issuer: str = Field("opora", min_length=1, description="Required `iss` of every token.")
     token_audience: str = Field("opora", min_length=1, description="Required `aud` of every token.")
@@ -105,7 +115,7 @@ class Settings(BaseSettings):
     )
     redis_url: SecretStr = Field(
         SecretStr(""),
-        description="URL of Redis or Valkey, which replicas use to share rate limits and ingest locks.",
+        description="URL of Redis or Valkey, where replicas count the limits on requests together.",
     )
     check_hour: int = Field(
         3, ge=-1, le=23, description="Hour (UTC) of the nightly check of every index against its documents; -1: never."

@@ -1,8 +1,13 @@
-"""Whether this process is shutting down: long-running streams end then, and their clients reconnect."""
+"""Whether this process is shutting down: it is not ready first, then its streams end, and their clients reconnect."""
 
 from threading import Event
 
+_ANNOUNCED = Event()
 _REQUESTED = Event()
+
+announce = _ANNOUNCED.set
+announced = _ANNOUNCED.is_set
+"""Whether new requests are better sent elsewhere; those that come are answered still."""
 
 request = _REQUESTED.set
 requested = _REQUESTED.is_set

@@ -1,21 +1,27 @@
-"""Values cached per tenant: this process sees its own changes at once, and those of others within seconds.
+"""Values cached per tenant: this process sees its own changes at once, and those of others as soon as it hears of them.
+
+Processes that share a database tell each other (`tenants.notices`); whoever misses that sees a change a second later.
 
 While the database does not answer, the last values go on being used, so that questions go on being answered. They are
 of an hour ago at most: a policy or a document that somebody has taken back must not live on for days.
 """
 
+import json
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextvars import copy_context
 from functools import lru_cache
 from threading import RLock
 from time import monotonic
-from typing import Generic, TypeAlias, TypeVar
+from typing import Any, Generic, TypeAlias, TypeVar
 
+from tenants import database, notices
 from tenants.errors import TryAgain
 
-FRESH_SECONDS = 2.0
-"""How long another process's change may stay unseen here."""
+FRESH_SECONDS = 1.0
+"""How long another process's change may stay unseen here when nobody has told of it."""
+
+_CHANNEL = "opora_expired"
 
 STALE_SECONDS = 3_600.0
 """How old a value may become while the database does not answer."""
@@ -36,9 +42,15 @@ T = TypeVar("T")
 
 
 class TenantCache(Generic[T]):
-    """A thread-safe cache of loaded values, one per tenant."""
+    """A thread-safe cache of loaded values, one per tenant.
 
-    def __init__(self) -> None:
+    :param name: the same in all processes; empty for a cache that is of this one alone.
+    """
+
+    def __init__(self, name: str = "") -> None:
+        self._name = name
+        if name:
+            _CACHES[name] = self
         self._entries: dict[Key, tuple[float, T]] = {}
         self._loading: dict[Key, Future[T]] = {}
         self._rests: dict[Key, float] = {}
@@ -70,12 +82,19 @@ class TenantCache(Generic[T]):
 
     def expire(self, key: Key) -> None:
         """Make the next reader load the value again. Call it after committing a write."""
+        self.drop(key[1])
+        if self._name and database.is_shared():
+            notices.notify(_CHANNEL, json.dumps([self._name, key[1]]))
+
+    def drop(self, tenant: str | None) -> None:
+        """Make the next reader load a tenant's value again, or, with None, everybody's."""
         with self._lock:
             self._expiries += 1
-            self._loading.pop(key, None)
-            self._rests.pop(key, None)
-            if key in self._entries:
-                self._entries[key] = (float("-inf"), self._entries[key][1])
+            for key in [key for key in (*self._loading, *self._rests, *self._entries) if tenant in (None, key[1])]:
+                self._loading.pop(key, None)
+                self._rests.pop(key, None)
+                if key in self._entries:
+                    self._entries[key] = (float("-inf"), self._entries[key][1])
 
     def _refresh(self, key: Key, load: Callable[[T | None], T]) -> Future[T]:
         """A load on its way: one for all who wait for it, in a thread that nobody else needs."""
@@ -105,3 +124,20 @@ class TenantCache(Generic[T]):
 @lru_cache(maxsize=1)
 def _loaders() -> ThreadPoolExecutor:
     return ThreadPoolExecutor(_LOADERS, _LOADER_NAME)
+
+
+_CACHES: "dict[str, TenantCache[Any]]" = {}  # of values of every kind
+
+
+def _on_notice(payload: str) -> None:
+    name, tenant = json.loads(payload)
+    if name in _CACHES:
+        _CACHES[name].drop(tenant)
+
+
+def _drop_all() -> None:
+    for cache in _CACHES.values():
+        cache.drop(None)
+
+
+notices.on(_CHANNEL, _on_notice, _drop_all)

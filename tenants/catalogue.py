@@ -1,13 +1,20 @@
 """Which of a tenant's documents fit a selection, page by page."""
 
-from bisect import bisect_right
+import json
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
+from typing import TypeAlias
 
-from sqlalchemy import ColumnElement, select
+from sqlalchemy import ColumnElement, Text, cast, collate, false, func, or_, select
+from sqlalchemy.orm import Session
 
 from tenants import context, database, documents, freshness
 from tenants.documents import DocumentRecord
 from tenants.models import DocumentRow
+
+_IN_SLICES = {"yield_per": 500}
+"""Of a query's rows, so many at a time are in memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +45,8 @@ class Selection:
 
 EVERYTHING = Selection()
 
+Conditions: TypeAlias = Sequence[ColumnElement[bool]]
+
 
 @dataclass(frozen=True, slots=True)
 class Page:
@@ -50,32 +59,60 @@ class Page:
 
 def page(selection: Selection, *, after: str = "", limit: int = 50) -> Page:
     """The first documents of a selection whose ids come after `after`, in the order of their characters."""
-    matching = doc_ids(selection)
-    start = bisect_right(matching, after)
-    chosen = matching[start : start + limit]
+    conditions = _conditions(selection)
+    with database.reading() as session:
+        first = _doc_ids(session, conditions, selection.words, after, limit + 1)
+        total = _count(session, conditions, selection.words)
+    chosen = first[:limit]
     records = documents.find(chosen)
     # One that was removed in between is left out.
     shown = tuple(records[doc_id] for doc_id in chosen if doc_id in records)
-    return Page(shown, len(matching), chosen[-1] if start + limit < len(matching) else None)
+    return Page(shown, total, chosen[-1] if len(first) > limit else None)
 
 
-def doc_ids(selection: Selection) -> list[str]:
-    """The ids of all documents of the tenant that fit, in the order of their characters."""
-    light = select(DocumentRow.doc_id, DocumentRow.title, DocumentRow.tags, DocumentRow.flags)
-    query = light.where(DocumentRow.tenant_id == context.current().tenant_id, *_conditions(selection))
-    in_doubt = None if selection.stale is None else {document.doc_id for document in freshness.stale()}
-    with database.reading() as session:
-        # Databases differ in how they compare letters and look into lists, so that is done here.
-        return sorted(
-            doc_id
-            for doc_id, title, tags, flags in session.execute(query)
-            if _matches(selection, doc_id, title, tags, flags)
-            and (in_doubt is None or selection.stale == (doc_id in in_doubt))
-        )
+def batches(selection: Selection, size: int) -> Iterator[list[str]]:
+    """The ids of all documents of the tenant that fit, in the order of their characters, so many at a time.
+
+    Documents may be changed in between, whether or not they still fit then.
+    """
+    after, conditions = "", _conditions(selection)
+    while True:
+        with database.reading() as session:
+            batch = _doc_ids(session, conditions, selection.words, after, size)
+        if not batch:
+            return
+        yield batch
+        after = batch[-1]
 
 
-def _conditions(selection: Selection) -> list[ColumnElement[bool]]:
+def _doc_ids(session: Session, conditions: Conditions, words: str, after: str, limit: int) -> list[str]:
+    order = _by_characters(session)
+    following = *conditions, order > after
+    if not words:
+        return list(session.scalars(select(DocumentRow.doc_id).where(*following).order_by(order).limit(limit)))
+    query = select(DocumentRow.doc_id, DocumentRow.title).where(*following).order_by(order)
+    with session.execute(query, execution_options=_IN_SLICES) as rows:
+        return list(islice((doc_id for doc_id, title in rows if _has_words(words, doc_id, title)), limit))
+
+
+def _count(session: Session, conditions: Conditions, words: str) -> int:
+    if not words:
+        return session.scalar(select(func.count()).select_from(DocumentRow).where(*conditions)) or 0
+    query = select(DocumentRow.doc_id, DocumentRow.title).where(*conditions)
+    with session.execute(query, execution_options=_IN_SLICES) as rows:
+        return sum(_has_words(words, doc_id, title) for doc_id, title in rows)
+
+
+def _by_characters(session: Session) -> ColumnElement[str]:
+    """The id in the order of its characters, which is SQLite's own. PostgreSQL has an index for it."""
+    if session.get_bind().dialect.name == "postgresql":
+        return collate(DocumentRow.doc_id, "C")
+    return DocumentRow.doc_id.expression
+
+
+def _conditions(selection: Selection) -> Conditions:
     chosen = {
+        DocumentRow.doc_id: selection.doc_ids,
         DocumentRow.status: selection.statuses,
         DocumentRow.trust: selection.trust,
         DocumentRow.project_key: selection.project_keys,
@@ -84,8 +121,19 @@ def _conditions(selection: Selection) -> list[ColumnElement[bool]]:
         DocumentRow.lang: selection.languages,
     }
     conditions: list[ColumnElement[bool]] = [
-        column.in_(values) for column, values in chosen.items() if values is not None
+        DocumentRow.tenant_id == context.current().tenant_id,
+        *(column.in_(values) for column, values in chosen.items() if values is not None),
     ]
+    if selection.tags is not None:
+        # A list of texts as JSON holds each of them as a whole, in its quotes.
+        tags = cast(DocumentRow.tags, Text)
+        conditions.append(or_(false(), *(tags.contains(json.dumps(tag), autoescape=True) for tag in selection.tags)))
+    if selection.flagged is not None:
+        has_flags = cast(DocumentRow.flags, Text) != "[]"
+        conditions.append(has_flags if selection.flagged else ~has_flags)
+    if selection.stale is not None:
+        in_doubt = DocumentRow.doc_id.in_({document.doc_id for document in freshness.stale()})
+        conditions.append(in_doubt if selection.stale else ~in_doubt)
     if selection.date_from is not None:
         conditions.append(DocumentRow.updated_at >= selection.date_from)
     if selection.date_to is not None:
@@ -93,11 +141,7 @@ def _conditions(selection: Selection) -> list[ColumnElement[bool]]:
     return conditions
 
 
-def _matches(selection: Selection, doc_id: str, title: str, tags: list[str], flags: list[str]) -> bool:
-    words = selection.words.casefold()
-    return (
-        (selection.doc_ids is None or doc_id in selection.doc_ids)
-        and (selection.tags is None or not set(selection.tags).isdisjoint(tags))
-        and (selection.flagged is None or selection.flagged == bool(flags))
-        and (words in title.casefold() or words in doc_id.casefold())
-    )
+def _has_words(words: str, doc_id: str, title: str) -> bool:
+    # Databases differ in what they take for the same letter, so that is done here.
+    folded = words.casefold()
+    return folded in title.casefold() or folded in doc_id.casefold()

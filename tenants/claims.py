@@ -1,35 +1,38 @@
-"""Who may ingest for a tenant: one run at a time, of all threads and processes of the installation.
+"""What one process has to itself: ingesting for a tenant, answering a chat, a nightly check, being alive.
 
-Two runs would take each other's chunks for leftovers. Processes on one data folder are kept apart by locks on files,
-which the operating system releases however a process ends. Where processes share a Qdrant server, a
-database and a data folder across machines, Redis keeps them apart (`OPORA_REDIS_URL`, `tenants.claims_redis`).
+Two ingest runs would take each other's chunks for leftovers. Processes on one data folder are kept apart by locks on
+files, which the operating system releases however a process ends; processes that share a database on a server, by locks
+of that server (`tenants.claims_postgres`), which end with their connection.
 
-Why not Hayhooks' durable jobs, which are on Redis too: they hand out work in the order it came, so one tenant's bulk
+Why not Hayhooks' durable jobs, which are on Redis: they hand out work in the order it came, so one tenant's bulk
 load would make all others wait; nothing there keeps two workers from two jobs of one tenant; their limit counts all
 tenants together; and a job would live in Redis, which by default may forget its last second, while an acknowledged
-upload is never to be lost. So jobs are rows of the records' database, and Redis holds nothing that cannot be lost.
+upload is never to be lost. So jobs are rows of the records' database.
 """
 
 import fcntl
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from functools import lru_cache
+from dataclasses import dataclass
 from pathlib import Path
-from threading import Lock
+from secrets import token_hex
+from threading import Lock, RLock
 from time import monotonic, sleep
 from typing import BinaryIO, Protocol
 
 from settings import Settings, get_settings
-from tenants import context
+from tenants import context, database
+from tenants.context import Tenant
 from tenants.errors import Busy
 from tenants.names import collection_name
 
 _POLL_SECONDS = 0.05
 
-
 _SERVICE = "~service"
-"""No collection's name begins like this."""
+_PROCESS = "~process-"
+_CHAT = "~chat-"
+"""No collection's name begins like these."""
 
 
 class Claims(Protocol):
@@ -40,6 +43,9 @@ class Claims(Protocol):
 
     def holds(self, name: str) -> bool:
         """Whether this process still holds the claim."""
+
+    def is_held(self, name: str) -> bool:
+        """Whether any process holds the claim."""
 
     def release(self, name: str) -> None:
         """Release a claim, even one that was lost."""
@@ -78,18 +84,37 @@ class FileClaims:
         """Whether this process still holds the claim."""
         return name in self._held
 
+    def is_held(self, name: str) -> bool:
+        """Whether any process holds the claim."""
+        path = self._folder / name
+        if name in self._held or not path.exists():
+            return name in self._held
+        with path.open("rb") as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            except OSError:
+                return True
+        if name.startswith((_PROCESS, _CHAT)):
+            path.unlink(missing_ok=True)  # nobody takes this name again
+        return False
+
     def release(self, name: str) -> None:
         """Release a claim."""
         with self._lock:
-            file = self._held.pop(name, None)
-            if file is not None:
-                file.close()
+            self._let_go(name)
 
     def close(self) -> None:
         """Release all claims."""
         with self._lock:
-            while self._held:
-                self._held.popitem()[1].close()
+            for name in tuple(self._held):
+                self._let_go(name)
+
+    def _let_go(self, name: str) -> None:
+        file = self._held.pop(name, None)
+        if file is not None:
+            if name.startswith((_PROCESS, _CHAT)):
+                (self._folder / name).unlink(missing_ok=True)
+            file.close()
 
 
 class Claim:
@@ -120,18 +145,61 @@ def ingesting(patience: float | None = None) -> Iterator[Claim]:
     if outer is not None and outer.name == name:
         yield outer
         return
-    started = monotonic()
+    with holding(name, patience):
+        claim = Claim(claims, name)
+        token = _HELD.set(claim)
+        try:
+            yield claim
+        finally:
+            _HELD.reset(token)
+
+
+@contextmanager
+def holding(name: str, patience: float | None = None) -> Iterator[None]:
+    """Run the block as the only one, of all threads and processes, that has this name.
+
+    :param patience: seconds to wait for whoever has it; None waits as long as it takes. Raises `Busy` with the code
+        `ingest_busy` when they are over.
+    """
+    claims, started = _claims(get_settings()), monotonic()
     while not claims.take(name):
         if patience is not None and monotonic() - started >= patience:
             raise Busy("ingest_busy")
         sleep(_POLL_SECONDS)
-    claim = Claim(claims, name)
-    token = _HELD.set(claim)
     try:
-        yield claim
+        yield
     finally:
-        _HELD.reset(token)
         claims.release(name)
+
+
+def this_process() -> str:
+    """A name of this process, for what it has in work: others can see whether it is still there."""
+    return _process(get_settings()).name
+
+
+def is_alive(process: str) -> bool:
+    """Whether the process of that name is still there. Raises `TryAgain` when nobody can say."""
+    return process == this_process() or _claims(get_settings()).is_held(_PROCESS + process)
+
+
+class ChatClaim:
+    """The right to answer in a chat of the tenant in context."""
+
+    def __init__(self, chat_id: str) -> None:
+        self._name = f"{_CHAT}{Tenant(context.current().tenant_id, '').key(chat_id)}"
+        self._held = False
+
+    def take(self) -> bool:
+        """Have it, if nobody else has. Raises `TryAgain` when nobody can say."""
+        if not self._held:
+            self._held = _claims(get_settings()).take(self._name)
+        return self._held
+
+    def release(self) -> None:
+        """Give it back."""
+        if self._held:
+            self._held = False
+            _claims(get_settings()).release(self._name)
 
 
 def hold_index(settings: Settings) -> None:
@@ -146,23 +214,51 @@ def hold_index(settings: Settings) -> None:
 
 def close_all() -> None:
     """Release every claim of this process."""
-    settings = get_settings()
-    for claims in (_claims(settings), _of_folder(settings.data_dir)):
+    with _MAKING:
+        made = [*(process.claims for process in _PROCESSES.values()), *_FOLDERS.values()]
+        _PROCESSES.clear()
+        _FOLDERS.clear()
+    for claims in made:
         claims.close()
-    _claims.cache_clear()
-    _of_folder.cache_clear()
 
 
-@lru_cache(maxsize=1)
+@dataclass(frozen=True, slots=True)
+class _Process:
+    """This process, as others on the same database see it."""
+
+    name: str
+    claims: Claims
+
+
+_PROCESSES: dict[str, _Process] = {}
+"""By database, so that two installations in one process, such as two tests, do not meet."""
+_FOLDERS: dict[Path, FileClaims] = {}
+_MAKING = RLock()
+
+
 def _claims(settings: Settings) -> Claims:
-    url = settings.redis_url.get_secret_value()
-    if url:
-        from tenants.claims_redis import RedisClaims
-
-        return RedisClaims(url)
-    return _of_folder(settings.data_dir)
+    return _process(settings).claims
 
 
-@lru_cache(maxsize=1)
+def _process(settings: Settings) -> _Process:
+    with _MAKING:
+        known = _PROCESSES.get(settings.database)
+        if known is None:
+            known = _PROCESSES[settings.database] = _new_process(settings)
+        return known
+
+
+def _new_process(settings: Settings) -> _Process:
+    name = token_hex(8)
+    if database.is_shared(settings):
+        from tenants.claims_postgres import PostgresClaims
+
+        return _Process(name, PostgresClaims(settings, _PROCESS + name))
+    claims = _of_folder(settings.data_dir)
+    claims.take(_PROCESS + name)
+    return _Process(name, claims)
+
+
 def _of_folder(data_dir: Path) -> FileClaims:
-    return FileClaims(data_dir / "claims")
+    with _MAKING:
+        return _FOLDERS.setdefault(data_dir, FileClaims(data_dir / "claims"))

@@ -49,12 +49,8 @@ def remember(session_id: str, turn: PastTurn) -> None:
     now = datetime.now(UTC)
     with database.writing() as session:
         session.execute(delete(ConversationRow).where(ConversationRow.updated_at < now - RETENTION))
-        key = (caller.tenant_id, caller.subject, session_id)
-        row = session.get(ConversationRow, key, with_for_update=True)
-        if row is None:
-            tenant_id, subject, _ = key
-            row = ConversationRow(tenant_id=tenant_id, subject=subject, session_id=session_id, turns=[])
-            session.add(row)
+        key = {"tenant_id": caller.tenant_id, "subject": caller.subject, "session_id": session_id}
+        row = database.locked(session, ConversationRow, **key, turns=[], updated_at=now)
         row.turns = [*row.turns, PastTurnJson(question=turn.question, outcome=turn.outcome, options=list(turn.options))]
         row.turns = row.turns[-MAX_TURNS:]
         row.updated_at = now

@@ -5,26 +5,32 @@ acknowledged, what is deleted overwritten, and transactions that write take the 
 that starts as a reader and turns writer fails at once when somebody else wrote in between.
 """
 
+import asyncio
 import logging
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
-from threading import Lock
-from typing import Any
+from threading import Lock, local
+from traceback import extract_stack
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from psycopg.errors import DataCorrupted, IndexCorrupted, ReadOnlySqlTransaction
 from sqlalchemy import URL, Connection, Engine, create_engine, event, func, inspect, make_url, select, table, text
+from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import ArgumentError, DatabaseError, NoSuchModuleError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
-from sqlalchemy.orm import Session
+from sqlalchemy.orm import DeclarativeBase, Session
 from sqlalchemy.pool import ConnectionPoolEntry
 
 from settings import Settings, get_settings
 from tenants.bounded_connection import BoundedConnection, patient
 from tenants.errors import CallerError, InternalFault, TryAgain
 
-HEAD = "0013"
+if TYPE_CHECKING:
+    import psycopg
+
+HEAD = "0015"
 """The newest migration; migrations are numbered in order. A test compares it with the migrations and the models."""
 
 _BUSY_MILLISECONDS = 30_000
@@ -37,6 +43,13 @@ _CORRUPT_ERRORS = (DataCorrupted, IndexCorrupted)
 _CORRUPT: set[str] = set()
 """Databases whose file was found damaged."""
 _OPENING = Lock()
+MISPLACED = "a query is misplaced"
+"""How the log begins what tests look for; see `_check_place`."""
+
+NO_KEY = {"key_share": True}
+"""`FOR NO KEY UPDATE`: others may insert rows that refer to the locked one."""
+
+Row = TypeVar("Row", bound=DeclarativeBase)
 
 log = logging.getLogger("opora.database")
 
@@ -125,9 +138,38 @@ def row_counts(settings: Settings | None = None) -> dict[str, int]:
         return {name: session.scalar(select(func.count()).select_from(table(name))) or 0 for name in names}
 
 
+def locked(session: Session, kind: type[Row], **values: object) -> Row:
+    """A row under a lock until the transaction ends, made of `values` when there is none.
+
+    Not `FOR UPDATE`, which would hold up whoever inserts a row that refers to it.
+
+    :param values: the columns; of a row that exists, those of the primary key are looked at alone.
+    """
+    key = tuple(values[str(column.name)] for column in inspect(kind).primary_key)
+    row = session.get(kind, key, with_for_update=NO_KEY, populate_existing=True)
+    if row is None:
+        # Of two who find none, the second one waits here for the first one's.
+        dialect = postgresql if session.get_bind().dialect.name == "postgresql" else sqlite
+        session.execute(dialect.insert(kind).values(**values).on_conflict_do_nothing())
+        row = session.get_one(kind, key, with_for_update=NO_KEY, populate_existing=True)
+    return row
+
+
+def own_connection(settings: Settings) -> "psycopg.Connection[tuple[object, ...]]":
+    """A connection to PostgreSQL outside of the pool, for what belongs to it, under the same limits as all others.
+
+    Raises `psycopg.Error`.
+    """
+    import psycopg  # not needed on SQLite
+
+    limited = _limited(make_url(settings.database), settings)
+    _, parameters = limited.get_dialect()().create_connect_args(limited)
+    return psycopg.connect(autocommit=True, **parameters)
+
+
 def is_shared(settings: Settings | None = None) -> bool:
     """Whether several processes may be at work on the records."""
-    return engine(settings).dialect.name == "postgresql"
+    return (settings or get_settings()).database.startswith("postgresql")
 
 
 def check(settings: Settings | None = None) -> None:
@@ -199,9 +241,20 @@ def _is_corrupt(error: BaseException) -> bool:
     return name.startswith(("SQLITE_CORRUPT", "SQLITE_NOTADB")) or isinstance(cause, _CORRUPT_ERRORS)
 
 
+class _Sessions(local):
+    """The sessions that are open in a thread."""
+
+    open = 0
+
+
+_SESSIONS = _Sessions()
+
+
 @contextmanager
 def _waited_for(settings: Settings | None) -> Iterator[None]:
     """Turn errors of a database that does not answer in time, or whose file is damaged, into `TryAgain`."""
+    _check_place()
+    _SESSIONS.open += 1
     try:
         yield
     except DatabaseError as error:
@@ -220,6 +273,25 @@ def _waited_for(settings: Settings | None) -> Iterator[None]:
     except PoolTimeout as late:
         log.error("the records cannot be reached: %s", type(late).__name__)
         raise TryAgain from late
+    finally:
+        _SESSIONS.open -= 1
+
+
+def _check_place() -> None:
+    """Report a query where a slow database would hold up more than its caller.
+
+    On the event loop everybody waits for it. Inside another session it needs a second connection, and once every
+    connection of the pool belongs to somebody who waits for a second one, nobody ever gets one.
+    """
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        place = "inside another session" if _SESSIONS.open else ""
+    else:
+        place = "on the event loop"
+    if place:
+        frames = [f"{Path(frame.filename).name}:{frame.lineno}" for frame in extract_stack()[-12:-3]]
+        log.error("%s: %s: %s", MISPLACED, place, " ".join(frames))
 
 
 def _open(settings: Settings) -> Engine:
@@ -242,6 +314,24 @@ def _open(settings: Settings) -> Engine:
 
 
 def _server(url: URL, settings: Settings) -> Engine:
+    """PostgreSQL: a connection for each turn that computes and for each thread of other requests.
+
+    More would only wait for the server.
+    """
+    workers, seconds = settings.workers + _REQUEST_THREADS, settings.database_statement_seconds
+    limited = _limited(url, settings)
+    opened = create_engine(limited, pool_pre_ping=True, pool_timeout=seconds, pool_size=workers, max_overflow=workers)
+
+    @event.listens_for(opened, "do_connect")
+    def connect(_dialect: object, _record: object, args: list[str], kwargs: dict[str, Any]) -> BoundedConnection:
+        connection = BoundedConnection.connect(*args, **kwargs)
+        connection.seconds = seconds + _GRACE_SECONDS
+        return connection
+
+    return opened
+
+
+def _limited(url: URL, settings: Settings) -> URL:
     """PostgreSQL with timeouts, which it does not have by default. Options in the URL take precedence."""
     seconds = settings.database_statement_seconds
     limits = {
@@ -253,19 +343,11 @@ def _server(url: URL, settings: Settings) -> Engine:
         "keepalives_count": "3",
     }
     url_options = url.query.get("options") or ""
-    options = [f"-c statement_timeout={seconds}s", *((url_options,) if isinstance(url_options, str) else url_options)]
-    limited = url.set(query={**limits, **url.query, "options": " ".join(options)})
-    # A connection for each turn that computes and for each thread of other requests; more only wait for the server.
-    workers = settings.workers + _REQUEST_THREADS
-    opened = create_engine(limited, pool_pre_ping=True, pool_timeout=seconds, pool_size=workers, max_overflow=workers)
-
-    @event.listens_for(opened, "do_connect")
-    def connect(_dialect: object, _record: object, args: list[str], kwargs: dict[str, Any]) -> BoundedConnection:
-        connection = BoundedConnection.connect(*args, **kwargs)
-        connection.seconds = seconds + _GRACE_SECONDS
-        return connection
-
-    return opened
+    # Twice as long for a transaction in which nothing happens: its process may have been stopped, and holds locks.
+    idle = f"-c idle_in_transaction_session_timeout={2 * seconds}s"
+    of_url = (url_options,) if isinstance(url_options, str) else url_options
+    options = [f"-c statement_timeout={seconds}s", idle, *of_url]
+    return url.set(query={**limits, **url.query, "options": " ".join(options)})
 
 
 def _set_up_sqlite(connection: sqlite3.Connection, _entry: ConnectionPoolEntry) -> None:

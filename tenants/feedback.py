@@ -53,7 +53,7 @@ def give(turn_id: str, person: str, thumb: Thumb, reason: Reason | None = None, 
         .join(AuditRow, beside)
         .where(AuditRow.tenant_id == tenant_id, AuditRow.turn_id == turn_id)
         # Whoever erases the turn meanwhile waits, and then finds this verdict too.
-        .with_for_update(of=AuditContentRow)
+        .with_for_update(of=AuditContentRow, key_share=True)
     )
     with database.writing() as session:
         judged = session.execute(turn).first()

@@ -68,7 +68,7 @@ def record_first(encoder: str, dimensions: int) -> None:
 def begin(encoder: str, dimensions: int = 0) -> int:
     """The number of a new generation, which is `building` from now on. No number is ever given twice."""
     with database.writing() as session:
-        tenant = session.get_one(TenantRow, context.current().tenant_id, with_for_update=True)
+        tenant = session.get_one(TenantRow, context.current().tenant_id, with_for_update=database.NO_KEY)
         tenant.newest_generation += 1
         session.add(_row(tenant.newest_generation, "building", encoder, dimensions))
         return tenant.newest_generation
@@ -81,7 +81,7 @@ def activate(number: int) -> None:
     """
     now = datetime.now(UTC)
     with database.writing() as session:
-        tenant = session.get_one(TenantRow, context.current().tenant_id, with_for_update=True)
+        tenant = session.get_one(TenantRow, context.current().tenant_id, with_for_update=database.NO_KEY)
         rows = session.scalars(select(GenerationRow).where(GenerationRow.tenant_id == tenant.tenant_id)).all()
         for row in rows:
             if row.number == number:

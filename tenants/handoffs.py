@@ -35,17 +35,27 @@ def open_ticket(turn_id: str, reason: str, question: str, *, session_id: str = "
 
     :param reason: the stable code of the refusal or of the risk.
     """
-    row = new_ticket(turn_id, reason, question, session_id=session_id, draft=draft)
+    channel = policy.current().handoff_channel
+    row = new_ticket(turn_id, reason, question, session_id=session_id, draft=draft, channel=channel)
     with database.writing() as session:
         session.add(row)
     return ticket_of(row)
 
 
 def new_ticket(
-    turn_id: str, reason: str, question: str, *, session_id: str, draft: str, subject: str = "", chat_id: str = ""
+    turn_id: str,
+    reason: str,
+    question: str,
+    *,
+    session_id: str,
+    draft: str,
+    channel: str,
+    subject: str = "",
+    chat_id: str = "",
 ) -> TicketRow:
     """A ticket that is not stored yet, for a transaction that stores more than it.
 
+    :param channel: from the tenant's policy, which is not to be read inside of a transaction.
     :param subject: whose question it is; the caller's when empty.
     :param chat_id: the chat that goes over to a person with it.
     """
@@ -56,7 +66,7 @@ def new_ticket(
         turn_id=turn_id,
         session_id=session_id,
         subject=subject or caller.subject,
-        channel=policy.current().handoff_channel,
+        channel=channel,
         reason=reason,
         question=question,
         draft=draft,

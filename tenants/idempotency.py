@@ -1,17 +1,18 @@
 """`Idempotency-Key`: a repeated request is processed once and gets the same answer.
 
 Keys belong to tenant and subject, so one person's key never answers another. A key reserved by a process that died is
-free again after `ABANDONED`; an answer is kept for `RETENTION`.
+free again at once, and any after `ABANDONED`; an answer is kept for `RETENTION`.
 """
 
 import json
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from sqlalchemy import delete, select
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
-from tenants import context, database
+from tenants import claims, context, database
 from tenants.errors import Busy, Invalid
 from tenants.models import IdempotencyRow
 
@@ -30,45 +31,69 @@ def begin(key: str, request_hash: str) -> str | None:
     """
     if not 0 < len(key) <= MAX_KEY_LENGTH or not key.isascii() or not key.isprintable():
         raise Invalid("idempotency_key_invalid")
-    now = datetime.now(UTC)
+    process = claims.this_process()
     try:
-        with database.writing() as session:
-            session.execute(delete(IdempotencyRow).where(IdempotencyRow.created_at < now - RETENTION))
-            row = session.get(IdempotencyRow, _identity(key))
-            if row is not None and row.answer is None and row.created_at < now - ABANDONED:
-                session.delete(row)
-                session.flush()
-                row = None
-            if row is None:
-                tenant_id, subject, _ = _identity(key)
-                session.add(
-                    IdempotencyRow(
-                        tenant_id=tenant_id, subject=subject, key=key, request_hash=request_hash, created_at=now
-                    )
-                )
+        holder = _reserve(key, request_hash, process)
+        if holder is None:
+            return None
+        if holder.answer is None and not claims.is_alive(holder.process):
+            holder = _reserve(key, request_hash, process, after=holder.process)
+            if holder is None:
                 return None
-            if row.request_hash != request_hash:
-                raise Invalid("idempotency_key_reused")
-            if row.answer is None:
-                raise Busy("request_in_progress")
-            return row.answer
     except IntegrityError as raced:
         raise Busy("request_in_progress") from raced
+    if holder.answer is None:
+        raise Busy("request_in_progress")
+    return holder.answer
+
+
+@dataclass(frozen=True, slots=True)
+class _Holder:
+    """Who has a key, and the answer to its request, if there is one yet."""
+
+    process: str
+    answer: str | None
+
+
+def _reserve(key: str, request_hash: str, process: str, *, after: str | None = None) -> _Holder | None:
+    """Reserve the key for a process. None: it is reserved; else who has it.
+
+    :param after: the process that had it and is gone.
+    """
+    now = datetime.now(UTC)
+    tenant_id, subject, _ = _identity(key)
+    with database.writing() as session:
+        session.execute(delete(IdempotencyRow).where(IdempotencyRow.created_at < now - RETENTION))
+        row = session.get(IdempotencyRow, _identity(key), with_for_update=database.NO_KEY)
+        if row is not None and row.answer is None and (row.holder == after or row.created_at < now - ABANDONED):
+            session.delete(row)
+            session.flush()
+            row = None
+        if row is None:
+            new = IdempotencyRow(tenant_id=tenant_id, subject=subject, key=key, request_hash=request_hash)
+            new.holder, new.created_at = process, now
+            session.add(new)
+            return None
+        if row.request_hash != request_hash:
+            raise Invalid("idempotency_key_reused")
+        return _Holder(row.holder, row.answer)
 
 
 def finish(key: str, answer: str) -> None:
     """Store the answer for repetitions of the request."""
+    process = claims.this_process()
     with database.writing() as session:
-        row = session.get(IdempotencyRow, _identity(key))
-        if row is not None:
+        row = session.get(IdempotencyRow, _identity(key), with_for_update=database.NO_KEY)
+        if row is not None and row.holder == process:
             row.answer = answer
 
 
 def abandon(key: str) -> None:
     """Free the key: the request failed in a way that trying again may cure."""
+    process = claims.this_process()
     with database.writing() as session:
-        row = session.get(IdempotencyRow, _identity(key))
-        if row is not None and row.answer is None:
+        row = session.get(IdempotencyRow, _identity(key), with_for_update=database.NO_KEY)
+        if row is not None and row.answer is None and row.holder == process:
             session.delete(row)
 
 

@@ -19,8 +19,8 @@ from sqlalchemy import delete, func, select, update
 from sqlalchemy.orm import Session
 
 from settings import get_settings
-from tenants import context, database
-from tenants.errors import NotFound, RateLimited
+from tenants import claims, context, database
+from tenants.errors import Busy, NotFound, RateLimited
 from tenants.models import JobRow
 
 JobState: TypeAlias = Literal["queued", "running", "done", "failed", "cancelled"]
@@ -124,6 +124,7 @@ def add(job_id: str, kind: JobKind, files: Sequence[str], *, gone: Sequence[str]
         farthest=0,
         faults=0,
         cancelling=False,
+        holder="",
         created_at=datetime.now(UTC),
     )
     with database.writing() as session:
@@ -136,7 +137,7 @@ def add(job_id: str, kind: JobKind, files: Sequence[str], *, gone: Sequence[str]
 def get(job_id: str) -> Job:
     """The tenant's job. Raises `NotFound`."""
     with database.reading() as session:
-        return _job(_row(session, job_id))
+        return _job(_row(session, job_id, lock=False))
 
 
 def is_open(job_id: str) -> bool:
@@ -192,15 +193,17 @@ def tenants_waiting() -> tuple[str, ...]:
 def begin() -> Job | None:
     """Take the tenant's next job into work, one that was left in the middle included. None: there is none to do now."""
     query = select(JobRow).where(JobRow.tenant_id == context.current().tenant_id, JobRow.state.in_(OPEN))
+    process = claims.this_process()
     with database.writing() as session:
-        for row in session.scalars(query.order_by(JobRow.job_id)):
+        # Locked, so that somebody who cancels one meanwhile finds it begun, or it is not begun.
+        for row in session.scalars(query.order_by(JobRow.job_id).with_for_update(key_share=True)):
             if row.cancelling:
                 _end(row, "cancelled")
                 continue
             now = datetime.now(UTC)
             if row.begun_at is not None and now < row.begun_at + _wait(row.attempts):
                 return None
-            row.state = "running"
+            row.state, row.holder = "running", process
             row.attempts += 1
             row.revision += 1
             row.begun_at = now
@@ -212,7 +215,7 @@ def begin() -> Job | None:
 def note(job_id: str, progress: Mapping[str, object]) -> bool:
     """Keep how far a running job is. Returns whether somebody asked for its end."""
     with database.writing() as session:
-        row = _row(session, job_id)
+        row = _own_row(session, job_id)
         documents = progress.get("documents", 0)
         if isinstance(documents, int) and documents > row.farthest:
             row.farthest, row.attempts = documents, 1
@@ -222,18 +225,22 @@ def note(job_id: str, progress: Mapping[str, object]) -> bool:
 
 
 def requeue(job_id: str) -> None:
-    """Leave a running job for later, such as the next start; this does not count as an attempt."""
+    """Leave a running job for later, such as the next start; this does not count as an attempt.
+
+    Nothing happens to one that another process has begun since.
+    """
     with database.writing() as session:
         row = _row(session, job_id)
-        row.state = "queued"
-        row.attempts -= 1
-        row.revision += 1
+        if row.holder in ("", claims.this_process()):
+            row.state = "queued"
+            row.attempts -= 1
+            row.revision += 1
 
 
 def fault(job_id: str) -> None:
     """A running job failed for a reason of ours: it is left for another attempt, or ended after `MAX_FAULTS`."""
     with database.writing() as session:
-        row = _row(session, job_id)
+        row = _own_row(session, job_id)
         row.faults += 1
         row.revision += 1
         row.state = "queued"
@@ -251,7 +258,7 @@ def end(
 ) -> None:
     """Close a running job."""
     with database.writing() as session:
-        row = _row(session, job_id)
+        row = _own_row(session, job_id)
         if progress is not None:
             row.progress = dict(progress)
         _end(row, state, report=report, error=error)
@@ -302,10 +309,21 @@ def _check_capacity(session: Session, arriving: int = 0, arriving_size: int = 0)
         raise QueueFull(RETRY_SECONDS)
 
 
-def _row(session: Session, job_id: str) -> JobRow:
-    row = session.get(JobRow, (context.current().tenant_id, job_id))
+def _row(session: Session, job_id: str, *, lock: bool = True) -> JobRow:
+    row = session.get(JobRow, (context.current().tenant_id, job_id), with_for_update=database.NO_KEY if lock else None)
     if row is None:
         raise NotFound
+    return row
+
+
+def _own_row(session: Session, job_id: str) -> JobRow:
+    """The row of a job that this process has in work.
+
+    Raises `Busy` with the code `ingest_busy` when another process has begun it since: this one was thought to be gone.
+    """
+    row = _row(session, job_id)
+    if row.holder not in ("", claims.this_process()):
+        raise Busy("ingest_busy")
     return row
 
 

@@ -1,6 +1,7 @@
 """Keys that sign and check tokens. Each key has one algorithm, so a token cannot choose how it is checked.
 
-Own keys (HS256) lie in one file under the data folder, readable by its owner alone. Public keys of an identity provider
+Own keys (HS256) come from the environment, for replicas, or lie in one file under the data folder, readable by its
+owner alone. Public keys of an identity provider
 (RS256, ES256) come from a JWKS file. Both files are read again when they change.
 """
 
@@ -9,6 +10,7 @@ import json
 import secrets
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from hashlib import sha256
 from pathlib import Path
 from threading import Lock
 from time import monotonic, time
@@ -20,7 +22,7 @@ from jwt import PyJWK, PyJWTError
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from settings import Settings
-from tenants.errors import InternalFault
+from tenants.errors import CallerError, InternalFault
 from tenants.secret_files import create_once, write_draft
 
 Algorithm: TypeAlias = Literal["HS256", "RS256", "ES256"]
@@ -28,6 +30,7 @@ RELOAD_SECONDS = 1.0
 """How long a changed key file may go unnoticed. Looking costs a system call, in which a busy process loses its turn."""
 _SECRET_BYTES = 32
 _MIN_RSA_BITS = 2048
+_GIVEN_CHARACTERS = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,17 +70,31 @@ def own_keys_file(settings: Settings) -> Path:
 
 def signing_key(settings: Settings) -> Key:
     """The newest own key, created when there is none."""
+    if given := given_keys(settings):
+        return given[0]
     path = own_keys_file(settings)
     if not path.exists():
         create_once(path, _written((_new_key(),)))
     return _read_own(path)[-1].key()
 
 
+def given_keys(settings: Settings) -> tuple[Key, ...]:
+    """The keys of the environment, newest first. Raises `CallerError` with the code `token_keys_short`."""
+    given = [secret.strip() for secret in settings.token_keys.get_secret_value().split(",") if secret.strip()]
+    if any(len(secret) < _GIVEN_CHARACTERS for secret in given):
+        raise CallerError("token_keys_short", characters=_GIVEN_CHARACTERS)
+    digests = [sha256(secret.encode()).digest() for secret in given]
+    return tuple(Key(sha256(b"kid" + digest).hexdigest()[:16], "HS256", digest) for digest in digests)
+
+
 def rotate(settings: Settings, *, overlap_seconds: int) -> str:
     """Sign with a new key from now on; earlier keys are accepted for `overlap_seconds` more. Returns the new `kid`.
 
-    Make the overlap as long as the longest token still in use lives.
+    Make the overlap as long as the longest token still in use lives. Raises `CallerError` with the code
+    `token_keys_given`, where the keys are the environment's.
     """
+    if given_keys(settings):
+        raise CallerError("token_keys_given")
     signing_key(settings)
     path = own_keys_file(settings)
     now = time()
@@ -99,10 +116,11 @@ class KeyRing:
 
     def __init__(self, settings: Settings, clock: Callable[[], float] = monotonic) -> None:
         self._files = own_keys_file(settings), settings.token_jwks_file
+        self._given = given_keys(settings)
         self._clock = clock
         self._lock = Lock()
         self._checked_at = float("-inf")
-        self._versions: tuple[tuple[int, int, int] | None, ...] = ()
+        self._versions: tuple[tuple[int, int, int] | None, ...] | None = None
         self._keys: Mapping[str, Key] = {}
 
     def current(self) -> Mapping[str, Key]:
@@ -124,7 +142,8 @@ class KeyRing:
         with self._lock:
             versions = tuple(_version(path) for path in self._files if path is not None)
             if versions != self._versions:
-                loaded = [key.key() for key in _read_own(own_file)] if own_file.exists() else []
+                own = [key.key() for key in _read_own(own_file)] if own_file.exists() else []
+                loaded = list(self._given) or own
                 loaded += read_jwks(jwks_file) if jwks_file is not None else []
                 keys = {key.kid: key for key in loaded}
                 if len(keys) != len(loaded):

@@ -23,7 +23,7 @@ from sqlalchemy.orm import Session
 from settings import get_settings
 from tenants import context, database, registry, trial
 from tenants.cache import Key, TenantCache
-from tenants.models import LexiconPartRow, LexiconStateRow, TenantRow
+from tenants.models import LexiconPartRow, LexiconStateRow
 from tenants.trial import TrialDocument
 
 _FOLD_AFTER_RUN = 64
@@ -64,7 +64,7 @@ class _Body(TypedDict):
     codes: dict[str, int]
 
 
-_CACHE: TenantCache[Lexicon] = TenantCache()
+_CACHE: TenantCache[Lexicon] = TenantCache("lexicon")
 
 
 def current() -> Lexicon:
@@ -127,9 +127,8 @@ def begin() -> bool:
 def finish() -> None:
     """Close an ingest run whose every change was applied."""
     with database.writing() as session:
-        state = _state(session)
-        state.dirty = False
-        _fold(session, state, _generation(), beyond=_FOLD_AFTER_RUN)
+        _state(session).dirty = False
+    _fold(beyond=_FOLD_AFTER_RUN)
     _CACHE.expire(_key())
 
 
@@ -144,10 +143,10 @@ def apply(added: Iterable[ChunkTerms], removed: Iterable[ChunkTerms] = ()) -> No
     for kind in ("stems", "words", "codes"):
         for term, times in lost[kind].items():
             change[kind][term] = change[kind].get(term, 0) - times
+    generation = _generation()
     with database.writing() as session:
-        state = _state(session)
-        _append(session, state, _generation(), change, whole=False)
-        _fold(session, state, _generation(), beyond=_FOLD_WITHIN_RUN)
+        _append(session, _state(session), generation, change)
+    _fold(beyond=_FOLD_WITHIN_RUN)
     _CACHE.expire(_key())
 
 
@@ -156,11 +155,12 @@ def rebuild(terms: Iterable[ChunkTerms], generation: int | None = None) -> None:
 
     :param generation: whose chunks they are; of the one in force when None.
     """
-    counts = _count(terms)
+    counts, generation_in_work = _packed(_count(terms)), generation or _generation()
     with database.writing() as session:
         state = _state(session)
-        counted = Lexicon(counts["chunks"], counts["stems"], counts["words"], codes=counts["codes"])
-        _replace(session, state, generation or _generation(), counted)
+        forget(session, generation_in_work)
+        state.revision += 1
+        session.add(_part(state.revision, generation_in_work, counts, whole=True))
         state.dirty = False
     _CACHE.expire(_key(generation))
 
@@ -184,42 +184,54 @@ def _parts(generation: int) -> tuple[ColumnElement[bool], ColumnElement[bool]]:
 
 
 def _state(session: Session) -> LexiconStateRow:
-    """The tenant's state, locked: on PostgreSQL the tenant's own row keeps a second writer waiting."""
+    """The tenant's state, locked."""
     tenant_id = context.current().tenant_id
-    session.execute(select(TenantRow.tenant_id).where(TenantRow.tenant_id == tenant_id).with_for_update())
-    state = session.get(LexiconStateRow, tenant_id, populate_existing=True)
-    if state is None:
-        state = LexiconStateRow(tenant_id=tenant_id, revision=0, dirty=False)
-        session.add(state)
-    return state
+    return database.locked(session, LexiconStateRow, tenant_id=tenant_id, revision=0, dirty=False)
 
 
-def _append(session: Session, state: LexiconStateRow, generation: int, body: _Body, *, whole: bool) -> None:
+def _append(session: Session, state: LexiconStateRow, generation: int, body: _Body) -> None:
     state.revision += 1
-    packed = zlib.compress(json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode(), level=1)
-    session.add(
-        LexiconPartRow(
-            tenant_id=state.tenant_id, revision=state.revision, generation=generation, whole=whole, body=packed
-        )
-    )
+    session.add(_part(state.revision, generation, _packed(body), whole=False))
 
 
-def _replace(session: Session, state: LexiconStateRow, generation: int, lexicon: Lexicon) -> None:
-    forget(session, generation)
-    body = _Body(chunks=lexicon.chunks, stems=dict(lexicon.stems), words=dict(lexicon.words), codes=dict(lexicon.codes))
-    _append(session, state, generation, body, whole=True)
+def _fold(*, beyond: int) -> None:
+    """Fold the parts into one once there are many differences.
+
+    A large vocabulary takes seconds, so it is folded without a lock, and put in place of what it was made from unless
+    that has changed meanwhile. Differences that came later stay, and follow it.
+    """
+    generation = _generation()
+    of_generation = _parts(generation)
+    with database.reading() as session:
+        differences = select(func.count()).where(*of_generation, LexiconPartRow.whole.is_(False))
+        if (session.scalar(differences) or 0) <= beyond:
+            return
+        revisions = session.scalars(select(LexiconPartRow.revision).where(*of_generation)).all()
+        folded = _read(session, generation, Lexicon(), up_to=max(revisions))
+    body = _Body(chunks=folded.chunks, stems=dict(folded.stems), words=dict(folded.words), codes=dict(folded.codes))
+    whole = _part(folded.revision, generation, _packed(body), whole=True)
+    with database.writing() as session:
+        _state(session)
+        made_from = (*of_generation, LexiconPartRow.revision <= folded.revision)
+        if session.scalar(select(func.count()).select_from(LexiconPartRow).where(*made_from)) == len(revisions):
+            session.execute(delete(LexiconPartRow).where(*made_from))
+            session.add(whole)
 
 
-def _fold(session: Session, state: LexiconStateRow, generation: int, *, beyond: int) -> None:
-    differences = *_parts(generation), LexiconPartRow.whole.is_(False)
-    session.flush()
-    if (session.scalar(select(func.count()).where(*differences)) or 0) > beyond:
-        _replace(session, state, generation, _read(session, generation, Lexicon()))
+def _part(revision: int, generation: int, body: bytes, *, whole: bool) -> LexiconPartRow:
+    tenant_id = context.current().tenant_id
+    return LexiconPartRow(tenant_id=tenant_id, revision=revision, generation=generation, whole=whole, body=body)
 
 
-def _read(session: Session, generation: int, cached: Lexicon) -> Lexicon:
-    """`known` and everything after it."""
+def _packed(body: _Body) -> bytes:
+    return zlib.compress(json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode(), level=1)
+
+
+def _read(session: Session, generation: int, cached: Lexicon, *, up_to: int | None = None) -> Lexicon:
+    """What is cached and everything after it, or as far as a revision."""
     parts = select(LexiconPartRow).where(*_parts(generation))
+    if up_to is not None:
+        parts = parts.where(LexiconPartRow.revision <= up_to)
     newer = session.scalars(
         parts.where(LexiconPartRow.revision > cached.revision).order_by(LexiconPartRow.revision)
     ).all()

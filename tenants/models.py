@@ -261,7 +261,7 @@ class ConversationRow(Base):
 
 
 class IdempotencyRow(Base):
-    """A request that carries an `Idempotency-Key`, and the answer it got. `answer` is None while it is worked on."""
+    """A request that carries an `Idempotency-Key`, and the answer it got; None while the process `holder` is at it."""
 
     __tablename__ = "idempotency"
     __table_args__ = (Index("ix_idempotency_created", "created_at"),)
@@ -271,6 +271,7 @@ class IdempotencyRow(Base):
     key: Mapped[str] = mapped_column(TENANT_ID, primary_key=True)
     request_hash: Mapped[str] = mapped_column(String(64))
     answer: Mapped[str | None] = mapped_column(SealedText)
+    holder: Mapped[str] = mapped_column(String(32), server_default="")
     created_at: Mapped[datetime]
 
 
@@ -433,6 +434,7 @@ class JobRow(Base):
 
     `revision` goes up with every change that a watcher of the job should see, `attempts` with every time it is begun
     until it gets to more documents than ever before (`farthest`), `faults` with every error that ended an attempt.
+    `holder` is the process that began it last.
     """
 
     __tablename__ = "jobs"
@@ -454,6 +456,7 @@ class JobRow(Base):
     farthest: Mapped[int]
     faults: Mapped[int]
     cancelling: Mapped[bool]
+    holder: Mapped[str] = mapped_column(String(32), server_default="")
     created_at: Mapped[datetime]
     started_at: Mapped[datetime | None]
     begun_at: Mapped[datetime | None]

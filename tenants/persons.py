@@ -12,6 +12,7 @@
 | chats with messages and files, what waits for webhooks | subject; the chat's id as session | deleted |
 | consents | subject | deleted |
 | answers kept for a repeated request | subject; session in the answer | deleted |
+| streams that can be read again, for an hour | subject | deleted |
 | jobs, for a week: who gave files | subject | the name taken out |
 | traces in Phoenix, for 90 days | digest of tenant and subject; session | deleted |
 
@@ -29,7 +30,18 @@ from functools import lru_cache
 from sqlalchemy import select, union
 
 from settings import get_settings
-from tenants import context, conversations, database, erasures, feedback, handoffs, idempotency, jobs, traces
+from tenants import (
+    context,
+    conversations,
+    database,
+    erasures,
+    feedback,
+    handoffs,
+    idempotency,
+    jobs,
+    stream_log,
+    traces,
+)
 from tenants.audit import search, store
 from tenants.audit.recorder import Recorder
 from tenants.audit.store import TurnOwner
@@ -166,6 +178,8 @@ def _erase(owner: TurnOwner, subject: str | None, session_id: str | None) -> Era
     person_jobs = _jobs(subject, session_id)
     if person_jobs:
         jobs.disown(person_jobs[0].subject)
+    if subject:
+        stream_log.erase(subject)
     database.scrub(settings)
     return ErasureReport(
         turns=len(turns) + quarantined,

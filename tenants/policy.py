@@ -1,4 +1,4 @@
-"""What a tenant has decided for its assistant. Stored with the tenant, in force at once, on replicas in seconds."""
+"""What a tenant has decided for its assistant. Stored with the tenant, in force at once, on other replicas too."""
 
 from asyncio import to_thread
 from collections.abc import Iterator, Mapping

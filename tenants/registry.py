@@ -66,7 +66,7 @@ class TenantRecord:
     relations: int = 0
 
 
-_CACHE: TenantCache[TenantRecord] = TenantCache()
+_CACHE: TenantCache[TenantRecord] = TenantCache("tenants")
 
 
 class Registry:
@@ -140,7 +140,7 @@ def changing() -> Iterator[tuple[Session, TenantRow]]:
     """A writing session with the row of the tenant in context, locked. Raises `NotFound`."""
     tenant_id = context.current().tenant_id
     with database.writing() as session:
-        row = session.get(TenantRow, tenant_id, with_for_update={"key_share": True})
+        row = session.get(TenantRow, tenant_id, with_for_update=database.NO_KEY)
         if row is None:
             raise NotFound("tenant_unknown")
         yield session, row

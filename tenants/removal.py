@@ -19,11 +19,12 @@ from tenants.erasures import Erasure
 from tenants.models import Base
 from tenants.names import collection_name
 from tenants.registry import Registry
+from tenants.shared_tables import InstallationRow, SpooledRow
 
 _SUBJECT = "removal"
 _PATIENCE_SECONDS = 60.0
 
-INSTALLATION = frozenset({OneTimeLinkRow.__tablename__})
+INSTALLATION = frozenset(row.__tablename__ for row in (OneTimeLinkRow, InstallationRow, SpooledRow))
 """The tables that hold nothing of any tenant."""
 
 

@@ -8,7 +8,7 @@ from sqlalchemy import ColumnElement, and_, delete, exists
 from sqlalchemy.orm import InstrumentedAttribute
 
 from settings import get_settings
-from tenants import conversations, database, handoffs, idempotency, jobs
+from tenants import conversations, database, handoffs, idempotency, jobs, stream_log
 from tenants.changes import SettingChangeRow
 from tenants.chats import outbox
 from tenants.desk import first_run, sessions
@@ -124,5 +124,10 @@ RULES: Mapping[str, Rule] = {
     "one_time_links": Rule("a day, or until it is used", _prune_links),
     "canned_replies": Rule("until it is removed"),
     "sign_in_providers": Rule("until it is removed"),
+    "installation": Rule("as long as the installation"),
+    "audit_spool": Rule("until it is in the audit, a second later"),
+    "upload_pieces": Rule("until its job has ended; a day when it never was one"),
+    "streams": Rule("an hour, or until the person is erased", stream_log.forget_old),
+    "stream_events": Rule("with its stream"),
     "setting_changes": Rule("`OPORA_AUDIT_DAYS`", _older(SettingChangeRow.at, _audit_days)),
 }

@@ -35,7 +35,7 @@ class Revocation:
     until: datetime
 
 
-_CACHE: TenantCache[_Revoked] = TenantCache()
+_CACHE: TenantCache[_Revoked] = TenantCache("revocations")
 
 
 def token_id(raw: str, jti: object) -> str:

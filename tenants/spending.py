@@ -2,8 +2,6 @@
 
 from datetime import UTC, datetime
 
-from sqlalchemy.exc import IntegrityError
-
 from tenants import context, database, policy
 from tenants.models import SpendingRow
 
@@ -23,21 +21,9 @@ def is_spent() -> bool:
 
 def spend(usd: float) -> None:
     """Count US dollars of the tenant in context."""
-    try:
-        _add(usd)
-    except IntegrityError:
-        # Another process has inserted today's row meanwhile.
-        _add(usd)
-
-
-def _add(usd: float) -> None:
-    tenant_id, day = context.current().tenant_id, _today()
     with database.writing() as session:
-        row = session.get(SpendingRow, (tenant_id, day), with_for_update=True)
-        if row is None:
-            session.add(SpendingRow(tenant_id=tenant_id, day=day, usd=usd))
-        else:
-            row.usd += usd
+        row = database.locked(session, SpendingRow, tenant_id=context.current().tenant_id, day=_today(), usd=0.0)
+        row.usd += usd
 
 
 def _today() -> str:

@@ -116,7 +116,7 @@ class Tool(BaseModel):
         return {name: value.get_secret_value() for name, value in (self.headers or {}).items()}
 
 
-_CACHE: TenantCache[tuple[Tool, ...]] = TenantCache()
+_CACHE: TenantCache[tuple[Tool, ...]] = TenantCache("tools")
 
 
 def parsed(definition: Mapping[str, object]) -> Tool:

@@ -1,5 +1,8 @@
 """Uploaded files on their way into the knowledge base: one folder per tenant and job under the data folder.
 
+Where replicas share a database, files arrive there (`tenants.upload_pieces`), and the folder is a copy of the replica
+that works off the job.
+
 Threat: a name that leads out of the folder (`../`, an absolute path, a link), that hides a file, that no file system
 takes or that two files share. Names are checked before anything is made of them, and a file is only ever created new.
 """
@@ -13,13 +16,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
-from typing import BinaryIO
+from typing import BinaryIO, Protocol
 
 from settings import get_settings
-from tenants import context, jobs, storage
+from tenants import context, database, jobs, storage, upload_pieces
 from tenants.cache import Key
-from tenants.errors import Invalid, TooLarge, TryAgain
+from tenants.errors import Invalid, NotFound, TooLarge, TryAgain
 from tenants.names import collection_name
+from tenants.upload_pieces import PIECE_BYTES, Pieces
 
 MAX_NAME_LENGTH = 400
 MAX_SEGMENT_BYTES = 255
@@ -45,8 +49,18 @@ def _is_plain(segment: str) -> bool:
 
 
 def folder(job_id: str) -> Path:
-    """Where the files of a job of the tenant in context are."""
+    """Where the files of a job of the tenant in context are on this machine."""
     return _tenant_folder() / job_id
+
+
+def fetched(job_id: str) -> Path:
+    """The same, once they are there. Raises `NotFound` with the code `upload_missing`."""
+    path = folder(job_id)
+    with _storing():
+        upload_pieces.fetch(job_id, path)
+    if not path.is_dir():
+        raise NotFound("upload_missing")
+    return path
 
 
 def folder_of(tenant_id: str, job_id: str) -> Path:
@@ -57,6 +71,7 @@ def folder_of(tenant_id: str, job_id: str) -> Path:
 def remove(job_id: str) -> None:
     """Remove a job's files, if there are any."""
     shutil.rmtree(folder(job_id), ignore_errors=True)
+    upload_pieces.remove(job_id)
 
 
 def remove_all() -> None:
@@ -66,13 +81,14 @@ def remove_all() -> None:
 
 def abandoned() -> tuple[str, ...]:
     """The jobs of the tenant in context that left files and have ended or were never accepted."""
-    home = _tenant_folder()
-    if not home.is_dir():
-        return ()
-    with _locked(home):
-        # In this order, because an upload becomes a job before its folder is unlocked.
-        unheld = [path.name for path in sorted(home.iterdir()) if _is_unheld(path)]
-    return tuple(job_id for job_id in unheld if not jobs.is_open(job_id))
+    home, unheld = _tenant_folder(), list[str]()
+    if home.is_dir():
+        with _locked(home):
+            # In this order, because an upload becomes a job before its folder is unlocked.
+            unheld += [path.name for path in sorted(home.iterdir()) if _is_unheld(path)]
+    if database.is_shared():
+        unheld += upload_pieces.silent()
+    return tuple(job_id for job_id in dict.fromkeys(unheld) if not jobs.is_open(job_id))
 
 
 @dataclass(slots=True)
@@ -129,6 +145,9 @@ class Upload:
             self._arriving.size -= self.size
 
     def _create(self, job_id: str) -> None:
+        self._pieces = Pieces(job_id) if database.is_shared() else None
+        if self._pieces is not None:
+            return
         self._root = folder(job_id)
         home = self._root.parent
         with _storing():
@@ -143,6 +162,11 @@ class Upload:
         path = check_name(name)
         if len(self.names) >= MAX_FILES:
             raise TooLarge("files_too_many", limit=MAX_FILES)
+        if self._pieces is not None:
+            if any(f"{path}/".startswith(f"{name}/") or name.startswith(f"{path}/") for name in self.names):
+                raise Invalid("file_name_duplicate")
+            self.names.append(path)
+            return UploadedFile(self, _PieceStream(self._pieces, path))
         target = self._root / path
         with _storing():
             try:
@@ -151,10 +175,12 @@ class Upload:
             except (FileExistsError, NotADirectoryError) as taken:
                 raise Invalid("file_name_duplicate") from taken
         self.names.append(path)
-        return UploadedFile(self, stream)
+        return UploadedFile(self, _FileStream(stream))
 
     def settle(self) -> None:
         """Put the folders on disk, so that a power cut cannot lose what its files' own `close` has put there."""
+        if self._pieces is not None:
+            return
         with _storing():
             for at, _, _ in os.walk(self._root):
                 _sync(Path(at))
@@ -166,16 +192,75 @@ class Upload:
 
         :param keep: it is a job's now; otherwise it is removed.
         """
-        if not keep:
-            shutil.rmtree(self._root, ignore_errors=True)
-        os.close(self._hold)
-        self._leave()
+        try:
+            if self._pieces is None:
+                if not keep:
+                    shutil.rmtree(self._root, ignore_errors=True)
+                os.close(self._hold)
+            elif not keep and self.names:
+                upload_pieces.remove(self._pieces.job_id)
+        finally:
+            self._leave()
+
+
+class _Stream(Protocol):
+    """Where the bytes of one file go."""
+
+    def write(self, data: bytes) -> None:
+        """Append."""
+
+    def finish(self) -> None:
+        """Put everything where it is not lost."""
+
+    def abandon(self) -> None:
+        """Release a file that will be discarded."""
+
+
+class _FileStream:
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+
+    def write(self, data: bytes) -> None:
+        self._file.write(data)
+
+    def finish(self) -> None:
+        self._file.flush()
+        os.fsync(self._file.fileno())
+        self._file.close()
+
+    def abandon(self) -> None:
+        self._file.close()
+
+
+class _PieceStream:
+    def __init__(self, pieces: Pieces, name: str) -> None:
+        self._pieces = pieces
+        self._name = name
+        self._buffer = bytearray()
+        self._stored = False
+
+    def write(self, data: bytes) -> None:
+        self._buffer += data
+        while len(self._buffer) >= PIECE_BYTES:
+            self._store(bytes(self._buffer[:PIECE_BYTES]))
+            del self._buffer[:PIECE_BYTES]
+
+    def finish(self) -> None:
+        if self._buffer or not self._stored:  # an empty file is one, too
+            self._store(bytes(self._buffer))
+
+    def abandon(self) -> None:
+        self._buffer.clear()
+
+    def _store(self, data: bytes) -> None:
+        self._pieces.add(self._name, data)
+        self._stored = True
 
 
 class UploadedFile:
     """One file while it arrives."""
 
-    def __init__(self, upload: Upload, stream: BinaryIO) -> None:
+    def __init__(self, upload: Upload, stream: _Stream) -> None:
         self.size = 0
         self._upload = upload
         self._stream = stream
@@ -190,13 +275,11 @@ class UploadedFile:
     def close(self) -> None:
         """Finish the file: it is on disk when this returns."""
         with _storing():
-            self._stream.flush()
-            os.fsync(self._stream.fileno())
-            self._stream.close()
+            self._stream.finish()
 
     def abandon(self) -> None:
         """Close a file that will be discarded."""
-        self._stream.close()
+        self._stream.abandon()
 
 
 @contextmanager

@@ -11,7 +11,7 @@ the answer as a whole ended up otherwise; `retract` takes back the answer, or th
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, get_args
 
 from components.decide.answer_guard import shown_link
 from components.language.texts import text
@@ -34,6 +34,7 @@ EventName: TypeAlias = Literal[
     "done",
     "error",
 ]
+NAMES: Mapping[str, EventName] = {name: name for name in get_args(EventName)}
 LAST: frozenset[EventName] = frozenset({"done", "error"})
 
 _EARLY_CITATIONS = 5

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import CancelledError, Future
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from hashlib import sha256
 from time import monotonic, perf_counter
@@ -15,16 +15,21 @@ from uuid import uuid4
 from components.answer.token_sink import TokenSink, token_sink
 from components.models.calls import collect_calls
 from components.turn import Exchange, Turn
+from pipelines.ask import stream_sharing
 from pipelines.ask.contract import AskRequest, TurnAnswer
 from pipelines.ask.effects import Attempt, Settle
 from pipelines.ask.events import Narrator
 from pipelines.ask.steps import Watch
-from pipelines.ask.streams import Stream, Streams
+from pipelines.ask.stream_sharing import StreamLog
+from pipelines.ask.streams import GRACE_SECONDS, Stream, Streams
 from pipelines.ask.usecase import Ask, Engine
-from tenants import context, fairness, idempotency
-from tenants.errors import Busy, InternalFault, OporaError, TimedOut, TryAgain, trail
+from pipelines.event_ids import is_event_number
+from settings import get_settings
+from tenants import claims, context, fairness, idempotency, stream_log
+from tenants.errors import Busy, InternalFault, NotFound, OporaError, TimedOut, TryAgain, trail
 from tenants.quotas import RateLimiter
 from tenants.seats import Seats, may_take_more
+from tenants.stream_log import LoggedStream
 
 log = logging.getLogger("opora.ask")
 
@@ -60,6 +65,7 @@ class Runner:
         self._waiting: Counter[str] = Counter()
         self._seats = Seats(workers, workers + model_workers)
         self._narrations: set[asyncio.Task[None]] = set()
+        self._log: StreamLog | None = None
 
     @property
     def waiting(self) -> int:
@@ -69,6 +75,8 @@ class Runner:
     def close(self) -> None:
         """Finish the running questions and drop the queued ones."""
         self._seats.close()
+        if self._log is not None:
+            self._log.close()
 
     async def answer(
         self, request: AskRequest, turn_id: str, key: str | None, history: tuple[Exchange, ...] | None = None
@@ -132,23 +140,93 @@ class Runner:
         with ExitStack() as stack:
             stack.enter_context(self._queue_slot())
             await self._admit()
-            stream, narrator = self.streams.begin(str(uuid4()), grace), Narrator()
+            stream = self.streams.begin(str(uuid4()), grace)
+            if grace == GRACE_SECONDS:
+                await asyncio.to_thread(self._share, stream, request)
             stream.publish("accepted", {})
+            self._run(stream, request, key, stack.pop_all(), history, settle)
+        return stream
 
-            def watch(name: str, turn: Turn) -> None:
-                for event, data in narrator.step(name, turn):
-                    stream.publish(event, data)
+    async def resume(self, event_id: str, request: AskRequest, key: str | None) -> tuple[Stream, int]:
+        """The caller's stream that an event came from, and the event's number; from another replica, where it is there.
 
-            def on_token(piece: str, provisional: bool) -> None:
-                for event, data in narrator.piece(piece, provisional=provisional):
-                    stream.publish(event, data)
+        :param request: what the stream answers: the turn is run again where its own process is gone.
+        :raises NotFound: `stream_unknown`, see `Streams.resume`.
+        """
+        try:
+            return self.streams.resume(event_id)
+        except NotFound:
+            turn_id, _, number = event_id.rpartition(":")
+            if not stream_sharing.is_shared() or not is_event_number(number):
+                raise
+            logged = await asyncio.to_thread(stream_log.find, turn_id)
+            if logged is None or logged.request_hash != stream_sharing.request_hash(request):
+                raise
+        stream = self.streams.begin(turn_id)
+        if stream.is_unattended():
+            task = asyncio.get_running_loop().create_task(self._follow(stream, logged, int(number), request, key))
+            stream.when_abandoned(task.cancel)
+            self._narrations.add(task)
+            task.add_done_callback(self._narrations.discard)
+        return stream, int(number)
 
-            work = self._submit(_Question(request, stream.turn_id, key, history, watch, on_token, settle))
-            stream.when_abandoned(work.abandon)
-            narration = asyncio.get_running_loop().create_task(self._narrate(stream, narrator, work, stack.pop_all()))
+    async def _follow(
+        self, stream: Stream, logged: LoggedStream, seen: int, request: AskRequest, key: str | None
+    ) -> None:
+        """Bring a stream of another replica here; run its turn where that replica is gone."""
+        try:
+            if await stream_sharing.follow(stream, logged, seen):
+                return
+            self._share_events(stream, replace(logged, holder=claims.this_process()))
+            with ExitStack() as stack:
+                stack.enter_context(self._queue_slot())
+                self._run(stream, request, key, stack.pop_all())
+        except OporaError as error:
+            stream.publish("error", _as_event(error))
+        except asyncio.CancelledError:
+            stream.publish("error", _as_event(TryAgain()))
+        except Exception as error:
+            log.error("turn %s: %s", stream.turn_id, trail(error))
+            stream.publish("error", _as_event(InternalFault()))
+
+    def _share(self, stream: Stream, request: AskRequest) -> None:
+        """Let the other replicas have a new stream."""
+        if stream_sharing.is_shared():
+            if self._log is None:
+                self._log = StreamLog(get_settings())
+            tenant_id = context.current().tenant_id
+            self._share_events(stream, self._log.begin(stream.turn_id, request, (tenant_id, stream.owner)))
+
+    def _share_events(self, stream: Stream, logged: LoggedStream) -> None:
+        if self._log is None:
+            self._log = StreamLog(get_settings())
+        stream.on_event = partial(self._log.add, logged)
+
+    def _run(
+        self,
+        stream: Stream,
+        request: AskRequest,
+        key: str | None,
+        slot: ExitStack,
+        history: tuple[Exchange, ...] | None = None,
+        settle: Settle | None = None,
+    ) -> None:
+        """Run the turn of a stream; the slot in the queue is given back when it has ended."""
+        narrator = Narrator()
+
+        def watch(name: str, turn: Turn) -> None:
+            for event, data in narrator.step(name, turn):
+                stream.publish(event, data)
+
+        def on_token(piece: str, provisional: bool) -> None:
+            for event, data in narrator.piece(piece, provisional=provisional):
+                stream.publish(event, data)
+
+        work = self._submit(_Question(request, stream.turn_id, key, history, watch, on_token, settle))
+        stream.when_abandoned(work.abandon)
+        narration = asyncio.get_running_loop().create_task(self._narrate(stream, narrator, work, slot))
         self._narrations.add(narration)
         narration.add_done_callback(self._narrations.discard)
-        return stream
 
     async def _narrate(self, stream: Stream, narrator: Narrator, work: "_Work", slot: ExitStack) -> None:
         """Follow a streamed turn to its end, whether or not a client reads it."""

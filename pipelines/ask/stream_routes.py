@@ -53,7 +53,7 @@ def router(runner: Runner) -> APIRouter:
     ) -> _Reading:
         # A dependency, so that errors are answered before the response begins.
         if last_event_id:
-            return _Reading(*runner.streams.resume(last_event_id))
+            return _Reading(*await runner.resume(last_event_id, request, idempotency_key))
         return _Reading(await runner.stream(request, idempotency_key, grace=GRACE_SECONDS), 0)
 
     @endpoints.post(_PATH, response_class=EventSourceResponse, responses=_EVENTS)

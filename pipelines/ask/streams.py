@@ -1,7 +1,7 @@
 """Event streams, one per turn: written by the turn's thread, read by connections that come and go.
 
-A stream outlives its connection for a while, so that a client whose network failed can resume. It is held in
-this process: behind a load balancer a client has to come back to the same replica, or ask again.
+A stream outlives its connection for a while, so that a client whose network failed can resume, at another replica too
+(`stream_sharing`).
 """
 
 import asyncio
@@ -31,6 +31,7 @@ class Stream:
     :param owner: a key of tenant and subject: no other caller can read the stream.
     :param grace: seconds that the turn may go on without a reader; None: it goes on to its end.
     :param on_end: called after the last event.
+    :param on_event: called with each event, in their order.
     """
 
     def __init__(
@@ -39,13 +40,15 @@ class Stream:
         owner: str,
         grace: float | None = GRACE_SECONDS,
         on_end: Callable[["Stream"], object] = lambda _: None,
+        on_event: Callable[[Event], object] = lambda _: None,
     ) -> None:
         self.turn_id = turn_id
         self.owner = owner
         self.finished_at: float | None = None
         self._grace = grace
         self._on_end = on_end
-        self._on_abandoned: Callable[[], object] = lambda: None
+        self.on_event = on_event
+        self._on_abandoned: Callable[[], object] | None = None
         self._events: list[Event] = []
         self._readers: set[_Reader] = set()
         self._departures = 0
@@ -57,6 +60,7 @@ class Stream:
             if self.finished_at is not None:
                 return
             self._events.append(Event(len(self._events) + 1, name, data))
+            self.on_event(self._events[-1])
             if name in LAST:
                 self.finished_at = monotonic()
             readers = list(self._readers)
@@ -64,6 +68,11 @@ class Stream:
             reader.wake()
         if name in LAST:
             self._on_end(self)
+
+    @property
+    def length(self) -> int:
+        """How many events there have been."""
+        return len(self._events)
 
     async def read(self, after: int = 0) -> AsyncGenerator[Event | None, None]:
         """The events after number `after`, as they arrive, up to the last; yields None periodically while waiting."""
@@ -100,16 +109,21 @@ class Stream:
         """What to do once the turn has had no reader for the time of grace, or is stopped."""
         self._on_abandoned = callback
 
+    def is_unattended(self) -> bool:
+        """Whether nobody has taken it on to fill the stream."""
+        return not self._events and self._on_abandoned is None
+
     def stop(self) -> None:
         """Abandon the turn now: nobody wants its answer any more."""
-        self._on_abandoned()
+        if self._on_abandoned is not None:
+            self._on_abandoned()
 
     def _end_grace(self, departure: int) -> None:
         with self._lock:
             # A reader that came back and left again starts a new grace period.
             abandoned = departure == self._departures and not self._readers and self.finished_at is None
         if abandoned:
-            self._on_abandoned()
+            self.stop()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -140,8 +154,8 @@ class Streams:
         stream = Stream(turn_id, context.current().key("stream"), grace, self._on_end)
         with self._lock:
             self._evict()
-            self._streams[turn_id] = stream
-        return stream
+            # Of two that begin it, both of whom come back to another replica's, the first one's stays.
+            return self._streams.setdefault(turn_id, stream)
 
     def resume(self, event_id: str) -> tuple[Stream, int]:
         """The caller's stream that an event came from, and the event's number.

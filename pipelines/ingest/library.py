@@ -3,7 +3,7 @@
 Every change works on the tenant in context, is whole when it returns, and may come in the middle of an ingest run.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import replace
 
@@ -93,11 +93,12 @@ class Library:
         """The same for every document that fits. Returns how many there are."""
         # What is wrong with the changes is wrong for every document, so it is found before the first one.
         changed({}, changes)
-        chosen = catalogue.doc_ids(selection)
-        for batch in _batches(chosen):
+        count = 0
+        for batch in catalogue.batches(selection, _BATCH):
             with self._changing():
                 _change(documents.find(batch).values(), changes)
-        return len(chosen)
+            count += len(batch)
+        return count
 
     def restore(self, doc_id: str, version: int) -> DocumentRecord:
         """Put an earlier version in force, as `change` does."""
@@ -132,8 +133,3 @@ def _change(records: Iterable[DocumentRecord], changes: Mapping[str, Json]) -> N
     # The record first: it holds the operator's word, and what a crash leaves undone is done by it.
     documents.put(*new)
     redescribe(new, prepared)
-
-
-def _batches(doc_ids: Sequence[str]) -> Iterator[Sequence[str]]:
-    for start in range(0, len(doc_ids), _BATCH):
-        yield doc_ids[start : start + _BATCH]

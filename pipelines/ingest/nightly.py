@@ -7,8 +7,9 @@ from threading import Event, Thread
 from time import monotonic
 
 from pipelines.ingest.library import Library
+from tenants import claims
 from tenants.context import Tenant, acting_as
-from tenants.errors import TryAgain, trail
+from tenants.errors import Busy, TryAgain, trail
 from tenants.registry import Registry
 
 log = logging.getLogger("opora.nightly")
@@ -59,7 +60,10 @@ class NightlyCheck:
     def _run(self) -> None:
         while not self._closing.wait(seconds_until(self._hour)):
             try:
-                self.check_all()
+                with claims.holding("~nightly", patience=0):
+                    self.check_all()
+            except Busy:
+                log.info("another process makes the nightly check")
             except Exception as error:
                 # The database may be away; the next night is another chance.
                 log.error("nightly check: %s", trail(error))

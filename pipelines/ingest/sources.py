@@ -44,9 +44,7 @@ class _Upload:
         self._job = job
 
     def run(self, ingest: Ingest) -> Run:
-        folder = uploads.folder(self._job.job_id)
-        if not folder.is_dir():
-            raise NotFound("upload_missing")
+        folder = uploads.fetched(self._job.job_id)
         return ingest.start_files(folder, self._job.files, documents_before={})
 
     def note(self, run: Run, *, whole: bool) -> None:

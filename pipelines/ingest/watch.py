@@ -5,9 +5,9 @@ from pathlib import Path
 from threading import Event, Thread
 
 from pipelines.ingest.folder import FolderScanner
-from tenants import jobs, watched
+from tenants import claims, jobs, watched
 from tenants.context import Tenant, acting_as
-from tenants.errors import trail
+from tenants.errors import Busy, trail
 from tenants.jobs import QueueFull
 from tenants.registry import Registry
 
@@ -52,7 +52,11 @@ class Watcher:
     def _run(self) -> None:
         while not self._closing.wait(POLL_SECONDS):
             try:
-                self.look()
+                # Two that look at once would both take a change for theirs.
+                with claims.holding("~watch", patience=0):
+                    self.look()
+            except Busy:
+                continue
             except Exception as error:
                 log.error("watching: %s", trail(error))
 

@@ -11,11 +11,12 @@ from time import monotonic
 from sqlalchemy.exc import DataError, IntegrityError
 
 from settings import Settings, get_settings
-from tenants import policy
+from tenants import claims, database, policy
 from tenants.audit import store
 from tenants.audit.entry import Entry
+from tenants.audit.shared_spool import SharedSpool
 from tenants.audit.spool import Spool, read
-from tenants.errors import TryAgain
+from tenants.errors import Busy, TryAgain
 from tenants.registry import Registry
 
 log = logging.getLogger("opora.audit")
@@ -32,6 +33,9 @@ _BATCH = 64
 _PATIENCE = 20.0
 """Seconds that `close` waits for a hanging database."""
 
+_CARRYING = "~audit"
+"""What is claimed by the one process that carries shared records over."""
+
 
 class Recorder:
     """Records turns. `record` costs one write to a file and waits for nobody; the rest happens in the thread.
@@ -42,6 +46,7 @@ class Recorder:
     def __init__(self, settings: Settings | None = None) -> None:
         self._settings = settings or get_settings()
         self.spool = Spool(self._settings.data_dir / "spool")
+        self._shared = SharedSpool(self._settings)
         self._pending: list[Path] = []
         self._wake = Event()
         self._stop = Event()
@@ -61,7 +66,8 @@ class Recorder:
         answer that nobody will find again is not given.
         """
         try:
-            self.spool.append(entry)
+            if not self._shared.append(entry):
+                self.spool.append(entry)
         except OSError as error:
             log.error("the spool cannot be written: %s", type(error).__name__)
             try:
@@ -138,6 +144,7 @@ class Recorder:
             while self._pending:
                 self._store_segment(self._pending[0])
                 self._pending.pop(0).unlink(missing_ok=True)
+            self._store_shared()
         except Exception as error:
             # Whatever the error, the records are safe in the spool, and the thread must survive.
             if not self._failures:
@@ -148,6 +155,25 @@ class Recorder:
             log.warning("the audit is written again")
         self._failures = 0
         return True
+
+    def _store_shared(self) -> None:
+        """Carry over what any replica has spooled, unless another one is at it."""
+        if not database.is_shared(self._settings):
+            return
+        try:
+            with claims.holding(_CARRYING, patience=0):
+                while lines := self._shared.first(_BATCH):
+                    for one in lines:
+                        if one.entry is None:
+                            log.critical("a record of %d bytes is put aside: it cannot be read", len(one.line))
+                            self.spool.quarantine(one.line)
+                    entries = [one.entry for one in lines if one.entry is not None]
+                    for tenant_id in dict.fromkeys(entry.tenant_id for entry in entries):
+                        self._store(tenant_id, [entry for entry in entries if entry.tenant_id == tenant_id])
+                    self._shared.remove(lines)
+        except Busy:
+            # The other one may just have ended.
+            self._wake.set()
 
     def _store_segment(self, path: Path) -> None:
         if not path.exists():

@@ -85,6 +85,7 @@ class Spool:
 
     def quarantine(self, line: bytes) -> None:
         """Keep a line that cannot be recorded, for a person to inspect."""
+        self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         with (self.folder / _QUARANTINE).open("ab") as file:
             file.write(line)
 

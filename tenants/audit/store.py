@@ -25,7 +25,6 @@ from tenants.models import (
     Base,
     ErasureRow,
     GapAskingRow,
-    TenantRow,
 )
 
 _LINK = ("tenant_id", "sequence", "kind", "at", "turn_id", "outcome", "reason", "note", "digest", "previous")
@@ -201,13 +200,8 @@ class _Chain:
 @contextmanager
 def _appending(tenant_id: str, settings: Settings) -> Iterator[_Chain]:
     with database.writing(settings) as session:
-        # On PostgreSQL the tenant's own row keeps a second writer waiting; SQLite has one writer anyway.
-        session.execute(select(TenantRow.tenant_id).where(TenantRow.tenant_id == tenant_id).with_for_update())
-        head = session.get(AuditChainRow, tenant_id, populate_existing=True)
-        if head is None:
-            head = AuditChainRow(tenant_id=tenant_id, sequence=0, hash=GENESIS)
-            session.add(head)
-            session.flush()
+        # The chain's own row: whoever ingests for the tenant meanwhile does not wait.
+        head = database.locked(session, AuditChainRow, tenant_id=tenant_id, sequence=0, hash=GENESIS)
         with session.no_autoflush:
             chain = _Chain(session, head)
             yield chain

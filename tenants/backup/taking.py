@@ -23,6 +23,7 @@ from tenants.errors import CallerError, TryAgain
 from tenants.jobs import OPEN
 from tenants.models import JobRow
 from tenants.sealed import seal
+from tenants.shared_tables import UploadPieceRow
 
 log = logging.getLogger("opora.backup")
 
@@ -158,7 +159,10 @@ def _link_uploads(connection: Connection, settings: Settings, stage: Path) -> bo
     )
     for tenant_id, job_id, names in connection.execute(open_jobs):
         folder = uploads.folder_of(tenant_id, job_id)
-        for name in names:
+        # Where replicas share a database, the files are among its rows.
+        of_job = UploadPieceRow.tenant_id == tenant_id, UploadPieceRow.job_id == job_id
+        stored = set(connection.scalars(select(UploadPieceRow.name).where(*of_job)))
+        for name in (name for name in names if name not in stored):
             target = stage / folder.relative_to(settings.data_dir) / name
             target.parent.mkdir(parents=True, exist_ok=True)
             try:

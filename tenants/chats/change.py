@@ -160,7 +160,7 @@ class Change:
             self.add("system", "event", "", body={"event": "left", "operator": before})
         self.add("system", "event", "", name=name, body={"event": "joined", "operator": operator, "name": name})
 
-    def open_ticket(self, request: HandoffRequest) -> Ticket:
+    def open_ticket(self, request: HandoffRequest, channel: str) -> Ticket:
         """The chat's open ticket, opened now when it has none."""
         row = self.row
         stored = self.session.get(TicketRow, (row.tenant_id, row.ticket_id)) if row.ticket_id else None
@@ -170,6 +170,7 @@ class Change:
                 reason=request.reason,
                 question=request.question,
                 draft=request.draft,
+                channel=channel,
                 session_id=row.chat_id,
                 chat_id=row.chat_id,
                 subject=row.subject,
@@ -199,7 +200,7 @@ def changing(chat_id: str) -> Iterator[Change]:
     with database.writing() as session:
         # Not the stronger lock: that would hold up whoever inserts a message into this chat.
         key = (context.current().tenant_id, chat_id)
-        row = session.get(ChatRow, key, with_for_update={"key_share": True})
+        row = session.get(ChatRow, key, with_for_update=database.NO_KEY)
         yield Change(session, existing(row, chat_id))
     announce(chat_id)
 

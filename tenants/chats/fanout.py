@@ -6,26 +6,19 @@ that is lost, doubled or late costs nothing but time. Typing and presence are si
 
 import asyncio
 import json
-import logging
 from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
-from threading import Event, Lock, Thread
+from threading import Lock
 from typing import Literal, TypeAlias
 
-import psycopg
-from sqlalchemy import make_url, text
-
-from settings import Settings, get_settings
-from tenants import context, database
-
-log = logging.getLogger("opora.chats")
+from settings import Settings
+from tenants import context, database, notices
 
 Kind: TypeAlias = Literal["changed", "typing", "presence", "roll_call"]
 
 _CHANNEL = "opora_chats"
-_RECONNECT_SECONDS = 1.0
 _MAX_SIGNALS = 64
 """Signals that wait for one watcher. Of a slow one the oldest are dropped: they are out of date anyway."""
 
@@ -91,7 +84,6 @@ class Watcher:
 
 _WATCHERS: dict[tuple[str, str | None], set[Watcher]] = {}
 _LOCK = Lock()
-_LISTENERS: dict[str, "_Listener"] = {}
 
 
 @contextmanager
@@ -101,7 +93,7 @@ def watching(chat_id: str | None = None) -> Iterator[Watcher]:
     key = (watcher.tenant_id, chat_id)
     with _LOCK:
         _WATCHERS.setdefault(key, set()).add(watcher)
-    _listen(get_settings())
+    notices.listen()
     try:
         yield watcher
     finally:
@@ -113,23 +105,11 @@ def watching(chat_id: str | None = None) -> Iterator[Watcher]:
 
 def announce(announcement: Announcement, settings: Settings | None = None) -> None:
     """Tell all watchers, wherever they are. Call it after the change that it is about is committed."""
-    if not database.is_shared(settings):
+    if database.is_shared(settings):
+        # PostgreSQL notifies this process, too, so that nobody is notified twice.
+        notices.notify(_CHANNEL, json.dumps(asdict(announcement)), settings)
+    else:
         _deliver(announcement)
-        return
-    bound = database.engine(settings)
-    # PostgreSQL notifies this process, too, so that nobody is notified twice.
-    with bound.begin() as connection:
-        payload = json.dumps(asdict(announcement))
-        connection.execute(text("SELECT pg_notify(:channel, :payload)"), {"channel": _CHANNEL, "payload": payload})
-
-
-def close_all() -> None:
-    """Stop listening."""
-    with _LOCK:
-        listeners = list(_LISTENERS.values())
-        _LISTENERS.clear()
-    for listener in listeners:
-        listener.close()
 
 
 def _deliver(announcement: Announcement) -> None:
@@ -149,47 +129,4 @@ def _wake_all() -> None:
         watcher.receive(None)
 
 
-def _listen(settings: Settings) -> None:
-    url = settings.database
-    if make_url(url).get_backend_name() != "postgresql":
-        return
-    with _LOCK:
-        if url not in _LISTENERS:
-            _LISTENERS[url] = _Listener(url)
-            _LISTENERS[url].start()
-
-
-class _Listener:
-    """A connection of its own that waits for notifications, made anew when it breaks."""
-
-    def __init__(self, url: str) -> None:
-        parsed = make_url(url)
-        self._dsn = parsed.set(drivername="postgresql").render_as_string(hide_password=False)
-        self._stop = Event()
-        self._thread = Thread(target=self._run, name="chat-listener", daemon=True)
-
-    def start(self) -> None:
-        self._thread.start()
-
-    def close(self) -> None:
-        self._stop.set()
-        self._thread.join()
-
-    def _run(self) -> None:
-        while not self._stop.is_set():
-            try:
-                with psycopg.connect(self._dsn, autocommit=True) as connection:
-                    connection.execute(f"LISTEN {_CHANNEL}")
-                    _wake_all()
-                    self._pass_on(connection)
-            except psycopg.Error as error:
-                log.warning("chats are not announced by the database: %s", type(error).__name__)
-                self._stop.wait(_RECONNECT_SECONDS)
-
-    def _pass_on(self, connection: "psycopg.Connection[tuple[object, ...]]") -> None:
-        while not self._stop.is_set():
-            for notification in connection.notifies(timeout=_RECONNECT_SECONDS, stop_after=1):
-                try:
-                    _deliver(Announcement(**json.loads(notification.payload)))
-                except (ValueError, TypeError):
-                    log.warning("an announcement of another version is passed over")
+notices.on(_CHANNEL, lambda payload: _deliver(Announcement(**json.loads(payload))), _wake_all)

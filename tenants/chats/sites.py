@@ -92,7 +92,7 @@ class Site:
         return origin in self.origins or ANY_ORIGIN in self.origins
 
 
-_SITES: TenantCache[Mapping[str, Site]] = TenantCache()
+_SITES: TenantCache[Mapping[str, Site]] = TenantCache("sites")
 
 
 def find(key: str) -> Site:

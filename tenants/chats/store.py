@@ -10,7 +10,7 @@ from secrets import token_hex
 
 from sqlalchemy import ColumnElement, func, select
 
-from tenants import context, database
+from tenants import context, database, policy
 from tenants.chats import outbox
 from tenants.chats.change import Change, announce, changing, existing, webhook_fields
 from tenants.chats.records import EMPTY_BODY, Body, BotReply, Chat, HandoffRequest, Message, Posted, chat_of, message_of
@@ -273,6 +273,7 @@ def hand_over(
     :param client_id: names what `reply` answers, see `answer_id`.
     :returns: None when somebody has taken the chat over meanwhile, or this was answered or stopped before.
     """
+    channel = policy.current().handoff_channel
     with changing(chat_id) as change:
         row = change.row
         if version is not None and not change.belongs_to_assistant(version):
@@ -282,7 +283,7 @@ def hand_over(
         if change.become("person_requested") == row.state:
             return chat_of(row)
         row.failures, row.reason, row.confidence = 0, request.reason, request.confidence
-        ticket = change.open_ticket(request)
+        ticket = change.open_ticket(request, channel)
         if reply is not None:
             bot_reply = reply(ticket)
             change.add("bot", "text", bot_reply.text, turn_id=request.turn_id, body=bot_reply.body, client_id=client_id)
@@ -418,11 +419,12 @@ def _each_due(
     *conditions: ColumnElement[bool], event: Event, notice: Callable[[Chat], str] | None = None
 ) -> tuple[str, ...]:
     tenant_id = context.current().tenant_id
-    query = select(ChatRow.chat_id).where(ChatRow.tenant_id == tenant_id, *conditions)
+    query = select(ChatRow).where(ChatRow.tenant_id == tenant_id, *conditions)
     with database.reading() as session:
-        due = session.scalars(query).all()
+        due = [chat_of(row) for row in session.scalars(query)]
     moved = []
-    for chat_id in due:
+    for chat in due:
+        chat_id, words = chat.chat_id, notice(chat) if notice is not None else ""
         with changing(chat_id) as change:
             # It may have changed between the two transactions.
             fits = (
@@ -431,7 +433,6 @@ def _each_due(
                 .where(ChatRow.tenant_id == tenant_id, ChatRow.chat_id == chat_id, *conditions)
             )
             if change.session.scalar(fits):
-                words = notice(chat_of(change.row)) if notice is not None else ""
                 change.move(event, {"ticket_id": change.row.ticket_id}, text=words)
                 moved.append(chat_id)
     return tuple(moved)

@@ -73,7 +73,9 @@ def rotate(webhook_id: str, now: datetime | None = None) -> Webhook:
     """Sign with a new secret; the one before signs, too, for `OVERLAP`."""
     now = now or datetime.now(UTC)
     with database.writing() as session:
-        row = _existing(session.get(WebhookRow, (context.current().tenant_id, webhook_id), with_for_update=True))
+        row = _existing(
+            session.get(WebhookRow, (context.current().tenant_id, webhook_id), with_for_update=database.NO_KEY)
+        )
         row.secrets = [_secret(now), row.secrets[0]]
         changes.note(session, "webhook", "rotated", webhook_id)
     return _webhook(row, now)

@@ -7,7 +7,7 @@ works for a day, and no longer than there is no tenant and nobody who could sign
 from datetime import UTC, datetime, timedelta
 from secrets import token_urlsafe
 
-from sqlalchemy import delete
+from sqlalchemy import delete, select
 
 from tenants import database
 from tenants.chats import sites
@@ -25,13 +25,16 @@ LONGEST = timedelta(days=1)
 
 
 def open_link() -> str | None:
-    """The secret of a new link, which takes the place of any before; None where the installation is in use."""
+    """The secret of a new link; None where the installation is in use.
+
+    Those of other replicas that are being started work as well, until one of them has been used.
+    """
     if not _is_empty():
         return None
-    secret = token_urlsafe(24)
+    secret, now = token_urlsafe(24), datetime.now(UTC)
     with database.writing() as session:
-        session.execute(delete(OneTimeLinkRow))
-        session.add(OneTimeLinkRow(digest=digest_of(secret), created_at=datetime.now(UTC)))
+        session.execute(delete(OneTimeLinkRow).where(OneTimeLinkRow.created_at < now - LONGEST))
+        session.add(OneTimeLinkRow(digest=digest_of(secret), created_at=now))
     return secret
 
 
@@ -57,11 +60,11 @@ def set_up(
     operators.check_new(login, password)
     origins = [checked_origin(origin)] if origin else []
     with database.writing() as session:
-        # Locked: of two who send the form at once one finds the link gone.
-        row = session.get(OneTimeLinkRow, digest_of(secret), with_for_update=True)
-        if row is None:
+        # Locked, all of them: of two who send the form at once one finds the links gone.
+        links = session.scalars(select(OneTimeLinkRow).order_by(OneTimeLinkRow.digest).with_for_update()).all()
+        if digest_of(secret) not in {link.digest for link in links}:
             raise NotFound("link_used")
-        session.delete(row)
+        session.execute(delete(OneTimeLinkRow))
     tenant = Registry().add(tenant_id, name=tenant_name, locale=locale)
     with acting_as(Tenant(tenant_id, login)):
         sites.add(tenant.name, origins)

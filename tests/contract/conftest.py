@@ -24,6 +24,13 @@ def _qdrant_url() -> str:
     return url
 
 
+@pytest.fixture(autouse=True)
+def _queries_are_in_place(caplog: pytest.LogCaptureFixture) -> Iterator[None]:
+    """No test may query on an event loop, or open a session inside another one."""
+    yield
+    assert not [record for record in caplog.get_records("call") if database.MISPLACED in record.getMessage()]
+
+
 @pytest.fixture(params=["edge", "memory", pytest.param("server", marks=pytest.mark.server)])
 def backend(request: pytest.FixtureRequest, installation: Settings, monkeypatch: pytest.MonkeyPatch) -> str:
     """The installation's index is on this engine from here on."""

@@ -168,7 +168,7 @@ def test_everything_is_there_elsewhere(
             assert (verification.links, verification.faults) == (451, ())
             assert search.get("turn-spooled").turn_id == "turn-spooled"
             (job,) = jobs.open_jobs()
-            assert (uploads.folder(job.job_id) / job.files[0]).read_text() == ARTICLE
+            assert (uploads.fetched(job.job_id) / job.files[0]).read_text() == ARTICLE
             (chat,) = chats.of_caller()
             assert [content for _, content in files.of_chat(chat.chat_id)] == [bytes(range(256))]
             assert index.damage() == "missing"

@@ -14,7 +14,7 @@ import pytest
 
 from pipelines.ask.chats.contract import message_part
 from settings import Settings
-from tenants import handoffs
+from tenants import handoffs, notices
 from tenants.chats import consents, fanout, outbox, people, sites, store, undo
 from tenants.chats.fanout import Announcement
 from tenants.chats.records import Body, Chat, HandoffRequest, Posted
@@ -37,7 +37,7 @@ def chat(records: Settings) -> Iterator[Chat]:
         Registry(records).add(tenant_id)
     with acting_as(VISITOR):
         yield store.start(locale="ru")
-    fanout.close_all()
+    notices.close_all()
 
 
 def operator(who: Tenant = ANNA) -> Chat:

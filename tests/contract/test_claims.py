@@ -1,36 +1,39 @@
-"""Claims on tenants: the same promises by locks on files and by Redis."""
+"""Claims: the same promises by locks on files and by locks of PostgreSQL."""
 
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from threading import Event
+from secrets import token_hex
 
+import psycopg
 import pytest
 
-from settings import get_settings
+from settings import Settings, get_settings
 from tenants import claims
 from tenants.claims import Claims, FileClaims
-from tenants.claims_redis import RedisClaims
+from tenants.claims_postgres import PostgresClaims
 from tenants.context import Tenant, acting_as
 from tenants.errors import Busy, TryAgain
 
 Process = Callable[[], Claims]
-PATIENCE_SECONDS = 30
 
 
-@pytest.fixture(params=["files", "redis"])
+@pytest.fixture(params=["files", "postgresql"])
 def process(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Process]:
     """Makes the claims of another process."""
     all_claims: list[Claims] = []
-    url = request.getfixturevalue("redis_url") if request.param == "redis" else ""
+    url = request.getfixturevalue("postgres_url") if request.param == "postgresql" else ""
 
     def make() -> Claims:
-        all_claims.append(RedisClaims(url) if url else FileClaims(tmp_path / "claims"))
+        all_claims.append(on_server(url) if url else FileClaims(tmp_path / "claims"))
         return all_claims[-1]
 
     yield make
     for item in all_claims:
         item.close()
+
+
+def on_server(url: str) -> PostgresClaims:
+    return PostgresClaims(Settings.model_validate({"database_url": url}), f"~process-{token_hex(8)}")
 
 
 @pytest.fixture
@@ -66,67 +69,51 @@ def test_a_process_that_ends_releases_all_claims(process: Process, name: str) ->
     assert theirs.take(f"{name}-other")
 
 
-def test_a_claim_in_redis_outlives_its_lease_while_its_process_lives(name: str, redis_url: str) -> None:
-    ours, theirs = RedisClaims(redis_url, lease_seconds=2), RedisClaims(redis_url)
+def test_anybody_can_see_who_holds_a_claim(process: Process, name: str) -> None:
+    ours, theirs = process(), process()
+    assert not theirs.is_held(name)
     assert ours.take(name)
-    for _ in range(30):
-        assert not theirs.take(name)
-        assert ours.holds(name)
-        ours._closing.wait(0.1)
+    assert (ours.is_held(name), theirs.is_held(name)) == (True, True)
     ours.close()
-    theirs.close()
+    assert not theirs.is_held(name)
 
 
-def test_a_claim_missing_from_redis_is_lost(name: str, redis_url: str) -> None:
-    ours, theirs = RedisClaims(redis_url, lease_seconds=0.1), RedisClaims(redis_url)
+def test_a_claim_ends_with_its_connection(name: str, postgres_url: str) -> None:
+    ours, theirs = on_server(postgres_url), on_server(postgres_url)
+    lasting = ours._lasting
     assert ours.take(name)
-    ours._redis.flushdb()
-    assert theirs.take(name)
-    ours._renew(name)
+    assert theirs.is_held(lasting)
+    with psycopg.connect(postgres_url.replace("+psycopg", "")) as admin:
+        admin.execute(
+            "SELECT pg_terminate_backend(pid, 30000) FROM pg_locks JOIN pg_stat_activity USING (pid) "
+            "WHERE locktype = 'advisory' AND pid <> %s",
+            (admin.info.backend_pid,),
+        )
     assert not ours.holds(name)
-    ours.release(name)
-    assert theirs.holds(name)
+    assert theirs.take(name)
+    assert not ours.take(name)
+    assert theirs.is_held(lasting), "a process that has another connection is there again"
     ours.close()
     theirs.close()
 
 
-def test_slow_redis_for_one_tenant_does_not_delay_others(
-    name: str, redis_url: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    ours = RedisClaims(redis_url)
-    asked, may_answer = Event(), Event()
-    usual = ours._redis.set
-
-    def set_slowly(key: str, value: str, *, nx: bool, px: int) -> object:
-        if key.endswith("-slow"):
-            asked.set()
-            assert may_answer.wait(PATIENCE_SECONDS)
-        return usual(key, value, nx=nx, px=px)
-
-    monkeypatch.setattr(ours._redis, "set", set_slowly)
-    with ThreadPoolExecutor(2) as pool:
-        slow = pool.submit(ours.take, f"{name}-slow")
-        assert asked.wait(PATIENCE_SECONDS)
-        try:
-            assert pool.submit(ours.take, name).result(PATIENCE_SECONDS)
-            assert not ours.take(f"{name}-slow"), "another thread is about to have it"
-            assert not ours.holds(f"{name}-slow")
-        finally:
-            may_answer.set()
-        assert slow.result(PATIENCE_SECONDS)
-        assert ours.holds(f"{name}-slow")
-    ours.close()
-
-
-def test_unreachable_redis_raises_try_again(name: str, nowhere: str) -> None:
-    claims = RedisClaims(f"redis://{nowhere}/0")
+def test_a_database_that_is_not_there_raises_try_again(nowhere: str) -> None:
     with pytest.raises(TryAgain, match="claims_unreachable"):
-        claims.take(name)
-    claims.close()
+        on_server(f"postgresql+psycopg://opora@{nowhere}/opora")
+
+
+def test_a_process_is_alive_until_it_ends(acme: None, other: FileClaims) -> None:
+    assert claims.is_alive(claims.this_process())
+    assert other.is_held(f"~process-{claims.this_process()}")
+    other.take("~process-other")
+    assert claims.is_alive("other")
+    other.close()
+    assert not claims.is_alive("other")
+    assert not claims.is_alive("")
 
 
 @pytest.fixture
-def other(tmp_path: Path) -> Iterator[Claims]:
+def other(tmp_path: Path) -> Iterator[FileClaims]:
     """The claims of another process on the same data folder."""
     file_claims = FileClaims(tmp_path / "claims")
     yield file_claims

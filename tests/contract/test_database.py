@@ -27,7 +27,7 @@ def test_a_slow_statement_is_cancelled(brief: Settings) -> None:
 
 def test_waiting_for_a_lock_times_out_like_a_statement(brief: Settings) -> None:
     lock = text("SELECT pg_advisory_xact_lock(1)")
-    with database.reading(brief) as holder:
+    with database.engine(brief).begin() as holder:
         holder.execute(lock)
         with pytest.raises(TryAgain), database.reading(brief) as session:
             session.execute(lock)

@@ -19,6 +19,7 @@ from sqlalchemy.exc import IntegrityError
 
 from settings import Settings
 from tenants import conversations, database, documents, handoffs, idempotency, lexicon, policy, registry
+from tenants import shared_tables as _shared_tables  # noqa: F401
 from tenants.chats import tables as _tables  # noqa: F401
 from tenants.context import Tenant, acting_as
 from tenants.conversations import PastTurn
@@ -29,6 +30,7 @@ from tenants.lexicon import ChunkTerms, Lexicon
 from tenants.models import Base, ConversationRow, DocumentRow, IdempotencyRow, LexiconPartRow
 from tenants.policy import Policy
 from tenants.registry import Registry
+from tests.schemas import of_every_database
 
 ANNA = Tenant("acme", "anna")
 OTHER = Tenant("other", "anna")
@@ -47,7 +49,7 @@ def test_the_schema_matches_the_models(records: Settings) -> None:
     database.migrate(records)
     database.migrate(records)
     with database.engine(records).connect() as connection:
-        context = MigrationContext.configure(connection)
+        context = MigrationContext.configure(connection, opts={"include_name": of_every_database})
         assert context.get_current_revision() == database.HEAD
         assert compare_metadata(context, Base.metadata) == []
 

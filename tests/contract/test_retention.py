@@ -18,6 +18,7 @@ from tenants import (
     retention,
     revocations,
     spending,
+    stream_log,
 )
 from tenants.audit import store
 from tenants.chats import outbox
@@ -26,6 +27,7 @@ from tenants.context import Tenant, acting_as
 from tenants.desk import first_run, operators, sessions
 from tenants.models import Base
 from tenants.registry import Registry
+from tenants.stream_log import LoggedStream
 from tests.audits import entry, miss
 from tests.chats import webhook
 
@@ -71,6 +73,7 @@ def full(records: Settings) -> Settings:
         jobs.add(job_id, "upload", ["a.md"])
         jobs.end(job_id, "done")
         revocations.revoke("subject", "bob")
+        stream_log.append([LoggedStream("acme", "t", stream_log.owner(), "process", "hash")], [], records)
         spending.spend(0.5)
         persons.erase(persons.Person(subject="bob"))
         store.append([entry("turn", at=datetime.now(UTC), misses=[miss("Где ключ?", "ключ")])], records)

@@ -298,6 +298,8 @@ def serving(variables: Mapping[str, str]) -> Iterator[Server]:
         yield server
     finally:
         server.stop()
+    misplaced = [line for line in server.log if database.MISPLACED in line]
+    assert not misplaced, "".join(misplaced)
 
 
 @contextmanager

@@ -1,7 +1,8 @@
 """Chats as customers use them: what they write is stored, and answered by the assistant while the chat is its own.
 
-The turns of a chat run one after the other, in the process that the message came to; what they come to is stored
-wherever that is. One use case for the widget, the API and other channels.
+The turns of a chat run one after the other, in one process at a time, which has the chat claimed meanwhile; once that
+process is gone, the next one that is asked for the chat answers what waits. What they come to is stored wherever that
+is. One use case for the widget, the API and other channels.
 """
 
 import asyncio
@@ -9,8 +10,8 @@ import logging
 from collections.abc import Iterator, Set
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
 from functools import partial
+from time import monotonic
 from typing import TypeAlias
 
 from components.language.texts import text
@@ -21,9 +22,10 @@ from pipelines.ask.effects import EndedTurn
 from pipelines.ask.runner import Runner
 from pipelines.ask.staffing import sentence
 from pipelines.ask.streams import Stream
-from tenants import context, database
+from tenants import context
 from tenants.chats import consents, sites, store
 from tenants.chats.records import EMPTY_BODY, Body, Chat, HandoffRequest, Message, Posted
+from tenants.claims import ChatClaim
 from tenants.errors import Conflict, NotFound, OporaError, trail
 from tenants.handoffs import Ticket
 
@@ -31,6 +33,8 @@ log = logging.getLogger("opora.chats")
 
 USER_REQUEST = "user_request"
 """Why a chat goes to a person when its customer asks for one by a button."""
+
+_POLL_SECONDS = 0.2
 
 Key: TypeAlias = tuple[str, str]
 
@@ -56,11 +60,10 @@ class LiveTurn:
 
 @dataclass(slots=True)
 class _Channel:
-    """What goes on in one chat in this process. `requested` names the answers that were asked for here."""
+    """What goes on in one chat in this process."""
 
     task: "asyncio.Task[None] | None" = None
     rerun: bool = False
-    requested: set[str] = field(default_factory=set)
     live: LiveTurn | None = None
     followers: "set[asyncio.Queue[LiveTurn]]" = field(default_factory=set)
 
@@ -91,7 +94,7 @@ class Conversations:
 
         posted = await asyncio.to_thread(store_message)
         if posted.chat.state == "bot":
-            self._schedule_answer(chat_id, posted.message.message_id)
+            self._schedule_answer(chat_id)
         return posted
 
     async def edit(self, chat_id: str, message_id: str, words: str, client_id: str | None = None) -> Posted:
@@ -114,7 +117,7 @@ class Conversations:
         :raises Conflict: `chat_changed`, when it is not the last one any more, or a person has the chat.
         """
 
-        def ask_again() -> tuple[Chat, str]:
+        def ask_again() -> Chat:
             chat, messages = _own_chat_and_messages(chat_id)
             spoken = [one for one in messages if one.author in ("customer", "bot", "operator")]
             if len(spoken) < 2 or spoken[-1].author != "bot" or spoken[-1].turn_id != turn_id:
@@ -122,11 +125,11 @@ class Conversations:
             asked = next((one for one in reversed(spoken) if one.author == "customer"), None)
             if asked is None:
                 raise Conflict("chat_changed", state=chat.state, version=chat.version)
-            request = store.ask_again(chat_id, chat.version, asked.message_id, spoken[-1].message_id)
-            return store.get(chat_id), request.message_id
+            store.ask_again(chat_id, chat.version, asked.message_id, spoken[-1].message_id)
+            return store.get(chat_id)
 
-        chat, request_id = await asyncio.to_thread(ask_again)
-        self._schedule_answer(chat_id, request_id)
+        chat = await asyncio.to_thread(ask_again)
+        self._schedule_answer(chat_id)
         return chat
 
     async def stop(self, chat_id: str) -> Chat:
@@ -140,9 +143,9 @@ class Conversations:
         def hand_over() -> Chat:
             own, messages = _own_chat_and_messages(chat_id)
             last = next((one.text for one in reversed(messages) if one.author == "customer" and one.text), "")
+            when = sentence(sites.hours(own.site), own.locale)
 
             def notice(ticket: Ticket) -> str:
-                when = sentence(sites.hours(own.site), own.locale)
                 return text("chats.queued", own.locale, ticket_id=ticket.ticket_id, when=when)
 
             handed = store.hand_over(chat_id, HandoffRequest(USER_REQUEST, question=last), notice=notice)
@@ -159,10 +162,7 @@ class Conversations:
             channel.live.stream.stop()
 
     def resume(self, chat_id: str) -> None:
-        """Answer what waits for an answer, such as a message whose answer was cut off by the end of the service.
-
-        Where there are other processes, one of them may be at it: that is waited for.
-        """
+        """Answer what waits for an answer, such as a message whose answer was cut off by the end of a process."""
         self._schedule_answer(chat_id)
 
     @contextmanager
@@ -202,24 +202,29 @@ class Conversations:
         if channel is not None and channel.task is None and not channel.followers:
             del self._channels[key]
 
-    def _schedule_answer(self, chat_id: str, request_id: str = "") -> None:
+    def _schedule_answer(self, chat_id: str) -> None:
         channel = self._channel(chat_id)
         channel.rerun = True
-        if request_id:
-            channel.requested.add(request_id)
         if channel.task is None:
             channel.task = asyncio.get_running_loop().create_task(self._answer_pending(chat_id, channel))
 
     async def _answer_pending(self, chat_id: str, channel: _Channel) -> None:
         """Answer what waits, one after the other; what could not be answered waits for its sender to try again."""
         attempted: set[str] = set()
+        claim = ChatClaim(chat_id)
         try:
             while channel.rerun:
                 channel.rerun = False
-                chat, pending = await asyncio.to_thread(self._next, chat_id, channel.requested, attempted)
+                chat, pending = await asyncio.to_thread(_next, chat_id, attempted)
+                if pending is None:
+                    continue
+                channel.rerun = True
+                if not await self._claimed(claim):
+                    break
+                # Whoever had it before may have answered meanwhile.
+                chat, pending = await asyncio.to_thread(_next, chat_id, attempted)
                 if pending is not None:
                     attempted.add(pending.request_id)
-                    channel.rerun = True
                     await self._answer(channel, LiveTurn(chat, pending))
         except NotFound:
             log.info("a chat is gone while it was answered")
@@ -227,20 +232,17 @@ class Conversations:
             log.error("chat %s: %s", chat_id, trail(error))
         finally:
             channel.task = None
-            channel.requested.clear()
             self._forget(chat_id)
+            await asyncio.to_thread(claim.release)
 
-    def _next(self, chat_id: str, requested: Set[str], attempted: Set[str]) -> tuple[Chat, PendingQuestion | None]:
-        # The chat first: whoever changes it after this makes the turn come to nothing.
-        chat = store.get(chat_id)
-        if chat.state != "bot":
-            return chat, None
-        cut_off = datetime.now(UTC) - timedelta(seconds=self.runner.budget if database.is_shared() else 0)
-        for one in thread.pending_questions(store.recent(chat_id)):
-            is_ours = one.request_id in requested or one.question.created_at <= cut_off
-            if is_ours and one.request_id not in attempted:
-                return chat, one
-        return chat, None
+    async def _claimed(self, claim: ChatClaim) -> bool:
+        """Have the chat to this process, once whoever answers in it is done. False when that takes too long."""
+        until = monotonic() + self.runner.budget + _POLL_SECONDS
+        while not await asyncio.to_thread(claim.take):
+            if monotonic() >= until:
+                return False
+            await asyncio.sleep(_POLL_SECONDS)
+        return True
 
     async def _answer(self, channel: _Channel, live: LiveTurn) -> None:
         chat, question = live.chat, live.pending.question
@@ -260,6 +262,13 @@ class Conversations:
                 pass
         finally:
             channel.live = None
+
+
+def _next(chat_id: str, attempted: Set[str]) -> tuple[Chat, PendingQuestion | None]:
+    # The chat first: whoever changes it after this makes the turn come to nothing.
+    chat = store.get(chat_id)
+    pending = thread.pending_questions(store.recent(chat_id)) if chat.state == "bot" else ()
+    return chat, next((one for one in pending if one.request_id not in attempted), None)
 
 
 def _own_chat_and_messages(chat_id: str) -> tuple[Chat, tuple[Message, ...]]:

@@ -55,9 +55,11 @@ def _hand_over(chat: Chat, pending: PendingQuestion, ended: EndedTurn, reason: s
         confidence=ended.answer.scores.confidence,
     )
 
+    hours = sites.hours(chat.site)
+
     def reply(ticket: Ticket) -> BotReply:
         nonlocal settled
-        replied, handoff = with_ticket(turn, ticket, sites.hours(chat.site))
+        replied, handoff = with_ticket(turn, ticket, hours)
         settled = replace(ended, turn=replied, handoff=handoff)
         return BotReply(settled.answer.answer.text, _body(settled))
 

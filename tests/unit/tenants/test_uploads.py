@@ -12,7 +12,7 @@ from settings import get_settings
 from tenants import jobs, storage, uploads
 from tenants.context import Tenant, acting_as
 from tenants.errors import Invalid, TooLarge, TryAgain
-from tenants.uploads import Upload, check_name
+from tenants.uploads import Upload, _FileStream, check_name
 
 BAD = [
     "", "/", "/etc/passwd", "..", "../x.md", "a/../b.md", "a/./b.md", "a//b.md", "a/", ".env", "a/.git/config",
@@ -82,7 +82,9 @@ def test_a_full_disk_raises_try_again() -> None:
     upload = Upload("job")
     file = upload.file("a.md")
     with Path("/dev/full").open("wb", buffering=0) as full:
-        os.dup2(full.fileno(), file._stream.fileno())
+        stream = file._stream
+        assert isinstance(stream, _FileStream)
+        os.dup2(full.fileno(), stream._file.fileno())
     with pytest.raises(TryAgain, match="storage_full"):
         file.write(b"x" * 1_000_000)
     file.abandon()

@@ -1,0 +1,139 @@
+"""Streams that their readers may come back to at another replica.
+
+What a stream says is written to the database as it goes, all streams of a process together some times a second. A
+reader who comes to another replica gets it from there. Where the process that ran the turn is gone, that replica runs
+the turn again, under the same id: what was shown of an answer is taken back, and the new one follows.
+"""
+
+import asyncio
+import logging
+from dataclasses import dataclass, field
+from hashlib import sha256
+from queue import Empty, SimpleQueue
+from threading import Event as Signal
+from threading import Thread
+from time import monotonic
+
+from pipelines.ask.contract import AskRequest
+from pipelines.ask.events import LAST, NAMES, Event
+from pipelines.ask.streams import Stream
+from settings import Settings
+from tenants import claims, database, stream_log
+from tenants.errors import trail
+from tenants.stream_log import LoggedEvent, LoggedStream
+
+log = logging.getLogger("opora.ask")
+
+_PACE_SECONDS = 0.1
+_POLL_SECONDS = 0.2
+_LOOK_SECONDS = 1.0
+"""How often a reader at another replica looks whether the turn's own process is still there."""
+_CLOSE_SECONDS = 5.0
+
+
+def request_hash(request: AskRequest) -> str:
+    """What tells one request from another."""
+    return sha256(request.model_dump_json().encode("utf-8", "surrogatepass")).hexdigest()
+
+
+@dataclass(slots=True)
+class _Batch:
+    """What is written next."""
+
+    streams: list[LoggedStream] = field(default_factory=list)
+    events: list[tuple[LoggedStream, LoggedEvent]] = field(default_factory=list)
+
+
+class StreamLog:
+    """Writes the streams of this process, in a thread of its own. What the database does not take is not shared."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._queue: SimpleQueue[LoggedStream | tuple[LoggedStream, LoggedEvent]] = SimpleQueue()
+        self._stop = Signal()
+        self._thread = Thread(target=self._run, name="streams", daemon=True)
+        self._thread.start()
+
+    def begin(self, turn_id: str, request: AskRequest, owner: tuple[str, str]) -> LoggedStream:
+        """Share a new stream.
+
+        :param owner: tenant and key of who asked.
+        """
+        tenant_id, key = owner
+        stream = LoggedStream(tenant_id, turn_id, key, claims.this_process(), request_hash(request))
+        self._queue.put(stream)
+        return stream
+
+    def add(self, stream: LoggedStream, event: Event) -> None:
+        """Share the next event. Called in the order of the events."""
+        self._queue.put((stream, LoggedEvent(event.number, event.name, event.data)))
+
+    def close(self) -> None:
+        """Write what is left."""
+        self._stop.set()
+        self._thread.join(_CLOSE_SECONDS)
+
+    def _run(self) -> None:
+        while not self._stop.wait(_PACE_SECONDS):
+            self._write()
+        self._write()
+
+    def _write(self) -> None:
+        batch = _Batch()
+        try:
+            while True:
+                item = self._queue.get_nowait()
+                if isinstance(item, LoggedStream):
+                    batch.streams.append(item)
+                else:
+                    batch.events.append(item)
+        except Empty:
+            pass
+        try:
+            if batch.streams or batch.events:
+                stream_log.append(batch.streams, batch.events, self._settings)
+        except Exception as error:
+            log.warning("%d events of streams are not shared: %s", len(batch.events), trail(error))
+
+
+async def follow(stream: Stream, logged: LoggedStream, seen: int) -> bool:
+    """Bring a stream of another replica here, to its end. False: the turn has no process any more, and this one is to
+    run it again.
+
+    :param seen: the number of the last event that the reader has seen.
+    """
+    after, looked_at = 0, monotonic()
+    while True:
+        for event in await asyncio.to_thread(stream_log.events, logged.turn_id, after):
+            after = event.number
+            stream.publish(NAMES[event.name], event.data)
+            if event.name in LAST:
+                return True
+        if monotonic() - looked_at >= _LOOK_SECONDS:
+            looked_at = monotonic()
+            if await asyncio.to_thread(_took_over, logged):
+                await asyncio.to_thread(_take_back, stream, logged, seen)
+                return False
+            latest = await asyncio.to_thread(stream_log.find, logged.turn_id)
+            logged = latest or logged
+        await asyncio.sleep(_POLL_SECONDS)
+
+
+def is_shared() -> bool:
+    """Whether there may be other replicas."""
+    return database.is_shared()
+
+
+def _took_over(logged: LoggedStream) -> bool:
+    return not claims.is_alive(logged.holder) and stream_log.take_over(logged, claims.this_process())
+
+
+def _take_back(stream: Stream, logged: LoggedStream, seen: int) -> None:
+    """Retract what the reader may have been shown."""
+    for event in stream_log.events(logged.turn_id, stream.length):
+        stream.publish(NAMES[event.name], event.data)
+    # The process that is gone may have sent more than it came to write; a reader has seen these numbers.
+    while stream.length < seen:
+        stream.publish("stage", {"node": "resumed", "iteration": 0})
+    for what in ("answer", "sources"):
+        stream.publish("retract", {"what": what})

@@ -1,0 +1,77 @@
+"""Records on their way to the audit in the database, where replicas share one.
+
+Threat: a replica that never comes back, and its disk with it. So a record is a row before the answer leaves, and any
+replica carries it on; the row is added without a look at the chain, so nobody waits for anybody. A database that does
+not answer at once is left alone for a while, and the records go to this process's own spool.
+"""
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
+from secrets import token_hex
+from time import monotonic, time_ns
+
+from sqlalchemy import delete, select, text
+
+from settings import Settings
+from tenants import database
+from tenants.audit.entry import Entry
+from tenants.shared_tables import SpooledRow
+
+log = logging.getLogger("opora.audit")
+
+_PATIENCE_MILLISECONDS = 1_000
+_REST_SECONDS = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class SpooledLine:
+    """A line of the spool, and its id there. `entry` is None for a line that this version cannot read."""
+
+    spooled_id: str
+    line: bytes
+    entry: Entry | None
+
+
+class SharedSpool:
+    """The records of all replicas on their way to the audit."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._resting_until = float("-inf")
+
+    def append(self, entry: Entry) -> bool:
+        """Store a record. False when it has to be kept elsewhere: the database is this process's own, or does not
+        answer."""
+        if not database.is_shared(self._settings) or monotonic() < self._resting_until:
+            return False
+        try:
+            with database.writing(self._settings) as session:
+                session.execute(text(f"SET LOCAL statement_timeout = {_PATIENCE_MILLISECONDS}"))
+                session.add(SpooledRow(spooled_id=f"{time_ns():016x}{token_hex(8)}", line=entry.line()))
+        except Exception as error:
+            log.warning("records are spooled here for %.0f s: %s", _REST_SECONDS, type(error).__name__)
+            self._resting_until = monotonic() + _REST_SECONDS
+            return False
+        return True
+
+    def first(self, limit: int) -> tuple[SpooledLine, ...]:
+        """The records that have waited longest."""
+        if not database.is_shared(self._settings):
+            return ()
+        with database.reading(self._settings) as session:
+            rows = session.scalars(select(SpooledRow).order_by(SpooledRow.spooled_id).limit(limit)).all()
+        return tuple(SpooledLine(row.spooled_id, row.line, _entry(row.line)) for row in rows)
+
+    def remove(self, lines: Sequence[SpooledLine]) -> None:
+        """Remove records that are in the audit."""
+        ids = [one.spooled_id for one in lines]
+        with database.writing(self._settings) as session:
+            session.execute(delete(SpooledRow).where(SpooledRow.spooled_id.in_(ids)))
+
+
+def _entry(line: bytes) -> Entry | None:
+    try:
+        return Entry.read(line.strip(b"\n") + b"\n")
+    except (ValueError, KeyError, TypeError):
+        return None

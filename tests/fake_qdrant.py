@@ -1,0 +1,167 @@
+"""A fake of Qdrant's server: the part of its REST protocol that we use, over the client's own local mode, in memory.
+
+For tests of several processes on one index where there is no real server (`OPORA_TEST_QDRANT_URL`). It shows nothing of
+how a real one performs or fails.
+"""
+
+import socket
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from threading import Event, Lock, Thread
+from time import monotonic
+
+import uvicorn
+from pydantic import BaseModel
+from qdrant_client import QdrantClient
+from qdrant_client.http import models
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+_PATIENCE_SECONDS = 30.0
+
+
+class FakeQdrant:
+    """Collections in memory, one request at a time."""
+
+    def __init__(self) -> None:
+        self._client = QdrantClient(":memory:")
+        self._lock = Lock()
+        self._indexes: dict[str, dict[str, str]] = {}
+        one = "/collections/{name}"
+        self.application = Starlette(
+            routes=[
+                Route("/aliases", self._calling(self.list_aliases)),
+                Route("/collections/aliases", self._calling(self.change_aliases), methods=["POST"]),
+                Route(f"{one}/exists", self._calling(self.exists)),
+                Route(one, self._calling(self.show)),
+                Route(one, self._calling(self.create), methods=["PUT"]),
+                Route(one, self._calling(self.delete), methods=["DELETE"]),
+                Route(f"{one}/index", self._calling(self.index), methods=["PUT"]),
+                Route(f"{one}/points", self._calling(self.upsert), methods=["PUT"]),
+                Route(f"{one}/points", self._calling(self.retrieve), methods=["POST"]),
+                Route(f"{one}/points/delete", self._calling(self.delete_points), methods=["POST"]),
+                Route(f"{one}/points/batch", self._calling(self.update), methods=["POST"]),
+                Route(f"{one}/points/query/batch", self._calling(self.query), methods=["POST"]),
+                Route(f"{one}/points/scroll", self._calling(self.scroll), methods=["POST"]),
+                Route(f"{one}/points/count", self._calling(self.count), methods=["POST"]),
+            ]
+        )
+
+    def list_aliases(self, _name: str, _body: bytes) -> object:
+        return self._client.get_aliases()
+
+    def change_aliases(self, _name: str, body: bytes) -> object:
+        actions = models.ChangeAliasesOperation.model_validate_json(body).actions
+        return self._client.update_collection_aliases(actions)
+
+    def exists(self, name: str, _body: bytes) -> object:
+        return {"exists": self._client.collection_exists(name)}
+
+    def show(self, name: str, _body: bytes) -> object:
+        shown = self._client.get_collection(name).model_dump(mode="json", exclude_none=True)
+        indexes = self._indexes.get(name, {})
+        return {**shown, "payload_schema": {path: {"data_type": kind, "points": 0} for path, kind in indexes.items()}}
+
+    def create(self, name: str, body: bytes) -> object:
+        if self._client.collection_exists(name):
+            raise FileExistsError
+        asked = models.CreateCollection.model_validate_json(body)
+        return self._client.create_collection(
+            name,
+            vectors_config=asked.vectors,
+            sparse_vectors_config=asked.sparse_vectors,
+            metadata=asked.metadata,
+        )
+
+    def delete(self, name: str, _body: bytes) -> object:
+        self._indexes.pop(name, None)
+        return self._client.delete_collection(name)
+
+    def index(self, name: str, body: bytes) -> object:
+        asked = models.CreateFieldIndex.model_validate_json(body)
+        kind = asked.field_schema
+        self._indexes.setdefault(name, {})[asked.field_name] = (
+            kind.value if isinstance(kind, models.PayloadSchemaType) else "keyword"
+        )
+        return _DONE
+
+    def upsert(self, name: str, body: bytes) -> object:
+        return self._client.upsert(name, models.PointsList.model_validate_json(body).points)
+
+    def retrieve(self, name: str, body: bytes) -> object:
+        asked = models.PointRequest.model_validate_json(body)
+        return self._client.retrieve(
+            name, asked.ids, with_payload=asked.with_payload or False, with_vectors=asked.with_vector or False
+        )
+
+    def delete_points(self, name: str, body: bytes) -> object:
+        return self._client.delete(name, models.PointIdsList.model_validate_json(body))
+
+    def update(self, name: str, body: bytes) -> object:
+        return self._client.batch_update_points(name, models.UpdateOperations.model_validate_json(body).operations)
+
+    def query(self, name: str, body: bytes) -> object:
+        return self._client.query_batch_points(name, models.QueryRequestBatch.model_validate_json(body).searches)
+
+    def scroll(self, name: str, body: bytes) -> object:
+        asked = models.ScrollRequest.model_validate_json(body)
+        records, following = self._client.scroll(
+            name,
+            scroll_filter=asked.filter,
+            limit=asked.limit or 10,
+            offset=asked.offset,
+            with_payload=asked.with_payload or False,
+            with_vectors=asked.with_vector or False,
+        )
+        return {"points": _plain(records), "next_page_offset": following}
+
+    def count(self, name: str, body: bytes) -> object:
+        asked = models.CountRequest.model_validate_json(body)
+        return self._client.count(name, asked.filter, exact=True)
+
+    def _calling(self, work: Callable[[str, bytes], object]) -> Callable[[Request], object]:
+        async def answer(request: Request) -> Response:
+            body = await request.body()
+            try:
+                with self._lock:
+                    result = work(request.path_params.get("name", ""), body)
+            except FileExistsError:
+                return JSONResponse({"status": {"error": "exists"}, "time": 0.0}, 409)
+            except ValueError as missing:
+                return JSONResponse({"status": {"error": str(missing)}, "time": 0.0}, 404)
+            return JSONResponse({"result": _plain(result), "status": "ok", "time": 0.0})
+
+        return answer
+
+
+_DONE = {"operation_id": 0, "status": "completed"}
+
+
+def _plain(result: object) -> object:
+    if isinstance(result, BaseModel):
+        return result.model_dump(mode="json", exclude_none=True)
+    if isinstance(result, list):
+        return [_plain(one) for one in result]
+    return _DONE if result is None else result
+
+
+@contextmanager
+def running() -> Iterator[str]:
+    """The URL of a fake that runs until the block ends."""
+    with socket.socket() as listening:
+        listening.bind(("127.0.0.1", 0))
+        config = uvicorn.Config(FakeQdrant().application, log_config=None, access_log=False, lifespan="off")
+        server = uvicorn.Server(config)
+        thread = Thread(target=server.run, args=([listening],), name="fake-qdrant")
+        thread.start()
+        try:
+            deadline = monotonic() + _PATIENCE_SECONDS
+            while not server.started:
+                assert monotonic() < deadline
+                Event().wait(0.01)
+            yield f"http://127.0.0.1:{listening.getsockname()[1]}"
+        finally:
+            server.should_exit = True
+            thread.join()
