@@ -1,6 +1,7 @@
 """Screenshots for people to look at: `python -m tests.browser.shots FOLDER`.
 
-The thirteen outcomes, and the demo shop with an answer of the real service, which `docs/images/widget.png` shows.
+The thirteen outcomes; the demo shop with an answer of the real service, which `docs/images/widget.png` shows; and the
+walk through the product that README tells with pictures.
 """
 
 import os
@@ -12,11 +13,13 @@ from tempfile import TemporaryDirectory
 from PIL import Image
 from playwright.sync_api import Browser, Page, sync_playwright
 
-from settings import ROOT
+from settings import ROOT, Settings
+from tenants.desk import first_run
 from tests.browser.conftest import ask, host_page, launched, open_chat
 from tests.browser.fake_service import FakeService, shop
 from tests.browser.turns import OUTCOMES
-from tests.service.serving import Server
+from tests.service.serving import Server, environment, in_force, serving
+from tests.service.test_walk import walk
 
 LOOKS = (("light", "light", 460, 740), ("dark", "dark", 460, 740), ("phone", "light", 390, 780))
 SHOP_LOOKS = (("light", "light", 1200, 800), ("dark", "dark", 1200, 800), ("phone", "light", 390, 780))
@@ -42,6 +45,8 @@ def main(folder: Path) -> None:
                     page.context.close()
         with TemporaryDirectory() as data:
             _shoot_shop(browser, folder, data)
+        with TemporaryDirectory() as data:
+            _shoot_walk(browser, folder, Path(data))
         browser.close()
 
 
@@ -67,6 +72,21 @@ def _shoot_shop(browser: Browser, folder: Path, data: str) -> None:
             page.context.close()
     finally:
         server.stop()
+
+
+def _shoot_walk(browser: Browser, folder: Path, data: Path) -> None:
+    """The pictures of the README."""
+
+    def shoot(name: str, page: Page) -> None:
+        shot = folder / f"walk-{name}.png"
+        page.screenshot(path=shot)
+        Image.open(shot).quantize(COLOURS).save(shot, optimize=True)
+
+    settings = Settings(data_dir=data / "data", default_locale="ru", rate_limit_per_minute=0)
+    with in_force(settings):
+        link = f"/desk/first-run/{first_run.open_link()}"
+        with serving(environment(settings)) as server:
+            walk(browser, server, link, data, shoot)
 
 
 def _page(browser: Browser, scheme: str, width: int, height: int) -> Page:

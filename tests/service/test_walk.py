@@ -1,8 +1,10 @@
 """The walk through the product, by keyboard alone: from an empty data folder to an article that closes a gap."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from time import monotonic
+from typing import TypeAlias
 
 import pytest
 from playwright.sync_api import Browser, Locator, Page, expect, sync_playwright
@@ -16,6 +18,8 @@ from tests.service.serving import Server, environment, in_force, serving
 ARTICLE = "# Возврат товара\n\nТовар надлежащего качества можно вернуть в течение 14 дней после покупки.\n"
 QUESTION = "Сколько дней можно вернуть товар?"
 _MOST_TABS = 80
+
+Shoot: TypeAlias = Callable[[str, Page], object]
 
 
 @pytest.fixture(scope="module")
@@ -46,6 +50,18 @@ def reach(page: Page, target: Locator) -> None:
     raise AssertionError("the keyboard does not get there")
 
 
+def reload_until_shown(page: Page, target: Locator) -> None:
+    """Records are written a moment after the answer."""
+    until = monotonic() + 30
+    while monotonic() < until:
+        try:
+            expect(target).to_be_visible(timeout=1_000)
+            return
+        except AssertionError:
+            page.reload()
+    expect(target).to_be_visible()
+
+
 def write(page: Page, label: str, text: str) -> None:
     reach(page, page.get_by_label(label, exact=True))
     page.keyboard.type(text)
@@ -60,6 +76,16 @@ def test_from_an_empty_folder_to_an_article_that_closes_a_gap_by_keyboard_alone(
     browser: Browser, begun: tuple[Server, str], tmp_path: Path
 ) -> None:
     server, link = begun
+    walk(browser, server, link, tmp_path)
+    assert not [line for line in server.log if " ERROR " in line]
+
+
+def walk(browser: Browser, server: Server, link: str, folder: Path, shoot: Shoot = lambda name, page: None) -> None:
+    """The walk itself.
+
+    :param folder: for the files that are uploaded.
+    :param shoot: is told where a picture would be taken.
+    """
     with browser.new_context(locale="ru-RU") as inside, browser.new_context(locale="ru-RU") as outside:
         for context in (inside, outside):
             context.set_default_timeout(30_000)
@@ -72,9 +98,10 @@ def test_from_an_empty_folder_to_an_article_that_closes_a_gap_by_keyboard_alone(
         write(page, "Пароль", PASSWORD)
         page.keyboard.press("Enter")
         expect(page.get_by_role("heading", level=1)).to_have_text("Что дальше")
+        shoot("welcome", page)
 
         # Documents: the field for files has the focus, the window of the system that Enter opens there is not a page.
-        articles = tmp_path / "возврат.md", tmp_path / "скан.pdf"
+        articles = folder / "возврат.md", folder / "скан.pdf"
         articles[0].write_text(ARTICLE, "utf-8")
         articles[1].write_bytes(b"%PDF-1.4 broken")
         reach(page, page.locator('input[type="file"]'))
@@ -85,6 +112,7 @@ def test_from_an_empty_folder_to_an_article_that_closes_a_gap_by_keyboard_alone(
         expect(state.get_by_role("link", name="возврат.md")).to_be_visible()
         expect(state).to_contain_text("скан.pdf")
         expect(state).to_contain_text("файл повреждён")
+        shoot("upload", page)
 
         # The first answer, with what it stands on.
         page.reload()
@@ -95,6 +123,7 @@ def test_from_an_empty_folder_to_an_article_that_closes_a_gap_by_keyboard_alone(
         reach(page, answer.locator("summary"))
         page.keyboard.press("Enter")
         expect(answer.locator("mark")).to_contain_text("14 дней")
+        shoot("answer", page)
 
         # Where the widget stands.
         write(page, "Адрес сайта", "https://shop.example")
@@ -129,31 +158,36 @@ def test_from_an_empty_folder_to_an_article_that_closes_a_gap_by_keyboard_alone(
         page.keyboard.type("Да, мастер приедет завтра.")
         page.keyboard.press("Control+Enter")
         expect(shop.locator(".message").last).to_contain_text("мастер приедет завтра")
+        shoot("reply", page)
 
         # What nobody could answer becomes an article.
         page.keyboard.press("Escape")
         reach(page, page.get_by_role("link", name="Знания").first)
         page.keyboard.press("Enter")
-        reach(page, page.get_by_role("link", name="Чините ли вы холодильники?", exact=True))
+        gap = page.get_by_role("link", name="Чините ли вы холодильники?", exact=True)
+        reload_until_shown(page, gap)
+        reach(page, gap)
         page.keyboard.press("Enter")
         reach(page, page.get_by_role("link", name="Написать статью"))
         page.keyboard.press("Enter")
         title = page.locator('[name="title"]')
         reach(page, title)
         page.keyboard.press("Control+A")
-        page.keyboard.type("Ремонт холодильников")
+        page.keyboard.type("Чините ли вы холодильники")
         reach(page, page.locator('[name="text"]'))
-        page.keyboard.type("Чиним холодильники любых марок. Мастер приезжает на следующий день.")
+        page.keyboard.type("Да, мы чиним холодильники любых марок. Мастер приезжает на следующий день.")
         reach(page, page.locator('[name="then"][value="preview"]'))
         page.keyboard.press("Enter")
+        expect(page.locator("main")).to_contain_text("Готово. Задано вопросов: 1 из 1.", timeout=60_000)
+        expect(page.locator("main")).to_contain_text("ответит статья")
         publish = page.locator('form[action$="/publish"] button')
         reach(page, publish)
+        shoot("article", page)
         page.keyboard.press("Enter")
         expect(page.get_by_role("status").first).to_contain_text("1")
         reach(page, page.get_by_role("link", name="Знания").first)
         page.keyboard.press("Enter")
         expect(page.get_by_role("link", name="Чините ли вы холодильники?", exact=True)).to_have_count(0)
-        assert not [line for line in server.log if " ERROR " in line]
 
         # The link has done its work.
         again = outside.new_page()
