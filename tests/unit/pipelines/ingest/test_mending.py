@@ -1,8 +1,9 @@
 """An index that is lost or damaged is noticed, never read as a small one, and written anew from the kept texts."""
 
 import shutil
+import sqlite3
 from collections.abc import Callable
-from os import SEEK_END
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -202,9 +203,13 @@ def test_a_damaged_database_is_noticed(library: Library, installation: Settings)
     index.close_all()
     database.close_all()
     file = installation.data_dir / "opora.db"
+    with closing(sqlite3.connect(file)) as connection:
+        (size,) = connection.execute("PRAGMA page_size").fetchone()
+        (root,) = connection.execute("SELECT rootpage FROM sqlite_master WHERE name = 'documents'").fetchone()
     with file.open("r+b") as pages:
-        pages.seek(-20_000, SEEK_END)
-        pages.write(b"\x55" * 20_000)
+        # A page that nothing reads when the database is opened.
+        pages.seek((root - 1) * size)
+        pages.write(b"\x55" * size)
     with pytest.raises(TryAgain, match="database_corrupt"):
         database.verify()
     with pytest.raises(TryAgain, match="database_corrupt"):
