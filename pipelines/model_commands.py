@@ -1,11 +1,11 @@
-"""`opora models`: the model for search by meaning, and what the first start does about it."""
+"""`opora models`: the model for search by meaning, what the first start does about it, and whether models answer."""
 
 from typing import Annotated
 
 import typer
 
 from components.language.texts import terminal_locale, text
-from pipelines.terminal import Group, Json, print_json
+from pipelines.terminal import DEFAULT_TENANT, Group, Json, TenantOption, acting_for, print_json, terminal_console
 from settings import get_settings
 from tenants.errors import NotFound
 
@@ -18,11 +18,6 @@ def message(key: str, **params: str | int) -> str:
 
 
 app = typer.Typer(cls=Group, help=message("help.group"), no_args_is_help=True)
-
-
-@app.callback()
-def _group() -> None:
-    """Keeps `add` a command of its own, though it is the only one."""
 
 
 @app.command("add", help=message("help.add"))
@@ -44,6 +39,46 @@ def add(name: Annotated[str, typer.Argument(help=message("help.name"))] = E5_SMA
         if model.new
         else message("present", **params)
     )
+
+
+@app.command("test", help=message("help.test"))
+def call_models(
+    profile: Annotated[str, typer.Argument(help=message("help.profile"))] = "",
+    tenant: TenantOption = DEFAULT_TENANT,
+    as_json: Json = False,
+) -> None:
+    """Call each model of a profile once. Exits with 1 where one does not answer."""
+    with acting_for(tenant):
+        from pipelines.ask import named_models, profiles
+
+        results = named_models.tested(named_models.profile(profile or profiles.chosen()))
+    if as_json:
+        print_json(
+            [
+                {
+                    "kind": one.model.kind,
+                    "role": one.model.role,
+                    "provider": one.model.provider,
+                    "name": one.model.name,
+                    "address": one.model.address,
+                    "file": one.model.file,
+                    "milliseconds": one.milliseconds,
+                    "fault": one.fault,
+                }
+                for one in results
+            ]
+        )
+    else:
+        from rich.table import Table
+
+        table = Table(*(message(f"test.{column}") for column in ("model", "provider", "address", "result")))
+        for one in results:
+            answered = message("test.answered", milliseconds=one.milliseconds)
+            result = message(f"fault.{one.fault}") if one.fault else answered
+            table.add_row(one.model.name, one.model.provider, one.model.address, result)
+        terminal_console().print(table)
+    if any(one.fault for one in results):
+        raise typer.Exit(1)
 
 
 def fetch_encoder() -> None:

@@ -33,6 +33,7 @@ SETTINGS = [
         "/tools",
         "/tools/orders-of-acme",
         "/webhooks",
+        "/models",
         "/changes",
     )
 ]

@@ -66,6 +66,8 @@ PAGES: dict[tuple[str, str], PageCase] = {
         foreign={"delivery_id": "delivery-of-globex"},
         answers=(303,),
     ),
+    ("GET", "/desk/settings/models"): PageCase("admin"),
+    ("POST", "/desk/settings/models/test"): PageCase("admin", {"profile": "embedded"}),
     ("GET", "/desk/settings/sign-in"): PageCase("admin"),
     ("POST", "/desk/settings/sign-in"): PageCase("admin", {"issuer": "http://id.shop.example"}, answers=(422,)),
     ("POST", "/desk/settings/sign-in/remove"): PageCase("admin", answers=(303, 404)),

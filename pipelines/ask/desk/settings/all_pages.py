@@ -5,6 +5,7 @@ from fastapi import APIRouter
 from pipelines.ask.desk.settings import (
     change_pages,
     hours_pages,
+    model_pages,
     policy_pages,
     sign_in_pages,
     site_pages,
@@ -14,7 +15,7 @@ from pipelines.ask.desk.settings import (
 from pipelines.ask.desk.view import Desk
 from pipelines.gate import Route
 
-_SECTIONS = (policy_pages, hours_pages, site_pages, tool_pages, webhook_pages, sign_in_pages, change_pages)
+_SECTIONS = (policy_pages, hours_pages, site_pages, tool_pages, webhook_pages, model_pages, sign_in_pages, change_pages)
 ROUTES: tuple[Route, ...] = tuple(route for section in _SECTIONS for route in section.ROUTES)
 
 

@@ -21,7 +21,7 @@ class Section:
 
 SECTIONS = tuple(
     Section(name, f"{ROOT}/{name}" if name != "policy" else ROOT)
-    for name in ("policy", "hours", "offers", "synonyms", "sites", "tools", "webhooks", "sign-in", "changes")
+    for name in ("policy", "hours", "offers", "synonyms", "sites", "tools", "webhooks", "models", "sign-in", "changes")
 )
 
 

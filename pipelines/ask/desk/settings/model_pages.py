@@ -1,0 +1,50 @@
+"""Which models answer a tenant's questions, and whether they do."""
+
+from fastapi import APIRouter
+from starlette.responses import Response
+
+from components.language.texts import text
+from pipelines import problems
+from pipelines.ask import named_models, profiles
+from pipelines.ask.desk.settings import forms, pages
+from pipelines.ask.desk.settings.forms import FORM_BYTES, Typed
+from pipelines.ask.desk.view import Desk
+from pipelines.ask.named_models import Fault, Tested
+from pipelines.gate import Route
+from tenants import policy
+
+_PATH = "/models"
+ROUTES: tuple[Route, ...] = (*pages.reads(_PATH), *pages.writes(FORM_BYTES, f"{_PATH}/test"))
+
+
+def router(desk: Desk) -> APIRouter:
+    """The pages."""
+    endpoints = APIRouter(include_in_schema=False)
+
+    @endpoints.get(pages.ROOT + _PATH)
+    def show_models() -> Response:
+        return page()
+
+    @endpoints.post(f"{pages.ROOT}{_PATH}/test")
+    def test_models(form: Typed) -> Response:
+        named = named_models.profile(forms.line(form, "profile"))
+        return page(named.name, named_models.tested(named))
+
+    def page(name: str = "", results: tuple[Tested, ...] = ()) -> Response:
+        return pages.page(
+            desk,
+            "models",
+            "models.html",
+            profiles=named_models.listed(),
+            chosen=profiles.chosen(),
+            own=bool(policy.current().profile),
+            tested=name,
+            results=results,
+            why=_why,
+        )
+
+    return endpoints
+
+
+def _why(fault: Fault) -> str:
+    return text(f"models.fault.{fault}", problems.caller.get().locale)
