@@ -48,10 +48,10 @@ clients: setup
 	$(BIN)/python -m tests.clients.install
 
 test-inside:
-	$(BIN)/python -m pytest tests/unit tests/browser
+	$(BIN)/python -m pytest tests/unit tests/browser tests/contract
 
 test-service:
-	$(BIN)/python -m pytest tests/contract tests/service tests/attack
+	$(BIN)/python -m pytest tests/service tests/attack
 
 check: setup
 	$(BIN)/ruff check .
