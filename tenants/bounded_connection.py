@@ -32,6 +32,10 @@ class BoundedConnection(psycopg.Connection[TupleRow]):
             self.pgconn.finish()
             raise
 
+    def __del__(self, *_warn: object) -> None:
+        """Close. SQLAlchemy lets go of a connection whose first statement has failed, open as it is."""
+        self.pgconn.finish()
+
 
 @contextmanager
 def patient(connection: object) -> Iterator[None]:

@@ -87,7 +87,8 @@ def test_pages_of_the_audit_hold_every_turn_once(get: Callable[..., httpx.Respon
     path, questions = "/desk/audit?q=насос", list[str]()
     while path:
         page = get(path)
-        questions += found(page)
+        # Other tests ask this tenant too.
+        questions += [one for one in found(page) if one.startswith("Как вернуть насос")]
         path = next((link for link in links(page.text) if "before=" in link), "")
     assert questions == [f"Как вернуть насос номер {number}?" for number in reversed(range(60))]
 

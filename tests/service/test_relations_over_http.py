@@ -36,7 +36,7 @@ def test_declared_relations_are_listed_and_shown_with_the_answer(
     assert "10.01.2024" in answer["answer"]["notice"]
     assert "01.02.2026" in answer["answer"]["notice"]
     origins = {citation["doc_id"]: citation["origin"] for citation in answer["citations"]}
-    assert origins == {"dishes.md": "primary", "dishes-2024.md": "conflicting"}
+    assert origins.items() >= {"dishes.md": "primary", "dishes-2024.md": "conflicting"}.items()
     asked = acme.post("/ask/run", json={"question": "В течение какого срока можно вернуть посуду почтой?"}).json()
     assert "Способ «Вернуть посуду почтой» отклонён 05.05.2025. Причина: бьётся." in asked["answer"]["notice"]
 

@@ -455,9 +455,15 @@ def test_closed_routes_return_not_found(
 
 def test_other_methods_do_not_exist(acme: httpx.Client) -> None:
     for _, path in SCOPED:
+        # A document may be called "site".
+        wider = {method for method, other in SCOPED if other != path and _covers(other, path)}
         for method in ("GET", "PUT", "PATCH", "DELETE", "HEAD", "TRACE"):
-            if (method, path) not in SCOPED:
+            if (method, path) not in SCOPED and method not in wider:
                 assert acme.request(method, _named(path, SCOPED[_any_route(path)].own)).status_code == 404
+
+
+def _covers(template: str, path: str) -> bool:
+    return re.fullmatch(re.sub(r"\{[^}]+\}", ".+", template), path) is not None
 
 
 def _any_route(path: str) -> tuple[str, str]:

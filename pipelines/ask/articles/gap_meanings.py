@@ -10,6 +10,7 @@ from components.embed.dense import EmbeddingFailed, embed_question
 from components.language.encoder_settings import DenseSettings, settings_from
 from tenants import gap_groups, gaps
 from tenants.audit.entry import searchable
+from tenants.errors import OporaError
 from tenants.gap_groups import Group
 from tenants.gaps import Gap, Status
 from tenants.index import open_collection
@@ -38,7 +39,11 @@ def group_of(gap: Gap) -> Group:
 
 
 def _grouped(listed: Sequence[Gap]) -> tuple[Group, ...]:
-    dense = settings_from(open_collection().encoder).dense
+    try:
+        dense = settings_from(open_collection().encoder).dense
+    except OporaError:
+        # An index that cannot be read is no reason to hide what was asked.
+        dense = None
     if dense is None:
         return gap_groups.grouped(replace(gap, vector=None) for gap in listed)
     return gap_groups.grouped(_embedded(listed, dense), ALIKE)
