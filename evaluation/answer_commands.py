@@ -54,6 +54,7 @@ def answers(
     from evaluation.report.answers import write_answers
     from evaluation.run import Plan, finished
     from evaluation.runs import Runs
+    from evaluation.summaries import keep
     from settings import get_settings
 
     runs = Runs(get_settings().data_dir.resolve())
@@ -65,6 +66,8 @@ def answers(
         raise Invalid("key_absent", path=str(error.path)) from error
     run = finished(measured.name, [measured], plan)
     runs.save(run)
+    if tenant:
+        keep(run, tenant)
     if jsonl:
         write_answers(jsonl, measured.records)
     show_run(run, html, None, checked_locale(locale) or terminal_locale(), as_json)

@@ -94,18 +94,22 @@ def run(
     """Measure data sets, or the cases of a file against a tenant; keep the run; say which targets are met."""
     from evaluation.run import Plan, finished
     from evaluation.runs import Runs
+    from evaluation.summaries import keep
     from settings import get_settings
 
     chosen_runs = Runs(get_settings().data_dir.resolve())
     data_folder = {"data": data} if data else {}
     plan = Plan(**data_folder, **checked_pipeline(pipeline), concurrency=concurrency, judge=_judge(judge))
+    of_sets = all(name in DATA_SETS for name in names)
     with progress_bar("") as progress:
-        if all(name in DATA_SETS for name in names):
+        if of_sets:
             measured = _measure_sets(names, plan, shown_by(progress))
         else:
             measured = _measure_files(names, tenant, tag, sealed, plan, shown_by(progress))
     finished_run = finished(" ".join(names), measured, plan)
     chosen_runs.save(finished_run)
+    if not of_sets:
+        keep(finished_run, tenant)
     show_run(finished_run, html, junit, checked_locale(locale) or terminal_locale(), as_json)
 
 

@@ -129,5 +129,6 @@ RULES: Mapping[str, Rule] = {
     "upload_pieces": Rule("until its job has ended; a day when it never was one"),
     "streams": Rule("an hour, or until the person is erased", stream_log.forget_old),
     "stream_events": Rule("with its stream"),
+    "evaluation_runs": Rule("the newest hundred of a tenant"),
     "setting_changes": Rule("`OPORA_AUDIT_DAYS`", _older(SettingChangeRow.at, _audit_days)),
 }

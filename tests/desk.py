@@ -12,8 +12,10 @@ from tenants.chats import store
 from tenants.chats.records import Body, Chat, HandoffRequest
 from tenants.chats.tables import ChatRow
 from tenants.context import Tenant, acting_as
-from tenants.desk import operators, replies, sessions
+from tenants.desk import evaluations, operators, replies, sessions
+from tenants.desk.evaluations import EvaluationRun
 from tenants.desk.operators import Operator, Role
+from tenants.index.protocol import Json
 from tests.browser.payloads import PAYLOADS
 from tests.browser.turns import EXCERPT, PASSAGE, citation, turn
 
@@ -166,3 +168,18 @@ def hostile_document_paths() -> Mapping[str, str]:
         **{part: f"/desk/documents/one?id=hostile&show={part}&version=1" for part in parts},
         "found": f"/desk/documents?{searched}",
     }
+
+
+def evaluated(tenant_id: str) -> None:
+    """Two runs of the evaluation by an answer key, unless there are some."""
+    measured = {"right_of_claimed": 0.75, "right_of_answerable": 0.5, "right_or_offered": 1.0, "latency_ms_p50": 41.2}
+    figures = {name: {"value": value, "low": 0.1, "high": 1.0, "n": 4} for name, value in measured.items()}
+    others = {"right_of_answerable": 0.5, "claimed_of_unanswerable": 0.0}
+    curve = [{"claimed": share, "right_of_claimed": 1 - share / 4, **others} for share in (0.25, 0.5, 1.0)]
+    demand = {"set": "shop-key", "figure": "right_of_claimed", "demand": ">= 0.68", "met": True}
+    sets: list[Json] = [{"name": "shop-key", "n": 4, "figures": figures, "claims": curve}]
+    now = datetime.now(UTC)
+    with acting_as(Tenant(tenant_id, "anna")):
+        for number in (1, 2) if not evaluations.newest() else ():
+            summary = {"pipeline": "0123456789ab", "sets": sets, "targets": [demand]}
+            evaluations.add(EvaluationRun(f"run-{number}", now + timedelta(seconds=number), summary))

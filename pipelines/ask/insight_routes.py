@@ -1,6 +1,7 @@
-"""`/insight` over HTTP: figures of a period for operators, and the chats behind them for admins."""
+"""`/insight` over HTTP: figures of a period for operators, the chats behind them for admins; `/evaluation/runs`."""
 
 from collections.abc import Iterator
+from dataclasses import asdict
 from datetime import date
 from typing import Annotated, TypeAlias
 
@@ -9,11 +10,13 @@ from starlette.responses import StreamingResponse
 
 from pipelines.ask.insight import DAYS, MEDIA_TYPES, Format, as_json, exported, insight
 from pipelines.gate import Route
+from tenants.desk import evaluations
 from tenants.insight.period import MOST_DAYS
 
 ROUTES = (
     Route("GET", "/insight", scope="operate", desk=True),
     Route("GET", "/insight/chats", scope="admin", desk=True),
+    Route("GET", "/evaluation/runs", scope="ingest", desk=True),
 )
 
 Since: TypeAlias = Annotated[date | None, Query(description="The first day, in the zone of the opening hours.")]
@@ -35,6 +38,12 @@ def export_chats(
 ) -> StreamingResponse:
     """The chats of a period, one a line, without their customers."""
     return download(exported(format, since, until, days), format, "chats")
+
+
+@router.get("/evaluation/runs")
+def list_evaluation_runs() -> dict[str, object]:
+    """What `opora evaluate` found out about the knowledge base, the newest run first."""
+    return {"runs": [asdict(run) for run in evaluations.newest()]}
 
 
 def download(lines: Iterator[str], kind: Format, name: str) -> StreamingResponse:

@@ -1,4 +1,4 @@
-"""The tables of the desk: operators, their sessions, one-time links, canned replies, articles."""
+"""The tables of the desk: operators, their sessions, one-time links, canned replies, articles, evaluations."""
 
 from datetime import datetime
 
@@ -87,3 +87,15 @@ class ArticleRow(Base):
     published_at: Mapped[datetime | None]
     published_by: Mapped[str | None] = mapped_column(TENANT_ID)
     preview: Mapped[JsonObject | None] = mapped_column(JSON)
+
+
+class EvaluationRunRow(Base):
+    """What a run of the evaluation found out about a tenant's own knowledge base: figures, no question."""
+
+    __tablename__ = "evaluation_runs"
+    __table_args__ = (Index("ix_evaluation_runs_created", "tenant_id", "created_at"),)
+
+    tenant_id: Mapped[str] = mapped_column(TENANT_ID, ForeignKey(TenantRow.tenant_id), primary_key=True)
+    run_id: Mapped[str] = mapped_column(String(100), primary_key=True)
+    created_at: Mapped[datetime]
+    summary: Mapped[JsonObject] = mapped_column(JSON)

@@ -574,12 +574,13 @@ def test_every_page_is_accessible_and_fits(
         pytest.skip("no server: the npm packages of the widget cannot be installed")
     script = AXE.read_text(encoding="utf-8")
     shown = desk.populate("acme", staff["Анна"], staff["Борис"])
+    desk.evaluated("acme")
     paths = ["/desk", "/desk?view=all", "/desk?view=mine", f"/desk/chat/{shown['person'].chat_id}"]
     paths += [f"/desk/chat/{shown['mine'].chat_id}", "/desk/people", "/desk/account", "/desk/replies"]
     paths += [f"/desk/settings{path}" for path in SETTINGS]
     paths += ["/desk/welcome", "/desk/insight", "/desk/audit", "/desk/documents?q=errors"]
     paths += [f"/desk/documents/one?id=errors.md&show={part}" for part in ("chunks", "properties", "versions", "ties")]
-    paths += ["/desk/reading", "/desk/playground"]
+    paths += ["/desk/reading", "/desk/evaluation", "/desk/playground"]
     paths += ["/desk/sign-in", "/desk/turns/turn-of-acme", *desk_gaps.paths()]
     with signed_in(browser, server, staff["Анна"], scheme=scheme, size=SIZES[size], bypass_csp=True) as context:
         for path in paths:

@@ -63,6 +63,7 @@ def counted(engine: Engine) -> Iterator[list[str]]:
         "/desk/replies",
         "/desk/people",
         "/desk/insight",
+        "/desk/evaluation",
         *SETTINGS,
         *desk_gaps.paths(),
         "/desk/reading",

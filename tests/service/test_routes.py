@@ -167,6 +167,7 @@ SCOPED: dict[tuple[str, str], Case] = {
     ("GET", "/insight"): Case("operate"),
     ("POST", "/playground"): Case("ingest", {"question": "Как слить воду?", "trials": [{}, {"enough": 0.9}]}),
     ("GET", "/insight/chats"): Case("admin"),
+    ("GET", "/evaluation/runs"): Case("ingest"),
     ("GET", "/audit/{turn_id}"): Case(
         "operate", own={"turn_id": recorded("acme").turn_id}, foreign={"turn_id": recorded("globex").turn_id}
     ),

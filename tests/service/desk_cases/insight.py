@@ -14,6 +14,7 @@ PAGES: dict[tuple[str, str], PageCase] = {
         foreign={"turn_id": "turn-of-globex"},
         answers=(303,),
     ),
+    ("GET", "/desk/evaluation"): PageCase("ingest"),
     ("GET", "/desk/playground"): PageCase("ingest"),
     ("POST", "/desk/playground"): PageCase("ingest", {"question": "Как слить воду?", "both": "1", "b_enough": "0.9"}),
 }

@@ -70,3 +70,31 @@ def _round_up(value: int) -> int:
         return 2
     power = int(10 ** (len(str(value)) - 1))
     return next(power * nice for nice in _NICE if power * nice >= value and power * nice % 2 == 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Curve:
+    """A line through shares of both axes, each 0..1, with their grids as (place, percent)."""
+
+    line: str
+    dots: tuple[tuple[float, float], ...]
+    across: tuple[tuple[float, float], ...]
+    up: tuple[tuple[float, float], ...]
+    width: int = WIDTH
+    height: int = HEIGHT
+    left: int = _LEFT
+    base: int = HEIGHT - _BOTTOM
+    top: int = _TOP
+
+
+def curve(points: Sequence[tuple[float, float]]) -> Curve:
+    """A curve through these points."""
+    width, room, base = WIDTH - _LEFT - 20, HEIGHT - _BOTTOM - _TOP, HEIGHT - _BOTTOM
+    dots = tuple((round(_LEFT + width * x, 1), round(base - room * y, 1)) for x, y in points)
+    marks = (0, 0.25, 0.5, 0.75, 1)
+    return Curve(
+        " ".join(f"{x},{y}" for x, y in dots),
+        dots,
+        tuple((round(_LEFT + width * share, 1), share) for share in marks),
+        tuple((round(base - room * share, 1), share) for share in marks),
+    )

@@ -7,6 +7,7 @@ _TABS = (
     ("figures", "/desk/insight", "operate"),
     ("audit", "/desk/audit", "operate"),
     ("reading", "/desk/reading", "ingest"),
+    ("evaluation", "/desk/evaluation", "ingest"),
     ("playground", "/desk/playground", "ingest"),
 )
 
