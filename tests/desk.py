@@ -16,6 +16,7 @@ from tenants.desk import evaluations, operators, replies, sessions
 from tenants.desk.evaluations import EvaluationRun
 from tenants.desk.operators import Operator, Role
 from tenants.index.protocol import Json
+from tenants.models import JsonObject
 from tests.browser.payloads import PAYLOADS
 from tests.browser.turns import EXCERPT, PASSAGE, citation, turn
 
@@ -176,10 +177,10 @@ def evaluated(tenant_id: str) -> None:
     figures = {name: {"value": value, "low": 0.1, "high": 1.0, "n": 4} for name, value in measured.items()}
     others = {"right_of_answerable": 0.5, "claimed_of_unanswerable": 0.0}
     curve = [{"claimed": share, "right_of_claimed": 1 - share / 4, **others} for share in (0.25, 0.5, 1.0)]
-    demand = {"set": "shop-key", "figure": "right_of_claimed", "demand": ">= 0.68", "met": True}
+    demand: JsonObject = {"set": "shop-key", "figure": "right_of_claimed", "demand": ">= 0.68", "met": True}
     sets: list[Json] = [{"name": "shop-key", "n": 4, "figures": figures, "claims": curve}]
     now = datetime.now(UTC)
     with acting_as(Tenant(tenant_id, "anna")):
         for number in (1, 2) if not evaluations.newest() else ():
-            summary = {"pipeline": "0123456789ab", "sets": sets, "targets": [demand]}
+            summary: JsonObject = {"pipeline": "0123456789ab", "sets": sets, "targets": [demand]}
             evaluations.add(EvaluationRun(f"run-{number}", now + timedelta(seconds=number), summary))
