@@ -3,6 +3,7 @@
 import asyncio
 from datetime import UTC, datetime
 from pathlib import Path
+from uuid import uuid4
 
 import pytest
 from redis import Redis
@@ -130,7 +131,8 @@ def test_what_redis_counted_of_its_people_goes(
 ) -> None:
     monkeypatch.setenv("OPORA_REDIS_URL", redis_url)
     get_settings.cache_clear()
-    people = [Tenant(tenant_id, "anna") for tenant_id in ("acme", "other")]
+    # Somebody whom no other test has counted there.
+    people = [Tenant(tenant_id, f"anna-{uuid4().hex}") for tenant_id in ("acme", "other")]
 
     async def ask() -> None:
         limiter = quotas.RateLimiter(get_settings())
@@ -140,7 +142,6 @@ def test_what_redis_counted_of_its_people_goes(
         await limiter.close()
 
     with Redis.from_url(redis_url) as client:
-        # Other tests count there too.
         others = set(client.keys("opora:limits*"))
         for person in people:
             Registry().add(person.tenant_id)
