@@ -12,7 +12,7 @@ from tenants.gaps import Miss
 from tenants.rejected import Rejected
 from tests.audits import entry
 from tests.browser.payloads import PAYLOADS
-from tests.service.serving import recorded
+from tests.service.stored import recorded
 
 HOSTILE = ("gaps", "gap", "new article", "article", "preview", "articles", "rejected")
 

@@ -7,7 +7,7 @@ from time import monotonic
 import httpx
 
 from tests.attack.attacking import PATIENCE_SECONDS, SlowTool
-from tests.service.serving import tool_of
+from tests.service.stored import tool_of
 
 
 def test_a_slow_tool_holds_nobody_elses_question(

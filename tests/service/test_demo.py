@@ -7,11 +7,10 @@ from collections.abc import Iterator
 
 import httpx
 import pytest
-from playwright.sync_api import Locator, Page, expect, sync_playwright
+from playwright.sync_api import Browser, Locator, Page, expect
 
 from settings import ROOT, Settings
 from tenants.tokens import issue
-from tests.browser.conftest import launched
 from tests.service.serving import Server, environment, serving
 
 TENANT = "demo-ru"
@@ -44,13 +43,11 @@ def shop(demo: Settings) -> Iterator[Server]:
 
 
 @pytest.fixture
-def page(shop: Server) -> Iterator[Page]:
-    with sync_playwright() as playwright:
-        browser = launched(playwright)
-        page = browser.new_context(locale="ru-RU").new_page()
+def page(browser: Browser, shop: Server) -> Iterator[Page]:
+    with browser.new_context(locale="ru-RU") as context:
+        page = context.new_page()
         page.goto(f"{shop.url}/demo")
         yield page
-        browser.close()
 
 
 def move_to(page: Page, target: Locator, key: str = "Tab") -> None:

@@ -24,7 +24,8 @@ from tenants.desk import sessions
 from tenants.models import AuditRow
 from tests import desk
 from tests.browser.turns import turn
-from tests.service.serving import ARTICLES, Server, recorded
+from tests.service.serving import ARTICLES, Server
+from tests.service.stored import recorded
 
 FORMULA = "=cmd|' /C calc'!A0"
 

@@ -10,7 +10,7 @@ from uuid import uuid4
 
 import httpx
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, Playwright, expect, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, expect
 from sqlalchemy import update
 
 from pipelines import pages
@@ -26,7 +26,6 @@ from tenants.context import Tenant, acting_as
 from tenants.desk import replies, sessions
 from tenants.desk.operators import Operator
 from tests import desk, desk_gaps
-from tests.browser.conftest import launched
 from tests.browser.payloads import PAYLOADS
 from tests.browser.test_outcomes import AXE
 from tests.browser.turns import EXCERPT, citation, turn
@@ -46,19 +45,6 @@ SETTINGS = (
     "/changes",
 )
 SIZES = {"wide": (1440, 900), "middle": (1024, 768), "phone": (390, 844)}
-
-
-@pytest.fixture(scope="module")
-def playwright() -> Iterator[Playwright]:
-    with sync_playwright() as playwright:
-        yield playwright
-
-
-@pytest.fixture(scope="module")
-def browser(playwright: Playwright) -> Iterator[Browser]:
-    browser = launched(playwright)
-    yield browser
-    browser.close()
 
 
 @pytest.fixture

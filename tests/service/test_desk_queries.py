@@ -6,19 +6,23 @@ from pathlib import Path
 
 import httpx
 import pytest
+from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
 from sqlalchemy import Engine, event
 
 import app
 from components.ingest.document import SourceDocument
+from evaluation.simulator.server import Simulator
 from pipelines import pages
 from pipelines.ingest.usecase import Ingest
 from settings import Settings
-from tenants import database
+from tenants import database, index
 from tenants.context import Tenant, acting_as
 from tenants.desk.operators import Operator
 from tenants.registry import Registry
 from tests import desk, desk_gaps
 from tests.installations import installed
+from tests.service.serving import in_force
+from tests.service.stored import prepared
 
 MOST = 12
 SETTINGS = [
@@ -37,6 +41,21 @@ SETTINGS = [
         "/changes",
     )
 ]
+
+
+@pytest.fixture(scope="module")
+def prepared_apart(
+    tmp_path_factory: pytest.TempPathFactory, provider_key: RSAPrivateKey, simulated_models: tuple[Simulator, str]
+) -> Settings:
+    return prepared(tmp_path_factory.mktemp("queries"), provider_key, simulated_models[1])
+
+
+@pytest.fixture
+def apart(prepared_apart: Settings) -> Iterator[Settings]:
+    """An installation of its own: an index belongs to one process, and the other tests' service has theirs."""
+    with in_force(prepared_apart):
+        yield prepared_apart
+    index.close_all()
 
 
 @contextmanager
@@ -71,10 +90,10 @@ def counted(engine: Engine) -> Iterator[list[str]]:
         "/desk/audit?q=вопрос&outcome=refused&since=2026-01-01&person=anna",
     ],
 )
-async def test_a_page_runs_few_queries_however_many_chats_there_are(installation: Settings, path: str) -> None:
+async def test_a_page_runs_few_queries_however_many_chats_there_are(apart: Settings, path: str) -> None:
     staff = desk.staff("acme", {"Анна": "admin", "Борис": "operator"})
     chats = [desk.waiting("acme", desk.asked("acme", f"v:{number}", "Где заказ?", "Ау")) for number in range(60)]
-    await _count(installation, staff["Анна"], path.format(chat_id=chats[-1].chat_id))
+    await _count(apart, staff["Анна"], path.format(chat_id=chats[-1].chat_id))
 
 
 async def _count(settings: Settings, operator: Operator, path: str) -> None:
@@ -100,7 +119,6 @@ PARTS = ("chunks", "properties", "versions&version=1", "ties")
     ],
 )
 async def test_a_page_of_documents_runs_few_queries_however_many_there_are(tmp_path: Path, path: str) -> None:
-    # On a data folder of its own: an index belongs to one process, and the other tests' service has theirs.
     with installed(tmp_path) as settings:
         Registry().add("acme", locale="ru")
         staff = desk.staff("acme", {"Анна": "admin"})

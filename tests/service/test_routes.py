@@ -19,7 +19,8 @@ from pipelines.ask.events import EventName
 from settings import Settings
 from tenants.rejected import Rejected
 from tests.service.desk_cases import ASSETS, PAGES
-from tests.service.serving import ALL_SCOPES, ARTICLES, problem, recorded, tool_of
+from tests.service.serving import ALL_SCOPES, ARTICLES, problem
+from tests.service.stored import recorded, tool_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,8 @@ from collections.abc import Callable, Iterator
 import httpx
 import pytest
 
-from tests.service.serving import problem, tool_of
+from tests.service.serving import problem
+from tests.service.stored import tool_of
 
 SECRET = "secret of acme"
 

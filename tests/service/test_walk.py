@@ -7,11 +7,10 @@ from time import monotonic
 from typing import TypeAlias
 
 import pytest
-from playwright.sync_api import Browser, Locator, Page, expect, sync_playwright
+from playwright.sync_api import Browser, Locator, Page, expect
 
 from settings import Settings
 from tenants.desk import first_run
-from tests.browser.conftest import launched
 from tests.desk import PASSWORD
 from tests.service.serving import Server, environment, in_force, serving
 
@@ -20,14 +19,6 @@ QUESTION = "Сколько дней можно вернуть товар?"
 _MOST_TABS = 80
 
 Shoot: TypeAlias = Callable[[str, Page], object]
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with sync_playwright() as playwright:
-        browser = launched(playwright)
-        yield browser
-        browser.close()
 
 
 @pytest.fixture

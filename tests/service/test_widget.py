@@ -5,13 +5,12 @@ from itertools import pairwise
 
 import httpx
 import pytest
-from playwright.sync_api import expect, sync_playwright
+from playwright.sync_api import Browser, expect
 
 from settings import Settings
 from tenants.chats import sites
 from tenants.chats.sites import SiteConfig
 from tenants.context import Tenant, acting_as
-from tests.browser.conftest import launched
 from tests.service.serving import Server, in_force
 from ui.pages import DEMO_SITE
 
@@ -24,11 +23,10 @@ def demo_site(installation: Settings) -> str:
 
 
 def test_a_customer_asks_and_a_person_takes_over(
-    acme: httpx.Client, server: Server, token: Callable[..., str], demo_site: str
+    browser: Browser, acme: httpx.Client, server: Server, token: Callable[..., str], demo_site: str
 ) -> None:
-    with sync_playwright() as playwright:
-        browser = launched(playwright)
-        page = browser.new_context(locale="ru-RU").new_page()
+    with browser.new_context(locale="ru-RU") as context:
+        page = context.new_page()
         # Another process sees a new site within seconds.
         while (shop := page.goto(f"{server.url}/demo")) is None or shop.status == 404:
             continue
@@ -52,19 +50,17 @@ def test_a_customer_asks_and_a_person_takes_over(
         page.locator(".launcher").click()
         expect(page.locator(".message.operator")).to_contain_text("Приедет мастер")
         expect(page.locator(".message .text")).to_have_text(before)
-        browser.close()
 
 
 def test_files_hours_and_presence_reach_the_widget_and_the_operators(
-    acme: httpx.Client, server: Server, token: Callable[..., str], demo_site: str
+    browser: Browser, acme: httpx.Client, server: Server, token: Callable[..., str], demo_site: str
 ) -> None:
     staff = {"Authorization": f"Bearer {token('acme', 'operate', subject='olga')}"}
     boss = {"Authorization": f"Bearer {token('acme', 'admin', subject='boss')}"}
     closed = {"zone": "Europe/Moscow", "week": {}, "away": {"ru": "Сейчас у нас выходной."}}
-    with sync_playwright() as playwright:
-        assert acme.put("/desk/hours", params={"site": demo_site}, json=closed, headers=boss).is_success
-        browser = launched(playwright)
-        page = browser.new_context(locale="ru-RU").new_page()
+    assert acme.put("/desk/hours", params={"site": demo_site}, json=closed, headers=boss).is_success
+    with browser.new_context(locale="ru-RU") as context:
+        page = context.new_page()
         page.goto(f"{server.url}/chat/{demo_site}")
         field, attachment = page.locator("input[type=file]"), page.locator(".attachment")
         field.set_input_files({"name": "run.exe", "mimeType": "application/pdf", "buffer": b"MZ\x90\x00" * 100})
@@ -96,4 +92,3 @@ def test_files_hours_and_presence_reach_the_widget_and_the_operators(
             typing = (line for before, line in pairwise(events.iter_lines()) if before == "event: typing")
             assert '"customer"' in next(typing)
         expect(page.locator(".typing")).to_have_count(0)
-        browser.close()

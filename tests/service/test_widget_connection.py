@@ -6,7 +6,7 @@ from pathlib import Path
 
 import httpx
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, expect
 
 from evaluation.simulator.adapted import adapt
 from evaluation.simulator.knobs import Knobs
@@ -18,7 +18,7 @@ from tenants.chats.sites import SiteConfig
 from tenants.context import Tenant, acting_as
 from tenants.registry import Registry
 from tenants.tokens import issue
-from tests.browser.conftest import ask, launched
+from tests.browser.conftest import ask
 from tests.browser.proxy import Proxy
 from tests.service.serving import ARTICLES, Server, environment, in_force
 
@@ -87,14 +87,6 @@ def _prepared(folder: Path, models_url: str) -> Settings:
         policy.change(profile="ollama")
         sites.add("Магазин", [], SiteConfig(), key=SITE)
     return settings
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with sync_playwright() as playwright:
-        browser = launched(playwright)
-        yield browser
-        browser.close()
 
 
 @pytest.fixture

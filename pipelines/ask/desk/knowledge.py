@@ -1,8 +1,7 @@
 """What the pages about the knowledge base share: the tabs of their section."""
 
-from dataclasses import dataclass
-
 from pipelines import pages
+from pipelines.ask.desk.view import Tabs, entries
 from tenants.desk import sessions
 
 _TABS = (
@@ -14,19 +13,9 @@ _TABS = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Tab:
-    """A page of the section."""
-
-    name: str
-    path: str
-    current: bool
-
-
-def tabs(current: str) -> tuple[Tab, ...]:
-    """The pages of the section that the operator in this request may see."""
-    operator = sessions.current().operator
-    return tuple(Tab(name, path, name == current) for name, path, scope in _TABS if pages.may(operator, scope))
+def tabs(current: str) -> Tabs:
+    """The pages of the section."""
+    return Tabs("gaps", entries(_TABS, current))
 
 
 def may_publish() -> bool:

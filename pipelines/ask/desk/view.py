@@ -1,6 +1,6 @@
 """What every page of the desk is made with: its texts, who looks at it, and where else they may go."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
@@ -30,11 +30,25 @@ _MENU = (
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A page in the menu."""
+    """A page in the menu, or among the tabs of a section."""
 
     name: str
     path: str
     current: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Tabs:
+    """The pages of a section beside one another; `section` is where their texts stand."""
+
+    section: str
+    entries: tuple[Entry, ...]
+
+
+def entries(pages_of: Iterable[tuple[str, str, str]], current: str) -> tuple[Entry, ...]:
+    """The pages, by name, path and scope, that the operator in this request may see."""
+    operator = sessions.current().operator
+    return tuple(Entry(name, path, name == current) for name, path, scope in pages_of if pages.may(operator, scope))
 
 
 class Desk:
@@ -54,7 +68,7 @@ class Desk:
         """
         signed_in = sessions.current()
         operator = signed_in.operator
-        menu = [Entry(name, path, name == section) for name, path, scope in _MENU if pages.may(operator, scope)]
+        menu = entries(_MENU, section)
         about = {"me": operator, "csrf": signed_in.csrf, "menu": menu, "place": _place(operator)}
         return self._page(template, status, {**about, **values})
 

@@ -1,7 +1,7 @@
 """Questions without an answer, and the articles that are written for them."""
 
 from tests.service.desk_cases.case import PageCase
-from tests.service.serving import recorded
+from tests.service.stored import recorded
 
 _GAP = {"gap_id": recorded("acme").misses[0].gap_id}
 _FOREIGN_GAP = {"gap_id": recorded("globex").misses[0].gap_id}

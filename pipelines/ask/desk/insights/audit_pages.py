@@ -76,7 +76,7 @@ def _page(
         "insight/audit.html",
         status,
         section="insight",
-        tabs=tabs(),
+        tabs=tabs("audit"),
         wanted={"q": "", "outcome": "", "person": "", "since": "", "until": "", **wanted},
         chosen=chosen,
         outcomes=get_args(Outcome),

@@ -98,7 +98,7 @@ def router(desk: Desk) -> APIRouter:
         return desk.page(
             "insight/evaluation.html",
             section="insight",
-            tabs=tabs(),
+            tabs=tabs("evaluation"),
             runs=[(one, Summary.model_validate(one.summary)) for one in runs],
             chosen=chosen,
             summary=Summary.model_validate(chosen.summary) if chosen else None,

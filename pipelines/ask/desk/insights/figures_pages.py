@@ -62,7 +62,7 @@ def router(desk: Desk) -> APIRouter:
             may_export=pages.may(sessions.current().operator, "admin"),
             fault=fault,
             minutes=_minutes,
-            tabs=tabs(),
+            tabs=tabs("figures"),
         )
 
     return endpoints

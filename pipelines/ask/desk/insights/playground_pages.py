@@ -73,7 +73,7 @@ def _page(
         "insight/playground.html",
         status,
         section="insight",
-        tabs=tabs(),
+        tabs=tabs("playground"),
         form=form,
         history=history,
         packed=_HISTORY.dump_json(history).decode(),

@@ -47,7 +47,7 @@ def router(desk: Desk, ask: Ask) -> APIRouter:
         return desk.page(
             "insight/reading.html",
             section="insight",
-            tabs=tabs(),
+            tabs=tabs("reading"),
             shown=shown,
             judged=feedback.judged_answers(search.ANSWERS),
             wanted=WANTED,

@@ -1,7 +1,6 @@
 """The pages of insight beside one another."""
 
-from pipelines import pages
-from tenants.desk import sessions
+from pipelines.ask.desk.view import Tabs, entries
 
 _TABS = (
     ("figures", "/desk/insight", "operate"),
@@ -12,7 +11,6 @@ _TABS = (
 )
 
 
-def tabs() -> list[tuple[str, str]]:
-    """Those that the operator in this request may see, by name and path."""
-    operator = sessions.current().operator
-    return [(name, path) for name, path, scope in _TABS if pages.may(operator, scope)]
+def tabs(current: str) -> Tabs:
+    """The pages of the section."""
+    return Tabs("insight", entries(_TABS, current))

@@ -1,12 +1,16 @@
 """What all pages of settings share: where they are in the menu, and what they say once something was saved."""
 
 from dataclasses import dataclass
+from typing import Annotated, TypeAlias
 
+from fastapi import Query
 from starlette.responses import Response
 
 from pipelines.ask.desk.view import Desk, back_to
 from pipelines.gate import Route
 
+Saved: TypeAlias = Annotated[str, Query(max_length=40)]
+"""What the page says was done."""
 SCOPE = "admin"
 ROOT = "/desk/settings"
 

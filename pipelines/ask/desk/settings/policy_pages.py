@@ -1,9 +1,9 @@
 """The tenant's policy: rules by concern, approved offers, synonyms. Each concern is a form of its own."""
 
 from collections.abc import Mapping
-from typing import Annotated, get_args
+from typing import get_args
 
-from fastapi import APIRouter, Query
+from fastapi import APIRouter
 from starlette.datastructures import FormData
 from starlette.responses import Response
 
@@ -27,8 +27,6 @@ ROUTES: tuple[Route, ...] = (
     *pages.writes(FORM_BYTES, _GROUP, _OFFERS, _SYNONYMS),
 )
 
-Saved = Annotated[str, Query(max_length=40)]
-
 
 def router(desk: Desk) -> APIRouter:
     """The pages."""
@@ -41,7 +39,7 @@ def router(desk: Desk) -> APIRouter:
 
 def _add_rules(endpoints: APIRouter, desk: Desk) -> None:
     @endpoints.get(pages.ROOT)
-    def show_policy(saved: Saved = "") -> Response:
+    def show_policy(saved: pages.Saved = "") -> Response:
         return _rules(desk, saved=saved)
 
     @endpoints.post(pages.ROOT + _GROUP)
@@ -70,22 +68,18 @@ def _rules(
     if refused is not None and form is not None:
         typed = policy_fields(GROUPS[group], now, form)
         fault, groups[group] = forms.refusal(refused, typed, groups[group])
-    return pages.page(
-        desk,
-        "policy",
-        "policy.html",
-        refused.status if refused else 200,
-        groups=groups,
-        group=group,
-        fault=fault,
-        saved=saved,
-        version=policy.version_of(now),
-    )
+    return _page(desk, "policy", now, refused, groups=groups, group=group, fault=fault, saved=saved)
+
+
+def _page(desk: Desk, here: str, now: Policy, refused: Invalid | Conflict | None, **values: object) -> Response:
+    """A form about the policy as it is now."""
+    status = refused.status if refused else 200
+    return pages.page(desk, here, f"{here}.html", status, version=policy.version_of(now), **values)
 
 
 def _add_offers(endpoints: APIRouter, desk: Desk) -> None:
     @endpoints.get(pages.ROOT + _OFFERS)
-    def show_offers(saved: Saved = "") -> Response:
+    def show_offers(saved: pages.Saved = "") -> Response:
         now = policy.latest()
         return offers(now, now.approved_offers, saved=saved)
 
@@ -110,21 +104,12 @@ def _add_offers(endpoints: APIRouter, desk: Desk) -> None:
             current = tuple(Field(risk, "area", now.approved_offers.get(risk, "")) for risk in RISKS)
             fault, fields = forms.refusal(refused, fields, current)
             fault = fault or problems.explained(refused)[1]
-        return pages.page(
-            desk,
-            "offers",
-            "offers.html",
-            refused.status if refused else 200,
-            fields=fields,
-            fault=fault,
-            saved=saved,
-            version=policy.version_of(now),
-        )
+        return _page(desk, "offers", now, refused, fields=fields, fault=fault, saved=saved)
 
 
 def _add_synonyms(endpoints: APIRouter, desk: Desk) -> None:
     @endpoints.get(pages.ROOT + _SYNONYMS)
-    def show_synonyms(saved: Saved = "") -> Response:
+    def show_synonyms(saved: pages.Saved = "") -> Response:
         return synonyms(policy.latest(), saved=saved)
 
     @endpoints.post(pages.ROOT + _SYNONYMS)
@@ -145,13 +130,4 @@ def _add_synonyms(endpoints: APIRouter, desk: Desk) -> None:
         fault = ""
         if refused is not None:
             fault, fields = forms.refusal(refused, fields, (current,))
-        return pages.page(
-            desk,
-            "synonyms",
-            "synonyms.html",
-            refused.status if refused else 200,
-            fields=fields,
-            fault=fault,
-            saved=saved,
-            version=policy.version_of(now),
-        )
+        return _page(desk, "synonyms", now, refused, fields=fields, fault=fault, saved=saved)

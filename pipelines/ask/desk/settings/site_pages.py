@@ -1,8 +1,6 @@
 """The websites that show the widget: what each looks like, where it may stand, and the secrets of its visitors."""
 
-from typing import Annotated
-
-from fastapi import APIRouter, Query, Request
+from fastapi import APIRouter, Request
 from starlette.datastructures import FormData
 from starlette.responses import Response
 
@@ -23,7 +21,6 @@ ROUTES: tuple[Route, ...] = (
     *pages.reads(_SITES, _SITE),
     *pages.writes(FORM_BYTES, _SITES, _SITE, *(f"{_SITE}/{act}" for act in _ACTS)),
 )
-Saved = Annotated[str, Query(max_length=40)]
 
 
 def router(desk: Desk) -> APIRouter:
@@ -36,7 +33,7 @@ def router(desk: Desk) -> APIRouter:
 
 def _add_list(endpoints: APIRouter, desk: Desk) -> None:
     @endpoints.get(pages.ROOT + _SITES)
-    def show_sites(saved: Saved = "") -> Response:
+    def show_sites(saved: pages.Saved = "") -> Response:
         return listed((Field("name", "text", required=True), Field("origins", "lines")), saved=saved)
 
     @endpoints.post(pages.ROOT + _SITES)
@@ -59,7 +56,7 @@ def _add_list(endpoints: APIRouter, desk: Desk) -> None:
 
 def _add_site(endpoints: APIRouter, desk: Desk) -> None:
     @endpoints.get(pages.ROOT + _SITE)
-    def show_site(request: Request, key: str, saved: Saved = "") -> Response:
+    def show_site(request: Request, key: str, saved: pages.Saved = "") -> Response:
         sites.expire()
         return page(request, sites.get(key), saved=saved)
 

@@ -2,9 +2,8 @@
 
 import json
 from collections.abc import Mapping
-from typing import Annotated
 
-from fastapi import APIRouter, Query
+from fastapi import APIRouter
 from starlette.datastructures import FormData
 from starlette.responses import Response
 
@@ -24,7 +23,6 @@ ROUTES: tuple[Route, ...] = (
     *pages.reads(_TOOLS, _TOOL),
     *pages.writes(FORM_BYTES, _TOOLS, _TOOL, *(f"{_TOOL}/{act}" for act in _ACTS)),
 )
-Saved = Annotated[str, Query(max_length=40)]
 _AREAS = ("description", "parameters", "answer")
 _NAMES = ("name", "title", "description", "url", "parameters", "answer", "timeout_seconds")
 _EXAMPLE = {"properties": {"number": {"type": "string", "pattern": r"\d{5,8}"}}, "required": ["number"]}
@@ -40,7 +38,7 @@ def router(desk: Desk) -> APIRouter:
 
 def _add_list(endpoints: APIRouter, desk: Desk) -> None:
     @endpoints.get(pages.ROOT + _TOOLS)
-    def show_tools(saved: Saved = "") -> Response:
+    def show_tools(saved: pages.Saved = "") -> Response:
         return listed(_fields({"parameters": _written(_EXAMPLE), "timeout_seconds": "5"}, new=True), saved=saved)
 
     @endpoints.post(pages.ROOT + _TOOLS)
@@ -62,7 +60,7 @@ def _add_list(endpoints: APIRouter, desk: Desk) -> None:
 
 def _add_tool(endpoints: APIRouter, desk: Desk) -> None:
     @endpoints.get(pages.ROOT + _TOOL)
-    def show_tool(name: str, saved: Saved = "") -> Response:
+    def show_tool(name: str, saved: pages.Saved = "") -> Response:
         return page(tools.get(name), saved=saved)
 
     @endpoints.post(pages.ROOT + _TOOL)

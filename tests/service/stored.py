@@ -1,0 +1,262 @@
+"""What an installation holds before its service starts: tenants, and of `acme` and `globex` one of everything."""
+
+import json
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from secrets import token_urlsafe
+
+from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
+from jwt.algorithms import RSAAlgorithm
+
+from evaluation.simulator.adapted import adapt
+from settings import Settings
+from tenants import database, policy
+from tenants.audit import store
+from tenants.audit.entry import Entry
+from tenants.changes import SettingChangeRow
+from tenants.chats.tables import ChatFileRow, ChatRow, OutboxRow, SiteRow, WebhookRow
+from tenants.context import Tenant, acting_as
+from tenants.desk.tables import ArticleRow, OperatorRow
+from tenants.gaps import Miss
+from tenants.models import JobRow, ToolRow
+from tenants.registry import Registry
+from tenants.tools import parsed
+from tests.service.serving import RSA_KID, TENANTS, in_force
+
+POLICIES: dict[str, dict[str, object]] = {
+    "hurried": {"rate_limit_per_minute": 3},
+    "written": {"profile": "ollama"},
+}
+
+
+def prepared(folder: Path, provider_key: RSAPrivateKey, models_url: str) -> Settings:
+    """A data folder with registered tenants, before any server runs on it."""
+    pipelines = adapt(folder / "pipelines", models_url)
+    jwks = folder / "jwks.json"
+    public = json.loads(RSAAlgorithm.to_jwk(provider_key.public_key()))
+    jwks.write_text(json.dumps({"keys": [{**public, "kid": RSA_KID, "alg": "RS256", "use": "sig"}]}))
+    settings = Settings(
+        data_dir=folder,
+        pipelines_dir=pipelines,
+        token_jwks_file=jwks,
+        rate_limit_per_minute=0,
+        rate_limit_per_day=0,
+        default_locale="ru",
+        chat_messages_per_minute=0,
+        visitor_sessions_per_minute=0,
+    )
+    registry = Registry(settings)
+    for tenant_id, locale in TENANTS.items():
+        registry.add(tenant_id, locale=locale)
+    with in_force(settings):
+        for tenant_id, fields in POLICIES.items():
+            with acting_as(Tenant(tenant_id, "admin")):
+                policy.change(**fields)
+        for tenant_id in ("acme", "globex"):
+            store.append([recorded(tenant_id)], settings)
+            with database.writing(settings) as session:
+                session.add(finished_job(tenant_id))
+                session.add(kept_tool(tenant_id))
+                session.add(stored_chat(tenant_id))
+                session.flush()
+                session.add(stored_file(tenant_id))
+                session.add(stored_operator(tenant_id))
+                session.add_all([stored_article(tenant_id), stored_article(tenant_id, "spare")])
+                session.add_all(stored_settings(tenant_id))
+                session.flush()
+                session.add(dead_delivery(tenant_id))
+    return settings
+
+
+def recorded(tenant_id: str) -> Entry:
+    """A turn of the tenant's as the audit keeps it: it found nothing, so there is a gap, too."""
+    miss = Miss("no_relevant_context", "Вопрос?", f"about {tenant_id}", ("вопрос",), ())
+    return Entry(
+        tenant_id=tenant_id,
+        turn_id=f"turn-of-{tenant_id}",
+        at=datetime.now(UTC) - timedelta(days=30),
+        outcome="refused",
+        reason="no_relevant_context",
+        person="",
+        session_id="",
+        misses=(miss,),
+        body='{"answer":{"answer":{"text":"Нет."},"citations":[]},"found":[],"request":{"question":"Вопрос?"}}',
+    )
+
+
+def finished_job(tenant_id: str) -> JobRow:
+    """A job of the tenant's that has nothing left to do."""
+    moment = datetime.now(UTC)
+    return JobRow(
+        tenant_id=tenant_id,
+        job_id=f"0-of-{tenant_id}",
+        subject="anna",
+        kind="upload",
+        state="done",
+        files=["door.md"],
+        gone=[],
+        size=1,
+        progress={},
+        report={},
+        error=None,
+        revision=3,
+        attempts=1,
+        farthest=1,
+        faults=0,
+        cancelling=False,
+        created_at=moment,
+        started_at=moment,
+        begun_at=moment,
+        finished_at=moment,
+    )
+
+
+def tool_of(tenant_id: str) -> dict[str, object]:
+    """A tool of the tenant's, as somebody would put it."""
+    number = {"type": "string", "pattern": r"\b\d{7}\b"}
+    return {
+        "name": f"orders-of-{tenant_id}",
+        "title": "Накладные",
+        "description": "Где накладная с номером",
+        "url": "https://api.shop.example/waybills",
+        "parameters": {"properties": {"number": number}, "required": ["number"]},
+        "headers": {"authorization": f"secret of {tenant_id}"},
+    }
+
+
+def kept_tool(tenant_id: str) -> ToolRow:
+    """The same, as it is kept."""
+    tool = parsed(tool_of(tenant_id))
+    definition = tool.model_dump(mode="json", exclude={"name", "headers"})
+    return ToolRow(tenant_id=tenant_id, name=tool.name, definition=definition, headers=dict(tool.secrets))
+
+
+def stored_chat(tenant_id: str) -> ChatRow:
+    """A chat of the tenant's that nobody has written to."""
+    moment = datetime.now(UTC)
+    return ChatRow(
+        tenant_id=tenant_id,
+        chat_id=f"chat-of-{tenant_id}",
+        subject="anna",
+        site="",
+        channel="api",
+        locale="ru",
+        state="bot",
+        version=0,
+        last_seq=0,
+        reason="",
+        failures=0,
+        reopened=0,
+        csat_comment="",
+        customer_seen=0,
+        operator_seen=0,
+        created_at=moment,
+        updated_at=moment,
+    )
+
+
+def stored_file(tenant_id: str) -> ChatFileRow:
+    """A file of that chat."""
+    return ChatFileRow(
+        tenant_id=tenant_id,
+        file_id=f"file-of-{tenant_id}",
+        chat_id=f"chat-of-{tenant_id}",
+        name="чек.txt",
+        media_type="text/plain",
+        size=5,
+        content=b"total",
+        message_id=None,
+        created_at=datetime.now(UTC),
+    )
+
+
+def stored_operator(tenant_id: str) -> OperatorRow:
+    """An operator of the tenant's who has no password yet."""
+    return OperatorRow(
+        login=f"olga.{tenant_id}",
+        tenant_id=tenant_id,
+        role="operator",
+        name="Ольга",
+        password="",
+        created_at=datetime.now(UTC),
+    )
+
+
+def stored_article(tenant_id: str, name: str = "article") -> ArticleRow:
+    """A draft of the tenant's."""
+    now = datetime.now(UTC)
+    return ArticleRow(
+        tenant_id=tenant_id,
+        article_id=f"{name}-of-{tenant_id}",
+        title="Черновик",
+        text="Текст черновика.",
+        questions=[],
+        lang="ru",
+        trust="auto",
+        version=1,
+        created_at=now,
+        created_by="olga",
+        updated_at=now,
+        updated_by="olga",
+    )
+
+
+def stored_settings(tenant_id: str) -> Iterator[SiteRow | SettingChangeRow | ToolRow | WebhookRow]:
+    """Sites, a tool and webhooks of the tenant's, and a change of its policy that can be undone."""
+    moment = datetime.now(UTC)
+    for key in (f"site-of-{tenant_id}", f"spare-site-of-{tenant_id}"):
+        yield SiteRow(
+            key=key,
+            tenant_id=tenant_id,
+            name="Магазин",
+            origins=[],
+            config={},
+            secrets=[{"secret": token_urlsafe(), "created_at": moment.isoformat()}],
+            identity_secret=None,
+            identity_required=False,
+            created_at=moment,
+        )
+    yield ToolRow(
+        tenant_id=tenant_id, name=f"spare-tool-of-{tenant_id}", definition=kept_tool(tenant_id).definition, headers={}
+    )
+    for webhook_id in (f"hook-of-{tenant_id}", f"spare-hook-of-{tenant_id}"):
+        yield WebhookRow(
+            tenant_id=tenant_id,
+            webhook_id=webhook_id,
+            # Refused before anything is sent there: it is no public address.
+            url="http://127.0.0.1:9/hook",
+            events=["chat.rated"],
+            secrets=[{"secret": "whsec_AAAA", "created_at": moment.isoformat()}],
+            created_at=moment,
+        )
+    yield SettingChangeRow(
+        tenant_id=tenant_id,
+        change_id=f"change-of-{tenant_id}",
+        at=moment,
+        by="anna",
+        area="policy",
+        act="changed",
+        about="",
+        before={"top_k": 5},
+        after={"top_k": 6},
+    )
+
+
+def dead_delivery(tenant_id: str) -> OutboxRow:
+    """A delivery to the tenant's webhook that was given up."""
+    moment = datetime.now(UTC)
+    return OutboxRow(
+        tenant_id=tenant_id,
+        delivery_id=f"delivery-of-{tenant_id}",
+        webhook_id=f"hook-of-{tenant_id}",
+        chat_id="",
+        event="chat.rated",
+        body="{}",
+        state="dead",
+        attempts=9,
+        next_at=moment,
+        fault="url_forbidden",
+        created_at=moment,
+        delivered_at=None,
+    )
