@@ -28,8 +28,9 @@ class BoundedConnection(psycopg.Connection[TupleRow]):
         try:
             return super().wait(gen, interval, self.seconds if timeout is None else timeout)
         except _WaitTimeout:
-            # Nobody knows what it will say next.
-            self.pgconn.finish()
+            if timeout is None:
+                # Nobody knows what it will say next. Whoever names a time of their own, to hear notices, waits on.
+                self.pgconn.finish()
             raise
 
     def __del__(self, *_warn: object) -> None:

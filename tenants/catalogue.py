@@ -61,8 +61,7 @@ def page(selection: Selection, *, after: str = "", limit: int = 50) -> Page:
     """The first documents of a selection whose ids come after `after`, in the order of their characters."""
     conditions = _conditions(selection)
     with database.reading() as session:
-        first = _doc_ids(session, conditions, selection.words, after, limit + 1)
-        total = _count(session, conditions, selection.words)
+        first, total = _first_and_total(session, conditions, selection.words, after, limit + 1)
     chosen = first[:limit]
     records = documents.find(chosen)
     # One that was removed in between is left out.
@@ -95,12 +94,23 @@ def _doc_ids(session: Session, conditions: Conditions, words: str, after: str, l
         return list(islice((doc_id for doc_id, title in rows if _has_words(words, doc_id, title)), limit))
 
 
-def _count(session: Session, conditions: Conditions, words: str) -> int:
+def _first_and_total(
+    session: Session, conditions: Conditions, words: str, after: str, limit: int
+) -> tuple[list[str], int]:
+    """The first ids after one, and how many there are in all; titles are read once."""
     if not words:
-        return session.scalar(select(func.count()).select_from(DocumentRow).where(*conditions)) or 0
-    query = select(DocumentRow.doc_id, DocumentRow.title).where(*conditions)
+        total = session.scalar(select(func.count()).select_from(DocumentRow).where(*conditions)) or 0
+        return _doc_ids(session, conditions, "", after, limit), total
+    first: list[str] = []
+    total = 0
+    query = select(DocumentRow.doc_id, DocumentRow.title).where(*conditions).order_by(_by_characters(session))
     with session.execute(query, execution_options=_IN_SLICES) as rows:
-        return sum(_has_words(words, doc_id, title) for doc_id, title in rows)
+        for doc_id, title in rows:
+            if _has_words(words, doc_id, title):
+                total += 1
+                if doc_id > after and len(first) < limit:
+                    first.append(doc_id)
+    return first, total
 
 
 def _by_characters(session: Session) -> ColumnElement[str]:
@@ -127,7 +137,8 @@ def _conditions(selection: Selection) -> Conditions:
     if selection.tags is not None:
         # A list of texts as JSON holds each of them as a whole, in its quotes.
         tags = cast(DocumentRow.tags, Text)
-        conditions.append(or_(false(), *(tags.contains(json.dumps(tag), autoescape=True) for tag in selection.tags)))
+        # Replaced, because SQLite's LIKE takes small and capital Latin letters for the same.
+        conditions.append(or_(false(), *(func.replace(tags, json.dumps(tag), "") != tags for tag in selection.tags)))
     if selection.flagged is not None:
         has_flags = cast(DocumentRow.flags, Text) != "[]"
         conditions.append(has_flags if selection.flagged else ~has_flags)

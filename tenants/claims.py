@@ -11,6 +11,7 @@ upload is never to be lost. So jobs are rows of the records' database.
 """
 
 import fcntl
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -77,6 +78,10 @@ class FileClaims:
             except OSError:
                 file.close()
                 return False
+            if not os.fstat(file.fileno()).st_nlink:
+                # Its holder has just removed it: the next file of this name is somebody else's to take.
+                file.close()
+                return False
             self._held[name] = file
             return True
 
@@ -87,13 +92,16 @@ class FileClaims:
     def is_held(self, name: str) -> bool:
         """Whether any process holds the claim."""
         path = self._folder / name
-        if name in self._held or not path.exists():
-            return name in self._held
-        with path.open("rb") as file:
-            try:
-                fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-            except OSError:
-                return True
+        if name in self._held:
+            return True
+        try:
+            with path.open("rb") as file:
+                try:
+                    fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+                except OSError:
+                    return True
+        except FileNotFoundError:
+            return False
         if name.startswith((_PROCESS, _CHAT)):
             path.unlink(missing_ok=True)  # nobody takes this name again
         return False

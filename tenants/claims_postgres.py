@@ -43,6 +43,7 @@ class PostgresClaims:
         self._lasting = lasting
         self._held: set[str] = set()
         self._connection: psycopg.Connection[tuple[object, ...]] | None = None
+        self._named = False
         self._lock = RLock()
         self._connected(lambda: None)
 
@@ -100,6 +101,7 @@ class PostgresClaims:
             try:
                 if self._connection is not None:
                     try:
+                        self._keep_name()
                         return work()
                     except psycopg.Error:
                         # An old connection may have ended unnoticed; a new one is tried once.
@@ -113,7 +115,12 @@ class PostgresClaims:
     def _connect(self) -> None:
         self._connection = database.own_connection(self._settings)
         self._connection.execute(_KEEPALIVE)
-        self._ask(f"SELECT pg_try_advisory_lock({_KEY})", self._lasting)
+        self._named = False
+        self._keep_name()
+
+    def _keep_name(self) -> None:
+        """Be known as alive. The server may keep the name for the lost connection for a while."""
+        self._named = self._named or self._ask(f"SELECT pg_try_advisory_lock({_KEY})", self._lasting)
 
     def _disconnect(self) -> None:
         if self._held:

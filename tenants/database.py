@@ -160,11 +160,9 @@ def own_connection(settings: Settings) -> "psycopg.Connection[tuple[object, ...]
 
     Raises `psycopg.Error`.
     """
-    import psycopg  # not needed on SQLite
-
     limited = _limited(make_url(settings.database), settings)
     _, parameters = limited.get_dialect()().create_connect_args(limited)
-    return psycopg.connect(autocommit=True, **parameters)
+    return _bounded([], {**parameters, "autocommit": True}, settings)
 
 
 def is_shared(settings: Settings | None = None) -> bool:
@@ -324,11 +322,15 @@ def _server(url: URL, settings: Settings) -> Engine:
 
     @event.listens_for(opened, "do_connect")
     def connect(_dialect: object, _record: object, args: list[str], kwargs: dict[str, Any]) -> BoundedConnection:
-        connection = BoundedConnection.connect(*args, **kwargs)
-        connection.seconds = seconds + _GRACE_SECONDS
-        return connection
+        return _bounded(args, kwargs, settings)
 
     return opened
+
+
+def _bounded(args: list[str], kwargs: dict[str, Any], settings: Settings) -> BoundedConnection:
+    connection = BoundedConnection.connect(*args, **kwargs)
+    connection.seconds = settings.database_statement_seconds + _GRACE_SECONDS
+    return connection
 
 
 def _limited(url: URL, settings: Settings) -> URL:

@@ -36,7 +36,8 @@ def begin(key: str, request_hash: str) -> str | None:
         holder = _reserve(key, request_hash, process)
         if holder is None:
             return None
-        if holder.answer is None and not claims.is_alive(holder.process):
+        # A replica of the version before names none: its requests are given up by time alone.
+        if holder.answer is None and holder.process and not claims.is_alive(holder.process):
             holder = _reserve(key, request_hash, process, after=holder.process)
             if holder is None:
                 return None

@@ -13,6 +13,7 @@ from sqlalchemy import text
 
 from settings import Settings, get_settings
 from tenants import database
+from tenants.errors import TryAgain
 
 log = logging.getLogger("opora.notices")
 
@@ -39,8 +40,12 @@ def on(channel: str, take: Callable[[str], None], missed: Callable[[], None]) ->
 
 def notify(channel: str, payload: str, settings: Settings | None = None) -> None:
     """Tell all processes, this one included, after the change that it is about is committed."""
-    with database.engine(settings).begin() as connection:
-        connection.execute(text("SELECT pg_notify(:channel, :payload)"), {"channel": channel, "payload": payload})
+    try:
+        with database.writing(settings) as session:
+            session.execute(text("SELECT pg_notify(:channel, :payload)"), {"channel": channel, "payload": payload})
+    except TryAgain as lost:
+        # What it is about is stored, and read without it a second later.
+        log.warning("a notice is not sent: %s", lost.code)
 
 
 def listen(settings: Settings | None = None) -> None:

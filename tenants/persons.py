@@ -50,8 +50,8 @@ from tenants.context import Tenant, acting_as
 from tenants.erasures import Erasure
 from tenants.errors import Invalid
 from tenants.jobs import Job
-from tenants.models import Base
 from tenants.registry import Registry
+from tenants.tables import Base
 
 _MAX_ROWS = 1_000_000
 """Turns exported at most: more than one person asks in 13 months."""

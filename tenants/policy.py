@@ -108,7 +108,7 @@ def current() -> Policy:
 
 def latest() -> Policy:
     """The policy as another process may have left it a moment ago: for whoever is about to change it."""
-    registry.expire()
+    registry.refresh()
     return current()
 
 

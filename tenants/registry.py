@@ -173,6 +173,11 @@ def expire() -> None:
     _CACHE.expire((get_settings().database, context.current().tenant_id))
 
 
+def refresh() -> None:
+    """Have this process read the record of the tenant in context anew; nothing has changed, so nobody else is told."""
+    _CACHE.drop(context.current().tenant_id)
+
+
 def _record(row: TenantRow) -> TenantRecord:
     return TenantRecord(
         tenant_id=row.tenant_id,

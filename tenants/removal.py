@@ -12,14 +12,13 @@ from settings import get_settings
 from tenants import claims, database, erasures, index, jobs, persons, quotas, registry, traces, uploads
 from tenants.audit.recorder import Recorder
 from tenants.chats import sites
-from tenants.chats import tables as _chat_tables  # noqa: F401  tables that `Base` does not bring itself
 from tenants.context import Tenant, acting_as
 from tenants.desk.tables import OneTimeLinkRow, OperatorRow, OperatorSessionRow
 from tenants.erasures import Erasure
-from tenants.models import Base
 from tenants.names import collection_name
 from tenants.registry import Registry
 from tenants.shared_tables import InstallationRow, SpooledRow
+from tenants.tables import Base
 
 _SUBJECT = "removal"
 _PATIENCE_SECONDS = 60.0

@@ -3,10 +3,8 @@
 from sqlalchemy import Table, select, type_coerce, update
 
 from tenants import database
-from tenants.chats import tables as _chat_tables  # noqa: F401  tables that `Base` does not bring itself
-from tenants.desk import providers as _providers  # noqa: F401
-from tenants.models import Base
 from tenants.sealed import SealedJson, SealedText, seal_anew
+from tenants.tables import Base
 
 _BATCH = 200
 

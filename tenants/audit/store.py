@@ -177,8 +177,9 @@ class _Chain:
         """Delete the content of these turns and note it in the chain."""
         self.flush()
         tenant_id = self._head.tenant_id
-        gaps.forget(self.session, tenant_id, sequences)
+        # In the order in which publishing an article locks them.
         articles.forget_previews(self.session, tenant_id)
+        gaps.forget(self.session, tenant_id, sequences)
         for start in range(0, len(sequences), _PARAMETERS):
             chosen = sequences[start : start + _PARAMETERS]
             for rows in (AuditContentRow, AuditDocumentRow):

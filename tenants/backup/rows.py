@@ -19,6 +19,8 @@ from tenants.backup.envelope import Part
 
 FOLDER = "rows/"
 _BATCH = 200
+_HEAVY = {"chat_files": 1, "upload_pieces": 16}
+"""Tables whose rows hold files: so many are in memory at a time."""
 _OWN = "alembic_version"
 
 
@@ -49,7 +51,7 @@ def _lines(connection: Connection, table: Table, counts: Counter[str]) -> Iterat
     # JSON as text: a column's null and JSON's null are two things.
     columns = [cast(column, Text) if isinstance(column.type, JSON) else column for column in table.columns]
     yield _line([column.name for column in table.columns])
-    reading = connection.execution_options(yield_per=_BATCH).execute(select(*columns))
+    reading = connection.execution_options(yield_per=_at_once(table)).execute(select(*columns))
     counts[table.name] = 0
     for rows in reading.partitions():
         counts[table.name] += len(rows)
@@ -59,9 +61,13 @@ def _lines(connection: Connection, table: Table, counts: Counter[str]) -> Iterat
 def _insert(connection: Connection, table: Table, part: Iterable[bytes]) -> None:
     lines = (json.loads(line) for line in part)
     columns = [table.columns[name] for name in next(lines)]
-    while batch := list(islice(lines, _BATCH)):
+    while batch := list(islice(lines, _at_once(table))):
         rows = [{c.name: _stored(c, value) for c, value in zip(columns, row, strict=True)} for row in batch]
         connection.execute(insert(table), rows)
+
+
+def _at_once(table: Table) -> int:
+    return _HEAVY.get(table.name, _BATCH)
 
 
 def _line(values: list[object]) -> bytes:

@@ -309,8 +309,13 @@ def _all() -> Mapping[str, Site]:
 
 
 def expire() -> None:
-    """Have the sites read anew: after a commit from elsewhere that changed them, and before changing one here."""
+    """Have the sites read anew, after a commit from elsewhere that changed them."""
     _SITES.expire(_cache_key())
+
+
+def refresh() -> None:
+    """Have this process read the sites as another may have left them a moment ago; nobody else is told."""
+    _SITES.drop(_cache_key()[1])
 
 
 def _checked_name(name: str) -> str:

@@ -448,6 +448,8 @@ def _owner(folder: Path) -> object:
     try:
         mark = json.loads((folder / _MARK).read_text(encoding="utf-8"))
     except (OSError, ValueError) as fault:
+        if (refusal := _refusal(fault)) is not None:
+            raise TryAgain(refusal) from fault
         raise IndexDamaged("unreadable") from fault
     if not isinstance(mark, dict):
         raise IndexDamaged("unreadable")
@@ -464,6 +466,8 @@ def _is_damage(fault: BaseException) -> bool:
 
 def _refusal(fault: BaseException) -> str | None:
     """What to answer where the file system, and not a file of it, was the reason."""
+    if isinstance(fault, OSError):
+        return _REFUSALS.get(fault.errno or 0)
     number = _SYSTEM_ERROR.search(str(fault))
     return _REFUSALS.get(int(number[1])) if number else None
 

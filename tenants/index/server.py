@@ -232,7 +232,7 @@ class ServerCollection:
         ]
         if not requests:
             return {}
-        with self._server.call() as client:
+        with self._call() as client:
             answers = client.query_batch_points(self._name, requests)
         frequencies = {}
         for one, answer in zip(dimensions, answers, strict=True):

@@ -3,9 +3,7 @@
 from alembic import context
 from sqlalchemy import Connection
 
-from tenants.chats import tables as _chat_tables  # noqa: F401  tables that `Base` does not bring itself
-from tenants.desk import tables as _desk_tables  # noqa: F401
-from tenants.models import Base
+from tenants.tables import Base
 
 connection: Connection = context.config.attributes["connection"]
 # Batch mode rewrites a table where SQLite cannot alter it.

@@ -15,15 +15,12 @@ from sqlalchemy import create_engine, text
 
 from settings import Settings, get_settings
 from tenants import changes, conversations, database, documents, feedback, handoffs, index, policy
-from tenants import shared_tables as _shared_tables  # noqa: F401
 from tenants.audit import search
 from tenants.chats import consents, files, outbox, sites, store
-from tenants.chats import tables as _chat_tables  # noqa: F401
 from tenants.context import Tenant, acting_as
 from tenants.desk import operators, providers
-from tenants.desk import tables as _desk_tables  # noqa: F401
 from tenants.errors import CallerError, Forbidden
-from tenants.models import Base
+from tenants.tables import Base
 from tests.schemas import of_every_database
 
 STORED = Path(__file__).with_name("databases")

@@ -19,17 +19,16 @@ from sqlalchemy.exc import IntegrityError
 
 from settings import Settings
 from tenants import conversations, database, documents, handoffs, idempotency, lexicon, policy, registry
-from tenants import shared_tables as _shared_tables  # noqa: F401
-from tenants.chats import tables as _tables  # noqa: F401
 from tenants.context import Tenant, acting_as
 from tenants.conversations import PastTurn
 from tenants.documents import DocumentRecord
 from tenants.errors import Busy, Invalid, NoTenant, NotFound
 from tenants.idempotency import ABANDONED, RETENTION
 from tenants.lexicon import ChunkTerms, Lexicon
-from tenants.models import Base, ConversationRow, DocumentRow, IdempotencyRow, LexiconPartRow
+from tenants.models import ConversationRow, DocumentRow, IdempotencyRow, LexiconPartRow
 from tenants.policy import Policy
 from tenants.registry import Registry
+from tenants.tables import Base
 from tests.schemas import of_every_database
 
 ANNA = Tenant("acme", "anna")

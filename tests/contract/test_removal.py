@@ -19,8 +19,8 @@ from tenants.chats import store as chats
 from tenants.context import Tenant, acting_as
 from tenants.desk import operators, sessions
 from tenants.errors import Busy, NotFound
-from tenants.models import Base
 from tenants.registry import Registry
+from tenants.tables import Base
 from tests.audits import entry
 from tests.contract.test_backup import contents
 
@@ -130,6 +130,7 @@ def test_what_redis_counted_of_its_people_goes(
     records: Settings, redis_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("OPORA_REDIS_URL", redis_url)
+    monkeypatch.setenv("OPORA_RATE_LIMIT_PER_MINUTE", "60")
     get_settings.cache_clear()
     # Somebody whom no other test has counted there.
     people = [Tenant(tenant_id, f"anna-{uuid4().hex}") for tenant_id in ("acme", "other")]

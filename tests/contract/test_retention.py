@@ -25,9 +25,9 @@ from tenants.chats import outbox
 from tenants.chats import store as chats
 from tenants.context import Tenant, acting_as
 from tenants.desk import first_run, operators, sessions
-from tenants.models import Base
 from tenants.registry import Registry
 from tenants.stream_log import LoggedStream
+from tenants.tables import Base
 from tests.audits import entry, miss
 from tests.chats import webhook
 

@@ -105,7 +105,7 @@ def add_site(body: NewSite) -> SitePart:
 @router.get(_SITE)
 def read_site(key: str) -> SitePart:
     """One site."""
-    sites.expire()
+    sites.refresh()
     return site_part(sites.get(key))
 
 

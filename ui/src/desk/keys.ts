@@ -9,7 +9,8 @@ export function listen(): void {
     if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return;
     const target = event.target as Element;
     if (event.key === 'Escape' && target.matches('textarea, [type="search"]')) (target as HTMLElement).blur();
-    if (target.closest(WRITTEN_IN) || target.closest('dialog')) return;
+    // A dialog that has just been closed keeps the focus until the next frame.
+    if (target.closest(WRITTEN_IN) || target.closest('dialog[open]')) return;
     const key = pressed(event);
     if ((key === 'j' || key === 'k') && move(key === 'j' ? 1 : -1)) event.preventDefault();
     const one = [...document.querySelectorAll<HTMLElement>('[data-hotkey]')].find((each) => each.dataset['hotkey'] === key && each.checkVisibility());

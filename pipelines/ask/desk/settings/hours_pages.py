@@ -55,7 +55,7 @@ def router(desk: Desk) -> APIRouter:
     def page(
         key: str, form: FormData | None = None, refused: Invalid | Conflict | None = None, *, saved: str = ""
     ) -> Response:
-        sites.expire()
+        sites.refresh()
         site, rules = sites.get(key) if key else None, policy.latest()
         own = site.config.hours if site else rules.hours
         in_force = own or rules.hours

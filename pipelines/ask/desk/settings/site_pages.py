@@ -50,19 +50,19 @@ def _add_list(endpoints: APIRouter, desk: Desk) -> None:
         return back_to(f"{pages.ROOT}{_SITES}/{added.key}#snippet")
 
     def listed(fields: Fields, *, saved: str = "", status: int = 200) -> Response:
-        sites.expire()
+        sites.refresh()
         return pages.page(desk, "sites", "sites.html", status, sites=sites.own(), fields=fields, saved=saved)
 
 
 def _add_site(endpoints: APIRouter, desk: Desk) -> None:
     @endpoints.get(pages.ROOT + _SITE)
     def show_site(request: Request, key: str, saved: pages.Saved = "") -> Response:
-        sites.expire()
+        sites.refresh()
         return page(request, sites.get(key), saved=saved)
 
     @endpoints.post(pages.ROOT + _SITE)
     def save_site(request: Request, key: str, form: Typed) -> Response:
-        sites.expire()
+        sites.refresh()
         try:
             sites.update(
                 key,
