@@ -52,7 +52,8 @@ def until_done_or_waiting(records: Settings, work: "Future[T]") -> None:
     """Wait until something is done, or waits for a lock."""
     waiting = text("SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'")
     deadline = monotonic() + PATIENCE_SECONDS
-    with database.engine(records).connect() as connection:
+    # Within a transaction the server shows its activity as it was at the first look.
+    with database.engine(records).connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
         while not work.done() and not connection.scalar(waiting):
             assert monotonic() < deadline
             Event().wait(0.01)
