@@ -3,9 +3,13 @@
 _SPACE = "\u00a0"
 
 
-def number(value: float, digits: int = 0, *, locale: str) -> str:
-    """`1 234,5` or `1,234.5`. Russian leaves four digits together."""
-    written = f"{value:,.{digits}f}"
+def number(value: float, digits: int | None = 0, *, locale: str) -> str:
+    """`12 345,6` or `12,345.6`. Russian leaves four digits together.
+
+    :param digits: after the decimal mark; as many as the value has when None.
+    """
+    whole_value = int(value) if float(value).is_integer() else value
+    written = f"{whole_value:,}" if digits is None else f"{value:,.{digits}f}"
     if locale != "ru":
         return written
     whole, _, fraction = written.partition(".")

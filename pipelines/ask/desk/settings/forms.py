@@ -10,6 +10,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 from starlette.datastructures import FormData
 
+from components.language import figures
 from components.language.texts import text
 from pipelines import problems
 from tenants.errors import Conflict, Invalid, OporaError
@@ -107,12 +108,6 @@ def number(typed: str, unit: int = 1) -> str:
     return f"{value.normalize():f}" if value.is_finite() else typed
 
 
-def number_shown(value: float, locale: str) -> str:
-    """A number with its thousands apart, as people of a language write it."""
-    written = f"{value:,}" if isinstance(value, int) or not value.is_integer() else f"{int(value):,}"
-    return written if locale == "en" else written.replace(",", "\N{NO-BREAK SPACE}").replace(".", ",")
-
-
 def faults_of(error: OporaError, names: Container[str] = ()) -> Mapping[str, str]:
     """What is wrong with which field, in the reader's language; a fault of no field is named by the empty name.
 
@@ -163,7 +158,9 @@ def _complaint(complaint: ErrorDetails) -> str:
     if complaint["type"] == "value_error":
         return fault_text(str(context.get("error", "other")))
     params = {
-        name: number_shown(value, _locale()) if isinstance(value, int | float) else str(value)[:_LONGEST_SHOWN]
+        name: figures.number(value, None, locale=_locale())
+        if isinstance(value, int | float)
+        else str(value)[:_LONGEST_SHOWN]
         for name, value in context.items()
     }
     return fault_text(complaint["type"], **params)

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from starlette.datastructures import FormData
 
+from components.language.figures import number
 from components.language.texts import text
 from pipelines import problems
 from pipelines.ask.desk.settings import forms
@@ -88,21 +89,25 @@ def _choices(name: str, known: Bounds) -> tuple[tuple[str, str], ...]:
 def _bounds(known: Bounds, unit: int) -> str:
     if known.kind != "number" or known.least is None:
         return ""
-    least = forms.number_shown(known.least / unit, _locale())
+    least = _number(known.least / unit)
     if known.most is None:
         return _text("at_least", least=least)
-    return _text("from_to", least=least, most=forms.number_shown(known.most / unit, _locale()))
+    return _text("from_to", least=least, most=_number(known.most / unit))
 
 
 def _default(name: str, known: Bounds, unit: int) -> str:
     if known.kind == "flag":
         return _text("default", value=_text("yes" if known.default else "no"))
     if name in _OF_INSTALLATION:
-        value = forms.number_shown(getattr(get_settings(), name), _locale())
+        value = _number(getattr(get_settings(), name))
         return _text("empty_installation", value=value, setting=f"OPORA_{name.upper()}")
     if isinstance(known.default, int | float):
-        return _text("default", value=forms.number_shown(known.default / unit, _locale()))
+        return _text("default", value=_number(known.default / unit))
     return ""
+
+
+def _number(value: float) -> str:
+    return number(value, None, locale=_locale())
 
 
 def _text(key: str, **params: str) -> str:

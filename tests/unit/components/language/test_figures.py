@@ -12,10 +12,12 @@ from components.language.figures import number, percent
         (7.26, 1, "7,3", "7.3"),
         (1234, 0, "1234", "1,234"),
         (12345.6, 1, "12\u00a0345,6", "12,345.6"),
+        (0.25, None, "0,25", "0.25"),
+        (20.0, None, "20", "20"),
         (1234567, 0, "1\u00a0234\u00a0567", "1,234,567"),
     ],
 )
-def test_a_number_is_written_as_its_language_does(value: float, digits: int, russian: str, english: str) -> None:
+def test_a_number_is_written_as_its_language_does(value: float, digits: int | None, russian: str, english: str) -> None:
     assert number(value, digits, locale="ru") == russian
     assert number(value, digits, locale="en") == english
 
