@@ -42,17 +42,19 @@ class Cut(Frozen):
 def cut(document: SourceDocument, sizes: Sizes) -> Cut:
     """Cut a document at headings, then paragraphs, then sentences."""
     fairness.yield_to_questions()
-    text = unglued(clean(document.text))
-    blocks = (
-        plain_blocks(_untitled(text, document.title))
-        if document.markup == "plain"
-        else markdown_blocks(with_tables(text))
-    )
-    blocks = tuple(_demoted(block) if _orders(block) else block for block in blocks)
+    blocks = tuple(_demoted(block) if _orders(block) else block for block in blocks_of(document))
     title = _title(document, blocks)
     # A question is its own best search key, so no pair of an FAQ is merged with another.
     parts = packed(blocks, title, sizes, apart=document.markup == "faq")
     return Cut(title, _identified(document.doc_id, parts, _flags(document)))
+
+
+def blocks_of(document: SourceDocument) -> tuple[Block, ...]:
+    """The blocks of a document's text, without what is not for readers."""
+    text = unglued(clean(document.text))
+    if document.markup == "plain":
+        return plain_blocks(_untitled(text, document.title))
+    return markdown_blocks(with_tables(text))
 
 
 def _untitled(text: str, title: str) -> str:

@@ -10,8 +10,8 @@ from collections import Counter
 from collections.abc import Iterator
 from textwrap import dedent
 
-_ANCHOR = re.compile(r"[ \t]?\{(?:#[\w-]+|:[^{}\n]*|\.[a-z][\w .=-]*)\}")
-_MACRO = re.compile(r"\{%[^%\n]*%\}|\{\{[^{}\n]*\}\}")
+ANCHOR = re.compile(r"[ \t]?\{(?:#[\w-]+|:[^{}\n]*|\.[a-z][\w .=-]*)\}")
+MACRO = re.compile(r"\{%[^%\n]*%\}|\{\{[^{}\n]*\}\}")
 _NUMBERING = re.compile(r"\A(?:\.+\s+)+")
 _PRESSED = (
     r"(?:на)?жм(?:и|ите|ём|ем|ет|ут)|нажать|нажав|кликн\w+|щелкн\w+|щёлкн\w+|выбер\w+|click|tap|press|select|hover over"
@@ -57,7 +57,7 @@ _FENCE = re.compile(r"^[ \t]*(?:```|~~~)", re.MULTILINE)
 def tidied(text: str) -> str:
     """A line of prose without anchors, macros and gaps; where an icon is lost, a word says so."""
     if "{" in text:
-        text = _MACRO.sub("", _ANCHOR.sub("", text))
+        text = MACRO.sub("", ANCHOR.sub("", text))
     if "  " in text or " ," in text or " ." in text or " ;" in text or " )" in text:
         text = _NAMED_ICON.sub(r"\1", text)
         text = _LOST_ICON.sub(_icon, text)

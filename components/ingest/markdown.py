@@ -31,11 +31,11 @@ _TAGS = (
     "pre q s samp script section small span strike strong style sub summary sup svg table tbody td tfoot th thead tr "
     "tt u ul video wbr"
 ).split()
-_TAG = re.compile(rf"</?(?:{'|'.join(_TAGS)})(?:\s[^<>]*)?/?>", re.IGNORECASE)
+TAG = re.compile(rf"</?(?:{'|'.join(_TAGS)})(?:\s[^<>]*)?/?>", re.IGNORECASE)
 _BREAK = re.compile(r"<br\s*/?>", re.IGNORECASE)
 _IMAGE = re.compile(r"<img\b[^<>]*?\balt=([\"'])(.*?)\1", re.IGNORECASE)
-_HIDDEN = re.compile(r"<!--.*?(?:-->|\Z)|<(script|style)\b.*?(?:</\1\s*>|\Z)", re.IGNORECASE | re.DOTALL)
-_PAGE = re.compile(r"<!-- page (\d{1,6}) -->\s*")
+HIDDEN = re.compile(r"<!--.*?(?:-->|\Z)|<(script|style)\b.*?(?:</\1\s*>|\Z)", re.IGNORECASE | re.DOTALL)
+PAGE = re.compile(r"<!-- page (\d{1,6}) -->\s*")
 """What the readers of paged formats write where a page begins."""
 _INLINE_MARKUP = re.compile(r"[\\`*_\[<&]| \n")
 """Without any of these a text says what it shows, its line breaks apart, which `_unwrapped` sees to."""
@@ -44,7 +44,7 @@ _HARD_BREAK = "\v"
 _LINE_END = re.compile(r"[ \t]*([\n\v])[ \t]*")
 _CAPITALS = re.compile(r"^[ \t]{0,3}((?=[^\n]*[A-ZА-ЯЁ]{4})[A-ZА-ЯЁ][A-ZА-ЯЁ '’,&/()-]{3,60})[ \t]*$", re.MULTILINE)
 """A line in capitals alone, as old manuals and notes write their captions."""
-_BARE = re.compile(r"^[ \t]*(?:[*•·–—-]|[=_~*-]{3,}|\[/[^\]\s]+\](?:[ \t]*\[/[^\]\s]+\])*)[ \t]*$\n?", re.MULTILINE)
+BARE = re.compile(r"^[ \t]*(?:[*•·–—-]|[=_~*-]{3,}|\[/[^\]\s]+\](?:[ \t]*\[/[^\]\s]+\])*)[ \t]*$\n?", re.MULTILINE)
 """A line that holds a bullet and nothing behind it, only underlines the one above, or names where a picture lay."""
 _ONE_SPACE = re.compile(r"^ (?=\S)", re.MULTILINE)
 _WRAPPED_FROM = 50
@@ -107,7 +107,7 @@ def plain_blocks(text: str) -> tuple[Block, ...]:
 
     Lines that say nothing are left out. What would be markup elsewhere is made inert.
     """
-    text = _CAPITALS.sub(r"\n\n\1\n\n", _ONE_SPACE.sub("", _BARE.sub("", inert(text))))
+    text = _CAPITALS.sub(r"\n\n\1\n\n", _ONE_SPACE.sub("", BARE.sub("", inert(text))))
     paragraphs = (part.strip("\n") for part in re.split(r"\n(?:[ \t]*\n)+", text))
     return tuple(Block("prose", part) for part in paragraphs if part.strip())
 
@@ -118,7 +118,7 @@ def _blocks(tokens: Sequence[Token]) -> tuple[Block, ...]:
     while at < len(tokens):
         token = tokens[at]
         end = _closing(tokens, at) if token.nesting == 1 else at
-        if token.type == "html_block" and (mark := _PAGE.fullmatch(token.content)):
+        if token.type == "html_block" and (mark := PAGE.fullmatch(token.content)):
             page = int(mark[1])
         blocks = (block for block in _block(token, tokens[at + 1 : end]) if block.text)
         all_blocks.extend((replace(block, page=page) for block in blocks) if page else blocks)
@@ -236,12 +236,12 @@ def _visible(part: Token, *, alone: bool) -> str:
     if part.type == "html_inline":
         if not alone and (image := _IMAGE.match(part.content)):
             return spoken_alt(image[2])
-        return _TAG.sub("", _BREAK.sub(_HARD_BREAK, _HIDDEN.sub("", part.content)))
+        return TAG.sub("", _BREAK.sub(_HARD_BREAK, HIDDEN.sub("", part.content)))
     return {"softbreak": "\n", "hardbreak": _HARD_BREAK}.get(part.type, "")
 
 
 def _html(content: str) -> str:
-    visible = _TAG.sub("", _BREAK.sub("\n", _HIDDEN.sub("", content))).strip()
+    visible = TAG.sub("", _BREAK.sub("\n", HIDDEN.sub("", content))).strip()
     if not visible:
         return ""
     return "\n\n".join(

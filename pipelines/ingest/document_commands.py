@@ -85,7 +85,7 @@ def show(
     as_json: Json = False,
 ) -> None:
     """Show a document, its text, and what was understood of it."""
-    parts = ["versions", "edges", *(["chunks"] if chunks else []), *(["text"] if whole or version else [])]
+    parts = ["versions", "edges", *(["chunks", "omitted"] if chunks else []), *(["text"] if whole or version else [])]
     with acting_for(tenant):
         from pipelines.ingest.library_contract import DocumentQuery, document_answer
 
@@ -96,6 +96,9 @@ def show(
     _print_record(document)
     for chunk in document.chunks or ():
         _print_chunk(chunk)
+    for piece in document.omitted or ():
+        why = text(f"desk.documents.omitted.why.{piece.why}", terminal_locale())
+        typer.echo(message("show.omitted", why=why, text=piece.text, times=piece.times))
     if document.text is not None:
         typer.echo(f"\n{document.text}")
 

@@ -9,6 +9,7 @@ from dataclasses import replace
 
 from components.ingest.document import Revision
 from components.ingest.inspection import InspectedChunk, inspect
+from components.ingest.omitted import Omitted, omitted
 from components.ingest.properties import changed, in_force
 from components.ingest.reconcile import Findings, Rewrite, compare, repair
 from components.ingest.stored import source_document
@@ -71,6 +72,10 @@ class Library:
         end = None if limit is None else first + limit
         hits = index.open_collection().fetch(self.read(doc_id).chunk_ids[first - before : end])
         return tuple(inspect(hits, lexicon.current().stems))[before:]
+
+    def omitted(self, doc_id: str) -> tuple[Omitted, ...] | None:
+        """What of the kept text is in no chunk; None for a text that is too long to look. Raises `NotFound`."""
+        return omitted(source_document(self.version(doc_id)))
 
     def change(self, doc_id: str, changes: Mapping[str, Json], *, version: int | None = None) -> DocumentRecord:
         """Set properties, over what the source says and whatever it will say; None takes one back.

@@ -17,6 +17,7 @@ from pydantic import (
 )
 
 from components.ingest.inspection import InspectedChunk
+from components.ingest.omitted import Omitted
 from components.turn import DocumentStatus, Trust
 from pipelines.ingest.library import Library
 from pipelines.ingest.relation_contract import EdgePart, edges_answer
@@ -89,7 +90,9 @@ class DocumentsQuery(DocumentFilter):
 class DocumentQuery(_Request):
     """What to tell of one document besides its record."""
 
-    include: str = Field("", pattern=r"^((text|chunks|versions|edges)(,|$))*$", description="Parts, joined by commas.")
+    include: str = Field(
+        "", pattern=r"^((text|chunks|omitted|versions|edges)(,|$))*$", description="Parts, joined by commas."
+    )
     version: int | None = Field(None, ge=1, description="Which version's text; None: that of the one in force.")
 
     def parts(self) -> frozenset[str]:
@@ -197,10 +200,11 @@ class VersionPart(BaseModel):
 
 
 class DocumentAnswer(DocumentPart):
-    """One document. The last four are null unless asked for."""
+    """One document. The last five are null unless asked for; `omitted` also of a text too long to be read again."""
 
     text: str | None = None
     chunks: tuple[ChunkPart, ...] | None = None
+    omitted: tuple[Omitted, ...] | None = None
     versions: tuple[VersionPart, ...] | None = None
     edges: tuple[EdgePart, ...] | None = None
 
@@ -239,6 +243,7 @@ def document_answer(library: Library, doc_id: str, query: DocumentQuery) -> Docu
         **document_part(record).model_dump(),
         text=library.version(doc_id, query.version).text if "text" in parts else None,
         chunks=_chunk_parts(library.chunks(doc_id)) if "chunks" in parts else None,
+        omitted=library.omitted(doc_id) if "omitted" in parts else None,
         versions=_version_parts(library.versions(doc_id), record.version) if "versions" in parts else None,
         edges=edges_answer(edges.of(doc_id)).edges if "edges" in parts else None,
     )

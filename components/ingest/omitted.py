@@ -1,0 +1,78 @@
+"""What of a document's kept text is in none of its chunks, and why: found again by the rules that leave it out.
+
+What the reader of a web page, a PDF or an office file has left around the text is not part of the kept text.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import islice
+from typing import Literal, TypeAlias
+
+from components.ingest.cut import blocks_of
+from components.ingest.debris import ANCHOR, MACRO
+from components.ingest.document import SourceDocument
+from components.ingest.markdown import BARE, HIDDEN, PAGE, TAG
+from components.language.normalise import clean
+from components.turn import Frozen
+
+Why: TypeAlias = Literal["comment", "script", "picture", "tag", "anchor", "macro", "mark"]
+
+MOST = 100
+"""Different pieces that are listed."""
+MAX_LENGTH = 300_000
+"""Of a text that is read again for this, in characters."""
+_SHOWN = 200
+
+_CODE = re.compile(r"^[ ]{0,3}(```|~~~).*?(?:^[ ]{0,3}\1|\Z)|`[^`\n]+`", re.MULTILINE | re.DOTALL)
+_PICTURE = re.compile(r"!\[([^\]\n]*)\]\([^()\n]*\)")
+
+
+@dataclass(frozen=True, slots=True)
+class Omitted(Frozen):
+    """A piece of the text that is in no chunk, and how often it stands there. A long one is cut short."""
+
+    why: Why
+    text: str
+    times: int
+
+
+def omitted(document: SourceDocument) -> tuple[Omitted, ...] | None:
+    """What was left out, in the order of the text; None for a text that is too long to read again."""
+    if len(document.text) > MAX_LENGTH:
+        return None
+    text = clean(document.text)
+    visible = "\n".join(block.text for block in blocks_of(document))
+    counts = Counter(_pieces(text, plain=document.markup == "plain"))
+    # What is visible was kept: the name of an icon, the same as code.
+    left_out = (
+        Omitted(why, _cut_short(" ".join(piece.split())), times)
+        for (why, piece, shown), times in counts.items()
+        if text.count(shown) > visible.count(shown)
+    )
+    return tuple(islice(left_out, MOST))
+
+
+def _pieces(text: str, *, plain: bool) -> Iterator[tuple[Why, str, str]]:
+    """Why, the piece, and what would be visible of it if it had been kept."""
+    if plain:
+        yield from (("mark", match[0], match[0].strip()) for match in BARE.finditer(text))
+        return
+    text = _CODE.sub("", text)
+    pieces: list[tuple[int, Why, str, str]] = []
+    for match in HIDDEN.finditer(text):
+        if not PAGE.fullmatch(match[0]):
+            pieces.append((match.start(), "script" if match[1] else "comment", match[0], match[0]))
+    text = HIDDEN.sub(lambda match: " " * len(match[0]), text)
+    for match in _PICTURE.finditer(text):
+        pieces.append((match.start(), "picture", match[0], match[1].strip() or match[0]))
+    rules: tuple[tuple[Why, re.Pattern[str]], ...] = (("tag", TAG), ("anchor", ANCHOR), ("macro", MACRO))
+    for why, pattern in rules:
+        pieces += [(match.start(), why, match[0], match[0].strip()) for match in pattern.finditer(text)]
+    for _, why, piece, shown in sorted(pieces):
+        yield why, piece, shown
+
+
+def _cut_short(piece: str) -> str:
+    return piece if len(piece) <= _SHOWN else f"{piece[:_SHOWN]}…"

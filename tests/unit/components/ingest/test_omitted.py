@@ -1,0 +1,65 @@
+"""What the chunks of a document leave out is found again in its text, and nothing that they hold."""
+
+import pytest
+
+from components.ingest.cut import cut
+from components.ingest.document import SourceDocument
+from components.ingest.formats.parsed import Markup
+from components.ingest.omitted import MAX_LENGTH, MOST, omitted
+from components.ingest.pack import Sizes
+
+TEXT = """# Фильтр {#filter}
+
+<!-- Проверить до пятницы -->
+Откройте <b>крышку</b> и нажмите ![значок](icon) рядом с <b>дверцей</b>. {{ product }}
+
+![Снимок экрана](images/shot.png)
+
+<script>track()</script>
+
+Пишите `<b>` и `{{ имя }}` так:
+
+```html
+<i>код</i> <!-- остаётся -->
+```
+"""
+
+
+def found(text: str, markup: Markup = "markdown") -> list[tuple[str, str, int]]:
+    document = SourceDocument("a", "Фильтр", text, markup=markup)
+    return [(one.why, one.text, one.times) for one in omitted(document) or ()]
+
+
+def test_each_piece_is_named_with_why_and_is_in_no_chunk() -> None:
+    pieces = found(TEXT)
+    assert ("anchor", "{#filter}", 1) in pieces
+    assert ("comment", "<!-- Проверить до пятницы -->", 1) in pieces
+    assert ("picture", "![Снимок экрана](images/shot.png)", 1) in pieces
+    assert ("script", "<script>track()</script>", 1) in pieces
+    assert ("macro", "{{ product }}", 1) in pieces
+    assert {("tag", "<b>", 2), ("tag", "</b>", 2)} <= set(pieces)
+    # The name of an icon is read out, code is kept to the letter.
+    text = " ".join(text for _, text, _ in pieces)
+    for kept in ("значок", "<i>", "остаётся", "имя"):
+        assert kept not in text
+    chunks = " ".join(chunk.text for chunk in cut(SourceDocument("a", "Фильтр", TEXT), Sizes(100, 300, 20, 20)).chunks)
+    assert not [text for why, text, _ in pieces if why != "tag" and text in chunks]
+
+
+def test_pages_are_numbered_by_marks_that_are_not_omitted_and_clean_texts_lose_nothing() -> None:
+    assert found("<!-- page 2 -->\n\nТовар можно вернуть за 14 дней.") == []
+
+
+def test_a_text_without_markup_loses_lines_without_words_alone() -> None:
+    assert found("Возврат\n=====\n\nВернуть <b>можно</b>.\n•\n", markup="plain") == [
+        ("mark", "=====", 1),
+        ("mark", "•", 1),
+    ]
+
+
+@pytest.mark.parametrize("many", [MOST * 3])
+def test_a_list_is_bounded_and_so_is_what_is_read(many: int) -> None:
+    text = "\n\n".join(f"Абзац <!-- {number} -->" for number in range(many))
+    assert len(found(text)) == MOST
+    assert len(found("Абзац <!-- " + "x" * 5_000 + " -->")[0][1]) < 500
+    assert omitted(SourceDocument("a", "A", "x" * (MAX_LENGTH + 1))) is None
