@@ -39,6 +39,7 @@ from pipelines.ask import (
     tool_routes,
     ui_messages,
 )
+from pipelines.ask.articles import contradiction_routes
 from pipelines.ask.articles import routes as article_routes
 from pipelines.ask.articles.usecase import Articles
 from pipelines.ask.chats import (
@@ -64,6 +65,7 @@ from pipelines.ask.desk import (
     live,
     operator_routes,
     sso_pages,
+    tenant_pages,
 )
 from pipelines.ask.desk.insights import all_pages as insight_pages
 from pipelines.ask.desk.settings import all_pages as settings_pages
@@ -80,7 +82,7 @@ from pipelines.ingest.mending import Mender
 from pipelines.ingest.nightly import NightlyCheck
 from pipelines.ingest.usecase import Ingest
 from settings import Settings, get_settings
-from tenants import claims, database, index, installation, notices, policy, quotas
+from tenants import claims, database, index, installation, notices, quotas, registry
 from tenants.chats import sites
 from tenants.chats.visitors import Visitors
 from tenants.errors import Busy, NotFound, TryAgain, trail
@@ -148,6 +150,7 @@ def routes(settings: Settings) -> tuple[Route, ...]:
         *job_routes.routes(settings),
         *index_routes.ROUTES,
         *relation_routes.ROUTES,
+        *contradiction_routes.ROUTES,
         *tool_routes.ROUTES,
         *token_routes.ROUTES,
         *metrics.routes(settings),
@@ -171,6 +174,7 @@ def routes(settings: Settings) -> tuple[Route, ...]:
         *insight_pages.ROUTES,
         *settings_pages.ROUTES,
         *sso_pages.ROUTES,
+        *tenant_pages.ROUTES,
         *(Route("GET", path) for path in (*pages.PATHS, *desk_assets.PATHS)),
     )
 
@@ -260,10 +264,12 @@ def _desk(
     yield live.router
     yield first_run_pages.router(desk, runner)
     yield article_routes.router(articles)
+    yield contradiction_routes.router
     yield gap_section.router(desk, articles)
     yield insight_pages.router(desk, conversations.runner)
     yield settings_pages.router(desk)
     yield sso_pages.router(desk, limiter)
+    yield tenant_pages.router(desk)
 
 
 def _declared_routes(app: FastAPI) -> Iterator[Route]:
@@ -275,7 +281,7 @@ def _declared_routes(app: FastAPI) -> Iterator[Route]:
 
 
 async def _tenant_locale() -> str:
-    return (await policy.load()).locale
+    return (await registry.admitted()).locale
 
 
 async def _has_site(key: str) -> bool:

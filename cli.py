@@ -12,6 +12,7 @@ from pydantic import ValidationError
 from components.language.texts import terminal_locale, text
 from evaluation.commands import app as evaluate_app
 from pipelines.ask.articles.commands import article_app
+from pipelines.ask.articles.contradiction_commands import agreement_app, contradiction_app
 from pipelines.ask.chats.chat_commands import chat_app
 from pipelines.ask.chats.site_commands import site_app
 from pipelines.ask.chats.webhook_commands import webhook_app
@@ -26,7 +27,14 @@ from pipelines.ingest.commands import ingest, job_app
 from pipelines.ingest.document_commands import app as document_app
 from pipelines.ingest.index_commands import app as index_app
 from pipelines.ingest.relation_commands import edge_app, rejected_app
-from pipelines.installation_commands import backup, restore, tenant_remove
+from pipelines.installation_commands import (
+    backup,
+    restore,
+    tenant_invite,
+    tenant_remove,
+    tenant_resume,
+    tenant_suspend,
+)
 from pipelines.model_commands import app as models_app
 from pipelines.model_commands import fetch_encoder
 from pipelines.policy_commands import changes_command, policy_command, sign_in_command
@@ -86,7 +94,13 @@ def main_options(
 tenants_app = typer.Typer(help=message("help.tenant"), no_args_is_help=True)
 app.add_typer(tenants_app, name="tenant")
 tenants_app.command("policy", help=text("policy.help.policy", terminal_locale()))(policy_command)
-tenants_app.command("remove", help=text("installation.help.remove", terminal_locale()))(tenant_remove)
+for act, command in (
+    ("suspend", tenant_suspend),
+    ("resume", tenant_resume),
+    ("invite", tenant_invite),
+    ("remove", tenant_remove),
+):
+    tenants_app.command(act, help=text(f"installation.help.{act}", terminal_locale()))(command)
 app.command("backup", help=text("installation.help.backup", terminal_locale()))(backup)
 app.command("restore", help=text("installation.help.restore", terminal_locale()))(restore)
 tenants_app.command("sign-in", help=text("policy.help.sign_in", terminal_locale()))(sign_in_command)
@@ -95,6 +109,8 @@ app.command("ingest", help=message("help.ingest"))(ingest)
 app.add_typer(job_app, name="job")
 app.add_typer(edge_app, name="edge")
 app.add_typer(rejected_app, name="rejected")
+app.add_typer(contradiction_app, name="contradiction")
+app.add_typer(agreement_app, name="agreement")
 app.add_typer(tool_app, name="tool")
 app.add_typer(token_app, name="token")
 app.add_typer(keys_app, name="keys")
@@ -233,9 +249,13 @@ def tenant_add(
 @tenants_app.command("list", help=message("help.tenant_list"))
 def tenant_list(as_json: Json = False) -> None:
     """Print every registered tenant."""
-    from tenants.registry import Registry
+    from dataclasses import asdict
 
-    tenants = Registry().list()
+    from tenants import totals
+    from tenants.registry import Registry
+    from tenants.totals import TenantSize
+
+    tenants, sizes = Registry().list(), totals.by_tenant()
     if as_json:
         rows = [
             {
@@ -243,6 +263,8 @@ def tenant_list(as_json: Json = False) -> None:
                 "name": tenant.name,
                 "locale": tenant.locale,
                 "created_at": f"{tenant.created_at:%FT%TZ}",
+                "suspended_at": f"{tenant.suspended_at:%FT%TZ}" if tenant.suspended_at else None,
+                **asdict(sizes.get(tenant.tenant_id, TenantSize())),
             }
             for tenant in tenants
         ]
@@ -254,10 +276,15 @@ def tenant_list(as_json: Json = False) -> None:
     from rich.table import Table
 
     table = Table()
-    for column in ("id", "name", "locale", "created_at"):
-        table.add_column(message(f"tenant.{column}"))
+    for column in ("id", "name", "state", "documents", "chats", "storage", "created_at"):
+        # An id that is cut short cannot be copied into the next command.
+        table.add_column(message(f"tenant.{column}"), overflow="fold" if column == "id" else "ellipsis")
     for tenant in tenants:
-        table.add_row(tenant.tenant_id, tenant.name, tenant.locale, f"{tenant.created_at:%Y-%m-%d %H:%M}")
+        size = sizes.get(tenant.tenant_id, TenantSize())
+        state = "suspended" if tenant.suspended_at else "works" if size.operators else "empty"
+        named = text(f"desk.tenants.state.{state}", terminal_locale())
+        figures = str(size.documents), str(size.chats), f"{size.storage / 1_000_000:.1f}"
+        table.add_row(tenant.tenant_id, tenant.name, named, *figures, f"{tenant.created_at:%F}")
     terminal_console().print(table)
 
 
@@ -269,16 +296,15 @@ def tenant_token(
     subject: Annotated[str, typer.Option(help=message("help.subject"))] = SUBJECT,
 ) -> None:
     """Print a signed token for a registered tenant, and nothing else, so that scripts can capture it."""
-    from settings import get_settings
+    from tenants import issued_tokens
     from tenants.context import SCOPES
-    from tenants.registry import Registry
-    from tenants.tokens import issue
 
     for name in scope:
         if name not in SCOPES:
             raise Invalid("scope_unknown", scope=name)
-    Registry().get(tenant_id)
-    typer.echo(issue(get_settings(), tenant_id, scopes=frozenset(scope), subject=subject, ttl_seconds=ttl))
+    with acting_for(tenant_id):
+        _, token = issued_tokens.issue(subject=subject, scopes=scope, ttl_seconds=ttl)
+    typer.echo(token)
 
 
 @app.command(help=message("help.ask"))

@@ -22,7 +22,7 @@ from starlette.routing import compile_path
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from pipelines import pages, problems
-from tenants import revocations
+from tenants import revocations, token_uses
 from tenants.chats import sites
 from tenants.chats.visitors import KID, Visitors, check_origin
 from tenants.chats.visitors import SCOPE as VISIT
@@ -120,7 +120,7 @@ class Gate:
     :param routes: everything that may be reached; all else is `not_found`.
     :param verify: turns a raw token into a tenant or raises `Unauthenticated`.
     :param visitors: does the same for tokens of visitors.
-    :param tenant_locale: called inside the tenant's context; raises when the tenant is not registered.
+    :param tenant_locale: called inside the tenant's context; raises when the tenant is not registered, or suspended.
     :param locale: the locale of unauthenticated callers.
     :param page_error: shows an error of a page.
     :param most_open: requests in progress of all tenants together.
@@ -230,6 +230,7 @@ class _GatedRequest:
         with acting_as(tenant), self.gate.holding_open(tenant.tenant_id):
             self._set_caller(await self.gate.tenant_locale())
             if tenant.token_id:
+                token_uses.note(tenant)
                 await revocations.check(tenant)
             await self._pass_on(self.route)
 

@@ -1,4 +1,4 @@
-"""`opora backup`, `opora restore`, `opora tenant remove`: what concerns an installation as a whole."""
+"""`opora backup`, `opora restore`, `opora tenant remove` and its like: what concerns an installation as a whole."""
 
 from pathlib import Path
 from typing import Annotated
@@ -6,8 +6,7 @@ from typing import Annotated
 import typer
 
 from components.language.texts import terminal_locale, text
-from pipelines.terminal import Json, print_json, progress_bar
-from tenants.errors import Invalid
+from pipelines.terminal import SUBJECT, Json, print_json, progress_bar
 
 
 def message(key: str, **params: str | int) -> str:
@@ -15,6 +14,7 @@ def message(key: str, **params: str | int) -> str:
     return text(f"installation.{key}", terminal_locale(), **params)
 
 
+TenantId = Annotated[str, typer.Argument(help=message("help.tenant_id"))]
 File = Annotated[Path, typer.Argument(dir_okay=False, help=message("help.file"))]
 
 
@@ -76,8 +76,33 @@ def _build_indexes() -> int:
     return documents
 
 
+def tenant_suspend(tenant_id: TenantId) -> None:
+    """Let nobody of a tenant in."""
+    from tenants import registry
+
+    registry.suspend(tenant_id, SUBJECT)
+    typer.echo(message("suspended", tenant_id=tenant_id))
+
+
+def tenant_resume(tenant_id: TenantId) -> None:
+    """Let a suspended tenant in again."""
+    from tenants import registry
+
+    registry.resume(tenant_id, SUBJECT)
+    typer.echo(message("resumed", tenant_id=tenant_id))
+
+
+def tenant_invite(tenant_id: TenantId) -> None:
+    """Print a link for a tenant's first admin, and nothing else, so that scripts can capture it."""
+    from settings import get_settings
+    from tenants.desk import invitations
+
+    settings = get_settings()
+    typer.echo(f"http://{settings.host}:{settings.port}/desk/invitation/{invitations.invite(tenant_id)}")
+
+
 def tenant_remove(
-    tenant_id: Annotated[str, typer.Argument(help=message("help.tenant_id"))],
+    tenant_id: TenantId,
     yes: Annotated[bool, typer.Option("--yes", help=message("help.unasked"))] = False,
     as_json: Json = False,
 ) -> None:
@@ -86,11 +111,8 @@ def tenant_remove(
     from tenants.registry import Registry
 
     Registry().get(tenant_id)
-    if not yes:
-        typed = typer.prompt(message("remove.confirm", tenant_id=tenant_id), err=True)
-        if typed != tenant_id:
-            raise Invalid("tenant_id_mistyped")
-    removed = removal.remove(tenant_id)
+    typed = tenant_id if yes else typer.prompt(message("remove.confirm", tenant_id=tenant_id), err=True)
+    removed = removal.remove_confirmed(tenant_id, typed)
     if as_json:
         print_json({"tenant_id": tenant_id, "rows": removed.rows})
     else:

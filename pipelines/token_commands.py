@@ -1,4 +1,4 @@
-"""`opora token` and `opora keys`: which tokens are refused, and the keys that sign tokens and encrypt secrets."""
+"""`opora token` and `opora keys`: which tokens there are, which are refused, and the keys that sign and encrypt."""
 
 from typing import Annotated
 
@@ -17,6 +17,47 @@ token_app = typer.Typer(cls=Group, help=message("help.token"), no_args_is_help=T
 keys_app = typer.Typer(cls=Group, help=message("help.keys"), no_args_is_help=True)
 
 _DAY = 86_400
+
+
+@token_app.command("list", help=message("help.list"))
+def token_list(tenant: TenantOption = DEFAULT_TENANT, as_json: Json = False) -> None:
+    """Show the tokens that were issued, and which of them still work."""
+    with acting_for(tenant):
+        from tenants import issued_tokens
+
+        listed = issued_tokens.all()
+    if as_json:
+        from pipelines.token_routes import TokensAnswer
+
+        print_json(TokensAnswer(tokens=listed).model_dump(mode="json")["tokens"])
+        return
+    from rich.table import Table
+
+    table = Table()
+    for name in ("id", "subject", "scopes", "issued", "used", "ends", "state"):
+        table.add_column(message(f"column.{name}"), overflow="fold")
+    for one in listed:
+        used_at = f"{one.used_at:%F %R}" if one.used_at else "–"
+        state = message(f"state.{one.state}")
+        moments = f"{one.issued_at:%F %R}", used_at, f"{one.ends_at:%F %R}"
+        table.add_row(one.token_id, one.subject, " ".join(one.scopes), *moments, state)
+    terminal_console().print(table)
+
+
+@token_app.command("rotate", help=message("help.rotate_token"))
+def token_rotate(
+    token_id: Annotated[str, typer.Argument(help=message("help.id"))],
+    grace: Annotated[int, typer.Option("--grace", min=0, help=message("help.grace"))] = _DAY,
+    tenant: TenantOption = DEFAULT_TENANT,
+) -> None:
+    """Print a token that takes another one's place, and nothing else, so that scripts can capture it."""
+    from datetime import timedelta
+
+    from tenants import issued_tokens
+
+    with acting_for(tenant):
+        _, token = issued_tokens.rotate(token_id, grace=timedelta(seconds=grace))
+    typer.echo(token)
 
 
 @token_app.command("revoke", help=message("help.revoke"))

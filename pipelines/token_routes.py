@@ -1,22 +1,57 @@
-"""`/tokens/revocations`: tokens of the tenant that are refused from now on. The gate has checked token and tenant."""
+"""`/tokens`: the tokens of the tenant, and which are refused. The gate has checked token and tenant."""
 
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Annotated, Self
 
 from fastapi import APIRouter
-from pydantic import BaseModel, ConfigDict, StringConstraints, model_validator
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
 
 from pipelines.gate import Route
 from settings import get_settings
-from tenants import context, revocations
+from tenants import context, issued_tokens, revocations
+from tenants.context import Scope
 from tenants.errors import Invalid
+from tenants.issued_tokens import GRACE, IssuedToken
 from tenants.revocations import Kind, Revocation
-from tenants.tokens import MAX_TOKEN_BYTES, identify
+from tenants.tokens import MAX_TOKEN_BYTES, MAX_TTL_SECONDS, identify
 
-_PATH = "/tokens/revocations"
+_TOKENS = "/tokens"
+_ROTATE = f"{_TOKENS}/{{token_id}}/rotate"
+_PATH = f"{_TOKENS}/revocations"
 _BODY_BYTES = 20_000
 
 router = APIRouter(tags=["tokens"])
+
+
+class TokenRequest(BaseModel):
+    """A token for a person or a system."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    subject: Annotated[str, StringConstraints(min_length=1, max_length=255)]
+    scopes: Annotated[tuple[Scope, ...], Field(min_length=1, max_length=10)]
+    ttl_seconds: Annotated[int, Field(ge=1, le=MAX_TTL_SECONDS)] = 3_600
+
+
+class RotationRequest(BaseModel):
+    """How long the token that is replaced goes on working, if it does not expire sooner."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    grace_seconds: Annotated[int, Field(ge=0, le=MAX_TTL_SECONDS)] = int(GRACE.total_seconds())
+
+
+class TokensAnswer(BaseModel):
+    """The tokens that were issued, those that work first."""
+
+    tokens: tuple[IssuedToken, ...]
+
+
+class NewToken(BaseModel):
+    """A token that has just been issued, which is in no other answer, and what is known of it."""
+
+    token: str
+    issued: IssuedToken
 
 
 class RevocationRequest(BaseModel):
@@ -51,9 +86,32 @@ class RevocationsAnswer(BaseModel):
 
 
 ROUTES = (
+    Route("GET", _TOKENS, scope="admin"),
+    Route("POST", _TOKENS, scope="admin", body=TokenRequest, limit=_BODY_BYTES),
+    Route("POST", _ROTATE, scope="admin", body=RotationRequest, limit=_BODY_BYTES),
     Route("GET", _PATH, scope="admin"),
     Route("POST", _PATH, scope="admin", body=RevocationRequest, limit=_BODY_BYTES),
 )
+
+
+@router.get(_TOKENS)
+def list_tokens() -> TokensAnswer:
+    """The tokens that were issued."""
+    return TokensAnswer(tokens=issued_tokens.all())
+
+
+@router.post(_TOKENS, status_code=201)
+def issue_token(body: TokenRequest) -> NewToken:
+    """A new token."""
+    issued, token = issued_tokens.issue(subject=body.subject, scopes=body.scopes, ttl_seconds=body.ttl_seconds)
+    return NewToken(token=token, issued=issued)
+
+
+@router.post(_ROTATE, status_code=201)
+def rotate_token(token_id: str, body: RotationRequest) -> NewToken:
+    """A token that takes another one's place; both work for as long as the request says."""
+    issued, token = issued_tokens.rotate(token_id, grace=timedelta(seconds=body.grace_seconds))
+    return NewToken(token=token, issued=issued)
 
 
 @router.get(_PATH)

@@ -30,7 +30,7 @@ from tenants.errors import CallerError, InternalFault, TryAgain
 if TYPE_CHECKING:
     import psycopg
 
-HEAD = "0016"
+HEAD = "0019"
 """The newest migration; migrations are numbered in order. A test compares it with the migrations and the models."""
 
 _BUSY_MILLISECONDS = 30_000

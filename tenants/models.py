@@ -69,6 +69,7 @@ class TenantRow(Base):
     shard_key: Mapped[str | None] = mapped_column(TENANT_ID)
     relations: Mapped[int] = mapped_column(default=0)
     created_at: Mapped[datetime]
+    suspended_at: Mapped[datetime | None]
 
 
 class DocumentRow(Base):
@@ -275,10 +276,26 @@ class IdempotencyRow(Base):
     created_at: Mapped[datetime]
 
 
+class TokenRow(Base):
+    """What is known of a token that was issued here; not the token, which only its holder has."""
+
+    __tablename__ = "tokens"
+    __table_args__ = (Index("ix_tokens_expires", "expires_at"),)
+
+    tenant_id: Mapped[str] = mapped_column(TENANT_ID, ForeignKey(TenantRow.tenant_id), primary_key=True)
+    token_id: Mapped[str] = mapped_column(String(32), primary_key=True)
+    subject: Mapped[str] = mapped_column(TENANT_ID)
+    scopes: Mapped[list[str]] = mapped_column(JSON)
+    issued_at: Mapped[datetime]
+    issued_by: Mapped[str] = mapped_column(TENANT_ID)
+    expires_at: Mapped[datetime]
+    used_at: Mapped[datetime | None]
+
+
 class RevocationRow(Base):
     """Tokens that are refused though they are signed: those of `kind` and `value` that were issued until a moment.
 
-    `kind` is `token` (its id), `subject`, or `tenant` (all of them, `value` is empty).
+    `kind` is `token` (its id; refused from that moment on), `subject`, or `tenant` (all of them, `value` is empty).
     """
 
     __tablename__ = "revocations"

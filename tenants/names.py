@@ -19,6 +19,7 @@ MAX_ID_BYTES = 255
 _CLEAN = re.compile(r"[a-z0-9](?:[a-z0-9._-]{0,61}[a-z0-9_-])?")
 _NOT_SLUG = re.compile(r"[^a-z0-9]+")
 _UNPRINTABLE = frozenset({"Cc", "Cs", "Zl", "Zp"})
+_GENERATION = "~g"
 _SLUG_LENGTH = 40
 _HASH_LENGTH = 26
 # Device names on Windows, with any extension.
@@ -58,4 +59,9 @@ def collection_name(tenant_id: str) -> str:
 
 def physical_name(collection: str, generation: int) -> str:
     """The name of one generation of a collection, which the collection's own name stands for as an alias."""
-    return f"{collection}~g{generation:06d}"
+    return f"{collection}{_GENERATION}{generation:06d}"
+
+
+def collection_of(physical: str) -> str:
+    """The collection that a generation, or a draft of one, is of."""
+    return physical.rpartition(_GENERATION)[0]

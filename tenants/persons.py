@@ -14,6 +14,7 @@
 | answers kept for a repeated request | subject; session in the answer | deleted |
 | streams that can be read again, for an hour | subject | deleted |
 | jobs, for a week: who gave files | subject | the name taken out |
+| what is known of issued tokens | subject | deleted; the tokens work on until they are revoked or expire |
 | traces in Phoenix, for 90 days | digest of tenant and subject; session | deleted |
 
 A thumb in Phoenix goes with the trace of its turn; it names nobody and holds no words.
@@ -38,6 +39,7 @@ from tenants import (
     feedback,
     handoffs,
     idempotency,
+    issued_tokens,
     jobs,
     stream_log,
     traces,
@@ -121,6 +123,10 @@ def export(person: Person) -> Mapping[str, list[object]]:
             {"job_id": job.job_id, "created_at": job.created_at.isoformat()}
             for job in _jobs(person.subject, person.session_id)
         ],
+        "tokens": [
+            {"token_id": token.token_id, "issued_at": token.issued_at.isoformat()}
+            for token in (issued_tokens.of_person(person.subject) if person.subject and not person.session_id else ())
+        ],
         "traces": list(traces.of_person(owner.person, owner.session_id)),
     }
 
@@ -180,6 +186,8 @@ def _erase(owner: TurnOwner, subject: str | None, session_id: str | None) -> Era
         jobs.disown(person_jobs[0].subject)
     if subject:
         stream_log.erase(subject)
+    if subject and not session_id:
+        issued_tokens.forget(subject)
     database.scrub(settings)
     return ErasureReport(
         turns=len(turns) + quarantined,

@@ -1,5 +1,6 @@
 """The tenants of this installation and where each one's chunks are kept."""
 
+from asyncio import to_thread
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -12,9 +13,10 @@ from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
 from settings import Settings, get_settings
-from tenants import context, database
+from tenants import changes, context, database
 from tenants.cache import TenantCache
-from tenants.errors import Invalid, NotFound
+from tenants.context import Tenant, acting_as
+from tenants.errors import Forbidden, Invalid, NotFound
 from tenants.models import TenantRow
 from tenants.names import check_tenant_id, collection_name, physical_name
 
@@ -54,7 +56,8 @@ class Placement:
 class TenantRecord:
     """One registered tenant. `policy` is as stored; `tenants.policy` gives it meaning.
 
-    `relations` is the revision of what `tenants.relations` knows; 0 while there has never been anything.
+    `relations` is the revision of what `tenants.relations` knows; 0 while there has never been anything. Nothing is
+    answered while a tenant is suspended.
     """
 
     tenant_id: str
@@ -64,6 +67,7 @@ class TenantRecord:
     created_at: datetime
     policy: Mapping[str, object]
     relations: int = 0
+    suspended_at: datetime | None = None
 
 
 _CACHE: TenantCache[TenantRecord] = TenantCache("tenants")
@@ -135,6 +139,31 @@ def in_memory() -> TenantRecord | None:
     return _CACHE.peek((get_settings().database, context.current().tenant_id))
 
 
+async def admitted() -> TenantRecord:
+    """The record of the tenant in context, whose request is let in. For the event loop: a database that has to be asked
+    is asked in a thread.
+
+    :raises NotFound: `tenant_unknown`.
+    :raises Forbidden: `tenant_suspended`.
+    """
+    record = in_memory()
+    if record is None:
+        record = await to_thread(current)
+    if record.suspended_at is not None:
+        raise Forbidden("tenant_suspended")
+    return record
+
+
+def suspend(tenant_id: str, by: str) -> None:
+    """Let nobody of a tenant in, in every process within seconds. Nothing of it is deleted. Raises `NotFound`."""
+    _set_suspended(tenant_id, by, datetime.now(UTC))
+
+
+def resume(tenant_id: str, by: str) -> None:
+    """Let a tenant that was suspended in again. Raises `NotFound`."""
+    _set_suspended(tenant_id, by, None)
+
+
 @contextmanager
 def changing() -> Iterator[tuple[Session, TenantRow]]:
     """A writing session with the row of the tenant in context, locked. Raises `NotFound`."""
@@ -178,6 +207,14 @@ def refresh() -> None:
     _CACHE.drop(context.current().tenant_id)
 
 
+def _set_suspended(tenant_id: str, by: str, moment: datetime | None) -> None:
+    with acting_as(Tenant(tenant_id, by)), changing() as (session, row):
+        before = {"suspended": row.suspended_at is not None}
+        # Who is suspended stays so since then.
+        row.suspended_at = moment and (row.suspended_at or moment)
+        changes.note(session, "tenant", "changed", "", before, {"suspended": moment is not None})
+
+
 def _record(row: TenantRow) -> TenantRecord:
     return TenantRecord(
         tenant_id=row.tenant_id,
@@ -187,4 +224,5 @@ def _record(row: TenantRow) -> TenantRecord:
         created_at=row.created_at,
         policy=MappingProxyType(dict(row.policy)),
         relations=row.relations,
+        suspended_at=row.suspended_at,
     )

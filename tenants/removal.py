@@ -15,6 +15,7 @@ from tenants.chats import sites
 from tenants.context import Tenant, acting_as
 from tenants.desk.tables import OneTimeLinkRow, OperatorRow, OperatorSessionRow
 from tenants.erasures import Erasure
+from tenants.errors import Invalid
 from tenants.names import collection_name
 from tenants.registry import Registry
 from tenants.shared_tables import InstallationRow, SpooledRow
@@ -43,6 +44,13 @@ def remove(tenant_id: str) -> Removed:
     """
     Registry().get(tenant_id)
     return _remove(tenant_id)
+
+
+def remove_confirmed(tenant_id: str, typed: str) -> Removed:
+    """Remove a tenant whose id somebody has typed once more. Raises `Invalid`, `tenant_id_mistyped`, for another."""
+    if typed != Registry().get(tenant_id).tenant_id:
+        raise Invalid("tenant_id_mistyped")
+    return remove(tenant_id)
 
 
 def remove_again(erasure: Erasure) -> None:

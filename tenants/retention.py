@@ -8,10 +8,10 @@ from sqlalchemy import ColumnElement, and_, delete, exists
 from sqlalchemy.orm import InstrumentedAttribute
 
 from settings import get_settings
-from tenants import conversations, database, handoffs, idempotency, jobs, stream_log
+from tenants import conversations, database, handoffs, idempotency, issued_tokens, jobs, stream_log
 from tenants.changes import SettingChangeRow
 from tenants.chats import outbox
-from tenants.desk import first_run, sessions
+from tenants.desk import first_run, invitations, sessions
 from tenants.desk.tables import OneTimeLinkRow, OperatorSessionRow
 from tenants.models import ConversationRow, ErasureRow, GapAskingRow, GapRow, RevocationRow, SpendingRow
 from tenants.tokens import MAX_TTL_SECONDS
@@ -98,6 +98,7 @@ RULES: Mapping[str, Rule] = {
     ),
     "idempotency": Rule("24 hours, or until the person is erased", idempotency.forget_old),
     "spending": Rule("`OPORA_AUDIT_DAYS`", _prune_spending),
+    "tokens": Rule("30 days after it has expired, or until the person is erased", issued_tokens.forget_expired),
     "revocations": Rule(
         "as long as a token of then can live: 366 days",
         _older(RevocationRow.until, lambda: timedelta(seconds=MAX_TTL_SECONDS + 86_400)),
@@ -122,6 +123,7 @@ RULES: Mapping[str, Rule] = {
     "operators": Rule("until it is removed"),
     "operator_sessions": Rule("12 hours without use, 14 days in all", _prune_sessions),
     "one_time_links": Rule("a day, or until it is used", _prune_links),
+    "invitations": Rule("a day, or until it is used", invitations.forget_old),
     "canned_replies": Rule("until it is removed"),
     "sign_in_providers": Rule("until it is removed"),
     "installation": Rule("as long as the installation"),

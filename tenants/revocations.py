@@ -3,6 +3,8 @@
 A token is named by its `jti`, or by the digest of itself where it has none, so that a provider's can be revoked too.
 A subject's tokens, and all of a tenant's, are revoked up to a moment: those issued later are good. Every process hears
 of it within seconds.
+
+A token that another one replaces is revoked from a moment to come, so that both work until then.
 """
 
 from asyncio import to_thread
@@ -10,12 +12,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from hashlib import sha256
+from time import time
 from typing import Literal, TypeAlias, get_args
 
 from sqlalchemy import select
 
 from settings import get_settings
-from tenants import context, database
+from tenants import changes, context, database, token_uses
 from tenants.cache import Key, TenantCache
 from tenants.context import Tenant
 from tenants.errors import Invalid, Unauthenticated
@@ -28,7 +31,7 @@ _Revoked: TypeAlias = Mapping[tuple[str, str], float]
 
 @dataclass(frozen=True, slots=True)
 class Revocation:
-    """What is refused: tokens of this kind and value that were issued until a moment."""
+    """What is refused: tokens of this kind and value that were issued until a moment; one token from that moment on."""
 
     kind: Kind
     value: str
@@ -45,18 +48,20 @@ def token_id(raw: str, jti: object) -> str:
     )
 
 
-def revoke(kind: Kind, value: str = "") -> Revocation:
-    """Refuse tokens of the tenant in context from now on. Raises `Invalid` with the code `revocation_invalid`.
+def revoke(kind: Kind, value: str = "", *, at: datetime | None = None) -> Revocation:
+    """Refuse tokens of the tenant in context. Raises `Invalid` with the code `revocation_invalid`.
 
     :param value: the token's id, or the subject; empty for all of the tenant's.
+    :param at: since when a token is refused; from now on when None.
     """
     if bool(value) == (kind == "tenant") or len(value.encode()) > _MAX_VALUE_BYTES:
         raise Invalid("revocation_invalid")
-    now = datetime.now(UTC)
+    at = at or datetime.now(UTC)
     with database.writing() as session:
-        session.merge(RevocationRow(tenant_id=context.current().tenant_id, kind=kind, value=value, until=now))
+        session.merge(RevocationRow(tenant_id=context.current().tenant_id, kind=kind, value=value, until=at))
+        changes.note(session, "token", "revoked", value or "*", after={"until": at.isoformat()})
     _CACHE.expire(_key())
-    return Revocation(kind, value, now)
+    return Revocation(kind, value, at)
 
 
 def all() -> tuple[Revocation, ...]:
@@ -78,13 +83,17 @@ async def check(tenant: Tenant) -> None:
         revoked = await to_thread(_current)
     if not revoked:
         return
-    named = ("token", tenant.token_id), ("subject", tenant.subject), ("tenant", "")
-    if any(tenant.issued_at <= revoked[name] for name in named if name in revoked):
+    ends_at = revoked.get(("token", tenant.token_id))
+    of_many = (("subject", tenant.subject), ("tenant", ""))
+    if (ends_at is not None and ends_at <= time()) or any(
+        tenant.issued_at <= revoked[name] for name in of_many if name in revoked
+    ):
         raise Unauthenticated("token_revoked")
 
 
 def _current() -> _Revoked:
     def load(_cached: _Revoked | None) -> _Revoked:
+        token_uses.write()
         # Whole seconds, as tokens have them: one issued in the same second as it was revoked is refused.
         return {(one.kind, one.value): one.until.timestamp() for one in all()}
 

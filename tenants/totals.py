@@ -1,10 +1,64 @@
 """How much there is of what an operator of the whole installation watches: counts over all tenants, nothing else."""
 
-from sqlalchemy import func, literal, select
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
 
-from tenants import database
-from tenants.chats.tables import ChatRow, OutboxRow
-from tenants.models import GapRow, JobRow, TenantRow
+from sqlalchemy import ColumnElement, and_, func, literal, select
+from sqlalchemy.orm import InstrumentedAttribute
+
+from tenants import database, index
+from tenants.chats.tables import ChatFileRow, ChatRow, OutboxRow
+from tenants.desk.tables import OperatorRow
+from tenants.models import DocumentRow, DocumentVersionRow, GapRow, JobRow, SpendingRow, TenantRow
+
+
+@dataclass(frozen=True, slots=True)
+class TenantSize:
+    """How much a tenant has, and nothing of what it is.
+
+    :param storage: bytes of texts, of chats' files, and of the index where that is on this machine.
+    :param spent_today: US dollars for language models.
+    """
+
+    operators: int = 0
+    documents: int = 0
+    chunks: int = 0
+    chats: int = 0
+    storage: int = 0
+    spent_today: float = 0.0
+
+
+def by_tenant() -> Mapping[str, TenantSize]:
+    """The size of every tenant. Raises `TryAgain` when the records cannot be read."""
+    counted: tuple[tuple[str, InstrumentedAttribute[str] | InstrumentedAttribute[str | None], ColumnElement[int]], ...]
+    counted = (
+        ("operators", OperatorRow.tenant_id, func.count()),
+        ("documents", DocumentRow.tenant_id, func.count()),
+        ("chunks", DocumentRow.tenant_id, func.sum(func.json_array_length(DocumentRow.chunk_ids))),
+        ("chats", ChatRow.tenant_id, func.count()),
+        ("texts", DocumentVersionRow.tenant_id, func.sum(func.length(DocumentVersionRow.text))),
+        ("files", ChatFileRow.tenant_id, func.sum(ChatFileRow.size)),
+    )
+    spent_today = and_(
+        SpendingRow.tenant_id == TenantRow.tenant_id, SpendingRow.day == datetime.now(UTC).date().isoformat()
+    )
+    tenants = select(TenantRow.tenant_id, TenantRow.collection, SpendingRow.usd).outerjoin(SpendingRow, spent_today)
+    with database.reading() as session:
+        found = {
+            name: {owner: int(count or 0) for owner, count in session.execute(select(of, figure).group_by(of))}
+            for name, of, figure in counted
+        }
+        known = session.execute(tenants).all()
+    taken = index.bytes_on_disk()
+    return {
+        tenant_id: TenantSize(
+            **{name: found[name].get(tenant_id, 0) for name in ("operators", "documents", "chunks", "chats")},
+            storage=sum(found[name].get(tenant_id, 0) for name in ("texts", "files")) + taken.get(collection, 0),
+            spent_today=usd or 0.0,
+        )
+        for tenant_id, collection, usd in known
+    }
 
 
 def by_state() -> dict[str, dict[str, int]]:

@@ -34,6 +34,12 @@ def staff(tenant_id: str, people: Mapping[str, Role]) -> Mapping[str, Operator]:
     return {name: known[name] for name in people}
 
 
+def root() -> Operator:
+    """An admin of the installation."""
+    known = {one.login: one for one in operators.installation_admins()}
+    return known.get("root") or operators.add_installation_admin("root", PASSWORD, name="Корень")
+
+
 def acting(operator: Operator) -> Tenant:
     """The caller that an operator is."""
     caller = operator.acting()

@@ -12,6 +12,7 @@ from tenants.chats import files, outbox
 from tenants.chats.records import Chat, chat_of
 from tenants.chats.store import messages
 from tenants.chats.tables import ChatRow, ConsentRow, OutboxRow
+from tenants.desk import articles
 from tenants.models import TicketRow
 
 _MAX_MESSAGES = 1_000_000
@@ -61,6 +62,7 @@ def erase(subject: str | None, session_id: str | None) -> None:
     tenant_id = context.current().tenant_id
     with database.writing() as session:
         ids = select(ChatRow.chat_id).where(*_theirs(subject, session_id)).scalar_subquery()
+        articles.unlink_chats(session, tenant_id, ids)
         session.execute(delete(OutboxRow).where(OutboxRow.tenant_id == tenant_id, OutboxRow.chat_id.in_(ids)))
         session.execute(delete(ChatRow).where(*_theirs(subject, session_id)))
         if subject is not None and session_id is None:
@@ -83,6 +85,7 @@ def prune(now: datetime) -> int:
             return 0
     with database.writing() as session:
         ids = session.scalars(select(ChatRow.chat_id).where(*old).limit(_PRUNED_AT_ONCE)).all()
+        articles.unlink_chats(session, tenant_id, ids)
         for table in (OutboxRow, TicketRow, ChatRow):
             session.execute(delete(table).where(table.tenant_id == tenant_id, table.chat_id.in_(ids)))
         return len(ids)

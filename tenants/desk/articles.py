@@ -11,7 +11,7 @@ from dataclasses import dataclass, fields
 from datetime import UTC, datetime
 from secrets import token_hex
 
-from sqlalchemy import func, select, update
+from sqlalchemy import ScalarSelect, func, select, update
 from sqlalchemy.orm import Session
 
 from tenants import context, database, gaps
@@ -49,6 +49,7 @@ class Article:
     :param version: counts its changes; `published_version` is the one in the knowledge base, None for none.
     :param created_by: a login, as are the other two.
     :param preview: the last look at what it would change; `pipelines.ask.articles.preview` says what is in it.
+    :param chat_id: the chat that it was written from; None when it was from none, or that is gone.
     """
 
     article_id: str
@@ -62,6 +63,7 @@ class Article:
     published_at: datetime | None
     published_by: str | None
     preview: Mapping[str, Json] | None
+    chat_id: str | None
 
     @property
     def doc_id(self) -> str:
@@ -118,10 +120,20 @@ def get(article_id: str) -> Article:
         return _article(_row(session, article_id))
 
 
-def add(draft: Draft, gap_ids: Sequence[str] = ()) -> Article:
+def of_chat(chat_id: str) -> Article | None:
+    """The article that was written from a chat; the newest of several."""
+    own = ArticleRow.tenant_id == context.current().tenant_id, ArticleRow.chat_id == chat_id
+    newest = select(ArticleRow).where(*own).order_by(ArticleRow.created_at.desc()).limit(1)
+    with database.reading() as session:
+        row = session.scalar(newest)
+        return _article(row) if row is not None else None
+
+
+def add(draft: Draft, gap_ids: Sequence[str] = (), chat_id: str | None = None) -> Article:
     """A new draft.
 
     :param gap_ids: what it is written for.
+    :param chat_id: what it is written from.
     :raises OporaError: `gap_unknown`, `article_invalid`, `articles_too_many`.
     """
     _check(draft)
@@ -134,6 +146,7 @@ def add(draft: Draft, gap_ids: Sequence[str] = ()) -> Article:
         created_by=caller.subject,
         updated_at=now,
         updated_by=caller.subject,
+        chat_id=chat_id,
         **_columns(draft),
     )
     count = select(func.count()).select_from(ArticleRow).where(ArticleRow.tenant_id == caller.tenant_id)
@@ -204,6 +217,12 @@ def put_preview(article_id: str, preview: Mapping[str, Json]) -> None:
         session.execute(update(ArticleRow).where(*own).values(preview=dict(preview)))
 
 
+def unlink_chats(session: Session, tenant_id: str, chat_ids: ScalarSelect[str] | Sequence[str]) -> None:
+    """Forget which articles were written from chats that are being deleted."""
+    written = ArticleRow.tenant_id == tenant_id, ArticleRow.chat_id.in_(chat_ids)
+    session.execute(update(ArticleRow).where(*written).values(chat_id=None))
+
+
 def forget_previews(session: Session, tenant_id: str) -> None:
     """Delete all previews: they hold answers to recorded questions, some of which are being forgotten."""
     stored = ArticleRow.tenant_id == tenant_id, ArticleRow.preview.is_not(None)
@@ -255,4 +274,5 @@ def _article(row: ArticleRow) -> Article:
         published_at=row.published_at,
         published_by=row.published_by,
         preview=row.preview,
+        chat_id=row.chat_id,
     )

@@ -1,4 +1,4 @@
-"""The tables of the desk: operators, their sessions, one-time links, canned replies, articles, evaluations."""
+"""The tables of the desk: operators, their sessions, links that work once, canned replies, articles, evaluations."""
 
 from datetime import datetime
 
@@ -50,6 +50,16 @@ class OneTimeLinkRow(Base):
     created_at: Mapped[datetime]
 
 
+class InvitationRow(Base):
+    """A link that makes the first admin of a tenant, once. The link holds a secret, this row only its digest."""
+
+    __tablename__ = "invitations"
+
+    digest: Mapped[str] = mapped_column(String(64), primary_key=True)
+    tenant_id: Mapped[str] = mapped_column(TENANT_ID, ForeignKey(TenantRow.tenant_id))
+    created_at: Mapped[datetime]
+
+
 class CannedReplyRow(Base):
     """A reply that operators of a tenant can insert; `{name}` and its like stand for what is known of the chat."""
 
@@ -65,11 +75,15 @@ class CannedReplyRow(Base):
 class ArticleRow(Base):
     """An article that is written at the desk, published or not. `preview` is what it would change, as last asked.
 
-    `version` counts changes of the draft; `published_version` is the one that customers see.
+    `version` counts changes of the draft; `published_version` is the one that customers see. `chat_id` is the chat that
+    it was written from, as long as that is kept.
     """
 
     __tablename__ = "articles"
-    __table_args__ = (Index("ix_articles_tenant_updated", "tenant_id", "updated_at"),)
+    __table_args__ = (
+        Index("ix_articles_tenant_updated", "tenant_id", "updated_at"),
+        Index("ix_articles_chat", "tenant_id", "chat_id"),
+    )
 
     tenant_id: Mapped[str] = mapped_column(TENANT_ID, ForeignKey(TenantRow.tenant_id), primary_key=True)
     article_id: Mapped[str] = mapped_column(String(32), primary_key=True)
@@ -87,6 +101,7 @@ class ArticleRow(Base):
     published_at: Mapped[datetime | None]
     published_by: Mapped[str | None] = mapped_column(TENANT_ID)
     preview: Mapped[JsonObject | None] = mapped_column(JSON)
+    chat_id: Mapped[str | None] = mapped_column(String(32))
 
 
 class EvaluationRunRow(Base):

@@ -2,6 +2,7 @@
 
 from tenants.index.access import (
     activate,
+    bytes_on_disk,
     close_all,
     damage,
     damage_noticed,
@@ -27,6 +28,7 @@ __all__ = [
     "Vector",
     "Weights",
     "activate",
+    "bytes_on_disk",
     "close_all",
     "damage",
     "damage_noticed",

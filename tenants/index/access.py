@@ -11,7 +11,8 @@ chunks must not look like a small knowledge base: nobody reads it until it is re
 """
 
 import logging
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from datetime import UTC, datetime, timedelta
@@ -26,6 +27,7 @@ from tenants.index.edge import EdgeFolder
 from tenants.index.empty import EmptyCollection
 from tenants.index.protocol import Collection, Engine
 from tenants.index.trial import TrialCollection
+from tenants.names import collection_of
 from tenants.registry import Placement, TenantRecord
 from tenants.trial import TrialDocument
 
@@ -47,6 +49,7 @@ damage_noticed = Event()
 """Set when an index is found damaged, for whoever repairs."""
 
 log = logging.getLogger("opora.index")
+_BLOCK_BYTES = 512
 
 _TABLES = Lock()
 """Held for looking something up, never while a collection is opened: that waits for a disk or a server."""
@@ -218,6 +221,19 @@ def remove_all() -> None:
             _forget(key)
             _DAMAGED.pop(key, None)
             _engine(settings).remove(placement.at(number))
+
+
+def bytes_on_disk() -> Mapping[str, int]:
+    """What the generations of each collection take on this machine's disk, by collection; nothing with a server."""
+    settings, taken = get_settings(), Counter[str]()
+    root = settings.data_dir / "index"
+    if not settings.qdrant_url and root.is_dir():
+        for folder in root.iterdir():
+            for path in folder.rglob("*"):
+                # Files come and go while it is written to. Most of their length is not there yet: blocks are.
+                with suppress(FileNotFoundError):
+                    taken[collection_of(folder.name)] += path.stat().st_blocks * _BLOCK_BYTES
+    return taken
 
 
 def sweep() -> None:

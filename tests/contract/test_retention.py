@@ -13,6 +13,7 @@ from tenants import (
     database,
     handoffs,
     idempotency,
+    issued_tokens,
     jobs,
     persons,
     retention,
@@ -24,7 +25,7 @@ from tenants.audit import store
 from tenants.chats import outbox
 from tenants.chats import store as chats
 from tenants.context import Tenant, acting_as
-from tenants.desk import first_run, operators, sessions
+from tenants.desk import first_run, invitations, operators, sessions
 from tenants.registry import Registry
 from tenants.stream_log import LoggedStream
 from tenants.tables import Base
@@ -65,6 +66,7 @@ def full(records: Settings) -> Settings:
     """A row in every table that is pruned by age, and more that stays."""
     first_run.open_link()
     Registry().add("acme")
+    invitations.invite("acme")
     with acting_as(ANNA):
         handoffs.open_ticket("t", "user_request", "Где?")
         conversations.remember("s1", conversations.PastTurn("Где?", "answered"))
@@ -73,6 +75,7 @@ def full(records: Settings) -> Settings:
         jobs.add(job_id, "upload", ["a.md"])
         jobs.end(job_id, "done")
         revocations.revoke("subject", "bob")
+        issued_tokens.issue(subject="crm", scopes=["ask"], ttl_seconds=60)
         stream_log.append([LoggedStream("acme", "t", stream_log.owner(), "process", "hash")], [], records)
         spending.spend(0.5)
         persons.erase(persons.Person(subject="bob"))

@@ -19,7 +19,7 @@ from tenants.chats.tables import ChatFileRow, ChatRow, OutboxRow, SiteRow, Webho
 from tenants.context import Tenant, acting_as
 from tenants.desk.tables import ArticleRow, OperatorRow
 from tenants.gaps import Miss
-from tenants.models import JobRow, ToolRow
+from tenants.models import JobRow, TokenRow, ToolRow
 from tenants.registry import Registry
 from tenants.tools import parsed
 from tests.service.serving import RSA_KID, TENANTS, in_force
@@ -202,8 +202,8 @@ def stored_article(tenant_id: str, name: str = "article") -> ArticleRow:
     )
 
 
-def stored_settings(tenant_id: str) -> Iterator[SiteRow | SettingChangeRow | ToolRow | WebhookRow]:
-    """Sites, a tool and webhooks of the tenant's, and a change of its policy that can be undone."""
+def stored_settings(tenant_id: str) -> Iterator[SiteRow | SettingChangeRow | TokenRow | ToolRow | WebhookRow]:
+    """Sites, a tool, webhooks and tokens of the tenant's, and a change of its policy that can be undone."""
     moment = datetime.now(UTC)
     for key in (f"site-of-{tenant_id}", f"spare-site-of-{tenant_id}"):
         yield SiteRow(
@@ -229,6 +229,16 @@ def stored_settings(tenant_id: str) -> Iterator[SiteRow | SettingChangeRow | Too
             events=["chat.rated"],
             secrets=[{"secret": "whsec_AAAA", "created_at": moment.isoformat()}],
             created_at=moment,
+        )
+    for token_id in (f"token-of-{tenant_id}", f"spare-token-of-{tenant_id}"):
+        yield TokenRow(
+            tenant_id=tenant_id,
+            token_id=token_id,
+            subject=f"crm of {tenant_id}",
+            scopes=["ask"],
+            issued_at=moment,
+            issued_by="anna",
+            expires_at=moment + timedelta(days=90),
         )
     yield SettingChangeRow(
         tenant_id=tenant_id,

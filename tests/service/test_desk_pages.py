@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import Literal
@@ -15,7 +15,7 @@ from sqlalchemy import update
 
 from pipelines import pages
 from settings import Settings
-from tenants import database
+from tenants import database, issued_tokens
 from tenants.audit import store as audit
 from tenants.audit.entry import Entry, canonical
 from tenants.chats import sites, store
@@ -42,6 +42,7 @@ SETTINGS = (
     "/tools",
     "/tools/orders-of-acme",
     "/webhooks",
+    "/tokens",
     "/changes",
 )
 SIZES = {"wide": (1440, 900), "middle": (1024, 768), "phone": (390, 844)}
@@ -464,6 +465,7 @@ def _hostile(installation: Settings) -> Mapping[str, str]:
     with acting_as(Tenant("acme", "anna")):
         for text in PAYLOADS[:20]:
             replies.add(text[:100], text)
+        issued_tokens.issue(subject=PAYLOADS[0], scopes=["ask"], ttl_seconds=60)
         site = sites.add(PAYLOADS[0][:200], [], key="hostile-site")
         for text in PAYLOADS:
             named = {"text": text or "?", "url": "https://shop.example"}
@@ -481,6 +483,7 @@ def _hostile(installation: Settings) -> Mapping[str, str]:
         "search": "/desk?view=all&q=%22%3E%3Cimg+src%3Dx+onerror%3Dhit()%3E",
         "site": "/desk/settings/sites/hostile-site",
         "sites": "/desk/settings/sites",
+        "tokens": "/desk/settings/tokens",
         "hours": "/desk/settings/hours?site=hostile-site",
         "changes": "/desk/settings/changes",
         "insight": "/desk/insight?days=7",
@@ -494,6 +497,7 @@ def _hostile(installation: Settings) -> Mapping[str, str]:
     [
         "site",
         "sites",
+        "tokens",
         "hours",
         "changes",
         "insight",
@@ -568,7 +572,21 @@ def test_every_page_is_accessible_and_fits(
     paths += [f"/desk/documents/one?id=errors.md&show={part}" for part in ("chunks", "properties", "versions", "ties")]
     paths += ["/desk/reading", "/desk/evaluation", "/desk/playground"]
     paths += ["/desk/sign-in", "/desk/turns/turn-of-acme", *desk_gaps.paths()]
-    with signed_in(browser, server, staff["Анна"], scheme=scheme, size=SIZES[size], bypass_csp=True) as context:
+    of_installation = ["/desk/tenants", "/desk/tenants/one?id=acme", "/desk/tenants/one?id=empty"]
+    for operator, shown_to in ((staff["Анна"], paths), (desk.root(), of_installation)):
+        _check_pages(browser, server, operator, shown_to, script, scheme, SIZES[size])
+
+
+def _check_pages(
+    browser: Browser,
+    server: Server,
+    operator: Operator,
+    paths: Sequence[str],
+    script: str,
+    scheme: Literal["light", "dark"],
+    size: tuple[int, int],
+) -> None:
+    with signed_in(browser, server, operator, scheme=scheme, size=size, bypass_csp=True) as context:
         for path in paths:
             page = context.new_page()
             page.goto(f"{server.url}{path}")

@@ -37,6 +37,7 @@ SETTINGS = [
         "/tools",
         "/tools/orders-of-acme",
         "/webhooks",
+        "/tokens",
         "/models",
         "/changes",
     )
@@ -105,6 +106,11 @@ async def _count(settings: Settings, operator: Operator, path: str) -> None:
             assert (await client.get(path, headers=cookie)).status_code == 200
     run = [one for one in statements if not one.startswith(("BEGIN", "PRAGMA"))]
     assert 0 < len(run) <= MOST, "\n".join(run)
+
+
+@pytest.mark.parametrize("path", ["/desk/tenants", "/desk/tenants/one?id=acme"])
+async def test_a_page_of_tenants_runs_few_queries(apart: Settings, path: str) -> None:
+    await _count(apart, desk.root(), path)
 
 
 PARTS = ("chunks", "properties", "versions&version=1", "ties")

@@ -13,7 +13,7 @@ from pipelines import pages
 from pipelines.ask.desk.settings.policy_fields import ELSEWHERE, GROUPS
 from pipelines.ask.desk.settings.policy_pages import RISKS
 from settings import Settings
-from tenants import changes, database, policy, tools
+from tenants import changes, database, issued_tokens, policy, tools
 from tenants.chats import outbox, sites, webhooks
 from tenants.chats.tables import OutboxRow
 from tenants.context import Tenant, acting_as
@@ -352,3 +352,36 @@ def test_a_form_of_too_many_fields_is_refused(admin: Desk) -> None:
     refused = admin.post(f"{ROOT}/synonyms", {f"field-{number}": "" for number in range(200)})
     assert refused.status_code == 422
     assert "Слишком много полей" in refused.text
+
+
+def test_a_token_is_issued_used_replaced_and_revoked(admin: Desk, now: Callable[[], Policy]) -> None:
+    path = f"{ROOT}/tokens"
+
+    def status(token: str) -> int:
+        return admin.client.get("/tools", headers={"Authorization": f"Bearer {token}"}).status_code
+
+    refused = parsed(admin.post(path, {"subject": "crm", "days": "много", "admin": "true"}))
+    assert refused.get_element_by_id("days-fault").text == "Нужно от 1 до 366 дней."
+    assert values(refused, "form")["admin"] == "true"
+    nothing = parsed(admin.post(path, {"subject": "crm", "days": "7"}))
+    assert nothing.get_element_by_id("scopes-fault").text == "Отметьте хотя бы одно право."
+    page = parsed(admin.post(path, {"subject": "crm", "days": "7", "admin": "true"}))
+    first = page.get_element_by_id("new-token").text
+    assert status(first) == 200
+    (known,) = issued_tokens.all()
+    assert (known.subject, known.scopes, known.issued_by) == ("crm", ("admin",), f"анна@{ADMIN.tenant_id}")
+    assert known.used_at is not None
+    assert first not in html.tostring(admin.get(path), encoding="unicode")
+    renewed = parsed(admin.post(f"{path}/rotate", {"token_id": known.token_id, "hours": "1"}))
+    second = renewed.get_element_by_id("new-token").text
+    assert (status(first), status(second)) == (200, 200)
+    assert "заменён, ещё работает" in renewed.text_content()
+    again = admin.post(f"{path}/rotate", {"token_id": known.token_id, "hours": "1"})
+    assert again.status_code == 409
+    assert "Он истёк, отозван или уже заменён" in again.text
+    revoked = admin.post(f"{path}/revoke", {"token_id": known.token_id})
+    assert revoked.headers["location"] == f"{path}?saved=revoked#revoked"
+    # The service has revoked it itself, so it knows at once.
+    assert (status(first), status(second)) == (401, 200)
+    assert "Больше не работают: 1" in admin.get(path).text_content()
+    assert "token" in {one.area for one in changes.latest()}

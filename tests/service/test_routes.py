@@ -74,6 +74,7 @@ def tool_case(body: dict[str, object]) -> Case:
 
 SPARE_ID = {"doc_id": "spare/door.md"}
 FOREIGN_ID = {"doc_id": "globex/door.md"}
+PAIR: dict[str, str] = {"chunk_id": "00000000-0000-0000-0000-000000000001", "other_chunk_id": "x"}
 REJECTED = Rejected("Снять дверцу силой", doc_id="spare/door.md")
 FOREIGN_REJECTED = Rejected("Take the door off", doc_id="globex/door.md")
 OPEN = {
@@ -120,10 +121,23 @@ SCOPED: dict[tuple[str, str], Case] = {
     ("DELETE", "/edges"): Case(
         "ingest", query={"from_doc": "spare/door.md", "kind": "related_to", "to_doc": "returns.md"}
     ),
+    ("GET", "/contradictions"): Case("ingest"),
+    ("GET", "/agreements"): Case("ingest"),
+    ("PUT", "/agreements"): Case("ingest", {**PAIR}, may_answer="pair_unknown"),
+    ("DELETE", "/agreements"): Case("ingest", query=PAIR, may_answer="pair_unknown"),
     ("GET", "/rejected"): Case("ingest"),
     ("PUT", "/rejected"): Case("ingest", {"text": "Открыть дверцу силой", "reason": "Сломается замок"}),
     ("DELETE", "/rejected/{rejected_id}"): Case(
         "ingest", own={"rejected_id": REJECTED.rejected_id}, foreign={"rejected_id": FOREIGN_REJECTED.rejected_id}
+    ),
+    ("GET", "/tokens"): Case("admin"),
+    ("POST", "/tokens"): Case("admin", {"subject": "crm", "scopes": ["ask"], "ttl_seconds": 60}),
+    ("POST", "/tokens/{token_id}/rotate"): Case(
+        "admin",
+        {"grace_seconds": 0},
+        own={"token_id": "token-of-acme"},
+        foreign={"token_id": "token-of-globex"},
+        may_answer="token_over",
     ),
     ("GET", "/tokens/revocations"): Case("admin"),
     ("POST", "/tokens/revocations"): Case("admin", {"token_id": "unknown"}),
@@ -189,6 +203,7 @@ SCOPED: dict[tuple[str, str], Case] = {
     ("POST", "/articles/{article_id}/publish"): article_case(
         "ingest", {"version": 1_000}, may_answer="article_changed"
     ),
+    ("POST", "/desk/chats/{chat_id}/article"): chat_case("ingest", may_answer="chat_without_question"),
     ("POST", "/articles/{article_id}/withdraw"): article_case("ingest"),
     ("DELETE", "/articles/{article_id}"): Case(
         "operate",

@@ -55,6 +55,20 @@ def test_a_token_is_printed_alone_and_verifies() -> None:
     assert verified == Tenant("shop", "anna", frozenset({"ask", "ingest"}))
 
 
+def test_tokens_are_listed_and_replaced() -> None:
+    opora("tenant", "add", "shop")
+    opora("tenant", "token", "shop", "--subject", "crm", "--ttl", "60")
+    (known,) = json.loads(opora("token", "list", "--tenant", "shop", "--json").stdout)
+    assert (known["subject"], known["scopes"], known["state"]) == ("crm", ["ask"], "valid")
+    renewed = opora("token", "rotate", known["token_id"], "--grace", "0", "--tenant", "shop")
+    assert TokenVerifier(get_settings()).verify(renewed.stdout.strip()).subject == "crm"
+    states = {one["state"] for one in json.loads(opora("token", "list", "--tenant", "shop", "--json").stdout)}
+    assert states == {"valid", "revoked"}
+    assert "revoked" in opora("token", "list", "--tenant", "shop").stdout
+    again = opora("token", "rotate", known["token_id"], "--tenant", "shop")
+    assert (again.exit_code, "opora tenant token" in again.stderr) == (2, True)
+
+
 @pytest.mark.parametrize(
     ("arguments", "code"),
     [

@@ -102,6 +102,18 @@ def article_write(
     typer.echo(message("saved", article_id=saved.article_id, version=saved.version))
 
 
+@article_app.command("from-chat", help=message("help.from_chat"))
+def article_from_chat(
+    chat_id: Annotated[str, typer.Argument(help=message("help.chat_id"))], tenant: TenantOption = DEFAULT_TENANT
+) -> None:
+    """Save what was asked and answered in a chat as a draft."""
+    with acting_for(tenant):
+        from pipelines.ask.articles import from_chat
+
+        saved = from_chat.write(chat_id)
+    typer.echo(message("saved", article_id=saved.article_id, version=saved.version))
+
+
 @article_app.command("preview", help=message("help.preview"))
 def article_preview(article_id: ArticleId, tenant: TenantOption = DEFAULT_TENANT, as_json: Json = False) -> None:
     """Ask what the article would change."""

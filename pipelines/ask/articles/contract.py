@@ -60,7 +60,8 @@ class ListedPart(BaseModel):
 
 
 class ArticlePart(ListedPart):
-    """An article. `doc_id` is the document that it is published as; `preview` what it would change, as last asked."""
+    """An article. `doc_id` is the document that it is published as; `preview` what it would change, as last asked;
+    `chat_id` the chat that it was written from."""
 
     doc_id: str
     text: str
@@ -71,6 +72,7 @@ class ArticlePart(ListedPart):
     created_by: str
     published_by: str | None
     preview: Preview | None
+    chat_id: str | None
 
 
 class ArticlesAnswer(BaseModel):
@@ -99,4 +101,5 @@ def article_part(article: Article) -> ArticlePart:
         published_at=article.published_at,
         published_by=article.published_by,
         preview=stored(article),
+        chat_id=article.chat_id,
     )

@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from components.ingest.terms import stored_meta
 from pipelines.ask.contract import SHOWN, ConflictPart
-from tenants import edges, relations
+from tenants import agreements, edges, relations
 from tenants.audit import search
 from tenants.audit.search import Record, TurnQuery
 from tenants.edges import SUPERSEDES, Edge
@@ -100,6 +100,13 @@ def met() -> tuple[Contradiction, ...]:
 def supersede(newer: str, older: str) -> None:
     """Let a document go before another from now on. Raises `NotFound` with the code `document_unknown`."""
     edges.put(Edge(newer, SUPERSEDES, older))
+
+
+def agree(chunk_id: str, other_chunk_id: str) -> None:
+    """Note that two passages do not contradict each other. Raises `NotFound`, `pair_unknown`; `Invalid`,
+    `pair_invalid`, for one and itself."""
+    one, other = passage(chunk_id), passage(other_chunk_id)
+    agreements.put(one.chunk_id, one.doc_id, other.chunk_id, other.doc_id)
 
 
 def passage(chunk_id: str) -> SidePassage:

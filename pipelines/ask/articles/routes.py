@@ -5,6 +5,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query
 
+from pipelines.ask.articles import from_chat
 from pipelines.ask.articles.contract import (
     ArticleChange,
     ArticlePart,
@@ -21,6 +22,7 @@ from tenants.desk.articles import MOST
 
 _ALL, _ONE = "/articles", "/articles/{article_id}"
 _PREVIEW, _PUBLISH, _WITHDRAW = (f"{_ONE}/{act}" for act in ("preview", "publish", "withdraw"))
+_FROM_CHAT = "/desk/chats/{chat_id}/article"
 _BODY_BYTES = 700_000
 _SMALL = 1_000
 
@@ -33,6 +35,7 @@ ROUTES = (
     Route("POST", _PREVIEW, scope="operate", limit=_SMALL),
     Route("POST", _PUBLISH, scope="ingest", body=Publication, limit=_SMALL),
     Route("POST", _WITHDRAW, scope="ingest", limit=_SMALL),
+    Route("POST", _FROM_CHAT, scope="ingest", limit=_SMALL),
 )
 
 
@@ -57,6 +60,11 @@ def router(service: Articles) -> APIRouter:
     def show_article(article_id: str) -> ArticlePart:
         """One article with its draft and its last preview."""
         return article_part(articles.get(article_id))
+
+    @endpoints.post(_FROM_CHAT)
+    def write_from_chat(chat_id: str) -> ArticlePart:
+        """A draft from what was asked and answered in a chat; the one that there is already, where there is."""
+        return article_part(from_chat.write(chat_id))
 
     @endpoints.put(_ONE)
     def change_article(article_id: str, body: ArticleChange) -> ArticlePart:

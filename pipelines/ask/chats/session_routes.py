@@ -12,7 +12,7 @@ from pipelines.ask.staffing import Staffing, staffing
 from pipelines.connections import address_of
 from pipelines.gate import Route
 from settings import get_settings
-from tenants import policy
+from tenants import policy, registry
 from tenants.chats import sites
 from tenants.chats.sites import Consent, Site
 from tenants.chats.visitors import TOKEN_SECONDS, Visitors, check_origin
@@ -79,6 +79,7 @@ def router(runner: Runner, visitors: Visitors) -> APIRouter:
         check_origin(site, request.headers.get("origin", ""), request.headers.get("host", ""))
         await _admit(runner, site, address_of(request))
         with acting_as(Tenant(site.tenant_id, "")):
+            await registry.admitted()
             site = await sites.renewed(site)
             shown = site_part(site, await policy.load())
         token = visitors.begin(site, identity=body.identity, visitor=body.visitor)

@@ -1,4 +1,4 @@
-"""Signing in and out, one's own account, the people of a tenant, the tenants of an installation."""
+"""Signing in and out, one's own account, the people of a tenant."""
 
 import asyncio
 from typing import Annotated, TypeAlias
@@ -16,7 +16,6 @@ from tenants.desk import operators, sessions
 from tenants.desk.operators import TENANT_ROLES, Operator
 from tenants.errors import CallerError, Invalid, RateLimited, Unauthenticated
 from tenants.quotas import RateLimiter
-from tenants.registry import Registry
 
 _FORM_BYTES = 20_000
 _NO_TENANT = Tenant("-", "")
@@ -40,7 +39,6 @@ ROUTES = (
         Route("POST", f"/desk/people/{act}", scope="admin", page=True, limit=_FORM_BYTES)
         for act in ("add", "change", "remove", "password", "sign-out")
     ),
-    Route("GET", "/desk/tenants", scope=pages.INSTALLATION, page=True),
 )
 
 
@@ -50,11 +48,6 @@ def router(desk: Desk, limiter: RateLimiter) -> APIRouter:
     _add_signing_in(endpoints, desk, limiter)
     _add_account(endpoints, desk, limiter)
     _add_people(endpoints, desk)
-
-    @endpoints.get("/desk/tenants")
-    def show_tenants() -> Response:
-        """The tenants of the installation, and nothing that they hold."""
-        return desk.page("tenants.html", tenants=Registry().list())
 
     return endpoints
 

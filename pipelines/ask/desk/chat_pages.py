@@ -14,17 +14,18 @@ from starlette.responses import Response
 
 from components.language import texts
 from pipelines import problems
+from pipelines.ask.articles import from_chat
 from pipelines.ask.chats import suggestions
 from pipelines.ask.chats.conversations import Conversations
 from pipelines.ask.chats.desk_routes import REPLY_LIMIT
-from pipelines.ask.desk import conversation, similar
+from pipelines.ask.desk import conversation, knowledge, similar
 from pipelines.ask.desk.view import SEE_OTHER, Desk, back_to
 from pipelines.gate import Route
 from settings import get_settings
 from tenants.audit import search
 from tenants.chats import sites, store, undo
 from tenants.chats.records import MAX_SEQ, Chat
-from tenants.desk import inbox, operators, replies, sessions
+from tenants.desk import articles, inbox, operators, replies, sessions
 from tenants.desk.inbox import VIEWS, View
 from tenants.errors import Conflict, Invalid, OporaError, TryAgain
 
@@ -47,6 +48,7 @@ ROUTES = (
     Route("GET", _ONE, scope=SCOPE, page=True),
     Route("GET", f"{_ONE}/similar", scope=SCOPE, page=True),
     *(Route("POST", f"{_ONE}/{act}", scope=SCOPE, page=True, limit=_FORM_BYTES) for act in _ACTS),
+    Route("POST", f"{_ONE}/article", scope="ingest", page=True, limit=_FORM_BYTES),
     Route("GET", "/desk/turns/{turn_id}", scope=SCOPE, page=True),
     Route("GET", "/desk/replies", scope=SCOPE, page=True),
     Route("POST", "/desk/replies/add", scope=SCOPE, page=True, limit=_FORM_BYTES),
@@ -150,6 +152,10 @@ def _add_writing(endpoints: APIRouter, desk: Desk, conversations: Conversations)
             return back_to(_path(chat_id))
 
         return _or_conflict(desk, chat_id, store_note, text)
+
+    @endpoints.post(f"{_ONE}/article")
+    def write_article(chat_id: str) -> Response:
+        return _or_conflict(desk, chat_id, lambda: back_to(f"/desk/articles/{from_chat.write(chat_id).article_id}"))
 
 
 def _add_suggesting(endpoints: APIRouter, desk: Desk, conversations: Conversations) -> None:
@@ -270,6 +276,8 @@ def _conversation(
         others=conversation.others(chat, staff, me.login),
         canned=conversation.canned(chat, me),
         draft=conversation.draft(chat),
+        article=articles.of_chat(chat.chat_id),
+        writes=knowledge.may_publish(),
         limit=REPLY_LIMIT,
         queue=inbox.page("waiting", limit=20),
         waiting=inbox.count("waiting"),

@@ -79,11 +79,10 @@ def _add_contradictions(endpoints: APIRouter, desk: Desk) -> None:
     @endpoints.post(_SETTLE)
     def settle(one: _Chunk, other: _Chunk, decision: Annotated[Literal["supersedes", "agree"], Form()]) -> Response:
         """`supersedes`: the document of `one` goes before that of `other` from now on."""
-        passage, beside = contradictions.passage(one), contradictions.passage(other)
         if decision == "supersedes":
-            contradictions.supersede(passage.doc_id, beside.doc_id)
+            contradictions.supersede(contradictions.passage(one).doc_id, contradictions.passage(other).doc_id)
         else:
-            agreements.put(one, passage.doc_id, other, beside.doc_id)
+            contradictions.agree(one, other)
         return back_to(_CONTRADICTIONS)
 
     @endpoints.post(_UNSETTLE)

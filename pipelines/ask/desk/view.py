@@ -25,6 +25,7 @@ _MENU = (
     ("insight", "/desk/insight", "operate"),
     ("people", "/desk/people", "admin"),
     ("settings", "/desk/settings", "admin"),
+    ("tenants", "/desk/tenants", pages.INSTALLATION),
 )
 
 

@@ -7,6 +7,7 @@ from tests.service.desk_cases import (
     inbox,
     insight,
     settings,
+    tenants,
 )
 from tests.service.desk_cases.account import PASSWORD
 from tests.service.desk_cases.case import PageCase
@@ -14,6 +15,6 @@ from tests.service.desk_cases.case import PageCase
 __all__ = ["ASSETS", "ENDLESS", "PAGES", "PASSWORD", "PageCase"]
 
 ASSETS = {("GET", "/desk/assets/desk.js"), ("GET", "/desk/assets/desk.css")}
-PAGES = account.PAGES | documents.PAGES | gaps.PAGES | inbox.PAGES | insight.PAGES | settings.PAGES
+PAGES = account.PAGES | documents.PAGES | gaps.PAGES | inbox.PAGES | insight.PAGES | settings.PAGES | tenants.PAGES
 ENDLESS = {("GET", "/desk/live")}
 """Streams that go on until their reader leaves."""

@@ -1,6 +1,6 @@
-"""Signing in, accounts, people, tenants, the first run."""
+"""Signing in, accounts, people, the first run."""
 
-from pipelines.pages import INSTALLATION, SIGNED_IN
+from pipelines.pages import SIGNED_IN
 from tests.service.desk_cases.case import PageCase
 
 PASSWORD = "снег идёт над рекой"
@@ -35,7 +35,6 @@ PAGES: dict[tuple[str, str], PageCase] = {
     ("POST", "/desk/people/remove"): PageCase(
         "admin", own={"login": "spare.acme"}, foreign={"login": "olga.globex"}, answers=(303, 404)
     ),
-    ("GET", "/desk/tenants"): PageCase(INSTALLATION),
     ("GET", "/desk/first-run/{secret}"): PageCase(None, own={"secret": "used"}, answers=(404,)),
     ("POST", "/desk/first-run/{secret}"): PageCase(None, own={"secret": "used"}, answers=(404,)),
     ("GET", "/desk/welcome"): PageCase("admin"),

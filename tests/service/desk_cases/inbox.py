@@ -1,5 +1,7 @@
 """Chats, the turns behind them, canned replies."""
 
+from dataclasses import replace
+
 from tests.service.desk_cases.case import PageCase, chat_case
 
 PAGES: dict[tuple[str, str], PageCase] = {
@@ -18,6 +20,7 @@ PAGES: dict[tuple[str, str], PageCase] = {
     ("POST", "/desk/chat/{chat_id}/discard"): chat_case({"suggestion": "0a1b"}, 404),
     ("POST", "/desk/chat/{chat_id}/undo"): chat_case({}, 303, 409),
     ("POST", "/desk/chat/{chat_id}/transfer"): chat_case({"operator": "operator.of.acme"}, 303),
+    ("POST", "/desk/chat/{chat_id}/article"): replace(chat_case({}, 303, 422), scope="ingest"),
     ("GET", "/desk/turns/{turn_id}"): PageCase(
         "operate", own={"turn_id": "turn-of-acme"}, foreign={"turn_id": "turn-of-globex"}
     ),

@@ -4,6 +4,7 @@ from tests.service.desk_cases.case import PageCase
 
 SITE = {"key": "site-of-acme"}
 FOREIGN_SITE = {"key": "site-of-globex"}
+FOREIGN_TOKEN = {"token_id": "token-of-globex"}
 FOREIGN_TOOL = {"name": "orders-of-globex"}
 WEBHOOK, FOREIGN_WEBHOOK = {"webhook_id": "hook-of-acme"}, {"webhook_id": "hook-of-globex"}
 
@@ -65,6 +66,14 @@ PAGES: dict[tuple[str, str], PageCase] = {
         own={"delivery_id": "delivery-of-acme"},
         foreign={"delivery_id": "delivery-of-globex"},
         answers=(303,),
+    ),
+    ("GET", "/desk/settings/tokens"): PageCase("admin"),
+    ("POST", "/desk/settings/tokens"): PageCase("admin", {"subject": "crm", "days": "7"}, answers=(422,)),
+    ("POST", "/desk/settings/tokens/rotate"): PageCase(
+        "admin", {"hours": "0"}, own={"token_id": "token-of-acme"}, foreign=FOREIGN_TOKEN, answers=(200, 409)
+    ),
+    ("POST", "/desk/settings/tokens/revoke"): PageCase(
+        "admin", own={"token_id": "spare-token-of-acme"}, foreign=FOREIGN_TOKEN, answers=(303,)
     ),
     ("GET", "/desk/settings/models"): PageCase("admin"),
     ("POST", "/desk/settings/models/test"): PageCase("admin", {"profile": "embedded"}),

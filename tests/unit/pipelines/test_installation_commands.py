@@ -12,6 +12,7 @@ from typer.testing import CliRunner, Result
 import cli
 from settings import get_settings
 from tenants import claims, database, index
+from tenants.desk import invitations
 from tenants.registry import Registry
 
 ARTICLE = "# Refunds\n\nAn item can be returned within 14 days.\n"
@@ -101,3 +102,30 @@ def test_a_rolled_back_service_does_not_start_on_what_a_newer_one_has_upgraded()
     for command in (("serve",), ("migrate",), ("backup", "somewhere")):
         refused = opora(*command)
         assert (refused.exit_code, "newer version" in refused.stderr) == (2, True), command
+
+
+def test_a_tenant_is_suspended_resumed_and_listed_with_its_size() -> None:
+    def listed() -> dict[str, object]:
+        (one,) = json.loads(opora("tenant", "list", "--json").stdout)
+        assert isinstance(one, dict)
+        return one
+
+    assert (listed()["suspended_at"], listed()["documents"], listed()["chats"]) == (None, 0, 0)
+    assert opora("tenant", "suspend", "shop").exit_code == 0
+    assert listed()["suspended_at"]
+    assert "suspended" in opora("tenant", "list").stdout
+    assert opora("tenant", "resume", "shop").exit_code == 0
+    assert listed()["suspended_at"] is None
+    assert opora("tenant", "suspend", "nobody").exit_code == 2
+
+
+def test_a_link_for_the_first_admin_is_printed_alone(tmp_path: Path) -> None:
+    link = opora("tenant", "invite", "shop").stdout.strip()
+    assert invitations.check(link.rpartition("/")[2]).tenant_id == "shop"
+    article = tmp_path / "a.md"
+    article.write_text(ARTICLE)
+    assert opora("ingest", str(article), "--tenant", "shop").exit_code == 0
+    refused = opora("tenant", "invite", "shop")
+    assert (refused.exit_code, "opora operator add" in refused.stderr) == (2, True)
+    (size,) = json.loads(opora("tenant", "list", "--json").stdout)
+    assert (size["documents"], size["chunks"] > 0, size["storage"] > 0) == (1, True, True)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from settings import Settings, get_settings
-from tenants import conversations, database, feedback, gaps, handoffs, idempotency, jobs, models, persons
+from tenants import conversations, database, feedback, gaps, handoffs, idempotency, issued_tokens, jobs, models, persons
 from tenants.audit import search, store
 from tenants.audit.recorder import Recorder
 from tenants.chats import consents, files
@@ -58,6 +58,7 @@ def leave_traces(installation: Settings, tenant: Tenant, word: str, session_id: 
         conversations.remember(session_id, PastTurn(f"Где {word}?", "answered"))
         idempotency.begin(f"key-{session_id}", "hash")
         jobs.add(jobs.new_id(), "upload", ["a.md"])
+        issued_tokens.issue(subject=tenant.subject, scopes=["ask"], ttl_seconds=60)
         idempotency.finish(f"key-{session_id}", json.dumps({"session_id": session_id, "text": word}))
     left_behind = Recorder(installation)
     left_behind.spool.append(turns[1])
@@ -75,7 +76,7 @@ def holding(folder: Path, word: str) -> list[str]:
 
 def test_every_table_that_knows_a_person_is_in_the_list() -> None:
     listed = {"audit_contents", "erasures", "feedback", "tickets", "idempotency", "conversations", "jobs"}
-    listed |= {"chats", "consents"}
+    listed |= {"chats", "consents", "tokens"}
     knowing = {
         table.name
         for table in models.Base.metadata.tables.values()
@@ -148,7 +149,7 @@ def test_erasing_leaves_no_byte(installation: Settings) -> None:
     assert {"opora.db-wal", "aside.txt"} <= set(holding(installation.data_dir, CANARY))
 
     exported = persons.export(Person(subject="anna"))
-    assert [len(rows) for rows in exported.values()] == [1, 1, 1, 1, 1, 2, 1, 1, 0]
+    assert [len(rows) for rows in exported.values()] == [1, 1, 1, 1, 1, 2, 1, 1, 1, 0]
     assert json.dumps(exported, ensure_ascii=False).count(CANARY) >= 5
     (chat,) = exported["chats"]
     assert isinstance(chat, dict)
@@ -172,6 +173,7 @@ def test_erasing_leaves_no_byte(installation: Settings) -> None:
         "tickets": [],
         "answers": [],
         "jobs": [],
+        "tokens": [],
         "traces": [],
     }
     verified = search.verify()
@@ -179,7 +181,7 @@ def test_erasing_leaves_no_byte(installation: Settings) -> None:
     assert {gap.question: gap.count for gap in gaps.all()} == {"Где все?": 2, "Где сосед?": 2}
     assert len(persons.export(Person(subject="bob"))["turns"]) == 2
     with acting_as(Tenant("globex", "anna")):
-        assert [len(rows) for rows in persons.export(Person(subject="anna")).values()] == [2, 1, 1, 0, 0, 1, 1, 1, 0]
+        assert [len(rows) for rows in persons.export(Person(subject="anna")).values()] == [2, 1, 1, 0, 0, 1, 1, 1, 1, 0]
 
 
 def test_one_session_of_a_person_can_go_alone(installation: Settings) -> None:
@@ -190,7 +192,7 @@ def test_one_session_of_a_person_can_go_alone(installation: Settings) -> None:
     )
     database.close_all()
     assert holding(installation.data_dir, CANARY) == []
-    assert [len(rows) for rows in persons.export(Person(session_id="s2")).values()] == [2, 1, 1, 0, 0, 1, 1, 0, 0]
+    assert [len(rows) for rows in persons.export(Person(session_id="s2")).values()] == [2, 1, 1, 0, 0, 1, 1, 0, 0, 0]
 
 
 def test_pending_records_of_an_erased_person_are_stored_erased(installation: Settings) -> None:

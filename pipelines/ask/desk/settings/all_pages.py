@@ -9,13 +9,24 @@ from pipelines.ask.desk.settings import (
     policy_pages,
     sign_in_pages,
     site_pages,
+    token_pages,
     tool_pages,
     webhook_pages,
 )
 from pipelines.ask.desk.view import Desk
 from pipelines.gate import Route
 
-_SECTIONS = (policy_pages, hours_pages, site_pages, tool_pages, webhook_pages, model_pages, sign_in_pages, change_pages)
+_SECTIONS = (
+    policy_pages,
+    hours_pages,
+    site_pages,
+    tool_pages,
+    webhook_pages,
+    token_pages,
+    model_pages,
+    sign_in_pages,
+    change_pages,
+)
 ROUTES: tuple[Route, ...] = tuple(route for section in _SECTIONS for route in section.ROUTES)
 
 

@@ -25,7 +25,19 @@ class Section:
 
 SECTIONS = tuple(
     Section(name, f"{ROOT}/{name}" if name != "policy" else ROOT)
-    for name in ("policy", "hours", "offers", "synonyms", "sites", "tools", "webhooks", "models", "sign-in", "changes")
+    for name in (
+        "policy",
+        "hours",
+        "offers",
+        "synonyms",
+        "sites",
+        "tools",
+        "webhooks",
+        "tokens",
+        "models",
+        "sign-in",
+        "changes",
+    )
 )
 
 

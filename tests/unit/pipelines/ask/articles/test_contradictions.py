@@ -1,9 +1,12 @@
 """Contradictions that answers met: listed with both passages, settled for good, gone once a text is mended."""
 
+import json
 from collections.abc import Iterator
 
 import pytest
+from typer.testing import CliRunner, Result
 
+import cli
 from components.ingest.document import SourceDocument
 from pipelines.ask.articles import contradictions
 from pipelines.ask.contract import AskRequest
@@ -58,7 +61,7 @@ def test_the_newer_one_wins(shelf: Ask) -> None:
 def test_a_pair_that_does_not_contradict_is_not_shown_to_anybody_until_that_is_taken_back(shelf: Ask) -> None:
     [pair] = contradictions.met()
     assert beside(shelf) == 1
-    agreements.put(pair.other.chunk_id, pair.other.doc_id, pair.trusted.chunk_id, pair.trusted.doc_id)
+    contradictions.agree(pair.other.chunk_id, pair.trusted.chunk_id)
     assert contradictions.met() == ()
     assert beside(shelf) == 0
     [settled] = agreements.all()
@@ -71,6 +74,24 @@ def test_a_pair_that_does_not_contradict_is_not_shown_to_anybody_until_that_is_t
 def test_a_pair_goes_with_the_text_that_made_it(shelf: Ask) -> None:
     Ingest().run([SourceDocument("old.md", "Вернуть посуду", "Посуду можно вернуть в течение 30 дней.")])
     assert contradictions.met() == ()
+
+
+def test_the_command_line_lists_and_settles_them(shelf: Ask) -> None:
+    def opora(*arguments: str) -> Result:
+        return CliRunner().invoke(cli.app, [*arguments, "--tenant", "acme"])
+
+    [pair] = json.loads(opora("contradiction", "list", "--json").stdout)
+    ids = pair["trusted"]["chunk_id"], pair["other"]["chunk_id"]
+    assert {pair["trusted"]["doc_id"], pair["other"]["doc_id"]} == {"faq.md", "old.md"}
+    assert ids[0] in opora("contradiction", "list").stdout
+    assert opora("agreement", "add", *ids).exit_code == 0
+    assert json.loads(opora("contradiction", "list", "--json").stdout) == []
+    [agreed] = json.loads(opora("agreement", "list", "--json").stdout)
+    assert {agreed["doc_id"], agreed["other_doc_id"]} == {"faq.md", "old.md"}
+    assert "faq.md" in opora("agreement", "list").stdout
+    assert opora("agreement", "remove", *reversed(ids)).exit_code == 0
+    unknown = opora("agreement", "remove", *ids)
+    assert (unknown.exit_code, "opora agreement list" in unknown.stderr) == (2, True)
 
 
 def test_a_passage_that_is_not_there_is_unknown(shelf: Ask) -> None:

@@ -1,0 +1,90 @@
+"""A new tenant's first admin: a link that works once, for a day, and only while nobody can sign in to the tenant.
+
+Whoever looks after the installation sees nothing of what tenants hold. So a link can be had while a tenant is empty;
+later, people are invited from within, or by whoever has the data folder.
+"""
+
+from datetime import UTC, datetime, timedelta
+from secrets import token_urlsafe
+
+from sqlalchemy import delete, select
+
+from tenants import database
+from tenants.chats.tables import ChatRow
+from tenants.context import Tenant, acting_as
+from tenants.desk import operators
+from tenants.desk.operators import Operator
+from tenants.desk.sessions import digest_of
+from tenants.desk.tables import InvitationRow, OperatorRow
+from tenants.errors import Conflict, Invalid, NotFound
+from tenants.models import AuditRow, DocumentRow
+from tenants.registry import Registry, TenantRecord
+
+LONGEST = timedelta(days=1)
+_IN_USE = (
+    (OperatorRow.login, OperatorRow.tenant_id),
+    (DocumentRow.doc_id, DocumentRow.tenant_id),
+    (ChatRow.chat_id, ChatRow.tenant_id),
+    (AuditRow.turn_id, AuditRow.tenant_id),
+)
+
+
+def invite(tenant_id: str) -> str:
+    """The secret of a new link, which takes the place of the one before.
+
+    :raises NotFound: `tenant_unknown`.
+    :raises Conflict: `tenant_in_use`, when somebody can sign in to the tenant, or it holds anything.
+    """
+    Registry().get(tenant_id)
+    with database.reading() as session:
+        holding = (session.scalar(select(column).where(of == tenant_id).limit(1)) for column, of in _IN_USE)
+        if any(one is not None for one in holding):
+            raise Conflict("tenant_in_use")
+    secret = token_urlsafe(24)
+    with database.writing() as session:
+        session.execute(delete(InvitationRow).where(InvitationRow.tenant_id == tenant_id))
+        session.add(InvitationRow(digest=digest_of(secret), tenant_id=tenant_id, created_at=datetime.now(UTC)))
+    return secret
+
+
+def check(secret: str) -> TenantRecord:
+    """The tenant that a link is for. Raises `NotFound`, `link_used`, unless the link may be used."""
+    with database.reading() as session:
+        row = session.get(InvitationRow, digest_of(secret))
+    if row is None or datetime.now(UTC) - row.created_at >= LONGEST or _is_staffed(row.tenant_id):
+        raise NotFound("link_used")
+    return Registry().get(row.tenant_id)
+
+
+def accept(secret: str, *, login: str, password: str, name: str) -> Operator:
+    """The first admin of the link's tenant; the link is used up by it.
+
+    :raises Invalid: for a login or a password that does not fit; the link still works then.
+    :raises NotFound: `link_used`.
+    """
+    tenant, begun = check(secret), datetime.now(UTC)
+    operators.check_new(login, password)
+    with acting_as(Tenant(tenant.tenant_id, operators.normal_login(login))):
+        with database.writing() as session:
+            # Of two who send the form at once one finds the link gone.
+            used = delete(InvitationRow).where(InvitationRow.digest == digest_of(secret))
+            if not session.scalars(used.returning(InvitationRow.digest)).all():
+                raise NotFound("link_used")
+        try:
+            return operators.add(login, password, role="admin", name=name)
+        except Invalid:
+            # Somebody of another tenant has the login: the link is not used up by that.
+            with database.writing() as session:
+                session.add(InvitationRow(digest=digest_of(secret), tenant_id=tenant.tenant_id, created_at=begun))
+            raise
+
+
+def forget_old(now: datetime) -> None:
+    """Delete links that are too old to be used."""
+    with database.writing() as session:
+        session.execute(delete(InvitationRow).where(InvitationRow.created_at < now - LONGEST))
+
+
+def _is_staffed(tenant_id: str) -> bool:
+    with database.reading() as session:
+        return session.scalar(select(OperatorRow.login).where(OperatorRow.tenant_id == tenant_id).limit(1)) is not None

@@ -1,0 +1,136 @@
+"""Tokens that were issued are known, replaced without a gap, and refused when they should be."""
+
+import asyncio
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from settings import Settings
+from tenants import changes, database, issued_tokens, revocations, token_uses
+from tenants.context import Tenant, acting_as
+from tenants.errors import Conflict, Invalid, NotFound, TryAgain, Unauthenticated
+from tenants.registry import Registry
+from tenants.tokens import TokenVerifier
+
+ANNA = Tenant("acme", "anna")
+HOUR = 3_600
+
+
+@pytest.fixture(autouse=True)
+def _tenants(records: Settings) -> None:
+    for tenant_id in ("acme", "globex"):
+        Registry().add(tenant_id)
+
+
+def refused(raw: str, settings: Settings) -> bool:
+    caller = TokenVerifier(settings).verify(raw)
+    with acting_as(caller):
+        try:
+            asyncio.run(revocations.check(caller))
+        except Unauthenticated as error:
+            return error.code == "token_revoked"
+    return False
+
+
+def test_what_is_known_of_a_token_is_what_it_says_and_never_the_token(records: Settings) -> None:
+    with acting_as(ANNA):
+        known, raw = issued_tokens.issue(subject="crm", scopes=["ask", "ingest"], ttl_seconds=HOUR)
+        assert issued_tokens.all() == (known,)
+    caller = TokenVerifier(records).verify(raw)
+    assert (caller.token_id, caller.subject, caller.scopes) == (known.token_id, "crm", frozenset(known.scopes))
+    assert (known.state, known.issued_by, known.expires_at - known.issued_at) == ("valid", "anna", timedelta(hours=1))
+    assert known.issued_at.timestamp() == pytest.approx(caller.issued_at, abs=1)
+    with acting_as(ANNA):
+        noted = changes.latest("token")
+    assert [(one.act, one.about) for one in noted] == [("added", known.token_id)]
+    assert raw not in str(noted)
+
+
+def test_a_token_is_replaced_and_both_work_until_the_grace_is_over(records: Settings) -> None:
+    with acting_as(ANNA):
+        old, first = issued_tokens.issue(subject="crm", scopes=["ask"], ttl_seconds=HOUR)
+        new, second = issued_tokens.rotate(old.token_id, grace=timedelta(minutes=10))
+        states = {one.token_id: one.state for one in issued_tokens.all()}
+    assert states == {old.token_id: "ending", new.token_id: "valid"}
+    assert (new.subject, new.scopes, new.expires_at - new.issued_at) == ("crm", ("ask",), timedelta(hours=1))
+    assert [refused(raw, records) for raw in (first, second)] == [False, False]
+    with acting_as(ANNA):
+        with pytest.raises(Conflict, match="token_over"):
+            issued_tokens.rotate(old.token_id)
+        third, _ = issued_tokens.rotate(new.token_id, grace=timedelta())
+        assert [issued_tokens.get(one.token_id).state for one in (new, third)] == ["revoked", "valid"]
+    assert [refused(raw, records) for raw in (first, second)] == [False, True]
+    with acting_as(ANNA):
+        issued_tokens.revoke(old.token_id)
+    assert refused(first, records)
+
+
+def test_the_grace_of_a_token_ends_by_itself(records: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    with acting_as(ANNA):
+        old, raw = issued_tokens.issue(subject="crm", scopes=["ask"], ttl_seconds=HOUR)
+        issued_tokens.rotate(old.token_id, grace=timedelta(minutes=10))
+    assert not refused(raw, records)
+    later = (datetime.now(UTC) + timedelta(minutes=11)).timestamp()
+    monkeypatch.setattr("tenants.revocations.time", lambda: later)
+    assert refused(raw, records)
+
+
+def test_what_revokes_many_tokens_shows_on_each(records: Settings) -> None:
+    with acting_as(ANNA):
+        crm, _ = issued_tokens.issue(subject="crm", scopes=["ask"], ttl_seconds=HOUR)
+        site, _ = issued_tokens.issue(subject="site", scopes=["ask"], ttl_seconds=HOUR)
+        revocations.revoke("subject", "crm")
+        assert [issued_tokens.get(one.token_id).state for one in (crm, site)] == ["revoked", "valid"]
+        assert [one.subject for one in issued_tokens.all()] == ["site", "crm"]
+        revocations.revoke("tenant")
+        assert issued_tokens.get(site.token_id).state == "revoked"
+
+
+@pytest.mark.parametrize("records", ["sqlite"], indirect=True)
+def test_a_token_of_another_tenant_is_unknown(records: Settings) -> None:
+    with acting_as(Tenant("globex", "anna")):
+        foreign, _ = issued_tokens.issue(subject="crm", scopes=["ask"], ttl_seconds=HOUR)
+    with acting_as(ANNA):
+        assert issued_tokens.all() == ()
+        for act in (issued_tokens.get, issued_tokens.rotate, issued_tokens.revoke):
+            with pytest.raises(NotFound, match="token_unknown"):
+                act(foreign.token_id)
+        for subject, scopes, ttl, code in (
+            ("", ["ask"], 1, "subject_invalid"),
+            ("crm", [], 1, "scope_unknown"),
+            ("crm", ["ask", "fly"], 1, "scope_unknown"),
+            ("crm", ["ask"], 0, "ttl_invalid"),
+        ):
+            with pytest.raises(Invalid, match=code):
+                issued_tokens.issue(subject=subject, scopes=scopes, ttl_seconds=ttl)
+        assert issued_tokens.all() == ()
+
+
+def test_the_last_use_of_a_token_is_noted_and_of_an_unknown_one_is_not(records: Settings) -> None:
+    with acting_as(ANNA):
+        known, raw = issued_tokens.issue(subject="crm", scopes=["ask"], ttl_seconds=HOUR)
+    caller = TokenVerifier(records).verify(raw)
+    for one in (caller, Tenant("acme", "crm", token_id="of-a-provider")):
+        with acting_as(one):
+            token_uses.note(one)
+            asyncio.run(revocations.check(one))
+    with acting_as(ANNA):
+        used_at = issued_tokens.get(known.token_id).used_at
+    assert used_at is not None
+    assert abs(datetime.now(UTC) - used_at) < timedelta(minutes=5)
+
+
+def test_who_asks_does_not_fail_because_a_use_cannot_be_noted(
+    records: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with acting_as(ANNA):
+        _, raw = issued_tokens.issue(subject="crm", scopes=["ask"], ttl_seconds=HOUR)
+    caller = TokenVerifier(records).verify(raw)
+
+    def away() -> None:
+        raise TryAgain
+
+    monkeypatch.setattr(database, "writing", away)
+    token_uses.note(caller)
+    with acting_as(caller):
+        asyncio.run(revocations.check(caller))

@@ -1,0 +1,79 @@
+"""Tenants as whoever looks after an installation has them: suspended, counted, opened to a first admin."""
+
+import asyncio
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from settings import Settings
+from tenants import changes, registry, totals
+from tenants.chats import store as chats
+from tenants.context import Tenant, acting_as
+from tenants.desk import invitations, operators
+from tenants.errors import Conflict, Forbidden, Invalid, NotFound
+from tenants.registry import Registry
+from tenants.totals import TenantSize
+from tests.desk import PASSWORD
+
+ANNA = Tenant("acme", "anna")
+
+
+@pytest.fixture(autouse=True)
+def _tenants(records: Settings) -> None:
+    for tenant_id in ("acme", "globex"):
+        Registry().add(tenant_id)
+
+
+def test_nobody_of_a_suspended_tenant_is_let_in(records: Settings) -> None:
+    registry.suspend("acme", "root")
+    since = Registry().get("acme").suspended_at
+    registry.suspend("acme", "root")
+    assert Registry().get("acme").suspended_at == since is not None
+    with acting_as(ANNA), pytest.raises(Forbidden, match="tenant_suspended"):
+        asyncio.run(registry.admitted())
+    with acting_as(Tenant("globex", "anna")):
+        assert asyncio.run(registry.admitted()).tenant_id == "globex"
+    registry.resume("acme", "root")
+    with acting_as(ANNA):
+        assert asyncio.run(registry.admitted()).tenant_id == "acme"
+        noted = [(one.by, one.area, dict(one.after)) for one in changes.latest()]
+    assert noted == [("root", "tenant", {"suspended": False}), ("root", "tenant", {"suspended": True})]
+    with pytest.raises(NotFound):
+        registry.suspend("nobody", "root")
+
+
+def test_tenants_are_counted_each_by_itself(records: Settings) -> None:
+    with acting_as(ANNA):
+        operators.add("anna", PASSWORD, role="admin")
+        chats.start()
+        chats.start()
+    sizes = totals.by_tenant()
+    assert (sizes["acme"].operators, sizes["acme"].chats, sizes["acme"].documents) == (1, 2, 0)
+    assert sizes["globex"] == TenantSize()
+
+
+def test_an_invitation_works_once_for_a_day_and_while_nobody_is_there(records: Settings) -> None:
+    old, secret = invitations.invite("acme"), invitations.invite("acme")
+    with pytest.raises(NotFound, match="link_used"):
+        invitations.check(old)
+    assert invitations.check(secret).tenant_id == "acme"
+    with acting_as(Tenant("globex", "bob")):
+        operators.add("bob", PASSWORD, role="operator")
+    with pytest.raises(Invalid, match="login_taken"):
+        invitations.accept(secret, login="bob", password=PASSWORD, name="")
+    admin = invitations.accept(secret, login="anna", password=PASSWORD, name="Анна")
+    assert (admin.tenant_id, admin.role, admin.name) == ("acme", "admin", "Анна")
+    with pytest.raises(NotFound, match="link_used"):
+        invitations.accept(secret, login="eve", password=PASSWORD, name="")
+    for tenant_id in ("acme", "globex"):
+        with pytest.raises(Conflict, match="tenant_in_use"):
+            invitations.invite(tenant_id)
+    with pytest.raises(NotFound, match="tenant_unknown"):
+        invitations.invite("nobody")
+
+
+def test_an_invitation_of_yesterday_is_none(records: Settings) -> None:
+    secret = invitations.invite("acme")
+    invitations.forget_old(datetime.now(UTC) + timedelta(hours=25))
+    with pytest.raises(NotFound, match="link_used"):
+        invitations.check(secret)

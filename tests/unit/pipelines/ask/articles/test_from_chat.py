@@ -1,0 +1,94 @@
+"""What was asked and answered in a chat becomes a draft, which knows where it is from."""
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from typer.testing import CliRunner
+
+import cli
+from pipelines.ask.articles import from_chat
+from settings import Settings
+from tenants import persons, policy
+from tenants.chats import people, store
+from tenants.chats.records import Chat
+from tenants.context import SCOPES, Tenant, acting_as
+from tenants.desk import articles
+from tenants.desk.articles import MAX_TITLE_LENGTH
+from tenants.errors import Invalid, NotFound
+from tenants.persons import Person
+from tenants.registry import Registry
+
+ANNA = Tenant("shop", "anna", SCOPES)
+ASKED = "Привезли не тот цвет, позвоните +7 916 123-45-67. Можно обменять?"
+
+
+@pytest.fixture(autouse=True)
+def _acting(installation: Settings) -> Iterator[None]:
+    for tenant_id in ("shop", "other"):
+        Registry().add(tenant_id, locale="ru")
+    with acting_as(ANNA):
+        yield
+
+
+def chatted(*said: tuple[str, str]) -> Chat:
+    """A chat of a customer."""
+    with acting_as(Tenant("shop", "v:1")):
+        chat = store.start()
+    for who, text in said:
+        with acting_as(Tenant("shop", "v:1") if who == "customer" else ANNA):
+            if who == "customer":
+                store.post(chat.chat_id, text)
+            elif who == "note":
+                store.note(chat.chat_id, text, name="Анна")
+            else:
+                store.reply(chat.chat_id, text, seen=store.get(chat.chat_id).last_seq, name="Анна")
+    return store.get(chat.chat_id)
+
+
+def test_the_question_and_the_replies_are_the_draft() -> None:
+    chat = chatted(
+        ("customer", ASKED),
+        ("customer", "Ау?"),
+        ("note", "Сердится"),
+        ("operator", "Здравствуйте!"),
+        ("customer", "Спасибо, а за какой срок это делается и кто платит за доставку обратно?"),
+        ("operator", "Да, в течение 14 дней."),
+    )
+    article = from_chat.write(chat.chat_id)
+    question = "Привезли не тот цвет, позвоните [phone]. Можно обменять?"
+    assert (article.draft.title, article.draft.questions) == (question, (question,))
+    assert article.draft.text == "Здравствуйте!\n\nДа, в течение 14 дней."
+    assert (article.chat_id, article.published_version) == (chat.chat_id, None)
+    assert from_chat.write(chat.chat_id) == article
+    assert articles.of_chat(chat.chat_id) == article
+
+
+def test_a_chat_that_nobody_has_answered_gives_a_question_alone_and_a_silent_one_nothing() -> None:
+    article = from_chat.write(chatted(("customer", "Слово " * 200)).chat_id)
+    assert article.draft.text == ""
+    assert len(article.draft.title) <= MAX_TITLE_LENGTH
+    with pytest.raises(Invalid, match="chat_without_question"):
+        from_chat.write(chatted().chat_id)
+    with acting_as(Tenant("other", "bob")), pytest.raises(NotFound, match="chat_unknown"):
+        from_chat.write(str(article.chat_id))
+
+
+def test_an_article_outlives_its_chat() -> None:
+    erased, pruned = (from_chat.write(chatted(("customer", ASKED)).chat_id) for _ in range(2))
+    people.erase("v:1", erased.chat_id)
+    assert articles.get(erased.article_id).chat_id is None
+    assert articles.get(pruned.article_id).chat_id == pruned.chat_id
+    policy.change(chat_days=1)
+    people.prune(datetime.now(UTC) + timedelta(days=2))
+    assert articles.get(pruned.article_id).chat_id is None
+    assert persons.export(Person(subject="v:1"))["chats"] == []
+
+
+def test_the_command_line_does_the_same() -> None:
+    chat = chatted(("customer", ASKED))
+    saved = CliRunner().invoke(cli.app, ["article", "from-chat", chat.chat_id, "--tenant", "shop"])
+    assert saved.exit_code == 0, saved.output
+    article = articles.of_chat(chat.chat_id)
+    assert article is not None
+    assert article.article_id in saved.stdout
