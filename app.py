@@ -71,7 +71,7 @@ from pipelines.ask.desk.insights import all_pages as insight_pages
 from pipelines.ask.desk.settings import all_pages as settings_pages
 from pipelines.ask.desk.view import Desk
 from pipelines.ask.runner import Runner
-from pipelines.connections import HEAD_BYTES, BoundedConnection, raise_file_limit
+from pipelines.connections import HEAD_BYTES, BoundedConnection, SeldomFilter, raise_file_limit
 from pipelines.cors import SiteCors
 from pipelines.gate import MOST_OPEN, Gate, Route
 from pipelines.ingest import index_routes, job_routes, library_routes, relation_routes
@@ -317,6 +317,7 @@ def serve(settings: Settings | None = None) -> None:
     signal.signal(signal.SIGTERM, _exit_cleanly)
     BoundedConnection.per_address = settings.connections_per_address
     BoundedConnection.at_most = raise_file_limit()
+    logging.getLogger("uvicorn.error").addFilter(SeldomFilter())
     server = _Server(
         uvicorn.Config(
             create_app(settings),

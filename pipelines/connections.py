@@ -6,6 +6,7 @@ bounds the head, a request must arrive at a least rate, a reply must be taken, a
 """
 
 import asyncio
+import logging
 import resource
 from collections import Counter
 from typing import ClassVar
@@ -24,6 +25,8 @@ LEAST_RATE = 500
 """Bytes a second that a request must bring after that, as in Apache's `mod_reqtimeout`."""
 
 _LOOK_SECONDS = 5.0
+_GARBAGE = "Invalid HTTP request received."
+_SELDOM_SECONDS = 10.0
 _MOST_FILES = 65_536
 _RECEIVING = (h11.IDLE, h11.SEND_BODY)
 
@@ -90,6 +93,29 @@ class BoundedConnection(H11Protocol):
             return False
         arrives = self.conn.their_state in _RECEIVING
         return arrives and now - self._began > GRACE_SECONDS + self._received / LEAST_RATE
+
+
+class SeldomFilter(logging.Filter):
+    """Lets uvicorn's line about requests that are none through every ten seconds, with how many were left out: whoever
+    sends a thousand of them a second is not to fill the disk."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._next = 0.0
+        self._left_out = 0
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Whether the record is written."""
+        if record.msg != _GARBAGE:
+            return True
+        if record.created < self._next:
+            self._left_out += 1
+            return False
+        self._next = record.created + _SELDOM_SECONDS
+        if self._left_out:
+            record.msg = f"{_GARBAGE} {self._left_out} more since the last line."
+            self._left_out = 0
+        return True
 
 
 def address_of(request: Request) -> str:

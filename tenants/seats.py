@@ -2,8 +2,8 @@
 
 The threat: a tenant whose tools or models answer slowly, or who asks a thousand questions at once, so that everybody
 else's question stands in line behind its own. A turn that waits for somebody else's server gives its seat at the
-processor to another one; free seats go round the tenants; and the more turns one tenant has at work, the more room must
-be left over before it gets another.
+processor to another one; a free seat goes to the tenant that has the fewest turns at work, and one seat besides is kept
+for whoever has none; and the more turns one tenant has at work, the more room must be left over before it gets another.
 """
 
 from collections import Counter, deque
@@ -54,13 +54,14 @@ class _Line:
 class Seats:
     """Runs work in threads, in its caller's context and for the tenant of it. Thread-safe.
 
-    :param seats: how many compute at once.
+    :param seats: how many compute at once, beside one of a tenant that has no other at work.
     :param threads: how many are at work at once, those that wait for others included.
     :param each: how many of one tenant's are at work at once; None: as many as leave room for others.
     """
 
     def __init__(self, seats: int, threads: int, *, each: int | None = None) -> None:
-        self._free = seats
+        self._kept = 1 if each is None else 0
+        self._free = seats + self._kept
         self._idle = max(seats, threads)
         self._each = each
         self._pool = ThreadPoolExecutor(self._idle, thread_name_prefix="seat")
@@ -136,7 +137,7 @@ class Seats:
             seat.leave()
 
     def _fill(self) -> None:
-        """Give the free seats away, one to each tenant in turn. Called with the lock."""
+        """Give the free seats away, each to the tenant with the fewest turns at work. Called with the lock."""
         while self._free and (tenant_id := self._next()) is not None:
             line = self._lines.pop(tenant_id)
             self._free -= 1
@@ -148,9 +149,13 @@ class Seats:
                 self._lines[tenant_id] = line
 
     def _next(self) -> str | None:
-        return next((tenant_id for tenant_id, line in self._lines.items() if self._may_go(tenant_id, line)), None)
+        able = (tenant_id for tenant_id, line in self._lines.items() if self._may_go(tenant_id, line))
+        # Of several with as few, the one that has waited longest.
+        return min(able, key=self._at_work.__getitem__, default=None)
 
     def _may_go(self, tenant_id: str, line: _Line) -> bool:
+        if self._free <= self._kept and self._at_work[tenant_id]:
+            return False
         return bool(line.returning or (line.starting and self._may_begin(self._at_work[tenant_id])))
 
     def _may_begin(self, own: int) -> bool:

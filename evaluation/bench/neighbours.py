@@ -15,6 +15,8 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, suppress
 from dataclasses import asdict, dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from multiprocessing import get_context
+from multiprocessing.synchronize import Event as ProcessEvent
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from threading import Event, Thread
@@ -51,7 +53,11 @@ _PACE_SECONDS = 0.05
 _ASKERS = 4
 _SILENT = 300
 _ENDLESS = 3
+_PAUSE_SECONDS = 0.25
+"""Between two questions of an attacker: four of them ask 960 a minute, as sixteen visitors at their limit do."""
 _TOKEN_SECONDS = 3_600
+_LAST = 10
+"""Niceness of whoever attacks: their processors are not the service's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +88,9 @@ Attack = Callable[[Target], AbstractContextManager[None]]
 
 
 @contextmanager
-def _repeating(target: Target, act: Callable[[httpx.Client, int], object], clients: int = _ASKERS) -> Iterator[None]:
+def _repeating(
+    target: Target, act: Callable[[httpx.Client, int], object], clients: int = _ASKERS, pause: float = 0.0
+) -> Iterator[None]:
     """Several clients do the same again and again; what they are answered is nobody's concern."""
     stop = Event()
 
@@ -93,6 +101,7 @@ def _repeating(target: Target, act: Callable[[httpx.Client, int], object], clien
                 with suppress(httpx.HTTPError):
                     act(client, number)
                 number += clients
+                stop.wait(pause)
 
     with ThreadPoolExecutor(clients, "attack") as pool:
         for first in range(clients):
@@ -125,7 +134,10 @@ def _without_tool(target: Target, name: str) -> None:
 def patterns(target: Target) -> Iterator[None]:
     """A tool's pattern that takes exponential time where a matcher backtracks."""
     _tool(target, "patterns", "https://tools.example/", r"\w{1,40}" * 5 + "!")
-    with _repeating(target, lambda client, number: _ask(client, f"Где накладная {'а' * 800} {number}?")):
+    act = _repeating(
+        target, lambda client, number: _ask(client, f"Где накладная {'а' * 800} {number}?"), pause=_PAUSE_SECONDS
+    )
+    with act:
         yield
     _without_tool(target, "patterns")
 
@@ -208,7 +220,7 @@ def personal_data(target: Target) -> Iterator[None]:
     def ask(client: httpx.Client, number: int) -> None:
         _ask(client, f"Отмените заказ {number}, карта 4111 1111 1111 1111, {numbers}", session_id=f"s{number % 9}")
 
-    with _repeating(target, ask):
+    with _repeating(target, ask, pause=_PAUSE_SECONDS):
         yield
 
 
@@ -220,7 +232,7 @@ ATTACKS: Mapping[str, Attack] = {
     "full disk": full_disk,
     "personal data": personal_data,
 }
-"""The attack's findings of 2026-11-22 that were called high, in their order."""
+"""What once held up every tenant, each in a form of its own."""
 
 
 def measured(port: int, token: str, seconds: float, least: int = 20) -> tuple[list[float], int]:
@@ -247,9 +259,33 @@ def compare(port: int, seconds: float, attacks: Mapping[str, Attack] = ATTACKS) 
     idle, failed = measured(port, tokens[NEIGHBOUR], seconds)
     yield _measurement("none", idle, failed, idle)
     for name, attack in attacks.items():
-        with attack(target):
+        with _elsewhere(attack, target):
             under, failed = measured(port, tokens[NEIGHBOUR], seconds)
         yield _measurement(name, under, failed, idle)
+
+
+@contextmanager
+def _elsewhere(attack: Attack, target: Target) -> Iterator[None]:
+    """The attack as from a machine of its own: in another process, which leaves the processors to the service."""
+    processes = get_context("spawn")
+    under_way, over = processes.Event(), processes.Event()
+    attacker = processes.Process(target=_attack, args=(attack, target, under_way, over))
+    attacker.start()
+    try:
+        while not under_way.wait(1):
+            if not attacker.is_alive():
+                raise RuntimeError("the attack did not begin")
+        yield
+    finally:
+        over.set()
+        attacker.join()
+
+
+def _attack(attack: Attack, target: Target, under_way: ProcessEvent, over: ProcessEvent) -> None:
+    os.nice(_LAST)
+    with attack(target):
+        under_way.set()
+        over.wait()
 
 
 def _measurement(name: str, spent: list[float], failed: int, idle: list[float]) -> Measurement:

@@ -21,9 +21,9 @@ ANSWER = frozenset({"answer", "answers", "ответ", "ответы", "a", "о"
 CATEGORY = frozenset({"category", "section", "topic", "категория", "раздел", "тема", "рубрика"})
 """What columns and keys may be called, letter case aside."""
 
-_MARK = r"[ \t]*(?:[-*+][ \t]+)?(?:#{1,6}[ \t]+)?(?:\*\*|__)?[ \t]*"
-_QUESTION_LABEL = rf"{_MARK}(?:question|вопрос|q|в)[ \t]*(?:№?[ \t]*\d+)?[ \t]*[:.][ \t]*(?:\*\*|__)?[ \t]*(?=\S)"
-_ANSWER_LABEL = rf"{_MARK}(?:answer|ответ|a|о)[ \t]*(?:№?[ \t]*\d+)?[ \t]*[:.][ \t]*(?:\*\*|__)?[ \t]*"
+_MARK = r"[ \t]*+(?:[-*+][ \t]++)?(?:#{1,6}[ \t]++)?(?:\*\*|__)?[ \t]*+"
+_QUESTION_LABEL = rf"{_MARK}(?:question|вопрос|q|в)[ \t]*+(?:№?[ \t]*+\d+)?[ \t]*+[:.][ \t]*+(?:\*\*|__)?[ \t]*+(?=\S)"
+_ANSWER_LABEL = rf"{_MARK}(?:answer|ответ|a|о)[ \t]*+(?:№?[ \t]*+\d+)?[ \t]*+[:.][ \t]*+(?:\*\*|__)?[ \t]*+"
 _QUESTION_LINE = re.compile(_QUESTION_LABEL, re.IGNORECASE)
 _ANSWER_LINE = re.compile(_ANSWER_LABEL, re.IGNORECASE)
 _HEADING = re.compile(r"(#{1,6})[ \t]+(.*?)[ \t#]*$")

@@ -91,20 +91,38 @@ def test_a_seat_is_left_once_however_many_threads_of_a_turn_wait(go: Event) -> N
     seats.close()
 
 
-def test_free_seats_go_round_the_tenants(go: Event) -> None:
-    seats, order = Seats(1, 8), list[str]()
-    work, begun = held(go)
-    first = submit(seats, "busy", work)
-    assert begun.wait(PATIENCE_SECONDS)
+def test_a_seat_is_kept_for_whoever_has_none(go: Event) -> None:
+    seats = Seats(1, 8)
+    starts = [held(go) for _ in range(3)]
+    turns = [
+        submit(seats, tenant_id, work) for tenant_id, (work, _) in zip(("busy", "busy", "new"), starts, strict=True)
+    ]
+    assert starts[0][1].wait(PATIENCE_SECONDS)
+    assert starts[2][1].wait(PATIENCE_SECONDS)
+    assert not starts[1][1].is_set()
+    go.set()
+    assert [result(turn) for turn in turns] == [b""] * 3
+    seats.close()
+
+
+def test_a_free_seat_goes_to_the_tenant_with_the_fewest_turns_at_work(go: Event) -> None:
+    seats, order = Seats(2, 8), list[str]()
+    starts = [held(go) for _ in range(3)]
+    turns = [
+        submit(seats, tenant_id, work) for tenant_id, (work, _) in zip(("busy", "busy", "new"), starts, strict=True)
+    ]
+    for _, begun in starts:
+        assert begun.wait(PATIENCE_SECONDS)
 
     def noted(name: str) -> Callable[[], bytes]:
         return lambda: order.append(name) or b""  # type: ignore[func-returns-value]
 
     crowd = [submit(seats, "busy", noted("busy")) for _ in range(5)]
-    other = submit(seats, "quiet", noted("quiet"))
+    turns += [submit(seats, "quiet", noted("quiet")), *crowd]
     go.set()
-    wait([first, other, *crowd], PATIENCE_SECONDS)
-    assert order.index("quiet") <= 1
+    wait(turns, PATIENCE_SECONDS)
+    assert order.index("quiet") <= 2
+    seats.close()
 
 
 def test_a_tenant_leaves_threads_for_others(go: Event) -> None:
