@@ -125,6 +125,9 @@ class Settings(BaseSettings):
         2, ge=1, le=64, description="Questions that compute at once per process; more than 2 brings no gain."
     )
     profile: str = Field(EMBEDDED, pattern=PROFILE_NAME, description="Profile of tenants that do not choose one.")
+    rerank: bool = Field(
+        False, description="In profiles with models one also orders what was found: one more call a question."
+    )
     ollama_url: str = Field(
         "",
         pattern=_ADDRESS,

@@ -3,7 +3,7 @@
 A file in a folder `profiles`, such as `ask/profiles/ollama.yaml`, holds what differs from `ask/ask.yaml`: mappings are
 merged key by key, any other value takes the place of the one before. A component of another `type` replaces the whole
 component, because the parameters of the one mean nothing to the other. `models` holds what is named once, by an anchor,
-and used in several places.
+and used in several places. `reranker` takes the place of the step `rerank` where `OPORA_RERANK` is on.
 """
 
 from collections.abc import Mapping
@@ -25,7 +25,8 @@ LOCAL_OLLAMA = "http://127.0.0.1:11434"
 
 PROFILES = "profiles"
 NAMED_ONCE = "models"
-OVERLAY_KEYS = frozenset({NAMED_ONCE, "components", "metadata", "max_runs_per_component"})
+RERANKER = "reranker"
+OVERLAY_KEYS = frozenset({NAMED_ONCE, RERANKER, "components", "metadata", "max_runs_per_component"})
 
 
 def base_of(path: Path) -> Path | None:
@@ -37,8 +38,11 @@ def base_of(path: Path) -> Path | None:
 def load(path: Path) -> Definition:
     """The pipeline as Haystack takes it."""
     base = base_of(path)
-    definition = read_yaml(path) if base is None else with_overlay(read_yaml(base), read_yaml(path))
-    elsewhere = get_settings().ollama_url
+    settings = get_settings()
+    definition = (
+        read_yaml(path) if base is None else with_overlay(read_yaml(base), read_yaml(path), rerank=settings.rerank)
+    )
+    elsewhere = settings.ollama_url
     return _with_ollama(definition, elsewhere) if elsewhere else definition
 
 
@@ -49,9 +53,15 @@ def source(path: Path) -> str:
     return yaml.safe_dump(load(path), allow_unicode=True, sort_keys=False)
 
 
-def with_overlay(base: Definition, overlay: Mapping[str, Any]) -> Definition:
-    """The pipeline with a profile over it. Neither is changed."""
-    return _merged(base, {key: value for key, value in overlay.items() if key != NAMED_ONCE})
+def with_overlay(base: Definition, overlay: Mapping[str, Any], *, rerank: bool = False) -> Definition:
+    """The pipeline with a profile over it. Neither is changed.
+
+    :param rerank: with the profile's reranker, if it has one.
+    """
+    laid_over = {key: value for key, value in overlay.items() if key not in (NAMED_ONCE, RERANKER)}
+    if rerank and RERANKER in overlay:
+        laid_over["components"] = {**overlay["components"], "rerank": overlay[RERANKER]}
+    return _merged(base, laid_over)
 
 
 def _with_ollama(definition: Definition, url: str) -> Definition:

@@ -74,7 +74,7 @@ def _overlay_faults(source: str, base: Path) -> list[Finding]:
     findings += [
         Finding("overlay_step", f"components.{name}", name) for name in steps if name not in whole["components"]
     ]
-    return findings or _faults(definition.with_overlay(whole, overlay))
+    return findings or _faults(definition.with_overlay(whole, overlay, rerank=True))
 
 
 def _read(source: str) -> tuple[dict[str, object] | None, list[Finding]]:

@@ -18,8 +18,6 @@ from components.retrieve.cache import TenantLruCache
 from components.retrieve.reranker import FeatureReranker
 from components.turn import Passage, Turn
 
-"""A ranker that failed so many times in a row is left alone for so long."""
-
 CONCURRENT = 32
 """Calls of one ranker at once; those that were given up count until they end."""
 

@@ -63,7 +63,7 @@ class TurnReport:
     """One turn: what was shown, what is wrong with it, and the calls that it took.
 
     `right` is by the answer key, or as a case of the demo shop demands. `reached` says whether a labelled passage was
-    in a prompt; None where the question has none, or no model was asked.
+    in a prompt, which it was not where no model was asked; None where the question has none, or none could be asked.
     """
 
     engine: Engine
@@ -166,7 +166,7 @@ def _reports(engine: Engine, ask: Ask, chosen: QuestionSet, limit: int, seconds:
                 case.answerable,
                 claimed=record.outcome in ANSWERS,
                 right=_is_right(record),
-                reached=_reached(case, turn, replies),
+                reached=_reached(case, turn, replies) if engine == "models" else None,
                 unsupported=tuple(unentailed(answer, known)),
                 replies=tuple(replies),
             )
@@ -184,7 +184,7 @@ def _is_right(record: Record) -> bool:
 def _reached(case: Case, turn: Turn, replies: Iterable[Reply]) -> bool | None:
     """Whether a labelled passage was among those that a prompt held, which are the first of the evidence."""
     most = max((reply.passages for reply in replies if reply.task in ("appraise", "answer")), default=0)
-    if case.key is None or not most or not any(passage.grade for passage in case.key.passages):
+    if case.key is None or not any(passage.grade for passage in case.key.passages):
         return None
     shown = (Page(one.doc_id, one.title, one.heading, one.text) for one in turn.evidence.passages[:most])
     return any(grade(page, case.key) for page in shown)

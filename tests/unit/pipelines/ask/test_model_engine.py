@@ -23,7 +23,7 @@ from evaluation.simulator.running import simulator_thread
 from evaluation.simulator.server import Simulator
 from pipelines.ask.engine import YAML, AskEngine
 from pipelines.lint import lint_file
-from settings import ROOT
+from settings import ROOT, get_settings
 
 pytestmark = pytest.mark.usefixtures("shop")
 
@@ -33,6 +33,7 @@ _ADDRESS = re.compile(r"http://127\.0\.0\.1:\d+")
 GUIDE = (ROOT / "docs/authors.md").read_text(encoding="utf-8")
 PROFILE = (YAML.parent / "profiles" / "ollama.yaml").read_text(encoding="utf-8")
 E20 = Turn("t", "Стиральная машина показывает ошибку E20, что делать?")
+PASSWORD = Turn("t", "Сколько действует ссылка для сброса пароля?")
 
 
 @pytest.fixture(scope="module", params=["ollama", "openai"])
@@ -170,8 +171,25 @@ def test_the_guide_verifies_thoroughly(tmp_path: Path, monkeypatch: pytest.Monke
     }
 
 
-def test_the_guide_adds_a_stock_ranker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    source = edited(r"(?<=components:\n)", guide("ranker"))
-    engine, turn, _ = followed(source, tmp_path, monkeypatch)
-    assert isinstance(engine.pipeline.get_component("rerank"), ModelReranker)
+@pytest.fixture
+def rerank(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setenv("OPORA_RERANK", "true")
+    monkeypatch.setenv("OPENAI_API_KEY", "none")
+    get_settings.cache_clear()
+    yield
+    monkeypatch.undo()
+    get_settings.cache_clear()
+
+
+@pytest.mark.usefixtures("rerank")
+@pytest.mark.parametrize("profile", ["ollama", "openai"])
+def test_one_switch_lets_the_models_order_what_was_found(profile: str, tmp_path: Path) -> None:
+    with simulator_thread() as (simulator, url):
+        path = adapt(tmp_path, url, profile) / "ask" / "profiles" / f"{profile}.yaml"
+        with closing(AskEngine(path)) as engine:
+            turn, model_calls = ask((engine, simulator), E20)
+            failing, _ = ask((engine, simulator), PASSWORD, Fault(kind="500", task="rank"))
+        assert isinstance(engine.pipeline.get_component("rerank"), ModelReranker)
     assert (turn.outcome, turn.degraded) == ("answered", ())
+    assert [call.step for call in model_calls].count("rerank") == 1
+    assert (failing.outcome, failing.degraded) == ("answered", ("reranker",))

@@ -1,0 +1,35 @@
+"""The models of a profile in the form of a Haystack chat generator, for Haystack's own components that call one."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from haystack import component
+from haystack.dataclasses import ChatMessage
+
+from components.models.chat import ChatModels
+from components.nested import Nested
+
+
+@component
+class SharedChatGenerator(Nested):
+    """Asks the models of the profile, so that their limits, prices and pauses hold for a component of Haystack's too.
+
+    :param models: who is asked; the fast one first.
+    :param step: how traces and costs name the call.
+    :param schema: the JSON schema of the replies; None for text.
+    """
+
+    def __init__(self, models: ChatModels, step: str, schema: Mapping[str, Any] | None = None) -> None:
+        self.models = models
+        self.step = step
+        self.schema = schema
+
+    @component.output_types(replies=list[ChatMessage])
+    def run(self, messages: list[ChatMessage]) -> dict[str, list[ChatMessage]]:
+        """:returns: one reply. Raises `ModelFailed` where no model answered."""
+        reply = self.models.ask(messages, step=self.step, prompt=self.step, temperature=0.0, schema=self.schema)
+        return {"replies": [ChatMessage.from_assistant(reply)]}
+
+    def close(self) -> None:
+        """Close the connections to the models."""
+        self.models.close()
