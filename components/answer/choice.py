@@ -1,10 +1,11 @@
 """Chooses what to show of a section: the part that answers, in full where it is short, in the order of the text."""
 
-from collections.abc import Iterable, Mapping, Sequence
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from components.answer.section import Part, announces, blocks, flat, steps, trimmed
-from components.answer.units import Unit, indent, is_frame, is_numbered, is_rule
+from components.answer.units import Unit, indent, is_frame, is_numbered, is_question, is_rule, plain
 from components.judge.answer_form import is_definition
 from components.judge.coverage import Question
 from components.language.captions import is_abstract, is_resolution
@@ -44,6 +45,13 @@ _REPEATED_SHARE = 0.6
 _HEADED = 0.3
 """Share of the question that a heading must cover to be taken for what was asked about."""
 
+_GOES_ON = re.compile(
+    r"(?:эт[аиоу]\w*|так(?:ая|ие|ое|ой|ие)?|он[аио]?|при этом|также|кроме того|поэтому|затем|в этом случае|"
+    r"th(?:is|ese|ose|ey|en|erefore)|it|also|in this case)\b",
+    re.IGNORECASE,
+)
+"""How a sentence begins that says little without the one before it."""
+
 _FEW_ROWS = 3
 
 _OUTDOES = 0.34
@@ -73,15 +81,21 @@ def choose(
     form: AnswerType,
     kind: QuestionKind,
     limits: Limits,
+    deciding: Collection[Unit] = (),
 ) -> Choice:
     """The units of a section that answer the question.
 
     :param scores: how well each unit that may answer does.
+    :param deciding: those that say yes or no to the question.
     """
-    answering = [part for part in section if any(unit in scores for unit in part.units)]
-    if not answering:
+    scored = [part for part in section if any(unit in scores for unit in part.units)]
+    if not scored:
         return Choice(())
+    answering = [part for part in scored if not _answers_another(part, question)] or scored
     best = max(answering, key=lambda part: max(scores.get(unit, float("-inf")) for unit in part.units))
+    deciding = [unit for part in answering for unit in part.units if unit in deciding]
+    if deciding:
+        return _from(max(deciding, key=lambda unit: scores.get(unit, float("-inf"))), answering)
     if form not in OPEN and kind != "what_is":
         return _fact(best, scores, question, limits)
     resolving, named = _resolving_part(answering, question, kind), _named_part(answering, question)
@@ -99,9 +113,9 @@ def choose(
     everything = tuple(flat(answering))
     if _size(everything) <= limits.characters and steps(everything) <= limits.steps:
         everything = _without_repetition(everything, question, kind)
+        everything = everything if kind == "list" else _without_bare_list(everything, scores)
         if kind not in _SENTENCES:
             return Choice(trimmed(everything))
-        everything = _without_bare_list(everything, scores)
         return Choice(trimmed(everything)) if steps(everything) > 1 else _first_blocks(everything, scores)
     # Alternatives one below the other: the article recommends the first.
     alternatives = [part for part in answering if not part.states] or answering
@@ -115,6 +129,26 @@ def choose(
         selected_units = (*selected_units, *following[0].with_caption)
     choice = _within_limits(_without_repetition(selected_units, question, kind), scores, kind, limits)
     return Choice(choice.units, cut=choice.cut or len(answering) > 1)
+
+
+def _answers_another(part: Part, question: Question) -> bool:
+    """Whether a part stands under another question than the one that is asked."""
+    return is_question(part.name) and _covered(stems(part.name), question) < _SURELY_NAMED
+
+
+def _from(deciding: Unit, among: Sequence[Part]) -> Choice:
+    """A short answer that begins with what decides; a sentence that only goes on keeps the one before it."""
+    units = next(part.units for part in among if deciding in part.units)
+    paragraphs = blocks(units)
+    at = next(at for at, block in enumerate(paragraphs) if deciding in block)
+    selected = list(paragraphs[at])
+    if deciding.kind in ("sentence", "lead"):
+        start = selected.index(deciding)
+        selected = selected[max(0, start - bool(_GOES_ON.match(plain(deciding)))) :]
+    following = paragraphs[at + 1 :]
+    while following and _size(selected) + _size(following[0]) <= _FACT_CHARACTERS:
+        selected += following.pop(0)
+    return Choice(trimmed(selected), cut=bool(following))
 
 
 def _with_alternatives(part: Part, among: Sequence[Part], question: Question) -> tuple[Unit, ...]:
@@ -236,7 +270,7 @@ def _without_bare_list(units: tuple[Unit, ...], scores: Mapping[Unit, float]) ->
 
 
 def _repeats(unit: Unit, question: Question, kind: QuestionKind) -> bool:
-    if unit.kind == "heading" and (unit.text.endswith("?") or is_resolution(unit.text)):
+    if unit.kind == "heading" and (is_question(unit.text) or is_resolution(unit.text)):
         return True
     if kind == "yesno" and unit.kind == "sentence" and not unit.text.endswith("?"):
         # "You can return it" answers in the question's own words.
@@ -259,7 +293,8 @@ def _within_limits(units: Sequence[Unit], scores: Mapping[Unit, float], kind: Qu
     best = max(range(len(among)), key=lambda at: max(scores.get(unit, float("-inf")) for unit in among[at]))
     procedure = next((at for at, block in enumerate(among) if steps(block) > 1), None)
     if kind in ("howto", "why") and procedure is not None:
-        start = procedure
+        explained = kind == "why" and sum(map(_size, among[:procedure])) <= _FACT_CHARACTERS
+        start = 0 if explained else procedure
     elif kind in _ANSWERED_BY_SECTION and sum(map(_size, among[: best + 1])) <= limits.characters:
         start = 0
     else:

@@ -9,14 +9,14 @@ from haystack import component
 
 from components.answer.choice import Limits, choose
 from components.answer.citations import cite
-from components.answer.opening import opening
+from components.answer.opening import decision, opening
 from components.answer.section import in_order, parts
 from components.answer.units import Unit, is_numbered, units
 from components.judge.analysis import analyse
 from components.judge.approaches import proposed
 from components.judge.coverage import Question, prepare, sentence_coverage, word_order
 from components.language.question_kind import kind_of
-from components.language.questions import OPEN, AnswerType, answer_type, holds
+from components.language.questions import OPEN, AnswerType, answer_type, asked, holds
 from components.language.relatives import relatives
 from components.language.words import words
 from components.nested import Nested
@@ -93,6 +93,7 @@ class ExtractiveAnswerer(Nested):
                 kind,
                 kind_of(turn.query.search),
                 Limits(self.limit, self.max_steps),
+                () if turn.standalone_question else tuple(_deciding(quotable, question, turn.query.search)),
             )
             if choice.units:
                 draft = replace(cite(choice.units), truncated=choice.cut, withheld=tuple(withheld))
@@ -115,6 +116,13 @@ def _opened(draft: Draft, quoted: Sequence[Unit], question: Question, turn: Turn
         return draft
     gap = " " if quoted[0].kind in ("sentence", "lead") else "\n\n"
     return replace(draft, text=f"{words_before}{gap}{draft.text}", opening=words_before)
+
+
+def _deciding(among: Iterable[Unit], question: Question, typed: str) -> Iterator[Unit]:
+    """The units that say yes or no to a question that asks for it."""
+    if kind_of(typed) == "yesno":
+        asking = asked(typed)
+        yield from (unit for unit in among if decision(unit, question, asking) is not None)
 
 
 def _section(turn: Turn, passage: Passage) -> tuple[Turn, tuple[Unit, ...]]:

@@ -32,6 +32,7 @@ _ACTION = re.compile(
 )
 _AND = re.compile(r"\b(?:и|and)\b")
 _MIN_STEPS = 2
+_SAYING = frozenset({"sentence", "item", "lead"})
 _PREDICATES = frozenset(
     stems(
         """
@@ -51,19 +52,23 @@ def opening(units: Sequence[Unit], question: Question, typed: str, locale: str) 
     :param typed: the question.
     """
     asking = asked(typed)
-    among = [unit for unit in units if unit.kind in ("sentence", "item", "lead")]
+    among = [unit for unit in units if unit.kind in _SAYING]
     if kind_of(typed) != "yesno" or not among or says_itself(plain(among[0])):
         return ""
     for at, unit in enumerate(among[:_LOOKED_AT]):
-        if unit.kind == "lead" or not _is_about(unit, question, asking):
-            continue
-        said = polarity(asking, plain(unit))
-        if said is not None:
+        if (said := decision(unit, question, asking)) is not None:
             restricted = said.conditional or (at + 1 < len(among) and contrasts(plain(among[at + 1])))
             return _words(said, locale, restricted=restricted, first=at == 0)
     if asks_whether_possible(asking) and steps(units) >= _MIN_STEPS and _is_headed(among[0], question):
         return text("outcomes.polarity.yes", locale)
     return ""
+
+
+def decision(unit: Unit, question: Question, asking: str) -> Polarity | None:
+    """What a unit says to a yes/no question, where it is about the very thing."""
+    if unit.kind not in _SAYING or not _is_about(unit, question, asking):
+        return None
+    return polarity(asking, plain(unit).rstrip(":"))
 
 
 def _words(said: Polarity, locale: str, *, restricted: bool, first: bool) -> str:

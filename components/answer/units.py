@@ -20,8 +20,18 @@ _HEADING = re.compile(rf"{HEADING}\s")
 # those of a name ("152-ФЗ", "IPv4").
 _CAPTION = re.compile(r"(?![a-zа-яё])(?:[^\d\n.!?…;:,]|(?<=[a-zA-Zа-яА-ЯёЁ-])\d|\d(?=\d*-[a-zA-Zа-яА-ЯёЁ])){2,80}\Z")
 _NUMBERED = re.compile(rf"{ORDINAL}\s")
-# What a vendor's page macro left where it should have put a text.
-_PLACEHOLDER = re.compile(rf"(?:{ITEM}\s+)?%[a-z]+\b(?!\w*%)|(?:{ITEM}\s+)?\{{[{{%#]")
+# What a vendor's page macro left where it should have put a text, and the line that says which product a page is for.
+_PLACEHOLDER = re.compile(
+    rf"(?:{ITEM}\s+)?%[a-z]+\b(?!\w*%)|(?:{ITEM}\s+)?\{{[{{%#]|\[?!include\b|"
+    r"(?:область применения|применяется к|применимо к|applies to) ?:",
+    re.IGNORECASE,
+)
+# "Learn more about forms.", whose link is gone.
+_LEADS_ON = re.compile(
+    rf"(?:{ITEM}\s+)?(?:подробнее(?: об?о?\b(?!.*(?:\bсм\b|смотр|чита|узна|описан|раздел|стат))[^.:]{{3,150}})?|"
+    r"(?:(?:learn|read|see|find out) )?more(?: (?:about|on)\b[^.:]{3,150})?)\.?",
+    re.IGNORECASE,
+)
 _ENDS = ".!?…;"
 _FENCE = re.compile(FENCE)
 # What opens an entry about a code: "E20 — …", "Код E20 означает …", "| Е 20 | …".
@@ -65,13 +75,25 @@ def units(passage: Passage) -> tuple[Unit, ...]:
         contents = _opens_contents(kind, text) or (
             contents and _is_listed(kind, text, passage_units[-1].text if passage_units else "")
         )
-        if contents or _PLACEHOLDER.match(text):
+        if contents or _PLACEHOLDER.match(text) or _LEADS_ON.fullmatch(text):
             kind = "debris"
+        elif kind in ("sentence", "lead") and is_question(text) and _is_line(passage.text, sentence):
+            kind = "heading"
         opening = sentence.codes if kind in ("heading", "lead") else _opening(text)
         if kind in ("heading", "lead", "sentence"):
             entry = opening or entry
         passage_units.append(Unit(passage, sentence, number, kind, opening or sentence.codes or entry))
     return tuple(passage_units)
+
+
+def is_question(caption: str) -> bool:
+    """Whether a caption asks: what stands below it is the answer."""
+    return caption.rstrip(": ").endswith("?")
+
+
+def _is_line(text: str, sentence: Sentence) -> bool:
+    """Whether a sentence has a line of its own."""
+    return text[: sentence.start].rpartition("\n")[2].strip() == "" == text[sentence.end :].partition("\n")[0].strip()
 
 
 def _opens_contents(kind: UnitKind, text: str) -> bool:

@@ -198,7 +198,7 @@ class AnswerGuard:
         if self._written_in(sentence) in (None, self._turn.locale):
             return False
         # The draft's last check meets the addresses that were disarmed in the sentences that it was made of.
-        if fold(rearmed(_AROUND.sub("", sentence))) in fold(self._known_text):
+        if fold(rearmed(_AROUND.sub("", sentence.strip()))).strip() in fold(self._known_text):
             return False
         texts = (self._turn.question, *(passage.text for passage in self._turn.evidence.relevant_passages()))
         return self._written_in(sentence) not in {self._written_in(text) for text in texts}

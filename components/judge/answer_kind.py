@@ -6,7 +6,7 @@ of 6,041 that do not 79%; where an amount is asked for, 95% and 35%.
 """
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from components.judge.answer_form import CAUSES, POLARITY, STEPS
@@ -156,6 +156,20 @@ _SOMEWHERE = re.compile(
 )
 """A place by its name, which only its capital letter tells from other words."""
 
+_INFORMATION_ASKED = re.compile(r"\b(?:узнать|ознаком\w+|(?:по)?читать|прочитать|подробн\w+|learn|read|find out)\b")
+_SOURCE = re.compile(
+    r"https?://|@|\b(?:раздел|страниц|стать|документ|инструкц|почт|сайт|портал|форм[еу]|личн\w+ кабинет|консол|обрат|"
+    r"напи[шс]|менеджер|поддержк|page|section|article|documentation|site|contact|account|dashboard)\w*"
+)
+"""Where something is to be read or asked, which no place of another sort tells."""
+
+_ELSEWHERE = re.compile(
+    r"\b(?:подробн\w+|информаци\w+|сведени\w+|описани\w+)\b.*\b(?:раздел\w*|стать\w*|страниц\w*|документаци\w+|"
+    r"инструкци\w+|справочник\w*)\b|\bсм\. |^(?:for (?:more|further|details)|(?:see|refer to|learn|read) )\b"
+)
+"""A sentence that only sends its reader elsewhere."""
+
+_MARK = re.compile(r"\s*\[\d+\]")
 _CHOICE = re.compile(r"\b(?:или|or)\b")
 
 _ASKING = frozenset(
@@ -169,6 +183,10 @@ def answers_kind(kind: QuestionKind, question: str, text: str, head: str, weight
 
     :param weights: the weight of each content stem of the question.
     """
+    text = _MARK.sub("", text)
+    sentences = [text[start:end] for start, end in sentence_spans(text)]
+    if kind != "where" and _only_sends_elsewhere(sentences):
+        return False
     says = _sign(kind, fold(question))
     if says is None:
         return True
@@ -182,8 +200,13 @@ def answers_kind(kind: QuestionKind, question: str, text: str, head: str, weight
     if kind == "yesno" and named >= _NAMED and _STEPS.search(fold(text)):
         return True
     least = _ABOUT.get(kind, 0.0)
-    sentences = (text[start:end] for start, end in sentence_spans(text))
     return any(share_said(weights, under | set(stems(one))) >= least for one in sentences if says(one))
+
+
+def _only_sends_elsewhere(sentences: Sequence[str]) -> bool:
+    """Whether nothing is said but where more is: captions, which end in no full stop, say nothing by themselves."""
+    said = [fold(one) for one in sentences if one.endswith((".", "!", ":", ";"))]
+    return bool(said) and all(map(_ELSEWHERE.search, said))
 
 
 def _sign(kind: QuestionKind, question: str) -> Callable[[str], bool] | None:
@@ -195,6 +218,8 @@ def _sign(kind: QuestionKind, question: str) -> Callable[[str], bool] | None:
         return lambda sentence: bool(
             measure.said.search(fold(sentence)) or measure.units & figures(sentence).amounts.keys()
         )
+    if kind == "where" and _INFORMATION_ASKED.search(question):
+        return lambda sentence: _SOURCE.search(fold(sentence)) is not None
     if kind == "where":
         return lambda sentence: bool(_SOMEWHERE.search(sentence) or _SIGNS["where"].search(fold(sentence)))
     if kind == "yesno" and _CHOICE.search(question):

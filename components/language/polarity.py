@@ -85,6 +85,8 @@ _SORTS = (
         ),
     ),
 )
+_VERB = re.compile(r"\b([а-я]{3,}?)((?:[еую]т|[ия]т|ат)(?:ся)?|н[оаы]?) ли\b")
+_VERB_ENDINGS = r"(?:[еую]т|[ия]т|ат|[еи]м)(?:ся)?"
 _PREDICATES = re.compile(
     r"\b(?:поддержива|предусмотрен|доступ|предоставля|support|availab|includ|compatib|affect|vulnerab)\w*"
 )
@@ -135,7 +137,7 @@ def asks_whether_possible(question: str) -> bool:
 def polarity(question: str, sentence: str) -> Polarity | None:
     """What a sentence that is about the question says to it; whether it is about that is for the caller to know."""
     asks = fold(question)
-    sort = next((one for one in _SORTS if one.asks.search(asks)), None)
+    sort = next((one for one in _SORTS if one.asks.search(asks)), None) or _by_its_verb(asks)
     said = fold(sentence).strip()
     if sort is None or not _plain(asks) or said.endswith("?"):
         return None
@@ -153,6 +155,15 @@ def polarity(question: str, sentence: str) -> Polarity | None:
     if clause and not _CONDITIONAL.search(main):
         return Polarity(answer, clause[1][0].lower() + clause[1][1:])
     return Polarity(answer, conditional=_CONDITIONAL.search(said) is not None)
+
+
+def _by_its_verb(asks: str) -> _Asked | None:
+    """How "Шифруется ли …?" is asked and answered: by its verb, or by that verb denied."""
+    if not (verb := _VERB.search(asks)):
+        return None
+    stem, ending = verb.groups()
+    said = rf"\b{stem}{'н[оаы]?' if ending.startswith('н') else _VERB_ENDINGS}\b"
+    return _Asked(_VERB, re.compile(said), re.compile(rf"\bне {said[2:]}"))
 
 
 def _answer(sort: _Asked, main: str) -> Answer | None:

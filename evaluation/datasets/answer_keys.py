@@ -123,4 +123,10 @@ def _sections(passages: Sequence[LabelledPassage]) -> Iterator[str]:
     # What stands under no heading opens the article, or it would belong to the section before it.
     for heading in sorted(by_heading, key=bool):
         yield from ([f"## {heading}"] if heading else [])
-        yield from by_heading[heading]
+        yield from map(_fenced, by_heading[heading])
+
+
+def _fenced(text: str) -> str:
+    """A passage that was cut in a block of code, which must not swallow the next one."""
+    fences = [line for line in text.split("\n") if line.lstrip().startswith("```")]
+    return f"{text}\n```" if len(fences) % 2 else text

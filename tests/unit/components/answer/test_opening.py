@@ -46,6 +46,20 @@ def test_a_heading_does_not_lend_a_sentence_the_action_that_was_asked_about() ->
     assert draft("Можно ли восстановить удалённые объекты?", source).opening == ""
 
 
+def test_an_answer_begins_with_what_decides() -> None:
+    article = (
+        "Магазин продаёт сумки. Доставка занимает три дня.\n\nВернуть сумку можно:\n\n- на кассе;\n- в пункте выдачи."
+    )
+    written = draft("Можно ли вернуть сумку?", passage(article))
+    assert written.text == "Да. Вернуть сумку можно:\n\n- на кассе;\n- в пункте выдачи. [1]"
+
+
+def test_what_decides_keeps_the_sentence_that_it_goes_on_from() -> None:
+    article = "Магазин продаёт сумки. Бирка должна быть цела. При этом вернуть сумку можно."
+    written = draft("Можно ли вернуть сумку?", passage(article))
+    assert written.text == "Бирка должна быть цела. При этом вернуть сумку можно. [1]"
+
+
 def test_in_english() -> None:
     written = draft("Can I return a bag?", passage("You can return a bag only if it is new."), locale="en")
     assert written.text == "Yes, only if it is new. You can return a bag only if it is new. [1]"

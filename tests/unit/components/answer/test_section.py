@@ -255,3 +255,19 @@ def test_yes_or_no_ends_where_a_short_answer_would() -> None:
     draft = answer("Можно ли вернуть сумку?", guide)
     assert draft.text == "Да. Сумку можно вернуть за две недели. [1]"
     assert draft.truncated
+
+
+def test_a_question_on_a_line_of_its_own_heads_its_answer() -> None:
+    before = "Магазин открыт с утра.\n\nКак оплатить заказ?\n\nКартой."
+    faq = f"{before}\n\nНужно ли платить за хранение заказа?\n\nНет, три дня бесплатно."
+    assert answer("Нужно ли платить за хранение заказа?", passage(faq)).text == "Нет, три дня бесплатно. [1]"
+
+
+@pytest.mark.parametrize(
+    "remains",
+    ["Подробнее о возврате.", "- Learn more about returns.", "Learn more", "!include [возврат]", "Applies to: возврат"],
+)
+def test_what_a_page_leaves_of_its_links_and_macros_is_not_quoted(remains: str) -> None:
+    assert answer("Как вернуть товар?", passage(f"{remains}\n\nПринесите чек.")).text == "Принесите чек. [1]"
+    assert units(passage(remains))[0].kind == "debris"
+    assert units(passage("Подробнее о возврате читайте в разделе «Чеки»."))[0].kind == "sentence"

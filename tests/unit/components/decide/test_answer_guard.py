@@ -182,6 +182,9 @@ def test_quoted_text_counts_as_a_used_language() -> None:
     command = "kubectl rollout restart deployment catalogue"
     given_turn = turn("Как перезапустить?", passage(f"Выполните команду и подождите минуту:\n\n- {command}"))
     assert guard(given_turn=given_turn).sentence(f"- {command} [1]") == f"- {command} [1]"
+    indented = f"   ```\n   {command}\n   ```\n"
+    step = passage(f"Перезапустите службу, выполнив такую команду на сервере:\n\n1. Выполните.\n\n{indented}")
+    assert guard(given_turn=turn("Как перезапустить?", step)).sentence(indented) == indented
     english = turn("Как вернуть товар?", passage("Goods can be returned within 14 days of purchase."))
     assert guard(given_turn=english).sentence("Return the goods within 14 days.") == "Return the goods within 14 days."
 

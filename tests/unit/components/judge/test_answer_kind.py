@@ -117,3 +117,19 @@ def test_a_clock_tells_the_time_and_a_necessity_what_to_do() -> None:
     asked = "Что необходимо сделать для возврата?"
     weights = dict.fromkeys(stems(asked), 1.0)
     assert answers_kind("howto", asked, "Закон говорит о необходимости чека для возврата.", "", weights)
+
+
+def test_what_only_sends_elsewhere_is_no_answer() -> None:
+    question = "Соответствует ли магазин требованиям закона?"
+    weights = dict.fromkeys(stems(question), 1.0)
+    caption = "Соответствие магазина требованиям закона"
+    elsewhere = f"{caption}\n\nИнформация о требованиях приведена в соответствующем разделе. [1]"
+    assert not answers_kind("yesno", question, elsewhere, caption, weights)
+    assert answers_kind("yesno", question, f"Магазин соответствует требованиям. {elsewhere}", caption, weights)
+
+
+def test_where_to_read_is_told_by_a_source() -> None:
+    question = "Где узнать о скидках для партнёров?"
+    weights = dict.fromkeys(stems(question), 1.0)
+    assert not answers_kind("where", question, "Партнёры получают скидку на решения Пристани.", "", weights)
+    assert answers_kind("where", question, "Скидки перечислены на странице партнёров.", "", weights)

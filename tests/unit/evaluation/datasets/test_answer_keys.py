@@ -45,6 +45,12 @@ def test_a_key_is_read_with_what_follows_from_its_grades(tmp_path: Path) -> None
     assert cases[0].locale == "ru"
 
 
+def test_a_block_of_code_that_was_cut_swallows_no_other_passage(tmp_path: Path) -> None:
+    cut = [{**PASSAGES[0], "text": "Выполните:\n```bash\nls"}, PASSAGES[2]]
+    chosen = over_own_passages("own", read_key(write_key(tmp_path / "key.jsonl", ROW | {"passages": cut})))
+    assert all(article.text.count("```") % 2 == 0 for article in chosen.corpus.documents())
+
+
 def test_passages_become_articles_with_each_once(tmp_path: Path) -> None:
     chosen = over_own_passages("own", read_key(write_key(tmp_path / "key.jsonl", ROW, ROW | {"id": 8})))
     articles = {article.doc_id: article for article in chosen.corpus.documents()}
