@@ -11,6 +11,7 @@ import subprocess
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from secrets import token_hex
 from signal import SIGINT
 from tempfile import mkdtemp
 from time import monotonic
@@ -18,6 +19,7 @@ from time import monotonic
 import psycopg
 import pytest
 from redis import Redis, RedisError
+from sqlalchemy import URL, create_engine, make_url, text
 
 MISSING = "no server: "
 """How the reason of a test begins that was skipped for want of a server."""
@@ -44,6 +46,21 @@ def postgres() -> Iterator[str]:
         options = [part for name, value in settings.items() for part in ("-c", f"{name}={value}")]
         with _running([server, "-D", data, *options], lambda: _accepts(folder)):
             yield f"postgresql+psycopg://opora@/postgres?host={folder}"
+
+
+@contextmanager
+def own_database(server: str) -> Iterator[URL]:
+    """A database of the server that is there until the block ends."""
+    name = f"opora_{token_hex(8)}"
+    admin = create_engine(server, isolation_level="AUTOCOMMIT")
+    with admin.connect() as connection:
+        connection.execute(text(f"CREATE DATABASE {name}"))
+    try:
+        yield make_url(server).set(database=name)
+    finally:
+        with admin.connect() as connection:
+            connection.execute(text(f"DROP DATABASE {name} WITH (FORCE)"))
+        admin.dispose()
 
 
 @contextmanager

@@ -298,7 +298,9 @@ class Runner:
         key = question.key
         if key is None:
             return _encode(self._answer(question, attempt))
-        asked = f"{question.request.model_dump_json()}\n{question.history!r}"
+        asked = question.request.model_dump_json()
+        if question.history is not None:
+            asked += f"\n{question.history!r}"
         earlier = idempotency.begin(key, sha256(asked.encode("utf-8", "surrogatepass")).hexdigest())
         if earlier is not None:
             return earlier.encode()

@@ -1,16 +1,47 @@
 """Who attacks whom, and with what."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from threading import Event, Semaphore
 
+import httpx
+
+from settings import Settings
+from tenants.tokens import issue
+from tests.service.serving import ALL_SCOPES, ARTICLES, Server
+
 ATTACKER, VICTIM = "mallory", "acme"
 PATIENCE_SECONDS = 60
+QUESTION = {"question": "Что значит код E20?"}
+ZONE = "Asia/Kamchatka"
+"""Where the services under attack believe they are, so that a time read in their zone instead of in UTC is noticed."""
 
 
 @dataclass
 class SlowTool:
-    """A tool that answers when it is let go."""
+    """A tool that answers when it is let go, and the secrets that it was sent."""
 
     url: str = ""
     called: Semaphore = field(default_factory=lambda: Semaphore(0))
     go: Event = field(default_factory=Event)
+    secrets: list[str | None] = field(default_factory=list)
+
+
+@contextmanager
+def client_of(server: Server, installation: Settings, tenant_id: str) -> Iterator[httpx.Client]:
+    """A client of the tenant's, whose articles are in place."""
+    token = issue(installation, tenant_id, scopes=ALL_SCOPES, subject="anna", ttl_seconds=3_600)
+    headers = {"Authorization": f"Bearer {token}"}
+    with httpx.Client(base_url=server.url, timeout=PATIENCE_SECONDS, headers=headers) as client:
+        assert client.post("/ingest/run", json={"documents": ARTICLES}).is_success
+        yield client
+
+
+@dataclass(frozen=True)
+class Attacked:
+    """A service, and what is stored for it, with a client of the attacker and one of the victim."""
+
+    installation: Settings
+    attacker: httpx.Client
+    victim: httpx.Client

@@ -5,7 +5,6 @@ A test holds what the attacker has asked for open, so that what it shows does no
 
 import json
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
 
@@ -15,9 +14,8 @@ import pytest
 from settings import Settings
 from tenants import database
 from tenants.registry import Registry
-from tenants.tokens import issue
-from tests.attack.attacking import ATTACKER, PATIENCE_SECONDS, VICTIM, SlowTool
-from tests.service.serving import ALL_SCOPES, ARTICLES, Server, environment, serving
+from tests.attack.attacking import ATTACKER, PATIENCE_SECONDS, QUESTION, VICTIM, ZONE, SlowTool, client_of
+from tests.service.serving import Server, environment, serving
 
 
 @pytest.fixture(scope="session")
@@ -36,35 +34,26 @@ def installation(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Settings]
 
 @pytest.fixture(scope="session")
 def server(installation: Settings) -> Iterator[Server]:
-    with serving(environment(installation)) as running:
+    with serving(environment(installation) | {"TZ": ZONE}) as running:
         yield running
-
-
-@contextmanager
-def _client(server: Server, installation: Settings, tenant_id: str) -> Iterator[httpx.Client]:
-    token = issue(installation, tenant_id, scopes=ALL_SCOPES, subject="anna", ttl_seconds=3_600)
-    headers = {"Authorization": f"Bearer {token}"}
-    with httpx.Client(base_url=server.url, timeout=PATIENCE_SECONDS, headers=headers) as client:
-        assert client.post("/ingest/run", json={"documents": ARTICLES}).is_success
-        yield client
 
 
 @pytest.fixture(scope="session")
 def attacker(server: Server, installation: Settings) -> Iterator[httpx.Client]:
-    with _client(server, installation, ATTACKER) as client:
+    with client_of(server, installation, ATTACKER) as client:
         yield client
 
 
 @pytest.fixture(scope="session")
 def victim(server: Server, installation: Settings) -> Iterator[httpx.Client]:
-    with _client(server, installation, VICTIM) as client:
+    with client_of(server, installation, VICTIM) as client:
         yield client
 
 
 @pytest.fixture
 def answered(victim: httpx.Client) -> Callable[[], bool]:
     """Whether the victim gets its answer."""
-    return lambda: victim.post("/ask/run", json={"question": "Что значит код E20?"}).json()["outcome"] == "answered"
+    return lambda: victim.post("/ask/run", json=QUESTION).json()["outcome"] == "answered"
 
 
 @pytest.fixture
@@ -74,6 +63,7 @@ def slow_tool() -> Iterator[SlowTool]:
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
             self.rfile.read(int(self.headers["content-length"]))
+            tool.secrets.append(self.headers["authorization"])
             tool.called.release()
             tool.go.wait(PATIENCE_SECONDS)
             body = json.dumps({"status": "едет"}).encode()

@@ -8,7 +8,7 @@ from tenants.tokens import issue
 from tests.attack.attacking import ATTACKER, VICTIM
 from tests.service.serving import ALL_SCOPES, Server
 
-SECONDS = 2.0
+SECONDS = 1.0
 MOST_MILLISECONDS = 10_000.0
 """On a machine of any speed. Before they were mended the attacks held a neighbour for 17 to 70 seconds, or for good;
 how many times the idle value it is now, `python -m evaluation.bench.neighbours` says."""

@@ -1,19 +1,19 @@
 """Requests that are made to break a route."""
 
+import os
+import subprocess
+import sys
 from collections.abc import Callable
+from pathlib import Path
 
 import httpx
 import pytest
-from fastapi import FastAPI
-from starlette.testclient import TestClient
 
-from pipelines.ingest import job_routes
-from settings import Settings
-from tenants.context import Tenant, acting_as
-from tenants.errors import RateLimited
+from settings import ROOT, Settings
 from tenants.tokens import issue
-from tests.attack.attacking import ATTACKER
+from tests.attack.attacking import ATTACKER, SlowTool
 from tests.service.serving import problem
+from tests.service.stored import tool_of
 
 
 @pytest.mark.parametrize("path", ["/audit/export%0a", "/audit%0a", "/audit/export%00", "/documents/%1b"])
@@ -25,26 +25,15 @@ def test_a_path_with_control_characters_reaches_nothing(
     problem(response, 404, "not_found")
 
 
-@pytest.mark.parametrize(
-    ("path", "status"),
-    [
-        ("/audit?before=9223372036854775808", 422),
-        ("/audit?before=9223372036854775807", 200),
-        ("/audit?since=0001-01-01", 200),
-        ("/audit?since=0001-01-01T00:00:00%2B14:00", 422),
-        ("/audit?until=9999-12-31T23:59:59-14:00", 422),
-        ("/audit/export?since=0001-01-01", 200),
-    ],
-)
-def test_a_date_or_number_out_of_range_is_no_fault_of_ours(attacker: httpx.Client, path: str, status: int) -> None:
-    assert attacker.get(path).status_code == status
-
-
-def test_files_of_the_service_are_its_owners(installation: Settings, answered: Callable[[], bool]) -> None:
+def test_files_are_their_owners(installation: Settings, answered: Callable[[], bool], tmp_path: Path) -> None:
     assert answered()
-    index = [path for path in installation.data_dir.rglob("*") if path.is_file() and "opora.db" not in path.name]
-    assert index
-    assert not [path for path in index if path.stat().st_mode & 0o077]
+    add = [sys.executable, "-m", "cli", "tenant", "add", ATTACKER]
+    subprocess.run(add, cwd=ROOT, env={**os.environ, "OPORA_DATA_DIR": str(tmp_path)}, umask=0o022, check=True)
+    # The database of the service that is attacked was made by this process, which is no command of ours.
+    made = [path for path in installation.data_dir.rglob("*") if "opora.db" not in path.name]
+    files = [path for path in (*made, *tmp_path.rglob("*")) if path.is_file()]
+    assert {"opora.db", "edge_config.json"} <= {path.name for path in files}
+    assert not [path for path in files if path.stat().st_mode & 0o077]
 
 
 def test_a_long_event_number_is_none(attacker: httpx.Client) -> None:
@@ -65,9 +54,17 @@ def test_one_bad_number_does_not_spoil_the_other_files(attacker: httpx.Client, a
     assert answered()
 
 
-def test_a_tenant_follows_so_many_jobs_at_once(attacker: httpx.Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    service = FastAPI()
-    service.include_router(job_routes.router())
-    monkeypatch.setattr(job_routes, "MOST_FOLLOWED", 0)
-    with acting_as(Tenant(ATTACKER, "anna")), pytest.raises(RateLimited), TestClient(service) as client:
-        client.get("/jobs/any/events")
+def test_a_changed_address_is_not_sent_the_secret(attacker: httpx.Client, slow_tool: SlowTool) -> None:
+    """Whoever may change where a tool is must not learn what it is sent."""
+    slow_tool.go.set()
+
+    def ask_tool(number: int, **changes: object) -> None:
+        tool = {name: value for name, value in tool_of(ATTACKER).items() if name != "headers"}
+        put = attacker.put("/tools", json=tool | {"url": slow_tool.url} | changes)
+        assert put.is_success
+        assert "едет" in attacker.post("/ask/run", json={"question": f"Где накладная {number}?"}).text
+
+    ask_tool(7_654_321, headers={"authorization": "secret"})
+    ask_tool(7_654_322, description="Где накладная с этим номером")
+    ask_tool(7_654_323, url=f"{slow_tool.url}elsewhere")
+    assert slow_tool.secrets == ["secret", "secret", None]

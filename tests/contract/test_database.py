@@ -1,6 +1,7 @@
 """A database that does not answer is waited for as long as the settings say, and then the caller may try again."""
 
 import socket
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -46,6 +47,15 @@ def test_a_server_that_says_nothing_any_more_is_given_up(postgres_url: str, monk
                 database.check(settings)
         gateway.mode = "passes"
         database.check(settings)
+    database.close_all()
+
+
+def test_every_thread_that_computes_has_a_connection(postgres_url: str) -> None:
+    """SQLAlchemy's own pool has fifteen, and whoever is the sixteenth would wait in vain."""
+    settings = Settings.model_validate({"database_url": postgres_url, "database_statement_seconds": 1, "workers": 20})
+    with ExitStack() as held:
+        for _ in range(20):
+            held.enter_context(database.engine(settings).connect())
     database.close_all()
 
 

@@ -60,6 +60,16 @@ def test_the_endpoints_are_those_of_the_service() -> None:
     assert documented == {(route.method, route.path, route.scope or "") for route in interface}
 
 
+def test_every_finding_is_held_by_tests_that_exist() -> None:
+    text = (ROOT / "tests/attack/README.md").read_text(encoding="utf-8")
+    for row in re.findall(r"^\| (?!finding |-)(.+?) \| (.+) \|$", text, re.MULTILINE):
+        path = ""
+        for file, name in re.findall(r"`([\w/.]*)::(\w+)`", row[1]):
+            path = file or path
+            assert f"def {name}(" in (ROOT / path).read_text(encoding="utf-8"), (row[0], path, name)
+        assert path, row
+
+
 def test_the_formats_are_those_that_are_read() -> None:
     results = re.search(r"<!-- formats -->\n(.*?)\n<!-- /formats -->", PAGES["docs/operators.md"], re.DOTALL)
     assert results is not None

@@ -1,5 +1,6 @@
 """A website on the loopback interface, for tests of what fetches pages."""
 
+import ssl
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -30,8 +31,8 @@ class Site:
 
 
 @contextmanager
-def serving(pages: Mapping[str, Answer | Callable[[], Answer]]) -> Iterator[Site]:
-    """Serve pages until the block ends; everything else is 404."""
+def serving(pages: Mapping[str, Answer | Callable[[], Answer]], tls: ssl.SSLContext | None = None) -> Iterator[Site]:
+    """Serve pages until the block ends, by https where there is a certificate; everything else is 404."""
     site = Site("", dict(pages))
 
     class Handler(BaseHTTPRequestHandler):
@@ -52,9 +53,11 @@ def serving(pages: Mapping[str, Answer | Callable[[], Answer]]) -> Iterator[Site
             """Tests are quiet."""
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    if tls is not None:
+        server.socket = tls.wrap_socket(server.socket, server_side=True)
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
     thread.start()
-    site.url = f"http://127.0.0.1:{server.server_port}"
+    site.url = f"{'https' if tls else 'http'}://127.0.0.1:{server.server_port}"
     try:
         yield site
     finally:
