@@ -6,14 +6,12 @@ import os
 import shutil
 import signal
 import sqlite3
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from itertools import count
 from pathlib import Path
-from secrets import token_hex
 from tempfile import TemporaryDirectory
 from threading import Event, Thread
 from unittest.mock import patch
@@ -21,18 +19,20 @@ from unittest.mock import patch
 import httpx
 from qdrant_edge import EdgeShard
 from redis import Redis
-from sqlalchemy import URL, Engine, create_engine, event, make_url, text
+from sqlalchemy import Engine, create_engine, event, text
 
 from evaluation.bench.server import serving
-from settings import ROOT, get_settings
-from tenants import database, index, storage, uploads
+from settings import get_settings
+from tenants import claims, database, index, storage, uploads
 from tenants.audit.spool import Spool
 from tenants.context import SCOPES, Tenant, acting_as
 from tenants.errors import InternalFault
 from tenants.index.edge import EdgeCollection
+from tenants.registry import Registry
 from tenants.tokens import issue
 from tests.gateway import Gateway, Mode
-from tests.stores import ARTICLE, QUESTION, TENANT, Fault, Outcome, Seen, Stage, Store
+from tests.servers import own_database
+from tests.stores import ARTICLE, QUESTION, TENANT, Fault, Outcome, Seen, Stage, Store, close_all
 
 _GATEWAYS: dict[Store, Gateway] = {}
 _DIRECT: dict[Store, str] = {}
@@ -61,25 +61,11 @@ def reachable(store: Store, servers: Mapping[Store, str]) -> Iterator[Mapping[St
             _GATEWAYS[store], _DIRECT[store] = gateway, servers[store]
             yield {store: f"redis://127.0.0.1:{gateway.port}/0"}
     elif store == "postgresql":
-        with _own_database(servers[store]) as own, Gateway.to(own.render_as_string()) as gateway:
+        with own_database(servers[store]) as own, Gateway.to(own.render_as_string()) as gateway:
             _GATEWAYS[store], _DIRECT[store] = gateway, own.render_as_string()
             yield {store: own.set(query={}, host="127.0.0.1", port=gateway.port).render_as_string()}
     else:
         yield {}
-
-
-@contextmanager
-def _own_database(server: str) -> Iterator[URL]:
-    name = f"stores_{token_hex(8)}"
-    admin = create_engine(server, isolation_level="AUTOCOMMIT")
-    with admin.connect() as connection:
-        connection.execute(text(f"CREATE DATABASE {name}"))
-    try:
-        yield make_url(server).set(database=name)
-    finally:
-        with admin.connect() as connection:
-            connection.execute(text(f"DROP DATABASE {name} WITH (FORCE)"))
-        admin.dispose()
 
 
 def provoked(store: Store, fault: Fault, stage: Stage) -> AbstractContextManager[None]:
@@ -96,49 +82,85 @@ def provoked(store: Store, fault: Fault, stage: Stage) -> AbstractContextManager
     return provocations[store](fault, stage)
 
 
-def killed() -> Seen:
-    """A service is killed while it answers and takes files, and started again."""
-    with TemporaryDirectory() as folder:
-        environment = {**os.environ, "OPORA_DATA_DIR": folder, "OPORA_MODELS_DIR": os.devnull}
-        add = [sys.executable, "-m", "cli", "tenant", "add", TENANT]
-        subprocess.run(add, cwd=ROOT, env=environment, check=True)
-        with patch.dict(os.environ, environment):
-            get_settings.cache_clear()
-            token = issue(get_settings(), TENANT, scopes=SCOPES, subject="anna", ttl_seconds=3_600)
-            database.close_all()
-            with serving(Path(folder)) as first:
-                turns, jobs = _use(first.port, token)
-                os.kill(first.pid, signal.SIGKILL)
-            with serving(Path(folder)) as second:
-                lost = _lost(second.port, token, turns, jobs)
+def killed(store: Store) -> Seen:
+    """A service is killed while the store is written to, and started again."""
+    with TemporaryDirectory() as folder, ExitStack() as environment:
+        own = {"OPORA_DATA_DIR": folder, "OPORA_MODELS_DIR": os.devnull}
+        environment.enter_context(patch.dict(os.environ, own))
+        environment.callback(close_all)
         get_settings.cache_clear()
-    return Seen(Outcome("answered", "accepted", "ready"), tuple(lost))
+        Registry().add(TENANT, locale="ru")
+        token = issue(get_settings(), TENANT, scopes=SCOPES, subject="anna", ttl_seconds=3_600)
+        with serving(Path(folder)) as first, _client(first.port, token) as client:
+            client.post("/ingest/run", json={"documents": [ARTICLE]}).raise_for_status()
+            with _written_to(store, Path(folder), client) as (turns, jobs):
+                os.kill(first.pid, signal.SIGKILL)
+        with serving(Path(folder)) as second, _client(second.port, token) as client:
+            lost = _lost(client, turns, jobs)
+            ready = "ready" if client.get("/readyz").is_success else "not ready"
+            answer, _ = _ask(client), _upload(client)
+        return Seen(Outcome(answer["outcome"], "accepted", ready), tuple(lost))
 
 
 def _client(port: int, token: str) -> httpx.Client:
     return httpx.Client(base_url=f"http://127.0.0.1:{port}", headers={"Authorization": f"Bearer {token}"}, timeout=60)
 
 
-def _use(port: int, token: str) -> tuple[list[str], list[str]]:
-    with _client(port, token) as client:
-        client.post("/ingest/run", json={"documents": [ARTICLE]}).raise_for_status()
-        asked = [client.post("/ask/run", json={"question": QUESTION}) for _ in range(_KILLED_QUESTIONS)]
-        sent = [
-            client.post("/documents", files=[("files", (f"{number}.md", f"# {number}\n\nТекст.\n".encode()))])
-            for number in range(_KILLED_UPLOADS)
-        ]
-        return [reply.json()["turn_id"] for reply in asked], [reply.json()["job_id"] for reply in sent]
+def _ask(client: httpx.Client) -> dict[str, str]:
+    reply = client.post("/ask/run", json={"question": QUESTION}).raise_for_status()
+    return {name: str(reply.json()[name]) for name in ("turn_id", "outcome")}
 
 
-def _lost(port: int, token: str, turns: list[str], jobs: list[str]) -> list[str]:
+def _upload(client: httpx.Client, number: int = 0) -> str:
+    file = (f"{number}.md", f"# {number}\n\nТекст.\n".encode())
+    return str(client.post("/documents", files=[("files", file)]).raise_for_status().json()["job_id"])
+
+
+@contextmanager
+def _written_to(store: Store, folder: Path, client: httpx.Client) -> Iterator[tuple[list[str], list[str]]]:
+    """Turns and jobs that are acknowledged, while the store has them alone, or is being written to."""
+    with ExitStack() as stack:
+        if store == "uploads":
+            # Who ingests is somebody else, so the files wait.
+            stack.enter_context(acting_as(Tenant(TENANT, "elsewhere")))
+            stack.enter_context(claims.ingesting(_PATIENCE_SECONDS))
+        jobs = [_upload(client, number) for number in range(_KILLED_UPLOADS)]
+        if store == "spool":
+            # The database takes nothing: the records are in the spool alone.
+            other = stack.enter_context(closing(sqlite3.connect(folder / "opora.db", isolation_level=None)))
+            other.execute("BEGIN IMMEDIATE")
+        elif store in {"sqlite", "edge"}:
+            stack.enter_context(_writing(store, client))
+        yield [_ask(client)["turn_id"] for _ in range(_KILLED_QUESTIONS)], jobs
+
+
+@contextmanager
+def _writing(store: Store, client: httpx.Client) -> Iterator[None]:
+    """Somebody writes again and again, until the service is gone."""
+
+    def write() -> None:
+        with suppress(httpx.HTTPError):
+            for number in count():
+                if store == "sqlite":
+                    client.patch(f"/documents/{ARTICLE['doc_id']}", json={"priority": number % 3})
+                else:
+                    texts = [{"doc_id": f"{number}-{each}", "text": f"Текст {each}. " * 200} for each in range(20)]
+                    client.post("/ingest/run", json={"documents": texts})
+
+    writing = Thread(target=write)
+    writing.start()
+    yield
+    writing.join(_PATIENCE_SECONDS)
+
+
+def _lost(client: httpx.Client, turns: list[str], jobs: list[str]) -> list[str]:
     deadline = time.monotonic() + _PATIENCE_SECONDS
-    with _client(port, token) as client:
-        while True:
-            missing = [turn for turn in turns if not client.get(f"/audit/{turn}").is_success]
-            undone = [job for job in jobs if client.get(f"/jobs/{job}").json()["state"] != "done"]
-            if not (missing or undone) or time.monotonic() > deadline:
-                return missing + undone
-            Event().wait(_SLOW_SECONDS)
+    while True:
+        missing = [turn for turn in turns if not client.get(f"/audit/{turn}").is_success]
+        undone = [job for job in jobs if client.get(f"/jobs/{job}").json()["state"] != "done"]
+        if not (missing or undone) or time.monotonic() > deadline:
+            return missing + undone
+        Event().wait(_SLOW_SECONDS)
 
 
 @contextmanager

@@ -145,7 +145,7 @@ class Stage:
             values = {f"OPORA_{name}": value for name, value in (fixed | settings).items()}
             stack.enter_context(patch.dict(os.environ, values))
             get_settings.cache_clear()
-            stack.callback(_close_all)
+            stack.callback(close_all)
             if not Registry().exists(TENANT):
                 Registry().add(TENANT, locale="ru")
             token = issue(get_settings(), TENANT, scopes=SCOPES, subject="anna", ttl_seconds=3_600)
@@ -224,7 +224,8 @@ class Stage:
         return str(reply["status"] if reply["status"] == "ready" else reply["code"])
 
 
-def _close_all() -> None:
+def close_all() -> None:
+    """Let go of the installation that was in force."""
     index.close_all()
     claims.close_all()
     database.close_all()
@@ -271,7 +272,7 @@ def main() -> int:
                 for fault in FAULTS:
                     cell = expected[store, fault]
                     by_service = fault == "killed" and store in {"sqlite", "edge", "spool", "uploads"}
-                    seen = killed() if by_service else seen_of(store, fault, stage)
+                    seen = killed(store) if by_service else seen_of(store, fault, stage)
                     fits = seen.outcome == cell.outcome and not seen.lost
                     wrong += not fits
                     shown = [seen.outcome.ask, seen.outcome.write, seen.outcome.ready, str(len(seen.lost))]

@@ -1,7 +1,9 @@
 """Every store made to fail in every way: each fault has its declared outcome, and nothing acknowledged is lost.
 
-A service that is killed is the bench's (`python -m tests.stores`), and of the tests of each store:
-`tests/unit/tenants/audit/test_recorder.py`, `tests/unit/pipelines/ingest/test_kill.py`, `tests/service/test_jobs.py`.
+A service that is killed with a store is the bench's (`python -m tests.stores`); in tests, for `sqlite` and `spool`
+`test_a_killed_process_loses_no_turn_that_it_answered` and `test_a_full_disk_and_a_kill_lose_no_acknowledged_record`
+(`tests/unit/tenants/audit/test_recorder.py`), for `edge` `tests/unit/pipelines/ingest/test_kill.py`, for `uploads`
+`test_acknowledged_uploads_survive_a_kill` (`tests/service/test_jobs.py`).
 """
 
 from collections.abc import Iterator
