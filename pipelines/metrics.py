@@ -6,15 +6,13 @@ jobs, gaps, deliveries and chats are counted in the database, which replicas sha
 """
 
 import hmac
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from time import monotonic
 
 from fastapi import APIRouter, Request, Response
 from prometheus_client import (
     CONTENT_TYPE_LATEST,
     CollectorRegistry,
-    Counter,
-    Histogram,
     PlatformCollector,
     ProcessCollector,
     generate_latest,
@@ -24,6 +22,7 @@ from prometheus_client.registry import Collector
 
 from components.models import breaker
 from pipelines.gate import Route
+from pipelines.measures import REGISTRY
 from settings import Settings
 from tenants import index, totals
 from tenants.errors import OporaError, Unauthenticated
@@ -31,22 +30,6 @@ from tenants.errors import OporaError, Unauthenticated
 PATH = "/metrics"
 _FRESH_SECONDS = 10.0
 
-REGISTRY = CollectorRegistry()
-TURNS = Counter("opora_turns", "Turns by outcome.", ["outcome", "reason"], registry=REGISTRY)
-TURN_SECONDS = Histogram(
-    "opora_turn_seconds",
-    "Time of a turn, from its question to its answer.",
-    buckets=(0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 60),
-    registry=REGISTRY,
-)
-STEP_SECONDS = Histogram(
-    "opora_step_seconds",
-    "Time of one run of a step of the pipeline.",
-    ["step"],
-    buckets=(0.001, 0.005, 0.025, 0.1, 0.5, 2, 10, 60),
-    registry=REGISTRY,
-)
-MODEL_CALLS = Counter("opora_model_calls", "Calls of language models by outcome.", ["outcome"], registry=REGISTRY)
 ProcessCollector(registry=REGISTRY)
 PlatformCollector(registry=REGISTRY)
 
@@ -54,22 +37,6 @@ PlatformCollector(registry=REGISTRY)
 def routes(settings: Settings) -> tuple[Route, ...]:
     """The open route, where there is a token for it."""
     return (Route("GET", PATH),) if settings.metrics_token.get_secret_value() else ()
-
-
-def observe(
-    outcome: str, reason: str | None, seconds: float, steps: Mapping[str, float], calls: Iterable[str] = ()
-) -> None:
-    """Count a finished turn.
-
-    :param steps: milliseconds by label; the second run of a step is labelled `verify #2`.
-    :param calls: the outcome of each call of a model.
-    """
-    TURNS.labels(outcome, reason or "").inc()
-    TURN_SECONDS.observe(seconds)
-    for label, milliseconds in steps.items():
-        STEP_SECONDS.labels(label.partition(" #")[0]).observe(milliseconds / 1_000)
-    for call in calls:
-        MODEL_CALLS.labels(call).inc()
 
 
 class _Now(Collector):

@@ -153,6 +153,9 @@ def own_error(error: BaseException | None) -> OporaError | None:
     return error
 
 
+_TRAIL_STEPS = 4
+
+
 def trail(error: BaseException) -> str:
     """Where an exception came from, for the log: classes and frames only.
 
@@ -160,11 +163,12 @@ def trail(error: BaseException) -> str:
     """
     steps: list[str] = []
     current: BaseException | None = error
-    while current is not None:
+    # An error of a group has that group as its context: chains may be rings.
+    while current is not None and len(steps) < _TRAIL_STEPS:
         frames = traceback.extract_tb(current.__traceback__)
         where = " > ".join(f"{PurePath(frame.filename).name}:{frame.lineno}" for frame in frames[-6:])
         code = f"({current.code})" if isinstance(current, OporaError) else ""
         steps.append(f"{type(current).__name__}{code} at {where}")
         within = current.exceptions[0] if isinstance(current, BaseExceptionGroup) else None
         current = within or current.__cause__ or current.__context__
-    return " <- ".join(steps[:4])
+    return " <- ".join(steps)

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import CancelledError, Future
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from hashlib import sha256
 from time import monotonic, perf_counter
@@ -25,7 +25,7 @@ from pipelines.ask.streams import GRACE_SECONDS, Stream, Streams
 from pipelines.ask.usecase import Ask, Engine
 from pipelines.event_ids import is_event_number
 from settings import get_settings
-from tenants import claims, context, fairness, idempotency, stream_log
+from tenants import context, fairness, idempotency, stream_log
 from tenants.errors import Busy, InternalFault, NotFound, OporaError, TimedOut, TryAgain, trail
 from tenants.quotas import RateLimiter
 from tenants.seats import Seats, may_take_more
@@ -142,7 +142,7 @@ class Runner:
             await self._admit()
             stream = self.streams.begin(str(uuid4()), grace)
             if grace == GRACE_SECONDS:
-                await asyncio.to_thread(self._share, stream, request)
+                await self._share(stream, request)
             stream.publish("accepted", {})
             self._run(stream, request, key, stack.pop_all(), history, settle)
         return stream
@@ -175,32 +175,38 @@ class Runner:
     ) -> None:
         """Bring a stream of another replica here; run its turn where that replica is gone."""
         try:
-            if await stream_sharing.follow(stream, logged, seen):
-                return
-            self._share_events(stream, replace(logged, holder=claims.this_process()))
+            # A stream whose own replica could not write on has no end to wait for.
+            async with asyncio.timeout(self.budget + _RECORDING_SECONDS):
+                if await stream_sharing.follow(stream, logged):
+                    return
+            stream.on_event = partial(self._stream_log().add, logged)
+            stream_sharing.take_back(stream, seen)
             with ExitStack() as stack:
                 stack.enter_context(self._queue_slot())
                 self._run(stream, request, key, stack.pop_all())
         except OporaError as error:
             stream.publish("error", _as_event(error))
+        except TimeoutError:
+            stream.publish("error", _as_event(TimedOut()))
         except asyncio.CancelledError:
             stream.publish("error", _as_event(TryAgain()))
         except Exception as error:
             log.error("turn %s: %s", stream.turn_id, trail(error))
             stream.publish("error", _as_event(InternalFault()))
 
-    def _share(self, stream: Stream, request: AskRequest) -> None:
+    async def _share(self, stream: Stream, request: AskRequest) -> None:
         """Let the other replicas have a new stream."""
         if stream_sharing.is_shared():
-            if self._log is None:
-                self._log = StreamLog(get_settings())
-            tenant_id = context.current().tenant_id
-            self._share_events(stream, self._log.begin(stream.turn_id, request, (tenant_id, stream.owner)))
+            shared, owner = self._stream_log(), (context.current().tenant_id, stream.owner)
+            # In a thread, because a process gets its name among the others from the database.
+            logged = await asyncio.to_thread(shared.begin, stream.turn_id, request, owner)
+            stream.on_event = partial(shared.add, logged)
 
-    def _share_events(self, stream: Stream, logged: LoggedStream) -> None:
+    def _stream_log(self) -> StreamLog:
+        """What shares the streams of this process. For the event loop alone, so that there is one."""
         if self._log is None:
             self._log = StreamLog(get_settings())
-        stream.on_event = partial(self._log.add, logged)
+        return self._log
 
     def _run(
         self,

@@ -45,11 +45,15 @@ class _Batch:
 
 
 class StreamLog:
-    """Writes the streams of this process, in a thread of its own. What the database does not take is not shared."""
+    """Writes the streams of this process, in a thread of its own.
+
+    A stream of which the database did not take everything is shared no further, so that what is there has no gaps.
+    """
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
         self._queue: SimpleQueue[LoggedStream | tuple[LoggedStream, LoggedEvent]] = SimpleQueue()
+        self._lost: set[str] = set()
         self._stop = Signal()
         self._thread = Thread(target=self._run, name="streams", daemon=True)
         self._thread.start()
@@ -79,44 +83,56 @@ class StreamLog:
         self._write()
 
     def _write(self) -> None:
-        batch = _Batch()
-        try:
-            while True:
-                item = self._queue.get_nowait()
-                if isinstance(item, LoggedStream):
-                    batch.streams.append(item)
-                else:
-                    batch.events.append(item)
-        except Empty:
-            pass
+        batch = self._next()
         try:
             if batch.streams or batch.events:
                 stream_log.append(batch.streams, batch.events, self._settings)
         except Exception as error:
             log.warning("%d events of streams are not shared: %s", len(batch.events), trail(error))
+            begun = {stream.turn_id for stream in (*batch.streams, *(stream for stream, _ in batch.events))}
+            self._lost |= begun - {stream.turn_id for stream, event in batch.events if event.name in LAST}
+
+    def _next(self) -> _Batch:
+        """What has come since the last look, but for what belongs to streams that are lost."""
+        batch = _Batch()
+        while True:
+            try:
+                item = self._queue.get_nowait()
+            except Empty:
+                return batch
+            if isinstance(item, LoggedStream):
+                batch.streams.append(item)
+            elif item[0].turn_id not in self._lost:
+                batch.events.append(item)
+            elif item[1].name in LAST:
+                self._lost.discard(item[0].turn_id)
 
 
-async def follow(stream: Stream, logged: LoggedStream, seen: int) -> bool:
-    """Bring a stream of another replica here, to its end. False: the turn has no process any more, and this one is to
-    run it again.
-
-    :param seen: the number of the last event that the reader has seen.
-    """
-    after, looked_at = 0, monotonic()
-    while True:
-        for event in await asyncio.to_thread(stream_log.events, logged.turn_id, after):
-            after = event.number
-            stream.publish(NAMES[event.name], event.data)
-            if event.name in LAST:
-                return True
+async def follow(stream: Stream, logged: LoggedStream) -> bool:
+    """Bring a stream of another replica here, to its end. False: the turn's process is gone, and this one, to which
+    the stream belongs now, is to run the turn again."""
+    looked_at = monotonic()
+    while not await _bring(stream):
         if monotonic() - looked_at >= _LOOK_SECONDS:
             looked_at = monotonic()
             if await asyncio.to_thread(_took_over, logged):
-                await asyncio.to_thread(_take_back, stream, logged, seen)
-                return False
-            latest = await asyncio.to_thread(stream_log.find, logged.turn_id)
-            logged = latest or logged
+                # Its process may have written more, and the end, before it went.
+                return await _bring(stream)
+            logged = await asyncio.to_thread(stream_log.find, logged.turn_id) or logged
         await asyncio.sleep(_POLL_SECONDS)
+    return True
+
+
+def take_back(stream: Stream, seen: int) -> None:
+    """Retract what readers may have been shown of a turn that is run again. Shared like all that follows.
+
+    :param seen: the number of the last event that the reader has seen.
+    """
+    # The process that is gone may have sent more than it came to write; a reader has seen these numbers.
+    while stream.length < seen:
+        stream.publish("stage", {"node": "resumed", "iteration": 0})
+    for what in ("answer", "sources"):
+        stream.publish("retract", {"what": what})
 
 
 def is_shared() -> bool:
@@ -128,12 +144,8 @@ def _took_over(logged: LoggedStream) -> bool:
     return not claims.is_alive(logged.holder) and stream_log.take_over(logged, claims.this_process())
 
 
-def _take_back(stream: Stream, logged: LoggedStream, seen: int) -> None:
-    """Retract what the reader may have been shown."""
-    for event in stream_log.events(logged.turn_id, stream.length):
+async def _bring(stream: Stream) -> bool:
+    """Bring what is logged and not here yet. True: the stream has ended."""
+    for event in await asyncio.to_thread(stream_log.events, stream.turn_id, stream.length):
         stream.publish(NAMES[event.name], event.data)
-    # The process that is gone may have sent more than it came to write; a reader has seen these numbers.
-    while stream.length < seen:
-        stream.publish("stage", {"node": "resumed", "iteration": 0})
-    for what in ("answer", "sources"):
-        stream.publish("retract", {"what": what})
+    return stream.finished_at is not None

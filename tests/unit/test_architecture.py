@@ -27,6 +27,7 @@ MAY_IMPORT = {
     "ui": {"ui"},
 }
 STORES = {"qdrant_client", "qdrant_edge", "sqlalchemy", "alembic", "redis", "psycopg", "sqlite3"}
+WEB = {"fastapi", "starlette", "hayhooks", "uvicorn"}
 NOT_OURS = re.compile(r"\.(git|venv(-phoenix)?|opora|hypothesis|\w+_cache)|__pycache__|dist|build|.*\.egg-info")
 # Written in parts, so that this file passes its own rule.
 REGISTRY = re.compile(
@@ -110,6 +111,28 @@ def test_imports_point_one_way_and_stores_have_one_door() -> None:
 )
 def test_a_wrong_import_is_seen(module: str, source: str) -> None:
     assert wrong_imports(source, module)
+
+
+def loaded_with(module: str) -> Iterator[tuple[str, str]]:
+    """What importing a module of ours imports, and which module does. What functions import comes later."""
+    files = {_module(path): path for path in PRODUCT}
+    waiting, known = [module], {module}
+    while waiting:
+        at = waiting.pop()
+        is_package = files[at].name == "__init__.py"
+        outer = [node for node in ast.parse(_SOURCES[files[at]]).body if isinstance(node, ast.Import | ast.ImportFrom)]
+        for name in _imported(ast.Module(outer, []), at, is_package=is_package):
+            yield name, at
+            ours = {name, name.rpartition(".")[0]} & files.keys() - known
+            known |= ours
+            waiting += ours
+
+
+@pytest.mark.parametrize("module", ["cli", "pipelines.ask.usecase", "pipelines.ingest.usecase"])
+def test_the_command_line_waits_for_nothing_of_the_web(module: str) -> None:
+    loaded = list(loaded_with(module))
+    assert len(loaded) > 100
+    assert not [(name, at) for name, at in loaded if name.split(".")[0] in WEB]
 
 
 def unannotated(source: str) -> list[str]:

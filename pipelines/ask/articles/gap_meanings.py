@@ -35,7 +35,8 @@ def groups(status: Status | None = "open", words: str = "") -> tuple[Group, ...]
 
 def group_of(gap: Gap) -> Group:
     """A gap with those of its kind that mean the same."""
-    return next(group for group in _grouped(_with(gap, gaps.all(gap.status))) if gap in group.gaps)
+    listed = _with(gap, gaps.all(gap.status))
+    return next(group for group in _grouped(listed) if any(one.gap_id == gap.gap_id for one in group.gaps))
 
 
 def _grouped(listed: Sequence[Gap]) -> tuple[Group, ...]:

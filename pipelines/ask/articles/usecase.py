@@ -76,8 +76,12 @@ class Articles:
             if self._running[tenant_id] or self._running.total() >= _WAITING:
                 raise Busy("preview_busy")
             self._running[tenant_id] += 1
-        articles.put_preview(article_id, previews.begun(article).model_dump(mode="json"))
-        self._worker.submit(copy_context().run, self._run, article)
+        try:
+            articles.put_preview(article_id, previews.begun(article).model_dump(mode="json"))
+            self._worker.submit(copy_context().run, self._run, article)
+        except BaseException:
+            self._leave(tenant_id)
+            raise
         return articles.get(article_id)
 
     def publish(self, article_id: str, version: int) -> Article:
@@ -122,12 +126,16 @@ class Articles:
             log.error("a preview of %r failed: %s", tenant_id, trail(error))
             latest = previews.failed(latest)
         finally:
-            with self._lock:
-                self._running[tenant_id] -= 1
+            self._leave(tenant_id)
         try:
             articles.put_preview(article.article_id, latest.model_dump(mode="json"))
         except Exception as error:
             log.error("a preview of %r is not kept: %s", tenant_id, trail(error))
+
+    def _leave(self, tenant_id: str) -> None:
+        """Let the tenant's next preview begin."""
+        with self._lock:
+            self._running[tenant_id] -= 1
 
 
 def drafted(title: str, text: str, questions: Sequence[str] = (), lang: str = "", trust: str = "auto") -> Draft:

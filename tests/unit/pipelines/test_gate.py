@@ -3,21 +3,23 @@
 import asyncio
 import json
 import logging
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from urllib.parse import unquote
 
 import httpx
 import pytest
+from fastapi import FastAPI
+from fastapi.sse import EventSourceResponse, ServerSentEvent
 from pydantic import BaseModel, ConfigDict
 from starlette.responses import JSONResponse, PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from pipelines import problems
-from pipelines.gate import Gate, Route
+from pipelines.gate import MOST_OPEN, Gate, Route
 from settings import get_settings
 from tenants.chats.visitors import Visitors
 from tenants.context import Tenant, current
-from tenants.errors import NotFound, Unauthenticated
+from tenants.errors import NotFound, TryAgain, Unauthenticated
 
 LIMIT = 200
 
@@ -74,18 +76,22 @@ async def tenant_locale() -> str:
     return "en" if current().tenant_id == "english" else "ru"
 
 
-@pytest.fixture
-async def client() -> AsyncIterator[httpx.AsyncClient]:
-    gate = Gate(
-        inner,
+def gate_of(app: ASGIApp, most_open: int = MOST_OPEN) -> Gate:
+    return Gate(
+        app,
         routes=ROUTES,
         verify=verify,
         visitors=Visitors(get_settings()),
         tenant_locale=tenant_locale,
         locale="ru",
         page_error=problems.response,
+        most_open=most_open,
     )
-    async with httpx.AsyncClient(transport=httpx.ASGITransport(gate), base_url="http://opora") as client:
+
+
+@pytest.fixture
+async def client() -> AsyncIterator[httpx.AsyncClient]:
+    async with httpx.AsyncClient(transport=httpx.ASGITransport(gate_of(inner)), base_url="http://opora") as client:
         yield client
 
 
@@ -113,17 +119,8 @@ async def test_no_tenant_holds_all_connections_open() -> None:
         await go.wait()
         await inner(scope, receive, send)
 
-    gate = Gate(
-        stream,
-        routes=ROUTES,
-        verify=verify,
-        visitors=Visitors(get_settings()),
-        tenant_locale=tenant_locale,
-        locale="ru",
-        page_error=problems.response,
-        most_open=4,
-    )
-    async with httpx.AsyncClient(transport=httpx.ASGITransport(gate), base_url="http://opora") as client:
+    transport = httpx.ASGITransport(gate_of(stream, most_open=4))
+    async with httpx.AsyncClient(transport=transport, base_url="http://opora") as client:
 
         def opened(tenant_id: str) -> asyncio.Task[httpx.Response]:
             return asyncio.create_task(client.get("/things/exact", headers=bearer(f"{tenant_id}:ask")))
@@ -334,16 +331,7 @@ async def test_websockets_are_closed() -> None:
     async def send(message: Message) -> None:
         sent.append(message)
 
-    gate = Gate(
-        inner,
-        routes=ROUTES,
-        verify=verify,
-        visitors=Visitors(get_settings()),
-        tenant_locale=tenant_locale,
-        locale="ru",
-        page_error=problems.response,
-    )
-    await gate({"type": "websocket", "path": "/open", "headers": []}, receive, send)
+    await gate_of(inner)({"type": "websocket", "path": "/open", "headers": []}, receive, send)
     assert sent == [{"type": "websocket.close", "code": 1008}]
 
 
@@ -360,15 +348,74 @@ async def test_a_disconnected_client_reaches_no_route() -> None:
     async def send(message: Message) -> None:
         sent.append(message)
 
-    gate = Gate(
-        inner,
-        routes=ROUTES,
-        verify=verify,
-        visitors=Visitors(get_settings()),
-        tenant_locale=tenant_locale,
-        locale="ru",
-        page_error=problems.response,
-    )
     headers = [(b"authorization", b"Bearer acme:ask"), (b"content-type", b"application/json")]
-    await gate({"type": "http", "method": "POST", "path": "/ask/run", "headers": headers}, receive, send)
+    await gate_of(inner)({"type": "http", "method": "POST", "path": "/ask/run", "headers": headers}, receive, send)
     assert sent == []
+
+
+class Reader:
+    """Follows a stream of events behind the gate.
+
+    :param takes: how many messages with events are received before the connection is stuck.
+    """
+
+    def __init__(self, events: Callable[["Reader"], AsyncIterator[ServerSentEvent]], takes: int = 1_000) -> None:
+        self.messages: list[Message] = []
+        self.received, self.left = asyncio.Event(), asyncio.Event()
+        self._takes = takes
+        app = FastAPI()
+
+        @app.get("/things/exact", response_class=EventSourceResponse)
+        async def follow() -> AsyncIterator[ServerSentEvent]:
+            async for event in events(self):
+                yield event
+
+        self._gate = gate_of(app)
+
+    async def follow(self) -> bytes:
+        headers = [(b"authorization", b"Bearer acme:ask")]
+        asked = {"method": "GET", "path": "/things/exact", "root_path": "", "query_string": b"", "headers": headers}
+        await asyncio.wait_for(self._gate({"type": "http", **asked}, self._receive, self._send), 20)
+        return b"".join(message.get("body", b"") for message in self.messages)
+
+    async def _receive(self) -> Message:
+        await self.left.wait()
+        return {"type": "http.disconnect"}
+
+    async def _send(self, message: Message) -> None:
+        self.messages.append(message)
+        if message.get("body"):
+            self.received.set()
+            self._takes -= 1
+            if not self._takes:
+                await asyncio.Event().wait()
+
+
+@pytest.mark.parametrize(("fault", "code"), [(TryAgain(), "unavailable"), (RuntimeError("secret"), "internal_error")])
+async def test_a_stream_that_fails_ends_so_that_its_reader_comes_back(
+    fault: Exception, code: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def events(reader: Reader) -> AsyncIterator[ServerSentEvent]:
+        yield ServerSentEvent(raw_data="1")
+        await reader.received.wait()
+        raise fault
+
+    reader = Reader(events)
+    with caplog.at_level(logging.INFO):
+        assert await reader.follow() == b"data: 1\n\n"
+    assert reader.messages[-1] == {"type": "http.response.body"}
+    assert f"tenant='acme' {code}" in caplog.text
+    assert ("ERROR" in caplog.text, "ExceptionGroup" in caplog.text) == (code == "internal_error", False)
+
+
+async def test_a_reader_that_leaves_in_the_middle_of_an_event_is_no_error(caplog: pytest.LogCaptureFixture) -> None:
+    async def events(reader: Reader) -> AsyncIterator[ServerSentEvent]:
+        for number in range(20):
+            yield ServerSentEvent(raw_data=str(number))
+            if number == 3:  # as many as are on their way: the connection is stuck
+                reader.left.set()
+
+    with caplog.at_level(logging.INFO):
+        assert await Reader(events, takes=1).follow() == b"data: 0\n\n"
+    assert "tenant='acme' client_disconnected" in caplog.text
+    assert "ERROR" not in caplog.text

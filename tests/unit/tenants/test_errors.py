@@ -19,3 +19,9 @@ def test_a_trail_shows_where_and_not_what() -> None:
 def test_a_trail_goes_into_a_group() -> None:
     group = ExceptionGroup("several", [InternalFault("index_failed"), ValueError("secret")])
     assert "InternalFault(index_failed)" in trail(group)
+
+
+def test_a_trail_of_errors_that_refer_to_each_other_ends() -> None:
+    fault = InternalFault("index_failed")
+    fault.__context__ = ExceptionGroup("streams", [fault])
+    assert trail(fault).count("InternalFault(index_failed)") == 2

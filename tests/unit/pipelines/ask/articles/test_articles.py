@@ -1,6 +1,6 @@
 """From a gap to an article that closes it: what a preview promises is what customers get."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import pytest
 
@@ -21,7 +21,7 @@ from tenants.audit.store import TurnOwner
 from tenants.context import SCOPES, Tenant, acting_as
 from tenants.desk import articles
 from tenants.desk.articles import Draft
-from tenants.errors import Busy, Conflict, Invalid, NotFound
+from tenants.errors import Busy, Conflict, Invalid, NotFound, TryAgain
 from tenants.registry import Registry
 
 FEW = ("returns.md", "delivery.md", "payment.md", "warranty.md")
@@ -60,6 +60,8 @@ def gap_of(question: str) -> gaps.Gap:
 
 
 def test_a_gap_becomes_an_article_and_is_closed_by_it(written: Articles, shop: Ask) -> None:
+    # What it was kept with before the encoder was taken away counts no more.
+    gaps.put_vectors({gap_of(QUESTION).gap_id: (bytes(8), "another encoder's")})
     group = gap_meanings.group_of(gap_of(QUESTION))
     assert {gap.question for gap in group.gaps} == {QUESTION, "Есть оплата криптовалютой?"}
     article = articles.add(DRAFT, [gap.gap_id for gap in group.gaps])
@@ -168,6 +170,14 @@ def test_a_draft_that_cannot_be_kept_is_refused(written: Articles, draft: Draft)
 
 def test_a_preview_goes_on_by_itself_one_at_a_time(written: Articles, monkeypatch: pytest.MonkeyPatch) -> None:
     article = articles.add(DRAFT, [gap_of(QUESTION).gap_id])
+
+    def unavailable(article_id: str, preview: Mapping[str, object]) -> None:
+        raise TryAgain
+
+    with monkeypatch.context() as patch:
+        patch.setattr(articles, "put_preview", unavailable)
+        with pytest.raises(TryAgain):
+            written.begin_preview(article.article_id)
     begun = written.begin_preview(article.article_id)
     state = preview.stored(begun)
     assert state is not None

@@ -1,0 +1,182 @@
+"""Streams that replicas share: nothing missing, nothing twice, whichever replica goes and whenever it does."""
+
+import asyncio
+from collections.abc import Callable, Iterator, Sequence
+from threading import Event as Signal
+from time import monotonic
+
+import pytest
+
+from pipelines.ask import runner as runner_module
+from pipelines.ask import stream_sharing
+from pipelines.ask.contract import AskRequest
+from pipelines.ask.events import Event
+from pipelines.ask.runner import Runner
+from pipelines.ask.stream_sharing import StreamLog
+from pipelines.ask.streams import GRACE_SECONDS, Stream
+from pipelines.ask.usecase import Ask
+from settings import Settings
+from tenants import claims, stream_log
+from tenants.context import Tenant, acting_as
+from tenants.errors import NotFound, TryAgain
+from tenants.registry import Registry
+from tenants.stream_log import LoggedEvent, LoggedStream
+from tests.unit.pipelines.ask.test_ask_usecase import FakeEngine, answered
+
+ANNA = Tenant("acme", "anna", frozenset({"ask"}))
+QUESTION = AskRequest(question="q")
+ANSWERED = ["accepted", "token", "verdict", "result", "done"]
+DEADLINE_SECONDS = 30.0
+
+
+@pytest.fixture(autouse=True)
+def _acme(installation: Settings, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setattr(stream_sharing, "is_shared", lambda: True)
+    monkeypatch.setattr(stream_sharing, "_LOOK_SECONDS", 0.0)
+    monkeypatch.setattr(stream_sharing, "_POLL_SECONDS", 0.01)
+    with acting_as(ANNA):
+        Registry().add("acme")
+        yield
+
+
+@pytest.fixture
+def replica() -> Iterator[Callable[[], tuple[Runner, FakeEngine]]]:
+    """Starts runners, each with an engine of its own."""
+    runners: list[Runner] = []
+
+    def start() -> tuple[Runner, FakeEngine]:
+        engine = FakeEngine(answered)
+        runners.append(Runner(Ask(engine), workers=1, budget=DEADLINE_SECONDS))
+        return runners[-1], engine
+
+    yield start
+    for runner in runners:
+        runner.close()
+
+
+Replica = Callable[[], tuple[Runner, FakeEngine]]
+
+
+async def read(stream: Stream) -> list[Event]:
+    return [event async for event in stream.read() if event is not None]
+
+
+def logged(turn_id: str) -> list[tuple[int, str]]:
+    return [(event.number, event.name) for event in stream_log.events(turn_id, 0)]
+
+
+def begun_elsewhere(settings: Settings, *names: str, holder: str = "gone") -> LoggedStream:
+    """The stream of another process, which has come to write these events."""
+    stream = LoggedStream("acme", "t-1", stream_log.owner(), holder, stream_sharing.request_hash(QUESTION))
+    events = [(stream, LoggedEvent(number, name, {})) for number, name in enumerate(names, 1)]
+    stream_log.append([stream], events, settings)
+    return stream
+
+
+async def test_a_stream_is_read_at_another_replica_as_it_was(replica: Replica) -> None:
+    (here, _), (there, engine) = replica(), replica()
+    stream = await here.stream(QUESTION, grace=GRACE_SECONDS)
+    events = await read(stream)
+    here.close()  # all is written
+    elsewhere, after = await there.resume(f"{stream.turn_id}:2", QUESTION, None)
+    assert (await read(elsewhere), after) == (events, 2)
+    assert [event.name for event in events] == ANSWERED
+    assert engine.calls == 0
+    for event_id, request in ((f"{stream.turn_id}:x", QUESTION), (f"{stream.turn_id}:2", AskRequest(question="?"))):
+        third, _ = replica()
+        with pytest.raises(NotFound):
+            await third.resume(event_id, request, None)
+    with acting_as(Tenant("acme", "boris")), pytest.raises(NotFound):
+        await replica()[0].resume(f"{stream.turn_id}:2", QUESTION, None)
+
+
+async def test_a_turn_whose_process_is_gone_is_run_again_and_a_third_replica_reads_it_whole(
+    replica: Replica, installation: Settings
+) -> None:
+    await asyncio.to_thread(begun_elsewhere, installation, "accepted", "token")
+    (here, engine), (there, unused) = replica(), replica()
+    stream, _ = await here.resume("t-1:4", QUESTION, None)
+    events = await read(stream)
+    resumed = ["accepted", "token", "stage", "stage", "retract", "retract", *ANSWERED[1:]]
+    assert [event.name for event in events] == resumed
+    assert [event.number for event in events] == list(range(1, len(resumed) + 1))
+    here.close()
+    assert await asyncio.to_thread(logged, "t-1") == list(enumerate(resumed, 1))
+    assert await read((await there.resume("t-1:4", QUESTION, None))[0]) == events
+    assert (engine.calls, unused.calls) == (1, 0)
+
+
+async def test_an_end_written_just_before_the_process_went_is_the_end(
+    replica: Replica, installation: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    theirs = await asyncio.to_thread(begun_elsewhere, installation, "accepted")
+    take_over = stream_log.take_over
+
+    def meanwhile(stream: LoggedStream, holder: str) -> bool:
+        end = [(theirs, LoggedEvent(number, name, {})) for number, name in ((2, "result"), (3, "done"))]
+        stream_log.append([], end, installation)
+        return take_over(stream, holder)
+
+    monkeypatch.setattr(stream_log, "take_over", meanwhile)
+    here, engine = replica()
+    stream, _ = await here.resume("t-1:1", QUESTION, None)
+    assert [event.name for event in await read(stream)] == ["accepted", "result", "done"]
+    while here._narrations:
+        await asyncio.wait(here._narrations)
+    assert engine.calls == 0
+
+
+async def test_a_stream_that_its_process_cannot_write_on_ends(replica: Replica, installation: Settings) -> None:
+    await asyncio.to_thread(begun_elsewhere, installation, "accepted", holder=claims.this_process())
+    here, engine = replica()
+    here.budget = -runner_module._RECORDING_SECONDS
+    stream, _ = await here.resume("t-1:1", QUESTION, None)
+    assert [event.data.get("code") for event in await read(stream)][-1] == "timeout"
+    assert engine.calls == 0
+
+
+async def test_replicas_write_all_their_streams_in_one_place(replica: Replica, monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[StreamLog] = []
+
+    class Slow(StreamLog):
+        def __init__(self, settings: Settings) -> None:
+            Signal().wait(0.02)  # long enough for another thread to begin one, too
+            super().__init__(settings)
+            made.append(self)
+
+    monkeypatch.setattr(runner_module, "StreamLog", Slow)
+    here, _ = replica()
+    streams = await asyncio.gather(*(here.stream(QUESTION, grace=GRACE_SECONDS) for _ in range(4)))
+    for stream in streams:
+        await read(stream)
+    assert len(made) == 1
+
+
+def test_a_stream_that_was_not_written_whole_is_written_no_further_and_costs_no_other(
+    installation: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    append, refused = stream_log.append, Signal()
+
+    def refuse(
+        streams: Sequence[LoggedStream], events: Sequence[tuple[LoggedStream, LoggedEvent]], settings: Settings
+    ) -> None:
+        refused.set()
+        raise TryAgain
+
+    writing = StreamLog(installation)
+    kept = writing.begin("kept", QUESTION, ("acme", stream_log.owner()))
+    writing.add(kept, Event(1, "accepted", {}))
+    deadline = monotonic() + DEADLINE_SECONDS
+    while not logged("kept"):
+        assert monotonic() < deadline
+    monkeypatch.setattr(stream_log, "append", refuse)
+    lost = writing.begin("lost", QUESTION, ("acme", stream_log.owner()))
+    assert refused.wait(DEADLINE_SECONDS)
+    monkeypatch.setattr(stream_log, "append", append)
+    writing.add(lost, Event(1, "accepted", {}))
+    writing.add(lost, Event(2, "done", {}))
+    writing.add(kept, Event(2, "done", {}))
+    writing.close()
+    assert (logged("kept"), logged("lost")) == ([(1, "accepted"), (2, "done")], [])
+    assert stream_log.find("lost") is None
+    assert not writing._lost
