@@ -1,7 +1,7 @@
 """A database of an earlier version is upgraded without loss, and one of a later version is left alone."""
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import closing
 from pathlib import Path
 
@@ -11,7 +11,8 @@ from alembic.autogenerate import compare_metadata
 from alembic.config import Config
 from alembic.migration import MigrationContext
 from alembic.operations import Operations
-from sqlalchemy import create_engine, text
+from sqlalchemy import create_engine, inspect, text
+from sqlalchemy.engine.interfaces import ReflectedColumn
 
 from settings import Settings, get_settings
 from tenants import changes, conversations, database, documents, feedback, handoffs, index, policy
@@ -20,12 +21,16 @@ from tenants.chats import consents, files, outbox, sites, store
 from tenants.context import Tenant, acting_as
 from tenants.desk import operators, providers
 from tenants.errors import CallerError, Forbidden
+from tenants.registry import Registry
 from tenants.tables import Base
 from tests.schemas import of_every_database
 
 STORED = Path(__file__).with_name("databases")
 """What earlier versions had written about a tenant, as SQL."""
 ANNA = Tenant("acme", "anna")
+BREAKING: Mapping[str, list[str]] = {"0002": ["tickets.chat_id is required"]}
+"""What migrations take away from replicas of the version before: all of those must stop for such an upgrade, and
+docs/deployment.md says so."""
 
 
 @pytest.fixture(params=["0001"])
@@ -115,14 +120,53 @@ def test_an_embedded_database_is_upgraded_when_it_is_opened(old: Settings) -> No
         assert len(handoffs.latest()) == 1
 
 
-def test_a_database_of_a_later_version_is_refused_and_left_as_it_is(records: Settings) -> None:
+def test_a_database_of_a_later_version_serves_who_has_it_open_and_is_refused_to_who_starts(records: Settings) -> None:
+    Registry(records).add("acme")
     with database.writing(records) as session:
         session.execute(text("UPDATE alembic_version SET version_num = '9999'"))
+        session.execute(text("ALTER TABLE tickets ADD COLUMN of_a_later_version VARCHAR(16)"))
+    # A replica of this version goes on, until it is replaced.
+    database.check(records)
+    with acting_as(ANNA):
+        ticket = handoffs.open_ticket(turn_id="t", reason="user_request", question="Позовите человека", session_id="")
+        assert handoffs.latest() == (ticket,)
     database.close_all()
     for opening in (database.engine, database.migrate):
         with pytest.raises(CallerError, match="database_newer") as refused:
             opening(records)
         assert refused.value.params == {"found": "9999", "known": database.HEAD}
+
+
+def test_a_migration_leaves_what_replicas_of_the_version_before_need(tmp_path: Path) -> None:
+    """While replicas are replaced one by one, the older ones read and write the newer schema."""
+    target = create_engine(f"sqlite:///{tmp_path / 'opora.db'}")
+    broken: dict[str, list[str]] = {}
+    before: dict[str, dict[str, ReflectedColumn]] = {}
+    for number in range(1, int(database.HEAD) + 1):
+        revision = f"{number:04}"
+        with database._without_foreign_keys(target) as connection, connection.begin():
+            database._migrate(connection, revision)
+            now = {
+                table: {column["name"]: column for column in inspect(connection).get_columns(table)}
+                for table in inspect(connection).get_table_names()
+            }
+        if faults := list(_breaks(before, now)):
+            broken[revision] = faults
+        before = now
+    target.dispose()
+    assert broken == BREAKING
+
+
+def _breaks(
+    before: Mapping[str, Mapping[str, ReflectedColumn]], now: Mapping[str, Mapping[str, ReflectedColumn]]
+) -> Iterator[str]:
+    for table, columns in before.items():
+        kept = now.get(table, {})
+        yield from (f"{table}.{name} is gone" for name in columns.keys() - kept.keys())
+        for name, column in kept.items():
+            required = not column["nullable"] and column.get("default") is None
+            if required and (name not in columns or columns[name]["nullable"] or columns[name].get("default")):
+                yield f"{table}.{name} is required"
 
 
 def test_a_server_is_upgraded_by_whoever_runs_it(records: Settings) -> None:
