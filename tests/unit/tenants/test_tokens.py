@@ -13,10 +13,11 @@ from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import SecretStr
 
 from settings import Settings
 from tenants.context import Tenant
-from tenants.errors import InternalFault, Invalid, Unauthenticated
+from tenants.errors import CallerError, InternalFault, Invalid, Unauthenticated
 from tenants.keys import RELOAD_SECONDS, own_keys_file, read_jwks, rotate, signing_key
 from tenants.tokens import MAX_TOKEN_BYTES, REMEMBERED_SECONDS, TokenVerifier, issue
 
@@ -335,3 +336,26 @@ def test_tokens_that_are_never_issued(settings: Settings, changed: dict[str, obj
     with pytest.raises(Invalid) as refused:
         issue(settings, tenant_id, scopes=scopes, subject=subject, ttl_seconds=ttl)
     assert refused.value.code == code
+
+
+def test_keys_of_the_environment_are_the_only_own_ones_and_long_enough(settings: Settings, clock: Clock) -> None:
+    newer, older = "n" * 32, "o" * 32
+
+    def given(keys: str) -> Settings:
+        return settings.model_copy(update={"token_keys": SecretStr(keys)})
+
+    own = issue(settings, "acme", scopes=("ask",), subject="anna", ttl_seconds=60)
+    earlier = issue(given(older), "acme", scopes=("ask",), subject="anna", ttl_seconds=60)
+    both = given(f" {newer}, {older} ,")
+    raw = issue(both, "acme", scopes=("ask",), subject="anna", ttl_seconds=60)
+    assert jwt.get_unverified_header(raw)["kid"] == signing_key(given(newer)).kid
+    verifier = TokenVerifier(both, clock)
+    assert [verifier.verify(one).tenant_id for one in (raw, earlier)] == ["acme", "acme"]
+    for refusing, refused in ((verifier, own), (TokenVerifier(given(newer), clock), earlier)):
+        with pytest.raises(Unauthenticated):
+            refusing.verify(refused)
+    with pytest.raises(CallerError, match="token_keys_given"):
+        rotate(both, overlap_seconds=60)
+    for short in ("x" * 31, f"{newer},x"):
+        with pytest.raises(CallerError, match="token_keys_short"):
+            signing_key(given(short))
