@@ -235,7 +235,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     app.include_router(settings_routes.router)
     app.include_router(operator_routes.router)
     articles = Articles(ArticleIngest(ingest), asking.runner.ask)
-    for section in _desk(desk, limiter, conversations, articles, library, asking.runner):
+    for section in _desk(desk, limiter, conversations, articles, library):
         app.include_router(section)
     app.include_router(pages.router(_has_site))
     app.include_router(desk_assets.router())
@@ -254,7 +254,6 @@ def _desk(
     conversations: Conversations,
     articles: Articles,
     library: Library,
-    runner: Runner,
 ) -> Iterator[APIRouter]:
     """The pages of the desk."""
     yield account_pages.router(desk, limiter)
@@ -262,7 +261,7 @@ def _desk(
     yield document_pages.router(desk, library)
     yield job_pages.router(desk)
     yield live.router
-    yield first_run_pages.router(desk, runner)
+    yield first_run_pages.router(desk, conversations.runner)
     yield article_routes.router(articles)
     yield contradiction_routes.router
     yield gap_section.router(desk, articles)

@@ -132,7 +132,8 @@ class Effects:
         self.sender = sender
 
     def apply(self, ended: EndedTurn, client: ClientState, settle: Settle | None = None) -> TurnAnswer:
-        """The answer to a turn, once all that still applies has followed from it. A failing effect costs no answer.
+        """The answer to a turn, once all that still applies has followed from it. A failing effect costs no answer,
+        but for the record: what is not recorded must not be shown.
 
         :param settle: in place of a ticket and a memory of the turn's own. Where it fails there is no answer: one that
             is not stored in its chat must not be shown.

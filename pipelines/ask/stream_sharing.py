@@ -118,7 +118,8 @@ async def follow(stream: Stream, logged: LoggedStream) -> bool:
             if await asyncio.to_thread(_took_over, logged):
                 # Its process may have written more, and the end, before it went.
                 return await _bring(stream)
-            logged = await asyncio.to_thread(stream_log.find, logged.turn_id) or logged
+            latest = await asyncio.to_thread(stream_log.find, logged.turn_id)
+            logged = latest or logged
         await asyncio.sleep(_POLL_SECONDS)
     return True
 

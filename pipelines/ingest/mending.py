@@ -51,7 +51,6 @@ class Mender:
     def _run(self) -> None:
         self._verify_records()
         while not self._closing.is_set():
-            index.damage_noticed.clear()
             try:
                 whole = self.mend_all()
             except Exception as error:
@@ -59,6 +58,8 @@ class Mender:
                 log.error("mending: %s", trail(error))
                 whole = False
             index.damage_noticed.wait(_ROUND_SECONDS if whole else _RETRY_SECONDS)
+            # Here, before the look at `_closing`: what `close` says must not be cleared unheard.
+            index.damage_noticed.clear()
 
     def _mend(self, tenant_id: str) -> bool:
         try:

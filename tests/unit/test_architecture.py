@@ -120,7 +120,9 @@ def loaded_with(module: str) -> Iterator[tuple[str, str]]:
     while waiting:
         at = waiting.pop()
         is_package = files[at].name == "__init__.py"
-        outer = [node for node in ast.parse(_SOURCES[files[at]]).body if isinstance(node, ast.Import | ast.ImportFrom)]
+        outer: list[ast.stmt] = [
+            node for node in ast.parse(_SOURCES[files[at]]).body if isinstance(node, ast.Import | ast.ImportFrom)
+        ]
         for name in _imported(ast.Module(outer, []), at, is_package=is_package):
             yield name, at
             ours = {name, name.rpartition(".")[0]} & files.keys() - known

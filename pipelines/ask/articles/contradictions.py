@@ -5,7 +5,7 @@ on it, or when either passage is written anew.
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -117,9 +117,10 @@ def passage(chunk_id: str) -> SidePassage:
     return found
 
 
-def _answers() -> Iterator[Record]:
-    for outcome in sorted(SHOWN):
-        yield from search.find(TurnQuery(outcome=outcome), limit=LOOKED_AT)
+def _answers() -> list[Record]:
+    """The last answers of each kind, the newest first."""
+    answers = [record for kind in SHOWN for record in search.find(TurnQuery(outcome=kind), limit=LOOKED_AT)]
+    return sorted(answers, key=lambda record: -record.sequence)
 
 
 def _conflicts(record: Record) -> tuple[ConflictPart, ...]:

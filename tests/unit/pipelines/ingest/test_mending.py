@@ -5,6 +5,7 @@ import sqlite3
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
+from threading import Event
 
 import pytest
 
@@ -63,6 +64,22 @@ DAMAGE: dict[str, tuple[Callable[[Path], None], str]] = {
 def library(tenant: Tenant, ingest: Ingest) -> Library:
     ingest.run([article("a"), article("b")])
     return Library(ingest.rewrite)
+
+
+def test_a_look_for_damage_ends_whenever_the_service_closes(library: Library, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Noticed(Event):
+        def clear(self) -> None:
+            mender._closing.set()
+            self.set()
+            super().clear()
+
+    noticed = Noticed()
+    noticed.set()
+    monkeypatch.setattr(index, "damage_noticed", noticed)
+    mender = Mender(library)
+    mender.warm_up()
+    mender._thread.join(20)
+    assert not mender._thread.is_alive()
 
 
 @pytest.fixture(params=DAMAGE)

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 from typer.testing import CliRunner, Result
@@ -14,6 +15,8 @@ from pipelines.ask.usecase import Ask
 from pipelines.ingest.usecase import Ingest
 from settings import Settings
 from tenants import agreements, relations
+from tenants.audit import search
+from tenants.audit.search import TurnQuery
 from tenants.context import SCOPES, Tenant, acting_as
 from tenants.errors import NotFound
 from tenants.registry import Registry
@@ -69,6 +72,16 @@ def test_a_pair_that_does_not_contradict_is_not_shown_to_anybody_until_that_is_t
     agreements.remove(pair.trusted.chunk_id, pair.other.chunk_id)
     assert contradictions.met() == (pair,)
     assert beside(shelf) == 1
+
+
+def test_the_newest_answer_that_met_a_pair_stands_for_it(shelf: Ask, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = search.find(TurnQuery(), limit=9)
+    partial = [replace(one, sequence=one.sequence + 100, turn_id=f"newer-{one.turn_id}") for one in whole]
+    by_outcome = {"answered": whole, "partially_answered": partial}
+    monkeypatch.setattr(search, "find", lambda query, limit: by_outcome[query.outcome][:limit])
+    [pair] = contradictions.met()
+    newest = max(partial, key=lambda one: one.sequence)
+    assert (pair.times, pair.turn_id) == (4, newest.turn_id)
 
 
 def test_a_pair_goes_with_the_text_that_made_it(shelf: Ask) -> None:
