@@ -323,6 +323,25 @@ def test_a_canned_reply_goes_in_at_the_caret_and_keys_are_explained(
         expect(page.locator(".row a").first).to_be_focused()
 
 
+def test_an_editor_begins_an_article_from_a_chat_and_both_lead_to_each_other(
+    browser: Browser, server: Server, staff: Mapping[str, Operator], chat: Chat
+) -> None:
+    path = f"/desk/chat/{chat.chat_id}"
+    with signed_in(browser, server, staff["Анна"]) as editing, signed_in(browser, server, staff["Борис"]) as answering:
+        theirs = opened(answering, server, path)
+        expect(theirs.get_by_role("button", name="Написать статью")).to_have_count(0)
+        page = opened(editing, server, path)
+        page.get_by_role("button", name="Написать статью").click()
+        expect(page.get_by_label("Заголовок")).to_have_value("Где мой заказ?")
+        page.get_by_role("link", name="из чата").click()
+        expect(page).to_have_url(f"{server.url}{path}")
+        link = page.locator(".details").get_by_role("link", name="Где мой заказ?")
+        expect(link).to_be_visible()
+        expect(page.get_by_role("button", name="Написать статью")).to_have_count(0)
+        theirs.reload()
+        expect(theirs.locator(".details").get_by_role("link", name="Где мой заказ?")).to_be_visible()
+
+
 def test_a_suggested_reply_is_inserted_changed_and_sent_by_keys(
     browser: Browser, server: Server, staff: Mapping[str, Operator], acme: httpx.Client
 ) -> None:
