@@ -5,15 +5,17 @@ import os
 import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from time import monotonic
 
 import httpx
 import pytest
 
 from settings import Settings
-from tenants import database
+from tenants import database, jobs
+from tenants.context import Tenant, acting_as
 from tenants.registry import Registry
 from tenants.tokens import issue
-from tests.service.serving import Server, environment, problem
+from tests.service.serving import Server, environment, in_force, problem
 
 RETURNS = "# Возврат зонта\n\nЗонт можно вернуть в течение 30 дней после покупки. Сохраните чек.\n"
 
@@ -190,19 +192,34 @@ def test_acknowledged_uploads_survive_a_kill(own: tuple[Settings, str]) -> None:
     assert not [line for line in second.log if " ERROR " in line or "Traceback" in line]
 
 
-def test_an_open_event_stream_does_not_delay_shutdown(own: tuple[Settings, str]) -> None:
+def test_a_service_that_leaves_answers_on_ends_its_streams_and_leaves_its_job(own: tuple[Settings, str]) -> None:
     settings, raw = own
-    running = Server(environment(settings))
-    headers = {"Authorization": f"Bearer {raw}"}
-    with httpx.Client(base_url=running.url, timeout=60, headers=headers) as client:
-        running.wait_until_up()
+    leaving = Server({**environment(settings), "OPORA_DRAIN_SECONDS": "300"})
+    headers, question = {"Authorization": f"Bearer {raw}"}, {"question": "Как вернуть зонт?"}
+    with httpx.Client(base_url=leaving.url, timeout=60, headers=headers) as client:
+        leaving.wait_until_up()
+        assert client.get("/readyz").status_code == 200
         files = [("f", (f"{at}.md", RETURNS)) for at in range(300)]
         job_id = client.post("/documents", files=files).json()["job_id"]
         with client.stream("GET", f"/jobs/{job_id}/events") as stream:
             lines = stream.iter_lines()
             assert next(lines).startswith("event: ")
-            running.process.send_signal(signal.SIGTERM)
+            with client.stream("POST", "/ask/stream", json=question) as turn:
+                leaving.process.send_signal(signal.SIGTERM)
+                deadline = monotonic() + 60
+                while client.get("/readyz").status_code == 200:
+                    assert monotonic() < deadline
+                problem(client.get("/readyz"), 503, "shutting_down")
+                # Balancers need a while to see that; who is sent here meanwhile is answered.
+                assert client.post("/ask/run", json=question).status_code == 200
+                # The second signal ends the wait.
+                leaving.process.send_signal(signal.SIGTERM)
+                assert "event: done" in list(turn.iter_lines())
             # It ends of its own accord, whatever the job does.
             list(lines)
-        assert running.stop() == 0
-    assert not [line for line in running.log if "Traceback" in line or "graceful" in line]
+        assert leaving.stop() == 0
+        with pytest.raises(httpx.ConnectError):
+            client.post("/ask/run", json=question)
+    with in_force(settings), acting_as(Tenant("acme", "test")):
+        assert jobs.get(job_id).state in ("queued", "done")
+    assert not [line for line in leaving.log if "Traceback" in line or "graceful" in line]

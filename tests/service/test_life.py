@@ -51,7 +51,7 @@ def test_a_stopping_service_finishes_running_work_and_keeps_the_data_consistent(
     database.close_all()
     headers = {"Authorization": f"Bearer {raw}"}
 
-    first = Server(environment(settings))
+    first = Server({**environment(settings), "OPORA_DRAIN_SECONDS": "0.5"})
     with httpx.Client(base_url=first.url, timeout=60, headers=headers) as client, ThreadPoolExecutor(4) as pool:
         first.wait_until_up()
         assert client.post("/ingest/run", json={"documents": ARTICLES}).status_code == 200
