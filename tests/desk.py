@@ -3,7 +3,6 @@
 import json
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
-from urllib.parse import urlencode
 
 from sqlalchemy import update
 
@@ -12,12 +11,11 @@ from tenants.chats import store
 from tenants.chats.records import Body, Chat, HandoffRequest
 from tenants.chats.tables import ChatRow
 from tenants.context import Tenant, acting_as
-from tenants.desk import evaluations, operators, replies, sessions
+from tenants.desk import evaluations, operators, sessions
 from tenants.desk.evaluations import EvaluationRun
 from tenants.desk.operators import Operator, Role
 from tenants.index.protocol import Json
 from tenants.models import JsonObject
-from tests.browser.payloads import PAYLOADS
 from tests.browser.turns import EXCERPT, PASSAGE, citation, turn
 
 PASSWORD = "снег идёт над рекой"
@@ -110,71 +108,13 @@ def evidence(text: str, passage: str = PASSAGE, excerpt: str = EXCERPT) -> Body:
     }
     verdict = {"route": "auto", "reasons": [], "iterations": 1, "max_iterations": 3, "gates": gates}
     parts = {"citations": [cited], "sources": [source], "claims": claims, "scores": scores, "verdict": verdict}
-    whole: Body = json.loads(json.dumps(turn("answered", text, verified=True, **parts)))
-    return whole
+    return as_json(turn("answered", text, verified=True, **parts))
 
 
-def populate(tenant_id: str, me: Operator, colleague: Operator) -> Mapping[str, Chat]:
-    """Chats in every state, as a shop of washing machines has them."""
-    person = waiting(
-        tenant_id,
-        answered(
-            tenant_id,
-            asked(tenant_id, "v:3f2a9c77", "Машина показывает E20 и не сливает воду, что делать?"),
-            "Код E20: вода не сливается. Выключите машину и очистите фильтр сливного насоса [1].",
-        ),
-        minutes=12,
-        draft="Попробуйте также проверить, не пережат ли сливной шланг за машиной.",
-    )
-    money = waiting(
-        tenant_id,
-        asked(tenant_id, "u:ivan.petrov@mail.example", "Списали деньги дважды, верните срочно!"),
-        reason="high_risk",
-        minutes=3,
-    )
-    late = waiting(tenant_id, asked(tenant_id, "v:91bd44e0", "Где мой заказ 4471823?"), minutes=95)
-    mine = asked(tenant_id, "v:c0ffee01", "Можно ли вернуть машину, если она не подошла по ширине?")
-    theirs = asked(tenant_id, "u:olga@mail.example", "Когда приедет мастер?")
-    with acting_as(acting(me)):
-        store.reply(
-            mine.chat_id, "Здравствуйте! Да, в течение 14 дней, если машина не подключалась.", seen=1, name=me.name
-        )
-        store.note(mine.chat_id, "Купила 3 ноября, чек есть. Предложить доставку обратно.", name=me.name)
-        replies.add("Приветствие", "Здравствуйте! Меня зовут {operator}, помогу разобраться.")
-        replies.add("Номер обращения", "Ваше обращение {ticket} у нас, вернёмся с ответом сегодня.")
-    with acting_as(acting(colleague)):
-        store.take(theirs.chat_id, name=colleague.name)
-        over = asked(tenant_id, "v:0ddba115", "Спасибо, всё работает!")
-        store.resolve(over.chat_id)
-        put_off = asked(tenant_id, "v:5eed5eed", "Позвоните мне завтра")
-        store.take(put_off.chat_id, name=colleague.name)
-        store.snooze(put_off.chat_id, datetime.now(UTC) + timedelta(hours=20))
-    talking = answered(
-        tenant_id, asked(tenant_id, "v:ab12cd34", "Сколько стоит доставка?"), "Доставка по городу стоит 490 ₽ [1]."
-    )
-    return {"person": person, "money": money, "late": late, "mine": mine, "theirs": theirs, "talking": talking}
-
-
-def hostile_documents() -> list[dict[str, object]]:
-    """Documents in which every text that an author writes is hostile: titles, ids, headings, tags, texts."""
-    text = "".join(f"## {one}\n\n{one}\n\n" for one in PAYLOADS)
-    shelf: list[dict[str, object]] = [
-        {"doc_id": one, "title": one, "text": f"{text}\n{one}", "tags": [one], "project_key": one}
-        for one in PAYLOADS[:40]
-    ]
-    shelf += [{"doc_id": "hostile", "title": "".join(PAYLOADS)[:500], "text": text, "url": "javascript:hit()"}]
-    return [*shelf, {"doc_id": "hostile/newer", "title": PAYLOADS[0], "text": text, "supersedes": "hostile"}]
-
-
-def hostile_document_paths() -> Mapping[str, str]:
-    """Their pages."""
-    parts = ("chunks", "properties", "versions", "ties")
-    searched = urlencode({"q": "".join(PAYLOADS)[:150], "trust": "", "lang": "><img src=x>"})
-    return {
-        "documents": "/desk/documents?q=hit",
-        **{part: f"/desk/documents/one?id=hostile&show={part}&version=1" for part in parts},
-        "found": f"/desk/documents?{searched}",
-    }
+def as_json(value: object) -> JsonObject:
+    """The same as it comes back from a database."""
+    read: JsonObject = json.loads(json.dumps(value))
+    return read
 
 
 def evaluated(tenant_id: str) -> None:

@@ -9,6 +9,7 @@ The content is one JSON object, `audit.v1`:
 - `answer`: the `turn.v1` object, redacted.
 """
 
+import json
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from functools import lru_cache
@@ -87,8 +88,9 @@ def redacted(answer: TurnAnswer, *, keep_session: bool = True) -> str:
     """The answer as JSON without personal data."""
     if keep_session and all(map(_clean, _passages(answer))) and mask(words := _words(answer)) == words:
         return answer.encoded
-    content = answer.model_dump(mode="json")
-    return canonical(_masked(content if keep_session else content | {"session_id": ""}))
+    content = answer.model_dump(mode="json") | ({} if keep_session else {"session_id": ""})
+    # Keys keep their order: the steps of a turn stand in the order in which they ran.
+    return json.dumps(_masked(content), ensure_ascii=False, separators=(",", ":"))
 
 
 def _passages(answer: TurnAnswer) -> Iterator[str]:

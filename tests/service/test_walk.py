@@ -11,6 +11,7 @@ from playwright.sync_api import Browser, Locator, Page, expect
 
 from settings import Settings
 from tenants.desk import first_run
+from tests import desk_views
 from tests.desk import PASSWORD
 from tests.service.serving import Server, environment, in_force, serving
 
@@ -67,6 +68,11 @@ def test_from_an_empty_folder_to_an_article_that_closes_a_gap_by_keyboard_alone(
     browser: Browser, begun: tuple[Server, str], tmp_path: Path
 ) -> None:
     server, link = begun
+    with browser.new_context(bypass_csp=True, locale="ru-RU") as context:
+        page = context.new_page()
+        page.goto(f"{server.url}{link}")
+        expect(page.locator('[name="tenant_id"]')).to_be_visible()
+        assert desk_views.faults(page) == []
     walk(browser, server, link, tmp_path)
     assert not [line for line in server.log if " ERROR " in line]
 

@@ -266,6 +266,7 @@ def _conversation(
         status,
         section="inbox",
         chat=chat,
+        site={one.key: one.name for one in sites.own()}.get(chat.site, chat.site),
         who=conversation.customer(chat, locale),
         bubbles=conversation.bubbles(shown.messages, people, locale),
         earlier=shown.messages[0].seq if shown.earlier else None,

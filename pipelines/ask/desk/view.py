@@ -8,6 +8,7 @@ from functools import partial
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from components.language.figures import number, percent
+from components.language.texts import day as texts_of_days
 from components.language.texts import text
 from pipelines import pages, problems
 from tenants import registry
@@ -87,7 +88,8 @@ class Desk:
         standing: dict[str, object] = {"me": None, "menu": (), "place": "", "csrf": "", "locale": locale}
         standing |= {"t": texts(locale), "named": names(locale)}
         standing |= {"number": partial(number, locale=locale), "percent": partial(percent, locale=locale)}
-        html = self._templates.render(template, locale, {**standing, "clock": clock, "day": day, **values})
+        standing |= {"clock": partial(clock, locale=locale), "day": partial(day, locale=locale)}
+        html = self._templates.render(template, locale, {**standing, **values})
         return HTMLResponse(html, status)
 
 
@@ -122,14 +124,14 @@ def back_to(path: str) -> Response:
     return RedirectResponse(path, SEE_OTHER)
 
 
-def clock(moment: datetime) -> str:
+def clock(moment: datetime, *, locale: str) -> str:
     """A moment as it stands in a page; browsers with JavaScript write it in the reader's own time and manner."""
-    return f"{moment:%d.%m.%Y %H:%M} UTC"
+    return f"{day(moment, locale=locale)} {moment:%H:%M} UTC"
 
 
-def day(moment: datetime) -> str:
-    """A day, likewise."""
-    return f"{moment:%d.%m.%Y}"
+def day(moment: datetime | str, *, locale: str) -> str:
+    """A day, likewise, be it written as ISO 8601 or not at all."""
+    return texts_of_days(moment if isinstance(moment, str) else f"{moment:%Y-%m-%d}", locale)
 
 
 def _place(operator: Operator) -> str:

@@ -13,6 +13,11 @@ remember(document);
 writeTimes(document);
 setInterval(() => writeTimes(document), 30_000);
 for (const one of document.querySelectorAll<HTMLElement>('[data-needs-script]')) one.hidden = false;
+// Where a menu is wider than the screen, it shows where one is.
+for (const one of document.querySelectorAll('nav [aria-current]')) {
+  const menu = one.parentElement!;
+  menu.scrollLeft += one.getBoundingClientRect().left - menu.getBoundingClientRect().left - 24;
+}
 document.addEventListener('click', ({ target }) => {
   const opener = target instanceof Element ? target.closest<HTMLElement>('[data-opens]') : null;
   if (opener) (document.getElementById(opener.dataset['opens']!) as HTMLDialogElement).showModal();

@@ -15,10 +15,11 @@ from pipelines.ask.settings_changes import undo
 from pipelines.gate import Route
 from tenants import changes
 from tenants.changes import AREAS, Change
+from tenants.chats import sites
 from tenants.errors import CallerError, NotFound
 
 _PATH = "/changes"
-_NAMES = ("{area}.{name}.label", "{name}.label", "field.{name}")
+_NAMES = ("{area}.{name}.label", "{name}.label", "field.{name}", "{area}.{name}")
 _OF_OTHER_PAGES = {"approved_offers": "section.offers", "synonyms": "section.synonyms"}
 
 ROUTES: tuple[Route, ...] = (*pages.reads(_PATH), *pages.writes(FORM_BYTES, f"{_PATH}/undo"))
@@ -53,6 +54,7 @@ def router(desk: Desk) -> APIRouter:
             status,
             changes=tuple((one, _differences(one)) for one in changes.latest(chosen)),
             areas=AREAS,
+            sites={one.key: one.name for one in sites.own()},
             area=area,
             fault=fault,
             saved=saved,
