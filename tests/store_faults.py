@@ -14,19 +14,21 @@ from itertools import count
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from threading import Event, Thread
+from time import monotonic
 from unittest.mock import patch
 
 import httpx
 from qdrant_edge import EdgeShard
 from redis import Redis
 from sqlalchemy import Engine, create_engine, event, text
+from sqlalchemy.exc import OperationalError
 
 from evaluation.bench.server import serving
 from settings import get_settings
 from tenants import claims, database, index, storage, uploads
 from tenants.audit.spool import Spool
 from tenants.context import SCOPES, Tenant, acting_as
-from tenants.errors import InternalFault
+from tenants.errors import InternalFault, TryAgain
 from tenants.index.edge import EdgeCollection
 from tenants.registry import Registry
 from tenants.tokens import issue
@@ -188,11 +190,23 @@ def _sqlite(fault: Fault, stage: Stage) -> Iterator[None]:
         for log in stage.folder.glob("opora.db-*"):
             log.unlink()
         file.write_bytes(content)
-        database.verify()
+        _until_verified()
     else:
         refusal = {"full": "database or disk is full", "read-only": "attempt to write a readonly database"}.get(fault)
         with _statements(database.engine(), refusal):
             yield
+
+
+def _until_verified() -> None:
+    """A thread that was at work meanwhile may hold a connection to what is gone a little longer."""
+    deadline = monotonic() + _PATIENCE_SECONDS
+    while True:
+        try:
+            return database.verify()
+        except (OperationalError, TryAgain, InternalFault):
+            assert monotonic() < deadline
+            database.engine().dispose()
+            Event().wait(0.05)
 
 
 @contextmanager
