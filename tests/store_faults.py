@@ -14,7 +14,6 @@ from itertools import count
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from threading import Event, Thread
-from time import monotonic
 from unittest.mock import patch
 
 import httpx
@@ -199,12 +198,12 @@ def _sqlite(fault: Fault, stage: Stage) -> Iterator[None]:
 
 def _until_verified() -> None:
     """A thread that was at work meanwhile may hold a connection to what is gone a little longer."""
-    deadline = monotonic() + _PATIENCE_SECONDS
+    deadline = time.monotonic() + _PATIENCE_SECONDS
     while True:
         try:
             return database.verify()
         except (OperationalError, TryAgain, InternalFault):
-            assert monotonic() < deadline
+            assert time.monotonic() < deadline
             database.engine().dispose()
             Event().wait(0.05)
 
