@@ -20,14 +20,13 @@ import httpx
 from qdrant_edge import EdgeShard
 from redis import Redis
 from sqlalchemy import Engine, create_engine, event, text
-from sqlalchemy.exc import OperationalError
 
 from evaluation.bench.server import serving
 from settings import get_settings
 from tenants import claims, database, index, storage, uploads
 from tenants.audit.spool import Spool
 from tenants.context import SCOPES, Tenant, acting_as
-from tenants.errors import InternalFault, TryAgain
+from tenants.errors import InternalFault
 from tenants.index.edge import EdgeCollection
 from tenants.registry import Registry
 from tenants.tokens import issue
@@ -180,32 +179,26 @@ def _sqlite(fault: Fault, stage: Stage) -> Iterator[None]:
         other.close()
     elif fault == "corrupt":
         database.engine().dispose()  # nothing is left in a log then
-        content = file.read_bytes()
+        good = file.with_suffix(".good")
+        _copy(file, good)
+        size = file.stat().st_size
         with file.open("r+b") as pages:
             pages.seek(16 * _PAGE_BYTES)
-            pages.write(b"\x55" * (len(content) - 16 * _PAGE_BYTES))
+            pages.write(b"\x55" * (size - 16 * _PAGE_BYTES))
         yield
-        database.engine().dispose()
-        for log in stage.folder.glob("opora.db-*"):
-            log.unlink()
-        file.write_bytes(content)
-        _until_verified()
+        _copy(good, file)
+        good.unlink()
+        database.verify()
     else:
         refusal = {"full": "database or disk is full", "read-only": "attempt to write a readonly database"}.get(fault)
         with _statements(database.engine(), refusal):
             yield
 
 
-def _until_verified() -> None:
-    """A thread that was at work meanwhile may hold a connection to what is gone a little longer."""
-    deadline = time.monotonic() + _PATIENCE_SECONDS
-    while True:
-        try:
-            return database.verify()
-        except (OperationalError, TryAgain, InternalFault):
-            assert time.monotonic() < deadline
-            database.engine().dispose()
-            Event().wait(0.05)
+def _copy(source: Path, target: Path) -> None:
+    """By SQLite itself, because threads of the service may have the file open."""
+    with closing(sqlite3.connect(source)) as one, closing(sqlite3.connect(target)) as other:
+        one.backup(other)
 
 
 @contextmanager
