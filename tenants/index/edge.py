@@ -5,11 +5,9 @@ short; `update` reaches the disk at `flush`; a second process on the same folder
 thing that ever moves chunks out of the memory they were written to, and it takes seconds.
 """
 
-import errno
 import json
 import logging
 import os
-import re
 import shutil
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
@@ -28,17 +26,13 @@ from qdrant_edge import (
     EdgeShard,
     EdgeSparseVectorParams,
     EdgeVectorParams,
-    FieldCondition,
-    Filter,
     HnswIndexConfig,
-    MatchAny,
     Memory,
     Modifier,
     PayloadSchemaType,
     Query,
     QueryBatchRequest,
     QueryRequest,
-    RangeDateTime,
     ScrollRequest,
     SparseVector,
     UpdateOperation,
@@ -47,6 +41,8 @@ from qdrant_edge import Point as EdgePoint
 
 from tenants import fairness, storage
 from tenants.errors import Busy, IndexDamaged, InternalFault, OporaError, TryAgain
+from tenants.index.edge_faults import is_damage, refusal
+from tenants.index.edge_values import as_dense, as_filter, as_hit, as_vector, as_vectors
 from tenants.index.layout import (
     DATES,
     DENSE,
@@ -54,15 +50,14 @@ from tenants.index.layout import (
     VECTORS,
     canonical_id,
     check_points,
-    day_bounds,
     matches_nothing,
     searchable_vectors,
 )
-from tenants.index.protocol import Conditions, Dense, Hit, Json, Point, Sparse, Vector
+from tenants.index.protocol import Conditions, Hit, Json, Point, Vector
 from tenants.registry import Placement
 
 if TYPE_CHECKING:  # the engine's stubs name these; the compiled module does not
-    from qdrant_edge import ConditionType, NamedVector, PointId, Record
+    from qdrant_edge import PointId
 
 _MARK = "tenant.json"
 _SHARD = "shard"
@@ -82,16 +77,6 @@ as many. Each costs a search 0.3 ms."""
 
 _COMPACT_KILOBYTES = 12_000
 """Size of vectors that `close` leaves in growing segments: 2,400 chunks of 640 weights, 900 of 1,700."""
-
-_SYSTEM_ERROR = re.compile(r"\(os error (\d+)\)")
-_REFUSALS = {
-    errno.ENOSPC: "storage_full",
-    errno.EDQUOT: "storage_full",
-    errno.EROFS: "storage_full",
-    errno.EACCES: "unavailable",
-    errno.EMFILE: "unavailable",
-    errno.ENFILE: "unavailable",
-}
 
 _NO_GRAPH = HnswIndexConfig(m=0, ef_construct=100, full_scan_threshold=10_000)
 
@@ -194,9 +179,9 @@ class EdgeCollection:
         except BaseException as fault:
             if "WouldBlock" in str(fault):
                 raise Busy("data_in_use") from fault
-            if (refusal := _refusal(fault)) is not None:
-                raise TryAgain(refusal) from fault
-            if not _is_damage(fault):
+            if (reason := refusal(fault)) is not None:
+                raise TryAgain(reason) from fault
+            if not is_damage(fault):
                 raise
             _LOG.error("the index in %s cannot be read: %s", folder.name, fault)
             raise IndexDamaged("unreadable") from fault
@@ -221,7 +206,7 @@ class EdgeCollection:
             for some in slices:
                 fairness.yield_to_questions()
                 storage.check()
-                batch = [EdgePoint(point.id, _vectors(point.vectors), dict(point.payload)) for point in some]
+                batch = [EdgePoint(point.id, as_vectors(point.vectors), dict(point.payload)) for point in some]
                 shard.update(UpdateOperation.upsert_points(batch))
         with self._writing:
             self._written += len(points)
@@ -260,9 +245,9 @@ class EdgeCollection:
         names = searchable_vectors(queries, limit, conditions, self.dimensions)
         if not names:
             return {name: [] for name in queries}
-        matching = _filter(conditions)
+        matching = as_filter(conditions)
         requests = [
-            QueryRequest(limit=limit, query=Query.Nearest(_vector(queries[name]), using=name), filter=matching)
+            QueryRequest(limit=limit, query=Query.Nearest(as_vector(queries[name]), using=name), filter=matching)
             for name in names
         ]
         with self._reading() as shard:
@@ -308,7 +293,7 @@ class EdgeCollection:
             with_dense = dense and self.dimensions
             records = shard.retrieve(list(canonical), False, [DENSE]) if with_dense else []
             payloads = self._payloads.get(shard, set(canonical))
-        vectors = {str(record.id): _dense(record) for record in records}
+        vectors = {str(record.id): as_dense(record) for record in records}
         return [
             Hit(point_id, 0.0, payloads[point_id], vectors.get(point_id))
             for point_id in canonical
@@ -319,7 +304,7 @@ class EdgeCollection:
         """Every stored point. Points written meanwhile may or may not appear."""
         if matches_nothing(conditions):
             return
-        matching = _filter(conditions)
+        matching = as_filter(conditions)
         offset = None
         while True:
             with self._reading() as shard:
@@ -333,7 +318,7 @@ class EdgeCollection:
                     )
                 )
             for record in records:
-                yield _hit(record)
+                yield as_hit(record)
             if offset is None:
                 return
 
@@ -353,7 +338,7 @@ class EdgeCollection:
                     self._compact()
                 self._shard.close()
             except BaseException as fault:
-                if not _is_damage(fault) and _refusal(fault) is None:
+                if not is_damage(fault) and refusal(fault) is None:
                     raise
                 _LOG.error("the index in %s cannot be closed: %s", self._folder.name, fault)
 
@@ -384,9 +369,9 @@ class EdgeCollection:
         except BaseException as fault:
             if isinstance(fault, Exception) and not self._open:
                 raise Busy("index_closed") from fault
-            if (refusal := _refusal(fault)) is not None:
-                raise TryAgain(refusal) from fault
-            if _is_damage(fault):
+            if (reason := refusal(fault)) is not None:
+                raise TryAgain(reason) from fault
+            if is_damage(fault):
                 _LOG.error("the index in %s fails: %s", self._folder.name, fault)
                 self.broken = True
                 raise InternalFault("index_failed") from fault
@@ -448,28 +433,12 @@ def _owner(folder: Path) -> object:
     try:
         mark = json.loads((folder / _MARK).read_text(encoding="utf-8"))
     except (OSError, ValueError) as fault:
-        if (refusal := _refusal(fault)) is not None:
-            raise TryAgain(refusal) from fault
+        if (reason := refusal(fault)) is not None:
+            raise TryAgain(reason) from fault
         raise IndexDamaged("unreadable") from fault
     if not isinstance(mark, dict):
         raise IndexDamaged("unreadable")
     return mark.get("tenant_id")
-
-
-def _is_damage(fault: BaseException) -> bool:
-    """Whether the engine failed on its files: it says so, or panics, which is no `Exception` (PyO3). A file system that
-    is full or takes no writes harms no file."""
-    if _refusal(fault) is not None:
-        return False
-    return "Service runtime error" in str(fault) or type(fault).__name__ == "PanicException"
-
-
-def _refusal(fault: BaseException) -> str | None:
-    """What to answer where the file system, and not a file of it, was the reason."""
-    if isinstance(fault, OSError):
-        return _REFUSALS.get(fault.errno or 0)
-    number = _SYSTEM_ERROR.search(str(fault))
-    return _REFUSALS.get(int(number[1])) if number else None
 
 
 def _config(dimensions: int) -> EdgeConfig:
@@ -484,37 +453,3 @@ def _config(dimensions: int) -> EdgeConfig:
         sparse_vectors={name: EdgeSparseVectorParams(modifier=Modifier.Idf, memory=Memory.Cold) for name in VECTORS},
         optimizers=EdgeOptimizersConfig(default_segment_number=_SEGMENTS, indexing_threshold=_COMPACT_KILOBYTES),
     )
-
-
-def _vector(vector: Vector | Sparse) -> "NamedVector":
-    if isinstance(vector, Sparse):
-        return SparseVector(vector.dimensions.tolist(), vector.weights.tolist())
-    if isinstance(vector, Mapping):
-        return SparseVector(list(vector), list(vector.values()))
-    return list(vector)
-
-
-def _vectors(vectors: Mapping[str, Vector | Sparse]) -> "dict[str, NamedVector]":
-    return {name: _vector(vector) for name, vector in vectors.items()}
-
-
-def _hit(record: "Record") -> Hit:
-    return Hit(str(record.id), 0.0, record.payload or {}, _dense(record))
-
-
-def _dense(record: "Record") -> Dense | None:
-    stored = record.vector.get(DENSE) if isinstance(record.vector, Mapping) else None
-    return [float(number) for number in stored if isinstance(number, float)] if isinstance(stored, list) else None
-
-
-def _filter(conditions: Conditions | None) -> Filter | None:
-    if conditions is None:
-        return None
-    must: list[ConditionType] = [
-        FieldCondition(path, match=MatchAny(list(values))) for path, values in conditions.any_of.items()
-    ]
-    for path, bounds in conditions.between.items():
-        start, end = day_bounds(bounds)
-        if start or end:
-            must.append(FieldCondition(path, range=RangeDateTime(gte=start, lt=end)))
-    return Filter(must=must) if must else None
