@@ -281,8 +281,7 @@ def tenant_list(as_json: Json = False) -> None:
         table.add_column(message(f"tenant.{column}"), overflow="fold" if column == "id" else "ellipsis")
     for tenant in tenants:
         size = sizes.get(tenant.tenant_id, TenantSize())
-        state = "suspended" if tenant.suspended_at else "works" if size.operators else "empty"
-        named = text(f"desk.tenants.state.{state}", terminal_locale())
+        named = text(f"desk.tenants.state.{totals.state(tenant, size)}", terminal_locale())
         figures = str(size.documents), str(size.chats), f"{size.storage / 1_000_000:.1f}"
         table.add_row(tenant.tenant_id, tenant.name, named, *figures, f"{tenant.created_at:%F}")
     terminal_console().print(table)

@@ -17,9 +17,11 @@ from urllib.parse import parse_qs, quote, urlsplit
 
 from python_multipart.multipart import parse_options_header
 from starlette.datastructures import Headers
-from starlette.requests import cookie_parser
+from starlette.requests import Request, cookie_parser
 from starlette.responses import RedirectResponse, Response
 
+from pipelines.connections import address_of
+from tenants.desk import sessions
 from tenants.desk.operators import Operator
 from tenants.desk.sessions import LONGEST, SignedIn
 from tenants.errors import Forbidden, Invalid, OporaError
@@ -108,8 +110,9 @@ def to_sign_in(path: str, query: str) -> Response:
     return RedirectResponse(f"{SIGN_IN}?next={quote(wanted, safe='')}", 303)
 
 
-def with_session(response: Response, secret: str) -> Response:
-    """The response, with the cookie of a session that has just begun."""
+def signed_in(response: Response, request: Request, operator: Operator) -> Response:
+    """The response, with the cookie of a session of the operator's that begins with it."""
+    secret = sessions.begin(operator, address=address_of(request), browser=request.headers.get("user-agent", ""))
     seconds = int(LONGEST.total_seconds())
     response.set_cookie(COOKIE, secret, max_age=seconds, path="/", secure=True, httponly=True, samesite="lax")
     return response

@@ -89,9 +89,7 @@ def _doc_ids(session: Session, conditions: Conditions, words: str, after: str, l
     following = *conditions, order > after
     if not words:
         return list(session.scalars(select(DocumentRow.doc_id).where(*following).order_by(order).limit(limit)))
-    query = select(DocumentRow.doc_id, DocumentRow.title).where(*following).order_by(order)
-    with session.execute(query, execution_options=_IN_SLICES) as rows:
-        return list(islice((doc_id for doc_id, title in rows if _has_words(words, doc_id, title)), limit))
+    return list(islice(_with_words(session, following, words), limit))
 
 
 def _first_and_total(
@@ -103,14 +101,18 @@ def _first_and_total(
         return _doc_ids(session, conditions, "", after, limit), total
     first: list[str] = []
     total = 0
+    for doc_id in _with_words(session, conditions, words):
+        total += 1
+        if doc_id > after and len(first) < limit:
+            first.append(doc_id)
+    return first, total
+
+
+def _with_words(session: Session, conditions: Conditions, words: str) -> Iterator[str]:
+    """The ids of documents whose id or title has these words, in the order of their characters."""
     query = select(DocumentRow.doc_id, DocumentRow.title).where(*conditions).order_by(_by_characters(session))
     with session.execute(query, execution_options=_IN_SLICES) as rows:
-        for doc_id, title in rows:
-            if _has_words(words, doc_id, title):
-                total += 1
-                if doc_id > after and len(first) < limit:
-                    first.append(doc_id)
-    return first, total
+        yield from (doc_id for doc_id, title in rows if _has_words(words, doc_id, title))
 
 
 def _by_characters(session: Session) -> ColumnElement[str]:

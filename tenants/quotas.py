@@ -53,7 +53,7 @@ class RateLimiter:
     async def admit(self) -> None:
         """Count one call of the tenant and subject in context. Raises `RateLimited` with the seconds to wait."""
         caller = context.current()
-        per_minute, per_day = self._limits(await policy.load())
+        per_minute, per_day = limits(await policy.load(), self._settings)
         if not per_minute and not per_day:
             return
         wait = await self._wait(caller, per_minute, per_day)
@@ -83,12 +83,14 @@ class RateLimiter:
                 log.warning("rate limits are not shared for %.0f s: %s", _REDIS_REST_SECONDS, type(failed).__name__)
         return self._local.count(caller, per_minute, per_day)
 
-    def _limits(self, chosen: policy.Policy) -> tuple[int, int]:
-        minute, day = chosen.rate_limit_per_minute, chosen.rate_limit_per_day
-        return (
-            self._settings.rate_limit_per_minute if minute is None else minute,
-            self._settings.rate_limit_per_day if day is None else day,
-        )
+
+def limits(chosen: policy.Policy, settings: Settings) -> tuple[int, int]:
+    """Questions of a person a minute and a day that a policy permits, else the installation; 0: any number."""
+    minute, day = chosen.rate_limit_per_minute, chosen.rate_limit_per_day
+    return (
+        settings.rate_limit_per_minute if minute is None else minute,
+        settings.rate_limit_per_day if day is None else day,
+    )
 
 
 def forget(subjects: Iterable[str], settings: Settings) -> None:

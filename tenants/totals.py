@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import Literal, TypeAlias
 
 from sqlalchemy import ColumnElement, and_, func, literal, select
 from sqlalchemy.orm import InstrumentedAttribute
@@ -11,6 +12,9 @@ from tenants import database, index
 from tenants.chats.tables import ChatFileRow, ChatRow, OutboxRow
 from tenants.desk.tables import OperatorRow
 from tenants.models import DocumentRow, DocumentVersionRow, GapRow, JobRow, SpendingRow, TenantRow
+from tenants.registry import TenantRecord
+
+State: TypeAlias = Literal["suspended", "empty", "works"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +31,11 @@ class TenantSize:
     chats: int = 0
     storage: int = 0
     spent_today: float = 0.0
+
+
+def state(tenant: TenantRecord, size: TenantSize) -> State:
+    """Whether anybody of a tenant is let in, and there is anybody."""
+    return "suspended" if tenant.suspended_at else "works" if size.operators else "empty"
 
 
 def by_tenant() -> Mapping[str, TenantSize]:

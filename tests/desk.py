@@ -2,10 +2,14 @@
 
 import json
 from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
+import httpx
+from lxml import html
 from sqlalchemy import update
 
+from pipelines import pages
 from tenants import database
 from tenants.chats import store
 from tenants.chats.records import Body, Chat, HandoffRequest
@@ -20,6 +24,37 @@ from tests.browser.turns import EXCERPT, PASSAGE, citation, turn
 
 PASSWORD = "снег идёт над рекой"
 SAME_ORIGIN = {"Sec-Fetch-Site": "same-origin"}
+
+
+@dataclass(frozen=True)
+class Browser:
+    """A browser without scripts that has a session's cookie, and what its pages know."""
+
+    client: httpx.Client
+    secret: str
+
+    @property
+    def cookie(self) -> dict[str, str]:
+        return {"Cookie": f"{pages.COOKIE}={self.secret}", "Accept-Language": "ru"}
+
+    @property
+    def csrf(self) -> str:
+        return sessions.verify(self.secret).csrf
+
+    def get(self, path: str, **query: str) -> httpx.Response:
+        return self.client.get(path, params=query or None, headers=self.cookie)
+
+    def page(self, path: str, **query: str) -> html.HtmlElement:
+        response = self.get(path, **query)
+        assert response.status_code == 200, response.text
+        return html.document_fromstring(response.content)
+
+    def post(
+        self, path: str, form: Mapping[str, str], files: Mapping[str, tuple[str, bytes]] | None = None
+    ) -> httpx.Response:
+        """What comes of a form that is sent from a page of the same session."""
+        fields = {"csrf": self.csrf, **form}
+        return self.client.post(path, data=fields, files=files or None, headers={**self.cookie, **SAME_ORIGIN})
 
 
 def staff(tenant_id: str, people: Mapping[str, Role]) -> Mapping[str, Operator]:

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from datetime import UTC, datetime
 from secrets import token_hex
+from typing import Literal, TypeAlias
 
 from sqlalchemy import ScalarSelect, func, select, update
 from sqlalchemy.orm import Session
@@ -25,6 +26,8 @@ ORIGIN = "desk"
 MOST = 2_000
 MAX_TITLE_LENGTH, MAX_TEXT_LENGTH = 300, 100_000
 MAX_QUESTIONS, MAX_QUESTION_LENGTH = 20, 500
+State: TypeAlias = Literal["draft", "published", "changed"]
+"""`changed`: customers see another version than the newest."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +78,11 @@ class Article:
         """Whether customers see the newest version."""
         return self.published_version == self.version
 
+    @property
+    def state(self) -> State:
+        """How far it has come."""
+        return _state(self.version, self.published_version)
+
 
 @dataclass(frozen=True, slots=True)
 class ListedArticle:
@@ -88,8 +96,17 @@ class ListedArticle:
     published_version: int | None
     published_at: datetime | None
 
+    @property
+    def state(self) -> State:
+        """How far it has come."""
+        return _state(self.version, self.published_version)
+
 
 _LISTED = tuple(field.name for field in fields(ListedArticle))
+
+
+def _state(version: int, published: int | None) -> State:
+    return "draft" if not published else "published" if published == version else "changed"
 
 
 def doc_id_of(article_id: str) -> str:

@@ -8,9 +8,10 @@ import pytest
 from settings import Settings
 from tenants import changes, database, issued_tokens, revocations, token_uses
 from tenants.context import Tenant, acting_as
-from tenants.errors import Conflict, Invalid, NotFound, TryAgain, Unauthenticated
+from tenants.errors import Conflict, Invalid, NotFound, TryAgain
 from tenants.registry import Registry
 from tenants.tokens import TokenVerifier
+from tests.tokens import refused
 
 ANNA = Tenant("acme", "anna")
 HOUR = 3_600
@@ -20,16 +21,6 @@ HOUR = 3_600
 def _tenants(records: Settings) -> None:
     for tenant_id in ("acme", "globex"):
         Registry().add(tenant_id)
-
-
-def refused(raw: str, settings: Settings) -> bool:
-    caller = TokenVerifier(settings).verify(raw)
-    with acting_as(caller):
-        try:
-            asyncio.run(revocations.check(caller))
-        except Unauthenticated as error:
-            return error.code == "token_revoked"
-    return False
 
 
 def test_what_is_known_of_a_token_is_what_it_says_and_never_the_token(records: Settings) -> None:

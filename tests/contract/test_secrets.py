@@ -1,6 +1,5 @@
 """Secrets of tenants are encrypted at rest, under keys that change; tokens are refused before they expire."""
 
-import asyncio
 import json
 
 import pytest
@@ -15,6 +14,7 @@ from tenants.errors import InternalFault, Invalid, Unauthenticated
 from tenants.models import Base
 from tenants.registry import Registry
 from tenants.tokens import TokenVerifier, identify, issue
+from tests.tokens import refused
 
 ANNA = Tenant("acme", "anna")
 WORD = "canary-of-a-header"
@@ -105,16 +105,6 @@ def test_secrets_of_the_environment_are_changed_there(records: Settings, monkeyp
 
 def token(settings: Settings, subject: str = "anna") -> str:
     return issue(settings, "acme", scopes=SCOPES, subject=subject, ttl_seconds=600)
-
-
-def refused(raw: str, settings: Settings) -> bool:
-    caller = TokenVerifier(settings).verify(raw)
-    with acting_as(caller):
-        try:
-            asyncio.run(revocations.check(caller))
-        except Unauthenticated as error:
-            return error.code == "token_revoked"
-    return False
 
 
 def test_a_token_a_subject_or_a_tenant_is_refused_and_nobody_else(records: Settings) -> None:

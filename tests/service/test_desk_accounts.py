@@ -17,6 +17,8 @@ from tenants.context import Tenant, acting_as
 from tenants.desk import operators, sessions
 from tenants.desk.operators import Role
 from tenants.desk.tables import OperatorRow
+from tests import desk
+from tests.desk import SAME_ORIGIN
 from tests.service.desk_cases import ENDLESS, PAGES, PASSWORD, PageCase
 from tests.service.desk_cases.documents import FOREIGN, SPARE
 from tests.service.serving import ALL_SCOPES, Server, in_force, problem
@@ -27,32 +29,11 @@ ROLES: Mapping[str, frozenset[str]] = {
     "admin": frozenset({"operate", "ingest", "admin", pages.SIGNED_IN}),
     "installation": frozenset({pages.INSTALLATION, pages.SIGNED_IN}),
 }
-SAME_ORIGIN = {"Sec-Fetch-Site": "same-origin"}
 
 
 @dataclass(frozen=True)
-class Browser:
-    """A browser with a session's cookie, and what its pages know."""
-
-    client: httpx.Client
-    secret: str
-
-    @property
-    def cookie(self) -> dict[str, str]:
-        return {"Cookie": f"{pages.COOKIE}={self.secret}"}
-
-    @property
-    def csrf(self) -> str:
-        return sessions.verify(self.secret).csrf
-
-    def get(self, path: str) -> httpx.Response:
-        return self.client.get(path, headers=self.cookie)
-
-    def post(
-        self, path: str, form: Mapping[str, str], files: Mapping[str, tuple[str, bytes]] | None = None
-    ) -> httpx.Response:
-        fields = {"csrf": self.csrf, **form}
-        return self.client.post(path, data=fields, files=files or None, headers={**self.cookie, **SAME_ORIGIN})
+class Browser(desk.Browser):
+    """One that opens whatever a route is."""
 
     def send(self, route: tuple[str, str], case: PageCase, ids: Mapping[str, str]) -> httpx.Response:
         method, path = route

@@ -1,7 +1,6 @@
 """Settings in the desk: what is saved is in force, what is refused stays typed with the reason beside its field."""
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
 
 import httpx
 import pytest
@@ -9,7 +8,6 @@ from lxml import html
 from sqlalchemy import update
 
 from components.language.texts import LOCALES, text
-from pipelines import pages
 from pipelines.ask.desk.settings.policy_fields import ELSEWHERE, GROUPS
 from pipelines.ask.desk.settings.policy_pages import RISKS
 from settings import Settings
@@ -17,35 +15,15 @@ from tenants import changes, database, issued_tokens, policy, tools
 from tenants.chats import outbox, sites, webhooks
 from tenants.chats.tables import OutboxRow
 from tenants.context import Tenant, acting_as
-from tenants.desk import operators, sessions
+from tenants.desk import operators
 from tenants.policy import Policy
 from tenants.registry import Registry
 from tests import desk
+from tests.desk import Browser
 from tests.service.serving import Server
 
 ADMIN = Tenant("settled", "admin")
 ROOT = "/desk/settings"
-
-
-@dataclass(frozen=True)
-class Desk:
-    """An admin's browser, without scripts."""
-
-    client: httpx.Client
-    secret: str
-
-    def get(self, path: str) -> html.HtmlElement:
-        response = self.client.get(path, headers=self.cookie)
-        assert response.status_code == 200, response.text
-        return parsed(response)
-
-    def post(self, path: str, form: Mapping[str, str]) -> httpx.Response:
-        fields = {"csrf": sessions.verify(self.secret).csrf, **form}
-        return self.client.post(path, data=fields, headers={**self.cookie, **desk.SAME_ORIGIN})
-
-    @property
-    def cookie(self) -> dict[str, str]:
-        return {"Cookie": f"{pages.COOKIE}={self.secret}", "Accept-Language": "ru"}
 
 
 @pytest.fixture(scope="module")
@@ -54,10 +32,10 @@ def settled(installation: Settings) -> None:
 
 
 @pytest.fixture
-def admin(server: Server, settled: None) -> Iterator[Desk]:
+def admin(server: Server, settled: None) -> Iterator[Browser]:
     operator = desk.staff(ADMIN.tenant_id, {"Анна": "admin"})["Анна"]
     with httpx.Client(base_url=server.url, timeout=60) as client:
-        yield Desk(client, desk.secret_of(operator))
+        yield Browser(client, desk.secret_of(operator))
 
 
 @pytest.fixture
@@ -93,14 +71,14 @@ def test_every_rule_has_its_field_and_its_words_in_both_languages() -> None:
             assert text(f"desk.settings.offer.{risk}.label", locale)
 
 
-def test_what_is_saved_is_in_force_and_shown(admin: Desk, now: Callable[[], Policy]) -> None:
-    form = values(admin.get(ROOT), "answers")
+def test_what_is_saved_is_in_force_and_shown(admin: Browser, now: Callable[[], Policy]) -> None:
+    form = values(admin.page(ROOT), "answers")
     typed = {"answer_threshold": "0,45", "top_k": "7", "allowed_domains": "shop.example\r\n\r\nhelp.example"}
     saved = admin.post(f"{ROOT}/policy/answers", {**form, **typed, "low_confidence_to_human": "true"})
     assert (saved.status_code, saved.headers["location"]) == (303, f"{ROOT}?saved=answers#answers")
     assert (now().answer_threshold, now().top_k, now().low_confidence_to_human) == (0.45, 7, True)
     assert now().allowed_domains == ("shop.example", "help.example")
-    page = admin.get(f"{ROOT}?saved=answers")
+    page = admin.page(f"{ROOT}?saved=answers")
     shown = values(page, "answers")
     assert (shown["answer_threshold"], shown["top_k"]) == ("0.45", "7")
     assert shown["allowed_domains"].split() == ["shop.example", "help.example"]
@@ -112,9 +90,9 @@ def test_what_is_saved_is_in_force_and_shown(admin: Desk, now: Callable[[], Poli
         assert now() == before
 
 
-def test_what_does_not_fit_stays_typed_with_the_reason_beside_it(admin: Desk, now: Callable[[], Policy]) -> None:
+def test_what_does_not_fit_stays_typed_with_the_reason_beside_it(admin: Browser, now: Callable[[], Policy]) -> None:
     before = now()
-    form = values(admin.get(ROOT), "answers")
+    form = values(admin.page(ROOT), "answers")
     typed = {"answer_threshold": "много", "top_k": "99", "allowed_domains": "shop.example\nне домен"}
     refused = admin.post(f"{ROOT}/policy/answers", {**form, **typed})
     assert refused.status_code == 422
@@ -133,8 +111,10 @@ def test_what_does_not_fit_stays_typed_with_the_reason_beside_it(admin: Desk, no
     assert now() == before
 
 
-def test_a_second_admin_keeps_what_was_typed_and_sees_what_is_in_force(admin: Desk, now: Callable[[], Policy]) -> None:
-    form = values(admin.get(ROOT), "handoff")
+def test_a_second_admin_keeps_what_was_typed_and_sees_what_is_in_force(
+    admin: Browser, now: Callable[[], Policy]
+) -> None:
+    form = values(admin.page(ROOT), "handoff")
     policy.change(queue_minutes=15)
     refused = admin.post(f"{ROOT}/policy/handoff", {**form, "queue_minutes": "30"})
     assert refused.status_code == 409
@@ -147,29 +127,29 @@ def test_a_second_admin_keeps_what_was_typed_and_sees_what_is_in_force(admin: De
     assert now().queue_minutes == 30
 
 
-def test_a_change_is_listed_and_taken_back(admin: Desk, now: Callable[[], Policy]) -> None:
+def test_a_change_is_listed_and_taken_back(admin: Browser, now: Callable[[], Policy]) -> None:
     policy.change(failures_to_person=9)
     policy.change(failures_to_person=3)
     newest = changes.latest("policy")[0]
-    listed = admin.get(f"{ROOT}/changes?area=policy").text_content()
+    listed = admin.page(f"{ROOT}/changes?area=policy").text_content()
     assert "Вопросов без ответа подряд" in listed
     assert admin.post(f"{ROOT}/changes/undo", {"change_id": newest.change_id}).status_code == 303
     assert now().failures_to_person == 9
     assert admin.post(f"{ROOT}/changes/undo", {"change_id": "none"}).status_code == 404
 
 
-def test_offers_and_synonyms_are_saved_as_they_are_typed(admin: Desk, now: Callable[[], Policy]) -> None:
+def test_offers_and_synonyms_are_saved_as_they_are_typed(admin: Browser, now: Callable[[], Policy]) -> None:
     policy.change(approved_offers={"custom": "Своё."}, synonyms=())
-    form = values(admin.get(f"{ROOT}/offers"), "form")
+    form = values(admin.page(f"{ROOT}/offers"), "form")
     offer = "Приостановим на месяц.\r\nБесплатно."
     assert admin.post(f"{ROOT}/offers", {**form, "cancellation": offer}).status_code == 303
     assert now().approved_offers == {"custom": "Своё.", "cancellation": "Приостановим на месяц.\nБесплатно."}
-    form = values(admin.get(f"{ROOT}/synonyms"), "form")
+    form = values(admin.page(f"{ROOT}/synonyms"), "form")
     assert (
         admin.post(f"{ROOT}/synonyms", {**form, "synonyms": "стиралка,  машинка\n\nзаказ, посылка"}).status_code == 303
     )
     assert now().synonyms == (("стиралка", "машинка"), ("заказ", "посылка"))
-    form = values(admin.get(f"{ROOT}/synonyms"), "form")
+    form = values(admin.page(f"{ROOT}/synonyms"), "form")
     refused = admin.post(f"{ROOT}/synonyms", {**form, "synonyms": "стиралка, машинка\nодно"})
     assert refused.status_code == 422
     page = parsed(refused)
@@ -177,8 +157,8 @@ def test_offers_and_synonyms_are_saved_as_they_are_typed(admin: Desk, now: Calla
     assert values(page, "form")["synonyms"].endswith("одно")
 
 
-def test_hours_are_read_as_people_write_them(admin: Desk, now: Callable[[], Policy]) -> None:
-    form = values(admin.get(f"{ROOT}/hours"), "form")
+def test_hours_are_read_as_people_write_them(admin: Browser, now: Callable[[], Policy]) -> None:
+    form = values(admin.page(f"{ROOT}/hours"), "form")
     typed = {
         "zone": "Europe/Moscow",
         "week_mon": "9–13, 14:00 - 18:00",
@@ -192,12 +172,12 @@ def test_hours_are_read_as_people_write_them(admin: Desk, now: Callable[[], Poli
     assert hours.week == {"mon": ("09:00-13:00", "14:00-18:00")}
     assert [str(day) for day in hours.holidays] == ["2026-12-31", "2027-01-01"]
     assert hours.away == {"ru": "Отдыхаем."}
-    page = admin.get(f"{ROOT}/hours")
+    page = admin.page(f"{ROOT}/hours")
     form = values(page, "form")
     assert admin.post(f"{ROOT}/hours", form).status_code == 303
     assert now().hours == hours
     wrong = {"zone": "Europe/Atlantis", "week_tue": "18:00-09:00", "week_wed": "утром", "holidays": "завтра"}
-    refused = admin.post(f"{ROOT}/hours", {**values(admin.get(f"{ROOT}/hours"), "form"), **wrong})
+    refused = admin.post(f"{ROOT}/hours", {**values(admin.page(f"{ROOT}/hours"), "form"), **wrong})
     assert refused.status_code == 422
     page = parsed(refused)
     for name, typed_value in wrong.items():
@@ -208,12 +188,12 @@ def test_hours_are_read_as_people_write_them(admin: Desk, now: Callable[[], Poli
     assert now().hours is None
 
 
-def test_a_site_is_added_changed_and_given_hours_of_its_own(admin: Desk, now: Callable[[], Policy]) -> None:
+def test_a_site_is_added_changed_and_given_hours_of_its_own(admin: Browser, now: Callable[[], Policy]) -> None:
     added = admin.post(f"{ROOT}/sites", {"name": "Магазин", "origins": "https://Shop.example/"})
     path = added.headers["location"].partition("#")[0]
     key = path.rpartition("/")[2]
     assert sites.get(key).origins == ("https://shop.example",)
-    page = admin.get(path)
+    page = admin.page(path)
     assert f'data-site="{key}"' in page.get_element_by_id("snippet-line").text
     typed = {
         "welcome": "Здравствуйте!",
@@ -229,7 +209,7 @@ def test_a_site_is_added_changed_and_given_hours_of_its_own(admin: Desk, now: Ca
     assert (config.welcome, config.suggested, config.files) == ("Здравствуйте!", ("Где заказ?", "Как вернуть?"), False)
     assert config.consent is not None
     assert (config.consent.url, config.theme) == ("https://shop.example/privacy", {"accent": "#0a7d5a"})
-    form = values(admin.get(path), "form")
+    form = values(admin.page(path), "form")
     refused = admin.post(
         path, {**form, "consent_url": "ftp://x", "origins": "https://shop.example/path", "name": "Лавка"}
     )
@@ -237,7 +217,7 @@ def test_a_site_is_added_changed_and_given_hours_of_its_own(admin: Desk, now: Ca
     page = parsed(refused)
     assert values(page, "form")["name"] == "Лавка"
     assert page.get_element_by_id("consent_url-fault").text
-    hours = values(admin.get(f"{ROOT}/hours?site={key}"), "form")
+    hours = values(admin.page(f"{ROOT}/hours?site={key}"), "form")
     assert admin.post(f"{ROOT}/hours", {**hours, "zone": "UTC", "week_mon": "09:00-18:00"}).status_code == 303
     assert now().hours is None
     assert sites.get(key).config.hours is not None
@@ -248,15 +228,15 @@ def test_a_site_is_added_changed_and_given_hours_of_its_own(admin: Desk, now: Ca
     assert admin.client.get(path, headers=admin.cookie).status_code == 404
 
 
-def test_a_signing_secret_is_shown_once(admin: Desk, now: Callable[[], Policy]) -> None:
+def test_a_signing_secret_is_shown_once(admin: Browser, now: Callable[[], Policy]) -> None:
     site = sites.add("Магазин", [])
     path = f"{ROOT}/sites/{site.key}"
     page = parsed(admin.post(f"{path}/identity", {}))
     secret = page.get_element_by_id("identity-secret").text
     sites.expire()
     assert sites.get(site.key).identity_secret == secret
-    assert secret not in html.tostring(admin.get(path), encoding="unicode")
-    assert secret not in html.tostring(admin.get(f"{ROOT}/changes"), encoding="unicode")
+    assert secret not in html.tostring(admin.page(path), encoding="unicode")
+    assert secret not in html.tostring(admin.page(f"{ROOT}/changes"), encoding="unicode")
     sites.remove(site.key)
 
 
@@ -272,7 +252,7 @@ TOOL = {
 
 
 def test_a_tool_is_described_tried_switched_off_and_keeps_its_secret_to_itself(
-    admin: Desk, now: Callable[[], Policy]
+    admin: Browser, now: Callable[[], Policy]
 ) -> None:
     path = f"{ROOT}/tools/orders"
     broken = admin.post(f"{ROOT}/tools", {**TOOL, "parameters": "{"})
@@ -284,7 +264,7 @@ def test_a_tool_is_described_tried_switched_off_and_keeps_its_secret_to_itself(
     assert added.headers["location"].startswith(path)
     stored = tools.get("orders")
     assert (stored.secrets, stored.timeout_seconds) == ({"authorization": "Bearer hush"}, 2.5)
-    page = admin.get(path)
+    page = admin.page(path)
     assert "hush" not in html.tostring(page, encoding="unicode")
     assert admin.post(path, {**values(page, "form"), "title": "Мои заказы"}).status_code == 303
     assert (tools.get("orders").title, tools.get("orders").secrets) == ("Мои заказы", stored.secrets)
@@ -295,7 +275,7 @@ def test_a_tool_is_described_tried_switched_off_and_keeps_its_secret_to_itself(
     assert "во внутренней сети" in tried
     admin.post(f"{path}/disable", {})
     assert not tools.get("orders").enabled
-    form = values(admin.get(path), "form")
+    form = values(admin.page(path), "form")
     assert admin.post(path, {**form, "url": "https://elsewhere.example/orders"}).status_code == 303
     assert not tools.get("orders").secrets
     assert not tools.get("orders").enabled
@@ -306,7 +286,7 @@ def test_a_tool_is_described_tried_switched_off_and_keeps_its_secret_to_itself(
     assert tools.all() == ()
 
 
-def test_a_webhook_is_added_tested_and_sent_to_again(admin: Desk, now: Callable[[], Policy]) -> None:
+def test_a_webhook_is_added_tested_and_sent_to_again(admin: Browser, now: Callable[[], Policy]) -> None:
     refused = parsed(admin.post(f"{ROOT}/webhooks", {"url": "ftp://crm.example"}))
     assert values(refused, "form")["url"] == "ftp://crm.example"
     assert refused.get_element_by_id("url-fault").text
@@ -315,14 +295,14 @@ def test_a_webhook_is_added_tested_and_sent_to_again(admin: Desk, now: Callable[
     (added,) = webhooks.own()
     assert (added.url, added.events) == (url, ("chat.rated",))
     assert page.get_element_by_id("webhook-secret").text == added.secrets[0]
-    assert added.secrets[0] not in html.tostring(admin.get(f"{ROOT}/webhooks"), encoding="unicode")
+    assert added.secrets[0] not in html.tostring(admin.page(f"{ROOT}/webhooks"), encoding="unicode")
     named = {"webhook_id": added.webhook_id}
     assert admin.post(f"{ROOT}/webhooks/test", named).status_code == 303
     (delivery,) = outbox.latest()
     assert (delivery.event, delivery.webhook_id) == ("webhook.test", added.webhook_id)
     with database.writing() as session:
         session.execute(update(OutboxRow).where(OutboxRow.delivery_id == delivery.delivery_id).values(state="dead"))
-    assert "проба" in admin.get(f"{ROOT}/webhooks?state=dead").text_content()
+    assert "проба" in admin.page(f"{ROOT}/webhooks?state=dead").text_content()
     assert admin.post(f"{ROOT}/webhooks/redeliver", {"delivery_id": delivery.delivery_id}).status_code == 303
     assert outbox.latest()[0].state == "pending"
     renewed = parsed(admin.post(f"{ROOT}/webhooks/rotate", named))
@@ -332,11 +312,11 @@ def test_a_webhook_is_added_tested_and_sent_to_again(admin: Desk, now: Callable[
 
 
 def test_a_person_gets_another_role_at_once_and_nobody_changes_their_own(
-    admin: Desk, now: Callable[[], Policy]
+    admin: Browser, now: Callable[[], Policy]
 ) -> None:
     boris = desk.staff(ADMIN.tenant_id, {"Борис": "admin"})["Борис"]
-    theirs = Desk(admin.client, desk.secret_of(boris))
-    assert theirs.get(ROOT) is not None
+    theirs = Browser(admin.client, desk.secret_of(boris))
+    assert theirs.page(ROOT) is not None
     change = {"login": boris.login, "role": "operator", "name": "Борис Ильич"}
     assert admin.post("/desk/people/change", change).status_code == 303
     assert admin.client.get(ROOT, headers=theirs.cookie).status_code == 403
@@ -348,13 +328,13 @@ def test_a_person_gets_another_role_at_once_and_nobody_changes_their_own(
     assert [one.act for one in changes.latest("person")][:1] == ["changed"]
 
 
-def test_a_form_of_too_many_fields_is_refused(admin: Desk) -> None:
+def test_a_form_of_too_many_fields_is_refused(admin: Browser) -> None:
     refused = admin.post(f"{ROOT}/synonyms", {f"field-{number}": "" for number in range(200)})
     assert refused.status_code == 422
     assert "Слишком много полей" in refused.text
 
 
-def test_a_token_is_issued_used_replaced_and_revoked(admin: Desk, now: Callable[[], Policy]) -> None:
+def test_a_token_is_issued_used_replaced_and_revoked(admin: Browser, now: Callable[[], Policy]) -> None:
     path = f"{ROOT}/tokens"
 
     def status(token: str) -> int:
@@ -371,7 +351,7 @@ def test_a_token_is_issued_used_replaced_and_revoked(admin: Desk, now: Callable[
     (known,) = issued_tokens.all()
     assert (known.subject, known.scopes, known.issued_by) == ("crm", ("admin",), f"анна@{ADMIN.tenant_id}")
     assert known.used_at is not None
-    assert first not in html.tostring(admin.get(path), encoding="unicode")
+    assert first not in html.tostring(admin.page(path), encoding="unicode")
     renewed = parsed(admin.post(f"{path}/rotate", {"token_id": known.token_id, "hours": "1"}))
     second = renewed.get_element_by_id("new-token").text
     assert (status(first), status(second)) == (200, 200)
@@ -383,5 +363,5 @@ def test_a_token_is_issued_used_replaced_and_revoked(admin: Desk, now: Callable[
     assert revoked.headers["location"] == f"{path}?saved=revoked#revoked"
     # The service has revoked it itself, so it knows at once.
     assert (status(first), status(second)) == (401, 200)
-    assert "Больше не работают: 1" in admin.get(path).text_content()
+    assert "Больше не работают: 1" in admin.page(path).text_content()
     assert "token" in {one.area for one in changes.latest()}

@@ -1,7 +1,6 @@
 """Who looks after an installation: adds tenants, lets their first admins in, suspends and removes them."""
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 
 import httpx
 import pytest
@@ -11,7 +10,7 @@ from pipelines import pages
 from tenants import issued_tokens
 from tenants.chats import sites
 from tenants.context import Tenant, acting_as
-from tenants.desk import operators, sessions
+from tenants.desk import operators
 from tenants.registry import Registry
 from tests import desk
 from tests.browser.payloads import PAYLOADS
@@ -21,24 +20,11 @@ ALL = "/desk/tenants"
 LOGIN = "anna@daisy.example"
 
 
-@dataclass(frozen=True)
-class Root:
+class Root(desk.Browser):
     """An admin of the installation at a browser."""
 
-    client: httpx.Client
-    secret: str
-
-    def get(self, path: str) -> httpx.Response:
-        return self.client.get(path, headers={**self._cookie, "Accept-Language": "ru"})
-
-    def post(self, act: str, form: Mapping[str, str]) -> httpx.Response:
-        fields = {"csrf": sessions.verify(self.secret).csrf, **form}
-        headers = {**self._cookie, **desk.SAME_ORIGIN, "Accept-Language": "ru"}
-        return self.client.post(f"{ALL}/{act}", data=fields, headers=headers)
-
-    @property
-    def _cookie(self) -> dict[str, str]:
-        return {"Cookie": f"{pages.COOKIE}={self.secret}"}
+    def act(self, name: str, form: Mapping[str, str]) -> httpx.Response:
+        return self.post(f"{ALL}/{name}", form)
 
 
 @pytest.fixture
@@ -54,11 +40,11 @@ def added(root: Root) -> Iterator[Callable[[str], httpx.Response]]:
 
     def add(tenant_id: str, name: str = "") -> httpx.Response:
         names.append(tenant_id)
-        return root.post("add", {"tenant_id": tenant_id, "name": name, "locale": "ru"})
+        return root.act("add", {"tenant_id": tenant_id, "name": name, "locale": "ru"})
 
     yield add
     for name in names:
-        root.post("remove", {"id": name, "typed": name})
+        root.act("remove", {"id": name, "typed": name})
 
 
 def link_in(response: httpx.Response) -> str:
@@ -74,7 +60,7 @@ def test_a_tenant_is_added_and_its_first_admin_comes_in_by_a_link_that_works_onc
     path = link_in(page).removeprefix(str(root.client.base_url).rstrip("/"))
     again = added("daisy")
     assert (again.status_code, "идентификатором уже есть" in again.text) == (422, True)
-    renewed = root.post("invite", {"id": "daisy"})
+    renewed = root.act("invite", {"id": "daisy"})
     assert root.client.get(path).status_code == 404
     path = link_in(renewed).removeprefix(str(root.client.base_url).rstrip("/"))
     assert "Ромашка" in root.client.get(path).text
@@ -91,11 +77,11 @@ def test_a_tenant_is_added_and_its_first_admin_comes_in_by_a_link_that_works_onc
     assert root.client.get(path).status_code == accept(desk.PASSWORD).status_code == 404
     with acting_as(Tenant("daisy", LOGIN)):
         assert [(one.login, one.role) for one in operators.all()] == [(LOGIN, "admin")]
-    assert root.post("invite", {"id": "daisy"}).status_code == 409
+    assert root.act("invite", {"id": "daisy"}).status_code == 409
 
 
 def test_who_has_the_installation_cannot_let_themselves_into_what_is_in_use(root: Root) -> None:
-    refused = root.post("invite", {"id": "acme"})
+    refused = root.act("invite", {"id": "acme"})
     assert (refused.status_code, "invitation-link" in refused.text) == (409, False)
 
 
@@ -118,22 +104,22 @@ def test_a_suspended_tenant_is_let_in_nowhere_until_it_is_resumed(
         ]
 
     assert [one.status_code for one in answers()] == [200, 200, 200]
-    assert "Организация приостановлена." in root.post("suspend", {"id": "daisy"}).text
+    assert "Организация приостановлена." in root.act("suspend", {"id": "daisy"}).text
     by_token, page, widget = answers()
     for one in (by_token, widget):
         problem(one, 403, "tenant_suspended")
     assert (page.status_code, "Организация приостановлена" in page.text) == (403, True)
     assert "приостановлена" in root.get(ALL).text
-    assert root.post("resume", {"id": "daisy"}).status_code == 200
+    assert root.act("resume", {"id": "daisy"}).status_code == 200
     assert [one.status_code for one in answers()] == [200, 200, 200]
 
 
 def test_a_tenant_goes_only_when_its_id_is_typed(root: Root, added: Callable[..., httpx.Response]) -> None:
     added("daisy", "Ромашка")
-    mistyped = root.post("remove", {"id": "daisy", "typed": "Ромашка"})
+    mistyped = root.act("remove", {"id": "daisy", "typed": "Ромашка"})
     assert (mistyped.status_code, 'value="Ромашка"' in mistyped.text) == (422, True)
     assert Registry().exists("daisy")
-    gone = root.post("remove", {"id": "daisy", "typed": "daisy"})
+    gone = root.act("remove", {"id": "daisy", "typed": "daisy"})
     assert (gone.status_code, gone.headers["location"]) == (303, f"{ALL}?done=removed")
     assert "daisy" not in {one.tenant_id for one in Registry().list()}
     assert root.get(f"{ALL}/one?id=daisy").status_code == 404

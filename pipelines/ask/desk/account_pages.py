@@ -70,11 +70,11 @@ def _add_signing_in(endpoints: APIRouter, desk: Desk, limiter: RateLimiter) -> N
                 page.headers["Retry-After"] = str(refused.retry_after)
             return page
 
-        def begin() -> str:
+        def begin() -> Response:
             sessions.end_by_secret(pages.presented(request.headers))
-            return sessions.begin(operator, address=address, browser=request.headers.get("user-agent", ""))
+            return pages.signed_in(back_to(pages.local(next, home(operator))), request, operator)
 
-        return pages.with_session(back_to(pages.local(next, home(operator))), await asyncio.to_thread(begin))
+        return await asyncio.to_thread(begin)
 
     @endpoints.post("/desk/sign-out")
     def sign_out() -> Response:
@@ -108,8 +108,7 @@ def _add_account(endpoints: APIRouter, desk: Desk, limiter: RateLimiter) -> None
             except CallerError as refused:
                 return account(problems.explained(refused)[1], 422)
             # Every session has ended, this one too: go on with a new one.
-            secret = sessions.begin(operator, address=address, browser=request.headers.get("user-agent", ""))
-            return pages.with_session(back_to("/desk/account"), secret)
+            return pages.signed_in(back_to("/desk/account"), request, operator)
 
         return await asyncio.to_thread(change)
 

@@ -14,14 +14,13 @@ from pipelines.ask.contract import AskRequest, TurnAnswer
 from pipelines.ask.desk import conversation, job_pages
 from pipelines.ask.desk.view import Desk, back_to
 from pipelines.ask.runner import Runner
-from pipelines.connections import address_of
 from pipelines.gate import Route
 from settings import get_settings
 from tenants import catalogue, jobs
 from tenants.audit import search
 from tenants.audit.search import TurnQuery
 from tenants.chats import sites
-from tenants.desk import first_run, operators, sessions
+from tenants.desk import first_run, operators
 from tenants.errors import Invalid, OporaError
 
 _LINK = "/desk/first-run/{secret}"
@@ -70,9 +69,7 @@ def router(desk: Desk, runner: Runner) -> APIRouter:
                 return desk.public(
                     "first_run.html", 422, secret=secret, locales=LOCALES, given=given, chosen=locale, fault=fault
                 )
-            address = address_of(request)
-            begun = sessions.begin(admin, address=address, browser=request.headers.get("user-agent", ""))
-            return pages.with_session(back_to(_WELCOME), begun)
+            return pages.signed_in(back_to(_WELCOME), request, admin)
 
         return await asyncio.to_thread(make)
 

@@ -89,10 +89,8 @@ def router(desk: Desk, limiter: RateLimiter) -> APIRouter:
         provider = provider_of(attempt.tenant_id)
         with acting_as(Tenant(attempt.tenant_id, "sign-in")):
             operator = signing_in.finish(provider, attempt, code, redirect_uri(request))
-        address = request.client.host if request.client else ""
         sessions.end_by_secret(pages.presented(request.headers))
-        secret = sessions.begin(operator, address=address, browser=request.headers.get("user-agent", ""))
-        return pages.with_session(back_to(pages.local(attempt.next, home(operator))), secret)
+        return pages.signed_in(back_to(pages.local(attempt.next, home(operator))), request, operator)
 
     return endpoints
 

@@ -11,10 +11,9 @@ from starlette.responses import Response
 from components.language.texts import LOCALES
 from pipelines import pages, problems
 from pipelines.ask.desk.view import Desk, back_to
-from pipelines.connections import address_of
 from pipelines.gate import Route
 from settings import get_settings
-from tenants import policy, registry, removal, totals
+from tenants import policy, quotas, registry, removal, totals
 from tenants.desk import invitations, sessions
 from tenants.errors import Conflict, Invalid
 from tenants.registry import Registry
@@ -61,6 +60,7 @@ def _add_list(endpoints: APIRouter, desk: Desk) -> None:
             tenants=Registry().list(),
             sizes=totals.by_tenant(),
             nothing=TenantSize(),
+            state_of=totals.state,
             locales=LOCALES,
             given=given or {"locale": get_settings().default_locale},
             fault=fault,
@@ -130,8 +130,7 @@ def _add_invitation(endpoints: APIRouter, desk: Desk) -> None:
             except Invalid as refused:
                 given = {"secret": secret, "tenant": tenant, "login": login, "name": name}
                 return desk.public("tenants/invitation.html", 422, **given, fault=problems.explained(refused)[1])
-            address, browser = address_of(request), request.headers.get("user-agent", "")
-            return pages.with_session(back_to(_WELCOME), sessions.begin(admin, address=address, browser=browser))
+            return pages.signed_in(back_to(_WELCOME), request, admin)
 
         return await asyncio.to_thread(make)
 
@@ -139,18 +138,19 @@ def _add_invitation(endpoints: APIRouter, desk: Desk) -> None:
 def _one(
     desk: Desk, tenant_id: str, *, status: int = 200, link: str = "", done: str = "", fault: str = "", typed: str = ""
 ) -> Response:
-    tenant, settings = Registry().get(tenant_id), get_settings()
+    tenant = Registry().get(tenant_id)
     rules = policy.of(tenant)
-    per_minute, per_day = rules.rate_limit_per_minute, rules.rate_limit_per_day
+    per_minute, per_day = quotas.limits(rules, get_settings())
     return desk.page(
         "tenants/one.html",
         status,
         section="tenants",
         tenant=tenant,
         size=totals.by_tenant().get(tenant_id, TenantSize()),
+        state_of=totals.state,
         rules=rules,
-        per_minute=settings.rate_limit_per_minute if per_minute is None else per_minute,
-        per_day=settings.rate_limit_per_day if per_day is None else per_day,
+        per_minute=per_minute,
+        per_day=per_day,
         link=link,
         done=done,
         fault=fault,

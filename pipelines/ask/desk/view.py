@@ -8,7 +8,7 @@ from functools import partial
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from components.language.figures import number, percent
-from components.language.texts import day as texts_of_days
+from components.language.texts import day as written_day
 from components.language.texts import text
 from pipelines import pages, problems
 from tenants import registry
@@ -131,7 +131,7 @@ def clock(moment: datetime, *, locale: str) -> str:
 
 def day(moment: datetime | str, *, locale: str) -> str:
     """A day, likewise, be it written as ISO 8601 or not at all."""
-    return texts_of_days(moment if isinstance(moment, str) else f"{moment:%Y-%m-%d}", locale)
+    return written_day(moment if isinstance(moment, str) else f"{moment:%Y-%m-%d}", locale)
 
 
 def _place(operator: Operator) -> str:

@@ -1,0 +1,20 @@
+"""What becomes of a token."""
+
+import asyncio
+
+from settings import Settings
+from tenants import revocations
+from tenants.context import acting_as
+from tenants.errors import Unauthenticated
+from tenants.tokens import TokenVerifier
+
+
+def refused(raw: str, settings: Settings) -> bool:
+    """Whether a token is refused as revoked."""
+    caller = TokenVerifier(settings).verify(raw)
+    with acting_as(caller):
+        try:
+            asyncio.run(revocations.check(caller))
+        except Unauthenticated as error:
+            return error.code == "token_revoked"
+    return False
