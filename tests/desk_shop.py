@@ -4,6 +4,7 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 
+from pipelines.ask.chats.clock import ChatClock
 from settings import Settings
 from tenants import agreements, database, documents, feedback, issued_tokens, policy, rejected, tools
 from tenants.audit import store as audit
@@ -110,6 +111,8 @@ def fill(settings: Settings, ingest: Ingest) -> Mapping[str, str]:
         desk.evaluated(TENANT)
         chats = _chats(staff, site)
         _deliveries(TENANT)
+    # The clock of a running service would do this a moment later, between two readings of one page.
+    ChatClock().sweep()
     with database.writing() as session:
         session.add_all(_history(site))
         session.add_all(_jobs())
