@@ -173,9 +173,7 @@ def demo() -> None:
     total = len(questions().showcase)
     terminal_console().print("\n" + message("demo.done", matched=matched, total=total))
     terminal_console().print(message("demo.more", tenant=tenants[terminal_locale()]), highlight=False)
-    settings = get_settings()
-    address = f"http://{settings.host}:{settings.port}/demo"
-    terminal_console().print(message("demo.chat", address=address), highlight=False)
+    terminal_console().print(message("demo.chat", address=f"{get_settings().address}/demo"), highlight=False)
     if matched < total:
         raise typer.Exit(1)
 
@@ -211,8 +209,7 @@ def serve(
     fetch_encoder()
     typer.echo(message("serve.listening", host=settings.host, port=settings.port), err=True)
     if (secret := first_run.open_link()) is not None:
-        link = f"http://{settings.host}:{settings.port}/desk/first-run/{secret}"
-        typer.echo(message("serve.first_run", link=link), err=True)
+        typer.echo(message("serve.first_run", link=f"{settings.address}/desk/first-run/{secret}"), err=True)
     serve_http(settings)
 
 

@@ -170,6 +170,11 @@ class Settings(BaseSettings):
         return self.database_url or f"sqlite:///{self.data_dir / 'opora.db'}"
 
     @property
+    def address(self) -> str:
+        """Where the service is found from this machine."""
+        return f"http://{self.host}:{self.port}"
+
+    @property
     def models(self) -> Path:
         """The effective folder of models, as an absolute path."""
         return (self.models_dir or self.data_dir / "models").resolve()

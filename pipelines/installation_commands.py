@@ -97,8 +97,7 @@ def tenant_invite(tenant_id: TenantId) -> None:
     from settings import get_settings
     from tenants.desk import invitations
 
-    settings = get_settings()
-    typer.echo(f"http://{settings.host}:{settings.port}/desk/invitation/{invitations.invite(tenant_id)}")
+    typer.echo(f"{get_settings().address}/desk/invitation/{invitations.invite(tenant_id)}")
 
 
 def tenant_remove(

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Literal, TypeAlias
 
-from sqlalchemy import ColumnElement, and_, func, literal, select
+from sqlalchemy import ColumnElement, and_, func, literal, select, true
 from sqlalchemy.orm import InstrumentedAttribute
 
 from tenants import database, index
@@ -14,6 +14,7 @@ from tenants.desk.tables import OperatorRow
 from tenants.models import DocumentRow, DocumentVersionRow, GapRow, JobRow, SpendingRow, TenantRow
 from tenants.registry import TenantRecord
 
+_TenantId: TypeAlias = InstrumentedAttribute[str] | InstrumentedAttribute[str | None]
 State: TypeAlias = Literal["suspended", "empty", "works"]
 
 
@@ -38,10 +39,18 @@ def state(tenant: TenantRecord, size: TenantSize) -> State:
     return "suspended" if tenant.suspended_at else "works" if size.operators else "empty"
 
 
-def by_tenant() -> Mapping[str, TenantSize]:
-    """The size of every tenant. Raises `TryAgain` when the records cannot be read."""
-    counted: tuple[tuple[str, InstrumentedAttribute[str] | InstrumentedAttribute[str | None], ColumnElement[int]], ...]
-    counted = (
+def of(tenant_id: str) -> TenantSize:
+    """The size of one tenant. Raises `TryAgain` when the records cannot be read."""
+    return by_tenant(tenant_id).get(tenant_id, TenantSize())
+
+
+def by_tenant(*tenant_ids: str) -> Mapping[str, TenantSize]:
+    """The sizes of these tenants, of all where none is named. Raises `TryAgain` when the records cannot be read."""
+
+    def chosen(column: _TenantId) -> ColumnElement[bool]:
+        return column.in_(tenant_ids) if tenant_ids else true()
+
+    counted: tuple[tuple[str, _TenantId, ColumnElement[int]], ...] = (
         ("operators", OperatorRow.tenant_id, func.count()),
         ("documents", DocumentRow.tenant_id, func.count()),
         ("chunks", DocumentRow.tenant_id, func.sum(func.json_array_length(DocumentRow.chunk_ids))),
@@ -53,10 +62,14 @@ def by_tenant() -> Mapping[str, TenantSize]:
         SpendingRow.tenant_id == TenantRow.tenant_id, SpendingRow.day == datetime.now(UTC).date().isoformat()
     )
     tenants = select(TenantRow.tenant_id, TenantRow.collection, SpendingRow.usd).outerjoin(SpendingRow, spent_today)
+    tenants = tenants.where(chosen(TenantRow.tenant_id))
     with database.reading() as session:
         found = {
-            name: {owner: int(count or 0) for owner, count in session.execute(select(of, figure).group_by(of))}
-            for name, of, figure in counted
+            name: {
+                tenant_id: int(count or 0)
+                for tenant_id, count in session.execute(select(owner, figure).where(chosen(owner)).group_by(owner))
+            }
+            for name, owner, figure in counted
         }
         known = session.execute(tenants).all()
     taken = index.bytes_on_disk()

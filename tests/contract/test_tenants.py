@@ -50,6 +50,8 @@ def test_tenants_are_counted_each_by_itself(records: Settings) -> None:
     sizes = totals.by_tenant()
     assert (sizes["acme"].operators, sizes["acme"].chats, sizes["acme"].documents) == (1, 2, 0)
     assert sizes["globex"] == TenantSize()
+    assert totals.of("acme") == sizes["acme"]
+    assert totals.by_tenant("globex") == {"globex": TenantSize()}
 
 
 def test_an_invitation_works_once_for_a_day_and_while_nobody_is_there(records: Settings) -> None:

@@ -146,7 +146,7 @@ def _one(
         status,
         section="tenants",
         tenant=tenant,
-        size=totals.by_tenant().get(tenant_id, TenantSize()),
+        size=totals.of(tenant_id),
         state_of=totals.state,
         rules=rules,
         per_minute=per_minute,
