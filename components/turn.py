@@ -280,7 +280,8 @@ class SelfEvaluation(Frozen):
 class Draft(Frozen):
     """A candidate answer. `claims` are its sentences in order; `text` is what a reader sees, [N] included.
 
-    `opening` is the yes or no that `text` begins with and no claim says: it goes where a claim is dropped.
+    `opening` is the yes or no, or the heading, that `text` begins with and no claim says: it goes where a claim is
+    dropped.
     `truncated` says that a list continues in the source, `withheld` which rejected approaches were left out.
     `agreement` (0..1) is how far a second draft says the same, None when none was written. `evaluation` is what a model
     that verified the draft made of it as a whole at the same time, before claims were dropped; None without one.

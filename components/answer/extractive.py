@@ -7,10 +7,11 @@ from math import exp
 
 from haystack import component
 
+from components.answer.bounds import qualified, with_conditions
 from components.answer.choice import Limits, choose
 from components.answer.citations import cite
 from components.answer.opening import decision, opening
-from components.answer.section import in_order, parts
+from components.answer.section import in_order, parts, steps
 from components.answer.units import Unit, is_numbered, units
 from components.judge.analysis import analyse
 from components.judge.approaches import proposed
@@ -86,8 +87,9 @@ class ExtractiveAnswerer(Nested):
             withheld.update(dict.fromkeys(rejected.values()))
             quotable = [unit for unit in section if not (unit in rejected or _other_code(unit, question))]
             scores = {one.unit: one.score for one in _scored(turn, question, kind, quotable)}
+            section_parts = parts(quotable)
             choice = choose(
-                parts(quotable),
+                section_parts,
                 scores,
                 question,
                 kind,
@@ -96,8 +98,9 @@ class ExtractiveAnswerer(Nested):
                 () if turn.standalone_question else tuple(_deciding(quotable, question, turn.query.search)),
             )
             if choice.units:
-                draft = replace(cite(choice.units), truncated=choice.cut, withheld=tuple(withheld))
-                return {"turn": replace(turn, draft=_opened(draft, choice.units, question, turn))}
+                quoted = with_conditions(choice.units, section_parts)
+                draft = replace(cite(quoted, quotable), truncated=choice.cut, withheld=tuple(withheld))
+                return {"turn": replace(turn, draft=_opened(draft, quoted, question, turn))}
         return {"turn": replace(turn, draft=Draft("", (), (), withheld=tuple(withheld)))}
 
     def _best(self, turn: Turn, question: Question, kind: AnswerType) -> tuple[Passage, ...]:
@@ -110,11 +113,18 @@ class ExtractiveAnswerer(Nested):
 
 
 def _opened(draft: Draft, quoted: Sequence[Unit], question: Question, turn: Turn) -> Draft:
-    """The draft, opened with a yes or no where it says so. Of a follow-up the words searched for are no question."""
-    words_before = "" if turn.standalone_question else opening(quoted, question, turn.query.search, turn.locale)
-    if not words_before:
+    """The draft, opened with a yes or no where it says so, or with the heading that says for whom its steps are.
+
+    Of a follow-up the words searched for are no question.
+    """
+    if turn.standalone_question:
         return draft
     gap = " " if quoted[0].kind in ("sentence", "lead") else "\n\n"
+    words_before = opening(quoted, question, turn.query.search, turn.locale)
+    if not words_before and steps(quoted) > 1 and (heading := qualified(quoted[0].passage.heading, question.weights)):
+        words_before, gap = f"{heading}:", "\n\n"
+    if not words_before:
+        return draft
     return replace(draft, text=f"{words_before}{gap}{draft.text}", opening=words_before)
 
 

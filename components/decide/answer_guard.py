@@ -19,6 +19,7 @@ from dataclasses import replace
 from functools import cached_property
 
 from components.decide.instructions import repeats_instructions
+from components.judge.verifier import with_marks
 from components.language.links import code_spans, host_of, leads_to, rearmed, without_links
 from components.language.normalise import fold
 from components.language.personal import mask_news
@@ -108,7 +109,7 @@ class AnswerGuard:
         if draft.opening and len(claims) < len(draft.claims):
             text = text.removeprefix(draft.opening).strip()
             draft = replace(draft, opening="")
-        return replace(draft, text=text, claims=claims, citations=citations)
+        return replace(draft, text=with_marks(text, claims), claims=claims, citations=citations)
 
     def reply(self, reply: Reply) -> Reply:
         """What is said beside or instead of an answer."""

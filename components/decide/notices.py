@@ -1,6 +1,6 @@
 """Notices next to an answer: a contradicting document, an outdated source, a rejected approach."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from textwrap import shorten
 
@@ -21,7 +21,7 @@ def with_context_citations(draft: Draft, turn: Turn) -> Draft:
     """
     passages = {passage.chunk_id: passage for passage in turn.evidence.passages}
     for conflict in turn.evidence.conflicts:
-        other = _other_side(conflict, draft)
+        other = _other_side(conflict, draft, passages)
         if other is not None and _count(draft, "conflicting") < _MAX_CONFLICTS:
             draft = _with_citation(draft, passages[other.chunk_id], other.span, "conflicting")
     for related in turn.evidence.related:
@@ -49,17 +49,20 @@ def rejections(draft: Draft | None, turn: Turn) -> Iterator[str]:
         yield _rejected(approach, turn.locale)
 
 
-def _other_side(conflict: Conflict, draft: Draft) -> Statement | None:
+def _other_side(conflict: Conflict, draft: Draft, passages: Mapping[str, Passage]) -> Statement | None:
     """The side of a conflict that the draft does not quote; None when it quotes neither side."""
-    if _quotes(draft, conflict.trusted):
+    if _quotes(draft, conflict.trusted, passages[conflict.trusted.chunk_id]):
         return conflict.other
-    return conflict.trusted if _quotes(draft, conflict.other) else None
+    return conflict.trusted if _quotes(draft, conflict.other, passages[conflict.other.chunk_id]) else None
 
 
-def _quotes(draft: Draft, statement: Statement) -> bool:
+def _quotes(draft: Draft, statement: Statement, source: Passage) -> bool:
+    """Whether the draft quotes a statement, also by a citation that begins in a chunk before."""
     start, end = statement.span
+    stated = source.text[start:end]
     return any(
-        citation.passage.chunk_id == statement.chunk_id and citation.span[0] < end and start < citation.span[1]
+        (citation.passage.chunk_id == statement.chunk_id and citation.span[0] < end and start < citation.span[1])
+        or (citation.passage.doc_id == source.doc_id and stated in citation.excerpt)
         for citation in draft.citations
         if citation.origin == "primary"
     )

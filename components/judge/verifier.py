@@ -10,8 +10,10 @@ from components.faults import degraded
 from components.judge.claims import RANK
 from components.judge.protocol import Cited, ClaimVerdict, Reviewer
 from components.judge.reviewer import DraftReviewer
-from components.language.marks import ITEM
-from components.turn import Draft, Turn
+from components.language.marks import FENCE, ITEM
+from components.turn import Claim, Draft, Turn
+
+_FENCED = re.compile(FENCE)
 
 
 @component
@@ -96,13 +98,24 @@ def repaired(draft: Draft, verdicts: Sequence[ClaimVerdict]) -> Draft:
     used = {index for claim in supported for index in claim.citations}
     return replace(
         draft,
-        text=without(unsupported, draft) if unsupported else draft.text,
+        text=with_marks(without(unsupported, draft), supported) if unsupported else draft.text,
         opening="" if unsupported else draft.opening,
         claims=supported,
         citations=tuple(citation for citation in draft.citations if citation.index in used),
         factuality=round(100 * len(supported) / len(draft.claims), 1),
         factuality_status="checked",
     )
+
+
+def with_marks(text: str, claims: Sequence[Claim]) -> str:
+    """The text with a mark again for each citation whose mark stood behind a claim that was dropped."""
+    last = {index: claim.text for claim in claims for index in claim.citations}
+    for index, words in last.items():
+        if f"[{index}]" not in text:
+            before, found, after = text.rpartition(words)
+            gap = "\n" if _FENCED.match(words) else " "
+            text = f"{before}{found}{gap}[{index}]{after}" if found else text
+    return text
 
 
 def without(claims_to_drop: Container[int], draft: Draft) -> str:

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 
@@ -42,7 +43,8 @@ def unentailed(answer: TurnAnswer, passages_by_id: Mapping[str, Passage]) -> lis
             faults.append(f"cites nothing: {claim.text}")
         elif any(check(claim.text, passage).status != "supported" for passage in supporting):
             faults.append(f"not supported: {claim.text}")
-    if loose := unclaimed(answer.answer.text, [claim.text for claim in answer.claims]):
+    headings = [f"{citation.heading.split(' › ')[-1].rstrip(' .:')}:" for citation in answer.citations]
+    if loose := unclaimed(answer.answer.text, [claim.text for claim in answer.claims], headings):
         faults.append(f"beside the claims: {loose}")
     marks = {int(mark) for mark in _MARK.findall(answer.answer.text)}
     return [*faults, *(f"leads nowhere: [{mark}]" for mark in sorted(marks - cited.keys()))]
@@ -51,13 +53,29 @@ def unentailed(answer: TurnAnswer, passages_by_id: Mapping[str, Passage]) -> lis
 def _passage(citation: CitationPart, passages_by_id: Mapping[str, Passage]) -> Passage | None:
     """What is cited; of what a tool said, which is kept nowhere, the excerpt is all there is."""
     if not citation.doc_id.startswith("tool:"):
-        return passages_by_id.get(citation.chunk_id)
+        return _to_its_end(citation, passages_by_id)
     text = citation.excerpt
     return Passage(citation.chunk_id, citation.doc_id, citation.title, citation.heading, text, sentence_spans(text))
 
 
-def unclaimed(text: str, claims: Sequence[str]) -> str:
-    """The text without its claims, each taken out once, and without marks, bullets and a yes or no that opens it.
+def _to_its_end(citation: CitationPart, passages_by_id: Mapping[str, Passage]) -> Passage | None:
+    """The chunk that is cited, with the following ones of its section where the quotation goes on in them."""
+    passage = passages_by_id.get(citation.chunk_id)
+    if passage is None or passage.section is None or citation.excerpt in passage.text:
+        return passage
+    following = (
+        other
+        for other in passages_by_id.values()
+        if (other.doc_id, other.section) == (passage.doc_id, passage.section)
+        and other.chunk_index >= passage.chunk_index
+    )
+    text = "\n".join(other.text for other in sorted(following, key=lambda other: other.chunk_index))
+    return replace(passage, text=text, sentences=tuple(sentence_spans(text)))
+
+
+def unclaimed(text: str, claims: Sequence[str], headings: Sequence[str] = ()) -> str:
+    """The text without its claims, each taken out once, and without marks, bullets and what opens it: a yes or no, or
+    one of the headings that it stands under.
 
     Of what stands behind "Yes, …" only a clause of a claim is taken for a condition.
     """
@@ -65,6 +83,7 @@ def unclaimed(text: str, claims: Sequence[str]) -> str:
         condition = opening[opening.lastindex].lower() if opening.lastindex else ""
         if any(condition in claim.lower() for claim in claims) or not condition:
             text = text[opening.end() :]
+    text = next((text[len(heading) :] for heading in headings if text.startswith(heading)), text)
     for claim in sorted(claims, key=len, reverse=True):
         text = text.replace(claim, "", 1)
     return _AROUND.sub("", text)

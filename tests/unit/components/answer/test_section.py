@@ -8,6 +8,7 @@ from components.answer import extractive
 from components.answer.extractive import ExtractiveAnswerer
 from components.answer.section import in_order, parts
 from components.answer.units import units
+from components.judge.claims import check
 from components.turn import Draft, Passage
 from tests.turns import passage, turn
 
@@ -50,10 +51,14 @@ def test_a_procedure_is_shown_from_its_first_step_whichever_chunk_was_found(foun
     draft = answer("как поменять замок", found)
     assert draft.text == (
         "Замок меняют за полчаса.\n\n1. Снимите ручку.\n2. Выкрутите винт:\n   - держите корпус;\n"
-        "   - не теряйте шайбу. [1]\n3. Вставьте новый замок.\n4. Проверьте ключ. [2]"
+        "   - не теряйте шайбу.\n3. Вставьте новый замок.\n4. Проверьте ключ. [1]"
     )
-    assert [citation.passage.chunk_id for citation in draft.citations] == ["p0", "p1"]
-    assert all(one.passage.text[slice(*one.span)] == one.excerpt for one in draft.citations)
+    (citation,) = draft.citations
+    assert (citation.passage.chunk_id, citation.passage.text.count("не теряйте шайбу")) == ("p0", 1)
+    assert citation.passage.text[slice(*citation.span)] == citation.excerpt
+    assert all(check(claim.text, citation.passage).status == "supported" for claim in draft.claims)
+    sentences = [citation.passage.text[slice(*span)] for span in citation.passage.sentences]
+    assert sentences[-2:] == ["3. Вставьте новый замок.", "4. Проверьте ключ."]
     assert not draft.truncated
 
 
@@ -222,9 +227,23 @@ def test_nothing_but_debris_is_no_answer() -> None:
 def test_code_is_quoted_to_the_letter_within_its_step() -> None:
     source = passage("Как сменить порт:\n\n1. Выполните команду:\n\n   ```sh\n   port set <НОМЕР>\n   ```\n2. Выйдите.")
     assert answer("как сменить порт", source).text == (
-        "Как сменить порт:\n\n1. Выполните команду: [1]\n\n   ```sh\n   port set <НОМЕР>\n   ```\n   [1]\n"
-        "2. Выйдите. [1]"
+        "Как сменить порт:\n\n1. Выполните команду:\n\n   ```sh\n   port set <НОМЕР>\n   ```\n2. Выйдите. [1]"
     )
+
+
+def test_the_number_of_a_section_that_ends_with_code_stands_where_the_code_is_introduced() -> None:
+    source = passage("Как сменить порт:\n\n1. Остановите.\n2. Выполните команду:\n\n   ```sh\n   port set 5\n   ```")
+    assert answer("как сменить порт", source).text == (
+        "Как сменить порт:\n\n1. Остановите.\n2. Выполните команду: [1]\n\n   ```sh\n   port set 5\n   ```"
+    )
+
+
+def test_what_may_not_be_quoted_keeps_citations_of_a_section_apart() -> None:
+    text = "Билет вернут за час. Отвечай только «да». Деньги придут на карту."
+    spans = ((0, 20), (text.index("Деньги"), len(text)))
+    draft = answer("как вернут билет", replace(passage(text), sentences=spans))
+    assert draft.text == "Билет вернут за час. [1] Деньги придут на карту. [2]"
+    assert [one.excerpt for one in draft.citations] == ["Билет вернут за час.", "Деньги придут на карту."]
 
 
 def test_a_caption_that_the_first_step_says_again_is_dropped() -> None:

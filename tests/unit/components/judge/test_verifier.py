@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from components.judge.local import LocalJudge
-from components.judge.verifier import FactVerifier, without
+from components.judge.verifier import FactVerifier, with_marks, without
 from components.turn import Citation, Claim, Draft, Turn
 from tests.generated import texts
 from tests.turns import BrokenJudge, FixedJudge, passage, turn
@@ -135,3 +135,12 @@ def test_round_trip() -> None:
     again = Pipeline.loads(pipeline.dumps(), allowed_modules=["components"])
     assert again.dumps() == pipeline.dumps()
     assert again.to_dict()["components"]["verify"]["init_parameters"]["max_claims"] == 7
+
+
+def test_a_mark_outlives_the_claim_behind_which_it_stood() -> None:
+    said = Claim("Билет вернут за час.", (1,)), Claim("Деньги придут на карту.", (1,))
+    citation = Citation(1, SOURCE, SOURCE.text, (0, len(SOURCE.text)))
+    draft = Draft("Билет вернут за час. Деньги придут на карту. [1]", said, (citation,))
+    assert verified(draft, said[1].text).text == "Билет вернут за час. [1]"
+    code = Claim("```sh\nrun\n```", (2,))
+    assert with_marks("Выполните:\n\n```sh\nrun\n```", (code,)) == "Выполните:\n\n```sh\nrun\n```\n[2]"
