@@ -9,6 +9,7 @@ from collections.abc import Collection, Sequence
 
 from components.answer.section import Part, announces, blocks, steps
 from components.answer.units import Unit, plain
+from components.judge.answer_form import is_definition
 from components.language.normalise import fold
 from components.language.words import words
 
@@ -16,7 +17,8 @@ _MOST = 500
 """Characters of conditions above the steps: who asks for steps shall see them."""
 
 _BOUND = re.compile(
-    r"\b(?:нельзя|невозможн\w+|недоступн\w+|только|ограничен\w*|услови[яей]\w*|требован\w+|если|долж(?:ен|на|но|ны)|"
+    r"\A(?:\w+ )?(?:услови[яе]|требования)\b|"
+    r"\b(?:нельзя|невозможн\w+|недоступн\w+|только|ограничен\w*|при условии|требует\w*|если|долж(?:ен|на|но|ны)|"
     r"обязательно|необратим\w*|потеря\w+|обратитесь|внимание|важно|учтите|убедитесь|перед (?:тем|началом)|"
     r"не (?:поддержива\w+|получится|предусмотрен\w*|сможете)|"
     r"only|cannot|must|unless|if|limit(?:ed|s|ations?)|requirements?|requires?|prerequisites?|warning|important|"
@@ -59,7 +61,12 @@ def _heading(part: Part) -> str:
 
 
 def _bounds(block: Sequence[Unit]) -> bool:
-    if announces(block[-1]) or steps(block) or any(unit.kind in ("code", "row", "heading") for unit in block):
+    if (
+        announces(block[-1])
+        or steps(block)
+        or is_definition(block[0].text)
+        or any(unit.kind in ("code", "row", "heading") for unit in block)
+    ):
         return False
     return bool(_BOUND.search(fold(" ".join(map(plain, block)))))
 

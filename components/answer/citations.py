@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import groupby, pairwise
 
-from components.answer.units import Unit, bullet, indent, is_rule, plain
+from components.answer.units import Unit, bullet, indent, is_numbered, is_rule, plain
 from components.turn import Citation, Claim, Draft, Passage
 
 
@@ -109,6 +109,9 @@ def _gap(unit: Unit, following: Unit, outer: int) -> str:
     else:
         lines = 1 if following.kind in ("item", "row") and unit.kind in ("item", "row", "lead") else 2
         inside = max(inside, outer)
+        if unit.kind == "item" and is_numbered(following) and not is_numbered(unit) and indent(unit) <= outer:
+            # Another list begins.
+            lines = 2
     if lines == 0:
         return " "
     return "\n" * lines + " " * max(0, inside - outer)

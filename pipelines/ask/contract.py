@@ -152,6 +152,7 @@ class BesidePart(_Part):
 class CitationPart(_Part):
     """The passage behind one [N]; `span` is where `excerpt` lies in the passage, in characters.
 
+    A passage of several chunks of one section goes by the id of the first.
     `origin`: `primary` evidence of the answer, a `related` document to read beside it, or one `conflicting` with it.
     """
 

@@ -31,13 +31,20 @@ def test_conditions_above_the_steps_are_shown(condition: str) -> None:
     assert all(line in shown for line in condition.split("\n"))
     assert "соседи" not in shown
     assert shown.index(condition[:20]) < shown.index("Откройте «Сети».")
+    assert f"{condition}\n\n" in shown
     assert shown.count("[1]") == 1
+
+
+def test_a_list_of_conditions_stands_apart_from_the_steps() -> None:
+    source = passage(f"- Имя нельзя вернуть.\n\n{TABS.replace('Приложение', 'Сети')}", heading="Имя сети")
+    assert "- Имя нельзя вернуть.\n\n1. Откройте «Сети»." in answer("как поменять имя сети", source).text
 
 
 @pytest.mark.parametrize(
     "above",
     [
         "Имя сети видят соседи.",
+        "Имя сети — это слово, которое должны видеть на общих условиях только соседи.",
         "Чтобы поменять имя, если оно надоело:",
         "Проверьте, если не уверены:\n\n```sh\nnet name\n```",
         f"Имя нельзя вернуть. {'Так решили соседи по этажу. ' * 30}",
