@@ -5,7 +5,8 @@ chunks, and a reader that knows revision 7 reads only what came after it. Once t
 they are folded into one. Each generation of the tenant's index has its own counts; revisions run on over all of them.
 
 Counts follow the index but share no transaction with it. An ingest run therefore opens with `begin` and closes with
-`finish`; where `begin` says that the run before it never finished, the counts may be off and the run must `rebuild`.
+`finish`; where `begin` says that the run before it never finished, the counts may be off and the run must `rebuild`
+before that.
 """
 
 import json
@@ -116,7 +117,7 @@ def _counted_on_trial(counted: Lexicon, document: TrialDocument) -> Lexicon:
 def begin() -> bool:
     """Open an ingest run, before its first write to the index.
 
-    :returns: whether an earlier run was cut off, so that this one must end with `rebuild` instead of `finish`.
+    :returns: whether an earlier run was cut off, so that this one must `rebuild` before it ends with `finish`.
     """
     with database.writing() as session:
         state = _state(session)
@@ -151,7 +152,9 @@ def apply(added: Iterable[ChunkTerms], removed: Iterable[ChunkTerms] = ()) -> No
 
 
 def rebuild(terms: Iterable[ChunkTerms], generation: int | None = None) -> None:
-    """Count all chunks anew and close the run. Readers see the old counts until it is done.
+    """Count all chunks anew. Readers see the old counts until it is done, and ever after when `terms` raises.
+
+    The run stays open: an operator's check may ask for this in the middle of somebody else's.
 
     :param generation: whose chunks they are; of the one in force when None.
     """
@@ -161,7 +164,6 @@ def rebuild(terms: Iterable[ChunkTerms], generation: int | None = None) -> None:
         forget(session, generation_in_work)
         state.revision += 1
         session.add(_part(state.revision, generation_in_work, counts, whole=True))
-        state.dirty = False
     _CACHE.expire(_key(generation))
 
 

@@ -11,10 +11,11 @@ from components.ingest.stored import source_document
 from components.ingest.terms import stored_meta, stored_terms
 from components.ingest.write import redescribe
 from components.turn import Frozen
-from tenants import documents, fairness, lexicon, uploads, versions
+from tenants import documents, fairness, generations, lexicon, uploads, versions
 from tenants.documents import DocumentRecord
+from tenants.errors import IndexDamaged, TryAgain
 from tenants.index import open_collection
-from tenants.index.protocol import Hit
+from tenants.index.protocol import Collection, Hit
 from tenants.lexicon import ChunkTerms
 
 _BATCH = 500
@@ -93,8 +94,7 @@ def compare(*, count: bool = False) -> Findings:
     orphans: list[str] = []
     misdescribed: set[str] = set()
     counted = _Count()
-    for hit in open_collection().scan():
-        fairness.yield_to_questions()
+    for hit in _every_chunk(open_collection()):
         present.add(hit.id)
         owner = owners.get(hit.id)
         if owner is None:
@@ -150,17 +150,35 @@ def _rewrite(doc_ids: Sequence[str], rewrite: Rewrite) -> None:
 
 
 def recount(generation: int | None = None) -> None:
-    """Recount the lexicon of the tenant in context from its chunks, and clear the writer's mark.
+    """Recount the lexicon of the tenant in context from its chunks. There must be no concurrent writer.
+
+    Customers are told that a code is not in the knowledge base because the lexicon lacks it. So it is counted from all
+    the chunks that the records name, or stays as it is: raises `TryAgain` when the index was not read as a whole,
+    `IndexDamaged` when it has less than it should.
 
     :param generation: of `tenants.generations`; the one in force when None.
     """
-    lexicon.rebuild(_analysed(open_collection(create=True, generation=generation).scan()), generation)
+    lexicon.rebuild(_terms(open_collection(generation=generation)), generation)
 
 
-def _analysed(hits: Iterator[Hit]) -> Iterator[ChunkTerms]:
-    for hit in hits:
-        fairness.yield_to_questions()
+def _terms(collection: Collection) -> Iterator[ChunkTerms]:
+    chunks = 0
+    for hit in _every_chunk(collection):
         yield stored_terms(hit)
+        chunks += 1
+    if chunks < generations.recorded_chunks():
+        raise IndexDamaged("incomplete")
+
+
+def _every_chunk(collection: Collection) -> Iterator[Hit]:
+    """All chunks. A server may end a scroll early without an error; `TryAgain` then."""
+    seen = 0
+    for hit in collection.scan():
+        fairness.yield_to_questions()
+        seen += 1
+        yield hit
+    if seen != collection.count():
+        raise TryAgain("index_unavailable")
 
 
 def _matches_record(hit: Hit, record: DocumentRecord) -> bool:

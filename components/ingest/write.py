@@ -151,8 +151,12 @@ def _write(revisions: Sequence[Revision], first: EncoderSettings, prepared: Prep
     stale = [old for record in records.values() for old in record.chunk_ids if old not in named]
     removed = collection.fetch(stale)
     collection.delete(stale)
-    replaced = [stored[chunk.chunk_id] for chunk in missing if chunk.chunk_id in stored]
-    lexicon.apply(terms, map(stored_terms, [*removed, *replaced]))
+    # Counted is what a record names. An index may hold chunks that none did: of a write whose answer never came, of a
+    # time that the database was set back to.
+    named_before = {chunk_id for record in records.values() for chunk_id in record.chunk_ids}
+    adopted = [hit for hit in stored.values() if hit.id not in new_ids | named_before]
+    replaced = [hit for hit in stored.values() if hit.id in new_ids & named_before]
+    lexicon.apply([*terms, *map(stored_terms, adopted)], map(stored_terms, [*removed, *replaced]))
     return WriteCounts(
         added=len(revisions) - len(records),
         updated=len(records),

@@ -18,6 +18,7 @@ from components.turn import EXTRA_PASSES, Quality, Query, Turn, Verdict
 from components.understand.query_writer import NewQueries, QueryWriter
 from components.understand.synonyms import with_known_synonyms
 from tenants import lexicon, policy
+from tenants.index import open_collection
 from tenants.lexicon import Lexicon
 
 _PARTS = re.compile(r"[^\W\d_]+|\d+")
@@ -147,11 +148,16 @@ def _absent_codes(query: Query) -> tuple[str, ...]:
     """The question's codes when no passage can hold any of them, spelt as it is or in parts ("E-20").
 
     A code is cut into words as passages are, or a version such as V5.2 would count as absent where it stands.
+
+    Only counts of all that can be searched tell what is absent. While the two differ, as during an ingest run, the
+    search decides; an index that cannot be reached raises `TryAgain` here as it would there.
     """
-    known_stems = lexicon.current().stems
+    known = lexicon.current()
     spelt = ((code, " ".join(_PARTS.findall(code))) for code in query.codes)
-    is_known = (any(all(stem in known_stems for stem in stems(form)) for form in forms) for forms in spelt)
-    return () if any(is_known) else query.codes
+    is_known = (any(all(stem in known.stems for stem in stems(form)) for form in forms) for forms in spelt)
+    if not query.codes or any(is_known):
+        return ()
+    return query.codes if open_collection().count() == known.chunks else ()
 
 
 def rarity(terms: Lexicon, stem: str) -> float:

@@ -147,8 +147,9 @@ def _claimed(stack: ExitStack) -> Claim | None:
 
 def _begin(claim: Claim, rewrite: Rewrite) -> Session:
     index.sweep()
-    cut_off, damaged = lexicon.begin(), index.damage() is not None
-    session = Session(claim, rewrite, healed=cut_off or damaged)
+    # First, because it raises when the index cannot be reached: then nothing is written, and nothing has to be mended.
+    damaged = index.damage() is not None
+    session = Session(claim, rewrite, healed=lexicon.begin() or damaged)
     if session.healed:
         with index.repairing():
             repair(compare(), rewrite)
@@ -160,8 +161,7 @@ def _finish(session: Session) -> None:
         repair(compare(), session.rewrite)
     if session.healed or session.harmed:
         recount()
-    else:
-        lexicon.finish()
+    lexicon.finish()
 
 
 def _key() -> Key:

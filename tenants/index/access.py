@@ -142,13 +142,13 @@ def damage() -> str | None:
     """What is wrong with the index in force of the tenant in context: `missing`, `unreadable`, `incomplete`; None when
     nothing is. Opens it to find out."""
     try:
-        open_collection()
+        collection = open_collection()
     except IndexDamaged as found:
         return found.damage
     settings = get_settings()
     placement = registry.current(settings).placement
     key = _key(settings, placement)
-    if key in _OPEN and not _engine(settings).exists(placement):
+    if key in _OPEN and (not _engine(settings).exists(placement) or _is_emptied(collection)):
         _note(key, "missing")
     return _DAMAGED.get(key)
 
@@ -305,6 +305,11 @@ def _lacks_chunks(collection: Collection) -> bool:
     named, stored = generations.recorded_chunks(), collection.count()
     # Another process may be writing: what counts is what was named all the time.
     return stored < named and stored < generations.recorded_chunks()
+
+
+def _is_emptied(collection: Collection) -> bool:
+    """Whether nothing is left of what records name. Single chunks are for `components.ingest.reconcile` to find."""
+    return not collection.count() and _lacks_chunks(collection)
 
 
 def _engine(settings: Settings) -> Engine:

@@ -1,6 +1,6 @@
 """What disagrees between records, index and lexicon, made by hand, and how it is put right."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 import pytest
@@ -12,9 +12,11 @@ from components.ingest.split import DocumentSplitter
 from components.ingest.terms import stored_meta
 from components.ingest.write import ChunkWriter, remove_documents
 from settings import Settings
-from tenants import documents, lexicon, uploads
+from tenants import documents, index, lexicon, uploads
 from tenants.context import Tenant, acting_as
-from tenants.index import Point, open_collection
+from tenants.errors import IndexDamaged, TryAgain
+from tenants.index import Hit, Point, open_collection
+from tenants.index.edge import EdgeCollection
 from tenants.registry import Registry
 
 ORPHAN = "00000000-0000-0000-0000-000000000001"
@@ -118,7 +120,54 @@ def test_a_wrong_lexicon_is_recounted(tenant: Tenant) -> None:
     assert mended().lexicon_differs
     recount()
     assert replace(lexicon.current(), revision=0) == replace(right, revision=0)
-    assert not lexicon.begin()
+    assert lexicon.begin(), "whoever writes closes the run"
+
+
+def _ends_early(hits: Iterator[Hit]) -> Iterator[Hit]:
+    yield next(hits)
+
+
+def _answers_nothing(hits: Iterator[Hit]) -> Iterator[Hit]:
+    yield from ()
+
+
+def _fails_half_way(hits: Iterator[Hit]) -> Iterator[Hit]:
+    yield next(hits)
+    raise TryAgain("index_unavailable")
+
+
+@pytest.mark.parametrize("fault", [_ends_early, _answers_nothing, _fails_half_way])
+def test_an_index_that_is_read_in_part_changes_nothing(
+    tenant: Tenant, fault: Callable[[Iterator[Hit]], Iterator[Hit]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_document("a"), write_document("b")
+    before, scan = lexicon.current(), EdgeCollection.scan
+    monkeypatch.setattr(EdgeCollection, "scan", lambda collection: fault(scan(collection)))
+    for read in (recount, compare):
+        with pytest.raises(TryAgain, match="index_unavailable"):
+            read()
+    assert lexicon.current() == before
+
+
+def test_the_lexicon_of_an_emptied_index_stays(tenant: Tenant) -> None:
+    ids = write_document("a")
+    before = lexicon.current()
+    open_collection().delete(ids)
+    with pytest.raises(IndexDamaged):
+        recount()
+    assert lexicon.current() == before
+    assert index.damage() == "missing"
+
+
+def test_chunks_that_the_index_has_from_another_time_are_counted_when_a_record_names_them(tenant: Tenant) -> None:
+    write_document("a")
+    right = lexicon.current()
+    documents.remove("a")
+    lexicon.rebuild(())
+    write_document("a")
+    assert replace(lexicon.current(), revision=0) == replace(right, revision=0)
+    write_document("a")
+    assert replace(lexicon.current(), revision=0) == replace(right, revision=0)
 
 
 def test_files_left_by_jobs_that_are_over_are_removed(tenant: Tenant) -> None:

@@ -14,8 +14,11 @@ from components.language.identifiers import codes, shapes
 from components.language.normalise import fold
 from components.language.words import stems, words
 from components.turn import EXTRA_PASSES, Turn
+from components.understand import rewrite
 from components.understand.rewrite import QueryRewriter, rarity
 from tenants import lexicon, policy
+from tenants.errors import TryAgain
+from tenants.index.empty import EmptyCollection
 from tenants.lexicon import Lexicon
 from tenants.policy import Policy
 from tests.generated import texts
@@ -52,6 +55,19 @@ POLICY = Policy(synonyms=(("стиралка", "стиральная машин�
 def known_terms(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lexicon, "current", lambda: KNOWN)
     monkeypatch.setattr(policy, "current", lambda: POLICY)
+    monkeypatch.setattr(rewrite, "open_collection", lambda: Stored(KNOWN.chunks))
+
+
+class Stored(EmptyCollection):
+    """An index of so many chunks; None: one that cannot be reached."""
+
+    def __init__(self, chunks: int | None) -> None:
+        self._chunks = chunks
+
+    def count(self) -> int:
+        if self._chunks is None:
+            raise TryAgain("index_unavailable")
+        return self._chunks
 
 
 def rewritten(turn: Turn, rewriter: QueryRewriter | None = None) -> tuple[str, Turn]:
@@ -118,6 +134,21 @@ def test_an_unknown_code_is_not_corrected_to_a_known_one() -> None:
     assert (socket, after.passes, after.query.codes) == ("exhausted", 0, ("E21",))
     assert (after.verdict.route, after.verdict.reasons) == ("human", ("code_not_found",))
     assert after.evidence.uncovered == ("E21",)
+
+
+@pytest.mark.parametrize("chunks", [0, KNOWN.chunks - 1, KNOWN.chunks + 1])
+def test_an_unknown_code_is_searched_when_the_index_holds_what_is_not_counted(
+    monkeypatch: pytest.MonkeyPatch, chunks: int
+) -> None:
+    monkeypatch.setattr(rewrite, "open_collection", lambda: Stored(chunks))
+    assert first("ошибка E21, вода не сливается").query.codes == ("E21",)
+
+
+def test_no_code_is_absent_from_an_index_that_cannot_be_reached(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rewrite, "open_collection", lambda: Stored(None))
+    with pytest.raises(TryAgain, match="index_unavailable"):
+        rewritten(Turn("t", "ошибка E21, вода не сливается"))
+    assert first("ошибка E20, вода не сливается").query.codes == ("E20",)
 
 
 def test_one_known_code_among_several_is_searched() -> None:

@@ -13,9 +13,9 @@ from pipelines.ingest import session
 from pipelines.ingest.library import Library
 from pipelines.ingest.report import Progress
 from pipelines.ingest.usecase import Ingest
-from tenants import claims, lexicon, writing
+from tenants import claims, index, lexicon, writing
 from tenants.context import Tenant, acting_as
-from tenants.errors import Busy, NotFound
+from tenants.errors import Busy, NotFound, TryAgain
 from tests.unit.pipelines.ingest.stored import article, check_consistent, hits, meta
 
 
@@ -140,6 +140,31 @@ def test_a_run_that_fails_leaves_its_mark(library: Library, ingest: Ingest) -> N
     library.change("a", {"status": "archived"})
     check_consistent()
     assert not ingest.run([]).healed
+
+
+def test_a_check_in_the_middle_of_a_run_leaves_the_mark_to_the_run(
+    library: Library, ingest: Ingest, begun: Callable[..., Begun]
+) -> None:
+    run = begun(a="", b="")
+    lexicon.apply([lexicon.ChunkTerms(frozenset({"чужое"}), frozenset())])
+    assert library.check(mend=True).lexicon_differs
+    assert lexicon.begin(), "a run that is cut off now is mended by the next one"
+    run.finish()
+    check_consistent()
+    assert not ingest.run([]).healed
+
+
+def test_an_index_that_cannot_be_reached_leaves_no_mark(
+    tenant: Tenant, ingest: Ingest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def unreachable() -> None:
+        raise TryAgain("index_unavailable")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(index, "damage", unreachable)
+        with pytest.raises(TryAgain):
+            ingest.run([article("a")])
+    assert not ingest.run([article("a")]).healed
 
 
 def test_a_mistake_leaves_no_mark(library: Library, ingest: Ingest) -> None:
