@@ -23,9 +23,13 @@ _PATIENCE_SECONDS = 30.0
 
 
 class FakeQdrant:
-    """Collections in memory, one request at a time."""
+    """Collections in memory, one request at a time.
+
+    :ivar refusal: status and error that whatever would change points gets; None: it is done.
+    """
 
     def __init__(self) -> None:
+        self.refusal: tuple[int, str] | None = None
         self._client = QdrantClient(":memory:")
         self._lock = Lock()
         self._indexes: dict[str, dict[str, str]] = {}
@@ -39,10 +43,10 @@ class FakeQdrant:
                 Route(one, self._calling(self.create), methods=["PUT"]),
                 Route(one, self._calling(self.delete), methods=["DELETE"]),
                 Route(f"{one}/index", self._calling(self.index), methods=["PUT"]),
-                Route(f"{one}/points", self._calling(self.upsert), methods=["PUT"]),
+                Route(f"{one}/points", self._calling(self.upsert, writes=True), methods=["PUT"]),
                 Route(f"{one}/points", self._calling(self.retrieve), methods=["POST"]),
-                Route(f"{one}/points/delete", self._calling(self.delete_points), methods=["POST"]),
-                Route(f"{one}/points/batch", self._calling(self.update), methods=["POST"]),
+                Route(f"{one}/points/delete", self._calling(self.delete_points, writes=True), methods=["POST"]),
+                Route(f"{one}/points/batch", self._calling(self.update, writes=True), methods=["POST"]),
                 Route(f"{one}/points/query/batch", self._calling(self.query), methods=["POST"]),
                 Route(f"{one}/points/scroll", self._calling(self.scroll), methods=["POST"]),
                 Route(f"{one}/points/count", self._calling(self.count), methods=["POST"]),
@@ -121,9 +125,12 @@ class FakeQdrant:
         asked = models.CountRequest.model_validate_json(body)
         return self._client.count(name, asked.filter, exact=True)
 
-    def _calling(self, work: Callable[[str, bytes], object]) -> Callable[[Request], object]:
+    def _calling(self, work: Callable[[str, bytes], object], *, writes: bool = False) -> Callable[[Request], object]:
         async def answer(request: Request) -> Response:
             body = await request.body()
+            if writes and self.refusal is not None:
+                status, error = self.refusal
+                return JSONResponse({"status": {"error": error}, "time": 0.0}, status)
             try:
                 with self._lock:
                     result = work(request.path_params.get("name", ""), body)
@@ -148,11 +155,11 @@ def _plain(result: object) -> object:
 
 
 @contextmanager
-def running() -> Iterator[str]:
+def running(fake: FakeQdrant | None = None) -> Iterator[str]:
     """The URL of a fake that runs until the block ends."""
     with socket.socket() as listening:
         listening.bind(("127.0.0.1", 0))
-        config = uvicorn.Config(FakeQdrant().application, log_config=None, access_log=False, lifespan="off")
+        config = uvicorn.Config((fake or FakeQdrant()).application, log_config=None, access_log=False, lifespan="off")
         server = uvicorn.Server(config)
         thread = Thread(target=server.run, args=([listening],), name="fake-qdrant")
         thread.start()

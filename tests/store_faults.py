@@ -1,7 +1,6 @@
 """How each store is made to fail: by what a machine can be made to do, else by what the store's client would say."""
 
 import errno
-import json
 import os
 import shutil
 import signal
@@ -9,7 +8,6 @@ import sqlite3
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, suppress
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import count
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -19,7 +17,7 @@ from unittest.mock import patch
 import httpx
 from qdrant_edge import EdgeShard
 from redis import Redis
-from sqlalchemy import Engine, create_engine, event, text
+from sqlalchemy import Engine, create_engine, event, make_url, text
 
 from evaluation.bench.server import serving
 from settings import get_settings
@@ -30,12 +28,15 @@ from tenants.errors import InternalFault
 from tenants.index.edge import EdgeCollection
 from tenants.registry import Registry
 from tenants.tokens import issue
+from tests import fake_qdrant
+from tests.fake_qdrant import FakeQdrant
 from tests.gateway import Gateway, Mode
 from tests.servers import own_database
 from tests.stores import ARTICLE, QUESTION, TENANT, Fault, Outcome, Seen, Stage, Store, close_all
 
 _GATEWAYS: dict[Store, Gateway] = {}
 _DIRECT: dict[Store, str] = {}
+_QDRANT = FakeQdrant()
 _MODES: Mapping[Fault, Mode] = {
     "refused": "refuses",
     "hangs": "hangs",
@@ -54,8 +55,9 @@ _PATIENCE_SECONDS = 60
 def reachable(store: Store, servers: Mapping[Store, str]) -> Iterator[Mapping[Store, str]]:
     """The URL of the store by a way that can be blocked; nothing for a store without one."""
     if store == "qdrant":
-        with _FakeQdrant().running() as fake:
-            yield {store: fake}
+        with fake_qdrant.running(_QDRANT) as url, Gateway(make_url(url).port).running() as gateway:
+            _GATEWAYS[store] = gateway
+            yield {store: f"http://127.0.0.1:{gateway.port}"}
     elif store == "redis":
         with Gateway.to(servers[store]) as gateway:
             _GATEWAYS[store], _DIRECT[store] = gateway, servers[store]
@@ -363,64 +365,15 @@ def _later(released: Event) -> Callable[..., None]:
     return waiting
 
 
-class _FakeQdrant:
-    """Answers every request with one and the same fault."""
-
-    fault: Fault = "refused"
-
-    @contextmanager
-    def running(self) -> Iterator[str]:
-        """Its URL, until the block ends."""
-
-        class Handler(BaseHTTPRequestHandler):
-            def handle_one_request(self) -> None:
-                if _FakeQdrant.fault in {"refused", "killed"}:
-                    self.close_connection = True
-                    return
-                super().handle_one_request()
-
-            def answer(self) -> None:
-                self.rfile.read(int(self.headers.get("content-length", 0)))
-                status, body = _QDRANT_SAYS[_FakeQdrant.fault]
-                if _FakeQdrant.fault == "hangs":
-                    hanging.wait(_PATIENCE_SECONDS)
-                Event().wait(_SLOW_SECONDS)
-                self.send_response(status)
-                self.send_header("content-type", "application/json")
-                self.send_header("content-length", str(len(body)))
-                self.end_headers()
-                with suppress(OSError):
-                    self.wfile.write(body)
-
-            do_GET = do_POST = do_PUT = do_DELETE = do_PATCH = answer  # noqa: N815 - the handler's names
-
-            def log_message(self, *arguments: object) -> None:
-                """Nothing."""
-
-        hanging = Event()
-        with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-            server.daemon_threads = True
-            listening = Thread(target=server.serve_forever, daemon=True)
-            listening.start()
-            yield f"http://127.0.0.1:{server.server_port}"
-            hanging.set()
-            server.shutdown()
-            listening.join()
-
-
-_QDRANT_SAYS: Mapping[Fault, tuple[int, bytes]] = {
-    "hangs": (200, b"{}"),
-    "slow": (503, b"{}"),
-    "full": (500, json.dumps({"status": {"error": "No space left on device"}}).encode()),
-    "read-only": (403, json.dumps({"status": {"error": "Write access is required"}}).encode()),
-    "corrupt": (200, b"\xff\x00nonsense"),
-}
-
-
 @contextmanager
 def _qdrant(fault: Fault, stage: Stage) -> Iterator[None]:
-    _FakeQdrant.fault = fault
-    yield
+    refusals = {"full": (500, "No space left on device"), "read-only": (403, "Write access is required")}
+    if fault in refusals:
+        with patch.object(_QDRANT, "refusal", refusals[fault]):
+            yield
+    else:
+        with _blocked("qdrant", fault):
+            yield
 
 
 @contextmanager

@@ -120,16 +120,12 @@ class Stage:
         self.folder = folder
         self._answered: list[str] = []
         self._uploads: dict[str, str] = {}
-        self.question = QUESTION
         self._number = 0
 
     @classmethod
     @contextmanager
-    def open(cls, *, filled: bool = True, **settings: str) -> Iterator["Stage"]:
-        """A service that is up, its settings those of the environment's names without their prefix.
-
-        :param filled: it knows an article; without, its index cannot be reached from the beginning.
-        """
+    def open(cls, **settings: str) -> Iterator["Stage"]:
+        """A service that is up, its settings those of the environment's names without their prefix."""
         with TemporaryDirectory() as folder, ExitStack() as stack:
             for module, name, value in _BRIEF:
                 stack.enter_context(patch.object(module, name, value))
@@ -154,11 +150,8 @@ class Stage:
             headers = {"Authorization": f"Bearer {token}"}
             service = app.create_app(get_settings())
             with TestClient(service, headers=headers, raise_server_exceptions=False) as client:
-                if filled:
-                    client.post("/ingest/run", json={"documents": [ARTICLE]}).raise_for_status()
+                client.post("/ingest/run", json={"documents": [ARTICLE]}).raise_for_status()
                 stage = cls(client, Path(folder))
-                # A code that no document explains is answered without a search.
-                stage.question = QUESTION if filled else "Как вернуть товар?"
                 stage.ask()
                 yield stage
 
@@ -171,7 +164,7 @@ class Stage:
 
     def ask(self) -> str:
         """How a question ends. A turn that is answered must never be lost."""
-        reply = self.client.post("/ask/run", json={"question": self.question})
+        reply = self.client.post("/ask/run", json={"question": QUESTION})
         answer = reply.json()
         if not reply.is_success:
             return str(answer["code"])
@@ -216,11 +209,6 @@ class Stage:
         jobs = {job: self.client.get(f"/jobs/{job}").json() for job in self._uploads}
         return [f"turn {turn}" for turn in turns] + [f"job {one}" for one in jobs if jobs[one]["state"] != "done"]
 
-    def waiting(self) -> list[str]:
-        """Acknowledged uploads that are no longer waiting, though nobody has done them."""
-        states = {job: self.client.get(f"/jobs/{job}").json()["state"] for job in self._uploads}
-        return [job for job, state in states.items() if state not in {"queued", "running", "done"}]
-
     def _ready(self) -> str:
         reply = self.client.get("/readyz").json()
         return str(reply["status"] if reply["status"] == "ready" else reply["code"])
@@ -248,7 +236,7 @@ def seen_of(store: Store, fault: Fault, stage: Stage) -> Seen:
 
     with provoked(store, fault, stage):
         outcome = stage.observe()
-    return Seen(outcome, tuple(stage.waiting() if store == "qdrant" else stage.lost()))
+    return Seen(outcome, tuple(stage.lost()))
 
 
 def settings_of(store: Store, servers: Mapping[Store, str]) -> Mapping[str, str]:
@@ -271,7 +259,7 @@ def main() -> int:
         for store in STORES:
             seen: dict[Fault, Seen] = {}
             with reachable(store, {"postgresql": postgres, "redis": redis}) as urls, ExitStack() as stack:
-                stage = stack.enter_context(Stage.open(filled=store != "qdrant", **settings_of(store, urls)))
+                stage = stack.enter_context(Stage.open(**settings_of(store, urls)))
                 for fault in FAULTS:
                     if fault != "killed" or store not in OF_THE_SERVICE:
                         seen[fault] = seen_of(store, fault, stage)

@@ -31,7 +31,7 @@ def stage(request: pytest.FixtureRequest) -> Iterator[Stage]:
         urls[store] = request.getfixturevalue("postgres_url" if store == "postgresql" else "redis_url")
     with (
         reachable(store, urls) as reached,
-        Stage.open(filled=store != "qdrant", **settings_of(store, reached)) as stage,
+        Stage.open(**settings_of(store, reached)) as stage,
     ):
         yield stage
 
@@ -48,7 +48,10 @@ def test_the_guide_has_the_whole_table() -> None:
 
 @pytest.mark.timeout(180)
 @pytest.mark.parametrize(
-    ("stage", "store", "fault"), [(store, store, fault) for store, fault in CELLS], indirect=["stage"]
+    ("stage", "store", "fault"),
+    [(store, store, fault) for store, fault in CELLS],
+    indirect=["stage"],
+    scope="module",
 )
 def test_a_fault_has_its_declared_outcome(stage: Stage, store: Store, fault: Fault) -> None:
     seen = seen_of(store, fault, stage)
