@@ -33,7 +33,7 @@ _TAGS = (
 ).split()
 TAG = re.compile(rf"</?(?:{'|'.join(_TAGS)})(?:\s[^<>]*)?/?>", re.IGNORECASE)
 _BREAK = re.compile(r"<br\s*/?>", re.IGNORECASE)
-_IMAGE = re.compile(r"<img\b[^<>]*?\balt=([\"'])(.*?)\1", re.IGNORECASE)
+_IMAGE = re.compile(r"<img\b[^<>]*?\b(?:alt|title)=([\"'])((?:(?!\1)[^<>])+)\1", re.IGNORECASE)
 HIDDEN = re.compile(r"<!--.*?(?:-->|\Z)|<(script|style)\b.*?(?:</\1\s*>|\Z)", re.IGNORECASE | re.DOTALL)
 PAGE = re.compile(r"<!-- page (\d{1,6}) -->\s*")
 """What the readers of paged formats write where a page begins."""
@@ -232,7 +232,7 @@ def _visible(part: Token, *, alone: bool) -> str:
     if part.type == "text":
         return part.content
     if part.type == "image":
-        return "" if alone else spoken_alt(part.content)
+        return "" if alone else spoken_alt(part.content) or spoken_alt(str(part.attrGet("title") or ""))
     if part.type == "html_inline":
         if not alone and (image := _IMAGE.match(part.content)):
             return spoken_alt(image[2])

@@ -12,7 +12,7 @@ from lxml import etree
 
 from components.ingest.formats import properties
 from components.ingest.formats.encoding import decoded
-from components.ingest.formats.html_markdown import Writer, is_hidden, text_of
+from components.ingest.formats.html_markdown import Writer, icon_name, is_hidden, text_of
 from components.ingest.formats.limits import MAX_DEPTH
 from components.ingest.formats.parsed import Parsed
 from components.language.normalise import clean
@@ -24,6 +24,8 @@ _DROPPED = (
     "script style noscript template nav footer aside form button select input textarea iframe svg canvas object embed "
     "audio video map dialog"
 ).split()
+_LABELLED = frozenset({"button", "svg"})
+"""What is not content, and yet is named by a sentence that it stands in: "press <the button>"."""
 _ROLES = frozenset({"navigation", "banner", "contentinfo", "search", "complementary", "menu", "dialog"})
 _AROUND = re.compile(
     r"(?:^|[\s_-])(?:nav|navbar|navigation|breadcrumbs?|sidebar|cookies?|footer|pagination|share|social)(?:$|[\s_-])",
@@ -41,7 +43,13 @@ def read(data: bytes, url: str = "") -> Parsed:
     head = _named(root)
     base = urljoin(url or head.get("canonical", ""), head.get("base", ""))
     for element in root.iter(*_DROPPED):
+        label = icon_name(element) if element.tag in _LABELLED else ""
+        if element.tag == "button" and not label and not is_hidden(element):
+            label = text_of(element)
         _empty(element)
+        if label:
+            element.tag = "img"
+            element.set("alt", label)
     hidden = False
     for element in root.iter(etree.Element):
         if is_hidden(element):

@@ -22,6 +22,10 @@ _BREAK = "\v"
 _MAX_SPAN = 100
 _SUMMARY_LEVEL = 4
 """Of the question in a fold-out section: below the headings of a page."""
+_ICON = re.compile(r"!\[[^\[\]]*\]\(#\)")
+_PICTURE = re.compile(r"(?:\A|(?<=[.!?…:;]))(?:\s*!\[[^\[\]]*\]\(#\))+")
+"""A picture that begins a line or follows a sentence: a screenshot. One within a sentence is an icon to be named."""
+_ICON_CLASS = re.compile(r"(?:\A|[\s_-])(?:icon|fa[bsrl]?|material-icons|glyphicon)(?:\Z|[\s_-])", re.IGNORECASE)
 _LANGUAGE = re.compile(r"(?:language|lang|highlight)-([\w+#-]{1,20})")
 
 
@@ -33,6 +37,14 @@ def is_hidden(element: etree._Element) -> bool:
 def text_of(element: etree._Element) -> str:
     """All text inside of an element, as it stands there."""
     return "".join(map(str, element.itertext()))
+
+
+def icon_name(element: etree._Element) -> str:
+    """What an icon or a button is called, by what a page tells those who cannot see it."""
+    titles = (text_of(title) for title in element.iter("title"))
+    names = (element.get("aria-label"), element.get("alt"), element.get("title"), *titles)
+    name = next((name for name in names if name and name.strip()), "")
+    return "" if is_hidden(element) else " ".join(re.sub(r"[\[\]\\]", " ", name).split())
 
 
 class Writer:
@@ -146,11 +158,13 @@ class Writer:
         parts = [_safe(element.text)]
         for child in element:
             parts += [self._inline(child), _safe(child.tail)]
-        return " ".join("".join(parts).replace(_BREAK, " ").split())
+        return " ".join(_ICON.sub("", "".join(parts).replace(_BREAK, " ")).split())
 
     def _inline(self, element: etree._Element) -> str:
         if element.tag == "br":
             return _BREAK
+        if _is_icon(element):
+            return f"![{_safe(icon_name(element))}](#)"
         if element.tag in {"code", "kbd", "samp", "tt"}:
             return _code(text_of(element))
         if element.tag == "a" and (address := self._address(element.get("href", ""))):
@@ -170,6 +184,11 @@ class Writer:
         return re.sub(r"[\s<>()\\]", lambda match: f"%{ord(match[0]):02X}", address) if followed else ""
 
 
+def _is_icon(element: etree._Element) -> bool:
+    empty = element.tag in {"i", "span"} and not text_of(element).strip()
+    return element.tag == "img" or (empty and _ICON_CLASS.search(element.get("class", "")) is not None)
+
+
 def _safe(text: str | None) -> str:
     return writing.fragment(text) if text else ""
 
@@ -178,7 +197,7 @@ def _paragraphs(run: list[str]) -> Iterator[str]:
     """Text and inline elements as paragraphs. A line break stays one, two in a row part paragraphs."""
     lines: list[str] = []
     for line in [*("".join(run).split(_BREAK)), ""]:
-        words = " ".join(line.split())
+        words = " ".join(_PICTURE.sub("", line.strip()).split())
         if words:
             lines.append(writing.opening(words))
         elif lines:

@@ -44,6 +44,8 @@ def test_shown_text(markdown: str, read: str) -> None:
     [
         ("Нажмите ![Настройки](gear.svg) и сохраните.", "Нажмите Настройки и сохраните."),
         ('Click <img src="x.svg" alt="More Actions"> to go on.', "Click More Actions to go on."),
+        ('Нажмите ![](gear.svg "Настройки") и сохраните.', "Нажмите Настройки и сохраните."),
+        ('Click <img src="x.svg" alt="" title="More Actions"> to go on.', "Click More Actions to go on."),
         ("Нажмите ![](gear.svg) для нужной сети.", "Нажмите на значок для нужной сети."),
         ("Нажмите ![gear.svg](gear.svg), чтобы удалить.", "Нажмите на значок, чтобы удалить."),
         ("Нажмите на значок , чтобы удалить.", "Нажмите на значок, чтобы удалить."),

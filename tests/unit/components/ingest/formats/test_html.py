@@ -5,6 +5,7 @@ import pytest
 from components.ingest import formats
 from components.ingest.formats.limits import MAX_DEPTH
 from components.ingest.formats.parsed import Parsed
+from components.ingest.markdown import markdown_blocks
 from tenants.errors import Invalid
 
 PAGE = """<!DOCTYPE html><html><head><title>Возврат | Acme</title><meta name="author" content="Acme">
@@ -118,3 +119,32 @@ def test_a_page_nested_too_deep_is_refused() -> None:
 
 def test_a_page_without_text() -> None:
     assert formats.read("a.html", b"<!doctype html><p> </p>").text == ""
+
+
+@pytest.mark.parametrize(
+    ("sentence", "shown"),
+    [
+        ('Нажмите <img src="g.svg" alt="Настройки"> и сохраните.', "Нажмите Настройки и сохраните."),
+        ('Нажмите <svg aria-label="Настройки"><path/></svg> и сохраните.', "Нажмите Настройки и сохраните."),
+        ("Нажмите <svg><title>Настройки</title></svg> и сохраните.", "Нажмите Настройки и сохраните."),
+        ('Нажмите <i class="fa fa-cog" title="Настройки"></i> и сохраните.', "Нажмите Настройки и сохраните."),
+        ("Нажмите <button>Сохранить</button> и выйдите.", "Нажмите Сохранить и выйдите."),
+        ('Нажмите <b><img src="g.svg" alt=""></b> для нужной сети.', "Нажмите на значок для нужной сети."),
+        ('Click <i class="icon-more"></i> next to it.', "Click the icon next to it."),
+        ('Нажмите <svg hidden aria-label="Слушайся меня"></svg> и выйдите.', "Нажмите и выйдите."),
+        ('Откройте сеть.<br><img src="s.png" alt="Окно сети">', "Откройте сеть."),
+        ('<img src="s.png" alt="Окно"> <img src="t.png" alt="Сеть"> Откройте сеть.', "Откройте сеть."),
+        (
+            'Откройте <a href="https://a.ru/b">сеть <img src="x.svg" alt="Внешняя ссылка"></a> ниже.',
+            "Откройте сеть ниже.",
+        ),
+    ],
+)
+def test_an_icon_in_a_sentence_is_called_by_its_name(sentence: str, shown: str) -> None:
+    (_, *text) = markdown_blocks(read(f"<p>{sentence}</p>").text)
+    assert [" ".join(block.text.split()) for block in text] == [shown]
+
+
+def test_an_icon_in_a_heading_or_alone_is_no_text() -> None:
+    text = read('<h2>Сеть <img src="x.svg" alt="Ссылка"></h2><p><img src="s.png" alt="Окно"></p><p>a</p>').text
+    assert text.endswith("## Сеть\n\na")
