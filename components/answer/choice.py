@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 from components.answer.section import Part, announces, blocks, flat, steps, trimmed
 from components.answer.units import Unit, indent, is_frame, is_numbered, is_question, is_rule, plain
-from components.judge.answer_form import is_definition
+from components.judge.answer_form import form_share, is_definition
 from components.judge.coverage import Question
 from components.language.captions import is_abstract, is_resolution
-from components.language.question_kind import QuestionKind
+from components.language.question_kind import QuestionKind, kind_of
 from components.language.questions import OPEN, AnswerType
 from components.language.words import stems
 
@@ -91,7 +91,7 @@ def choose(
     scored = [part for part in section if any(unit in scores for unit in part.units)]
     if not scored:
         return Choice(())
-    answering = [part for part in scored if not _answers_another(part, question)] or scored
+    answering = [part for part in scored if not _answers_another(part, question, kind)] or scored
     best = max(answering, key=lambda part: max(scores.get(unit, float("-inf")) for unit in part.units))
     deciding = [unit for part in answering for unit in part.units if unit in deciding]
     if deciding:
@@ -123,7 +123,7 @@ def choose(
     covered = {id(part): _covered(_words(part.with_caption), question) for part in (first, best)}
     preferred = kind not in _SENTENCES and covered[id(first)] >= covered[id(best)] - _OUTDOES
     selected_part = first if best.states or preferred else best
-    selected_units = selected_part.with_caption
+    selected_units = _with_alternatives(selected_part, answering, question)
     following = alternatives[alternatives.index(selected_part) + 1 :] if is_abstract(selected_part.name) else []
     if following:
         selected_units = (*selected_units, *following[0].with_caption)
@@ -131,9 +131,15 @@ def choose(
     return Choice(choice.units, cut=choice.cut or len(answering) > 1)
 
 
-def _answers_another(part: Part, question: Question) -> bool:
-    """Whether a part stands under another question than the one that is asked."""
-    return is_question(part.name) and _covered(stems(part.name), question) < _SURELY_NAMED
+def _answers_another(part: Part, question: Question, kind: QuestionKind) -> bool:
+    """Whether a part stands under another question than the one that is asked: "Can I …?" without a word of what to do
+    says nothing of how.
+    """
+    if not is_question(part.name):
+        return False
+    if kind == "howto" and kind_of(part.name) == "yesno" and not form_share(kind, "\n".join(map(plain, part.units))):
+        return True
+    return _covered(stems(part.name), question) < _SURELY_NAMED
 
 
 def _from(deciding: Unit, among: Sequence[Part]) -> Choice:

@@ -13,7 +13,7 @@ from components.turn import Passage
 _MAX_REPEATED = 12
 """Units that one chunk repeats of the one before: overlap is short, and an article may well say a thing twice."""
 
-_ENDS = ".!?…:;"
+_ENDS = ".!?…:"
 _WORD = re.compile(r"\w+")
 _MARKER = re.compile(r"(?:^|(?<=[.:;!?])\s+)\d{1,2}[.)]\s")
 """The number of a list item, also where two items stand in one line."""
@@ -109,8 +109,11 @@ def parts(section: Sequence[Unit]) -> tuple[Part, ...]:
 
 
 def _is_keywords(opening: Sequence[Unit]) -> bool:
-    """Whether a document opens with words to find it by: one line that is no sentence."""
-    return len(opening) == 1 and opening[0].kind == "sentence" and opening[0].text[-1] not in _ENDS
+    """Whether a document opens with words to find it by: a line that is no sentence, semicolons between them or not."""
+    if not opening or any(unit.kind != "sentence" for unit in opening):
+        return False
+    *before, last = (unit.text[-1] for unit in opening)
+    return last not in _ENDS and set(before) <= {";"}
 
 
 def blocks(among: Sequence[Unit]) -> list[tuple[Unit, ...]]:

@@ -168,6 +168,35 @@ def test_a_caption_over_alternatives_is_shown_with_them() -> None:
     assert "Возврат" not in whole
 
 
+def test_a_caption_over_alternatives_is_shown_with_them_where_another_names_the_question_as_well() -> None:
+    long = " ".join(["The dashboard says so in a day of the week."] * 40)
+    guide = passage(
+        "Take a site offline at any time.\n\nTaking your site offline\n\nThere are two ways.\n\nEditor\n\n"
+        f"Click Offline.\n\nIs my site offline?\n\n{long}"
+    )
+    whole = answer("How do I take my site offline?", guide).text
+    assert "Click Offline." in whole
+    assert "The dashboard" not in whole
+
+
+def test_whether_it_can_be_done_is_no_answer_to_how() -> None:
+    guide = passage(
+        "Keep your calendar free.\n\nBlocking hours\n\nClick Add and choose the staff member.\n\n"
+        "Can I block hours of several staff members?\n\nThe Blocker app blocks hours of several staff members."
+    )
+    assert answer("How do I block hours of staff members?", guide).text == (
+        "Blocking hours\n\nClick Add and choose the staff member. [1]"
+    )
+    assert "Blocker app" in answer("Can I block hours of several staff members?", guide).text
+
+
+@pytest.mark.parametrize("keywords", ["printer; toner; leak;", "leak; out of toner; printer R640 PRODUCT"])
+def test_keywords_above_the_text_are_not_shown(keywords: str) -> None:
+    note = passage(f"{keywords}\n\nABSTRACT\n\nThe printer leaks toner in winter.\n\nCONTENT\n\nKeep it warm.")
+    assert "leaks toner in winter" in answer("Does the printer leak toner?", note).text
+    assert keywords[-7:] not in answer("Does the printer leak toner?", note).text
+
+
 def test_yes_or_no_is_looked_for_in_the_best_paragraph_whatever_caption_comes_first() -> None:
     long = " ".join(["Паспорт проверяют сотрудники по списку в тот же день."] * 30)
     guide = passage(f"Платежи можно принимать сразу.\n\nПроверка\n\n{long}")
