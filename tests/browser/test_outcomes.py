@@ -121,6 +121,18 @@ def test_steps_beyond_four_are_folded(opened: Page, service: FakeService) -> Non
     expect(last_answer(opened).locator("details.steps ol")).to_have_attribute("start", "5")
 
 
+def test_a_number_behind_the_last_folded_step_can_be_seen(opened: Page, service: FakeService) -> None:
+    steps = "1. Раз.\n2. Два.\n3. Три.\n4. Четыре.\n5. Пять.\n6. Закрутите фильтр. [1]"
+    written: dict[str, object] = {"text": steps, "notice": None, "verified": True, "missing": []}
+    service.answers = [{**OUTCOMES["answered"](), "answer": written}]
+    ask(opened, "Ошибка E20")
+    numbers = last_answer(opened).locator(".cite:visible")
+    expect(numbers).to_have_count(1)
+    last_answer(opened).get_by_text("Ещё шаги: 2").click()
+    expect(last_answer(opened).get_by_text("Закрутите фильтр")).to_be_visible()
+    expect(numbers).to_have_count(1)
+
+
 def test_a_topic_and_a_follow_up_are_asked_by_a_click(opened: Page, service: FakeService) -> None:
     service.answers = [OUTCOMES["clarify"](), OUTCOMES["answered"](), OUTCOMES["refused"]()]
     ask(opened, "Возврат")

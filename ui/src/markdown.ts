@@ -67,13 +67,34 @@ function list(token: Tokens.List, rendering: Rendering): TemplateResult {
   if (!token.ordered) return html`<ul>${token.items.map(item)}</ul>`;
   const first = Number(token.start) || 1;
   const rest = token.items.slice(FOLDED_AFTER);
-  return html`<ol start=${first}>${token.items.slice(0, FOLDED_AFTER).map(item)}</ol>
-    ${rest.length
-      ? html`<details class="steps">
-          <summary>${rendering.more(rest.length)}</summary>
-          <ol start=${first + FOLDED_AFTER}>${rest.map(item)}</ol>
-        </details>`
-      : nothing}`;
+  const shown = token.items.slice(0, FOLDED_AFTER);
+  const beyond = marks(rest).filter((index) => !marks(shown).includes(index));
+  if (beyond.length) {
+    // A number that stands behind the last step can be seen while that one is folded.
+    const last = shown.pop()!;
+    return html`<ol start=${first}>${shown.map(item)}<li>${blocks(last.tokens, rendering)}
+      <span class="beyond">${beyond.map((index) => rendering.cite(index))}</span></li></ol>
+    ${folded(rest, first, rendering, item)}`;
+  }
+  return html`<ol start=${first}>${shown.map(item)}</ol>
+    ${rest.length ? folded(rest, first, rendering, item) : nothing}`;
+}
+
+function folded(
+  rest: readonly Tokens.ListItem[],
+  first: number,
+  rendering: Rendering,
+  item: (one: Tokens.ListItem) => TemplateResult,
+): TemplateResult {
+  return html`<details class="steps">
+    <summary>${rendering.more(rest.length)}</summary>
+    <ol start=${first + FOLDED_AFTER}>${rest.map(item)}</ol>
+  </details>`;
+}
+
+function marks(items: readonly Tokens.ListItem[]): number[] {
+  const found = items.flatMap((one) => [...one.raw.matchAll(/\[(\d{1,3})\]\s*$/gm)]);
+  return [...new Set(found.map((match) => Number(match[1])))];
 }
 
 function table(token: Tokens.Table, rendering: Rendering): TemplateResult {
