@@ -12,10 +12,11 @@ from components.answer.choice import Limits, choose
 from components.answer.citations import cite
 from components.answer.opening import decision, opening
 from components.answer.section import in_order, parts, steps
-from components.answer.units import Unit, is_numbered, units
+from components.answer.units import Unit, is_numbered, plain, units
 from components.judge.analysis import analyse
 from components.judge.approaches import proposed
 from components.judge.coverage import Question, prepare, sentence_coverage, word_order
+from components.language.normalise import fold
 from components.language.question_kind import kind_of
 from components.language.questions import OPEN, AnswerType, answer_type, asked, holds
 from components.language.relatives import relatives
@@ -85,7 +86,9 @@ class ExtractiveAnswerer(Nested):
             turn, section = _section(turn, passage)
             rejected = dict(_rejected(section, turn.evidence.rejected))
             withheld.update(dict.fromkeys(rejected.values()))
-            quotable = [unit for unit in section if not (unit in rejected or _other_code(unit, question))]
+            quotable = [
+                unit for unit in section if not (unit in rejected or _other_code(unit, question) or _is_title(unit))
+            ]
             scores = {one.unit: one.score for one in _scored(turn, question, kind, quotable)}
             section_parts = parts(quotable)
             choice = choose(
@@ -172,6 +175,11 @@ def _rejected(among: Iterable[Unit], approaches: Sequence[RejectedApproach]) -> 
             rejected_approach = next((approach for approach in approaches if proposed(unit.text, approach)), None)
             if rejected_approach is not None:
                 yield unit, rejected_approach
+
+
+def _is_title(unit: Unit) -> bool:
+    """Whether the unit is only the title again, which is shown beside the answer."""
+    return bool(unit.passage.title) and fold(plain(unit)) == fold(unit.passage.title)
 
 
 def _new_words(unit: Unit, question: Question) -> str:

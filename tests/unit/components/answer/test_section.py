@@ -280,6 +280,11 @@ def test_a_caption_that_the_first_step_says_again_is_dropped() -> None:
     assert answer("как поменять имя сети", steps).text == "1. Откройте личный кабинет.\n2. Нажмите «Изменить». [1]"
 
 
+def test_a_title_that_opens_its_text_is_not_quoted() -> None:
+    note = passage("Билеты на поезд\n\nБилет вернут за час.", title="Билеты на поезд")
+    assert answer("возврат билета на поезд", note).text == "Билет вернут за час. [1]"
+
+
 def test_a_caption_may_hold_a_name_with_figures() -> None:
     rules = passage("- Обучаем курьеров.\n\nТребования 152-ФЗ\n\nДанные покупателей хранятся по закону.")
     assert answer("Соблюдаете ли вы требования 152-ФЗ?", rules).text == "Данные покупателей хранятся по закону. [1]"
