@@ -148,10 +148,11 @@ def _same_paragraph(unit: Unit, following: Unit) -> bool:
 
 
 def trimmed(units: Sequence[Unit]) -> tuple[Unit, ...]:
-    """The units without what cannot open an answer, a step whose first ones are missing, and what cannot close one,
-    a line that announces something or a caption over nothing.
+    """The units without what cannot open an answer, a step whose first ones are missing, what cannot close one, a line
+    that announces something or a caption over nothing, and lines within that announce what may not be quoted.
     """
-    remaining = list(units)
+    following = [*units[1:], None]
+    remaining = [unit for unit, after in zip(units, following, strict=True) if not _announces_lost(unit, after)]
     while remaining and _is_orphan(remaining[0]):
         remaining.pop(0)
         while remaining and not is_numbered(remaining[0]) and (remaining[0].kind == "item" or indent(remaining[0]) > 0):
@@ -164,6 +165,14 @@ def trimmed(units: Sequence[Unit]) -> tuple[Unit, ...]:
 def announces(unit: Unit) -> bool:
     """Whether it ends in a colon over nothing, as a step does whose own list stands elsewhere."""
     return unit.kind not in ("row", "code") and plain(unit).endswith(":")
+
+
+def _announces_lost(unit: Unit, after: Unit | None) -> bool:
+    """Whether what a line announces is left out: words stand between it and what is quoted next."""
+    if after is None or after.kind in ("item", "row", "code"):
+        return False
+    between = unit.passage.text[unit.sentence.end : after.sentence.start if after.passage is unit.passage else None]
+    return (announces(unit) or plain(unit).endswith(",")) and any(map(str.isalnum, between))
 
 
 def _is_orphan(unit: Unit) -> bool:

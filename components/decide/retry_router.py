@@ -86,7 +86,7 @@ def _answering(turn: Turn, draft: Draft) -> Iterator[Gate]:
         return
     query, cited = turn.query, [one.passage for one in draft.citations if one.origin == "primary"]
     kind = kind_of(query.search)
-    if kind != "other" and query.weights and _share_language(query.search, cited):
+    if query.weights and _share_language(query.search, cited):
         head = "\n".join(f"{passage.title}\n{passage.heading}" for passage in cited)
         answers = answers_kind(kind, query.search, draft.text, head, query.weights)
         yield Gate("kind", answers, float(answers), 1.0)

@@ -169,6 +169,8 @@ _ELSEWHERE = re.compile(
 )
 """A sentence that only sends its reader elsewhere."""
 
+_ENDS_IN_LINK = re.compile(r"https?://\S+\Z")
+
 _MARK = re.compile(r"\s*\[\d+\]")
 _CHOICE = re.compile(r"\b(?:или|or)\b")
 
@@ -205,7 +207,7 @@ def answers_kind(kind: QuestionKind, question: str, text: str, head: str, weight
 
 def _only_sends_elsewhere(sentences: Sequence[str]) -> bool:
     """Whether nothing is said but where more is: captions, which end in no full stop, say nothing by themselves."""
-    said = [fold(one) for one in sentences if one.endswith((".", "!", ":", ";"))]
+    said = [fold(one) for one in sentences if one.endswith((".", "!", ":", ";")) or _ENDS_IN_LINK.search(one)]
     return bool(said) and all(map(_ELSEWHERE.search, said))
 
 

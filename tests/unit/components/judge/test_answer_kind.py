@@ -126,6 +126,8 @@ def test_what_only_sends_elsewhere_is_no_answer() -> None:
     elsewhere = f"{caption}\n\nИнформация о требованиях приведена в соответствующем разделе. [1]"
     assert not answers_kind("yesno", question, elsewhere, caption, weights)
     assert answers_kind("yesno", question, f"Магазин соответствует требованиям. {elsewhere}", caption, weights)
+    link = "For further discussion on this topic, visit this thread: https://forum.example/1 [1]"
+    assert not answers_kind("why", "Why is the connection refused?", link, "", {"connect": 1.0})
 
 
 def test_where_to_read_is_told_by_a_source() -> None:
