@@ -237,9 +237,9 @@ def _without_repetition(units: Sequence[Unit], question: Question, kind: Questio
         remaining.pop(0)
     if kind == "howto":
         remaining = _without_definition(remaining)
-    captioned = any(unit.kind == "heading" for unit in remaining[1:])
-    if len(remaining) > 1 and not captioned and _is_said_again(*remaining[:2]):
-        remaining.pop(0)
+    captions = [at for at, unit in enumerate(remaining[:-1]) if unit.kind == "heading"]
+    if len(captions) == 1 and _is_said_again(*remaining[captions[0] : captions[0] + 2]):
+        remaining.pop(captions[0])
     return tuple(remaining)
 
 

@@ -288,6 +288,13 @@ def test_a_caption_that_the_first_step_says_again_is_dropped() -> None:
     assert answer("как поменять имя сети", steps).text == "1. Откройте личный кабинет.\n2. Нажмите «Изменить». [1]"
 
 
+def test_the_only_caption_that_the_first_step_says_again_is_dropped_below_an_introduction_too() -> None:
+    steps = passage("Имя видят все.\n\nЛичный кабинет\n\n1. Откройте личный кабинет.\n2. Нажмите «Изменить».")
+    assert answer("как поменять имя сети", steps).text == (
+        "Имя видят все.\n\n1. Откройте личный кабинет.\n2. Нажмите «Изменить». [1]"
+    )
+
+
 def test_a_title_that_opens_its_text_is_not_quoted() -> None:
     note = passage("Билеты на поезд\n\nБилет вернут за час.", title="Билеты на поезд")
     assert answer("возврат билета на поезд", note).text == "Билет вернут за час. [1]"
