@@ -12,10 +12,7 @@ _COLUMNS = ("set", "figure", "value", "interval", "n", "reference")
 
 def as_markdown(reports: Sequence[SetReport], locale: str) -> str:
     """One row for each headline figure that was measured, with its interval, its n, and plain BM25's."""
-    columns = [
-        text(f"evaluation.table.{column}", locale)
-        for column in ("set", "figure", "value", "interval", "n", "reference")
-    ]
+    columns = [text(f"evaluation.table.{column}", locale) for column in _COLUMNS]
     rows = [columns, ["---"] * len(columns)]
     by_name = {report.name: report for report in reports}
     for line in headlines():
