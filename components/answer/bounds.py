@@ -10,6 +10,7 @@ from collections.abc import Collection, Sequence
 from components.answer.section import Part, announces, blocks, steps
 from components.answer.units import Unit, plain
 from components.judge.answer_form import is_definition
+from components.language.captions import innermost
 from components.language.normalise import fold
 from components.language.words import words
 
@@ -50,10 +51,10 @@ def with_conditions(chosen: Sequence[Unit], section: Sequence[Part]) -> tuple[Un
 
 def qualified(heading: str, question: Collection[str]) -> str:
     """The innermost heading where it says for whom, when or by which means, and the question does not; else empty."""
-    innermost = heading.rsplit(" › ", maxsplit=1)[-1].rstrip(" .:")
-    match = _QUALIFIED.search(innermost)
+    last = innermost(heading).rstrip(" .:")
+    match = _QUALIFIED.search(last)
     content = {word.stem for word in words(match[1]) if not word.stop} if match else set[str]()
-    return innermost if content - set(question) and not innermost.endswith("?") else ""
+    return last if content - set(question) and not last.endswith("?") else ""
 
 
 def _heading(part: Part) -> str:

@@ -8,7 +8,7 @@ from components.answer.section import Part, announces, blocks, flat, steps, trim
 from components.answer.units import Unit, indent, is_frame, is_numbered, is_question, is_rule, plain
 from components.judge.answer_form import form_share, is_definition
 from components.judge.coverage import Question
-from components.language.captions import is_abstract, is_resolution
+from components.language.captions import innermost, is_abstract, is_resolution
 from components.language.question_kind import QuestionKind, kind_of
 from components.language.questions import OPEN, AnswerType
 from components.language.words import stems
@@ -178,7 +178,7 @@ def _is_apart(among: Sequence[Part], best: Part, question: Question, kind: Quest
         return False
     if kind == "howto" and steps(opening.units) > 1:
         return True
-    heading = opening.units[0].passage.heading.split(" › ")[-1]
+    heading = innermost(opening.units[0].passage.heading)
     whole = best is opening and not announces(opening.units[-1]) and not any(steps(one.units) for one in others)
     return whole and _covered(stems(heading), question) >= _HEADED
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from itertools import chain
 
 from components.answer.units import Unit, indent, is_numbered, plain, units
-from components.language.captions import is_cause, is_resolution, is_statement, leads_elsewhere
+from components.language.captions import innermost, is_cause, is_resolution, is_statement, leads_elsewhere
 from components.language.normalise import fold
 from components.turn import Passage
 
@@ -96,7 +96,7 @@ def parts(section: Sequence[Unit]) -> tuple[Part, ...]:
         if unit.passage.heading != heading:
             close()
             heading = unit.passage.heading
-            caption, name = None, heading.split(" › ")[-1]
+            caption, name = None, innermost(heading)
         if unit.kind == "heading":
             close()
             caption, name = unit, unit.text.lstrip("# ")

@@ -7,6 +7,7 @@ from haystack import component
 
 from components.faults import degraded
 from components.judge.protocol import Judge
+from components.language.captions import innermost
 from components.language.texts import text
 from components.language.words import stems
 from components.turn import Passage, Query, Turn
@@ -66,4 +67,4 @@ def _topics(turn: Turn) -> Iterator[tuple[Passage, str]]:
         place = (passage.doc_id, passage.heading)
         if passage.heading and place not in used:
             used.add(place)
-            yield passage, passage.heading.split(" › ")[-1]
+            yield passage, innermost(passage.heading)

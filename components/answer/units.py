@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from components.judge.analysis import Sentence, analyse
-from components.language.captions import is_contents, leads_elsewhere
+from components.language.captions import HEADING_SEPARATOR, is_contents, leads_elsewhere
 from components.language.identifiers import codes
 from components.language.marks import FENCE, HEADING, ITEM, ORDINAL
 from components.turn import Passage
@@ -110,7 +110,7 @@ def _is_listed(kind: UnitKind, text: str, before: str) -> bool:
 
 def _section(passage: Passage) -> frozenset[str]:
     """The codes of the innermost heading that names any, or the title's only one."""
-    for heading in reversed(passage.heading.split(" › ")):
+    for heading in reversed(passage.heading.split(HEADING_SEPARATOR)):
         if named := codes(heading):
             return frozenset(named)
     titled = codes(passage.title)

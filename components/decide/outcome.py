@@ -8,6 +8,7 @@ from haystack import component
 from components.decide.answer_guard import AnswerGuard, AnswerRules
 from components.decide.articles import nearest
 from components.decide.notices import rejections, source_notices, with_context_citations
+from components.language.captions import innermost
 from components.language.texts import text
 from components.turn import Article, Draft, Outcome, Reason, Reply, Turn
 from tenants import policy
@@ -106,7 +107,7 @@ class OutcomeComposer:
         )
 
     def _topics(self, turn: Turn) -> tuple[str, ...]:
-        headings = (passage.heading.split(" › ")[-1] or passage.title for passage in turn.evidence.relevant_passages())
+        headings = (innermost(passage.heading) or passage.title for passage in turn.evidence.relevant_passages())
         return tuple(dict.fromkeys(filter(None, headings)))[: self.options]
 
     def _reply(self, turn: Turn, rules: Policy, articles: tuple[Article, ...]) -> Reply:

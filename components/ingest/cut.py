@@ -14,7 +14,7 @@ from components.ingest.document import Chunk, SourceDocument
 from components.ingest.markdown import Block, markdown_blocks, plain_blocks
 from components.ingest.pack import Part, Sizes, packed
 from components.ingest.safety import flags, hides_characters, inert, quotable
-from components.language.captions import is_resolution
+from components.language.captions import HEADING_SEPARATOR, is_resolution
 from components.language.normalise import clean
 from components.language.sentences import sentence_spans
 from components.turn import Frozen
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 _NAMESPACE = UUID("6f0ec5ce-52f3-5b3e-9a35-1c6c9d0f7a11")
 _RESOLVED_WITHIN = 3
 """How many sections below the statement of a problem its solution may stand."""
-HEADING_SEPARATOR = " › "
 NAMELESS = "…"
 """The title of a document all of whose names give orders."""
 

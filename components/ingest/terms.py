@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 
+from components.language.captions import HEADING_SEPARATOR
 from components.language.encoder import passage_words
 from components.language.identifiers import shapes
 from components.language.words import content_terms
@@ -18,7 +19,7 @@ def chunk_terms(title: str, heading: str, text: str) -> ChunkTerms:
 
 def explained_codes(title: str, heading: str, text: str) -> frozenset[str]:
     """The shapes of the codes that a chunk explains, announced by a word or at the start of a line or heading."""
-    return shapes("\n".join((title, *heading.split(" › "), text)))
+    return shapes("\n".join((title, *heading.split(HEADING_SEPARATOR), text)))
 
 
 def stored_terms(hit: Hit) -> ChunkTerms:

@@ -14,6 +14,7 @@ from itertools import product
 from components.judge.analysis import Sentence, analyse
 from components.judge.claims import NEGATIONS
 from components.language.amounts import Figures, Span, figures
+from components.language.captions import HEADING_SEPARATOR
 from components.language.identifiers import codes
 from components.language.marks import ORDINAL
 from components.language.normalise import fold
@@ -154,7 +155,7 @@ def _names(text: str) -> frozenset[str]:
 @lru_cache(maxsize=4_000)
 def _subject(title: str, heading: str) -> _Subject:
     topic, names = set[str](), set[str]()
-    for part in (title, *heading.split(" › ")):
+    for part in (title, *heading.split(HEADING_SEPARATOR)):
         topic.update(word.stem for word in words(part) if not word.stop and fold(word.text) not in _GENRES)
         names.update(_names(part), codes(part))
         names.update(word.stem for word in words(part) if any(map(str.isdigit, word.text)))

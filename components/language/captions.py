@@ -1,6 +1,9 @@
-"""What captions say about the text below them: that it resolves a problem, or that it only leads elsewhere."""
+"""Headings as a path, and what captions say of the text below them: that it resolves a problem, or leads elsewhere."""
 
 import re
+
+HEADING_SEPARATOR = " › "
+"""Between the headings that a passage stands under, outermost first."""
 
 _RESOLUTION = re.compile(
     r"(?:ответ|решение(?: проблемы)?|(?:способ\w* )?(?:устранени|исправлени|решени)\w*|что делать|как исправить|"
@@ -32,6 +35,11 @@ _ELSEWHERE = re.compile(
     r"product alias/synonym|disclaimer)\W*",
     re.IGNORECASE,
 )
+
+
+def innermost(heading: str) -> str:
+    """The last heading of a path."""
+    return heading.rpartition(HEADING_SEPARATOR)[2]
 
 
 def is_resolution(caption: str) -> bool:

@@ -7,6 +7,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from components.judge.claims import check
+from components.language.captions import innermost
 from components.language.marks import ITEM
 from components.language.sentences import sentence_spans
 from components.language.texts import LOCALES, keys
@@ -43,7 +44,7 @@ def unentailed(answer: TurnAnswer, passages_by_id: Mapping[str, Passage]) -> lis
             faults.append(f"cites nothing: {claim.text}")
         elif any(check(claim.text, passage).status != "supported" for passage in supporting):
             faults.append(f"not supported: {claim.text}")
-    headings = [f"{citation.heading.split(' › ')[-1].rstrip(' .:')}:" for citation in answer.citations]
+    headings = [f"{innermost(citation.heading).rstrip(' .:')}:" for citation in answer.citations]
     if loose := unclaimed(answer.answer.text, [claim.text for claim in answer.claims], headings):
         faults.append(f"beside the claims: {loose}")
     marks = {int(mark) for mark in _MARK.findall(answer.answer.text)}
