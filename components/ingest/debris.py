@@ -12,6 +12,8 @@ from textwrap import dedent
 
 ANCHOR = re.compile(r"[ \t]?\{(?:#[\w-]+|:[^{}\n]*|\.[a-z][\w .=-]*)\}")
 MACRO = re.compile(r"\{%[^%\n]*%\}|\{\{[^{}\n]*\}\}")
+_LOST_REFERENCE = re.compile(r"[ ]*\([^()\n]*%(?:text|number)\b[^()\n]*\)")
+"""An aside that points to a figure or a section whose number an export has lost."""
 _NUMBERING = re.compile(r"\A(?:\.+\s+)+")
 _PRESSED = (
     r"(?:на)?жм(?:и|ите|ём|ем|ет|ут)|нажать|нажав|кликн\w+|щелкн\w+|щёлкн\w+|выбер\w+|click|tap|press|select|hover over"
@@ -58,6 +60,8 @@ def tidied(text: str) -> str:
     """A line of prose without anchors, macros and gaps; where an icon is lost, a word says so."""
     if "{" in text:
         text = MACRO.sub("", ANCHOR.sub("", text))
+    if "%" in text:
+        text = _LOST_REFERENCE.sub("", text)
     if "  " in text or " ," in text or " ." in text or " ;" in text or " )" in text:
         text = _NAMED_ICON.sub(r"\1", text)
         text = _LOST_ICON.sub(_icon, text)

@@ -39,7 +39,14 @@ PAGE = re.compile(r"<!-- page (\d{1,6}) -->\s*")
 """What the readers of paged formats write where a page begins."""
 _INLINE_MARKUP = re.compile(r"[\\`*_\[<&]| \n")
 """Without any of these a text says what it shows, its line breaks apart, which `_unwrapped` sees to."""
-_FENCED = re.compile(r"```([\w+-]*)\n([^`]*?)\n[ ]*```", re.DOTALL)
+_WORD = re.compile(r"[^\W\d_]{2,}")
+_FEWEST_WORDS = 4
+_FENCE = re.compile(r"^[ \t]*(?:```|~~~)", re.MULTILINE)
+_TARGET = re.compile(r"\]\([^)\n]*\)")
+_SENTENCE_ENDS = re.compile(r"[^\W_]{2,}[)»\"'`*]*[.:;!?][ \t]*$", re.MULTILINE)
+_CODE_MARK = re.compile(r"[{}=$|\\#&]|\w\(|\);|--\w")
+_WORDS_PER_MARK = 12
+"""Words for each mark of code that prose may hold, such as the name of an option."""
 _HARD_BREAK = "\v"
 _LINE_END = re.compile(r"[ \t]*([\n\v])[ \t]*")
 _CAPITALS = re.compile(r"^[ \t]{0,3}((?=[^\n]*[A-ZА-ЯЁ]{4})[A-ZА-ЯЁ][A-ZА-ЯЁ '’,&/()-]{3,60})[ \t]*$", re.MULTILINE)
@@ -137,6 +144,8 @@ def _block(token: Token, inner: Sequence[Token]) -> Sequence[Block]:
             return _items(token, inner)
         case "blockquote_open":
             return _blocks(inner)
+        case "code_block" if _is_prose(token.content):
+            return _blocks(_indented_prose(token.content))
         case "fence" | "code_block":
             return [_code(token)]
         case "table_open":
@@ -181,11 +190,28 @@ def indent(text: str, marker: str) -> str:
     return "\n".join([marker + first, *(pad + line if line else line for line in following)])
 
 
+def _is_prose(indented: str) -> bool:
+    """Whether text that is indented as code is none: authors indent what stands under a step or a tab too far, code
+    with its own fence included.
+    """
+    if _FENCE.search(indented):
+        return True
+    words_in_it = len(_WORD.findall(indented))
+    few_marks = len(_CODE_MARK.findall(_TARGET.sub("", indented))) * _WORDS_PER_MARK <= words_in_it
+    return words_in_it >= _FEWEST_WORDS and few_marks and _SENTENCE_ENDS.search(indented) is not None
+
+
+def _indented_prose(text: str) -> list[Token]:
+    tokens = _PARSER.parse(dedent(text))
+    for token in tokens:
+        if token.type == "code_block":
+            # What is indented within it is taken for code, so that no text nests without end.
+            token.type = "fence"
+    return tokens
+
+
 def _code(token: Token) -> Block:
     content = token.content.strip("\n")
-    if token.type == "code_block" and (fenced := _FENCED.fullmatch(dedent(content).strip())):
-        # A fence that is indented too far for one.
-        return Block("code", f"```{fenced[1]}\n{dedent(fenced[2])}\n```", head=f"```{fenced[1]}")
     fence = "```" if "```" not in content else token.markup or "~~~"
     opening = fence + (token.info.split() or [""])[0]
     return Block("code", f"{opening}\n{content}\n{fence}" if content.strip() else "", head=opening)

@@ -10,7 +10,7 @@ from components.ingest.pack import Sizes
 from components.ingest.text_processes import TEXT_PROCESSES
 from tenants.errors import CallerError, InternalFault
 
-VERSION = "5"
+VERSION = "6"
 """Raised whenever the same text is cut or cleaned differently, so that stored documents are split anew."""
 
 

@@ -90,3 +90,8 @@ def test_sentences_and_remarks_that_run_into_each_other_are_taken_apart() -> Non
 )
 def test_names_and_code_stay_as_they_are_written(text: str) -> None:
     assert unglued(text) == text
+
+
+def test_an_aside_that_points_to_what_an_export_has_lost_is_dropped() -> None:
+    (block,) = markdown_blocks("Тариф задан в файле (рисунок %number), он один (подробнее — в разделе %text).")
+    assert block.text == "Тариф задан в файле, он один."

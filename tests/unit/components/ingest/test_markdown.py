@@ -131,3 +131,31 @@ def test_an_enormous_paragraph_is_read_in_pieces_without_loss() -> None:
     linked = "Слово " * 600 + "[ссылка из двух слов](https://example.com/a) и конец."
     (block,) = markdown_blocks(linked)
     assert block.text.endswith("ссылка из двух слов и конец.")
+
+
+def test_prose_that_is_indented_as_code_is_prose() -> None:
+    text = (
+        "**Из копии**\n\n      Опция недоступна, если:\n\n      - нет копий;\n      - нет прав.\n\n"
+        "      ```console\n      restore --all\n      ```\n\n      Товар вернут на склад."
+    )
+    assert [(block.kind, block.text) for block in markdown_blocks(text)] == [
+        ("prose", "Из копии"),
+        ("prose", "Опция недоступна, если:"),
+        ("item", "- нет копий;"),
+        ("item", "- нет прав."),
+        ("code", "```console\nrestore --all\n```"),
+        ("prose", "Товар вернут на склад."),
+    ]
+
+
+@pytest.mark.parametrize(
+    "code", ["restore --all --force /var/lib", '{\n  "key": "the value of the key."\n}', "total 48\ndrwx root root"]
+)
+def test_code_that_is_indented_stays_code(code: str) -> None:
+    indented = "\n".join(f"    {line}" for line in code.split("\n"))
+    assert [block.kind for block in markdown_blocks(f"Запустите:\n\n{indented}\n")] == ["prose", "code"]
+
+
+def test_prose_indented_ever_deeper_ends() -> None:
+    text = "\n\n".join(f"{'    ' * depth}Строка номер раз, два и три." for depth in range(400))
+    assert "Строка номер" in markdown_blocks(text)[0].text
