@@ -5,10 +5,10 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from components.answer.section import Part, announces, blocks, flat, steps, trimmed
-from components.answer.units import Unit, indent, is_frame, is_numbered, is_question, is_rule, plain
+from components.answer.units import Unit, indent, is_frame, is_numbered, is_rule, plain
 from components.judge.answer_form import form_share, is_definition
 from components.judge.coverage import Question
-from components.language.captions import innermost, is_abstract, is_resolution
+from components.language.captions import innermost, is_abstract, is_question, is_resolution
 from components.language.question_kind import QuestionKind, kind_of
 from components.language.questions import OPEN, AnswerType
 from components.language.words import stems
@@ -86,7 +86,7 @@ def choose(
     """The units of a section that answer the question.
 
     :param scores: how well each unit that may answer does.
-    :param deciding: those that say yes or no to the question.
+    :param deciding: those that say yes or no to the question, or what the thing is.
     """
     scored = [part for part in section if any(unit in scores for unit in part.units)]
     if not scored:
@@ -94,7 +94,9 @@ def choose(
     answering = [part for part in scored if not _answers_another(part, question, kind)] or scored
     best = max(answering, key=lambda part: max(scores.get(unit, float("-inf")) for unit in part.units))
     deciding = [unit for part in answering for unit in part.units if unit in deciding]
-    if deciding:
+    if deciding and kind == "what_is" and not _fits(tuple(flat(answering)), limits):
+        return _telling(deciding, answering, limits)
+    if deciding and kind != "what_is":
         return _from(max(deciding, key=lambda unit: scores.get(unit, float("-inf"))), answering)
     if form not in OPEN and kind != "what_is":
         return _fact(best, scores, question, limits)
@@ -155,6 +157,26 @@ def _from(deciding: Unit, among: Sequence[Part]) -> Choice:
     while following and _size(selected) + _size(following[0]) <= _FACT_CHARACTERS:
         selected += following.pop(0)
     return Choice(trimmed(selected), cut=bool(following))
+
+
+def _telling(deciding: Collection[Unit], among: Sequence[Part], limits: Limits) -> Choice:
+    """The paragraphs and list items that say what a thing is, or each of the things, as many as may be shown."""
+    selected: list[Unit] = []
+    for block in (block for part in among for block in blocks(part.units)):
+        for piece in _pieces(block):
+            if any(unit in deciding for unit in piece) and (not selected or _fits([*selected, *piece], limits)):
+                selected += piece
+    return Choice(trimmed(selected), cut=True)
+
+
+def _pieces(block: Sequence[Unit]) -> list[list[Unit]]:
+    """A list as its outermost items, each with what is indented under it; anything else as it is."""
+    pieces: list[list[Unit]] = [[]]
+    for unit in block:
+        if unit.kind == "item" and indent(unit) == 0:
+            pieces.append([])
+        pieces[-1].append(unit)
+    return [piece for piece in pieces if piece]
 
 
 def _with_alternatives(part: Part, among: Sequence[Part], question: Question) -> tuple[Unit, ...]:
@@ -238,7 +260,7 @@ def _without_repetition(units: Sequence[Unit], question: Question, kind: Questio
     if kind == "howto":
         remaining = _without_definition(remaining)
     captions = [at for at, unit in enumerate(remaining[:-1]) if unit.kind == "heading"]
-    if len(captions) == 1 and _is_said_again(*remaining[captions[0] : captions[0] + 2]):
+    if len(captions) == 1 and _is_said_again(remaining[captions[0]], remaining[captions[0] + 1 :]):
         remaining.pop(captions[0])
     return tuple(remaining)
 
@@ -251,9 +273,10 @@ def _without_definition(units: list[Unit]) -> list[Unit]:
     return units
 
 
-def _is_said_again(caption: Unit, following: Unit) -> bool:
-    said_again = set(stems(caption.text)) <= set(stems(following.text))
-    return caption.kind == "heading" and is_numbered(following) and said_again
+def _is_said_again(caption: Unit, below: Sequence[Unit]) -> bool:
+    """Whether the first step below a caption says it again: "In the app", "1. Open the app"."""
+    first_step = next(filter(is_numbered, below), None)
+    return first_step is not None and set(stems(caption.text)) <= set(stems(first_step.text))
 
 
 def _first_blocks(units: Sequence[Unit], scores: Mapping[Unit, float]) -> Choice:

@@ -16,8 +16,9 @@ from components.answer.units import Unit, is_numbered, plain, units
 from components.judge.analysis import analyse
 from components.judge.approaches import proposed
 from components.judge.coverage import Question, prepare, sentence_coverage, word_order
+from components.judge.demands import demand
 from components.language.normalise import fold
-from components.language.question_kind import kind_of
+from components.language.question_kind import QuestionKind, kind_of
 from components.language.questions import OPEN, AnswerType, answer_type, asked, holds
 from components.language.relatives import relatives
 from components.language.words import words
@@ -42,6 +43,9 @@ _EARLY = 1.5
 _EARLY_SENTENCES = 3.0
 # A question about how to do something is answered by numbered steps.
 _STEP = 1.5
+_ONE_SENTENCE: frozenset[QuestionKind] = frozenset({"yesno", "quantity", "where", "what_is"})
+"""Kinds of questions that a single sentence answers."""
+
 _UNQUOTED = frozenset({"heading", "code", "debris"})
 
 
@@ -132,10 +136,12 @@ def _opened(draft: Draft, quoted: Sequence[Unit], question: Question, turn: Turn
 
 
 def _deciding(among: Iterable[Unit], question: Question, typed: str) -> Iterator[Unit]:
-    """The units that say yes or no to a question that asks for it."""
-    if kind_of(typed) == "yesno":
+    """The units that say yes or no to a question that asks for it, or what the thing is that it asks about."""
+    if (kind := kind_of(typed)) == "yesno":
         asking = asked(typed)
         yield from (unit for unit in among if decision(unit, question, asking) is not None)
+    elif kind == "what_is" and (tells := demand(kind, typed, question.weights)):
+        yield from (unit for unit in among if unit.kind not in _UNQUOTED and tells(plain(unit)))
 
 
 def _section(turn: Turn, passage: Passage) -> tuple[Turn, tuple[Unit, ...]]:
@@ -151,6 +157,8 @@ def _scored(turn: Turn, question: Question, kind: AnswerType, among: Iterable[Un
     """How well each unit that may answer does; one of a passage that was not graded has the place of the section's."""
     places = turn.evidence.rank_scores
     lowest = min(places.values(), default=0.0)
+    asked_kind = kind_of(turn.query.search)
+    demanded = demand(asked_kind, turn.query.search, question.weights) if asked_kind in _ONE_SENTENCE else None
     for unit in among:
         if unit.kind in _UNQUOTED or not unit.sentence.places or _other_code(unit, question):
             continue
@@ -163,6 +171,7 @@ def _scored(turn: Turn, question: Question, kind: AnswerType, among: Iterable[Un
         score += _COVERED * exact + _COVERED_ITSELF * itself + _DERIVED * derived
         score += _EARLY * headed * exp(-unit.number / _EARLY_SENTENCES)
         score += _HOLDS_KIND * (kind in OPEN or holds(kind, _new_words(unit, question)))
+        score += _HOLDS_KIND * (demanded is not None and demanded(unit.text))
         score += _ORDERED * word_order(question, unit.sentence)
         score += _LENGTH * min(1.0, unit.sentence.length / _LONG)
         yield _Scored(unit, score + _STEP * (kind == "steps" and is_numbered(unit)))

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from itertools import chain
 
 from components.answer.units import Unit, indent, is_numbered, plain, units
-from components.language.captions import innermost, is_cause, is_resolution, is_statement, leads_elsewhere
+from components.language.captions import innermost, is_cause, is_example, is_resolution, is_statement, leads_elsewhere
 from components.language.normalise import fold
 from components.turn import Passage
 
@@ -14,6 +14,13 @@ _MAX_REPEATED = 12
 """Units that one chunk repeats of the one before: overlap is short, and an article may well say a thing twice."""
 
 _ENDS = ".!?…:"
+_PROMISES = re.compile(
+    r"\bследующ\w+ (?:\w+ )?(?:шаг|действи|инструкци|процедур|операци)\w*\b[^.]*\.$|"
+    r"\bfollowing (?:\w+ )?(?:steps|procedures?|actions|instructions)\b[^.]*\.$",
+    re.IGNORECASE,
+)
+"""A full sentence that says that steps come next."""
+
 _WORD = re.compile(r"\w+")
 _MARKER = re.compile(r"(?:^|(?<=[.:;!?])\s+)\d{1,2}[.)]\s")
 """The number of a list item, also where two items stand in one line."""
@@ -97,7 +104,10 @@ def parts(section: Sequence[Unit]) -> tuple[Part, ...]:
             close()
             heading = unit.passage.heading
             caption, name = None, innermost(heading)
-        if unit.kind == "heading":
+        if unit.kind == "heading" and steps(part_units) and is_example(unit.text):
+            # What a step shows is no end of the procedure.
+            part_units.append(unit)
+        elif unit.kind == "heading":
             close()
             caption, name = unit, unit.text.lstrip("# ")
         elif unit.kind != "debris":
@@ -157,7 +167,7 @@ def trimmed(units: Sequence[Unit]) -> tuple[Unit, ...]:
         remaining.pop(0)
         while remaining and not is_numbered(remaining[0]) and (remaining[0].kind == "item" or indent(remaining[0]) > 0):
             remaining.pop(0)
-    while remaining and (remaining[-1].kind in ("lead", "heading") or announces(remaining[-1])):
+    while remaining and (remaining[-1].kind in ("lead", "heading") or _leads_on(remaining[-1])):
         remaining.pop()
     return tuple(remaining)
 
@@ -165,6 +175,10 @@ def trimmed(units: Sequence[Unit]) -> tuple[Unit, ...]:
 def announces(unit: Unit) -> bool:
     """Whether it ends in a colon over nothing, as a step does whose own list stands elsewhere."""
     return unit.kind not in ("row", "code") and plain(unit).endswith(":")
+
+
+def _leads_on(unit: Unit) -> bool:
+    return announces(unit) or (unit.kind == "sentence" and _PROMISES.search(plain(unit)) is not None)
 
 
 def _announces_lost(unit: Unit, after: Unit | None) -> bool:

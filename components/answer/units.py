@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from components.judge.analysis import Sentence, analyse
-from components.language.captions import HEADING_SEPARATOR, is_contents, leads_elsewhere
+from components.language.captions import HEADING_SEPARATOR, is_contents, is_question, leads_elsewhere
 from components.language.identifiers import codes
 from components.language.marks import FENCE, HEADING, ITEM, ORDINAL
 from components.turn import Passage
@@ -22,7 +22,7 @@ _CAPTION = re.compile(r"(?![a-zа-яё])(?:[^\d\n.!?…;:,]|(?<=[a-zA-Zа-яА-�
 _NUMBERED = re.compile(rf"{ORDINAL}\s")
 # What a vendor's page macro left where it should have put a text, and the line that says which product a page is for.
 _PLACEHOLDER = re.compile(
-    rf"(?:{ITEM}\s+)?%[a-z]+\b(?!\w*%)|(?:{ITEM}\s+)?\{{[{{%#]|\[?!include\b|"
+    rf"(?:{ITEM}\s+)?%[a-z]+\b(?!\w*%)|[^\n]*\s%(?:text|number)\b|(?:{ITEM}\s+)?\{{[{{%#]|\[?!include\b|"
     r"(?:область применения|применяется к|применимо к|applies to) ?:",
     re.IGNORECASE,
 )
@@ -84,11 +84,6 @@ def units(passage: Passage) -> tuple[Unit, ...]:
             entry = opening or entry
         passage_units.append(Unit(passage, sentence, number, kind, opening or sentence.codes or entry))
     return tuple(passage_units)
-
-
-def is_question(caption: str) -> bool:
-    """Whether a caption asks: what stands below it is the answer."""
-    return caption.rstrip(": ").endswith("?")
 
 
 def _is_line(text: str, sentence: Sentence) -> bool:

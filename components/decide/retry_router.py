@@ -8,8 +8,10 @@ from haystack import component
 
 from components.judge.answer_kind import answers_kind
 from components.judge.named import names_in, rare_names
+from components.language.captions import innermost, is_later_step, is_preparation, leads_elsewhere
 from components.language.question_kind import kind_of
-from components.turn import Draft, Gate, Passage, Turn, Verdict
+from components.language.words import stems
+from components.turn import Draft, Gate, Passage, Query, Turn, Verdict
 
 _CYRILLIC = re.compile("[а-яё]", re.IGNORECASE)
 
@@ -88,8 +90,19 @@ def _answering(turn: Turn, draft: Draft) -> Iterator[Gate]:
     kind = kind_of(query.search)
     if query.weights and _share_language(query.search, cited):
         head = "\n".join(f"{passage.title}\n{passage.heading}" for passage in cited)
-        answers = answers_kind(kind, query.search, draft.text, head, query.weights)
+        beside = all(_stands_beside(passage, query) for passage in cited)
+        answers = not beside and answers_kind(kind, query.search, draft.text, head, query.weights)
         yield Gate("kind", answers, float(answers), 1.0)
     if rare := rare_names(query):
         share = len(names_in(rare, cited, draft.text)) / len(rare)
         yield Gate("object", share >= 1, share, 1.0)
+
+
+def _stands_beside(passage: Passage, query: Query) -> bool:
+    """Whether a section is one of the later steps of its article, prepares for what that is about, or leads on from it,
+    where nobody asked for that.
+    """
+    heading = innermost(passage.heading)
+    if is_later_step(heading):
+        return True
+    return (is_preparation(heading) or leads_elsewhere(heading)) and query.weights.keys().isdisjoint(stems(heading))

@@ -29,10 +29,20 @@ _CAUSE = re.compile(
 )
 _ELSEWHERE = re.compile(
     r"(?:см(?:отри(?:те)?|\.)? также|читайте также|что дальше|полезные ссылки|связанные (?:статьи|материалы|разделы)|"
-    r"дополнительн\w+ (?:материалы|информация|ссылки)|see also|read (?:also|more)|"
+    r"дополнительн\w+ (?:материалы|информация|ссылки|ресурсы|сведения)|see also|read (?:also|more)|"
+    r"additional resources|"
+    r"если (?:ничего не (?:получилось|помогло)|проблема (?:осталась|не (?:решена|решилась|устранена)))|"
     r"related (?:articles|information|links|topics)|next steps|further reading|useful links|change history|"
     r"references|acknowledge?ments?|cross reference information|get notified about future [\w ]+|"
     r"product alias/synonym|disclaimer)\W*",
+    re.IGNORECASE,
+)
+_EXAMPLE = re.compile(r"(?:пример(?:ы|а)?|(?:example|sample)s?)\b[^.!?]{0,60}", re.IGNORECASE)
+_STEP = re.compile(r"(?:(?:шаг|этап|step|stage) )?(\d{1,2})[.):] \w", re.IGNORECASE)
+_PREPARATION = re.compile(
+    r"(?:\d+[.)] ?)?(?:подготовительные (?:шаги|действия)|перед (?:началом|началом работы|тем,? как начать)|"
+    r"подготовка(?: к работе)?|предварительные (?:требования|условия|шаги)|требования|необходимые условия|"
+    r"before you (?:begin|start)|prerequisites|requirements|preparation)\W*",
     re.IGNORECASE,
 )
 
@@ -40,6 +50,11 @@ _ELSEWHERE = re.compile(
 def innermost(heading: str) -> str:
     """The last heading of a path."""
     return heading.rpartition(HEADING_SEPARATOR)[2]
+
+
+def is_question(caption: str) -> bool:
+    """Whether a caption asks: what stands below it is the answer."""
+    return caption.rstrip(": ").endswith("?")
 
 
 def is_resolution(caption: str) -> bool:
@@ -65,6 +80,22 @@ def is_cause(caption: str) -> bool:
 def is_contents(caption: str) -> bool:
     """Whether a line opens a list of what the article is about."""
     return bool(_CONTENTS.fullmatch(caption.strip()))
+
+
+def is_example(caption: str) -> bool:
+    """Whether a caption announces what something looks like: the output of a command, a file."""
+    return bool(_EXAMPLE.fullmatch(caption.strip().lstrip("# ")))
+
+
+def is_preparation(caption: str) -> bool:
+    """Whether a caption stands over what is needed before the thing that an article is about."""
+    return bool(_PREPARATION.fullmatch(caption.strip()))
+
+
+def is_later_step(caption: str) -> bool:
+    """Whether a caption is numbered as a step that others come before: "2. Connect the disk"."""
+    number = _STEP.match(caption.strip())
+    return number is not None and int(number[1]) > 1
 
 
 def leads_elsewhere(caption: str) -> bool:

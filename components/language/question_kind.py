@@ -35,6 +35,11 @@ _PATTERNS: tuple[tuple[QuestionKind, str], ...] = (
     ("why", r"\bwhy\b|\bwhat (?:causes|caused|is wrong)\b|\bhow (?:do i|can i|to) (?:fix|resolve|solve)\b"),
     ("which", r"^как (?:\w+ )?(?:называ|зовут|звали)\w*"),
     (
+        "where",
+        r"^как (?:\w+ ){0,2}?(?:связаться|обратиться|дозвониться|написать вам)\b|"
+        r"^how (?:do|can|could|should) i (?:contact|reach|get in touch)\b",
+    ),
+    (
         "howto",
         rf"^как (?!буд|част|долг|быстро (?:я|мо)){_STEPS_VERB}(?:[^?.]+ )??{_INFINITIVE}|"
         rf"\b(?:как|каким образом) {_STEPS_VERB}{_INFINITIVE}",
@@ -85,7 +90,7 @@ _PATTERNS: tuple[tuple[QuestionKind, str], ...] = (
     ),
     ("list", r"\bwhat (?:\w+ )?(?:types|kinds|options|features|benefits|requirements)\b|\blist of\b"),
     ("other", r"^(?:каким образом|в какой момент|на каком основании)\b"),
-    ("which", r"\bкак(?:ой|ая|ое|ого|ому|им|ую|ом)\b|\bкотор(?:ый|ая|ое|ые) из\b|\bwhich\b"),
+    ("which", r"\bкак(?:ой|ая|ое|ого|ому|им|ую|ом|ов|ова|ово)\b|\bкотор(?:ый|ая|ое|ые) из\b|\bwhich\b"),
     (
         "howto",
         r"\bс помощью чего\b|\bчто (?:мне |нам )?(?:нужно |надо |необходимо |требуется )?(?:для|чтобы|сделать)\b|"
@@ -98,7 +103,7 @@ _SENTENCE = 4
 """Words from which on a question without a word that asks is more than a topic."""
 
 _ASKING = re.compile(
-    r"\b(?:как|какой|что|чем|чего|кто|кого|кому|кем|чей|когда|зачем|насколько|куда|где|"
+    r"\b(?:как|какой|каков\w?|что|чем|чего|кто|кого|кому|кем|чей|чь[яеиюё]\w?|когда|зачем|насколько|куда|где|"
     r"откуда|каким|от чего|назовите|перечислите|опишите|укажите|name|list|how|what|when|who|whom|whose)\b"
 )
 

@@ -167,3 +167,20 @@ def test_a_question_in_another_language_than_the_answer_shares_no_words_to_tell_
 def test_a_follow_up_question_has_no_kind() -> None:
     _, after = routed_question("Сколько стоит?", standalone_question="Сколько стоит гарантия на Samsung?")
     assert after.verdict.route == "auto"
+
+
+@pytest.mark.parametrize(
+    ("heading", "question", "failed"),
+    [
+        ("Гарантия", "Сколько действует гарантия?", False),
+        ("Товар › Перед началом работы", "Сколько действует гарантия?", True),
+        ("Что дальше", "Сколько действует гарантия?", True),
+        ("2. Оформите гарантию", "Сколько действует гарантия?", True),
+        ("Товар › Требования", "Требования для гарантии на товар", False),
+    ],
+)
+def test_what_stands_before_or_after_the_matter_is_no_answer(heading: str, question: str, failed: bool) -> None:
+    source = replace(SOURCE, heading=heading)
+    draft = replace(GOOD, citations=tuple(replace(one, passage=source) for one in GOOD.citations))
+    _, after = routed_question(question, draft)
+    assert [gate.name for gate in after.verdict.gates if not gate.passed] == (["kind"] if failed else [])

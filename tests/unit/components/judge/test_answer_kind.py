@@ -28,7 +28,7 @@ _CASES: list[tuple[QuestionKind, str, str, str]] = [
     (
         "yesno",
         "Does the shop support instalments?",
-        "Instalments are supported for orders over $50.",
+        "The shop supports instalments for orders over $50.",
         "Instalments: parts of a price, paid one after another.",
     ),
     (
@@ -101,7 +101,9 @@ def test_an_amount_about_something_else_is_no_answer() -> None:
 def test_a_procedure_for_the_object_answers_whether_it_is_possible() -> None:
     question = "Можно ли подключить машину к колодцу?"
     weights = dict.fromkeys(stems(question), 1.0)
-    assert answers_kind("yesno", question, "1. Откройте кран.\n2. Наденьте шланг.", "Как подключить машину", weights)
+    steps = "1. Откройте кран.\n2. Наденьте шланг."
+    assert answers_kind("yesno", question, steps, "Как подключить машину к колодцу", weights)
+    assert not answers_kind("yesno", question, steps, "Как подключить машину", weights)
 
 
 def test_a_heading_that_repeats_the_question_is_no_amount() -> None:
@@ -135,3 +137,55 @@ def test_where_to_read_is_told_by_a_source() -> None:
     weights = dict.fromkeys(stems(question), 1.0)
     assert not answers_kind("where", question, "Партнёры получают скидку на решения Пристани.", "", weights)
     assert answers_kind("where", question, "Скидки перечислены на странице партнёров.", "", weights)
+
+
+def answered(question: str, text: str, head: str = "") -> bool:
+    """Whether a text answers a question whose words weigh the same."""
+    return answers_kind(kind_of(question), question, text, head, dict.fromkeys(stems(question), 1.0))
+
+
+def test_yes_or_no_is_said_of_all_that_is_asked() -> None:
+    question = "Можно ли вернуть билет на концерт в кассе?"
+    assert answered(question, "Вернуть билет на концерт можно в любой кассе.")
+    assert not answered(question, "Билет можно купить на сайте.")
+
+
+@pytest.mark.parametrize(
+    ("question", "text", "expected"),
+    [
+        ("Можно ли оплатить заказ через браузер?", "Оплатить заказ можно в приложении.", False),
+        ("Можно ли оплатить заказ через браузер?", "Оплатить заказ можно и в браузере.", True),
+        ("Can I pay for an order without a card?", "You can pay for an order by invoice.", False),
+        ("Можно ли вернуть товар через 14 дней?", "Вернуть товар можно через 30 дней.", False),
+        ("Можно ли вернуть товар через 14 дней?", "Вернуть товар можно через 14 дней.", True),
+    ],
+)
+def test_yes_or_no_holds_the_means_and_the_numbers(question: str, text: str, expected: bool) -> None:
+    assert answered(question, text) is expected
+
+
+def test_a_heading_that_mentions_a_thing_does_not_say_what_it_is() -> None:
+    question = "Что такое бонусный счёт?"
+    assert not answered(question, "1. Откройте магазин.\n2. Войдите.", "Как начать работать с бонусным счётом")
+    assert answered(question, "Скидки, накопленные за покупки.", "Программа\nБонусный счёт")
+    assert answered(question, "Скидки, накопленные за покупки.", "Вопросы\nЧто такое бонусный счёт?")
+    assert not answered(question, "Доставка — это поездка к покупателю.", "Бонусный счёт и доставка товаров")
+
+
+def test_a_list_of_questions_answers_none() -> None:
+    asked_back = "- Какой товар вы ищете?\n- Где он стоял?\n- Кто его видел?"
+    assert not answered("Какие товары есть на складе?", asked_back, "Склад")
+
+
+def test_an_aside_that_sends_elsewhere_leaves_the_sentence() -> None:
+    assert answered("Какой фильтр выбрать?", "Выберите фильтр по размеру (см. раздел о размерах).")
+    assert not answered(
+        "Как выбрать фильтр?", "Подробнее о том, как выбрать фильтр, можно узнать в разделе о фильтрах."
+    )
+
+
+def test_the_question_said_again_answers_nothing() -> None:
+    question = "Где найти сведения о возврате товара с витрины магазина в Твери после ремонта без чека продавца?"
+    again = "Возврат товара с витрины магазина в Твери после ремонта без чека продавца и сведения о нём можно найти."
+    assert not answered(question, again)
+    assert answered(question, f"{again} Сведения лежат в папке у дежурного на втором этаже рядом с лестницей.")

@@ -6,6 +6,10 @@ from components.language.captions import (
     is_abstract,
     is_cause,
     is_contents,
+    is_example,
+    is_later_step,
+    is_preparation,
+    is_question,
     is_resolution,
     is_statement,
     leads_elsewhere,
@@ -49,7 +53,16 @@ def test_no_contents(caption: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "caption", ["См. также", "Смотрите также:", "See also", "Related articles", "REFERENCES", "Что дальше?"]
+    "caption",
+    [
+        "См. также",
+        "Смотрите также:",
+        "See also",
+        "Related articles",
+        "REFERENCES",
+        "Что дальше?",
+        "Если проблема осталась",
+    ],
 )
 def test_links(caption: str) -> None:
     assert leads_elsewhere(caption)
@@ -58,3 +71,14 @@ def test_links(caption: str) -> None:
 @pytest.mark.parametrize("caption", ["Что дальше делать с заявкой", "Related costs", "Next steps for refunds"])
 def test_no_links(caption: str) -> None:
     assert not leads_elsewhere(caption)
+
+
+def test_what_shows_prepares_and_asks() -> None:
+    assert all(map(is_example, ["Пример вывода команды", "Примеры", "Example output:", "Sample file"]))
+    assert not any(map(is_example, ["Примерка", "Вывод команды", "Examples are listed. Read them."]))
+    assert all(map(is_preparation, ["Перед началом работы", "1. Подготовительные шаги", "Требования", "Prerequisites"]))
+    assert not any(map(is_preparation, ["Требования к дому", "Подготовка счёта", "Before you pay"]))
+    assert all(map(is_later_step, ["2. Подключите диск", "Шаг 3. Проверьте", "Step 2: Check"]))
+    assert not any(map(is_later_step, ["1. Создайте диск", "Диск 2", "152-ФЗ", "3.3 литра", "2 способа"]))
+    assert is_question("Можно ли вернуть билет?")
+    assert not is_question("Возврат билета")
