@@ -184,10 +184,14 @@ _SOMEWHERE = re.compile(
 )
 """A place by its name, which only its capital letter tells from other words."""
 
-_INFORMATION_ASKED = re.compile(r"\b(?:узнать|ознаком\w+|(?:по)?читать|прочитать|подробн\w+|learn|read|find out)\b")
+_INFORMATION_ASKED = re.compile(
+    r"\b(?:узнать|ознаком\w+|(?:по)?читать|прочитать|подробн\w+|связаться|обратиться|дозвониться|"
+    r"написать|learn|read|find out|contact|reach|get in touch)\b"
+)
 _SOURCE = re.compile(
-    r"https?://|@|\b(?:раздел|страниц|стать|документ|инструкц|почт|сайт|портал|форм[еу]|личн\w+ кабинет|консол|обрат|"
-    r"напи[шс]|менеджер|поддержк|page|section|article|documentation|site|contact|account|dashboard)\w*"
+    r"https?://|@|\+?\d[\d ()-]{5,}\d|\b(?:раздел|страниц|стать|документ|инструкц|почт|сайт|портал|форм[еу]|"
+    r"личн\w+ кабинет|консол|обрат|напи[шс]|менеджер|поддержк|телефон|звон|чат|бот|"
+    r"page|section|article|documentation|site|contact|account|dashboard|phone|call|chat)\w*"
 )
 """Where something is to be read or asked, which no place of another sort tells."""
 
