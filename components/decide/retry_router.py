@@ -12,6 +12,7 @@ from components.language.captions import innermost, is_later_step, is_preparatio
 from components.language.question_kind import kind_of
 from components.language.words import stems
 from components.turn import Draft, Gate, Passage, Query, Turn, Verdict
+from tenants.tools import ORIGIN
 
 _CYRILLIC = re.compile("[а-яё]", re.IGNORECASE)
 
@@ -82,13 +83,15 @@ def _share_language(question: str, passages: Sequence[Passage]) -> bool:
 def _answering(turn: Turn, draft: Draft) -> Iterator[Gate]:
     """Whether the draft holds what a question of its kind demands, and the rare names that it asks about.
 
-    Not applicable to a follow-up question, whose search text is no question.
+    Not applicable to a follow-up question, whose search text is no question. What a tool says is held to no kind: it
+    was asked for just that, and replies in fields, not in sentences.
     """
     if not draft.claims or turn.standalone_question:
         return
     query, cited = turn.query, [one.passage for one in draft.citations if one.origin == "primary"]
     kind = kind_of(query.search)
-    if query.weights and _share_language(query.search, cited):
+    looked_up = any(passage.doc_id.startswith(ORIGIN) for passage in cited)
+    if query.weights and not looked_up and _share_language(query.search, cited):
         head = "\n".join(f"{passage.title}\n{passage.heading}" for passage in cited)
         beside = all(_stands_beside(passage, query) for passage in cited)
         answers = not beside and answers_kind(kind, query.search, draft.text, head, query.weights)

@@ -184,3 +184,10 @@ def test_what_stands_before_or_after_the_matter_is_no_answer(heading: str, quest
     draft = replace(GOOD, citations=tuple(replace(one, passage=source) for one in GOOD.citations))
     _, after = routed_question(question, draft)
     assert [gate.name for gate in after.verdict.gates if not gate.passed] == (["kind"] if failed else [])
+
+
+def test_what_a_tool_says_is_held_to_no_kind() -> None:
+    looked_up = replace(SOURCE, doc_id="tool:orders")
+    draft = replace(GOOD, citations=tuple(replace(one, passage=looked_up) for one in GOOD.citations))
+    _, after = routed_question("Где оформить гарантию?", draft)
+    assert after.verdict.route == "auto"
