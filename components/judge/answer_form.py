@@ -18,7 +18,7 @@ POLARITY = (
     r"недоступн\w+|разрешен\w*|запрещен\w*|должен|должны|только|"
     r"can|cannot|can't|may|must|should|not|supports?|supported|available|required"
 )
-"""Words of answers, as alternatives of a pattern; `components/judge/answer_kind.py` looks for these and more."""
+"""Words of answers, as alternatives of a pattern; `components/judge/demands.py` looks for these and more."""
 
 _NUMBERED = re.compile(r"(?m)^\s*\d+[.)]\s+\S")
 _ITEM = re.compile(r"(?m)^\s*(?:\d+[.)]|[-*•])\s+\S")
