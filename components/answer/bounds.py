@@ -10,7 +10,7 @@ from collections.abc import Collection, Sequence
 from components.answer.section import Part, announces, blocks, steps
 from components.answer.units import Unit, plain
 from components.judge.answer_form import is_definition
-from components.language.captions import innermost
+from components.language.captions import innermost, is_question
 from components.language.normalise import fold
 from components.language.words import words
 
@@ -54,7 +54,7 @@ def qualified(heading: str, question: Collection[str]) -> str:
     last = innermost(heading).rstrip(" .:")
     match = _QUALIFIED.search(last)
     content = {word.stem for word in words(match[1]) if not word.stop} if match else set[str]()
-    return last if content - set(question) and not last.endswith("?") else ""
+    return last if content - set(question) and not is_question(last) else ""
 
 
 def _heading(part: Part) -> str:

@@ -25,7 +25,7 @@ _ANSWERED_BY_SECTION: frozenset[QuestionKind] = frozenset({"howto", "what_is", "
 _RESOLVED: frozenset[QuestionKind] = frozenset({"howto", "why", "other"})
 """Kinds of questions that want the solution of a problem whatever the other captions name."""
 
-_SENTENCES: frozenset[QuestionKind] = frozenset({"yesno", "quantity", "where"})
+SENTENCES: frozenset[QuestionKind] = frozenset({"yesno", "quantity", "where"})
 """Kinds of questions that one sentence answers, under whichever caption it stands."""
 
 _SURELY_NAMED = 0.5
@@ -101,7 +101,7 @@ def choose(
     if form not in OPEN and kind != "what_is":
         return _fact(best, scores, question, limits)
     resolving, named = _resolving_part(answering, question, kind), _named_part(answering, question)
-    if named and kind in _SENTENCES and named is not best and _covered(stems(named.name), question) < _SURELY_NAMED:
+    if named and kind in SENTENCES and named is not best and _covered(stems(named.name), question) < _SURELY_NAMED:
         named = None
     intended_part = (resolving or named) if kind in _RESOLVED else (named or resolving)
     if intended_part is None and _is_apart(answering, best, question, kind):
@@ -116,14 +116,14 @@ def choose(
     if _size(everything) <= limits.characters and steps(everything) <= limits.steps:
         everything = _without_repetition(everything, question, kind)
         everything = everything if kind == "list" else _without_bare_list(everything, scores)
-        if kind not in _SENTENCES:
+        if kind not in SENTENCES:
             return Choice(trimmed(everything))
         return Choice(trimmed(everything)) if steps(everything) > 1 else _first_blocks(everything, scores)
     # Alternatives one below the other: the article recommends the first.
     alternatives = [part for part in answering if not part.states] or answering
     first = next(part for part in alternatives if part.name or part is alternatives[-1])
     covered = {id(part): _covered(_words(part.with_caption), question) for part in (first, best)}
-    preferred = kind not in _SENTENCES and covered[id(first)] >= covered[id(best)] - _OUTDOES
+    preferred = kind not in SENTENCES and covered[id(first)] >= covered[id(best)] - _OUTDOES
     selected_part = first if best.states or preferred else best
     selected_units = _with_alternatives(selected_part, answering, question)
     following = alternatives[alternatives.index(selected_part) + 1 :] if is_abstract(selected_part.name) else []

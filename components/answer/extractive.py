@@ -8,7 +8,7 @@ from math import exp
 from haystack import component
 
 from components.answer.bounds import qualified, with_conditions
-from components.answer.choice import Limits, choose
+from components.answer.choice import SENTENCES, Limits, choose
 from components.answer.citations import cite
 from components.answer.opening import decision, opening
 from components.answer.section import in_order, parts, steps
@@ -43,8 +43,8 @@ _EARLY = 1.5
 _EARLY_SENTENCES = 3.0
 # A question about how to do something is answered by numbered steps.
 _STEP = 1.5
-_ONE_SENTENCE: frozenset[QuestionKind] = frozenset({"yesno", "quantity", "where", "what_is"})
-"""Kinds of questions that a single sentence answers."""
+_DEMANDING: frozenset[QuestionKind] = SENTENCES | {"what_is"}
+"""Kinds of questions of which one sentence holds what is demanded."""
 
 _UNQUOTED = frozenset({"heading", "code", "debris"})
 
@@ -158,7 +158,7 @@ def _scored(turn: Turn, question: Question, kind: AnswerType, among: Iterable[Un
     places = turn.evidence.rank_scores
     lowest = min(places.values(), default=0.0)
     asked_kind = kind_of(turn.query.search)
-    demanded = demand(asked_kind, turn.query.search, question.weights) if asked_kind in _ONE_SENTENCE else None
+    demanded = demand(asked_kind, turn.query.search, question.weights) if asked_kind in _DEMANDING else None
     for unit in among:
         if unit.kind in _UNQUOTED or not unit.sentence.places or _other_code(unit, question):
             continue

@@ -53,7 +53,7 @@ _OPENERS = frozenset(
 )
 _MIN_BREAKS, _MIN_WITH_STOPS = 3, 2
 """Places from which on a text is one that lost its line breaks; fewer will do where sentences are among them."""
-_FENCE = re.compile(r"^[ \t]*(?:```|~~~)", re.MULTILINE)
+FENCE = re.compile(r"^[ \t]*(?:```|~~~)", re.MULTILINE)
 
 
 def tidied(text: str) -> str:
@@ -135,7 +135,7 @@ def unglued(text: str) -> str:
     Two words are taken apart only if they occur in the text by themselves as well and their compound once, or if the
     second one opens sentences. A text with few such places, or with code, stays as it is: names are written like that.
     """
-    if _FENCE.search(text):
+    if FENCE.search(text):
         return text
     word_counts = Counter(_WORD.findall(text))
     folded = {word.casefold() for word in word_counts}

@@ -12,7 +12,7 @@ from markdown_it import MarkdownIt
 from markdown_it.rules_core import StateCore
 from markdown_it.token import Token
 
-from components.ingest.debris import heading, spoken_alt, tidied
+from components.ingest.debris import FENCE, heading, spoken_alt, tidied
 from components.ingest.safety import inert
 from components.turn import Frozen
 from tenants import fairness
@@ -41,7 +41,6 @@ _INLINE_MARKUP = re.compile(r"[\\`*_\[<&]| \n")
 """Without any of these a text says what it shows, its line breaks apart, which `_unwrapped` sees to."""
 _WORD = re.compile(r"[^\W\d_]{2,}")
 _FEWEST_WORDS = 4
-_FENCE = re.compile(r"^[ \t]*(?:```|~~~)", re.MULTILINE)
 _TARGET = re.compile(r"\]\([^)\n]*\)")
 _SENTENCE_ENDS = re.compile(r"[^\W_]{2,}[)»\"'`*]*[.:;!?][ \t]*$", re.MULTILINE)
 _CODE_MARK = re.compile(r"[{}=$|\\#&]|\w\(|\);|--\w")
@@ -194,7 +193,7 @@ def _is_prose(indented: str) -> bool:
     """Whether text that is indented as code is none: authors indent what stands under a step or a tab too far, code
     with its own fence included.
     """
-    if _FENCE.search(indented):
+    if FENCE.search(indented):
         return True
     words_in_it = len(_WORD.findall(indented))
     few_marks = len(_CODE_MARK.findall(_TARGET.sub("", indented))) * _WORDS_PER_MARK <= words_in_it

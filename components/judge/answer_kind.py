@@ -14,7 +14,6 @@ from components.judge.demands import asked_about, demand, shows_steps
 from components.language.captions import HEADING_SEPARATOR, is_question
 from components.language.normalise import fold
 from components.language.question_kind import QuestionKind
-from components.language.relatives import families, relatives
 from components.language.sentences import sentence_spans
 from components.language.words import stems
 
@@ -115,9 +114,8 @@ def _says_how(question: str, text: str) -> bool:
     """
     if not set(_FIGURE.findall(question)) <= set(_FIGURE.findall(text)):
         return False
-    said = families(all_stems := frozenset(stems(text)))
-    means = frozenset(stem for named in _MEANS.findall(fold(question)) for stem in stems(named)[-1:])
-    return all(stem in all_stems or relatives(stem, said) for stem in means)
+    means = [stem for named in _MEANS.findall(fold(question)) for stem in stems(named)[-1:]]
+    return not means or share_said(dict.fromkeys(means, 1.0), frozenset(stems(text))) == 1
 
 
 def _only_sends_elsewhere(sentences: Sequence[str]) -> bool:
