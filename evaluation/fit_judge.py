@@ -9,11 +9,12 @@ from argparse import ArgumentParser
 from pathlib import Path
 
 from components.embed.fast import FastEmbedder
+from components.judge.calibration import Line
 from components.judge.evidence import EVIDENCE
 from components.judge.relevance import FILE, Weights
 from components.language.yaml_files import read_yaml
 from evaluation.datasets.rows import DATA
-from evaluation.fit.fitting import VendorEvidence, fit_weights, probabilities, vendor_evidence
+from evaluation.fit.fitting import VendorEvidence, fit_weights, probabilities, similarities, vendor_evidence
 from evaluation.fit.questions import (
     LANGUAGES,
     UNSEEN,
@@ -76,13 +77,18 @@ def main() -> int:
 def _unseen(known: dict[str, VendorEvidence], bare: dict[str, VendorEvidence], *, cosine: bool) -> list[UnseenVendor]:
     """Each vendor judged by a fit on the others, each language of XQuAD by the line of the other."""
     table = []
+
+    def measured(name: str, line: Line, weights: Weights, one: VendorEvidence) -> None:
+        likely, similar = probabilities(line, weights, one), similarities(one, cosine=cosine)
+        table.append(unseen_vendor(name, likely, one.answers, similar))
+
     for name, one in known.items():
         found = fit_weights([known[other] for other in VENDORS if other != name], list(bare.values()), cosine=cosine)
-        table.append(unseen_vendor(name, probabilities(found.titled, found, one), one.answers))
+        measured(name, found.titled, found, one)
     vendors = [known[name] for name in VENDORS]
     for language, one in bare.items():
         found = fit_weights(vendors, [bare[other] for other in LANGUAGES if other != language], cosine=cosine)
-        table.append(unseen_vendor(f"xquad-{language}", probabilities(found.bare, found, one), one.answers))
+        measured(f"xquad-{language}", found.bare, found, one)
     return table
 
 

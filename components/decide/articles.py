@@ -1,12 +1,12 @@
 """Articles to read when there is no answer: the sections nearest to the question, presented as such."""
 
-from collections.abc import Iterator
 from textwrap import shorten
 
 from components.answer.units import Unit, is_frame, plain, units
 from components.judge.analysis import analyse
 from components.judge.approaches import proposed
 from components.judge.coverage import Question, prepare, sentence_coverage, word_order
+from components.judge.evidence import similarity
 from components.language.relatives import relatives
 from components.turn import Article, Passage, Turn
 
@@ -19,7 +19,9 @@ _EARLY = 0.01
 
 
 def nearest(turn: Turn, min_probability: float, max_articles: int = 3) -> tuple[Article, ...]:
-    """The sections nearest to the question, surest first, of as many documents as there are.
+    """The surest section and those most similar to the question, of as many documents as there are; surest first.
+
+    The evidence that puts a section first is about an answer. Where it is not one, what looks like it is none either.
 
     None when the question names codes that the evidence lacks: a section near E20 is not near E21.
 
@@ -31,10 +33,12 @@ def nearest(turn: Turn, min_probability: float, max_articles: int = 3) -> tuple[
     judged = {passage.chunk_id: evidence.relevance_by_chunk.get(passage.chunk_id, 0.0) for passage in evidence.passages}
     candidates = [passage for passage in evidence.passages if judged[passage.chunk_id] >= max(min_probability, 1e-9)]
     candidates.sort(key=lambda passage: (-judged[passage.chunk_id], -passage.score))
+    nearest_first = candidates[:1] + sorted(candidates[1:], key=lambda passage: -similarity(passage.scores))
+    shown = _distinct(nearest_first, max_articles)
     question = prepare(turn.query)
     return tuple(
         Article(passage, snippet(passage, question, turn), judged[passage.chunk_id])
-        for passage in _distinct(candidates, max_articles)
+        for passage in sorted(shown, key=candidates.index)
     )
 
 
@@ -64,7 +68,7 @@ def _can_be_snippet(unit: Unit, turn: Turn) -> bool:
     return not any(proposed(unit.text, approach) for approach in turn.evidence.rejected)
 
 
-def _distinct(passages: list[Passage], max_articles: int) -> Iterator[Passage]:
+def _distinct(passages: list[Passage], max_articles: int) -> list[Passage]:
     """The best passage of each document, then of each further section."""
     documents: dict[str, Passage] = {}
     sections: dict[tuple[str, str], Passage] = {}
@@ -73,5 +77,4 @@ def _distinct(passages: list[Passage], max_articles: int) -> Iterator[Passage]:
         sections.setdefault((passage.doc_id, passage.heading), passage)
     firsts = list(documents.values())[:max_articles]
     remaining = [passage for passage in sections.values() if passage not in firsts]
-    # Surest first among all that are shown.
-    yield from sorted([*firsts, *remaining[: max_articles - len(firsts)]], key=passages.index)
+    return [*firsts, *remaining[: max_articles - len(firsts)]]

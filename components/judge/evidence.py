@@ -34,6 +34,10 @@ heading name the action that the question asks for; the share of title and headi
 where they are about something else; and the form that the kind of question demands.
 """
 
+_SIMILAR: Mapping[str, float] = {COSINE: 1.0, "words": 0.1}
+"""What makes a passage similar to the question, whether or not it answers. The ratio was chosen on Yandex Cloud and
+Microsoft."""
+
 _K1, _B = 1.2, 0.75
 _DERIVED_CREDIT = 0.6
 _CODES_TO_WORDS = 1.5
@@ -90,6 +94,11 @@ def measure(query: Query, passages: Sequence[Passage], function_words: Mapping[s
             form_share(kind, passage.text),
         )
     return rows
+
+
+def similarity(evidence: Mapping[str, float]) -> float:
+    """How similar a passage is to the question, by meaning and by words; of use only to compare passages."""
+    return sum(share * evidence.get(name, 0.0) for name, share in _SIMILAR.items())
 
 
 def titles(passage: Passage) -> str:

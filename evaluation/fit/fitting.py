@@ -7,7 +7,7 @@ from itertools import compress
 import numpy as np
 
 from components.judge.calibration import Line
-from components.judge.evidence import COSINE, EVIDENCE, measure
+from components.judge.evidence import COSINE, EVIDENCE, measure, similarity
 from components.judge.relevance import Weights, design, log_odds
 from evaluation.fit.questions import GradedQuestion
 from evaluation.metrics.calibration import Booleans, Numbers, logistic
@@ -71,6 +71,19 @@ def fit_weights(vendors: Sequence[VendorEvidence], bare: Sequence[VendorEvidence
 def probabilities(line: Line, weights: Weights, evidence: VendorEvidence) -> list[Numbers]:
     """The probability of every candidate."""
     return [np.array([line.probability(odds) for odds in log_odds(weights, values)]) for values in evidence.values]
+
+
+def similarities(evidence: VendorEvidence, *, cosine: bool) -> list[Numbers]:
+    """How similar every candidate is to its question.
+
+    :param cosine: whether the encoder's word counts.
+    """
+    names = [name for name in EVIDENCE if cosine or name != COSINE]
+    columns = [EVIDENCE.index(name) for name in names]
+    return [
+        np.array([similarity(dict(zip(names, row, strict=True))) for row in values[:, columns].tolist()])
+        for values in evidence.values
+    ]
 
 
 def _line(best: Sequence[tuple[Numbers, Booleans]], prior: float) -> Line:
