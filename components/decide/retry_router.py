@@ -1,20 +1,15 @@
 """After verification: show the draft, retry, or hand over to a person."""
 
-import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 
 from haystack import component
 
 from components.judge.answer_kind import answers_kind
 from components.judge.named import names_in, rare_names
-from components.language.captions import innermost, is_later_step, is_preparation, leads_elsewhere
+from components.judge.place import is_looked_up, shares_language, stands_beside
 from components.language.question_kind import kind_of
-from components.language.words import stems
-from components.turn import Draft, Gate, Passage, Query, Turn, Verdict
-from tenants.tools import ORIGIN
-
-_CYRILLIC = re.compile("[а-яё]", re.IGNORECASE)
+from components.turn import Draft, Gate, Turn, Verdict
 
 
 @component
@@ -74,12 +69,6 @@ def _relevance(turn: Turn, draft: Draft) -> Iterator[Gate]:
             yield Gate("relevance", draft.relevance >= gate.threshold, draft.relevance, gate.threshold)
 
 
-def _share_language(question: str, passages: Sequence[Passage]) -> bool:
-    """Whether a question can have words in common with the passages."""
-    language = "ru" if _CYRILLIC.search(question) else "en"
-    return any(passage.lang == language for passage in passages)
-
-
 def _answering(turn: Turn, draft: Draft) -> Iterator[Gate]:
     """Whether the draft holds what a question of its kind demands, and the rare names that it asks about.
 
@@ -90,22 +79,12 @@ def _answering(turn: Turn, draft: Draft) -> Iterator[Gate]:
         return
     query, cited = turn.query, [one.passage for one in draft.citations if one.origin == "primary"]
     kind = kind_of(query.search)
-    looked_up = any(passage.doc_id.startswith(ORIGIN) for passage in cited)
-    if query.weights and not looked_up and _share_language(query.search, cited):
+    looked_up = any(map(is_looked_up, cited))
+    if query.weights and not looked_up and any(shares_language(query, passage) for passage in cited):
         head = "\n".join(f"{passage.title}\n{passage.heading}" for passage in cited)
-        beside = all(_stands_beside(passage, query) for passage in cited)
+        beside = all(stands_beside(passage, query) for passage in cited)
         answers = not beside and answers_kind(kind, query.search, draft.text, head, query.weights)
         yield Gate("kind", answers, float(answers), 1.0)
     if rare := rare_names(query):
         share = len(names_in(rare, cited, draft.text)) / len(rare)
         yield Gate("object", share >= 1, share, 1.0)
-
-
-def _stands_beside(passage: Passage, query: Query) -> bool:
-    """Whether a section is one of the later steps of its article, prepares for what that is about, or leads on from it,
-    where nobody asked for that.
-    """
-    heading = innermost(passage.heading)
-    if is_later_step(heading):
-        return True
-    return (is_preparation(heading) or leads_elsewhere(heading)) and query.weights.keys().isdisjoint(stems(heading))

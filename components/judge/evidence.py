@@ -15,8 +15,11 @@ import numpy.typing as npt
 
 from components.judge.analysis import analyse as taken_apart
 from components.judge.answer_form import form_share
+from components.judge.answer_kind import answers_kind
 from components.judge.coverage import with_raised_codes
-from components.language.question_kind import kind_of
+from components.judge.named import names_in, rare_names
+from components.judge.place import is_looked_up, shares_language, stands_beside
+from components.language.question_kind import QuestionKind, kind_of
 from components.language.relatives import Families, families, relatives
 from components.language.words import all_words, analyse
 from components.turn import Passage, Query
@@ -26,7 +29,10 @@ Numbers = npt.NDArray[np.float64]
 COSINE = "cosine"
 """In `Passage.scores`, from the search by meaning."""
 
-EVIDENCE = (COSINE, "words", "saturation", "length", "action", "about", "form")
+REQUIRED = ("kind", "place", "names")
+"""What a shown answer must have anyway (`components/decide/retry_router.py`)."""
+
+EVIDENCE = (COSINE, "words", "saturation", "length", "action", "about", "form", *REQUIRED)
 """By column: the cosine of question and passage; the share of the question's weight whose words are there, function
 words included, because "как" and "можно" in a heading tell a guide from a definition, unless no help centre that was
 fitted on has them ("скажите", "до скольки"); the same by how often they occur (BM25); the length; whether title or
@@ -45,6 +51,8 @@ _RARE = 4.0
 """Weight of a rare content word among some thousand passages, for which function words are weighed."""
 _NO_ACTION, _NO_HEAD = 0.4, 0.3
 """About the mean of help centres, for questions without an infinitive and passages without title and heading."""
+_KIND_UNKNOWN = 0.6
+"""The same for passages in another language than the question."""
 _LONG = 6.0
 _FILE_NAME = re.compile(r"[\w.-]*[\d_.][\w.-]*")
 _INFINITIVE = re.compile(r"[а-яё]{2,}(?<!ос)(?:ть|ти|чь|ться|тись)$")
@@ -74,7 +82,7 @@ def measure(query: Query, passages: Sequence[Passage], function_words: Mapping[s
     :param function_words: weights of the words that `query.weights` leaves out.
     """
     question, kind = _read_question(query, function_words), kind_of(query.search)
-    readings = [_read(titles(passage), passage.text) for passage in passages]
+    readings, names = [_read(titles(passage), passage.text) for passage in passages], rare_names(query)
     mean_length = sum(reading.length for reading in readings) / max(1, len(readings))
     total = sum(question.weights.values()) or 1.0
     rows = np.zeros((len(passages), len(EVIDENCE)))
@@ -92,6 +100,9 @@ def measure(query: Query, passages: Sequence[Passage], function_words: Mapping[s
             _share_of_actions(question, reading),
             _share_of_head(question, reading),
             form_share(kind, passage.text),
+            _holds_demand(kind, query, passage),
+            1.0 - stands_beside(passage, query),
+            len(names_in(names, [passage])) / len(names) if names else 1.0,
         )
     return rows
 
@@ -105,6 +116,14 @@ def titles(passage: Passage) -> str:
     """The title and headings of a passage; a file name or an id is no title."""
     title = "" if _FILE_NAME.fullmatch(passage.title) else passage.title
     return "\n".join(part for part in (title, passage.heading) if part)
+
+
+def _holds_demand(kind: QuestionKind, query: Query, passage: Passage) -> float:
+    if is_looked_up(passage):
+        return 1.0
+    if not shares_language(query, passage):
+        return _KIND_UNKNOWN
+    return float(answers_kind(kind, query.search, passage.text, titles(passage), query.weights))
 
 
 def _share_of_actions(question: _Question, reading: _Reading) -> float:

@@ -7,7 +7,7 @@ from itertools import compress
 import numpy as np
 
 from components.judge.calibration import Line
-from components.judge.evidence import COSINE, EVIDENCE, measure, similarity
+from components.judge.evidence import COSINE, EVIDENCE, REQUIRED, measure, similarity
 from components.judge.relevance import Weights, design, log_odds
 from evaluation.fit.questions import GradedQuestion
 from evaluation.metrics.calibration import Booleans, Numbers, logistic
@@ -100,8 +100,10 @@ def _fit_evidence(vendors: Sequence[VendorEvidence], *, cosine: bool) -> Weights
     columns = np.concatenate([design(values) for vendor in vendors for values in vendor.values])
     labels = np.concatenate([answers for vendor in vendors for answers in vendor.answers])
     used = np.repeat([cosine or name != COSINE for name in EVIDENCE], 3)
-    # A long passage is no better by itself, only among others.
+    # A long passage is no better by itself, only among others; what is required is so of each by itself.
     used[3 * EVIDENCE.index("length")] = False
+    for name in REQUIRED:
+        used[3 * EVIDENCE.index(name) + 1 : 3 * EVIDENCE.index(name) + 3] = False
     spread = columns.std(axis=0)
     used &= spread > 0
     *slopes, bias = logistic(columns[:, used] / spread[used], labels, ridge=RIDGE)

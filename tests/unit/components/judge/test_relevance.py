@@ -44,6 +44,42 @@ def test_a_nearer_passage_is_more_probable() -> None:
     assert result["one"].probability > result["two"].probability
 
 
+LIFETIME = passage("Гарантия на товар действует два года.", "lifetime", heading="Срок")
+
+
+@pytest.mark.parametrize(
+    ("evidence", "question", "other"),
+    [
+        ("kind", "Сколько действует гарантия?", replace(LIFETIME, text="Гарантия на товар действует всегда, и точка.")),
+        ("place", "Сколько действует гарантия?", replace(LIFETIME, heading="Что дальше")),
+        (
+            "names",
+            "Сколько гарантия на Samsung?",
+            replace(LIFETIME, text="Гарантия на товар Bosch действует два года."),
+        ),
+    ],
+)
+def test_what_a_shown_answer_must_have_makes_a_passage_more_probable(
+    evidence: str, question: str, other: Passage
+) -> None:
+    has = replace(LIFETIME, text=LIFETIME.text.replace("товар", "товар Samsung")) if evidence == "names" else LIFETIME
+    asked = query(question)
+    asked = replace(asked, weights=dict.fromkeys(asked.weights, 4.0))
+    yes, no = relevance_model().judge(asked, (near(has, 0.9), near(replace(other, chunk_id="other"), 0.9)))
+    assert (yes.evidence[evidence], no.evidence[evidence]) == (1.0, 0.0)
+    assert yes.probability > no.probability
+
+
+def test_what_a_tool_says_is_of_the_kind_and_another_language_tells_none() -> None:
+    result = judged(
+        "Сколько действует гарантия?",
+        replace(OTHER, doc_id="tool:orders", chunk_id="tool"),
+        replace(OTHER, lang="en", chunk_id="english"),
+        OTHER,
+    )
+    assert [result[name].evidence["kind"] for name in ("tool", "english", "other")] == [1.0, 0.6, 0.0]
+
+
 def test_without_the_encoder_less_is_claimed() -> None:
     sure = judged("Как увеличить диск?", near(HOWTO, 0.93), near(ABOUT, 0.85), near(OTHER, 0.8))
     assert sure["howto"].probability > judged("Как увеличить диск?", HOWTO, ABOUT, OTHER)["howto"].probability
