@@ -98,7 +98,7 @@ def choose(
         return _telling(deciding, answering, limits)
     if deciding and kind != "what_is":
         return _from(max(deciding, key=lambda unit: scores.get(unit, float("-inf"))), answering)
-    if form not in OPEN and kind != "what_is":
+    if (form not in OPEN and kind != "what_is") or kind == "quantity":
         return _fact(best, scores, question, limits)
     resolving, named = _resolving_part(answering, question, kind), _named_part(answering, question)
     if named and kind in SENTENCES and named is not best and _covered(stems(named.name), question) < _SURELY_NAMED:

@@ -8,6 +8,7 @@ yes/no questions 82% of 40 and 41% of 22, for definitions 93% of 14 and 50% of 1
 
 import re
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 
 from components.judge.coverage import share_said
 from components.judge.demands import asked_about, demand, shows_steps
@@ -61,7 +62,7 @@ def answers_kind(kind: QuestionKind, question: str, text: str, head: str, weight
     :param weights: the weight of each content stem of the question.
     """
     text = _MARK.sub("", text)
-    sentences = [text[start:end] for start, end in sentence_spans(text)]
+    sentences = _sentences(text)
     if (kind != "where" and _only_sends_elsewhere(sentences)) or _mostly_asks(sentences):
         return False
     if kind in _TOLD_AT_LENGTH and _only_repeats(text, question):
@@ -84,6 +85,11 @@ def answers_kind(kind: QuestionKind, question: str, text: str, head: str, weight
         for one in sentences
         if says(one) and (kind == "where" or not _sends_elsewhere(one))
     )
+
+
+@lru_cache(maxsize=2_000)
+def _sentences(text: str) -> tuple[str, ...]:
+    return tuple(text[start:end] for start, end in sentence_spans(text))
 
 
 def _announces(heading: str, kind: QuestionKind, weights: Mapping[str, float]) -> bool:

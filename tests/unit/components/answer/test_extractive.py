@@ -99,6 +99,13 @@ def test_of_a_long_paragraph_a_fact_comes_with_its_neighbours() -> None:
     assert len(shown) == 3
 
 
+def test_of_a_long_list_how_often_gets_its_item() -> None:
+    filler = "\n".join(f"- Склад номер {number} работает без выходных, с девяти до шести." for number in range(1, 15))
+    listed = passage(f"Правила склада:\n\n{filler}\n- Уборка склада проходит каждые 2 дня.", heading="Склад")
+    shown = answer("Как часто проходит уборка склада?", listed).claims
+    assert [claim.text for claim in shown] == ["Правила склада:", "Уборка склада проходит каждые 2 дня."]
+
+
 @pytest.mark.parametrize(("most", "cut"), [(2, True), (3, False)])
 def test_a_truncated_list_is_marked(most: int, cut: bool) -> None:
     listed = passage("Как промыть фильтр насоса:\n\n1. Выключите.\n2. Слейте воду.\n3. Промойте.")
