@@ -110,8 +110,11 @@ def _mostly_asks(sentences: Sequence[str]) -> bool:
 
 def _only_repeats(text: str, question: str) -> bool:
     """Whether a text of some length says little but the words of the question."""
+    asked = frozenset(stems(question))
+    if len(asked) < _REPEATED * _SOME:
+        return False
     said = frozenset(stems(text))
-    return len(said) >= _SOME and len(said & frozenset(stems(question))) >= _REPEATED * len(said)
+    return len(said) >= _SOME and len(said & asked) >= _REPEATED * len(said)
 
 
 def _says_how(question: str, text: str) -> bool:
