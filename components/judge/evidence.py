@@ -82,7 +82,8 @@ def measure(query: Query, passages: Sequence[Passage], function_words: Mapping[s
     :param function_words: weights of the words that `query.weights` leaves out.
     """
     question, kind = _read_question(query, function_words), kind_of(query.search)
-    readings, names = [_read(titles(passage), passage.text) for passage in passages], rare_names(query)
+    names = rare_names(query)
+    readings = [_read(titles(passage), passage.text) for passage in passages]
     mean_length = sum(reading.length for reading in readings) / max(1, len(readings))
     total = sum(question.weights.values()) or 1.0
     rows = np.zeros((len(passages), len(EVIDENCE)))
