@@ -154,7 +154,7 @@ OUTCOMES: Mapping[str, Callable[[], Json]] = {
     "low_confidence": lambda: turn(
         "low_confidence",
         "Ближе всего к вопросу эти статьи.",
-        notice="Прямого ответа на этот вопрос в базе знаний нашлось мало.",
+        notice="Надёжного ответа на этот вопрос в базе знаний не нашлось.",
         articles=_articles(),
     ),
     "clarify": lambda: turn(
