@@ -27,6 +27,9 @@ _COUNTED_WORDS = 2
 _NEAR = 4
 """Words between a number and what it counts."""
 
+_BARE = 3
+"""Words of a sentence that is nothing but an amount: "До 30 минут"."""
+
 _IMPERATIVE = r"\w{3,}(?:йте|ите|ьте)(?:сь)?"
 
 
@@ -249,8 +252,8 @@ def asked_about(weights: Mapping[str, float]) -> Mapping[str, float]:
 
 
 def _counts(question: str, weights: Mapping[str, float]) -> Callable[[str], bool]:
-    """A test whether a sentence says how many: a number next to what is counted, or that there is no limit, which must
-    itself name what it is about: what is kept without a limit may be asked for with one.
+    """A test whether a sentence says how many: a number next to what is counted or by itself, or that there is no
+    limit, which must itself name what it is about: what is kept without a limit may be asked for with one.
     """
     asked = _COUNTED.search(question)
     named = takewhile(lambda word: not word.stop, words(asked.group(1))) if asked else ()
@@ -265,8 +268,10 @@ def _counts(question: str, weights: Mapping[str, float]) -> Callable[[str], bool
             return share_said(weights, frozenset(stems(sentence))) >= _SUBJECT
         said = words(_MARKER.sub("", folded))
         numbers = [at for at, word in enumerate(said) if _NUMBER.fullmatch(word.text)]
-        if not counted:
+        if not counted or not numbers:
             return bool(numbers)
+        if len(said) <= _BARE and all(word.stop for word in said[: numbers[0]]):
+            return True
         things = [at for at, word in enumerate(said) if word.stem in counted or relatives(word.stem, kin)]
         return any(abs(number - thing) <= _NEAR for number in numbers for thing in things)
 
