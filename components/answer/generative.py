@@ -10,6 +10,7 @@ from components.answer.packing import BUDGET, packed
 from components.answer.writing import Writing
 from components.decide.answer_guard import AnswerRules
 from components.judge.protocol import Reviewer
+from components.judge.requirements import requirements
 from components.language.texts import day
 from components.models.calls import tier_of
 from components.models.chat import ChatModels
@@ -34,10 +35,10 @@ _MIN_TOKENS = 300
 class GenerativeAnswerer(Nested):
     """Writes the answer in the visitor's language, sentence by sentence, and tells each as soon as it is checked.
 
-    A sentence without a number that leads to a passage, or that the judge does not find there, is dropped. When none is
-    left, or no model answers, the answer is quoted instead and the turn marked degraded (`answer`). A reply that breaks
-    off keeps the sentences that stand (`answer_cut`). A model may say that the passages hold no answer: the turn is
-    refused then.
+    A sentence without a number that leads to a passage, or that the judge does not find there, is dropped. The answer
+    is quoted instead, and the turn marked degraded (`answer`), when none is left, no model answers, or a quotation is
+    what was asked for and what was written is not. A reply that breaks off keeps the sentences that stand
+    (`answer_cut`). A model may say that the passages hold no answer: the turn is refused then.
 
     :param models: who writes.
     :param judge: who checks each sentence, so quickly that the reply does not wait for it.
@@ -78,7 +79,7 @@ class GenerativeAnswerer(Nested):
             if draft.claims:
                 whole = failure is None
                 kept = turn if whole else turn.degraded_at(_CUT)
-                return {"turn": replace(kept, draft=draft if whole else replace(draft, truncated=True))}
+                return {"turn": self._fitting(replace(kept, draft=draft if whole else replace(draft, truncated=True)))}
             if writing.refused:
                 return self._refused(turn)
             # One that broke off with nothing to keep is tried again; others have been tried with all models, and one
@@ -120,6 +121,19 @@ class GenerativeAnswerer(Nested):
             return failure
         return None
 
+    def _fitting(self, turn: Turn) -> Turn:
+        """The turn with what was written, or with a quotation where only that is what was asked for."""
+        if _fits(turn):
+            return turn
+        quoted = self._quoted(turn).degraded_at(WRITING)
+        return quoted if _fits(quoted) else turn
+
     def _quoted(self, turn: Turn) -> Turn:
         quoted: Turn = self.quoting.run(turn)["turn"]
         return quoted
+
+
+def _fits(turn: Turn) -> bool:
+    """Whether the draft is what was asked for."""
+    draft = turn.draft
+    return draft is not None and bool(draft.claims) and all(gate.passed for gate in requirements(turn, draft))

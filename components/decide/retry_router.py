@@ -5,10 +5,7 @@ from dataclasses import replace
 
 from haystack import component
 
-from components.judge.answer_kind import answers_kind
-from components.judge.named import names_in, rare_names
-from components.judge.place import is_looked_up, shares_language, stands_beside
-from components.language.question_kind import kind_of
+from components.judge.requirements import requirements
 from components.turn import Draft, Gate, Turn, Verdict
 
 
@@ -40,7 +37,7 @@ class RetryRouter:
     def run(self, turn: Turn) -> dict[str, Turn]:
         """:returns: the turn under exactly one of `done`, `retry`."""
         draft = turn.best or turn.draft or Draft("", (), ())
-        gates = (*self._gates(draft), *_relevance(turn, draft), *_answering(turn, draft))
+        gates = (*self._gates(draft), *_relevance(turn, draft), *requirements(turn, draft))
         failed = tuple(gate.name for gate in gates if not gate.passed)
         judged = replace(turn, draft=draft, best=draft)
         if not failed:
@@ -67,24 +64,3 @@ def _relevance(turn: Turn, draft: Draft) -> Iterator[Gate]:
     for gate in turn.verdict.gates:
         if gate.name == "relevance":
             yield Gate("relevance", draft.relevance >= gate.threshold, draft.relevance, gate.threshold)
-
-
-def _answering(turn: Turn, draft: Draft) -> Iterator[Gate]:
-    """Whether the draft holds what a question of its kind demands, and the rare names that it asks about.
-
-    Not applicable to a follow-up question, whose search text is no question. What a tool says is held to no kind: it
-    was asked for just that, and replies in fields, not in sentences.
-    """
-    if not draft.claims or turn.standalone_question:
-        return
-    query, cited = turn.query, [one.passage for one in draft.citations if one.origin == "primary"]
-    kind = kind_of(query.search)
-    looked_up = any(map(is_looked_up, cited))
-    if query.weights and not looked_up and any(shares_language(query, passage) for passage in cited):
-        head = "\n".join(f"{passage.title}\n{passage.heading}" for passage in cited)
-        beside = all(stands_beside(passage, query) for passage in cited)
-        answers = not beside and answers_kind(kind, query.search, draft.text, head, query.weights)
-        yield Gate("kind", answers, float(answers), 1.0)
-    if rare := rare_names(query):
-        share = len(names_in(rare, cited, draft.text)) / len(rare)
-        yield Gate("object", share >= 1, share, 1.0)

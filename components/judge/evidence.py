@@ -30,7 +30,7 @@ COSINE = "cosine"
 """In `Passage.scores`, from the search by meaning."""
 
 REQUIRED = ("kind", "place", "names")
-"""What a shown answer must have anyway (`components/decide/retry_router.py`)."""
+"""What a shown answer must have anyway (`components/judge/requirements.py`)."""
 
 EVIDENCE = (COSINE, "words", "saturation", "length", "action", "about", "form", *REQUIRED)
 """By column: the cosine of question and passage; the share of the question's weight whose words are there, function
