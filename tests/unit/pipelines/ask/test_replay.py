@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from components.language.personal import without_masks
 from evaluation.datasets.fixture import DEMO
 from pipelines.ask.answering import answer_of
 from pipelines.ask.contract import AskRequest, TurnAnswer
@@ -78,9 +79,9 @@ def run(tried: Trial, records: tuple[Record, ...]) -> list[ReplayedTurn]:
 
 
 def outcomes(engine: AskEngine, records: tuple[Record, ...]) -> dict[str, str]:
-    """What each question comes to when it is simply asked."""
+    """What each question comes to when it is simply asked, masks being no words of anybody."""
     ask = Ask(engine)
-    requests = {record.turn_id: AskRequest(question=record.question or "") for record in records}
+    requests = {record.turn_id: AskRequest(question=without_masks(record.question or "")) for record in records}
     return {turn_id: str(ask.turn(request).outcome) for turn_id, request in requests.items()}
 
 
