@@ -79,7 +79,8 @@ class GenerativeAnswerer(Nested):
             if draft.claims:
                 whole = failure is None
                 kept = turn if whole else turn.degraded_at(_CUT)
-                return {"turn": self._fitting(replace(kept, draft=draft if whole else replace(draft, truncated=True)))}
+                written = replace(kept, draft=draft if whole else replace(draft, truncated=True))
+                return {"turn": self._fitting(turn, written)}
             if writing.refused:
                 return self._refused(turn)
             # One that broke off with nothing to keep is tried again; others have been tried with all models, and one
@@ -121,12 +122,12 @@ class GenerativeAnswerer(Nested):
             return failure
         return None
 
-    def _fitting(self, turn: Turn) -> Turn:
+    def _fitting(self, turn: Turn, written: Turn) -> Turn:
         """The turn with what was written, or with a quotation where only that is what was asked for."""
-        if _fits(turn):
-            return turn
+        if _fits(written):
+            return written
         quoted = self._quoted(turn).degraded_at(WRITING)
-        return quoted if _fits(quoted) else turn
+        return quoted if _fits(quoted) else written
 
     def _quoted(self, turn: Turn) -> Turn:
         quoted: Turn = self.quoting.run(turn)["turn"]

@@ -93,6 +93,11 @@ def draft(after: Turn) -> Draft:
     return after.draft
 
 
+def quoted() -> Draft:
+    """The answer to `QUESTION` without any model."""
+    return draft(ExtractiveAnswerer().run(turn(QUESTION, PASSAGE, OTHER))["turn"])
+
+
 def test_a_supported_sentence_is_streamed_as_written() -> None:
     reply = f"{SUPPORTED} [1]\n1. Выключите машину и выньте вилку из розетки. [1]\n2. Очистите сливной фильтр. [1]"
     socket, after, emitted = answer(chunks(reply))
@@ -156,14 +161,16 @@ def test_a_model_may_refuse_to_answer(reply: str) -> None:
 def test_without_supported_sentences_the_answer_is_quoted(reply: list[str | Exception]) -> None:
     socket, after, emitted = answer(reply)
     assert (socket, after.degraded, emitted) == ("turn", ("answer",), "")
-    quoted = ExtractiveAnswerer().run(turn(QUESTION, PASSAGE, OTHER))["turn"].draft
-    assert after.draft == quoted
+    assert after.draft == quoted()
 
 
 def test_what_is_not_what_was_asked_for_is_replaced_by_a_quotation_that_is() -> None:
     _, after, _ = answer(chunks("Насос работает 10 минут. [1]"))
     assert after.degraded == ("answer",)
+    assert draft(after) == quoted()
     assert "Очистите сливной фильтр." in draft(after).text
+    _, looping, _ = answer(chunks("Насос работает 10 минут. [2] " * 4))
+    assert (looping.degraded, draft(looping)) == (("answer",), quoted())
     neither = answer(chunks(f"{SUPPORTED} [1]"), question="Сколько стоит мастер?")[1]
     assert (neither.degraded, draft(neither).text) == ((), f"{SUPPORTED} [1]")
 
@@ -308,7 +315,8 @@ def test_streamed_text_equals_the_answer_and_every_claim_is_supported(
     marks = [data.draw(st.sampled_from(["[1]", "[2]", "[1][2]", "[8]", ""])) for _ in sentences]
     _, after, emitted = answer(chunks(" ".join(f"{one} {mark}" for one, mark in zip(sentences, marks, strict=True))))
     if emitted:
-        assert draft(after).text == emitted or after.degraded == ("answer",)
+        # A quotation takes the place of all that was heard.
+        assert draft(after).text == (quoted().text if after.degraded == ("answer",) else emitted)
         for claim in draft(after).claims:
             passages = {citation.index: citation.passage for citation in draft(after).citations}
             assert claim.citations
