@@ -35,10 +35,11 @@ _MIN_TOKENS = 300
 class GenerativeAnswerer(Nested):
     """Writes the answer in the visitor's language, sentence by sentence, and tells each as soon as it is checked.
 
-    A sentence without a number that leads to a passage, or that the judge does not find there, is dropped. The answer
-    is quoted instead, and the turn marked degraded (`answer`), when none is left, no model answers, or a quotation is
-    what was asked for and what was written is not. A reply that breaks off keeps the sentences that stand
-    (`answer_cut`). A model may say that the passages hold no answer: the turn is refused then.
+    A sentence that the judge does not find in the passages that its numbers lead to is dropped, unless it quotes
+    another one. The answer is quoted instead, and the turn marked degraded (`answer`), when none is left, no model
+    answers, or a quotation is what was asked for and what was written is not, or was mostly dropped. A reply that
+    breaks off keeps the sentences that stand (`answer_cut`). A model may say that the passages hold no answer: the turn
+    is refused then.
 
     :param models: who writes.
     :param judge: who checks each sentence, so quickly that the reply does not wait for it.
@@ -80,7 +81,7 @@ class GenerativeAnswerer(Nested):
                 whole = failure is None
                 kept = turn if whole else turn.degraded_at(_CUT)
                 written = replace(kept, draft=draft if whole else replace(draft, truncated=True))
-                return {"turn": self._fitting(turn, written)}
+                return {"turn": self._fitting(turn, written, doubtful=writing.is_doubtful)}
             if writing.refused:
                 return self._refused(turn)
             # One that broke off with nothing to keep is tried again; others have been tried with all models, and one
@@ -122,9 +123,11 @@ class GenerativeAnswerer(Nested):
             return failure
         return None
 
-    def _fitting(self, turn: Turn, written: Turn) -> Turn:
-        """The turn with what was written, or with a quotation where only that is what was asked for."""
-        if _fits(written):
+    def _fitting(self, turn: Turn, written: Turn, *, doubtful: bool) -> Turn:
+        """The turn with what was written, or with a quotation that is what was asked for, where that is not or is
+        doubtful.
+        """
+        if _fits(written) and not doubtful:
             return written
         quoted = self._quoted(turn).degraded_at(WRITING)
         return quoted if _fits(quoted) else written

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from itertools import islice
 
 from components.answer.debris import loops, without_debris
 from components.answer.packing import Context
@@ -32,8 +33,8 @@ class Writing:
     """The draft that grows out of a model's reply.
 
     A sentence becomes a claim of it when its marks lead to passages, the judge finds that those support it, and what
-    may be said at all allows it. One without marks that stands in a passage to the letter cites that passage. All
-    others are dropped, and nobody ever sees them; neither is anything said twice.
+    may be said at all allows it. One whose marks do not, or that has none, but that stands in a passage to the letter
+    cites that passage. All others are dropped, and nobody ever sees them; neither is anything said twice.
     """
 
     turn: Turn
@@ -48,6 +49,7 @@ class Writing:
     _text: str = ""
     _lead: tuple[Claim, Utterance] | None = None
     _cut: bool = False
+    _unsupported: set[str] = field(default_factory=set)
     _guard: AnswerGuard = field(init=False)
     _provisional: ProvisionalText = field(init=False)
     _utterances: Utterances = field(default_factory=Utterances)
@@ -60,6 +62,13 @@ class Writing:
     def refused(self) -> bool:
         """Whether the model has said that it has no answer."""
         return REFUSAL in self._reply
+
+    @property
+    def is_doubtful(self) -> bool:
+        """Whether fewer sentences stand than were dropped because nothing supports them, or the last one announces what
+        did not come.
+        """
+        return len(self._unsupported) > len(self.claims) or self._lead is not None
 
     def feed(self, piece: str) -> None:
         """Take the next piece of the reply.
@@ -94,21 +103,25 @@ class Writing:
         sentence = without_debris(sentence)
         if self._is_off(sentence) or any(claim.text == sentence for claim in self.claims):
             return None
-        numbered = self.context.numbered
-        cited = marks or [number for number, passage in numbered.items() if _quotes(sentence, passage)][:1]
-        passages = {number: numbered[number] for number in cited if number in numbered}
         sentence_text = self._guard.sentence(sentence).strip()
-        verdicts = (
-            {n: self._verdict(sentence_text, n, passage) for n, passage in passages.items()} if sentence_text else {}
-        )
-        supported = {n: verdict for n, verdict in verdicts.items() if verdict.status == "supported"}
+        if not sentence_text:
+            return None
+        quoted = (number for number, passage in self.context.numbered.items() if _quotes(sentence, passage))
+        supported = self._supporting(sentence_text, marks) or self._supporting(sentence_text, islice(quoted, 1))
         if not supported:
+            self._unsupported.add(sentence_text)
             return None
         best = max(supported.values(), key=lambda verdict: verdict.score)
         return Claim(sentence_text, tuple(supported), "supported", best.quote)
 
-    def _verdict(self, claim_text: str, number: int, passage: Passage) -> ClaimVerdict:
-        return self.judge.check_all(self.turn, [Cited(claim_text, {number: passage})])[0]
+    def _supporting(self, claim_text: str, numbers: Iterable[int]) -> dict[int, ClaimVerdict]:
+        """The verdicts of the passages with these numbers that support the claim."""
+        passages = {number: self.context.numbered[number] for number in numbers if number in self.context.numbered}
+        verdicts = {
+            number: self.judge.check_all(self.turn, [Cited(claim_text, {number: passage})])[0]
+            for number, passage in passages.items()
+        }
+        return {number: verdict for number, verdict in verdicts.items() if verdict.status == "supported"}
 
     def _is_off(self, sentence: str) -> bool:
         """Whether it asks back, speaks of other codes than the question, or proposes what the tenant has rejected."""

@@ -10,9 +10,9 @@ from components.judge.protocol import ClaimVerdict
 from components.language.identifiers import codes, numbers
 from components.language.marks import ITEM
 from components.language.normalise import fold
-from components.language.relatives import relatives
+from components.language.relatives import families, relatives
 from components.language.sentences import sentence_spans
-from components.language.words import Word, words
+from components.language.words import Word, stems, words
 from components.turn import ClaimStatus, Passage
 
 RANK: Mapping[ClaimStatus, int] = MappingProxyType({"supported": 2, "partially_supported": 1, "unsupported": 0})
@@ -29,9 +29,9 @@ _ITEM = re.compile(rf"{ITEM}\s+")
 _WORD = re.compile(r"[\w']+")
 
 
-def check_cited(claim: str, passages: Iterable[Passage]) -> ClaimVerdict:
+def check_cited(claim: str, passages: Iterable[Passage], question: str = "") -> ClaimVerdict:
     """The verdict of the passage that supports the claim best; a claim that cites none is unsupported."""
-    verdicts = (check(claim, passage) for passage in passages)
+    verdicts = (check(claim, passage, question) for passage in passages)
     return max(
         verdicts,
         key=lambda verdict: (RANK[verdict.status], verdict.score),
@@ -39,10 +39,11 @@ def check_cited(claim: str, passages: Iterable[Passage]) -> ClaimVerdict:
     )
 
 
-def check(claim: str, passage: Passage) -> ClaimVerdict:
+def check(claim: str, passage: Passage, question: str = "") -> ClaimVerdict:
     """A complete quotation that is not separated from its negation is supported. Otherwise at least three quarters of
     the claim's content words must stand within three neighbouring sentences under their heading, every number and code
-    of the claim must be in the passage, every name too, and both must be negated or neither.
+    of the claim must be in the passage, every name too, and both must be negated or neither. Of a claim that only says
+    again what was asked, each word must: small models say yes to any question.
     """
     if _quoted(claim, passage):
         return ClaimVerdict("supported", 1.0, claim)
@@ -52,6 +53,8 @@ def check(claim: str, passage: Passage) -> ClaimVerdict:
         return ClaimVerdict("unsupported", 0.0, "")
     score, quote = _best_window(content, passage)
     if not _facts_agree(claim, claim_words, passage) or negated(claim) != negated(quote):
+        return ClaimVerdict("unsupported", min(score, _PARTIAL), quote)
+    if content <= frozenset(stems(question)) and not _holds_all(content, quote, passage):
         return ClaimVerdict("unsupported", min(score, _PARTIAL), quote)
     return ClaimVerdict(_status(score), score, quote)
 
@@ -105,6 +108,12 @@ def _best_window(content: set[str], passage: Passage) -> tuple[float, str]:
             if score > best + 0.05 * (size > 1):
                 best, quote = score, passage.text[window[0].start : window[-1].end]
     return best, quote
+
+
+def _holds_all(content: set[str], quote: str, passage: Passage) -> bool:
+    present = analyse(passage).head.union(stems(quote))
+    kin = families(present)
+    return all(stem in present or relatives(stem, kin) for stem in content)
 
 
 def _facts_agree(claim: str, claim_words: list[Word], passage: Passage) -> bool:

@@ -56,9 +56,9 @@ class LocalJudge(Nested):
         ]
         return (*missing_codes, *sorted(absent, key=lambda stem: -query.weights[stem]))
 
-    def check_all(self, turn: Turn, claims: Sequence[Cited]) -> Sequence[ClaimVerdict]:  # noqa: ARG002 - protocol
+    def check_all(self, turn: Turn, claims: Sequence[Cited]) -> Sequence[ClaimVerdict]:
         """Each claim held against what it cites; see `components/judge/claims.py`."""
-        return [check_cited(claim.text, claim.passages.values()) for claim in claims]
+        return [check_cited(claim.text, claim.passages.values(), turn.query.search) for claim in claims]
 
     def evaluate(self, turn: Turn, draft: Draft) -> SelfEvaluation:
         """Quality = 80% supported claims, 20% coverage of the question by what is quoted. Relevance is apart."""

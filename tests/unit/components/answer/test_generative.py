@@ -175,8 +175,22 @@ def test_what_is_not_what_was_asked_for_is_replaced_by_a_quotation_that_is() -> 
     assert (neither.degraded, draft(neither).text) == ((), f"{SUPPORTED} [1]")
 
 
-def test_copied_steps_without_marks_cite_their_source() -> None:
-    reply = "Что делать при E20:\n1. Выключите машину и выньте вилку из розетки.\n2. Очистите сливной фильтр."
+@pytest.mark.parametrize(
+    "rest",
+    ["Вызовите слесаря. [1] Замените барабан. [1]", "Что делать при E20: [1]"],
+    ids=["mostly invented", "nothing comes of it"],
+)
+def test_a_fragment_is_replaced_by_a_quotation(rest: str) -> None:
+    _, after, _ = answer(chunks(f"Выключите машину и выньте вилку из розетки. [1] {rest}"))
+    assert (after.degraded, draft(after)) == (("answer",), quoted())
+
+
+@pytest.mark.parametrize("mark", ["", " [2]", " [7]"])
+def test_copied_steps_cite_their_source_whatever_their_marks(mark: str) -> None:
+    reply = (
+        f"Что делать при E20:{mark}\n1. Выключите машину и выньте вилку из розетки.{mark}\n"
+        f"2. Очистите сливной фильтр.{mark}"
+    )
     _, after, emitted = answer(chunks(reply))
     assert draft(after).text == emitted
     assert emitted == (

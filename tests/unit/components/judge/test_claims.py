@@ -92,3 +92,17 @@ def test_the_score_is_a_share(sentence: str, against: Passage) -> None:
     verdict = check(sentence, against)
     assert 0.0 <= verdict.score <= 1.0
     assert (verdict.status == "supported") == (sentence in against.text)
+
+
+@pytest.mark.parametrize(
+    ("claim", "status"),
+    [
+        ("Да, подключиться к рабочему столу можно через браузер.", "unsupported"),
+        ("Да, подключиться к рабочему столу можно через приложение.", "supported"),
+    ],
+)
+def test_a_claim_that_only_repeats_the_question_is_there_word_for_word(claim: str, status: str) -> None:
+    desktop = passage("Чтобы подключиться к рабочему столу, узнайте адрес сервера и откройте приложение.", "c1")
+    question = claim.removeprefix("Да, ").replace(".", "?")
+    assert check(claim, desktop, question).status == status
+    assert check(claim, desktop).status == "supported"
