@@ -37,9 +37,9 @@ class GenerativeAnswerer(Nested):
 
     A sentence that the judge does not find in the passages that its numbers lead to is dropped, unless it quotes
     another one. The answer is quoted instead, and the turn marked degraded (`answer`), when none is left, no model
-    answers, or a quotation is what was asked for and what was written is not, or was mostly dropped. A reply that
-    breaks off keeps the sentences that stand (`answer_cut`). A model may say that the passages hold no answer: the turn
-    is refused then.
+    answers, or a quotation is what was asked for and what was written is not, or is a fragment. A reply that breaks off
+    keeps the sentences that stand (`answer_cut`). A model may say that the passages hold no answer: the turn is refused
+    then.
 
     :param models: who writes.
     :param judge: who checks each sentence, so quickly that the reply does not wait for it.
@@ -81,7 +81,7 @@ class GenerativeAnswerer(Nested):
                 whole = failure is None
                 kept = turn if whole else turn.degraded_at(_CUT)
                 written = replace(kept, draft=draft if whole else replace(draft, truncated=True))
-                return {"turn": self._fitting(turn, written, doubtful=writing.is_doubtful)}
+                return {"turn": self._fitting(turn, written, fragment=writing.is_fragment)}
             if writing.refused:
                 return self._refused(turn)
             # One that broke off with nothing to keep is tried again; others have been tried with all models, and one
@@ -123,11 +123,11 @@ class GenerativeAnswerer(Nested):
             return failure
         return None
 
-    def _fitting(self, turn: Turn, written: Turn, *, doubtful: bool) -> Turn:
-        """The turn with what was written, or with a quotation that is what was asked for, where that is not or is
-        doubtful.
+    def _fitting(self, turn: Turn, written: Turn, *, fragment: bool) -> Turn:
+        """The turn with what was written, or, where that is a fragment or not what was asked for, with a quotation that
+        is.
         """
-        if _fits(written) and not doubtful:
+        if _fits(written) and not fragment:
             return written
         quoted = self._quoted(turn).degraded_at(WRITING)
         return quoted if _fits(quoted) else written

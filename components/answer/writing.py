@@ -16,7 +16,7 @@ from components.judge.protocol import Cited, ClaimVerdict, Reviewer
 from components.language.identifiers import codes
 from components.language.marks import FENCE, ITEM
 from components.language.normalise import fold
-from components.language.words import all_words
+from components.language.words import all_words, words
 from components.models.failures import ModelFailed
 from components.turn import Citation, Claim, Draft, Passage, RejectedApproach, Turn
 from tenants import policy
@@ -24,6 +24,7 @@ from tenants import policy
 REFUSAL = "NO_ANSWER"
 """What a model says, as its prompt asks it to, when the passages do not answer."""
 
+_WORD_OR_TWO = 2
 _CODE = re.compile(FENCE)
 _MARKER = re.compile(rf"\A\s*{ITEM}\s+")
 
@@ -64,11 +65,12 @@ class Writing:
         return REFUSAL in self._reply
 
     @property
-    def is_doubtful(self) -> bool:
-        """Whether fewer sentences stand than were dropped because nothing supports them, or the last one announces what
-        did not come.
+    def is_fragment(self) -> bool:
+        """Whether a word or two are all that stands, fewer sentences than were dropped because nothing supports them,
+        or the last one announces what did not come.
         """
-        return len(self._unsupported) > len(self.claims) or self._lead is not None
+        said = sum(not word.stop for claim in self.claims for word in words(claim.text))
+        return said <= _WORD_OR_TWO or len(self._unsupported) > len(self.claims) or self._lead is not None
 
     def feed(self, piece: str) -> None:
         """Take the next piece of the reply.

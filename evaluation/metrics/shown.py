@@ -42,7 +42,7 @@ def unentailed(answer: TurnAnswer, passages_by_id: Mapping[str, Passage]) -> lis
         supporting = [passage for index in claim.citations if (passage := cited.get(index)) is not None]
         if len(supporting) != len(claim.citations) or not supporting:
             faults.append(f"cites nothing: {claim.text}")
-        elif any(check(claim.text, passage).status != "supported" for passage in supporting):
+        elif any(check(_removed().sub("", claim.text), one).status != "supported" for one in supporting):
             faults.append(f"not supported: {claim.text}")
     headings = [f"{innermost(citation.heading).rstrip(' .:')}:" for citation in answer.citations]
     if loose := unclaimed(answer.answer.text, [claim.text for claim in answer.claims], headings):
@@ -97,6 +97,12 @@ def _openings() -> re.Pattern[str]:
     forms.sort(key=lambda form: "\0" in form)  # a condition can be anything, so it comes last
     patterns = (re.escape(form).replace(re.escape("\0"), r"([^.\n]+)") for form in forms)
     return re.compile(rf"(?:{'|'.join(patterns)})\s")
+
+
+@lru_cache(maxsize=1)
+def _removed() -> re.Pattern[str]:
+    """What stands for an address that leads off the tenant's sites, in any language."""
+    return re.compile("|".join(re.escape(said_in("outcomes.guard.link_removed", locale)) for locale in LOCALES))
 
 
 def foreign_links(answer: TurnAnswer, allowed: Iterable[str]) -> list[str]:

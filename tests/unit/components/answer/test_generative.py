@@ -185,6 +185,12 @@ def test_a_fragment_is_replaced_by_a_quotation(rest: str) -> None:
     assert (after.degraded, draft(after)) == (("answer",), quoted())
 
 
+def test_a_word_or_two_are_replaced_by_a_quotation() -> None:
+    _, after, _ = answer(chunks("10 минут. [1]"), question="Сколько времени работает насос?")
+    assert after.degraded == ("answer",)
+    assert "Насос работает 10 минут." in draft(after).text
+
+
 @pytest.mark.parametrize("mark", ["", " [2]", " [7]"])
 def test_copied_steps_cite_their_source_whatever_their_marks(mark: str) -> None:
     reply = (
