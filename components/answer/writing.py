@@ -66,11 +66,16 @@ class Writing:
 
     @property
     def is_fragment(self) -> bool:
-        """Whether a word or two are all that stands, fewer sentences than were dropped because nothing supports them,
-        or the last one announces what did not come.
+        """Whether fewer sentences stand than were dropped because nothing supports them, the last one announces what
+        did not come, or a word or two that are no sentence of their source are all there is.
         """
+        if len(self._unsupported) > len(self.claims) or self._lead is not None:
+            return True
         said = sum(not word.stop for claim in self.claims for word in words(claim.text))
-        return said <= _WORD_OR_TWO or len(self._unsupported) > len(self.claims) or self._lead is not None
+        numbered = self.context.numbered
+        return said <= _WORD_OR_TWO and not any(
+            _quotes(claim.text, numbered[number]) for claim in self.claims for number in claim.citations
+        )
 
     def feed(self, piece: str) -> None:
         """Take the next piece of the reply.
