@@ -17,8 +17,8 @@ log = logging.getLogger("opora.embed")
 _AT_HAND = 4
 """Passages that no worker is asked for: one takes two seconds to begin."""
 
-_AT_ONCE = 32
-"""Passages of one request: a second's work."""
+_AT_ONCE = 64
+"""Passages of one request: two seconds' work."""
 
 _SECONDS = 120.0
 _MEMORY = 3 * 10**9
