@@ -48,8 +48,8 @@ def load(files: EncoderFiles) -> "TextEmbedding":
 def encode(files: EncoderFiles, texts: Sequence[str], batch: int) -> Vectors:
     """The vectors of passages, in their order.
 
-    Batches contain texts of as many tokens, because a batch takes as long as its longest text. By characters a sixth
-    more would be computed: code has twice the tokens of prose.
+    Batches contain texts of about as many tokens, because a batch takes as long as its longest text. By characters a
+    sixth more would be computed: code has twice the tokens of prose.
 
     :param batch: texts computed at once.
     """

@@ -44,6 +44,7 @@ class EmbeddingProcesses(Processes):
         """
         if len(texts) <= _AT_HAND:
             return None
+        # Roughly, by characters: only the workers have the model that counts tokens.
         order = sorted(range(len(texts)), key=lambda number: len(texts[number]))
         groups = [order[start : start + _AT_ONCE] for start in range(0, len(order), _AT_ONCE)]
         # One worker to a core.

@@ -101,7 +101,7 @@ def test_the_score_is_a_share(sentence: str, against: Passage) -> None:
         ("Да, подключиться к рабочему столу можно через приложение.", "supported"),
     ],
 )
-def test_a_claim_that_only_repeats_the_question_is_there_word_for_word(claim: str, status: str) -> None:
+def test_every_word_of_a_claim_that_only_repeats_the_question_is_there(claim: str, status: str) -> None:
     desktop = passage("Чтобы подключиться к рабочему столу, узнайте адрес сервера и откройте приложение.", "c1")
     question = claim.removeprefix("Да, ").replace(".", "?")
     assert check(claim, desktop, question).status == status
