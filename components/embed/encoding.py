@@ -1,6 +1,6 @@
 """Encodes texts by a model on disk. Imports nothing heavy, because worker processes load this module at each start."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Literal, TypeAlias
@@ -13,6 +13,9 @@ if TYPE_CHECKING:
 
 Pooling: TypeAlias = Literal["mean", "cls", "last_token"]
 Vectors: TypeAlias = npt.NDArray[np.float32]
+
+_TOKENS = 512
+"""Of one computation. The default encoder takes a tenth less time for long texts than by 2,000 (one core)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,18 +51,29 @@ def load(files: EncoderFiles) -> "TextEmbedding":
 def encode(files: EncoderFiles, texts: Sequence[str], batch: int) -> Vectors:
     """The vectors of passages, in their order.
 
-    Batches contain texts of about as many tokens, because a batch takes as long as its longest text. By characters a
-    sixth more would be computed: code has twice the tokens of prose.
-
-    :param batch: texts computed at once.
+    :param batch: the most texts computed at once; of long ones it is fewer.
     """
     model = load(files)
-    order = sorted(range(len(texts)), key=lambda number: model.token_count(texts[number]))
     vectors = np.zeros((len(texts), files.dimensions), np.float32)
-    encoded = model.passage_embed([texts[number] for number in order], batch_size=batch)
-    for number, vector in zip(order, encoded, strict=True):
-        vectors[number] = vector
+    for numbers in _batches([model.token_count(text) for text in texts], batch):
+        vectors[numbers] = list(model.passage_embed([texts[number] for number in numbers], batch_size=batch))
     return vectors
+
+
+def _batches(lengths: Sequence[int], most: int) -> Iterator[list[int]]:
+    """The numbers of texts that are computed together: of about as many tokens, because each is computed as if it were
+    as long as its longest. By characters a tenth more would be computed: code has twice the tokens of prose.
+
+    :param lengths: of the texts, in tokens.
+    """
+    batch: list[int] = []
+    for number in sorted(range(len(lengths)), key=lengths.__getitem__):
+        if batch and (len(batch) == most or lengths[number] * (len(batch) + 1) > _TOKENS):
+            yield batch
+            batch = []
+        batch.append(number)
+    if batch:
+        yield batch
 
 
 @lru_cache(maxsize=64)

@@ -30,7 +30,7 @@ class FastEmbedder(Nested):
     :param cache_dir: folder of models; empty for that of the settings.
     :param offline: never fetch anything: the model's files must be there.
     :param threads: of one computation; None for one to each core.
-    :param batch: passages computed at once. Few are quicker: batches are made of passages of like length.
+    :param batch: the most passages computed at once; of long ones it is fewer.
     :param passage_length: characters of a passage that are read, title and heading among them; None for all that the
         model takes. Longer ones are no easier to find by one vector, and take longer.
     :param required: False: where the files are missing, an index is made without dense vectors.

@@ -17,8 +17,8 @@ log = logging.getLogger("opora.embed")
 _AT_HAND = 4
 """Passages that no worker is asked for: one takes two seconds to begin."""
 
-_AT_ONCE = 64
-"""Passages of one request: two seconds' work."""
+_AT_ONCE = 32
+"""Passages of one request: a second's work."""
 
 _SECONDS = 120.0
 _MEMORY = 3 * 10**9
@@ -44,8 +44,9 @@ class EmbeddingProcesses(Processes):
         """
         if len(texts) <= _AT_HAND:
             return None
-        # Roughly, by characters: only the workers have the model that counts tokens.
-        order = sorted(range(len(texts)), key=lambda number: len(texts[number]))
+        # Of like length, roughly: only the workers have the model that counts tokens. The longest first, so that no
+        # worker is left with much when the others are done.
+        order = sorted(range(len(texts)), key=lambda number: len(texts[number]), reverse=True)
         groups = [order[start : start + _AT_ONCE] for start in range(0, len(order), _AT_ONCE)]
         # One worker to a core.
         requests = [

