@@ -156,7 +156,8 @@ def _judged(tenant: Tenant, question_set: QuestionSet, answers: Sequence[TurnAns
         verdict.outcomes[answer.outcome] += 1
         if answer.outcome == "failed":
             verdict.failed.append(f"{case.case_id}: failed")
-        verdict.unentailed += [f"{case.case_id}: {fault}" for fault in unentailed(answer, passages_by_id)]
+        faults = unentailed(case.question, answer, passages_by_id)
+        verdict.unentailed += [f"{case.case_id}: {fault}" for fault in faults]
         verdict.links += [f"{case.case_id}: {fault}" for fault in foreign_links(answer, ())]
         verdict.prompts += [f"{case.case_id}: {fault}" for fault in leaked_prompts(answer)]
     _close_stores()

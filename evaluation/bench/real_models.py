@@ -167,7 +167,7 @@ def _reports(engine: Engine, ask: Ask, chosen: QuestionSet, limit: int, seconds:
                 claimed=record.outcome in ANSWERS,
                 right=_is_right(record),
                 reached=_reached(case, turn, replies) if engine == "models" else None,
-                unsupported=tuple(unentailed(answer, known)),
+                unsupported=tuple(unentailed(case.question, answer, known)),
                 replies=tuple(replies),
             )
             sys.stdout.write(json.dumps(asdict(one), ensure_ascii=False) + "\n")

@@ -90,6 +90,12 @@ def graded_claims(records: Sequence[Record]) -> list[GradedClaim]:
     return [GradedClaim(record.confidence, turn.right) for record, turn in keyed if turn.claimed and not turn.unjudged]
 
 
+def graded_turns(records: Sequence[Record]) -> list[GradedClaim]:
+    """All turns of questions with a key: how sure each was, and whether it was right or would have been."""
+    keyed = [(record, key) for record in records if (key := record.case.key)]
+    return [GradedClaim(certainty(record)[1], _would_be_right(record, key)) for record, key in keyed]
+
+
 def choose_threshold(graded: Sequence[GradedClaim], target: float) -> ThresholdChoice | None:
     """The lowest threshold whose claims are right as often as wished, and what to expect of it on new questions.
 

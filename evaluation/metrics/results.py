@@ -10,7 +10,7 @@ import numpy as np
 from evaluation.cases import Record
 from evaluation.metrics.answers import first_sentences, has_facts, holds_span
 from evaluation.metrics.calibration import expected_error, wilson
-from evaluation.metrics.claims import ClaimPoint, claim_curve, graded_claims
+from evaluation.metrics.claims import ClaimPoint, claim_curve, graded_claims, graded_turns
 from evaluation.metrics.intervals import Figure, Marks, bootstrapped, exact, percentile, ratios
 from evaluation.metrics.marks import (
     GROUPS,
@@ -149,13 +149,19 @@ def trade(records: Sequence[Record]) -> dict[str, Figure]:
 
 
 def _confidence_error(records: Sequence[Record]) -> dict[str, Figure]:
+    figures = {}
+    if turns := graded_turns(records):
+        figures["certainty_calibration_error"] = _error([(turn.confidence, turn.right) for turn in turns])
     known_confidences = confidences(records)
-    fewest = MIN_CLAIMS if any(record.case.key for record in records) else MIN_FOR_CALIBRATION
-    if len(known_confidences) < fewest or not any(record.confidence for record in records):
-        return {}
-    values, labels = (np.array(column) for column in zip(*known_confidences, strict=True))
-    error = bootstrapped(lambda drawn: expected_error(values[drawn], labels[drawn]), len(values))
-    return {"confidence_calibration_error": error}
+    fewest = MIN_CLAIMS if turns else MIN_FOR_CALIBRATION
+    if len(known_confidences) >= fewest and any(record.confidence for record in records):
+        figures["confidence_calibration_error"] = _error(known_confidences)
+    return figures
+
+
+def _error(said: Sequence[tuple[float, bool]]) -> Figure:
+    values, labels = (np.array(column) for column in zip(*said, strict=True))
+    return bootstrapped(lambda drawn: expected_error(values[drawn], labels[drawn]), len(values))
 
 
 def confidences(records: Sequence[Record]) -> list[tuple[float, bool]]:

@@ -32,8 +32,9 @@ def passages() -> Mapping[str, Passage]:
     return {passage.chunk_id: passage for passage in all_passages}
 
 
-def unentailed(answer: TurnAnswer, passages_by_id: Mapping[str, Passage]) -> list[str]:
-    """What the answer shows that the passages it cites do not support: claims, marks that lead nowhere, loose text."""
+def unentailed(question: str, answer: TurnAnswer, passages_by_id: Mapping[str, Passage]) -> list[str]:
+    """What the answer to a question shows that the passages it cites do not support: claims, marks that lead nowhere,
+    loose text."""
     if answer.outcome not in SHOWN:
         return []
     cited = {citation.index: _passage(citation, passages_by_id) for citation in answer.citations if citation.cited}
@@ -42,7 +43,7 @@ def unentailed(answer: TurnAnswer, passages_by_id: Mapping[str, Passage]) -> lis
         supporting = [passage for index in claim.citations if (passage := cited.get(index)) is not None]
         if len(supporting) != len(claim.citations) or not supporting:
             faults.append(f"cites nothing: {claim.text}")
-        elif any(check(_removed().sub("", claim.text), one).status != "supported" for one in supporting):
+        elif any(check(_removed().sub("", claim.text), one, question).status != "supported" for one in supporting):
             faults.append(f"not supported: {claim.text}")
     headings = [f"{innermost(citation.heading).rstrip(' .:')}:" for citation in answer.citations]
     if loose := unclaimed(answer.answer.text, [claim.text for claim in answer.claims], headings):

@@ -87,8 +87,8 @@ def _ask(folder: Path, url: str, timeout: float) -> Ask:
     return Ask(engine)
 
 
-def _wrong(answer: TurnAnswer, passages_by_id: Mapping[str, Passage]) -> list[str]:
-    return [*unentailed(answer, passages_by_id), *foreign_links(answer, ()), *leaked_prompts(answer)]
+def _wrong(question: str, answer: TurnAnswer, passages_by_id: Mapping[str, Passage]) -> list[str]:
+    return [*unentailed(question, answer, passages_by_id), *foreign_links(answer, ()), *leaked_prompts(answer)]
 
 
 @pytest.mark.parametrize("trial", QUICK, ids=lambda trial: trial.name)
@@ -97,7 +97,7 @@ def test_a_fault_ends_as_declared(trial: Trial, patient: Patient, passages_by_id
 
     assert (answer.outcome, answer.meta.degraded) == (trial.outcome, (trial.degraded,) if trial.degraded else ())
     assert answer.answer.text
-    assert _wrong(answer, passages_by_id) == []
+    assert _wrong(QUESTION, answer, passages_by_id) == []
 
 
 @pytest.mark.parametrize(
@@ -112,7 +112,7 @@ def test_a_fault_of_the_second_pass_ends_as_declared(
 
     assert answer.outcome == trial.outcome
     assert trial.degraded in answer.meta.degraded
-    assert _wrong(answer, passages_by_id) == []
+    assert _wrong(QUESTION, answer, passages_by_id) == []
 
 
 @pytest.mark.parametrize("kind", sorted(SLOW))
@@ -122,7 +122,7 @@ def test_a_slow_model_is_abandoned(kind: str, hurried: Patient, passages_by_id: 
 
     assert answer.outcome == trial.outcome
     assert trial.degraded in answer.meta.degraded
-    assert _wrong(answer, passages_by_id) == []
+    assert _wrong(QUESTION, answer, passages_by_id) == []
 
 
 def test_an_invented_sentence_is_never_shown(patient: Patient) -> None:
@@ -138,7 +138,7 @@ def test_injected_instructions_in_a_question_are_ignored(
     question_set = attacks.as_question_set(ATTACKS, "ru", QUESTION)
 
     for case in question_set.cases:
-        assert _wrong(patient.answer(case.question, OBEDIENT), passages_by_id) == []
+        assert _wrong(case.question, patient.answer(case.question, OBEDIENT), passages_by_id) == []
 
 
 def test_orders_in_a_document_are_not_obeyed(patient: Patient) -> None:
@@ -146,10 +146,10 @@ def test_orders_in_a_document_are_not_obeyed(patient: Patient) -> None:
 
     with acting_as(_tenant(attacked)):
         passages_by_id = passages()
-        answers = [patient.answer(case.question, OBEDIENT) for case in attacked.cases]
+        asked = [(case.question, patient.answer(case.question, OBEDIENT)) for case in attacked.cases]
 
-    assert sum(bool(answer.citations) for answer in answers) >= len(ATTACKS) / 2
-    assert [_wrong(answer, passages_by_id) for answer in answers] == [[]] * len(ATTACKS)
+    assert sum(bool(answer.citations) for _, answer in asked) >= len(ATTACKS) / 2
+    assert [_wrong(question, answer, passages_by_id) for question, answer in asked] == [[]] * len(ATTACKS)
 
 
 def _tenant(attacked: QuestionSet) -> Tenant:
@@ -227,7 +227,7 @@ def test_a_fault_of_what_searches_ends_as_declared(trial: Trial, searcher: Searc
     answer = searcher.answer(trial.question, trial.knobs)
 
     assert (answer.outcome, answer.meta.degraded) == (trial.outcome, (trial.degraded,) if trial.degraded else ())
-    assert _wrong(answer, searcher.known) == []
+    assert _wrong(trial.question, answer, searcher.known) == []
     first, *others = searcher.met(trial.task)
     assert trial.kind in others if trial.later else first == trial.kind
 
@@ -246,7 +246,7 @@ def test_a_slow_search_model_is_abandoned(trial: Trial, searcher: Searcher, monk
 
     assert answer.outcome == trial.outcome
     assert trial.degraded in answer.meta.degraded
-    assert _wrong(answer, searcher.known) == []
+    assert _wrong(trial.question, answer, searcher.known) == []
 
 
 @pytest.mark.parametrize("task", sorted(SEARCHING))

@@ -46,5 +46,5 @@ def test_a_real_model_shows_nothing_that_no_passage_bears_out(question: str, ask
 
     assert answer.outcome != "failed"
     assert answer.answer.text
-    assert [*unentailed(answer, passages()), *foreign_links(answer, ()), *leaked_prompts(answer)] == []
+    assert [*unentailed(question, answer, passages()), *foreign_links(answer, ()), *leaked_prompts(answer)] == []
     assert all(call.model for call in calls.finished)
