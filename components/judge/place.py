@@ -1,13 +1,16 @@
-"""Where a passage stands: before or after the matter, in another language than the question, in the reply of a tool."""
+"""Where a passage stands: beside or against the matter, in another language than the question, in a tool's reply."""
 
 import re
 
 from components.language.captions import innermost, is_later_step, is_preparation, leads_elsewhere
+from components.language.normalise import fold
 from components.language.words import stems
 from components.turn import Passage, Query
 from tenants.tools import ORIGIN
 
 _CYRILLIC = re.compile("[а-яё]", re.IGNORECASE)
+_DENIED = re.compile(r"(?:\b(?:не|not|never)|(?<!ca)(?<!could)n['’]t)\s+(\w+)")
+"""A word that is denied. Who cannot do a thing asks how it is done, so "can't" denies nothing."""
 
 
 def stands_beside(passage: Passage, query: Query) -> bool:
@@ -18,6 +21,20 @@ def stands_beside(passage: Passage, query: Query) -> bool:
     if is_later_step(heading):
         return True
     return (is_preparation(heading) or leads_elsewhere(heading)) and query.weights.keys().isdisjoint(stems(heading))
+
+
+def is_contrary(passage: Passage, query: Query) -> bool:
+    """Whether the heading says what the question denies, and nothing in the section denies it: "if you remember your
+    password" is not for those who do not.
+    """
+    denied = _denied(query.search)
+    if denied.isdisjoint(stems(innermost(passage.heading) or passage.title)):
+        return False
+    return denied.isdisjoint(_denied(f"{passage.title}\n{passage.heading}\n{passage.text}"))
+
+
+def _denied(text: str) -> frozenset[str]:
+    return frozenset(stems(" ".join(_DENIED.findall(fold(text)))))
 
 
 def shares_language(query: Query, passage: Passage) -> bool:

@@ -18,6 +18,7 @@ import numpy as np
 from components.judge.analysis import analyse
 from components.judge.calibration import Line
 from components.judge.evidence import COSINE, EVIDENCE, Numbers, measure, titles
+from components.judge.place import is_contrary
 from components.turn import Passage, Query
 
 FILE = Path(__file__).with_name("relevance.json")
@@ -39,6 +40,9 @@ STRICT_CODES = 3
 
 _CODE = 0.7
 """Log-odds for a passage that holds the identifier asked about. Not fitted: too few graded questions have one."""
+
+_CONTRARY = -3.0
+"""Log-odds for a section on what the question denies: 0.9 becomes 0.3, offered and not claimed. Not fitted either."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,11 +125,12 @@ def log_odds(weights: Weights, values: Numbers) -> Numbers:
 
 
 def _probability(query: Query, passage: Passage, odds: float, line: Line) -> float:
-    if not query.codes:
-        return line.probability(odds)
+    beyond = _CONTRARY if is_contrary(passage, query) else 0.0
     if set(query.codes) & analyse(passage).codes:
-        return Line(line.slope, line.intercept + _CODE).probability(odds)
-    return line.probability(odds) if len(query.codes) > STRICT_CODES else 0.0
+        beyond += _CODE
+    elif 0 < len(query.codes) <= STRICT_CODES:
+        return 0.0
+    return Line(line.slope, line.intercept + beyond).probability(odds)
 
 
 def _shown(passage: Passage, row: Sequence[float]) -> Mapping[str, float]:

@@ -119,6 +119,12 @@ def test_a_pasted_log_does_not_rule_out_what_holds_none_of_its_codes() -> None:
     assert few["howto"].probability == 0.0
 
 
+def test_a_section_for_the_contrary_case_is_hardly_an_answer() -> None:
+    remembered = passage("Введите текущий пароль.", "known", heading="Как сменить пароль, если вы его помните")
+    asked_of_it = judged("Помню пароль, как сменить?", remembered, OTHER)["known"].probability
+    assert 0.0 < judged("Не помню пароль, как сменить?", remembered, OTHER)["known"].probability < asked_of_it / 2
+
+
 def test_without_passages_nothing_is_judged() -> None:
     assert judged("Как увеличить диск?") == {}
 
