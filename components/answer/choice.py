@@ -25,6 +25,9 @@ _ANSWERED_BY_SECTION: frozenset[QuestionKind] = frozenset({"howto", "what_is", "
 _RESOLVED: frozenset[QuestionKind] = frozenset({"howto", "why", "other"})
 """Kinds of questions that want the solution of a problem whatever the other captions name."""
 
+_DONE: frozenset[QuestionKind] = frozenset({"howto", "other"})
+"""Kinds of questions that ask for something to do, if in a word or two."""
+
 SENTENCES: frozenset[QuestionKind] = frozenset({"yesno", "quantity", "where"})
 """Kinds of questions that one sentence answers, under whichever caption it stands."""
 
@@ -100,7 +103,7 @@ def choose(
         return _from(max(deciding, key=lambda unit: scores.get(unit, float("-inf"))), answering)
     if (form not in OPEN and kind != "what_is") or kind == "quantity":
         return _fact(best, scores, question, limits)
-    resolving, named = _resolving_part(answering, question, kind), _named_part(answering, question)
+    resolving, named = _resolving_part(answering, question, kind), _named_part(answering, question, kind)
     if named and kind in SENTENCES and named is not best and _covered(stems(named.name), question) < _SURELY_NAMED:
         named = None
     intended_part = (resolving or named) if kind in _RESOLVED else (named or resolving)
@@ -212,12 +215,26 @@ def _resolving_part(among: Sequence[Part], question: Question, kind: QuestionKin
     return next((part for part in among if part.resolves and _size(part.units) > _NOTHING), None)
 
 
-def _named_part(among: Sequence[Part], question: Question) -> Part | None:
-    """The part whose caption names what was asked for, where no other one does as well."""
+def _named_part(among: Sequence[Part], question: Question, kind: QuestionKind) -> Part | None:
+    """The part whose caption names what was asked for, where no other one does as well; the opening part where it
+    stands nearer to that by its heading.
+    """
     named = sorted(((_covered(stems(part.name), question), at) for at, part in enumerate(among)), reverse=True)
     if len(named) < 2 or named[0][0] < named[1][0] + _NAMED:
         return None
-    return among[named[0][1]]
+    opening, best = among[0], among[named[0][1]]
+    return opening if kind in _DONE and _is_headed_nearer(opening, best, question) else best
+
+
+def _is_headed_nearer(opening: Part, captioned: Part, question: Question) -> bool:
+    """Whether an opening part tells how to do what the heading above it names, and a caption below names no more of the
+    question: under "How to lock it" stands "How to unlock it" as well. One that only leads to the steps tells nothing.
+    """
+    if opening.name or steps(captioned.units) > steps(opening.units):
+        return False
+    heading = question.weights.keys() & stems(innermost(opening.units[0].passage.heading))
+    tells_how = form_share("howto", "\n".join(map(plain, opening.units))) > 0
+    return tells_how and heading >= question.weights.keys() & stems(captioned.name)
 
 
 def _fact(part: Part, scores: Mapping[Unit, float], question: Question, limits: Limits) -> Choice:

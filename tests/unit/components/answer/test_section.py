@@ -315,6 +315,29 @@ def test_another_short_section_below_the_answer_is_dropped() -> None:
     assert "НДС" in answer("указан ли налог в счёте", merged).text
 
 
+@pytest.mark.parametrize(
+    ("question", "shown"),
+    [
+        ("Как включить блокировку от детей?", "Нажмите и держите"),
+        ("Блокировка от детей", "Нажмите и держите"),
+        ("Как снять блокировку от детей?", "Нажмите те же кнопки"),
+    ],
+)
+def test_the_like_of_what_is_asked_about_does_not_stand_for_it(question: str, shown: str) -> None:
+    text = (
+        "Нажмите и держите кнопки «Отжим» и «Старт». Загорится значок замка.\n\nКак снять блокировку от детей\n\n"
+        "Нажмите те же кнопки. Значок погаснет."
+    )
+    drafted = answer(question, passage(text, heading="Как включить блокировку от детей"))
+    assert drafted.text.startswith(shown)
+    assert len(drafted.text.splitlines()) == 1
+
+
+def test_an_introduction_does_not_stand_for_the_steps_below_it() -> None:
+    text = "Нажмите кнопку в приложении или на сайте.\n\nВернуть товар\n\n1. Откройте заказ.\n2. Отметьте товар."
+    assert "1. Откройте заказ." in answer("Как вернуть товар?", passage(text, heading="Как вернуть товар")).text
+
+
 def test_a_definition_does_not_open_a_procedure() -> None:
     guide = passage("Партнёр — это юридическое лицо.\n\n1. Заполните заявку.\n2. Подпишите договор.", heading="Партнёр")
     assert answer("как стать партнёром", guide).text == "1. Заполните заявку.\n2. Подпишите договор. [1]"
