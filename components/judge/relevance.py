@@ -126,7 +126,7 @@ def log_odds(weights: Weights, values: Numbers) -> Numbers:
 
 def _probability(query: Query, passage: Passage, odds: float, line: Line) -> float:
     beyond = _CONTRARY if is_contrary(passage, query) else 0.0
-    if set(query.codes) & analyse(passage).codes:
+    if query.codes and analyse(passage).codes.intersection(query.codes):
         beyond += _CODE
     elif 0 < len(query.codes) <= STRICT_CODES:
         return 0.0

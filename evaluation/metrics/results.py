@@ -150,7 +150,8 @@ def trade(records: Sequence[Record]) -> dict[str, Figure]:
 
 def _confidence_error(records: Sequence[Record]) -> dict[str, Figure]:
     figures = {}
-    if turns := graded_turns(records):
+    turns = graded_turns(records)
+    if any(turn.confidence for turn in turns):
         figures["certainty_calibration_error"] = _error([(turn.confidence, turn.right) for turn in turns])
     known_confidences = confidences(records)
     fewest = MIN_CLAIMS if turns else MIN_FOR_CALIBRATION
