@@ -25,10 +25,10 @@ def stands_beside(passage: Passage, query: Query) -> bool:
 
 def is_contrary(passage: Passage, query: Query) -> bool:
     """Whether the heading says what the question denies, and nothing in the section denies it: "if you remember your
-    password" is not for those who do not.
+    password" is not for those who do not. A title may say it: an article is for more than one case.
     """
     denied = _denied(query.search)
-    if denied.isdisjoint(stems(innermost(passage.heading) or passage.title)):
+    if denied.isdisjoint(stems(innermost(passage.heading))):
         return False
     return denied.isdisjoint(_denied(f"{passage.title}\n{passage.heading}\n{passage.text}"))
 
