@@ -142,7 +142,7 @@ def _answers_another(part: Part, question: Question, kind: QuestionKind) -> bool
     """
     if not is_question(part.name):
         return False
-    if kind == "howto" and kind_of(part.name) == "yesno" and not form_share(kind, "\n".join(map(plain, part.units))):
+    if kind == "howto" and kind_of(part.name) == "yesno" and not _tells_how(part):
         return True
     return _covered(stems(part.name), question) < _SURELY_NAMED
 
@@ -230,11 +230,14 @@ def _is_headed_nearer(opening: Part, captioned: Part, question: Question) -> boo
     """Whether an opening part tells how to do what the heading above it names, and a caption below names no more of the
     question: under "How to lock it" stands "How to unlock it" as well. One that only leads to the steps tells nothing.
     """
-    if opening.name or steps(captioned.units) > steps(opening.units):
+    if opening.name or steps(captioned.units) > steps(opening.units) or not _tells_how(opening):
         return False
     heading = question.weights.keys() & stems(innermost(opening.units[0].passage.heading))
-    tells_how = form_share("howto", "\n".join(map(plain, opening.units))) > 0
-    return tells_how and heading >= question.weights.keys() & stems(captioned.name)
+    return heading >= question.weights.keys() & stems(captioned.name)
+
+
+def _tells_how(part: Part) -> bool:
+    return form_share("howto", "\n".join(map(plain, part.units))) > 0
 
 
 def _fact(part: Part, scores: Mapping[Unit, float], question: Question, limits: Limits) -> Choice:

@@ -28,7 +28,8 @@ def is_contrary(passage: Passage, query: Query) -> bool:
     password" is not for those who do not. A title may say it: an article is for more than one case.
     """
     denied = _denied(query.search)
-    if denied.isdisjoint(stems(innermost(passage.heading))):
+    # Most questions deny nothing.
+    if not denied or denied.isdisjoint(stems(innermost(passage.heading))):
         return False
     return denied.isdisjoint(_denied(f"{passage.title}\n{passage.heading}\n{passage.text}"))
 

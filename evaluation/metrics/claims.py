@@ -92,8 +92,11 @@ def graded_claims(records: Sequence[Record]) -> list[GradedClaim]:
 
 def graded_turns(records: Sequence[Record]) -> list[GradedClaim]:
     """All turns of questions with a key: how sure each was, and whether it was right or would have been."""
-    keyed = [(record, key) for record in records if (key := record.case.key)]
-    return [GradedClaim(certainty(record)[1], _would_be_right(record, key)) for record, key in keyed]
+    return [
+        GradedClaim(certainty(record)[1], _would_be_right(record, key))
+        for record in records
+        if (key := record.case.key)
+    ]
 
 
 def choose_threshold(graded: Sequence[GradedClaim], target: float) -> ThresholdChoice | None:

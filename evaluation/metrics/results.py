@@ -9,7 +9,7 @@ import numpy as np
 
 from evaluation.cases import Record
 from evaluation.metrics.answers import first_sentences, has_facts, holds_span
-from evaluation.metrics.calibration import expected_error, wilson
+from evaluation.metrics.calibration import Booleans, Numbers, expected_error, wilson
 from evaluation.metrics.claims import ClaimPoint, claim_curve, graded_claims, graded_turns
 from evaluation.metrics.intervals import Figure, Marks, bootstrapped, exact, percentile, ratios
 from evaluation.metrics.marks import (
@@ -141,9 +141,7 @@ def trade(records: Sequence[Record]) -> dict[str, Figure]:
         "refusal_auc": bootstrapped(separated, len(values)),
     }
     if min(len(answerable), len(unanswerable)) >= MIN_FOR_CALIBRATION:
-        figures["relevance_calibration_error"] = bootstrapped(
-            lambda drawn: expected_error(values[drawn], labels[drawn]), len(values)
-        )
+        figures["relevance_calibration_error"] = _error(values, labels)
         figures |= _confidence_error(records)
     return figures
 
@@ -152,16 +150,17 @@ def _confidence_error(records: Sequence[Record]) -> dict[str, Figure]:
     figures = {}
     turns = graded_turns(records)
     if any(turn.confidence for turn in turns):
-        figures["certainty_calibration_error"] = _error([(turn.confidence, turn.right) for turn in turns])
+        figures["certainty_calibration_error"] = _error(
+            np.array([turn.confidence for turn in turns]), np.array([turn.right for turn in turns])
+        )
     known_confidences = confidences(records)
     fewest = MIN_CLAIMS if turns else MIN_FOR_CALIBRATION
     if len(known_confidences) >= fewest and any(record.confidence for record in records):
-        figures["confidence_calibration_error"] = _error(known_confidences)
+        figures["confidence_calibration_error"] = _error(*map(np.array, zip(*known_confidences, strict=True)))
     return figures
 
 
-def _error(said: Sequence[tuple[float, bool]]) -> Figure:
-    values, labels = (np.array(column) for column in zip(*said, strict=True))
+def _error(values: Numbers, labels: Booleans) -> Figure:
     return bootstrapped(lambda drawn: expected_error(values[drawn], labels[drawn]), len(values))
 
 
