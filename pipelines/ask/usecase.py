@@ -219,7 +219,6 @@ def _fail(turn: Turn, reason: Reason) -> Turn:
         outcome="failed",
         reason=reason,
         draft=None,
-        best=None,
         verdict=Verdict(route="error", reasons=(reason,)),
         reply=Reply(text=text(f"outcomes.failed.{reason}", turn.locale)),
     )
