@@ -6,7 +6,7 @@ Collections are tuples and mappings are treated as read-only, so values can be s
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Literal, Self
 
@@ -257,7 +257,7 @@ class Claim(Frozen):
 
 @dataclass(frozen=True, slots=True)
 class SelfEvaluation(Frozen):
-    """How good a draft is: `quality` 1..100, how far it answers, `relevance` and `confidence` 0..1, what it leaves open.
+    """How good a draft is: `quality` 1..100, how far it answers, `relevance` and `confidence` 0..1, what is open.
 
     `confidence` is the probability that a reader would call the draft an answer.
     """
@@ -346,8 +346,8 @@ class Turn(Frozen):
 
     `passes` counts retrieval passes, of which at most `max_passes` are made. `outcome` is None until it is decided.
     `history` is the conversation so far, oldest first. `context` names the product or page that the customer looks at.
-    `standalone_question` is a follow-up question completed from the history, else empty. `degraded` names the steps that
-    could not do their work.
+    `standalone_question` is a follow-up question completed from the history, else empty. `degraded` names the steps
+    that could not do their work.
     """
 
     turn_id: str

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from components.judge.protocol import Cited, ClaimVerdict
+
 from components.language.identifiers import codes
 from components.language.sentences import sentence_spans
 from components.language.words import stems

@@ -67,7 +67,8 @@ def rendered(claims: Sequence[Claim], *, grouped: bool = False) -> str:
     for place, claim in enumerate(claims):
         text += (claim.gap if text else claim.gap.lstrip()) + claim.text
         following = claims[place + 1] if place + 1 < len(claims) else None
-        if claim.citations and not (grouped and following and following.citations == claim.citations):
+        shared = grouped and following is not None and following.citations == claim.citations
+        if claim.citations and not is_lead(claim) and not shared:
             # A mark behind the closing fence would keep a block of code open.
             text += "\n" if _FENCE.match(claim.text) else " "
             text += "".join(f"[{number}]" for number in claim.citations)

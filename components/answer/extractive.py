@@ -26,8 +26,8 @@ class ExtractiveAnswerer(Nested):
     """Quote the section of the best document from its start, never cut inside a list, a table or code.
 
     A section that holds several headings is quoted from the one whose text covers most of the query. If the query names
-    codes, only the entries about them are quoted. Sentences that propose a rejected approach are left out, and the draft
-    names the approach.
+    codes, only the entries about them are quoted. Sentences that propose a rejected approach are left out, and the
+    draft names the approach.
 
     :param limit: most characters of an answer; the rest is left to the article.
 
@@ -63,7 +63,12 @@ class ExtractiveAnswerer(Nested):
             kept, cut = self._cut(passage, allowed)
             if kept:
                 draft = Draft(
-                    "", (), (), quoted=True, truncated=cut or bool(document.meta.get("truncated")), withheld=tuple(withheld)
+                    "",
+                    (),
+                    (),
+                    quoted=True,
+                    truncated=cut or bool(document.meta.get("truncated")),
+                    withheld=tuple(withheld),
                 )
                 draft = with_claims(draft, quoted(passage, kept), {1: passage})
                 return {"answers": [to_answer(draft, query, [document])]}
@@ -137,7 +142,7 @@ def _blocks(passage: Passage, spans: Sequence[tuple[int, int]]) -> list[list[tup
         text = passage.text[slice(*span)]
         before = passage.text[slice(*blocks[-1][-1])] if blocks else ""
         goes_on = bool(before) and (
-            bool(_LISTED.match(text)) and (bool(_LISTED.match(before)) or before.rstrip().endswith(":"))
+            (bool(_LISTED.match(text)) and (bool(_LISTED.match(before)) or before.rstrip().endswith(":")))
             or "\n\n" not in passage.text[blocks[-1][-1][1] : span[0]]
             or bool(_HEADING.match(before))
         )

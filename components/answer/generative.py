@@ -45,7 +45,7 @@ class SentenceForm(Form):
 
 
 class AnswerForm(Form):
-    """An answer: how far it goes, its sentences, what is missing, and what to choose from if the question is unclear."""
+    """An answer: how far it goes, its sentences, what is missing, and the choices if the question is unclear."""
 
     covers: Literal["fully", "partially", "none"]
     sentences: tuple[SentenceForm, ...]

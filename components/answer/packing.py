@@ -45,7 +45,9 @@ def quotable(passage: Passage) -> str:
 
 def rejected_lines(approaches: Iterable[RejectedApproach]) -> list[str]:
     """Rejected approaches with their reasons, a line each."""
-    return [f"- {_line(one.text)} ({_line(one.reason)})" if one.reason else f"- {_line(one.text)}" for one in approaches]
+    return [
+        f"- {_line(one.text)} ({_line(one.reason)})" if one.reason else f"- {_line(one.text)}" for one in approaches
+    ]
 
 
 def related_lines(related: Iterable[Related], limit: int = 4) -> list[str]:

@@ -20,7 +20,7 @@ from functools import cached_property
 
 from components.answer.drafts import rendered
 from components.decide.instructions import repeats_instructions
-from components.language.links import code_spans, host_of, leads_to, rearmed, without_links
+from components.language.links import host_of, leads_to, rearmed, without_links
 from components.language.normalise import fold
 from components.language.personal import mask_news
 from components.language.texts import text as said_in

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 from haystack import Document, component
 from haystack.dataclasses import GeneratedAnswer

@@ -26,7 +26,6 @@ class RetryRouter:
     The best answer of all passes goes on: first by gates passed, then by how far it answers, then by quality.
 
     :param quality_threshold: least quality, 1..100, of a full answer.
-    :param relevance_threshold: least relevance (0..1) of an answer to the question.
     :param factuality_threshold: least percentage of drafted claims that are supported in a full answer.
     :param agreement_threshold: least agreement with a second draft, 0..1, where one was written.
     :param passes: passes by quality; qualities left out keep their default.
@@ -35,13 +34,11 @@ class RetryRouter:
     def __init__(
         self,
         quality_threshold: int = 60,
-        relevance_threshold: float = 0.0,
         factuality_threshold: float = 60.0,
         agreement_threshold: float = 0.5,
         passes: Mapping[Quality, int] | None = None,
     ) -> None:
         self.quality_threshold = quality_threshold
-        self.relevance_threshold = relevance_threshold
         self.factuality_threshold = factuality_threshold
         self.agreement_threshold = agreement_threshold
         self.passes = checked_passes(passes)
@@ -83,18 +80,13 @@ class RetryRouter:
 
     def _gates(self, draft: Draft) -> tuple[Gate, ...]:
         checked = draft.factuality_status == "checked" and bool(draft.claims)
-        facts = draft.factuality if checked else 0.0
-        agreed = draft.agreement
-        return (
-            Gate("factuality", facts >= self.factuality_threshold, facts, self.factuality_threshold),
-            Gate("quality", draft.quality >= self.quality_threshold, draft.quality, self.quality_threshold),
-            *(
-                [Gate("answer_relevance", draft.relevance >= self.relevance_threshold, draft.relevance, self.relevance_threshold)]
-                if self.relevance_threshold
-                else []
-            ),
-            *([] if agreed is None else [Gate("agreement", agreed >= self.agreement_threshold, agreed, self.agreement_threshold)]),
-        )
+        scores = {
+            "factuality": (draft.factuality if checked else 0.0, self.factuality_threshold),
+            "quality": (draft.quality, self.quality_threshold),
+        }
+        if draft.agreement is not None:
+            scores["agreement"] = draft.agreement, self.agreement_threshold
+        return tuple(Gate(name, score >= least, score, least) for name, (score, least) in scores.items())
 
     def _worth(self, draft: Draft) -> tuple[bool, int, int, int, float]:
         """The rank of a draft among those of all passes."""

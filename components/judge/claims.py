@@ -14,8 +14,8 @@ from components.language.marks import ITEM
 from components.language.normalise import fold
 from components.turn import Claim, Passage, RejectedApproach
 
-_CUT_BEFORE = re.compile(r"(?:\w|\d[.,: ])\Z")
-_CUT_AFTER = re.compile(r"\w|[.,: ]\d")
+_NUMBER_BEFORE = re.compile(r"\d[.,: ]\Z")
+_NUMBER_AFTER = re.compile(r"[.,: ]\d")
 _ITEM = re.compile(rf"\A\s*{ITEM}\s+")
 _COUNT = 4
 """A count up to this may be the writer's own ("there are two ways")."""
@@ -30,7 +30,12 @@ def is_quoted(claim: str, passage: Passage) -> bool:
 def _holds(text: str, said: str) -> bool:
     at = text.find(said) if said else -1
     while at >= 0:
-        if not (_CUT_BEFORE.search(text, max(0, at - 3), at) or _CUT_AFTER.match(text, at + len(said))):
+        before, after = text[max(0, at - 2) : at], text[at + len(said) : at + len(said) + 2]
+        cut = (before[-1:].isalnum() and said[0].isalnum()) or (after[:1].isalnum() and said[-1].isalnum())
+        split = (said[0].isdigit() and _NUMBER_BEFORE.search(before)) or (
+            said[-1].isdigit() and _NUMBER_AFTER.match(after)
+        )
+        if not (cut or split):
             return True
         at = text.find(said, at + 1)
     return False

@@ -18,6 +18,7 @@ from components.turn import Complexity, Passage, Quality, Query
 
 GRADER = "grader"
 
+
 @component
 class DocGrader:
     """Grade every document YES or NO, and say how far the accepted ones answer together.
@@ -68,8 +69,8 @@ class DocGrader:
         :param documents: ranked, best first.
         :param seen: the documents of earlier passes.
         :returns: `documents`: the accepted ones; `adequacy` (0..1); `missing`: codes and words of the query that no
-            accepted document holds, or topics that the model misses; `grew`: whether an accepted document is new in this
-            pass; `graded`: all documents with `meta["graded"]`.
+            accepted document holds, or topics that the model misses; `grew`: whether an accepted document is new in
+            this pass; `graded`: all documents with `meta["graded"]`.
         """
         read = read_query(query)
         accepted = [document for document in documents if relevance(document) >= self.threshold]

@@ -72,7 +72,9 @@ class LlmJudge(Nested):
         answering = frozenset(passages[grade.number - 1].chunk_id for grade in found.passages if grade.answers)
         return Grades(answering, found.adequacy / 100 if answering else 0.0, topics(found.missing))
 
-    def check(self, claims: Sequence[Claim], passages: Mapping[int, Passage], *, locale: str, tier: Tier) -> list[Claim]:
+    def check(
+        self, claims: Sequence[Claim], passages: Mapping[int, Passage], *, locale: str, tier: Tier
+    ) -> list[Claim]:
         """Return the claims with the status that their cited passages give them and the words that decide it.
 
         :param passages: by the number that claims cite them by.

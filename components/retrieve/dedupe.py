@@ -40,7 +40,7 @@ class NearDuplicateFilter:
         """
         settled = {document.id for document in seen or ()}
         merged = {document.id: document for document in (*(seen or ()), *documents)}
-        ranked = sorted(merged.values(), key=lambda document: -float(_scores(document).get("search", document.score or 0)))
+        ranked = sorted(merged.values(), key=lambda document: -_search_score(document))
         distinct: list[tuple[Document, int]] = []
         per_document: dict[object, int] = {}
         for document in sorted(ranked, key=lambda document: document.meta.get("status", "active") != "active"):
@@ -60,9 +60,9 @@ class NearDuplicateFilter:
         return {"documents": [document for document in ranked if document.id in kept], "attempt": attempt}
 
 
-def _scores(document: Document) -> dict[str, float]:
+def _search_score(document: Document) -> float:
     scores: dict[str, float] = document.meta.get("scores") or {}
-    return scores
+    return scores.get("search", document.score or 0.0)
 
 
 @lru_cache(maxsize=8_192)

@@ -76,7 +76,7 @@ class SectionExpander:
         return {"documents": expanded}
 
     def _sections(self, documents: Sequence[Document]) -> Mapping[str, tuple[Document, ...]]:
-        """The chunks of each document's section in reading order. Costs one read of the records and one of the index."""
+        """The chunks of each document's section in reading order: one read of the records, one of the index."""
         passages = {document.id: to_passage(document) for document in documents}
         stored = records.find(sorted({passage.doc_id for passage in passages.values()}))
         wanted: dict[str, tuple[str, ...]] = {}

@@ -46,9 +46,7 @@ class EvidenceContext:
         self.retriever = retriever or TenantRetriever()
 
     @component.output_types(related=list[Related], rejected=list[RejectedApproach])
-    def run(
-        self, query: str, documents: list[Document], filters: dict[str, Any] | None = None
-    ) -> dict[str, Any]:
+    def run(self, query: str, documents: list[Document], filters: dict[str, Any] | None = None) -> dict[str, Any]:
         """Return the `related` documents of the evidence and the `rejected` approaches close to the query.
 
         :param documents: the accepted evidence, best first.
@@ -68,7 +66,12 @@ class EvidenceContext:
         """The rejected approaches that cover enough of the question, best first."""
         approaches = [
             RejectedApproach(
-                entry.rejected_id, entry.text, entry.reason, entry.day, entry.doc_id, coverage(query.weights, entry.text)
+                entry.rejected_id,
+                entry.text,
+                entry.reason,
+                entry.day,
+                entry.doc_id,
+                coverage(query.weights, entry.text),
             )
             for entry in known.rejected
         ]
@@ -78,7 +81,7 @@ class EvidenceContext:
     def _related(
         self, query: str, evidence: Sequence[Passage], known: Relations, filters: dict[str, Any] | None
     ) -> list[Related]:
-        """The best passage of each document one edge away, heaviest edge first. An archived document relates to nothing.
+        """The best passage of each document one edge away, heaviest edge first; none of an archived document.
 
         Costs one search, narrowed to these documents, and at most one query of the records.
         """

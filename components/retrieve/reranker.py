@@ -51,5 +51,7 @@ class FeatureRanker:
 def trust_of(passage: Passage) -> float:
     """What the status, trust and priority of a source add to the score of its passages."""
     return (
-        _TRUST_BONUS[passage.trust] - _STATUS_PENALTY[passage.status] + _PRIORITY_STEP * max(0, min(100, passage.priority))
+        _TRUST_BONUS[passage.trust]
+        - _STATUS_PENALTY[passage.status]
+        + _PRIORITY_STEP * max(0, min(100, passage.priority))
     )

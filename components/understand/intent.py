@@ -13,8 +13,8 @@ from haystack import component
 from components.language.normalise import clean
 from components.language.recovery import repair_layout
 from components.turn import Exchange, Frozen, Intent, Outcome, Reason, Risk
-from components.understand.followup import standalone
 from components.understand.features import MAX_LENGTH, indices
+from components.understand.followup import standalone
 from components.understand.gibberish import is_gibberish
 
 MODEL = Path(__file__).parent / "intent.npz"

@@ -6,8 +6,8 @@ from haystack import Document, component
 from haystack.dataclasses import GeneratedAnswer
 
 from components.faults import degraded
-from components.understand.query_writer import LlmQueryWriter
 from components.turn import Verdict
+from components.understand.query_writer import LlmQueryWriter
 
 REWRITER = "rewriter"
 

@@ -7,10 +7,10 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from time import perf_counter
 
+from components.answer.debris import loops
 from haystack.dataclasses import ChatMessage
 from pydantic import ValidationError
 
-from components.answer.debris import loops
 from components.judge.forms import AppraisalForm, ClaimsForm, EvaluationForm
 from components.models.calls import CallOutcome, Tier
 from components.models.chat import ChatModels

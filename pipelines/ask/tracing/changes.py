@@ -90,7 +90,9 @@ def _document(document: Document, words: Words) -> dict[str, object]:
 
 def _draft(draft: Draft, words: Words) -> dict[str, object]:
     claims = [
-        _present(text=words(claim.text), status=claim.status, citations=claim.citations, quote=words(claim.quote) or None)
+        _present(
+            text=words(claim.text), status=claim.status, citations=claim.citations, quote=words(claim.quote) or None
+        )
         for claim in draft.claims
     ]
     scores = {

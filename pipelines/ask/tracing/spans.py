@@ -95,18 +95,20 @@ def _about(trace: Trace) -> dict[str, object]:
 
 def _passes(trace: Trace) -> Iterator[Event]:
     """The result of each retrieval pass, when its last step has ended."""
-    iteration, state, ended = 0, dict[str, Value](), 0
+    iteration, state, ended, took = 0, dict[str, Value](), 0, 0.0
     for step in trace.steps.finished:
         outputs = step.outputs or {}
         attempt = outputs.get("attempt", iteration) if step.name != "rewrite" else iteration
         if attempt != iteration:
             if iteration:
                 yield Event("rag_iteration", ended, state)
-            iteration, state = attempt, {"iteration": attempt, "max_iterations": trace.answer.verdict.max_iterations}
+            iteration, took = attempt, 0.0
+            state = {"iteration": attempt, "max_iterations": trace.answer.verdict.max_iterations}
         if iteration and "turn" not in outputs:
             state |= _state(outputs)
             ended = trace.steps.clock + step.ended
-            state["took_ms"] = float(state.get("took_ms", 0.0)) + (step.ended - step.started) / 1e6
+            took += (step.ended - step.started) / 1e6
+            state["took_ms"] = round(took, 3)
     if iteration:
         yield Event("rag_iteration", ended, state)
 

@@ -1,8 +1,8 @@
 """Conditions that stand above the steps come with them, and so does a heading that says for whom they are."""
 
 import pytest
-
 from components.answer.bounds import qualified
+
 from components.judge.coverage import prepare
 from tests.turns import passage, turn
 from tests.unit.components.answer.test_extractive import answer

@@ -5,18 +5,18 @@ from dataclasses import replace
 from time import monotonic
 
 import pytest
+from components.answer.debris import loops
+from components.judge.local import LocalJudge
 from haystack import Pipeline
 from haystack.dataclasses import ChatMessage, StreamingChunk
 from haystack_integrations.components.generators.ollama import OllamaChatGenerator
 from hypothesis import given
 from hypothesis import strategies as st
 
-from components.answer.debris import loops
 from components.answer.extractive import ExtractiveAnswerer
 from components.answer.generative import GenerativeAnswerer
 from components.answer.token_sink import token_sink
 from components.ingest.tokens import count_tokens
-from components.judge.local import LocalJudge
 from components.models import breaker
 from components.models.calls import collect_calls
 from components.models.chat import ChatModels

@@ -3,11 +3,11 @@
 from dataclasses import replace
 
 import pytest
+from components.answer.section import in_order, parts
+from components.answer.units import units
 
 from components.answer import extractive
 from components.answer.extractive import ExtractiveAnswerer
-from components.answer.section import in_order, parts
-from components.answer.units import units
 from components.judge.claims import check
 from components.turn import Draft, Passage
 from tests.turns import passage, turn

@@ -3,12 +3,12 @@
 from dataclasses import replace
 
 import pytest
-from haystack import Pipeline
-
 from components.answer.citations import cite
-from components.answer.suggestions import QuestionSuggester
 from components.answer.units import units
 from components.judge.local import LocalJudge
+from haystack import Pipeline
+
+from components.answer.suggestions import QuestionSuggester
 from components.language.texts import LOCALES
 from components.turn import Passage, Route, Turn, Verdict
 from tests.turns import BrokenJudge, FixedJudge, passage, turn

@@ -1,7 +1,6 @@
 """The form that the kind of a question demands of its answer."""
 
 import pytest
-
 from components.judge.answer_form import NEUTRAL, form_share
 from components.language.question_kind import QuestionKind
 

@@ -1,9 +1,9 @@
 """What a text must hold to answer a question of its kind."""
 
 import pytest
-
 from components.judge.answer_kind import answers_kind
 from components.language.question_kind import QuestionKind, kind_of
+
 from components.language.words import stems
 
 _CASES: list[tuple[QuestionKind, str, str, str]] = [

@@ -4,14 +4,14 @@ from dataclasses import replace
 from typing import get_args
 
 import pytest
+from components.judge.appraiser import EvidenceAppraiser
+from components.judge.local import LocalJudge
 from haystack import Pipeline
 from hypothesis import given
 from hypothesis import strategies as st
 
-from components.judge.appraiser import EvidenceAppraiser
 from components.judge.evaluator import RetrievalEvaluator
 from components.judge.llm import LlmJudge
-from components.judge.local import LocalJudge
 from components.models.chat import ChatModels
 from components.turn import Quality, Turn
 from tests.models import DOWN, Reply, ScriptedModels

@@ -1,9 +1,9 @@
 """What a sentence must hold to answer a question of its kind."""
 
 import pytest
-
 from components.judge.demands import demand, shows_steps
 from components.language.question_kind import kind_of
+
 from components.language.words import stems
 
 

@@ -4,12 +4,12 @@ from dataclasses import replace
 from typing import get_args
 
 import pytest
+from components.judge.local import LocalJudge
 from haystack import Pipeline
 from hypothesis import given
 from hypothesis import strategies as st
 
 from components.judge.evaluator import RetrievalEvaluator
-from components.judge.local import LocalJudge
 from components.turn import Quality, Turn
 from tests.turns import BrokenJudge, FixedJudge, passage, turn
 

@@ -3,12 +3,12 @@
 from dataclasses import replace
 
 import pytest
+from components.judge.context import EvidenceContext
 from haystack import Pipeline
 from hypothesis import given
 from hypothesis import strategies as st
 
 from components.judge import context
-from components.judge.context import EvidenceContext
 from components.turn import DocumentStatus, Passage, Trust, Turn
 from tenants import relations
 from tenants.relations import Relations

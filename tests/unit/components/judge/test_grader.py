@@ -3,12 +3,12 @@
 from dataclasses import replace
 
 import pytest
+from components.judge.local import LocalJudge
 from haystack import Pipeline
 from hypothesis import given
 from hypothesis import strategies as st
 
 from components.judge.grader import DocGrader
-from components.judge.local import LocalJudge
 from components.turn import Evidence, Turn
 from tests.turns import BrokenJudge, FixedJudge, passage, searched
 

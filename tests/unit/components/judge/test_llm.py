@@ -6,16 +6,16 @@ from dataclasses import replace
 from time import monotonic
 
 import pytest
+from components.judge.consistency import Writer, agreement
+from components.judge.local import LocalJudge
+from components.judge.protocol import Cited
+from components.judge.reviewer import DraftReviewer
 from haystack import Pipeline
 from hypothesis import given
 from hypothesis import strategies as st
 
 from components.answer.token_sink import emit, token_sink
-from components.judge.consistency import Writer, agreement
 from components.judge.llm import LlmJudge
-from components.judge.local import LocalJudge
-from components.judge.protocol import Cited
-from components.judge.reviewer import DraftReviewer
 from components.judge.self_evaluator import SelfEvaluator
 from components.judge.verifier import FactVerifier
 from components.models.calls import collect_calls

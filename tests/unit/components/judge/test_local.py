@@ -3,12 +3,12 @@
 from dataclasses import replace
 
 import pytest
+from components.judge.local import LocalJudge
 from haystack import Pipeline
 from hypothesis import given
 from hypothesis import strategies as st
 
 from components.judge.grader import DocGrader
-from components.judge.local import LocalJudge
 from components.judge.relevance import SCORE
 from components.turn import Citation, Claim, Draft, Evidence, Passage, Query, SelfEvaluation, Turn
 from tests.generated import lines, texts

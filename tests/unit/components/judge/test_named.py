@@ -3,8 +3,8 @@
 from dataclasses import replace
 
 import pytest
-
 from components.judge.named import names_in, rare_names
+
 from components.turn import Query
 from tests.turns import passage, query
 

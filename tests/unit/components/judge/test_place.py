@@ -1,8 +1,8 @@
 """Where a passage stands to what is asked."""
 
 import pytest
-
 from components.judge.place import is_contrary
+
 from components.language.captions import HEADING_SEPARATOR
 from tests.turns import passage, query
 

@@ -3,9 +3,9 @@
 from dataclasses import replace
 
 import pytest
+from components.judge.evidence import COSINE, EVIDENCE
 from hypothesis import given
 
-from components.judge.evidence import COSINE, EVIDENCE
 from components.judge.relevance import STRICT_CODES, RelevanceScore, relevance_model
 from components.turn import Passage
 from tests.generated import lines, texts

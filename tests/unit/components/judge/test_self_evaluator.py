@@ -2,11 +2,11 @@
 
 from dataclasses import replace
 
+from components.judge.local import LocalJudge
 from haystack import Pipeline
 from hypothesis import given
 from hypothesis import strategies as st
 
-from components.judge.local import LocalJudge
 from components.judge.self_evaluator import SelfEvaluator, better_draft
 from components.turn import Draft, SelfEvaluation, Turn
 from tests.turns import BrokenJudge, FixedJudge, turn

@@ -4,11 +4,11 @@ import re
 from dataclasses import replace
 
 import pytest
+from components.judge.local import LocalJudge
 from haystack import Pipeline
 from hypothesis import given
 from hypothesis import strategies as st
 
-from components.judge.local import LocalJudge
 from components.judge.verifier import FactVerifier, with_marks, without
 from components.turn import Citation, Claim, Draft, Turn
 from tests.generated import texts

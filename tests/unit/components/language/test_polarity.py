@@ -1,7 +1,6 @@
 """Yes, no, or nothing: what the words of a sentence say to a question."""
 
 import pytest
-
 from components.language.polarity import Polarity, asks_whether_possible, contrasts, polarity, says_itself
 
 

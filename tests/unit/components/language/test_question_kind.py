@@ -1,7 +1,6 @@
 """The kind of a question, by its words."""
 
 import pytest
-
 from components.language.question_kind import QuestionKind, kind_of
 
 

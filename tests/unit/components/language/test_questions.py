@@ -1,7 +1,7 @@
 import pytest
+from components.language.questions import AnswerType, answer_type, asked, holds
 from hypothesis import given
 
-from components.language.questions import AnswerType, answer_type, asked, holds
 from tests.generated import texts
 
 

@@ -8,6 +8,10 @@ from math import exp, inf, nan
 from pathlib import Path
 
 import pytest
+from components.judge.calibration import log_odds
+from components.judge.local import LocalJudge
+from components.judge.ranked import SCORE, RankedJudge
+from components.retrieve.model_reranker import ModelReranker
 from haystack import Document, Pipeline, component
 from haystack.components.generators.chat import OpenAIChatGenerator
 from haystack.components.rankers import LLMRanker
@@ -16,11 +20,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from components.judge import calibration
-from components.judge.calibration import log_odds
-from components.judge.local import LocalJudge
-from components.judge.ranked import SCORE, RankedJudge
 from components.retrieve.cross_encoder import FastCrossEncoder
-from components.retrieve.model_reranker import ModelReranker
 from components.retrieve.reranker import FeatureReranker
 from components.turn import Passage, Turn
 from tenants.context import Tenant, acting_as

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
+from components.retrieve.sections import section_of
 
 from components.retrieve import sections
-from components.retrieve.sections import section_of
 from components.turn import Passage
 from tenants import documents
 from tenants.documents import DocumentRecord

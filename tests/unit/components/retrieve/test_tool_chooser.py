@@ -4,12 +4,12 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 import pytest
+from components.judge.local import LocalJudge
 from haystack import Pipeline
 from haystack.components.generators.chat import OpenAIChatGenerator
 from haystack.utils import Secret
 
 from components.judge.evaluator import RetrievalEvaluator
-from components.judge.local import LocalJudge
 from components.models.chat import ChatModels
 from components.models.failures import ModelFailed
 from components.retrieve.tool_arguments import Lookup

@@ -10,13 +10,13 @@ from threading import Event, Thread
 from time import monotonic
 
 import pytest
+from components.judge.local import LocalJudge
 from haystack import Pipeline
 from hypothesis import given
 from hypothesis import strategies as st
 
 from components.ingest.fetch import Fetcher, Response
 from components.judge.evaluator import RetrievalEvaluator
-from components.judge.local import LocalJudge
 from components.models.calls import collect_calls
 from components.retrieve.tools import STEP, ToolSearch
 from components.turn import Passage, Turn
