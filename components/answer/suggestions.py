@@ -29,7 +29,7 @@ class QuestionSuggester:
     :param retriever: searches for a suggestion; by words alone, which takes a millisecond.
     """
 
-    def __init__(self, limit: int = 3, threshold: float = 0.43, retriever: TenantRetriever | None = None) -> None:
+    def __init__(self, limit: int = 3, threshold: float = 0.45, retriever: TenantRetriever | None = None) -> None:
         self.limit = limit
         self.threshold = threshold
         self.retriever = retriever or TenantRetriever(weights_with_vectors={}, top_k=5)

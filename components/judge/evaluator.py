@@ -28,7 +28,7 @@ class RetrievalEvaluator:
     """
 
     def __init__(
-        self, threshold: float = 0.43, worth_retrying: float = 0.25, passes: Mapping[Quality, int] | None = None
+        self, threshold: float = 0.45, worth_retrying: float = 0.25, passes: Mapping[Quality, int] | None = None
     ) -> None:
         self.threshold = threshold
         self.worth_retrying = worth_retrying

@@ -7,7 +7,7 @@ alone. `python -m evaluation.fit_judge` fits them on graded questions of other v
 
 import json
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from math import exp
@@ -18,7 +18,9 @@ import numpy as np
 import numpy.typing as npt
 
 from components.judge.analysis import analyse
-from components.language.words import stems
+from components.language.captions import innermost
+from components.language.words import all_words, stems
+from components.language.words import analyse as analyse_word
 from components.turn import Passage, Query
 
 Numbers = npt.NDArray[np.float64]
@@ -30,8 +32,8 @@ SCORE = "relevance"
 
 COSINE = "cosine"
 SIGNALS = (COSINE, "cover", "depth", "about")
-"""By column: the cosine of query and passage; the share of the query's weight that the passage holds; the same by how
-often (BM25, saturated); the share of title and heading that the query speaks of."""
+"""By column: the cosine of query and passage; the share of the query's weight that the passage holds, function words
+included; the same by how often (BM25, saturated); the share of title and innermost heading that the query names."""
 
 CANDIDATES = 10
 """The leads are over the mean of so many candidates, the best by search."""
@@ -45,6 +47,8 @@ _NAMES_CODE = 2.0
 """Log-odds for a passage that names the very code: identifiers are exact, and no fit has seen enough of them."""
 
 _K1, _B = 1.2, 0.75
+_FUNCTION = 3.0
+"""Weight of a function word that the fit has not seen."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,19 +85,20 @@ def judge(query: Query, passages: Sequence[Passage]) -> list[RelevanceScore]:
 
 def measure(query: Query, passages: Sequence[Passage]) -> Numbers:
     """Return a row for each passage, a column for each of `SIGNALS`."""
-    weights = query.weights
+    weights = _weights(query)
     rows = np.zeros((len(passages), len(SIGNALS)))
     total = sum(weights.values()) or 1.0
-    read = [_read(passage.title, passage.heading, passage.text) for passage in passages]
-    lengths = [sum(counts.values()) for counts, _ in read]
-    mean = sum(lengths) / max(1, len(lengths)) or 1.0
-    for row, passage, (counts, head), length in zip(rows, passages, read, lengths, strict=True):
-        fullness = _K1 * (1 - _B + _B * length / mean)
+    read = [_read(f"{passage.title}\n{passage.heading}", passage.text) for passage in passages]
+    heads = [_head(f"{passage.title}\n{innermost(passage.heading)}") for passage in passages]
+    mean = sum(counts.total() for counts in read) / max(1, len(read)) or 1.0
+    for row, passage, counts, head in zip(rows, passages, read, heads, strict=True):
+        fullness = _K1 * (1 - _B + _B * counts.total() / mean)
+        occurring = [(weight, counts[stem]) for stem, weight in weights.items() if stem in counts]
         row[:] = (
             passage.scores.get(COSINE, 0.0),
-            sum(weight * _nearest(stem, counts) for stem, weight in weights.items()) / total,
-            sum(w * counts[s] / (counts[s] + fullness) for s, w in weights.items() if s in counts) / total,
-            sum(_nearest(stem, weights) for stem in head) / max(1, len(head)),
+            sum(weight for weight, _ in occurring) / total,
+            sum(weight * count / (count + fullness) for weight, count in occurring) / total,
+            len(head & weights.keys()) / max(1, len(head)),
         )
     return rows
 
@@ -129,25 +134,23 @@ def _models() -> Mapping[str, Any]:
     return stored
 
 
+def _weights(query: Query) -> dict[str, float]:
+    """The query's words with their rarity: content stems in the tenant's index, function words as in the fit.
+
+    Function words count because "как" and "можно" in a heading tell a guide from a definition.
+    """
+    common: Mapping[str, float] = _models()["function_words"]
+    words = (analyse_word(word) for word in all_words(query.search))
+    return {stem: common.get(stem, _FUNCTION) if stop else query.weights.get(stem, 0.0) for stem, stop in words}
+
+
 @lru_cache(maxsize=3_000)
-def _read(title: str, heading: str, text: str) -> tuple[Counter[str], frozenset[str]]:
-    """The content stems of a passage with their counts, and those of its title and heading."""
-    head = stems(f"{title}\n{heading}")
-    return Counter((*head, *stems(text))), frozenset(head)
+def _read(above: str, text: str) -> Counter[str]:
+    """How often each stem occurs in a passage, its title and headings included."""
+    return Counter(analyse_word(word)[0] for word in all_words(f"{above}\n{text}"))
 
 
-def _nearest(stem: str, others: Collection[str]) -> float:
-    return 1.0 if stem in others else max((_likeness(stem, other) for other in others), default=0.0)
-
-
-@lru_cache(maxsize=400_000)
-def _likeness(one: str, other: str) -> float:
-    """How alike two stems are by their trigrams (Dice), so that a typo or a derived word counts in part."""
-    ours, theirs = _grams(one), _grams(other)
-    return 2 * len(ours & theirs) / (len(ours) + len(theirs))
-
-
-@lru_cache(maxsize=100_000)
-def _grams(word: str) -> frozenset[str]:
-    padded = f" {word} "
-    return frozenset(padded[i : i + 3] for i in range(len(padded) - 2))
+@lru_cache(maxsize=3_000)
+def _head(above: str) -> frozenset[str]:
+    """The content stems of a title and the innermost heading."""
+    return frozenset(stems(above))

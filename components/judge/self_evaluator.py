@@ -34,7 +34,7 @@ class SelfEvaluator:
     ```
     """
 
-    def __init__(self, judge: LlmJudge | None = None, quote_threshold: float = 0.43) -> None:
+    def __init__(self, judge: LlmJudge | None = None, quote_threshold: float = 0.45) -> None:
         self.judge = judge
         self.quote_threshold = quote_threshold
 

@@ -83,7 +83,7 @@ class ToolSearch(Nested):
     def __init__(
         self,
         chooser: LlmToolChooser | None = None,
-        adequacy_threshold: float = 0.43,
+        adequacy_threshold: float = 0.45,
         min_fit: float = 0.5,
         min_relevance: float = 0.2,
         max_tools: int = 2,
