@@ -10,14 +10,20 @@ from tenants import lexicon
 from tenants.lexicon import Lexicon
 
 _CODES_SHARE = 0.6
+_MAX_STEMS = 15
 
 
 def read_query(text: str) -> Query:
     """The query with the weights of its stems, for the tenant in context."""
     terms = lexicon.current()
     weights = {stem: rarity(terms, stem) for stem in stems(text)}
-    codes = codes_asked(text, terms.codes)
+    codes = strict_codes(text)
     return Query(text, weights=_with_raised_codes(weights, codes), codes=codes)
+
+
+def strict_codes(text: str) -> tuple[str, ...]:
+    """Return the codes that an answer must be about; none for a long description, where a code is one detail of many."""
+    return codes_asked(text, lexicon.current().codes) if len(set(stems(text))) <= _MAX_STEMS else ()
 
 
 def _with_raised_codes(weights: dict[str, float], codes: Sequence[str]) -> dict[str, float]:

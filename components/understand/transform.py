@@ -7,7 +7,7 @@ from typing import Any
 from haystack import component
 
 from components.faults import degraded
-from components.language.identifiers import codes_asked
+from components.judge.terms import strict_codes
 from components.language.normalise import clean
 from components.language.recovery import recover, vocabulary_of
 from components.language.words import stems
@@ -77,7 +77,7 @@ class QueryTransformer:
         if context:
             others = (f"{search} ({context})", *others)
         variants = _distinct(others, excluding=search)[: self.max_variants]
-        codes = codes_asked(search, terms.codes)
+        codes = strict_codes(search)
         understood = Query(search, tuple(variants), recovered.kind if recovered else "none", codes=codes)
         result: dict[str, Any] = {"understood": understood, "standalone": completed}
         absent = _absent_codes(codes)
