@@ -8,7 +8,7 @@ A file in a folder `profiles`, such as `ask/profiles/ollama.yaml`, holds what di
 - `connections`: added. A connection to a socket that has a sender already replaces that sender, unless the socket takes
   several.
 - `models`: what is named once, by an anchor, and used in several places.
-- `reranker`: takes the place of the step `rank` if `OPORA_RERANK` is on.
+- `reranker`: a profile of its own, laid over the result if `OPORA_RERANK` is on.
 """
 
 from collections.abc import Mapping
@@ -69,8 +69,6 @@ def with_overlay(base: Definition, overlay: Mapping[str, Any], *, rerank: bool =
     laid_over = {
         key: value for key, value in overlay.items() if key not in (NAMED_ONCE, RERANKER, REMOVED, "connections")
     }
-    if rerank and RERANKER in overlay:
-        laid_over["components"] = {**overlay.get("components", {}), "rank": overlay[RERANKER]}
     merged = _merged(base, laid_over)
     removed = overlay.get(REMOVED, ())
     names = {one for one in removed if isinstance(one, str)}
@@ -85,7 +83,7 @@ def with_overlay(base: Definition, overlay: Mapping[str, Any], *, rerank: bool =
         and not {_step(one["sender"]), _step(one["receiver"])} & names
         and (one["receiver"] not in taken or _takes_several(merged["components"], one["receiver"]))
     ] + added
-    return merged
+    return with_overlay(merged, overlay[RERANKER]) if rerank and RERANKER in overlay else merged
 
 
 def _step(socket: str) -> str:
