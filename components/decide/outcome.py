@@ -169,6 +169,8 @@ class OutcomeComposer:
             return "human_followup", "budget_exhausted"
         if not draft.claims:
             return ("cannot_answer", "insufficient_context") if draft.withheld else ("refused", "unverified_answer")
+        if draft.answerability == "cannot":
+            return "cannot_answer", "insufficient_context"
         if turn.verdict.route != "auto" or (draft.quoted and draft.confidence < rules.answer_threshold):
             return self._weak(rules)
         complete = draft.answerability == "fully" and not turn.verdict.reasons and not draft.missing
