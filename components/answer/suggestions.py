@@ -9,8 +9,7 @@ from components.answer.drafts import to_draft
 from components.faults import degraded
 from components.language.captions import innermost
 from components.passages import relevance, to_passage
-from components.retrieve.reranker import FeatureRanker
-from components.retrieve.retriever import TenantRetriever
+from components.retrieve.probe import Probe
 from components.turn import Passage
 
 _MAX_LENGTH = 60
@@ -26,14 +25,13 @@ class QuestionSuggester:
 
     :param limit: suggestions at most.
     :param threshold: least probability that a search for the suggestion finds an answer.
-    :param retriever: searches for a suggestion; by words alone, which takes a millisecond.
+    :param probe: searches for a suggestion.
     """
 
-    def __init__(self, limit: int = 3, threshold: float = 0.45, retriever: TenantRetriever | None = None) -> None:
+    def __init__(self, limit: int = 3, threshold: float = 0.45, probe: Probe | None = None) -> None:
         self.limit = limit
         self.threshold = threshold
-        self.retriever = retriever or TenantRetriever(weights_with_vectors={}, top_k=5)
-        self._ranker = FeatureRanker()
+        self.probe = probe or Probe(by_words=True, top_k=5)
 
     @component.output_types(suggestions=list[str])
     def run(self, documents: list[Document], answers: list[GeneratedAnswer]) -> dict[str, list[str]]:
@@ -58,9 +56,8 @@ class QuestionSuggester:
         return {"suggestions": suggestions}
 
     def _leads_to(self, topic: str, passage: Passage) -> bool:
-        found = self.retriever.run(query=topic)["documents"]
-        ranked = self._ranker.run(query=topic, documents=found)["documents"]
-        return bool(ranked) and relevance(ranked[0]) >= self.threshold and ranked[0].meta["doc_id"] == passage.doc_id
+        best = self.probe.best(topic)
+        return best is not None and relevance(best) >= self.threshold and to_passage(best).doc_id == passage.doc_id
 
 
 def _topics(documents: list[Document], used: set[tuple[str, str]]) -> Iterator[tuple[Passage, str]]:

@@ -2,6 +2,7 @@
 
 from functools import lru_cache
 from hashlib import blake2b
+from typing import Any
 
 import numpy as np
 from haystack import Document, component
@@ -29,9 +30,7 @@ class NearDuplicateFilter:
         self.max_per_document = max_per_document
 
     @component.output_types(documents=list[Document], attempt=int)
-    def run(
-        self, documents: list[Document], seen: list[Document] | None = None, attempt: int = 1
-    ) -> dict[str, list[Document] | int]:
+    def run(self, documents: list[Document], seen: list[Document] | None = None, attempt: int = 1) -> dict[str, Any]:
         """Return distinct documents, best first.
 
         :param documents: what this pass found.

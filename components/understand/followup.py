@@ -1,11 +1,12 @@
 """Follow-up questions ("а если E10?", "how long does it take?") completed by rules.
 
 A question is a follow-up if it opens like a continuation, points back with a pronoun, or names nothing at all. It is
-completed with the content words of the previous question. A short question with a topic of its own stands alone.
+completed with the content words of the previous question.
 """
 
 import re
 from collections.abc import Sequence, Set
+from typing import Literal
 
 from components.language.identifiers import codes
 from components.language.normalise import clean, fold
@@ -54,7 +55,7 @@ _MAX_INFORMATIVE_WITH_PRONOUN = 4
 
 
 def standalone(question: str, history: Sequence[Exchange], max_words: int = 6) -> str:
-    """Return the question completed from its history; empty if it stands alone.
+    """Return the question completed from its history; empty if it cannot lean on it (`leaning`).
 
     A reply to offered choices (a number, an ordinal, words of one option) becomes that option.
 
@@ -66,7 +67,7 @@ def standalone(question: str, history: Sequence[Exchange], max_words: int = 6) -
         return ""
     if (option := chosen_option(typed, previous.options)) is not None:
         return _joined(option, [word.text for word in words(previous.question) if not word.stop])
-    if not needs_history(typed):
+    if leaning(typed) == "no":
         return ""
     topic = [*_topic(typed, previous.question, max_words), *_topic(typed, previous.reply, max_words)]
     return _joined(typed, list(dict.fromkeys(topic))) if topic else ""
@@ -84,15 +85,21 @@ def _topic(question: str, previous: str, max_words: int) -> list[str]:
     return list(dict.fromkeys(topic))[:max_words]
 
 
-def needs_history(question: str) -> bool:
-    """Whether the question needs the conversation to be understood."""
+def leaning(question: str) -> Literal["surely", "perhaps", "no"]:
+    """Return whether a question leans on the conversation.
+
+    A question that names a single thing of its own may be a new topic ("Есть рассрочка?") or not ("Сколько длится
+    ремонт?"): the knowledge base has to tell.
+    """
     question_words = words(question)
     informative = sum(map(_is_informative, question_words))
     if any(fold(word.text) in _REFERRING for word in question_words):
-        return informative <= _MAX_INFORMATIVE_WITH_PRONOUN
+        return "surely" if informative <= _MAX_INFORMATIVE_WITH_PRONOUN else "no"
     if _OPENING.match(question):
-        return informative <= _MAX_INFORMATIVE_AFTER_OPENING
-    return informative == 0 and not codes(question)
+        return "surely" if informative <= _MAX_INFORMATIVE_AFTER_OPENING else "no"
+    if codes(question) or informative > 1:
+        return "no"
+    return "perhaps" if informative else "surely"
 
 
 def _is_informative(word: Word) -> bool:

@@ -8,13 +8,15 @@ from haystack import component
 
 from components.faults import degraded
 from components.judge.terms import strict_codes
+from components.language.asking import to_the_point
 from components.language.normalise import clean
 from components.language.recovery import recover, vocabulary_of
 from components.language.words import stems
+from components.retrieve.probe import Probe
 from components.retrieve.tools import ToolSearch
 from components.turn import Exchange, Query
 from components.understand.condenser import LlmCondenser
-from components.understand.followup import standalone
+from components.understand.followup import leaning, standalone
 from components.understand.synonyms import with_known_synonyms
 from tenants import lexicon, policy
 from tenants.index import open_collection
@@ -38,6 +40,7 @@ class QueryTransformer:
     :param turns: earlier questions that a follow-up may lean on.
     :param condenser: a model that rewrites follow-ups; None for rules.
     :param tools: the tenant's tools, which may know codes that the knowledge base lacks.
+    :param probe: tells whether a short question is a new topic: the reading that the knowledge base answers better wins.
 
     ```python
     QueryTransformer().run(question="and for the E20?", history=history)["query"]
@@ -51,12 +54,14 @@ class QueryTransformer:
         turns: int = 4,
         condenser: LlmCondenser | None = None,
         tools: ToolSearch | None = None,
+        probe: Probe | None = None,
     ) -> None:
         self.recovery = recovery
         self.max_variants = max_variants
         self.turns = turns
         self.condenser = condenser
         self.tools = tools
+        self.probe = probe or Probe()
 
     @component.output_types(query=str, variants=list[str], understood=Query, absent=list[str], standalone=str)
     def run(
@@ -68,7 +73,7 @@ class QueryTransformer:
         :param context: the product or page that the customer looks at; searched with the question.
         """
         terms = lexicon.current()
-        typed = " ".join(clean(question).split())
+        typed = to_the_point(clean(question).strip())
         completed = self._completed(typed, (history or [])[-self.turns :], locale)
         with_synonyms = with_known_synonyms(completed or typed, policy.current().synonyms, terms.stems)
         recovered = recover(with_synonyms, vocabulary_of(terms.words, terms.stems)) if self.recovery else None
@@ -94,7 +99,10 @@ class QueryTransformer:
                 return self.condenser.condense(typed, history, locale)
             except Exception as error:
                 degraded(TRANSFORMER, error)
-        return standalone(typed, history)
+        completed = standalone(typed, history)
+        if not completed or leaning(typed) == "surely":
+            return completed
+        return completed if self.probe.probability(completed) > self.probe.probability(typed) else ""
 
 
 def _absent_codes(codes: tuple[str, ...]) -> tuple[str, ...]:
