@@ -14,6 +14,7 @@ _MIN_WORDS = 3
 # Where no sentence shares a word with the question, the opening one says best what a section is about.
 _EARLY = 0.01
 _UNSHOWN = re.compile(rf"\s*(?:{HEADING}\s|{FENCE}|\|[\s|:=+-]*\Z)")
+_BELOW_HEADER = re.compile(r"\s*\|[\s|:=+-]*(?:\n|\Z)")
 _MARKER = re.compile(rf"\s*(?:{ITEM}\s+|\|\s*)")
 
 
@@ -42,7 +43,9 @@ def snippet(passage: Passage, query: Query, turn: Turn) -> str:
     best, best_score = "", 0.0
     for number, (start, end) in enumerate(passage.sentences):
         line = " ".join(_MARKER.sub("", passage.text[start:end], count=1).rstrip("| ").split())
-        if _UNSHOWN.match(passage.text[start:end]) or line.endswith(":") or len(line.split()) < _MIN_WORDS:
+        if _UNSHOWN.match(passage.text[start:end]) or _BELOW_HEADER.match(passage.text, end):
+            continue
+        if line.endswith(":") or len(line.split()) < _MIN_WORDS:
             continue
         if any(proposed(line, approach) for approach in turn.evidence.rejected):
             continue

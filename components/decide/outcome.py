@@ -184,6 +184,7 @@ class OutcomeComposer:
         """Whether the question is a word or two and the evidence is about several things."""
         return (
             turn.evidence.adequacy >= self.clarify_from
+            and not turn.query.codes
             and len(read_query(turn.query.search).weights) <= self.clarify_words
             and len(self._topics(turn)) > 1
             and self._may_ask_back(turn)

@@ -19,8 +19,8 @@ class RetryRouter:
     """Decide by facts, then by how far the answer goes, then by the budget.
 
     An answer with at least one supported claim that answers the question or a part of it is accepted: `auto`. The
-    verifier has dropped what is not supported, and the reply says what stays open. Another pass is made if the answer
-    leaves something open, the budget allows one and this pass found something new. If nothing supported is left, or the
+    verifier has dropped what is not supported, and the reply says what stays open. Another pass is made if an
+    answer to a part leaves something open, the budget allows one and this pass found something new. If nothing supported is left, or the
     answer is about something else, the route is `human`.
 
     The best answer of all passes goes on: first by gates passed, then by how far it answers, then by quality.
@@ -71,7 +71,7 @@ class RetryRouter:
         gates = (*((gate,) if gate else ()), *self._gates(chosen))
         failed = tuple(one.name for one in gates if not one.passed)
         answer = to_answer(chosen, answers[0].query if answers else "", answers[0].documents if answers else ())
-        if chosen.missing and grew and attempt < self.passes[quality]:
+        if chosen.claims and chosen.missing and grew and attempt < self.passes[quality]:
             return {"retry": list(chosen.missing), "best": answer, "verdict": Verdict("retry", failed, gates)}
         useful = bool(chosen.claims) and chosen.answerability in ("fully", "partially")
         spent = ("budget_exhausted",) if attempt >= self.passes[quality] else ()
