@@ -1,4 +1,4 @@
-"""Bounds the time of provider calls: clients limit the wait for a chunk of a reply, not for the whole call."""
+"""Time limits for provider calls: clients limit the wait for a chunk of a reply, not for the whole call."""
 
 import logging
 from collections.abc import Callable
@@ -16,23 +16,24 @@ from tenants import seats
 log = logging.getLogger("opora.models")
 
 MAX_SHARE = 0.5
-"""Of the time left to the turn, granted to one call: what stands in needs some too."""
+"""Share of the turn's remaining time that one call may take; the fallback needs the rest."""
 
 MIN_FAIR_SECONDS = 1.0
-"""A provider that was granted less than this, or than half of its own limit, is not blamed for taking longer: the turn
+"""A provider that was granted less than this, or than half of the given limit, is not blamed for a timeout: the turn
 was nearly over, or other calls had taken the seats.
 """
 
 _MAX_WAIT = 3_600.0
-_OWN_WORK_SECONDS = 0.05
+_LOCAL_SECONDS = 0.05
+"""A model in this process needs less, and computes in the turn's own seat."""
 
 T = TypeVar("T")
 
 
 class Background(Generic[T]):
-    """Work in its own daemon thread and the caller's context, which can be abandoned.
+    """Work in a daemon thread and the caller's context, which the caller can abandon.
 
-    :param upstream: whose seat the work holds until it ends: an abandoned call still occupies the provider.
+    The work holds a seat of `upstream` until it ends: an abandoned call still occupies the provider.
     """
 
     def __init__(self, name: str, upstream: Upstream, work: Callable[[], T]) -> None:
@@ -52,7 +53,7 @@ class Background(Generic[T]):
         try:
             self.results.append(self._work())
         except BaseException as error:
-            # Not the exception itself: it holds on to frames, and those to a connection that has to close now.
+            # Not the exception itself: its frames hold a connection that has to close now.
             self.outcome, self.fault = outcome_of(error), type(error).__name__
         finally:
             self._upstream.release()
@@ -60,26 +61,24 @@ class Background(Generic[T]):
 
 
 def attempt(name: str, upstream: Upstream, work: Callable[[], T], seconds: float = inf) -> T:
-    """What `work` returns, within a share of the time that the turn has left.
+    """Return the result of `work`, within a share of the turn's remaining time.
 
     :param name: for the log.
-    :param seconds: most of them, whatever the turn has left.
-    :raises ModelFailed: it failed or took too long, all seats were taken, or the breaker is open.
+    :param seconds: the limit of this call, however much time the turn has left.
+    :raises ModelFailed: the work failed or took too long, all seats were taken, or the breaker is open.
     """
     started_at = monotonic()
     budget = min(seconds, current().remaining() * MAX_SHARE, _MAX_WAIT)
     if budget <= 0:
         raise ModelFailed("timeout")
-    with upstream.breaker.call() as permit:
+    with upstream.breaker.call():
         if not _acquire_seat(upstream, budget):
             raise ModelFailed("busy")
         call = Background(name, upstream, work)
         remaining = started_at + budget - monotonic()
         if not _wait_for_end(call.ended, max(0.0, remaining)):
-            if remaining < min(seconds / 2, MIN_FAIR_SECONDS):
-                permit.release_trial()
             log.warning("%s failed: no answer in %.1f s", name, remaining)
-            raise ModelFailed("timeout")
+            raise ModelFailed("timeout", is_blameless=remaining < min(seconds / 2, MIN_FAIR_SECONDS))
         if call.outcome != "ok":
             log.warning("%s failed: %s", name, call.fault)
             raise ModelFailed(call.outcome)
@@ -94,8 +93,7 @@ def _acquire_seat(upstream: Upstream, patience: float) -> bool:
 
 
 def _wait_for_end(ended: Event, patience: float) -> bool:
-    # What a model in this process computes takes less, and is the turn's own work.
-    if ended.wait(min(patience, _OWN_WORK_SECONDS)):
+    if ended.wait(min(patience, _LOCAL_SECONDS)):
         return True
     with seats.waiting():
-        return ended.wait(patience - _OWN_WORK_SECONDS)
+        return ended.wait(patience - _LOCAL_SECONDS)

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from time import monotonic
 
 import pytest
 from haystack import Pipeline
@@ -15,13 +14,10 @@ from components.answer.debris import loops
 from components.answer.extractive import ExtractiveAnswerer
 from components.answer.generative import GenerativeAnswerer
 from components.answer.token_sink import token_sink
-from components.ingest.tokens import count_tokens
 from components.judge.local import LocalJudge
 from components.models import breaker
 from components.models.calls import collect_calls
 from components.models.chat import ChatModels
-from components.models.pace import REPLY
-from components.models.prompts import prompt
 from components.turn import Draft, RejectedApproach, Turn
 from tenants import policy
 from tenants.policy import Policy
@@ -273,33 +269,6 @@ def test_no_model_is_called_without_evidence() -> None:
     step = GenerativeAnswerer(ChatModels(model), LocalJudge(), ExtractiveAnswerer())
     assert step.run(turn(QUESTION))["turn"].draft == Draft("", (), ())
     assert not model.prompts
-
-
-@pytest.mark.parametrize(("tokens", "shown"), [(10_000, 5), (600, 3), (0, 1)])
-def test_a_slow_model_gets_as_many_passages_as_time_allows(tokens: int, shown: int) -> None:
-    model = Model(["NO_ANSWER"])
-    models = ChatModels(model, timeout=1_000)
-    passages = [
-        passage(f"{SUPPORTED} Насос номер {n} работает {n} минут, пока не сольёт всю воду. " * 6, f"c{n}")
-        for n in range(20)
-    ]
-    fixed = count_tokens(prompt("answer", "ru").text) + 3 * REPLY
-    for _ in range(2):
-        models.upstream(model).pace.record(1_000, 0, 10.0)
-    with collect_calls(deadline=monotonic() + (fixed + tokens) / 100 / 0.6):
-        GenerativeAnswerer(models, LocalJudge(), ExtractiveAnswerer()).run(turn(QUESTION, *passages))
-    assert model.prompts[0].count("Насос номер") == 6 * shown
-
-
-def test_a_model_that_would_be_too_slow_is_not_called() -> None:
-    model = Model()
-    models = ChatModels(model)
-    for _ in range(2):
-        models.upstream(model).pace.record(1_000, 0, 1_000.0)
-    with collect_calls(deadline=monotonic() + 60) as calls:
-        after = GenerativeAnswerer(models, LocalJudge(), ExtractiveAnswerer()).run(turn(QUESTION, PASSAGE))["turn"]
-    assert (after.degraded, draft(after).claims != ()) == (("answer",), True)
-    assert ([call.outcome for call in calls.finished], model.prompts) == (["timeout"], [])
 
 
 def test_the_prompt_holds_the_day_the_company_and_the_question_behind_fences() -> None:

@@ -3,7 +3,6 @@
 import json
 import re
 from dataclasses import replace
-from time import monotonic
 
 import pytest
 from haystack import Pipeline
@@ -53,16 +52,6 @@ def test_passages_are_graded_in_one_call() -> None:
     result = LlmJudge(models).appraise(ASKED, (WARRANTY, PAYMENT))
     assert (set(result.answering), result.adequacy, result.missing) == ({"c1"}, 0.8, ("срок возврата денег",))
     assert models.asked == ["appraise"]
-
-
-def test_a_slow_model_gets_only_the_first_passages() -> None:
-    models = ScriptedModels(appraise={**GRADES, "passages": [{"number": 1, "answers": True}]})
-    for _ in range(2):
-        models.upstream(models.fast).pace.record(1_000, 0, 10.0)
-    with collect_calls(deadline=monotonic() + 20):
-        result = LlmJudge(models).appraise(ASKED, (WARRANTY, PAYMENT))
-    assert set(result.answering) == {"c1"}
-    assert "Оплата картой" not in (models.messages[0][-1].text or "")
 
 
 def test_adequacy_is_zero_when_all_passages_are_graded_no() -> None:

@@ -71,13 +71,15 @@ def called(schema_arguments: dict[str, object] | None = None, **own: object) -> 
 
 def test_ollama_is_asked_with_its_options_and_the_schema() -> None:
     requests: list[Any] = []
-    generator = reading(LINES[-1:], requests, generation_kwargs={"num_ctx": 8192, "temperature": 1})
+    options = {"num_ctx": 8192, "temperature": 1}
+    generator = reading(LINES[-1:], requests, generation_kwargs=options, keep_alive="30m")
     called, arguments = prepared(generator, schema=SCHEMA, temperature=0.3, streamed=False)
     called.run(QUESTION, generation_kwargs=arguments)
     generator.run(QUESTION)
     assert requests[0]["format"] == SCHEMA
     assert requests[0]["options"] == {"num_ctx": 8192, "temperature": 1}
     assert requests[0]["think"] is False
+    assert requests[0]["keep_alive"] == "30m"
     assert requests[0]["messages"][0] == {"role": "system", "content": "Кратко."}
     assert "format" not in requests[1], "the schema of one call is in no other"
 
