@@ -6,7 +6,7 @@ from haystack.dataclasses import ChatMessage
 
 from components.models.breaker import Upstream, upstream
 from components.models.calls import Tier, current
-from components.models.chat_call import ChatCall, Model, OnText, Request
+from components.models.chat_call import ChatCall, OnText, Request
 from components.models.failures import Interrupted, ModelFailed
 from components.models.prompts import FOLDER, Prompt, prompt
 from components.models.providers import Generator, address, provider
@@ -99,7 +99,7 @@ class ChatModels(Nested):
         failed = ModelFailed("refused")
         for generator in self._chain(tier):
             try:
-                return ChatCall(self._model(generator), request, calls).run()
+                return ChatCall(self, generator, request, calls).run()
             except Interrupted:
                 raise
             except ModelFailed as failure:
@@ -123,17 +123,10 @@ class ChatModels(Nested):
         key = (provider(generator), address(generator), generator.model)
         return upstream(key, failures=self.failures, pause=self.pause, concurrent=self.concurrent)
 
-    def _model(self, generator: Generator) -> Model:
+    def schema_arguments_of(self, generator: Generator) -> Mapping[str, object] | None:
+        """Return how this model takes a JSON schema, if the author has configured that."""
         named = (form for name, form in self.schema_arguments.items() if getattr(self, name) is generator)
-        return Model(
-            generator,
-            self.upstream(generator),
-            self.timeout,
-            self.loading,
-            price=self.prices.get(generator.model),
-            is_capped=bool(self.prices),
-            schema_arguments=next(named, None),
-        )
+        return next(named, None)
 
     def _chain(self, tier: Tier) -> Iterator[Generator]:
         first, second = (self.fast, self.strong) if tier == "fast" else (self.strong, self.fast)

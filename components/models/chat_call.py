@@ -6,44 +6,25 @@ from dataclasses import dataclass
 from functools import partial
 from threading import Event, Lock
 from time import monotonic
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from haystack.dataclasses import ChatMessage, StreamingChunk
 
-from components.models.attempts import Background
-from components.models.breaker import Upstream
+from components.models.attempts import in_background
 from components.models.calls import Call, CallOutcome, Calls, Tier
 from components.models.failures import Interrupted, ModelFailed
 from components.models.providers import Generator, is_complete, prepared, provider, tokens
-from tenants import seats, spending
+from tenants import spending
+
+if TYPE_CHECKING:
+    from components.models.chat import ChatModels
 
 log = logging.getLogger("opora.models")
 
 OnText: TypeAlias = Callable[[str], None]
 """Called with each piece of a reply as it arrives, in a thread of its own but in the caller's context."""
 
-_POLL_SECONDS = 0.25
 _WARM_UP_LOCK = Lock()
-
-
-@dataclass(frozen=True, slots=True)
-class Model:
-    """A model to call.
-
-    :param timeout: most seconds of one call.
-    :param loading: most seconds until the first token while the model may have to be loaded.
-    :param price: US dollars for a million tokens in and out.
-    :param is_capped: whether calls stop when the tenant's daily budget is spent.
-    :param schema_arguments: how its generator takes a JSON schema, if the author configured that.
-    """
-
-    generator: Generator
-    upstream: Upstream
-    timeout: float
-    loading: float = 0.0
-    price: Sequence[float] | None = None
-    is_capped: bool = False
-    schema_arguments: Mapping[str, object] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,14 +41,16 @@ class Request:
 
 
 class ChatCall:
-    """One call of one model within the limits of a turn."""
+    """A call of one language model within the limits of a turn."""
 
-    def __init__(self, model: Model, request: Request, calls: Calls) -> None:
-        self._model = model
+    def __init__(self, models: "ChatModels", generator: Generator, request: Request, calls: Calls) -> None:
+        self._models = models
+        self._generator = generator
         self._request = request
         self._calls = calls
+        self._upstream = models.upstream(generator)
         self._started_at = monotonic()
-        self._ends_at = self._started_at + model.timeout
+        self._ends_at = self._started_at + models.timeout
         self._is_loading = False
         self._usage = (0, 0)
 
@@ -79,9 +62,9 @@ class ChatCall:
                 raise ModelFailed("stopped")
             if self._remaining() <= 0:
                 raise ModelFailed("timeout")
-            if self._model.is_capped and _is_spent():
+            if self._models.prices and _is_spent():
                 raise ModelFailed("too_dear")
-            with self._model.upstream.breaker.call(), seats.waiting():
+            with self._upstream.breaker.call():
                 text = self._reply()
             outcome = "ok"
             return text
@@ -92,18 +75,19 @@ class ChatCall:
             self._record(outcome)
 
     def _reply(self) -> str:
-        upstream = self._model.upstream
-        if loading := upstream.loading_seconds(self._model.loading):
+        if loading := self._upstream.loading_seconds(self._models.loading):
             self._is_loading = True
             self._ends_at = max(self._ends_at, monotonic() + loading)
-        if not upstream.acquire(self._remaining()):
-            raise ModelFailed("busy")
         listener = _Listener(self._request.on_text, self._calls.stop, self._on_first_chunk)
-        call = Background("model", upstream, partial(self._generate, listener))
-        outcome = self._wait(call, listener)
-        if outcome == "ok":
-            (reply,) = call.results
-            upstream.record_loaded()
+        name = f"{provider(self._generator)} {self._generator.model}"
+        work = partial(self._generate, listener)
+        try:
+            reply = in_background(name, self._upstream, work, self._remaining, self._calls.stop)
+        except ModelFailed as failure:
+            outcome = failure.outcome
+            listener.cancel()
+        else:
+            self._upstream.record_loaded()
             self._usage, text = tokens(reply), reply.text or ""
             if is_complete(reply) and text.strip():
                 return text
@@ -113,7 +97,7 @@ class ChatCall:
         raise (Interrupted if listener.has_emitted else ModelFailed)(outcome, is_blameless=is_blameless)
 
     def _generate(self, listener: "_Listener") -> ChatMessage:
-        generator, request = self._model.generator, self._request
+        generator, request = self._generator, self._request
         if hasattr(generator, "warm_up"):
             with _WARM_UP_LOCK:  # of two clients created at once, one would stay open
                 generator.warm_up()
@@ -122,38 +106,24 @@ class ChatCall:
             schema=request.schema,
             temperature=request.temperature,
             streamed=request.on_text is not None,
-            schema_arguments=self._model.schema_arguments,
+            schema_arguments=self._models.schema_arguments_of(generator),
         )
         callback = None if request.on_text is None else listener.receive
         messages = list(request.messages)
         return target.run(messages, streaming_callback=callback, generation_kwargs=arguments)["replies"][0]
 
     def _on_first_chunk(self) -> None:
-        self._model.upstream.record_loaded()
+        self._upstream.record_loaded()
         if self._is_loading:
             self._is_loading = False
-            self._ends_at = monotonic() + self._model.timeout
+            self._ends_at = monotonic() + self._models.timeout
 
     def _remaining(self) -> float:
         return min(self._ends_at - monotonic(), self._calls.remaining())
 
-    def _wait(self, call: Background[ChatMessage], listener: "_Listener") -> CallOutcome:
-        """Wait for the end of the call, or cancel it when its time is over or its client has left."""
-        while not call.ended.wait(max(0.0, min(_POLL_SECONDS, self._remaining()))):
-            if self._calls.stop.is_set():
-                listener.cancel()
-                return "stopped"
-            if self._remaining() <= 0:
-                listener.cancel()
-                return "timeout"
-        if call.outcome not in ("ok", "stopped"):
-            generator = self._model.generator
-            log.warning("%s %s: %s", provider(generator), generator.model, call.fault)
-        return call.outcome
-
     def _record(self, outcome: CallOutcome) -> None:
-        generator, request, price = self._model.generator, self._request, self._model.price
-        cost = None
+        generator, request = self._generator, self._request
+        price, cost = self._models.prices.get(generator.model), None
         if price is not None and any(self._usage):
             cost = sum(count * per_million for count, per_million in zip(self._usage, price, strict=True)) / 1_000_000
             _spend(cost)

@@ -17,10 +17,9 @@ from haystack.utils import Secret
 from haystack_integrations.components.generators.ollama import OllamaChatGenerator
 
 from components.models import breaker
-from components.models.breaker import Upstream
-from components.models.calls import Calls
+from components.models.calls import collect_calls
 from components.models.chat import ChatModels
-from components.models.chat_call import ChatCall, Model, OnText, Request
+from components.models.chat_call import OnText
 from components.models.failures import Interrupted, ModelFailed
 from components.models.providers import Generator
 
@@ -68,12 +67,15 @@ def speaks_openai(tokens: Tokens) -> Generator:
     return generator
 
 
-def called(
-    generator: Generator, stop: Event, on_text: OnText, provider: Upstream | None = None, timeout: float = 30
-) -> str:
-    request = Request([ChatMessage.from_user("?")], "answer", "answer.ru@0", "fast", 0.3, None, on_text)
-    model = Model(generator, provider or Upstream(failures=1, pause=60, concurrent=1), timeout)
-    return ChatCall(model, request, Calls(stop=stop)).run()
+@pytest.fixture(autouse=True)
+def _no_faults_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(breaker, "_UPSTREAMS", {})
+
+
+def asked(models: ChatModels, on_text: OnText | None = None, stop: Event | None = None) -> str:
+    question = [ChatMessage.from_user("?")]
+    with collect_calls(stop=stop):
+        return models.ask(question, step="answer", prompt="answer.ru@0", temperature=0, on_text=on_text)
 
 
 @pytest.mark.parametrize(
@@ -84,15 +86,15 @@ def called(
 def test_a_cancelled_call_ends_at_the_next_chunk(
     tokens: Tokens, make: Callable[[Tokens], Generator], lingers: bool
 ) -> None:
-    stop, pieces, seat = Event(), list[str](), Upstream(failures=1, pause=60, concurrent=1)
+    stop, pieces, models = Event(), list[str](), ChatModels(make(tokens), concurrent=1)
 
     def on_text(piece: str) -> None:
         pieces.append(piece)
         stop.set()
 
     with pytest.raises(Interrupted, match="stopped"):
-        called(make(tokens), stop, on_text, seat)
-    assert seat.acquire(20)
+        asked(models, on_text, stop)
+    assert models.upstream(models.fast).acquire(20)
     if lingers:
         # OpenAI's stream refers to itself, and Haystack 3.4 does not close it when a callback raises.
         gc.collect()
@@ -104,7 +106,7 @@ def test_a_cancelled_call_ends_at_the_next_chunk(
 def test_a_model_that_streams_only_reasoning_is_cancelled_too() -> None:
     tokens, pieces = ollama_tokens(content="", thinking="Хм. "), list[str]()
     with pytest.raises(ModelFailed, match="timeout") as raised:
-        called(speaks_ollama(tokens), Event(), pieces.append, timeout=0.3)
+        asked(ChatModels(speaks_ollama(tokens), timeout=0.3), pieces.append)
     assert tokens.closed.wait(20)
     assert not isinstance(raised.value, Interrupted)
     assert pieces == []
@@ -132,17 +134,6 @@ class Loading:
         return {"replies": [ChatMessage.from_assistant("так", meta={"finish_reason": "stop"})]}
 
 
-@pytest.fixture
-def _no_faults_known(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(breaker, "_UPSTREAMS", {})
-
-
-def asked(models: ChatModels, on_text: OnText | None = None) -> str:
-    question = [ChatMessage.from_user("?")]
-    return models.ask(question, step="answer", prompt="answer.ru@0", temperature=0, on_text=on_text)
-
-
-@pytest.mark.usefixtures("_no_faults_known")
 @pytest.mark.parametrize("on_text", [None, lambda _: None], ids=["whole", "streamed"])
 def test_a_first_call_that_loads_the_model_may_take_longer(on_text: OnText | None) -> None:
     models = ChatModels(Loading(0.6), timeout=0.2, loading=30, failures=1)
@@ -152,7 +143,6 @@ def test_a_first_call_that_loads_the_model_may_take_longer(on_text: OnText | Non
     assert models.upstream(models.fast).breaker.is_open
 
 
-@pytest.mark.usefixtures("_no_faults_known")
 def test_a_model_that_is_still_loading_is_not_blamed() -> None:
     models = ChatModels(Loading(5), timeout=0.1, loading=0.3, failures=1)
     started_at = monotonic()
@@ -162,7 +152,6 @@ def test_a_model_that_is_still_loading_is_not_blamed() -> None:
     assert not models.upstream(models.fast).breaker.is_open
 
 
-@pytest.mark.usefixtures("_no_faults_known")
 def test_a_loaded_model_has_its_usual_time_after_the_first_token() -> None:
     class Stalling(Loading):
         def run(self, *arguments: object, **more: object) -> dict[str, list[ChatMessage]]:

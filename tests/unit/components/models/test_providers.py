@@ -99,8 +99,8 @@ def test_an_author_names_another_way_to_pass_a_schema_or_none() -> None:
 def test_an_author_names_it_for_one_of_the_models() -> None:
     fast, fallback = Plain(), Plain()
     models = ChatModels(fast, fallback=fallback, schema_arguments={"fallback": {}})
-    assert models._model(fast).schema_arguments is None
-    assert models._model(fallback).schema_arguments == {}
+    assert models.schema_arguments_of(fast) is None
+    assert models.schema_arguments_of(fallback) == {}
     with pytest.raises(ValueError, match="fallbcak"):
         ChatModels(fast, schema_arguments={"fallbcak": {}})
 
