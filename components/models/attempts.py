@@ -54,14 +54,20 @@ def attempt(name: str, upstream: Upstream, work: Callable[[], T], seconds: float
 
     with upstream.breaker.call():
         try:
-            return in_background(name, upstream, started, remaining, Event())
+            return in_background(name, upstream, started, remaining, Event(), local_seconds=_LOCAL_SECONDS)
         except ModelFailed as failure:
             is_unfair = remaining() <= 0 and granted < min(seconds / 2, MIN_FAIR_SECONDS)
             raise ModelFailed(failure.outcome, is_blameless=is_unfair) from None
 
 
 def in_background(
-    name: str, upstream: Upstream, work: Callable[[], T], remaining: Callable[[], float], stop: Event
+    name: str,
+    upstream: Upstream,
+    work: Callable[[], T],
+    remaining: Callable[[], float],
+    stop: Event,
+    *,
+    local_seconds: float = 0.0,
 ) -> T:
     """Return the result of `work`, done in a daemon thread and the caller's context.
 
@@ -69,6 +75,7 @@ def in_background(
 
     :param remaining: how many seconds the caller still waits. Called repeatedly.
     :param stop: set when nobody waits for the result.
+    :param local_seconds: how long the turn keeps its own seat, because the work may compute in this process.
     :raises ModelFailed: the work failed or was abandoned, or all seats were taken.
     """
     if not upstream.acquire(0):
@@ -94,7 +101,7 @@ def in_background(
     except BaseException:
         upstream.release()
         raise
-    if not ended.wait(max(0.0, min(_LOCAL_SECONDS, remaining()))):
+    if not ended.wait(max(0.0, min(local_seconds, remaining()))):
         with seats.waiting():
             while not ended.wait(max(0.0, min(_POLL_SECONDS, remaining()))):
                 if stop.is_set():
