@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
-from components.embed.e5_small.install import installed
+from components.embed.install import installed
 from components.ingest.document import SourceDocument
 from evaluation.cases import Corpus
 from evaluation.metrics.reference import Reference, ReferenceChunk

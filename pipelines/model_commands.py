@@ -21,14 +21,18 @@ app = typer.Typer(cls=Group, help=message("help.group"), no_args_is_help=True)
 
 
 @app.command("add", help=message("help.add"))
-def add(name: Annotated[str, typer.Argument(help=message("help.name"))] = E5_SMALL, as_json: Json = False) -> None:
-    """Fetch a model. Does nothing where it lies whole."""
-    from components.embed.e5_small.install import install
+def add(
+    name: Annotated[str, typer.Argument(help=message("help.name"))] = E5_SMALL,
+    source: Annotated[str, typer.Option("--from", metavar="PATH|URL", help=message("help.source"))] = "",
+    as_json: Json = False,
+) -> None:
+    """Install a model. Without a source, keep an intact one."""
+    from components.embed.install import install
 
     if name != E5_SMALL:
         raise NotFound("model_unknown", name=name, known=E5_SMALL)
     typer.echo(message("fetching"), err=True)
-    model = install(get_settings().models)
+    model = install(get_settings().models, source)
     if as_json:
         print_json({"name": name, "folder": str(model.folder), "source": model.source, "new": model.new})
         return
@@ -87,7 +91,7 @@ def fetch_encoder() -> None:
 
     Before anything is ingested: an index made without it has to be rebuilt.
     """
-    from components.embed.e5_small.install import ModelUnavailable, install, installed
+    from components.embed.install import ModelUnavailable, install, installed
 
     settings = get_settings()
     if not settings.fetch_models or installed(settings.models) is not None:

@@ -20,7 +20,7 @@ Said: TypeAlias = Callable[[Sequence[ChatMessage]], Reply] | Sequence[Reply] | R
 class ScriptedModels(ChatModels):
     """Answers each step as it is told: by a function of the messages, one reply after the other, or always the same.
 
-    `asked` holds the steps in the order of their calls, `messages` what each was told.
+    `asked` holds the steps in the order of their calls, `messages` what each was told, `prompts_used` their labels.
     """
 
     def __init__(self, **said: Said) -> None:
@@ -29,6 +29,7 @@ class ScriptedModels(ChatModels):
         self.asked: list[str] = []
         self.messages: list[Sequence[ChatMessage]] = []
         self.tiers: list[Tier] = []
+        self.prompts_used: list[str] = []
 
     def ask(
         self,
@@ -51,9 +52,14 @@ class ScriptedModels(ChatModels):
         self.asked.append(step)
         self.messages.append(messages)
         self.tiers.append(tier)
+        self.prompts_used.append(prompt)
         if isinstance(reply, ModelFailed):
             raise reply
-        return reply if isinstance(reply, str) else json.dumps(reply, ensure_ascii=False)
+        written = reply if isinstance(reply, str) else json.dumps(reply, ensure_ascii=False)
+        if on_text is not None:
+            on_text(written[:5])
+            on_text(written[5:])
+        return written
 
 
 DOWN = ModelFailed("server_error")

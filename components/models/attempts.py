@@ -1,4 +1,4 @@
-"""Bounds the time of provider calls: clients limit the wait for a chunk of a reply, not for the whole call."""
+"""Time limits for provider calls: clients limit the wait for a chunk of a reply, not for the whole call."""
 
 import logging
 from collections.abc import Callable
@@ -6,7 +6,7 @@ from contextvars import copy_context
 from math import inf
 from threading import Event, Thread
 from time import monotonic
-from typing import Generic, TypeVar
+from typing import TypeVar
 
 from components.models.breaker import Upstream
 from components.models.calls import CallOutcome, current
@@ -16,86 +16,99 @@ from tenants import seats
 log = logging.getLogger("opora.models")
 
 MAX_SHARE = 0.5
-"""Of the time left to the turn, granted to one call: what stands in needs some too."""
+"""Share of the turn's remaining time that one call may take; the fallback needs the rest."""
 
 MIN_FAIR_SECONDS = 1.0
-"""A provider that was granted less than this, or than half of its own limit, is not blamed for taking longer: the turn
+"""A provider that was granted less than this, or than half of the given limit, is not blamed for a timeout: the turn
 was nearly over, or other calls had taken the seats.
 """
 
 _MAX_WAIT = 3_600.0
-_OWN_WORK_SECONDS = 0.05
+_POLL_SECONDS = 0.25
+_LOCAL_SECONDS = 0.05
+"""A model in this process needs less, and computes in the turn's own seat."""
 
 T = TypeVar("T")
 
 
-class Background(Generic[T]):
-    """Work in its own daemon thread and the caller's context, which can be abandoned.
-
-    :param upstream: whose seat the work holds until it ends: an abandoned call still occupies the provider.
-    """
-
-    def __init__(self, name: str, upstream: Upstream, work: Callable[[], T]) -> None:
-        self.ended = Event()
-        self.results: list[T] = []
-        self.outcome: CallOutcome = "ok"
-        self.fault = ""
-        self._upstream = upstream
-        self._work = work
-        try:
-            Thread(target=copy_context().run, args=(self._run,), name=name, daemon=True).start()
-        except BaseException:
-            upstream.release()
-            raise
-
-    def _run(self) -> None:
-        try:
-            self.results.append(self._work())
-        except BaseException as error:
-            # Not the exception itself: it holds on to frames, and those to a connection that has to close now.
-            self.outcome, self.fault = outcome_of(error), type(error).__name__
-        finally:
-            self._upstream.release()
-            self.ended.set()
-
-
 def attempt(name: str, upstream: Upstream, work: Callable[[], T], seconds: float = inf) -> T:
-    """What `work` returns, within a share of the time that the turn has left.
+    """Return the result of `work`, within a share of the turn's remaining time.
 
     :param name: for the log.
-    :param seconds: most of them, whatever the turn has left.
-    :raises ModelFailed: it failed or took too long, all seats were taken, or the breaker is open.
+    :param seconds: the limit of this call, however much time the turn has left.
+    :raises ModelFailed: the work failed or took too long, all seats were taken, or the breaker is open.
     """
-    started_at = monotonic()
     budget = min(seconds, current().remaining() * MAX_SHARE, _MAX_WAIT)
+    ends_at = monotonic() + budget
     if budget <= 0:
         raise ModelFailed("timeout")
-    with upstream.breaker.call() as permit:
-        if not _acquire_seat(upstream, budget):
-            raise ModelFailed("busy")
-        call = Background(name, upstream, work)
-        remaining = started_at + budget - monotonic()
-        if not _wait_for_end(call.ended, max(0.0, remaining)):
-            if remaining < min(seconds / 2, MIN_FAIR_SECONDS):
-                permit.release_trial()
-            log.warning("%s failed: no answer in %.1f s", name, remaining)
-            raise ModelFailed("timeout")
-        if call.outcome != "ok":
-            log.warning("%s failed: %s", name, call.fault)
-            raise ModelFailed(call.outcome)
-        return call.results[0]
+    granted = 0.0
+
+    def remaining() -> float:
+        return ends_at - monotonic()
+
+    def started() -> T:
+        nonlocal granted
+        granted = remaining()
+        return work()
+
+    with upstream.breaker.call():
+        try:
+            return in_background(name, upstream, started, remaining, Event(), local_seconds=_LOCAL_SECONDS)
+        except ModelFailed as failure:
+            is_unfair = remaining() <= 0 and granted < min(seconds / 2, MIN_FAIR_SECONDS)
+            raise ModelFailed(failure.outcome, is_blameless=is_unfair) from None
 
 
-def _acquire_seat(upstream: Upstream, patience: float) -> bool:
-    if upstream.acquire(0):
-        return True
-    with seats.waiting():
-        return upstream.acquire(patience)
+def in_background(
+    name: str,
+    upstream: Upstream,
+    work: Callable[[], T],
+    remaining: Callable[[], float],
+    stop: Event,
+    *,
+    local_seconds: float = 0.0,
+) -> T:
+    """Return the result of `work`, done in a daemon thread and the caller's context.
 
+    Work that takes too long is abandoned, and holds a seat of `upstream` until it ends: it still occupies the provider.
 
-def _wait_for_end(ended: Event, patience: float) -> bool:
-    # What a model in this process computes takes less, and is the turn's own work.
-    if ended.wait(min(patience, _OWN_WORK_SECONDS)):
-        return True
-    with seats.waiting():
-        return ended.wait(patience - _OWN_WORK_SECONDS)
+    :param remaining: how many seconds the caller still waits. Called repeatedly.
+    :param stop: set when the client has left.
+    :param local_seconds: how long the turn keeps its own seat, because the work may compute in this process.
+    :raises ModelFailed: the work failed or was abandoned, or all seats were taken.
+    """
+    if not upstream.acquire(0):
+        with seats.waiting():
+            if not upstream.acquire(remaining()):
+                raise ModelFailed("busy")
+    ended, results, faults = Event(), list[T](), list[CallOutcome]()
+
+    def run() -> None:
+        try:
+            results.append(work())
+        except BaseException as error:
+            # Not the exception itself: its frames hold a connection that has to close now.
+            faults.append(outcome_of(error))
+            if faults[0] != "stopped":
+                log.warning("%s failed: %s", name, type(error).__name__)
+        finally:
+            upstream.release()
+            ended.set()
+
+    try:
+        Thread(target=copy_context().run, args=(run,), name=name, daemon=True).start()
+    except BaseException:
+        upstream.release()
+        raise
+    if not ended.wait(max(0.0, min(local_seconds, remaining()))):
+        with seats.waiting():
+            while not ended.wait(max(0.0, min(_POLL_SECONDS, remaining()))):
+                if stop.is_set():
+                    raise ModelFailed("stopped")
+                if remaining() <= 0:
+                    log.warning("%s failed: no answer in time", name)
+                    raise ModelFailed("timeout")
+    if faults:
+        raise ModelFailed(faults[0])
+    return results[0]

@@ -1,21 +1,27 @@
-"""Circuit breakers and seats: failing providers are skipped for a while, and none gets more calls than it can take."""
+"""Circuit breakers and seats, shared by all callers of a provider in this process.
+
+pybreaker 1.4 does not fit: its `call` holds the breaker's lock while the provider works, which admits one call at a
+time, and it measures its pause by the wall clock.
+"""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from math import inf
 from threading import BoundedSemaphore, Lock
 from time import monotonic
 
-from components.models.calls import NOT_ATTEMPTED, CallOutcome
-from components.models.failures import ModelFailed, outcome_of
-from components.models.pace import Pace
+from components.models.failures import ModelFailed
+
+_IDLE_SECONDS = 300.0
+"""Ollama unloads a model after as long without a call, by default."""
 
 
 @dataclass(slots=True)
 class Breaker:
-    """Opens after `failures` consecutive failures. After `pause` seconds one call is admitted as a trial: its success
-    closes the breaker, its failure starts another pause.
+    """Open after `failures` consecutive failures; then admit one call as a trial every `pause` seconds.
 
+    A trial that succeeds closes the breaker. While it is open, the results of calls admitted before are ignored.
     Thread-safe.
     """
 
@@ -24,7 +30,7 @@ class Breaker:
     clock: Callable[[], float] = monotonic
     _failed: int = 0
     _opened_at: float | None = None
-    _trial: "Permit | None" = None
+    _on_trial: bool = False
     _lock: Lock = field(default_factory=Lock)
 
     @property
@@ -33,88 +39,51 @@ class Breaker:
         return self._opened_at is not None
 
     @contextmanager
-    def call(self) -> Iterator["Permit"]:
-        """Surround one call of the provider. The end of the block settles the permit, unless the block has done so.
+    def call(self) -> Iterator[None]:
+        """Surround one call of the provider and count its result.
 
         :raises ModelFailed: `open_circuit`.
         """
-        permit = self._admit()
-        if permit is None:
-            raise ModelFailed("open_circuit")
-        outcome: CallOutcome = "stopped"
+        is_trial = self._admit()
+        success: bool | None = None
         try:
-            yield permit
-            outcome = "ok"
+            yield
+            success = True
         except Exception as fault:
-            outcome = outcome_of(fault)
+            success = None if isinstance(fault, ModelFailed) and fault.is_blameless else False
             raise
         finally:
-            permit.record(outcome)
+            self._settle(success, is_trial=is_trial)
 
-    def _admit(self) -> "Permit | None":
+    def _admit(self) -> bool:
         with self._lock:
-            permit = Permit(self)
             if self._opened_at is None:
-                return permit
-            if self._trial is not None or self.clock() - self._opened_at < self.pause:
-                return None
-            self._trial = permit
-            return permit
+                return False
+            if self._on_trial or self.clock() - self._opened_at < self.pause:
+                raise ModelFailed("open_circuit")
+            self._on_trial = True
+            return True
 
-    def _settle(self, permit: "Permit", *, success: bool | None) -> None:
-        """Take the first result of a permit. While the breaker is open, only the result of its trial counts."""
+    def _settle(self, success: bool | None, *, is_trial: bool) -> None:
         with self._lock:
-            if permit.settled:
+            if self._opened_at is not None and not is_trial:
                 return
-            permit.settled = True
-            if self._opened_at is not None:
-                if permit is not self._trial:
-                    return
-                self._trial = None
+            self._on_trial = False
             if success:
                 self._failed, self._opened_at = 0, None
             elif success is False:
                 self._failed += 1
-                if self._opened_at is not None or self._failed >= self.failures:
+                if is_trial or self._failed >= self.failures:
                     self._opened_at = self.clock()
 
 
-class Permit:
-    """One call admitted by a breaker. Only its first result counts, whenever others arrive."""
-
-    def __init__(self, breaker: Breaker) -> None:
-        self.settled = False
-        self._breaker = breaker
-
-    def record(self, outcome: CallOutcome) -> None:
-        """Settle by the outcome of a call."""
-        if outcome == "ok":
-            self.record_success()
-        elif outcome in NOT_ATTEMPTED:
-            self.release_trial()
-        else:
-            self.record_failure()
-
-    def record_success(self) -> None:
-        """The provider works."""
-        self._breaker._settle(self, success=True)
-
-    def record_failure(self) -> None:
-        """The provider failed."""
-        self._breaker._settle(self, success=False)
-
-    def release_trial(self) -> None:
-        """The call was inconclusive: admit another one as the trial."""
-        self._breaker._settle(self, success=None)
-
-
 class Upstream:
-    """A provider shared by all its callers in this process: one breaker, one pace, seats for `concurrent` calls."""
+    """A provider: one breaker, and seats for `concurrent` calls at once. Thread-safe."""
 
     def __init__(self, failures: int, pause: float, concurrent: int) -> None:
         self.breaker = Breaker(failures, pause)
-        self.pace = Pace()
         self._seats = BoundedSemaphore(concurrent)
+        self._used_at = self._loaded_by = -inf
 
     def acquire(self, patience: float) -> bool:
         """Wait for a seat, `patience` seconds at most."""
@@ -124,19 +93,34 @@ class Upstream:
         """Release the seat, from any thread."""
         self._seats.release()
 
+    def loading_seconds(self, limit: float) -> float:
+        """Return how long a call that starts now may wait for its model to load; 0 when the model is in memory.
+
+        The first call after a long pause gives the provider `limit` seconds, shared by all calls made meanwhile.
+        """
+        now = monotonic()
+        if now - self._used_at > _IDLE_SECONDS:
+            self._loaded_by = now + limit
+        self._used_at = now
+        return max(0.0, self._loaded_by - now)
+
+    def record_loaded(self) -> None:
+        """Note that the model has replied, so it is in memory."""
+        self._used_at, self._loaded_by = monotonic(), -inf
+
 
 _UPSTREAMS: dict[tuple[str, ...], Upstream] = {}
 _LOCK = Lock()
 
 
 def open_now() -> int:
-    """How many providers are left alone at the moment."""
+    """Count the providers whose breaker is open."""
     with _LOCK:
         return sum(one.breaker.is_open for one in _UPSTREAMS.values())
 
 
 def upstream(key: tuple[str, ...], *, failures: int, pause: float, concurrent: int) -> Upstream:
-    """The provider of this key. Its bounds are those of the first call with this key."""
+    """Return the provider of this key. Its limits are those of the first call with this key."""
     with _LOCK:
         if key not in _UPSTREAMS:
             _UPSTREAMS[key] = Upstream(failures, pause, concurrent)

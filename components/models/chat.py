@@ -4,13 +4,12 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from haystack.dataclasses import ChatMessage
 
-from components.ingest.tokens import count_tokens
 from components.models.breaker import Upstream, upstream
 from components.models.calls import Tier, current
-from components.models.chat_call import ChatCall, Model, OnText, Request
+from components.models.chat_call import ChatCall, OnText, Request
 from components.models.failures import Interrupted, ModelFailed
 from components.models.prompts import FOLDER, Prompt, prompt
-from components.models.providers import Generator, address, close, provider
+from components.models.providers import Generator, address, provider
 from components.nested import Nested
 
 _MAX_TOKENS = 1_000_000
@@ -23,10 +22,18 @@ class ChatModels(Nested):
     takes longer than `timeout`, nor than the turn has left. A model that failed `failures` times in a row is skipped
     for `pause` seconds, by every component of this process that uses the same model at the same address.
 
+    Haystack 3.4's `FallbackChatGenerator` cannot be this chain: it goes on to the next model after any exception, so
+    also when a client has left or when half a reply has been streamed; it leaves time limits to the generators, whose
+    timeouts bound the wait for a chunk; it passes the same `generation_kwargs` to all, while providers take a schema in
+    different ways; and its `RuntimeError` keeps neither the outcome nor which model failed how.
+
     :param fast: any Haystack chat generator.
     :param strong: another one, for complex questions and thorough answers.
     :param fallback: another one, preferably of another provider.
     :param timeout: most seconds of one call.
+    :param loading: most seconds until the first token when a local model was not called for five minutes and may have
+        to be loaded first. Timeouts meanwhile do not count as failures. The generator's own `timeout` must be as long.
+        Ollama's generator takes `keep_alive`, which keeps the model in memory: `keep_alive: 30m`.
     :param failures: consecutive failures that open the circuit.
     :param pause: seconds until one call may try again.
     :param concurrent: calls of one model at once; further ones wait.
@@ -48,6 +55,7 @@ class ChatModels(Nested):
         prices: Mapping[str, Sequence[float]] | None = None,
         schema_arguments: Mapping[str, Mapping[str, object]] | None = None,
         prompts: str = FOLDER,
+        loading: float = 0,
     ) -> None:
         self.fast = fast
         self.strong = strong
@@ -61,9 +69,10 @@ class ChatModels(Nested):
         if unknown := self.schema_arguments.keys() - {"fast", "strong", "fallback"}:
             raise ValueError(f"schema_arguments of no model: {', '.join(sorted(unknown))}")
         self.prompts = prompts
+        self.loading = loading
 
     def prompt(self, name: str, locale: str) -> Prompt:
-        """A prompt for these models, in this language or, if missing, the other."""
+        """Return a prompt for these models, in this language or, if missing, the other."""
         return prompt(name, locale, self.prompts)
 
     def ask(
@@ -77,7 +86,7 @@ class ChatModels(Nested):
         schema: Mapping[str, object] | None = None,
         on_text: OnText | None = None,
     ) -> str:
-        """The model's reply.
+        """Return the model's reply.
 
         :param step: the calling step, for traces and costs.
         :param prompt: name and version of the prompt.
@@ -90,7 +99,7 @@ class ChatModels(Nested):
         failed = ModelFailed("refused")
         for generator in self._chain(tier):
             try:
-                return ChatCall(self._model(generator), request, calls).run()
+                return ChatCall(self, generator, request, calls).run()
             except Interrupted:
                 raise
             except ModelFailed as failure:
@@ -99,35 +108,25 @@ class ChatModels(Nested):
                 break
         raise failed
 
-    def token_budget(self, asked: Prompt, tier: Tier, share: float) -> int:
-        """Tokens that may be filled into a prompt, so that its call takes at most this share of the turn's time left.
-
-        Practically unlimited while the model's pace is unknown.
-        """
-        seconds = min(self.timeout, current().remaining() * share)
-        token_budget = self.upstream(next(self._chain(tier))).pace.token_budget(seconds) - count_tokens(asked.text)
-        return int(max(0.0, min(token_budget, _MAX_TOKENS)))
+    def token_budget(self, asked: Prompt, tier: Tier, share: float) -> int:  # noqa: ARG002 - callers still pass them
+        """Return how many tokens may be filled into a prompt: no limit but the caller's own."""
+        return _MAX_TOKENS
 
     def close(self) -> None:
         """Close the connections to the models. The next call opens others."""
         for generator in self._chain("fast"):
-            close(generator)
+            if hasattr(generator, "close"):
+                generator.close()
 
     def upstream(self, generator: Generator) -> Upstream:
-        """The breaker and the seats that all callers of this model share."""
+        """Return the breaker and the seats that all callers of this model share."""
         key = (provider(generator), address(generator), generator.model)
         return upstream(key, failures=self.failures, pause=self.pause, concurrent=self.concurrent)
 
-    def _model(self, generator: Generator) -> Model:
+    def schema_arguments_of(self, generator: Generator) -> Mapping[str, object] | None:
+        """Return how this model takes a JSON schema, if the author has configured that."""
         named = (form for name, form in self.schema_arguments.items() if getattr(self, name) is generator)
-        return Model(
-            generator,
-            self.upstream(generator),
-            self.timeout,
-            price=self.prices.get(generator.model),
-            is_capped=bool(self.prices),
-            schema_arguments=next(named, None),
-        )
+        return next(named, None)
 
     def _chain(self, tier: Tier) -> Iterator[Generator]:
         first, second = (self.fast, self.strong) if tier == "fast" else (self.strong, self.fast)

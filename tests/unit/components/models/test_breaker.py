@@ -1,13 +1,13 @@
 """A breaker opens after failures in a row, lets one call try after a pause, and closes when that succeeds."""
 
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack
+from collections.abc import Sequence
+from contextlib import ExitStack, suppress
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from components.models.breaker import Breaker, Permit, upstream
+from components.models.breaker import Breaker, Upstream, upstream
 from components.models.failures import ModelFailed
 
 FAILURES, PAUSE = 3, 10.0
@@ -31,13 +31,6 @@ def breaker(clock: Clock) -> Breaker:
     return Breaker(FAILURES, PAUSE, clock)
 
 
-@pytest.fixture
-def calls() -> Iterator[ExitStack]:
-    """Calls that are under way until the test ends."""
-    with ExitStack() as under_way:
-        yield under_way
-
-
 def fail(breaker: Breaker) -> None:
     with pytest.raises(ConnectionError), breaker.call():
         raise ConnectionError
@@ -50,11 +43,10 @@ def succeed(breaker: Breaker) -> None:
 
 def refuses(breaker: Breaker) -> bool:
     try:
-        with breaker.call() as permit:
-            permit.release_trial()
+        with breaker.call():
+            raise ModelFailed("stopped")  # says nothing about the provider
     except ModelFailed as failure:
         return failure.outcome == "open_circuit"
-    return False
 
 
 def broken(breaker: Breaker) -> Breaker:
@@ -114,44 +106,41 @@ def test_a_trial_is_settled_whatever_ends_it(breaker: Breaker, clock: Clock, fau
     assert not refuses(breaker)
 
 
-def admitted_before_it_broke(breaker: Breaker, calls: ExitStack) -> Permit:
-    late = calls.enter_context(breaker.call())
+def test_an_unfair_timeout_is_no_failure(breaker: Breaker) -> None:
+    for _ in range(FAILURES):
+        with pytest.raises(ModelFailed), breaker.call():
+            raise ModelFailed("timeout", is_blameless=True)
+    assert not refuses(breaker)
+
+
+def broken_during_a_call(breaker: Breaker) -> ExitStack:
+    """A call that was admitted before the breaker opened, and ends when the stack is closed."""
+    late = ExitStack()
+    late.enter_context(breaker.call())
     broken(breaker)
     return late
 
 
-def test_a_late_success_does_not_close_a_breaker_on_trial(breaker: Breaker, clock: Clock, calls: ExitStack) -> None:
-    late = admitted_before_it_broke(breaker, calls)
-    clock.now += PAUSE
-    with breaker.call() as trial:
-        late.record_success()
-        assert breaker.is_open
-        assert refuses(breaker)
-        trial.record_failure()
-    assert breaker.is_open
-
-
-@pytest.mark.parametrize("outcome", ["timeout", "stopped"])
-def test_a_late_result_of_another_call_does_not_end_the_trial(
-    breaker: Breaker, clock: Clock, calls: ExitStack, outcome: str
-) -> None:
-    late = admitted_before_it_broke(breaker, calls)
+def test_a_late_success_does_not_close_an_open_breaker(breaker: Breaker, clock: Clock) -> None:
+    late = broken_during_a_call(breaker)
     clock.now += PAUSE
     with breaker.call():
-        late.record(outcome)  # type: ignore[arg-type]
+        late.close()
+        assert breaker.is_open
         assert refuses(breaker)
     assert not breaker.is_open
 
 
-def test_a_trial_that_was_given_up_cannot_close_the_breaker_later(breaker: Breaker, clock: Clock) -> None:
-    broken(breaker)
+@pytest.mark.parametrize("fault", [ModelFailed("timeout"), ModelFailed("stopped"), None])
+def test_a_late_result_does_not_end_the_trial(breaker: Breaker, clock: Clock, fault: Exception | None) -> None:
+    late = broken_during_a_call(breaker)
     clock.now += PAUSE
-    with breaker.call() as trial:
-        trial.record_failure()
-        trial.record_success()
-    trial.record_success()
-    assert breaker.is_open
-    assert refuses(breaker)
+    with breaker.call():
+        with suppress(ModelFailed), late:
+            if fault is not None:
+                raise fault
+        assert refuses(breaker)
+    assert not breaker.is_open
 
 
 @given(st.lists(st.sampled_from(["works", "fails", "waits"]), max_size=40))
@@ -190,3 +179,18 @@ def test_callers_of_the_same_model_share_its_breaker_and_its_seats() -> None:
     assert other.acquire(0)
     one.release()
     assert two.acquire(0)
+
+
+def test_a_model_is_given_time_to_load_after_a_long_pause(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = Clock()
+    monkeypatch.setattr("components.models.breaker.monotonic", clock)
+    model = Upstream(FAILURES, PAUSE, 1)
+    assert model.loading_seconds(60) == 60
+    clock.now += 50
+    assert model.loading_seconds(60) == 10, "calls made meanwhile share the time"
+    clock.now += 50
+    assert model.loading_seconds(60) == 0, "a provider that hangs is given no more"
+    clock.now += 301
+    assert model.loading_seconds(60) == 60
+    model.record_loaded()
+    assert model.loading_seconds(60) == 0

@@ -4,6 +4,7 @@ import gc
 import json
 from collections.abc import Callable, Iterator
 from threading import Event
+from time import monotonic
 
 import httpx
 import httpx2
@@ -11,13 +12,14 @@ import ollama
 import openai
 import pytest
 from haystack.components.generators.chat import OpenAIChatGenerator
-from haystack.dataclasses import ChatMessage
+from haystack.dataclasses import ChatMessage, StreamingChunk
 from haystack.utils import Secret
 from haystack_integrations.components.generators.ollama import OllamaChatGenerator
 
-from components.models.breaker import Upstream
-from components.models.calls import Calls
-from components.models.chat_call import ChatCall, Model, OnText, Request
+from components.models import breaker
+from components.models.calls import collect_calls
+from components.models.chat import ChatModels
+from components.models.chat_call import OnText
 from components.models.failures import Interrupted, ModelFailed
 from components.models.providers import Generator
 
@@ -65,12 +67,15 @@ def speaks_openai(tokens: Tokens) -> Generator:
     return generator
 
 
-def called(
-    generator: Generator, stop: Event, on_text: OnText, provider: Upstream | None = None, timeout: float = 30
-) -> str:
-    request = Request([ChatMessage.from_user("?")], "answer", "answer.ru@0", "fast", 0.3, None, on_text)
-    model = Model(generator, provider or Upstream(failures=1, pause=60, concurrent=1), timeout)
-    return ChatCall(model, request, Calls(stop=stop)).run()
+@pytest.fixture(autouse=True)
+def _no_faults_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(breaker, "_UPSTREAMS", {})
+
+
+def asked(models: ChatModels, on_text: OnText | None = None, stop: Event | None = None) -> str:
+    question = [ChatMessage.from_user("?")]
+    with collect_calls(stop=stop):
+        return models.ask(question, step="answer", prompt="answer.ru@0", temperature=0, on_text=on_text)
 
 
 @pytest.mark.parametrize(
@@ -81,15 +86,15 @@ def called(
 def test_a_cancelled_call_ends_at_the_next_chunk(
     tokens: Tokens, make: Callable[[Tokens], Generator], lingers: bool
 ) -> None:
-    stop, pieces, seat = Event(), list[str](), Upstream(failures=1, pause=60, concurrent=1)
+    stop, pieces, models = Event(), list[str](), ChatModels(make(tokens), concurrent=1)
 
     def on_text(piece: str) -> None:
         pieces.append(piece)
         stop.set()
 
     with pytest.raises(Interrupted, match="stopped"):
-        called(make(tokens), stop, on_text, seat)
-    assert seat.acquire(20)
+        asked(models, on_text, stop)
+    assert models.upstream(models.fast).acquire(20)
     if lingers:
         # OpenAI's stream refers to itself, and Haystack 3.4 does not close it when a callback raises.
         gc.collect()
@@ -101,7 +106,60 @@ def test_a_cancelled_call_ends_at_the_next_chunk(
 def test_a_model_that_streams_only_reasoning_is_cancelled_too() -> None:
     tokens, pieces = ollama_tokens(content="", thinking="Хм. "), list[str]()
     with pytest.raises(ModelFailed, match="timeout") as raised:
-        called(speaks_ollama(tokens), Event(), pieces.append, timeout=0.3)
+        asked(ChatModels(speaks_ollama(tokens), timeout=0.3), pieces.append)
     assert tokens.closed.wait(20)
     assert not isinstance(raised.value, Interrupted)
     assert pieces == []
+
+
+class Loading:
+    """A generator whose first call loads the model, so its first token takes `seconds`."""
+
+    model = "m"
+
+    def __init__(self, seconds: float) -> None:
+        self.seconds = seconds
+
+    def run(
+        self,
+        messages: list[ChatMessage],
+        *,
+        streaming_callback: Callable[[StreamingChunk], None] | None = None,
+        generation_kwargs: dict[str, object] | None = None,
+    ) -> dict[str, list[ChatMessage]]:
+        if Event().wait(self.seconds):
+            raise AssertionError
+        if streaming_callback is not None:
+            streaming_callback(StreamingChunk("так"))
+        return {"replies": [ChatMessage.from_assistant("так", meta={"finish_reason": "stop"})]}
+
+
+@pytest.mark.parametrize("on_text", [None, lambda _: None], ids=["whole", "streamed"])
+def test_a_first_call_that_loads_the_model_may_take_longer(on_text: OnText | None) -> None:
+    models = ChatModels(Loading(0.6), timeout=0.2, loading=30, failures=1)
+    assert asked(models, on_text) == "так"
+    with pytest.raises(ModelFailed, match="timeout"):
+        asked(models, on_text)
+    assert models.upstream(models.fast).breaker.is_open
+
+
+def test_a_model_that_is_still_loading_is_not_blamed() -> None:
+    models = ChatModels(Loading(5), timeout=0.1, loading=0.3, failures=1)
+    started_at = monotonic()
+    with pytest.raises(ModelFailed, match="timeout"):
+        asked(models)
+    assert monotonic() - started_at < 5
+    assert not models.upstream(models.fast).breaker.is_open
+
+
+def test_a_loaded_model_has_its_usual_time_after_the_first_token() -> None:
+    class Stalling(Loading):
+        def run(self, *arguments: object, **more: object) -> dict[str, list[ChatMessage]]:
+            super().run(*arguments, **more)  # type: ignore[arg-type]
+            Event().wait(20)
+            return {"replies": []}
+
+    models, started_at = ChatModels(Stalling(0.3), timeout=0.2, loading=30), monotonic()
+    with pytest.raises(Interrupted, match="timeout"):
+        asked(models, lambda _: None)
+    assert monotonic() - started_at < 15

@@ -71,13 +71,15 @@ def called(schema_arguments: dict[str, object] | None = None, **own: object) -> 
 
 def test_ollama_is_asked_with_its_options_and_the_schema() -> None:
     requests: list[Any] = []
-    generator = reading(LINES[-1:], requests, generation_kwargs={"num_ctx": 8192, "temperature": 1})
+    options = {"num_ctx": 8192, "temperature": 1}
+    generator = reading(LINES[-1:], requests, generation_kwargs=options, keep_alive="30m")
     called, arguments = prepared(generator, schema=SCHEMA, temperature=0.3, streamed=False)
     called.run(QUESTION, generation_kwargs=arguments)
     generator.run(QUESTION)
     assert requests[0]["format"] == SCHEMA
     assert requests[0]["options"] == {"num_ctx": 8192, "temperature": 1}
     assert requests[0]["think"] is False
+    assert requests[0]["keep_alive"] == "30m"
     assert requests[0]["messages"][0] == {"role": "system", "content": "Кратко."}
     assert "format" not in requests[1], "the schema of one call is in no other"
 
@@ -97,8 +99,8 @@ def test_an_author_names_another_way_to_pass_a_schema_or_none() -> None:
 def test_an_author_names_it_for_one_of_the_models() -> None:
     fast, fallback = Plain(), Plain()
     models = ChatModels(fast, fallback=fallback, schema_arguments={"fallback": {}})
-    assert models._model(fast).schema_arguments is None
-    assert models._model(fallback).schema_arguments == {}
+    assert models.schema_arguments_of(fast) is None
+    assert models.schema_arguments_of(fallback) == {}
     with pytest.raises(ValueError, match="fallbcak"):
         ChatModels(fast, schema_arguments={"fallbcak": {}})
 

